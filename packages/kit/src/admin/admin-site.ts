@@ -9,7 +9,8 @@ import type { AdminRole, AdminSettings } from './options.ts';
 import { FileFields } from './file-fields.ts';
 import { resourceFaults, sourceFaults } from './resource-faults.ts';
 import { readSite, type SiteFile } from './site-files.ts';
-import { neededRoleFaults, refusalOf, type StaffOperation } from './staff-roles.ts';
+import { recordSight } from './record-sight.ts';
+import { neededRoleFaults, refusalOf, roleOf, type StaffOperation } from './staff-roles.ts';
 
 /** Fields that hold the id of a user, wherever they are. */
 const USER_FIELDS: ReadonlySet<string> = new Set([
@@ -144,6 +145,12 @@ export class AdminSite {
       of(targetType)?.refers?.[field] ?? (USER_FIELDS.has(field) ? 'user' : null);
     const titlesOf: AdminContext['titlesOf'] = async (targetType, ids) =>
       ids.length === 0 ? new Map() : ((await of(targetType)?.titles?.(context, [...new Set(ids)])) ?? new Map());
+    const sightOf: AdminContext['sightOf'] = async (targetType, ids) => {
+      const target = of(targetType);
+      const role = await roleOf(this.settings, principal.user);
+      if (target !== undefined && refusalOf(this.settings, role, target, 'read') !== null) return { ids: new Set(), shows: () => false };
+      return recordSight(context, targetType, [...new Set(ids)], target);
+    };
     const tenant = async (): Promise<string | null> => (await caller()).tenant;
     const { audit } = this.app.registry;
     const context: AdminContext = {
@@ -158,6 +165,7 @@ export class AdminSite {
       tenant,
       linkTo,
       titlesOf,
+      sightOf,
       refersTo,
       uploads: this.uploads,
     };

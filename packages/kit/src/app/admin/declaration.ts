@@ -40,10 +40,18 @@ export interface AdminContext {
   readonly linkTo: (targetType: string, id: string, text?: string) => AdminLink | null;
   /** What people call records of this kind, by id; those that are gone, or have no name, are not in it. */
   readonly titlesOf: (targetType: string, ids: readonly string[]) => Promise<ReadonlyMap<string, string>>;
+  /** What the caller may know of records of this kind, for pages that speak of records of others. Null: nothing limits it. */
+  readonly sightOf: (targetType: string, ids: readonly string[]) => Promise<AdminSight | null>;
   /** What a field of such a record refers to, as `linkTo` takes it: `owner_id` → `user`. Null: it is a plain value. */
   readonly refersTo: (targetType: string, field: string) => string | null;
   /** How forms take files; absent when no module stores them. */
   readonly uploads?: AdminUploads | undefined;
+}
+
+/** What the caller may know of some records: which of them, and which of their fields. */
+export interface AdminSight {
+  readonly ids: ReadonlySet<string>;
+  readonly shows: (field: string) => boolean;
 }
 
 /** Columns that refer to `table` are file fields in forms. */
@@ -118,6 +126,8 @@ export interface AdminResource extends Omit<AdminResourceShape, 'actions'> {
    * found as `order:<id>` by its `target_type` and id.
    */
   readonly related?: readonly { readonly to: string; readonly filter: string }[];
+  /** `titles` knows only the records that the caller may see: other pages show nothing of the rest, except to superusers. */
+  readonly isRestricted?: boolean;
   /** Reading a record is recorded in the audit log. */
   readonly auditsReading?: boolean;
   /** Fields of its records that hold ids of others, and of which kind: `{ endpoint_id: 'webhook_endpoint' }`. */

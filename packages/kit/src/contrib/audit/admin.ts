@@ -1,6 +1,6 @@
 import { isUuid } from '../../db/uuid.ts';
 import { AdminConditions, type AdminOrders, adminRows, type AdminRows, sortableColumns } from '../../app/admin/list.ts';
-import type { AdminContext, AdminDeclaration, AdminListQuery, AdminResource } from '../../app/admin/declaration.ts';
+import type { AdminContext, AdminDeclaration, AdminListQuery, AdminResource, AdminSight } from '../../app/admin/declaration.ts';
 import { boundOrder, newestRows } from '../../app/admin/search-rows.ts';
 import type { AdminFieldChange, AdminRow, AdminSection, AdminValue } from '../../app/admin/shapes.ts';
 import type { UserDirectory } from '../../auth/user-directory.ts';
@@ -65,18 +65,21 @@ function resource(users: () => UserDirectory | null): AdminResource {
     async list(context, query) {
       await sealBeforeReading(context.db);
       const { rows, ...page } = await listForAdmin(context.db, query, users());
-      const names = await namesFor(context, rows.map(targetOf));
-      return { items: rows.map((entry) => rowOf(context, entry, names)), ...page };
+      const targets = rows.map(targetOf);
+      const [names, sights] = [await namesFor(context, targets), await sightsOf(context, targets)];
+      return { items: rows.map((entry) => rowOf(context, entry, names, sights)), ...page };
     },
     async read(context, id) {
       await sealBeforeReading(context.db);
       const entry = isUuid(id) ? await findEntry(context.db, 'id', id) : null;
       if (entry === null) return null;
-      const changes = fieldChanges(entry.before, entry.after);
+      const sights = await sightsOf(context, [targetOf(entry)]);
+      const changes = shownChanges(fieldChanges(entry.before, entry.after), entry, sights);
       const references = referencesIn(context, entry, changes);
       const names = await namesFor(context, [targetOf(entry), ...references.values()].flat());
-      const row = rowOf(context, entry, names);
-      return { ...row, sections: sectionsOf(context, entry, row.values, { changes, references, names }), actions: [], removable: false };
+      const row = rowOf(context, entry, names, sights);
+      const difference = { changes, references, names, isHidden: !isSeen(entry, sights) };
+      return { ...row, sections: sectionsOf(context, entry, row.values, difference), actions: [], removable: false };
     },
   };
 }
@@ -135,9 +138,33 @@ async function namesFor({ titlesOf }: AdminContext, targets: readonly Target[]):
   return names;
 }
 
-function rowOf({ linkTo }: AdminContext, entry: StoredEntry, names: Names): AdminRow {
+/** By kind: which of the records, and which of their fields, this staff member may know of. Null: all of them. */
+type Sights = ReadonlyMap<string, AdminSight | null>;
+
+async function sightsOf({ sightOf }: AdminContext, targets: readonly Target[]): Promise<Sights> {
+  const sights = new Map<string, AdminSight | null>();
+  for (const [type, some] of Map.groupBy(targets, (target) => target.type)) {
+    const ids = some.map(({ id }) => id);
+    sights.set(type, await sightOf(type, ids));
+  }
+  return sights;
+}
+
+/** The record of the entry may be known: what its entry stores of it is shown. */
+function isSeen({ target_type, target_id }: StoredEntry, sights: Sights): boolean {
+  return sights.get(target_type)?.ids.has(target_id) ?? true;
+}
+
+function shownChanges(changes: readonly Change[], entry: StoredEntry, sights: Sights): readonly Change[] {
+  const sight = sights.get(entry.target_type) ?? null;
+  if (!isSeen(entry, sights)) return [];
+  // A change inside a JSON column is a field of its own: `address.city`.
+  return sight === null ? changes : changes.filter(({ name }) => sight.shows(name) && sight.shows(name.split('.')[0] as string));
+}
+
+function rowOf({ linkTo }: AdminContext, entry: StoredEntry, names: Names, sights: Sights): AdminRow {
   const { id, at, action, actor_id, actor_name, target_type, target_id } = entry;
-  const title = names.get(nameKey(targetOf(entry))) ?? titleOf(entry);
+  const title = isSeen(entry, sights) ? (names.get(nameKey(targetOf(entry))) ?? titleOf(entry, sights)) : target_id;
   return {
     id,
     title: `${action} by ${actor_name ?? 'nobody'}`,
@@ -147,7 +174,7 @@ function rowOf({ linkTo }: AdminContext, entry: StoredEntry, names: Names): Admi
       action,
       target: linkTo(target_type, target_id, title) ?? title,
       target_type,
-      changed: changesOf(entry.before, entry.after).map(({ name }) => name),
+      changed: shownChanges(changesOf(entry.before, entry.after), entry, sights).map(({ name }) => name),
     },
   };
 }
@@ -167,6 +194,7 @@ interface Difference {
   readonly changes: readonly Change[];
   readonly references: ReadonlyMap<string, readonly Target[]>;
   readonly names: Names;
+  readonly isHidden: boolean;
 }
 
 function changeRows({ linkTo }: AdminContext, { changes, references, names }: Difference): AdminFieldChange[] {
@@ -189,13 +217,13 @@ function given(name: 'before' | 'after', value: AdminValue | undefined): Partial
   return value === undefined ? {} : { [name]: value };
 }
 
-/** The target's name, if the entry has it. */
-function titleOf({ before, after, target_id }: StoredEntry): string {
+/** The target's name, if the entry has it and this staff member may see that field. */
+function titleOf({ before, after, target_id, target_type }: StoredEntry, sights: Sights): string {
   for (const state of [after, before] as readonly unknown[]) {
     if (typeof state !== 'object' || state === null) continue;
     for (const name of ['name', 'username', 'title', 'url']) {
       const value = (state as Readonly<Record<string, unknown>>)[name];
-      if (typeof value === 'string' && value !== '') return value;
+      if (typeof value === 'string' && value !== '' && (sights.get(target_type)?.shows(name) ?? true)) return value;
     }
   }
   return target_id;
@@ -232,9 +260,9 @@ function sectionsOf(
       title:
         before === null && after !== null ? 'Values of the new record' : after === null && before !== null ? 'Values it had' : 'Changes',
       rows: changeRows(context, difference),
-      empty: 'No field was changed.',
+      empty: difference.isHidden ? 'You cannot see this record, so its values are not shown.' : 'No field was changed.',
     },
-    ...(entry.metadata === null ? [] : [{ kind: 'json', title: 'Metadata', value: entry.metadata } as const]),
+    ...(entry.metadata === null || difference.isHidden ? [] : [{ kind: 'json', title: 'Metadata', value: entry.metadata } as const]),
     {
       kind: 'facts',
       title: 'Place in the chain',
@@ -252,6 +280,7 @@ async function history(context: AdminContext, target: { readonly type: string; r
   const filter = { target_type: target.type, target_id: target.id };
   await sealBeforeReading(context.db);
   const entries = await newestEntriesOf(context.db, filter, HISTORY_MAX);
+  const sights = await sightsOf(context, entries.map(targetOf));
   return {
     kind: 'table',
     title: 'History',
@@ -261,13 +290,13 @@ async function history(context: AdminContext, target: { readonly type: string; r
       { name: 'actor', label: 'Who', kind: 'link' },
       { name: 'changed', label: 'Changed', kind: 'chips', secondary: true },
     ],
-    rows: entries.map((entry) => historyRow(context, entry)),
+    rows: entries.map((entry) => historyRow(context, entry, sights)),
     empty: 'Nothing was recorded yet.',
     more: { resource: RESOURCE, filters: filter },
   };
 }
 
-function historyRow(context: AdminContext, entry: StoredEntry): AdminRow {
-  const { id, title, values } = rowOf(context, entry, new Map());
+function historyRow(context: AdminContext, entry: StoredEntry, sights: Sights): AdminRow {
+  const { id, title, values } = rowOf(context, entry, new Map(), sights);
   return { id, title, values: { ...values, entry: { resource: RESOURCE, id, text: entry.action } } };
 }

@@ -198,6 +198,33 @@ describeDatabases('grants in the admin site', (database) => {
     expect((await site.send(root, 'POST', 'resources/grants', fields)).status).toBe(201);
   });
 
+  test('the audit log shows nothing of a document that a staff member was not granted, and of grants on it', async () => {
+    const outsider = await site.browser({ username: 'outsider', is_staff: true });
+    const secret = (await insert(database.db, docs, { title: 'merger plan', org: 'north', owner_id: root.userId })).id;
+    expect((await site.send(root, 'PATCH', `resources/docs/${secret}`, { title: 'merger plan 2' })).status).toBe(200);
+    const shared = { subject: 'user:colleague', set: 'viewer', type: 'docs', object: secret };
+    expect((await site.send(root, 'POST', 'resources/grants', shared)).status).toBe(201);
+    const seen = async (browser: Browser, action: string, id?: string) => {
+      const { items } = (
+        await site.get(browser, `resources/audit-log?filter.action=${action}${id === undefined ? '' : `&filter.target_id=${id}`}`)
+      ).body;
+      const { text } = await site.get(browser, `resources/audit-log/${items[0].id}`);
+      return `${JSON.stringify(items[0])}${text}`;
+    };
+    const hidden = `${await seen(outsider, 'doc.updated', secret)}${await seen(outsider, 'grant.created')}`;
+    expect(hidden).toContain('You cannot see this record');
+    for (const value of ['merger', 'viewer', colleague]) expect(hidden).not.toContain(value);
+    for (const browser of [root]) expect(await seen(browser, 'doc.updated', secret)).toContain('merger plan 2');
+    await grant(database.db, { subject: `user:${outsider.userId}`, set: 'viewer', object: { type: docs, id: secret } });
+    expect(await seen(outsider, 'doc.updated', secret)).toContain('merger plan 2');
+    await grant(database.db, { subject: `user:${outsider.userId}`, action: 'change', object: { type: docs, id: secret } });
+    expect(await seen(outsider, 'doc.updated', secret)).not.toContain('merger');
+    // Nobody can be asked about a row that is gone.
+    await database.db.query('delete from docs where id = $1', [secret]);
+    expect(await seen(outsider, 'doc.updated', secret)).not.toContain('merger');
+    expect(await seen(root, 'doc.updated', secret)).toContain('merger plan 2');
+  });
+
   test('a parent is changed under the same rule as over the API', async () => {
     const mover = await site.browser({ username: 'mover', is_staff: true });
     const folder = (await insert(database.db, folders, { name: 'target', org: 'north' })).id;

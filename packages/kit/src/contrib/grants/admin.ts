@@ -70,6 +70,7 @@ function grantsResource(declared: () => ReadonlyMap<string, ObjectActions>): Adm
     group: 'Access',
     icon: 'key',
     auditedAs: 'grant',
+    isRestricted: true,
     description: 'What users and groups may do to single objects. Callers can grant and revoke only what they hold.',
     columns,
     filters: [

@@ -68,6 +68,12 @@ export function resourceOfModel(app: App, model: Model): AnyResource | undefined
   return policiesOf(app).find(model)?.resource;
 }
 
+/** The resource that audit entries call by this `target_type`: the name of a resource, or of its table. */
+export function resourceOfTarget(app: App, targetType: string): AnyResource | undefined {
+  const all = [...policiesOf(app).all()];
+  return (all.find(({ name }) => name === targetType) ?? all.find(({ model }) => model.name === targetType))?.resource;
+}
+
 /**
  * A resource as the admin site reaches it: the rows that `resource({ admin })` says, the columns its rules show to this member of staff, and
  * the write pipeline with `via: 'admin'`. The values of a new row include its owner, and its tenant where the site shows all of them.
@@ -86,6 +92,11 @@ export class AdminAccess {
   /** Whether `resource({ admin })` says which rows staff see; without it they see what they would see on the API. */
   get isInSite(): boolean {
     return this.#operations.resource.options.admin !== undefined;
+  }
+
+  /** The column that addresses and audit entries know rows by. */
+  get keyName(): string {
+    return this.#operations.policy.key.name;
   }
 
   /** The row with this key among those the site shows, or 404. */
