@@ -17,6 +17,8 @@ export interface GroupDirectory {
   groupsOf(db: Db, userId: string, tenantKey: string | null): Promise<readonly string[]>;
   /** The ids of all groups of a user, of every tenant: for pages about the user, never for a decision. Default: `groupsOf` of no tenant. */
   allGroupsOf?(db: Db, userId: string): Promise<readonly string[]>;
+  /** Whether an active user is in the group: grants to a group without one do not keep an object shared. Default: yes. */
+  hasActiveMember?(db: Db, id: string): Promise<boolean>;
   findById(db: Db, id: string): Promise<Group | null>;
   /** By its name among the groups of a tenant and those without a tenant. */
   findByName(db: Db, name: string, tenantKey: string | null): Promise<Group | null>;

@@ -120,7 +120,10 @@ async function deny(exchange: Exchange, route: CompiledRoute, object: unknown): 
 
 /** For handlers: decides the permission again, now with the object it asks about. */
 export async function authorize<T>(exchange: Exchange, route: CompiledRoute, object: T): Promise<NonNullable<T>> {
-  if (object === undefined || object === null) throw coreErrors.not_found();
+  if (object === undefined || object === null) {
+    await route.permission.absent(exchange);
+    throw coreErrors.not_found();
+  }
   const verdict = await route.permission.evaluate(exchange, object);
   if (verdict === true) {
     exchange.verdict = true;

@@ -39,6 +39,8 @@ export interface PermissionDefinition {
    * objects cannot guard a list.
    */
   rows?(context: PermissionContext): Answer<RowCondition>;
+  /** Called where the object does not exist, so that it takes the work that a hidden object takes: the time must not tell them apart. */
+  absent?(context: PermissionContext): Answer<void>;
   /** A stable mark for start-up checks and documents, e.g. `has_scopes`. */
   readonly kind?: string;
   readonly rule?: string;
@@ -49,6 +51,7 @@ const definitionRules: OptionRules<PermissionDefinition> = {
   evaluate: required(aFunction),
   denial: aFunction,
   rows: aFunction,
+  absent: aFunction,
   kind: text,
   rule: text,
 };
@@ -72,6 +75,7 @@ export class Permission<out U extends User | null = User | null> {
   readonly #evaluate: PermissionDefinition['evaluate'];
   readonly #denial: PermissionDefinition['denial'];
   readonly #rows: PermissionDefinition['rows'];
+  readonly #absent: PermissionDefinition['absent'];
 
   constructor(definition: PermissionDefinition, combinator?: Combinator, parts: readonly Permission[] = []) {
     readOptions('new Permission()', definition, definitionRules);
@@ -83,6 +87,7 @@ export class Permission<out U extends User | null = User | null> {
     this.#evaluate = definition.evaluate.bind(definition);
     this.#denial = definition.denial?.bind(definition);
     this.#rows = definition.rows?.bind(definition);
+    this.#absent = definition.absent?.bind(definition);
   }
 
   /** Three-valued: without an object, rules about objects are `unknown`. */
@@ -118,6 +123,14 @@ export class Permission<out U extends User | null = User | null> {
   /** Whether it is made of leaves that are about objects by their kind: owners, grants. A rule of the app may be, too; that is unknown before it runs. */
   get mayNeedObject(): boolean {
     return this.combinator === undefined ? objectKinds.has(this.kind ?? '') : this.parts.some((part) => part.mayNeedObject);
+  }
+
+  /** The object that the permission is about does not exist: does what it would do to hide one. */
+  async absent(context: PermissionContext): Promise<void> {
+    if (this.combinator === undefined) await this.#absent?.(context);
+    // The first part that fails decides; of the others every part is asked.
+    for (const part of this.combinator === 'all' ? this.parts.filter((each) => each.mayNeedObject).slice(0, 1) : this.parts)
+      await part.absent(context);
   }
 
   /** The error that explains a false verdict. */
@@ -159,8 +172,15 @@ export function all<const U extends readonly (User | null)[]>(
   ...parts: { readonly [K in keyof U]: Permission<U[K]> }
 ): Permission<AllOf<U>> {
   requireParts('all', parts);
-  const evaluate = (context: PermissionContext, object: unknown) => fold(parts, context, object, false);
+  /** By request: the part that failed last, so that its denial does not ask again. */
+  const failed = new WeakMap<object, { readonly object: unknown; readonly part: Permission }>();
+  const evaluate = (context: PermissionContext, object: unknown) => {
+    failed.delete(context);
+    return fold(parts, context, object, false, (part) => failed.set(context, { object, part }));
+  };
   const denial = async (context: PermissionContext, object: unknown) => {
+    const last = failed.get(context);
+    if (last !== undefined && last.object === object) return last.part.denial(context, object);
     for (const part of parts) {
       if ((await part.evaluate(context, object)) === false) return part.denial(context, object);
     }
@@ -198,7 +218,13 @@ function invert(verdict: Verdict): Verdict {
 }
 
 /** Stops at the verdict that decides; stays synchronous while the parts are. */
-function fold(parts: readonly Permission[], context: PermissionContext, object: unknown, decisive: boolean): Answer<Verdict> {
+function fold(
+  parts: readonly Permission[],
+  context: PermissionContext,
+  object: unknown,
+  decisive: boolean,
+  onDecisive?: (part: Permission) => void,
+): Answer<Verdict> {
   return foldFrom(0, !decisive);
 
   function foldFrom(index: number, so: Verdict): Answer<Verdict> {
@@ -206,12 +232,17 @@ function fold(parts: readonly Permission[], context: PermissionContext, object: 
     for (let at = index; at < parts.length; at += 1) {
       const verdict = (parts[at] as Permission).evaluate(context, object);
       if (verdict instanceof Promise) {
-        return verdict.then((settled) => (settled === decisive ? decisive : foldFrom(at + 1, merge(sum, settled))));
+        return verdict.then((settled) => (settled === decisive ? decided(at) : foldFrom(at + 1, merge(sum, settled))));
       }
-      if (verdict === decisive) return decisive;
+      if (verdict === decisive) return decided(at);
       sum = merge(sum, verdict);
     }
     return sum;
+  }
+
+  function decided(index: number): Verdict {
+    onDecisive?.(parts[index] as Permission);
+    return decisive;
   }
 }
 

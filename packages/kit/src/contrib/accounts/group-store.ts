@@ -96,6 +96,14 @@ export async function groupIdsOf(db: Db, userId: string, tenantKey: string | nul
   return rows.map(({ group_id }) => group_id);
 }
 
+export async function hasActiveMember(db: Db, groupId: string): Promise<boolean> {
+  const rows = await db.query(
+    'select 1 as found from group_members m join users u on u.id = m.user_id where m.group_id = $1 and u.is_active = $2 limit 1',
+    [groupId, true],
+  );
+  return rows.length > 0;
+}
+
 export async function allGroupIdsOf(db: Db, userId: string): Promise<readonly string[]> {
   const rows = await db.query<{ group_id: string }>('select group_id from group_members where user_id = $1 order by group_id', [userId]);
   return rows.map(({ group_id }) => group_id);

@@ -13,6 +13,7 @@ import {
   findGroupById,
   findGroupByName,
   groupIdsOf,
+  hasActiveMember,
   type GroupRow,
   insertGroup,
   insertMember,
@@ -46,6 +47,9 @@ export const accountsGroups: GroupDirectory = {
   },
   async allGroupsOf(db, userId) {
     return isUuid(userId) ? allGroupIdsOf(db, userId) : [];
+  },
+  async hasActiveMember(db, id) {
+    return isUuid(id) && hasActiveMember(db, id);
   },
   async findById(db, id) {
     return isUuid(id) ? asGroup(await findGroupById(db, id)) : null;

@@ -60,8 +60,10 @@ export function grants<C extends Columns>(model: Model<C>, options: GrantsOption
     name: place,
     actionOf(operation) {
       if (Object.hasOwn(operations, operation)) return operations[operation];
-      if (Object.hasOwn(ACTIONS, operation)) return ACTIONS[operation];
-      return declaration().actions.has(operation) ? operation : undefined;
+      const { actions } = declaration();
+      const usual = Object.hasOwn(ACTIONS, operation) ? ACTIONS[operation] : undefined;
+      if (usual === null || (usual !== undefined && actions.has(usual))) return usual;
+      return actions.has(operation) ? operation : undefined;
     },
     get admitsAnonymous() {
       return actionsOfModel(model)?.subjects.has('public') === true;

@@ -305,7 +305,7 @@ async function subjectErrors(
   return declaration.subjects.has(parsed.kind) ? [] : fault;
 }
 
-/** Writes grants of one object. Those that are as they were are not written, and not among the changes' differences. */
+/** Writes grants of one object. Those that are as they were are neither written nor recorded: `before` and `after` are one row. */
 export async function putGrants(tx: Db, link: ChainLink, grants: readonly CheckedGrant[], by: GrantChange['by']): Promise<ChangedGrant[]> {
   const { clock } = grantsState.of(tx);
   const now = clock.now();
@@ -316,6 +316,11 @@ export async function putGrants(tx: Db, link: ChainLink, grants: readonly Checke
   );
   const changes: ChangedGrant[] = [];
   for (const { subject, stored, expiresAt } of grants) {
+    const had = before.find((row) => row.subject === subject) ?? null;
+    if (had !== null && isSame(had, link, stored, expiresAt)) {
+      changes.push({ before: had, after: had });
+      continue;
+    }
     const after = await upsertGrant(tx, {
       id: uuidv7(clock),
       subject,
@@ -328,7 +333,16 @@ export async function putGrants(tx: Db, link: ChainLink, grants: readonly Checke
       expires_at: expiresAt,
       object_deleted_at: link.isDeleted ? now : null,
     });
-    changes.push({ before: before.find((row) => row.subject === subject) ?? null, after });
+    changes.push({ before: had, after });
   }
   return changes;
+}
+
+function isSame(row: GrantRow, { tenantKey, isDeleted }: ChainLink, stored: string, expiresAt: Date | null): boolean {
+  return (
+    row.actions === stored &&
+    (row.expires_at?.getTime() ?? null) === (expiresAt?.getTime() ?? null) &&
+    row.tenant_key === tenantKey &&
+    (row.object_deleted_at !== null) === isDeleted
+  );
 }

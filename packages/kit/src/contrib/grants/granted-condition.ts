@@ -54,7 +54,21 @@ export function decisionPlan(
   return planFor('decision', dialect, declaration, asker, action);
 }
 
-type PlanKind = 'exists' | 'decision';
+/**
+ * One statement that decides about an action and `view` of one object, whose key is `$1`: `asked` and `view` are what grants give, `owner` and
+ * `tenant` what the row stores. No row: there is no such object.
+ */
+export function rowPlan(
+  dialect: Dialect,
+  declaration: ObjectActions,
+  asker: KnownAsker,
+  action: string,
+): { readonly text: string; readonly values: unknown[] } | undefined {
+  return planFor('row', dialect, declaration, asker, action);
+}
+
+const KINDS = { decision: 0, exists: 1, row: 2 } as const;
+type PlanKind = keyof typeof KINDS;
 
 function planFor(
   kind: PlanKind,
@@ -93,11 +107,12 @@ function isDeclared(declaration: ObjectActions, action: string): boolean {
 /** A number rather than a text: this runs for every object that is checked. */
 function shapeOf(kind: PlanKind, dialect: Dialect, asker: KnownAsker): number {
   const { user, tenant } = asker;
-  const flags = (kind === 'exists' ? 1 : 0) + (dialect === 'postgres' ? 2 : 0) + (user === null ? 4 : 0) + (tenant === null ? 8 : 0);
-  return flags + 16 * (GrantSql.placesOf(dialect, asker) + 1);
+  const flags = KINDS[kind] + (dialect === 'postgres' ? 4 : 0) + (user === null ? 8 : 0) + (tenant === null ? 16 : 0);
+  return flags + 32 * (GrantSql.placesOf(dialect, asker) + 1);
 }
 
 function writePlan(kind: PlanKind, sql: GrantSql, declaration: ObjectActions, action: string): WrittenPlan | undefined {
+  if (kind === 'row') return writeRowPlan(sql, declaration, action);
   const branches = inheritance(sql, declaration, action);
   if (branches.length === 0) return undefined;
   const { values } = sql;
@@ -113,6 +128,23 @@ function writePlan(kind: PlanKind, sql: GrantSql, declaration: ObjectActions, ac
       : placeSql(selectSql(from, where), 2, () => parameter),
   );
   return { text: `select 1 as allowed where exists (${selects.join(' union all ')})`, values };
+}
+
+function writeRowPlan(sql: GrantSql, declaration: ObjectActions, action: string): WrittenPlan {
+  const { values } = sql;
+  const { owner, tenant, key, type } = declaration;
+  const given = (wanted: string): string => {
+    const selects = inheritance(sql, declaration, wanted).map(({ from, where }) => selectSql(from, where));
+    if (selects.length === 0) return '0';
+    const exists = placeSql(selects.join(' union all '), 2, (column) => `t0.${quoteName(column)}`);
+    return `case when exists (${exists}) then 1 else 0 end`;
+  };
+  const column = (name: string | undefined) => (name === undefined ? 'null' : `t0.${quoteName(name)}`);
+  const parameter = `$1${sql.dialect === 'postgres' ? `::${sql.keyType(declaration)}` : ''}`;
+  const text =
+    `select ${column(owner)} as owner, ${column(tenant)} as tenant, ${given(action)} as asked, ${action === 'view' ? '0' : given('view')} as view ` +
+    `from ${quoteName(type)} t0 where t0.${quoteName(key.name)} = ${parameter}`;
+  return { text, values };
 }
 
 function selectSql(from: readonly string[], where: readonly string[]): string {

@@ -121,6 +121,31 @@ describe('at start-up', () => {
     expect(() => sharing(Controller as never)).toThrow('made by CrudController');
   });
 
+  test('an operation that is offered needs its action', async () => {
+    const each = things();
+    const actions = objectActions(each, { actions: ['view', 'change'] });
+    const made = resource(each, { owner: 'owner_id', access: grants(each) });
+    class Offered extends CrudController(made, { permission: isAuthenticated, bulk: { destroy: true } }) {}
+    await expect(start([actions], Offered)).rejects.toThrow(
+      /E024.*the operation "destroy" has no action.*the operation "bulkDestroy" has no action/s,
+    );
+    class Kept extends CrudController(made, { permission: isAuthenticated, operations: { destroy: false } }) {}
+    await start([actions], Kept);
+  });
+
+  test('a resource has the tenant of its actions', async () => {
+    const each = model(`rooms_${(count += 1)}`, {
+      id: t.uuidv7().pk(),
+      owner_id: t.uuid().readOnly(),
+      org: t.text(20).readOnly().default('x'),
+    });
+    const actions = objectActions(each, { actions: ['view', 'change', 'delete'], tenant: 'org' });
+    class Rooms extends CrudController(resource(each, { owner: 'owner_id', access: grants(each) }), { permission: isAuthenticated }) {}
+    await expect(start([actions], Rooms, { tenant: () => 'north' })).rejects.toThrow(
+      /E024.*the tenant is "org" for grants, but the resource has no tenant/s,
+    );
+  });
+
   test('objects of a tenant need to know which users belong to it', async () => {
     const each = model(`rooms_${(count += 1)}`, { id: t.uuidv7().pk(), owner_id: t.uuid().readOnly(), org: t.text(20).readOnly() });
     const actions = objectActions(each, { actions: ['view', 'change', 'delete'], tenant: 'org' });

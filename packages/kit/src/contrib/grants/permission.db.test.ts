@@ -9,7 +9,7 @@ import {
   FolderController,
   startDrive,
 } from '../../../test/grants/drive.ts';
-import { find, list, model, createTable, migration, t, whereExpression } from '../../db/index.ts';
+import { countQueries, find, list, model, createTable, migration, t, whereExpression } from '../../db/index.ts';
 import { Controller, route } from '../../http/index.ts';
 import { any, hasRule, isAuthenticated, not, Permission } from '../../permissions/index.ts';
 import { describeDatabases } from '../../testing/databases.ts';
@@ -26,6 +26,13 @@ class ByHand extends Controller {
   change = route.get('/:id', { permission: isAuthenticated.and(hasGrant('change', docs as never)) }, async ({ db, params, authorize }) => {
     await authorize(await find(db, docs, (params as { id: string }).id));
   });
+  either = route.get(
+    '/either/:id',
+    { permission: any(hasGrant('change', docs as never), hasGrant('send', docs as never)) },
+    async ({ db, params, authorize }) => {
+      await authorize(await find(db, docs, (params as { id: string }).id));
+    },
+  );
   unlessSent = route.get(
     '/unless/:id',
     { permission: any(not(hasGrant('send', docs as never)), isSentByRoot()) },
@@ -89,6 +96,24 @@ describeDatabases('hasGrant', (database) => {
     for (const name of ['bob', 'ann', 'root']) expect([name, (await drive.ask(name, 'GET', `hand/${id}`)).status]).toEqual([name, 204]);
     expect((await drive.ask(null, 'GET', `hand/${id}`)).status).toBe(401);
     expect((await drive.ask('ida', 'GET', `hand/${id}`)).status).toBe(404);
+  });
+
+  test('a hidden object takes as many statements as a missing one, and one of them decides', async () => {
+    const [hidden, inFolder] = [await drive.doc('hidden'), await drive.doc('hidden in a folder', { folder: await drive.folder('deep') })];
+    await drive.group('counted', 'dan');
+    const statements = async (person: string, path: string) => {
+      const { result, count } = await countQueries(() => drive.ask(person, 'GET', path));
+      return [result.status, count];
+    };
+    for (const route of ['hand', 'hand/either']) {
+      const missing = await statements('dan', `${route}/01890000-0000-7000-8000-000000000000`);
+      for (const id of [hidden, inFolder]) expect([route, await statements('dan', `${route}/${id}`)]).toEqual([route, missing]);
+      expect(missing[0]).toBe(404);
+    }
+    // The row, the groups of the caller, the decision.
+    expect(await statements('dan', `hand/${hidden}`)).toEqual([404, 3]);
+    await grant(database.db, { subject: `user:${drive.user('dan').id}`, set: 'viewer', object: { type: docs, id: hidden } });
+    expect(await statements('dan', `hand/${hidden}`)).toEqual([403, 3]);
   });
 
   test('combines with not and any', async () => {

@@ -1,17 +1,14 @@
-import type { Db } from '../../db/db.ts';
 import type { Model } from '../../db/model.ts';
 import type { Where } from '../../db/where/where.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { Permission, type PermissionContext } from '../../permissions/permission.ts';
-import { tableBackend } from './backends/table-backend.ts';
 import type { GrantQuestion } from './backends/grant-backend.ts';
 import type { Asker } from './asker.ts';
 import { knownAsker } from './caller-subjects.ts';
-import { inTenant, ownedOrGranted } from './granted-condition.ts';
+import { inTenant, ownedOrGranted, rowPlan } from './granted-condition.ts';
 import { declarationOf } from './grants-state.ts';
-import { isForeign } from './holdings.ts';
 import { actionsOfModel, type ObjectActions } from './object-actions.ts';
-import { objectChain } from './object-chain.ts';
+import { encodedKey } from './object-chain.ts';
 import { sameId } from '../../auth/same-id.ts';
 
 /** The models of routes whose permission does not name one: found once, at start-up. */
@@ -41,22 +38,20 @@ export function hasGrant(action: string, model?: Model): Permission {
     if (found === undefined) throw new Error(`hasGrant('${action}') does not know the model: hasGrant('${action}', orders).`);
     return declarationOf(context.db, found);
   };
-  const questionOf = async (context: PermissionContext): Promise<GrantQuestion & { readonly declaration: ObjectActions }> => {
+  const questionOf = async (context: PermissionContext): Promise<RowQuestion> => {
     const asker = await knownAsker(context.db, { user: context.user, tenant: await context.tenant });
     return { db: context.db, asker, declaration: modelFor(context), permission: context };
   };
-  const holds = async (context: PermissionContext, object: unknown, wanted: string): Promise<boolean> => {
-    const question = await questionOf(context);
-    const { declaration } = question;
-    const { user } = question.asker;
-    if (typeof object !== 'object' || object === null || !declaration.actions.has(wanted)) return false;
-    const row = object as Readonly<Record<string, unknown>>;
-    // Superusers and owners stay in their tenant, too.
-    if (!(await isOfTenant(question, row))) return false;
-    if (user?.is_active === true && user.is_superuser) return true;
-    const { owner, backend = tableBackend } = declaration;
-    if (owner !== undefined && user?.is_active === true && sameId(row[owner], user.id)) return true;
-    return backend.decide(question, row, wanted);
+  /** By request: what was decided about the object last, for the denial that follows. */
+  const decided = new WeakMap<object, { readonly object: unknown; readonly decision: Promise<Decision> }>();
+  const decide = (context: PermissionContext, object: unknown): Promise<Decision> => {
+    const decision = questionOf(context).then((question) => decideRow(question, asRow(object), action));
+    decided.set(context, { object, decision });
+    return decision;
+  };
+  const lastDecision = (context: PermissionContext, object: unknown): Promise<Decision> => {
+    const last = decided.get(context);
+    return last !== undefined && last.object === object ? last.decision : decide(context, object);
   };
   const permission = new Permission({
     name: `hasGrant(${action})`,
@@ -66,7 +61,10 @@ export function hasGrant(action: string, model?: Model): Permission {
       if (user !== null && !user.is_active) return false;
       // Superusers hold every action, but in their tenant only.
       if (object === undefined) return user?.is_superuser === true && modelFor(context).tenant === undefined ? true : 'unknown';
-      return both(holds(context, object, action), action === 'view' ? undefined : () => holds(context, object, 'view'));
+      return decide(context, object).then(({ asked, view }) => asked && view);
+    },
+    absent: async (context) => {
+      await questionOf(context).then((question) => decideRow(question, {}, action));
     },
     rows: async (context) => {
       const question = await questionOf(context);
@@ -81,7 +79,7 @@ export function hasGrant(action: string, model?: Model): Permission {
     },
     denial: async (context, object) => {
       if (context.user === null) return coreErrors.not_authenticated();
-      if (object === undefined || !(await holds(context, object, 'view'))) return coreErrors.not_found();
+      if (object === undefined || !(await lastDecision(context, object)).view) return coreErrors.not_found();
       return coreErrors.permission_denied({ detail: `You may see this, but not do "${action}" to it.`, extensions: { action } });
     },
   });
@@ -89,21 +87,53 @@ export function hasGrant(action: string, model?: Model): Permission {
   return permission;
 }
 
-/** The object belongs to the asker's tenant. A row that was read without its tenant is asked for it. */
-async function isOfTenant(
-  { db, declaration, asker }: { readonly db: Db; readonly declaration: ObjectActions; readonly asker: Asker },
-  row: Readonly<Record<string, unknown>>,
-): Promise<boolean> {
-  const { tenant, key } = declaration;
-  if (tenant === undefined) return true;
-  const stored = row[tenant];
-  if (stored !== undefined) return stored === null ? asker.tenant === null : asker.tenant !== null && sameId(stored, asker.tenant);
-  const [link] = await objectChain(db, declaration, row[key.name], 0);
-  return link !== undefined && !isForeign(link, asker);
+type Row = Readonly<Record<string, unknown>>;
+
+function asRow(object: unknown): Row {
+  return typeof object === 'object' && object !== null ? (object as Row) : {};
 }
 
-async function both(first: Promise<boolean>, second: (() => Promise<boolean>) | undefined): Promise<boolean> {
-  return (await first) && (second === undefined || (await second()));
+/** Whether the asker may do what was asked, and whether it may view the object. */
+interface Decision {
+  readonly asked: boolean;
+  readonly view: boolean;
+}
+
+const NOTHING: Decision = { asked: false, view: false };
+const EVERYTHING: Decision = { asked: true, view: true };
+
+interface RowQuestion extends GrantQuestion {
+  readonly declaration: ObjectActions;
+}
+
+/**
+ * Decides in one statement, which also reads the owner and the tenant that the loaded row may lack. An object that does not exist takes the same
+ * statement. Superusers and owners stay in their tenant, too.
+ */
+async function decideRow(question: RowQuestion, row: Row, action: string): Promise<Decision> {
+  const { db, declaration, asker } = question;
+  const { user } = asker;
+  const { owner, tenant, key, backend } = declaration;
+  if ((user !== null && !user.is_active) || !declaration.actions.has(action)) return NOTHING;
+  const holdsAll = (ownerId: unknown) =>
+    user !== null && (user.is_superuser || (owner !== undefined && ownerId !== undefined && sameId(ownerId, user.id)));
+  const isTenantKnown = tenant === undefined || row[tenant] !== undefined;
+  if (isTenantKnown && holdsAll(row[owner ?? '']) && isOfTenant(declaration, row[tenant ?? ''], asker)) return EVERYTHING;
+  const plan = rowPlan(db.dialect, declaration, asker, action);
+  if (plan === undefined) return NOTHING;
+  plan.values.unshift(encodedKey(declaration, row[key.name] ?? null) ?? null);
+  const [stored] = await db.query<{ owner: unknown; tenant: unknown; asked: number; view: number }>(plan.text, plan.values);
+  // A row of an open transaction is not stored yet: what was loaded of it counts.
+  if (!isOfTenant(declaration, isTenantKnown ? row[tenant ?? ''] : stored?.tenant, asker)) return NOTHING;
+  if (holdsAll(row[owner ?? ''] ?? stored?.owner)) return EVERYTHING;
+  if (backend === undefined) return { asked: stored?.asked === 1, view: (action === 'view' ? stored?.asked : stored?.view) === 1 };
+  const view = await backend.decide(question, row, 'view');
+  return { asked: view && (action === 'view' || (await backend.decide(question, row, action))), view };
+}
+
+function isOfTenant({ tenant: column }: ObjectActions, stored: unknown, { tenant }: Asker): boolean {
+  if (column === undefined) return true;
+  return tenant === null ? stored === null || stored === '' : sameId(stored, tenant);
 }
 
 /** For start-up: the model of a permission that names one must have actions, and the action must be one of them. */

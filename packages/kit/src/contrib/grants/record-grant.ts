@@ -12,13 +12,15 @@ export interface GrantChange {
   readonly requestId?: string | null | undefined;
 }
 
+/** The same row as `before` and `after`: nothing was changed. */
 export interface ChangedGrant {
   readonly before: GrantRow | null;
   readonly after: GrantRow | null;
 }
 
 /** Everything that follows from changes, in their transaction: one audit entry and one event each. */
-export async function recordGrants(tx: Db, changes: readonly ChangedGrant[], { by, requestId }: GrantChange): Promise<void> {
+export async function recordGrants(tx: Db, given: readonly ChangedGrant[], { by, requestId }: GrantChange): Promise<void> {
+  const changes = given.filter(({ before, after }) => before !== after);
   if (changes.length === 0) return;
   const { registry } = grantsState.of(tx);
   await registry.audit?.record(

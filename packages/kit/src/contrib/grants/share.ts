@@ -4,10 +4,12 @@ import type { KnownAsker } from './asker.ts';
 import { grantErrors } from './errors.ts';
 import { checkGrants, type GivenGrant, lockObject, putGrants } from './grant.ts';
 import { allPaths, type Holdings, holdingsOf } from './holdings.ts';
+import { grantsState } from './grants-state.ts';
 import type { ObjectActions } from './object-actions.ts';
 import type { ChainLink } from './object-chain.ts';
 import { type ChangedGrant, type GrantChange, recordGrants } from './record-grant.ts';
 import { countGrantsOn, deleteGrant, findGrant, grantsOn, type GrantRow } from './store.ts';
+import { parseSubject } from './subject.ts';
 
 export const SHARE = 'share';
 /** More are better a group: the list of grants shows them all. */
@@ -60,10 +62,9 @@ export async function shareObject(
     requireHeld(holdings, [...given, ...(had === undefined ? [] : declaration.expand(had.actions))]);
     requireHeld(holdings, [...given], expiresAt);
   }
-  const changes = await putGrants(tx, link, checked, change.by);
+  const changes = await keepingHolder(tx, link, before, () => putGrants(tx, link, checked, change.by));
   if ((await countGrantsOn(tx, declaration.type, link.id)) > GRANTS_PER_OBJECT_MAX)
     throw grantErrors.too_many_grants({ extensions: { limit: GRANTS_PER_OBJECT_MAX } });
-  await requireHolder(tx, link, changes);
   await recordGrants(tx, changes, change);
   return changes.map(({ after }) => after as GrantRow);
 }
@@ -74,9 +75,10 @@ export async function unshareObject(tx: Db, { link, holdings }: SharedObject, gr
   const row = await findGrant(tx, grantId);
   if (row === null || row.object_type !== declaration.type || row.object_id !== link.id) throw coreErrors.not_found();
   requireHeld(holdings, [...declaration.expand(row.actions)]);
-  await deleteGrant(tx, row.id);
-  const changes = [{ before: row, after: null }];
-  await requireHolder(tx, link, changes);
+  const changes = await keepingHolder(tx, link, [row], async () => {
+    await deleteGrant(tx, row.id);
+    return [{ before: row, after: null }];
+  });
   await recordGrants(tx, changes, change);
 }
 
@@ -90,13 +92,42 @@ function requireHeld({ isSuperuser, until }: Holdings, actions: readonly string[
   if (missing.length > 0) throw grantErrors.cannot_grant({ extensions: { actions: [...new Set(missing)].sort() } });
 }
 
-/** The object can still be shared after the change: by its owner, or by a subject of a grant. */
-async function requireHolder(tx: Db, { declaration, id }: ChainLink, changes: readonly ChangedGrant[]): Promise<void> {
-  const lost = changes.some(({ before, after }) => {
-    const [had, has] = [before, after].map((row) => row !== null && declaration.expand(row.actions).has(SHARE));
-    return had === true && has === false;
-  });
-  if (!lost) return;
-  const paths = await allPaths(tx, declaration, id);
-  if (!paths.some(({ actions }) => actions.includes(SHARE))) throw grantErrors.last_holder();
+/**
+ * Makes a change, and requires that the object can be shared as before: by its owner or by a subject of a grant. A change that takes nothing from
+ * a holder of `share` is not asked about.
+ */
+async function keepingHolder(
+  tx: Db,
+  { declaration, id }: ChainLink,
+  touched: readonly GrantRow[],
+  work: () => Promise<ChangedGrant[]>,
+): Promise<ChangedGrant[]> {
+  if (!touched.some(({ actions }) => declaration.expand(actions).has(SHARE))) return work();
+  const before = await holderRank(tx, declaration, id);
+  const changes = await work();
+  if ((await holderRank(tx, declaration, id)) < before) throw grantErrors.last_holder();
+  return changes;
+}
+
+/** 2: a subject that can share lastingly. 1: only until its grant expires. 0: none, except superusers. */
+async function holderRank(db: Db, declaration: ObjectActions, id: unknown): Promise<0 | 1 | 2> {
+  const paths = await allPaths(db, declaration, id);
+  // Nothing counts without view; what everybody has, each subject has.
+  const isViewed = (subject: string) =>
+    paths.some((path) => path.actions.includes('view') && (path.subject === subject || !path.subject.includes(':')));
+  const sharing = paths.filter(({ actions, subject }) => actions.includes(SHARE) && isViewed(subject));
+  for (const path of sharing) if (path.expiresAt === null && (await isAlive(db, path.subject))) return 2;
+  for (const path of sharing) if (path.expiresAt !== null && (await isAlive(db, path.subject))) return 1;
+  return 0;
+}
+
+/** Whether anybody stands behind a subject: an active user, or a group that has one. */
+async function isAlive(db: Db, subject: string): Promise<boolean> {
+  const { users, groups } = grantsState.of(db);
+  const parsed = parseSubject(subject);
+  if (parsed === undefined) return false;
+  if (parsed.kind === 'user') return users === null || (await users.findById(db, parsed.id))?.is_active === true;
+  // A directory that cannot tell is believed.
+  if (parsed.kind === 'group') return (await groups?.hasActiveMember?.(db, parsed.id)) ?? true;
+  return true;
 }

@@ -171,6 +171,66 @@ describeDatabases('sharing objects', (database) => {
     });
   });
 
+  describe('the last holder of share', () => {
+    test('is not lost to a grant that expires, a group without active members, a deactivated user, or one who cannot view', async () => {
+      const until = new Date(drive.clock.now().getTime() + HOUR_MS);
+      const [empty, idle] = [await drive.group('empty'), await drive.group('idle', 'ida')];
+      await database.db.query('update users set is_active = $2 where id = $1', [drive.user('ida').id, false]);
+      const others: readonly (readonly [string, object])[] = [
+        ['expiring', { subject: subject('cid'), set: 'manager', expiresAt: until }],
+        ['empty group', { subject: `group:${empty}`, set: 'manager' }],
+        ['idle group', { subject: `group:${idle}`, set: 'manager' }],
+        ['deactivated', { subject: subject('ida'), set: 'manager' }],
+        ['without view', { subject: subject('dan'), actions: ['share', 'change', 'delete'] }],
+      ];
+      for (const [name, other] of others) {
+        const id = await drive.folder(`kept ${name}`);
+        const { id: own } = await give('bob', 'manager', onFolder(id));
+        await grant(database.db, { ...(other as { subject: string }), object: onFolder(id) });
+        for (const answer of [
+          await drive.ask('bob', 'DELETE', `folders/${id}/grants/${own}`),
+          await put('bob', `folders/${id}`, { subject: subject('bob'), set: 'editor' }),
+          await put('bob', `folders/${id}`, { subject: subject('bob'), set: 'manager', expires_at: until.toISOString() }),
+          await put('bob', `folders/${id}`, { subject: subject('bob'), actions: ['share', 'change', 'delete'] }),
+        ])
+          expect([name, answer.status, answer.body?.code]).toEqual([name, 409, 'last_holder']);
+        // Another lasting holder is enough.
+        await drive
+          .group(`active ${name}`, 'eve')
+          .then((group) => grant(database.db, { subject: `group:${group}`, set: 'manager', object: onFolder(id) }));
+        expect((await drive.ask('bob', 'DELETE', `folders/${id}/grants/${own}`)).status).toBe(204);
+      }
+    });
+
+    test('of holders whose grants all expire, the last stays', async () => {
+      const id = await drive.folder('all expire');
+      const until = { expiresAt: new Date(drive.clock.now().getTime() + HOUR_MS) };
+      const [bob, cid] = [await give('bob', 'manager', onFolder(id), until), await give('cid', 'manager', onFolder(id), until)];
+      expect((await drive.ask('bob', 'DELETE', `folders/${id}/grants/${cid.id}`)).status).toBe(204);
+      expect((await drive.ask('bob', 'DELETE', `folders/${id}/grants/${bob.id}`)).body.code).toBe('last_holder');
+    });
+  });
+
+  test('granting what is granted already changes nothing: no audit entry, no event, the same giver', async () => {
+    const id = await drive.doc('again');
+    const until = new Date(drive.clock.now().getTime() + HOUR_MS);
+    const bodies = [
+      { subject: subject('bob'), actions: ['send', 'view'] },
+      { subject: subject('cid'), set: 'viewer', expires_at: until.toISOString() },
+    ];
+    const [first] = (await put('ann', `docs/${id}`, { items: bodies })).body.items;
+    await give('dan', 'manager', onDoc(id));
+    const recorded = () => [drive.audited, drive.events].map((each) => each.length);
+    const before = recorded();
+    expect((await put('dan', `docs/${id}`, bodies[1] as object)).status).toBe(200);
+    const again = await put('ann', `docs/${id}`, { items: [{ subject: subject('bob'), actions: ['view', 'send', 'view'] }] });
+    expect(again.body.items).toEqual([first]);
+    await grant(database.db, { subject: subject('cid'), set: 'viewer', expiresAt: until, object: onDoc(id) });
+    expect(recorded()).toEqual(before);
+    await put('ann', `docs/${id}`, { ...bodies[1], expires_at: null });
+    expect(recorded()).toEqual(before.map((count) => count + 1));
+  });
+
   describe('a grant never exceeds what its giver holds', () => {
     test('by a set, by actions, for oneself, for a group of one’s own, or for longer', async () => {
       const id = await drive.doc('limits');

@@ -77,10 +77,11 @@ export class RowScope {
     if (this.adminRule(request)?.access === false) return scope;
     const action = access.actionOf(request.action);
     if (action === null || action === VIEW) return scope;
-    // A write that no action is named for is not let through: start-up refuses such operations.
-    if (action === undefined) throw new Error(`No action is known for "${request.action}".`);
-    const where = ownedOrGranted(await this.#owned(request), await this.#granted(request, action));
-    return { ...scope, allowed: { action, compiled: this.compile(request, where) } };
+    // A write that no action is named for is not the owner's either. Start-up refuses such operations; programs and the admin site get here.
+    const owned = action === undefined ? undefined : await this.#owned(request);
+    const needed = action ?? request.action;
+    const where = ownedOrGranted(owned, await this.#granted(request, needed));
+    return { ...scope, allowed: { action: needed, compiled: this.compile(request, where) } };
   }
 
   async #granted(request: CrudRequest, action: string): Promise<Where | boolean | undefined> {
