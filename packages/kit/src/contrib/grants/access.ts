@@ -86,11 +86,11 @@ export function grants<C extends Columns>(model: Model<C>, options: GrantsOption
 const askers = new WeakMap<object, Promise<KnownAsker>>();
 
 /** The groups of a caller are read once per request. */
-function askerOf({ db, caller, request }: AccessContext): Promise<KnownAsker> {
+function askerOf({ db, caller, request, permission }: AccessContext): Promise<KnownAsker> {
   let asker = askers.get(request);
   if (asker === undefined) {
     const { user, tenant, now } = caller;
-    askers.set(request, (asker = knownAsker(db.database, { user, tenant }, now)));
+    askers.set(request, (asker = knownAsker(db.database, { user, tenant }, now, permission)));
   }
   return asker;
 }

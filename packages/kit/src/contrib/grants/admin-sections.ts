@@ -195,7 +195,7 @@ export async function visibleGrants(context: AdminContext, rows: readonly GrantR
 
 async function visibleIds(db: Db, declaration: ObjectActions, asker: KnownAsker, ids: readonly string[]): Promise<string[]> {
   const keys = [...new Set(ids)].map((id) => encodedKey(declaration, id)).filter((key) => key !== undefined);
-  const where = compileWhere(declaration.model, ownedOrGranted(db.dialect, declaration, asker, 'view'));
+  const where = compileWhere(declaration.model, await ownedOrGranted(db.dialect, declaration, asker, 'view'));
   if (keys.length === 0 || where.constant === false) return [];
   const parameters: unknown[] = [];
   const key = `t0.${quoteName(declaration.key.name)}`;

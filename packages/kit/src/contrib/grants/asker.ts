@@ -1,4 +1,5 @@
 import type { User } from '../../auth/principal.ts';
+import type { PermissionContext } from '../../permissions/permission.ts';
 
 /**
  * The caller that a decision is about: `{ user, tenant }`, or what `await caller()` returns in a handler. The tenant is part of every question,
@@ -15,6 +16,8 @@ export interface Asker {
 export interface KnownAsker extends Asker {
   readonly now: Date;
   readonly groups: readonly string[];
+  /** The request as permissions see it; of a program, one without headers and scopes. */
+  readonly permission?: PermissionContext;
 }
 
 /** Types are not enough: a program without them could leave the tenant out. */

@@ -65,8 +65,8 @@ function linkOf(declaration: ObjectActions, row: Row, id: string): ChainLink {
 }
 
 /**
- * Putting an object below a parent grants what the parent gives: it takes `share` on the object, as it was before, and `change` on the new
- * parent. What the new parent would give does not count: else a move would grant the right to move.
+ * Putting an object below a parent grants what the parent gives: it takes `share` on the object, as it was before, and the declared
+ * `parentAction` on the new parent. What the new parent would give does not count: else a move would grant the right to move.
  */
 async function checkParent(
   declaration: ObjectActions,
@@ -86,13 +86,14 @@ async function checkParent(
     const needed = declaration.actions.has(SHARE) ? SHARE : CHANGE;
     if (!held.until.has(needed)) throw cannotMove(declaration, needed);
   }
-  if (next === null || !parent.actions.has(CHANGE)) return;
+  const { parentAction } = declaration;
+  if (next === null || !parent.actions.has(parentAction)) return;
   const onParent = await holdingsOf(tx, parent, next, asker);
-  if (!onParent.until.has(CHANGE)) throw cannotMove(parent, CHANGE);
+  if (!onParent.until.has(parentAction)) throw cannotMove(parent, parentAction);
 }
 
 function cannotMove({ type }: ObjectActions, action: string): Error {
-  return grantErrors.cannot_grant({ detail: `Moving the object needs "${action}" on ${type}.`, extensions: { actions: [action] } });
+  return grantErrors.cannot_grant({ detail: `This needs "${action}" on ${type}.`, extensions: { actions: [action] } });
 }
 
 function sameKey(one: unknown, other: unknown): boolean {

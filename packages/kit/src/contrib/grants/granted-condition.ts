@@ -6,7 +6,7 @@ import type { Columns } from '../../db/rows.ts';
 import { placeSql, whereSql } from '../../db/where/where-sql.ts';
 import type { Where } from '../../db/where/where.ts';
 import { type Asker, type KnownAsker, requireAsker } from './asker.ts';
-import { knownAsker } from './caller-subjects.ts';
+import { isExempt, knownAsker } from './caller-subjects.ts';
 import { declarationOf } from './grants-state.ts';
 import { GrantSql, identityEncoder, identityValue, type Values } from './grant-sql.ts';
 import { levelsOf } from './object-chain.ts';
@@ -220,8 +220,14 @@ function inheritance(sql: GrantSql, declaration: ObjectActions, action: string):
 }
 
 /** Owner or grants, in the asker's tenant: for statements outside CRUD, which adds the tenant itself. Superusers stay in their tenant, too. */
-export function ownedOrGranted(dialect: Dialect, declaration: ObjectActions, asker: KnownAsker, action: string): Where | boolean {
-  return inTenant(declaration, asker, ownedOrGrantedAnywhere(dialect, declaration, asker, action));
+export async function ownedOrGranted(
+  dialect: Dialect,
+  declaration: ObjectActions,
+  asker: KnownAsker,
+  action: string,
+): Promise<Where | boolean> {
+  const isEvery = declaration.actions.has(action) && (await isExempt(declaration, asker));
+  return inTenant(declaration, asker, isEvery || ownedOrGrantedAnywhere(dialect, declaration, asker, action));
 }
 
 /** A condition, and that rows are of the asker's tenant. */
@@ -263,7 +269,7 @@ export async function grantedCondition<C extends Columns>(
   const { backend } = declaration;
   const where =
     backend === undefined
-      ? ownedOrGranted(db.dialect, declaration, known, action)
+      ? await ownedOrGranted(db.dialect, declaration, known, action)
       : inTenant(declaration, known, await backend.condition({ db, asker: known, declaration, permission: undefined }, action));
   return where as Where<C> | boolean;
 }

@@ -6,6 +6,7 @@ import type { UserDirectory } from '../../auth/user-directory.ts';
 import type { Clock } from '../../db/clock.ts';
 import type { Db } from '../../db/db.ts';
 import type { Model } from '../../db/model.ts';
+import type { Rule } from '../../permissions/permission.ts';
 import { didYouMean } from '../../options/did-you-mean.ts';
 import { actionsOfModel, type ObjectActions } from './object-actions.ts';
 
@@ -13,6 +14,8 @@ import { actionsOfModel, type ObjectActions } from './object-actions.ts';
 export interface GrantsState {
   readonly clock: Clock;
   readonly registry: Registry;
+  /** The app's named rules, for `owner: { unless: hasRule('name') }`. */
+  readonly rules: Readonly<Record<string, Rule>>;
   readonly users: UserDirectory | null;
   readonly groups: GroupDirectory | null;
   readonly isInTenant: ((db: Db, user: User, tenantKey: string) => boolean | Promise<boolean>) | undefined;

@@ -6,7 +6,7 @@ import { statementsOf } from '../../db/model-statements.ts';
 import { quoteName } from '../../db/names.ts';
 import { refuseUnknownNames, requireArguments } from '../../options/read-options.ts';
 import { type Asker, type KnownAsker, requireAsker } from './asker.ts';
-import { knownAsker, subjectsOf } from './caller-subjects.ts';
+import { isExempt, knownAsker, subjectsOf } from './caller-subjects.ts';
 import { ownedOrGranted, requireAction } from './granted-condition.ts';
 import { declarationOf, grantsState, type ObjectRef } from './grants-state.ts';
 import type { ObjectActions } from './object-actions.ts';
@@ -34,6 +34,8 @@ export interface AccessPath {
 export interface Holdings {
   readonly exists: boolean;
   readonly isSuperuser: boolean;
+  /** The owner's rule of the resource exempts the asker. */
+  readonly isExempt: boolean;
   readonly paths: readonly AccessPath[];
   /** By action; null is for good. */
   readonly until: ReadonlyMap<string, Date | null>;
@@ -51,19 +53,20 @@ export async function holdingsOf(
   given?: readonly ChainLink[],
 ): Promise<Holdings> {
   const chain = given ?? (await objectChain(db, declaration, id));
-  const none = { exists: chain.length > 0, isSuperuser: false, paths: [], until: new Map() };
+  const none = { exists: chain.length > 0, isSuperuser: false, isExempt: false, paths: [], until: new Map() };
+  const everything = () => new Map([...declaration.actions].map((action) => [action, null]));
   const { user } = asker;
   const [object] = chain;
   if ((user !== null && !user.is_active) || (object !== undefined && isForeign(object, asker))) return none;
-  if (user?.is_superuser === true)
-    return { ...none, isSuperuser: true, until: new Map([...declaration.actions].map((action) => [action, null])) };
+  if (user?.is_superuser === true) return { ...none, isSuperuser: true, until: everything() };
+  if (object?.isDeleted === false && (await isExempt(declaration, asker))) return { ...none, isExempt: true, until: everything() };
   const links = livingLinks(chain).filter((link) => !isForeign(link, asker));
   const subjects = new Set(links.flatMap(({ declaration: each }) => subjectsOf(each, asker)));
   const rows = await grantsOn(db, links.map(asObject), [...subjects]);
   const owner = user === null ? null : user.id;
   const counts = (row: GrantRow, each: ObjectActions) => subjectsOf(each, asker).includes(row.subject);
   const paths = pathsOf(declaration, links, rows, asker.now, owner, counts);
-  return { exists: chain.length > 0, isSuperuser: false, paths, until: untilOf(paths) };
+  return { ...none, paths, until: untilOf(paths) };
 }
 
 /** An object of another tenant than the asker's. */
@@ -175,7 +178,7 @@ export async function objectsOf(db: Db, asker: Asker, model: Model, action: stri
   const declaration = declarationOf(db, model);
   requireAction(declaration, action);
   const { limit = OBJECTS_DEFAULT, after } = options;
-  const where = compileWhere(declaration.model, ownedOrGranted(db.dialect, declaration, await knownAsker(db, asker), action));
+  const where = compileWhere(declaration.model, await ownedOrGranted(db.dialect, declaration, await knownAsker(db, asker), action));
   if (where.constant === false) return [];
   const { table } = statementsOf(declaration.model);
   const key = `t0.${quoteName(declaration.key.name)}`;
@@ -197,7 +200,7 @@ export async function objectsOf(db: Db, asker: Asker, model: Model, action: stri
 export type AccessExplanation =
   | {
       readonly allowed: true;
-      readonly reason: 'superuser' | 'owner' | 'grant';
+      readonly reason: 'superuser' | 'owner_unless' | 'owner' | 'grant';
       readonly paths: readonly AccessPath[];
       readonly text: string;
     }
@@ -216,7 +219,7 @@ export async function explainAccess(db: Db, asker: Asker, object: ObjectRef, act
   const declaration = declarationOf(db, type);
   requireAction(declaration, action);
   const chain = await objectChain(db, declaration, id);
-  const { exists, isSuperuser, paths, until } = await holdingsOf(db, declaration, id, await knownAsker(db, asker), chain);
+  const { exists, isSuperuser, isExempt: byRule, paths, until } = await holdingsOf(db, declaration, id, await knownAsker(db, asker), chain);
   const place = `${declaration.type}/${keyText(id)}`;
   const who = user === null ? 'A caller without credentials' : user.username;
   const refused = (reason: Extract<AccessExplanation, { allowed: false }>['reason'], text: string): AccessExplanation => ({
@@ -233,6 +236,13 @@ export async function explainAccess(db: Db, asker: Asker, object: ObjectRef, act
     );
   if (user !== null && !user.is_active) return refused('inactive', `${who} is deactivated.`);
   if (isSuperuser) return { allowed: true, reason: 'superuser', paths: [], text: `${who} is a superuser.` };
+  if (byRule)
+    return {
+      allowed: true,
+      reason: 'owner_unless',
+      paths: [],
+      text: `${who} reaches every row: owner, unless ${declaration.ownerUnless?.name}.`,
+    };
   const giving = paths.filter(({ actions }) => actions.includes(action));
   const [first] = giving;
   if (first === undefined)

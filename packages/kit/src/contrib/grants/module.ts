@@ -6,6 +6,7 @@ import type { Database, Db } from '../../db/db.ts';
 import type { Model } from '../../db/model.ts';
 import type { Fault } from '../../options/fault.ts';
 import { type OptionRules, readOptions } from '../../options/read-options.ts';
+import type { Permission } from '../../permissions/permission.ts';
 import { aFunction, instanceOf, listOf, objectWith, required } from '../../options/value-rule.ts';
 import { grantsAdmin } from './admin.ts';
 import { grantsCommand } from './commands.ts';
@@ -62,13 +63,15 @@ export function objectGrants(options: ObjectGrantsOptions): Module {
         targets.set(name, declaration);
         const { owner, tenant } = declared;
         declaration.bindResource(typeof owner === 'string' ? owner : owner?.column, tenant);
+        declaration.ownerUnless = typeof owner === 'string' ? undefined : owner?.unless;
       }
     },
     setup(app) {
-      const { clock, registry, users } = app;
+      const { clock, registry, users, rules: named } = app;
       grantsState.bind(app.db, {
         clock,
         registry,
+        rules: named,
         users,
         groups: options.groups ?? registry.groups,
         isInTenant: options.isInTenant,
@@ -118,7 +121,7 @@ function tenantFaults({ objects, isInTenant }: ObjectGrantsOptions): Fault[] {
 interface DeclaredResource {
   readonly name: string;
   readonly model: Model;
-  readonly options: { readonly owner?: string | { readonly column: string }; readonly tenant?: string };
+  readonly options: { readonly owner?: string | { readonly column: string; readonly unless?: Permission }; readonly tenant?: string };
 }
 
 function resourcesOf({ controllers, resources }: App): DeclaredResource[] {

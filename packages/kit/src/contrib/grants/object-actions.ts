@@ -5,6 +5,7 @@ import { didYouMean } from '../../options/did-you-mean.ts';
 import type { Fault } from '../../options/fault.ts';
 import { InvalidOptions, type OptionRules, readOptions, requireArguments } from '../../options/read-options.ts';
 import { filledText, listOf, objectWith, oneOf, recordOf, required, rule, wholeNumber, aModel } from '../../options/value-rule.ts';
+import type { Permission } from '../../permissions/permission.ts';
 import type { GrantBackend } from './backends/grant-backend.ts';
 import { isStoredList, listedActions } from './stored-actions.ts';
 import { WIDE_SUBJECTS, type WideSubject } from './subject.ts';
@@ -20,6 +21,8 @@ export interface ObjectActionsOptions<C extends Columns = Columns> {
   readonly creator?: string;
   /** A column that refers to another model with actions: what is granted on the parent holds for the object, too. */
   readonly through?: Name<C>;
+  /** The action on the parent that creating an object below it, or moving one there, takes. Default: `change`. */
+  readonly parentAction?: string;
   /** How many parents above an object count; 5 unless given. */
   readonly depth?: number;
   /** Subjects besides users and groups: everyone in the object's tenant, every signed-in user, everybody. */
@@ -47,6 +50,7 @@ const rules: OptionRules<ObjectActionsOptions> = {
   sets: recordOf(listOf(aName, { min: 1 })),
   creator: aName,
   through: filledText,
+  parentAction: aName,
   depth: wholeNumber(1, DEPTH_MAX),
   subjects: listOf(oneOf(...WIDE_SUBJECTS)),
   owner: filledText,
@@ -73,6 +77,9 @@ export class ObjectActions {
   readonly subjects: ReadonlySet<WideSubject>;
   readonly backend: GrantBackend | undefined;
   readonly through: string | undefined;
+  readonly parentAction: string;
+  /** Callers whom the owner's rule of the resource does not bind: they hold every action. */
+  ownerUnless: Permission | undefined;
   #owner: string | undefined;
   #tenant: string | undefined;
 
@@ -86,6 +93,7 @@ export class ObjectActions {
     this.subjects = new Set(options.subjects);
     this.backend = options.backend;
     this.through = options.through;
+    this.parentAction = options.parentAction ?? 'change';
     this.#owner = options.owner;
     this.#tenant = options.tenant;
   }
@@ -166,6 +174,13 @@ export class ObjectActions {
         );
       else if (this.#isCircular())
         found.push(fault(`through "${this.through}" leads back to this model over others.`, 'A model may refer to itself.'));
+      else if (this.parentAction !== 'change' && !this.parent.actions.has(this.parentAction))
+        found.push(
+          fault(
+            `"${this.parent.type}" has no action "${this.parentAction}", which parentAction names.`,
+            `Known: ${[...this.parent.actions].join(', ')}.`,
+          ),
+        );
       else if (this.parent.model.primaryKey.length !== 1) found.push(fault('its parent has a primary key of several columns.'));
     }
     return found;
@@ -201,7 +216,7 @@ export function objectActions<C extends Columns>(model: Model<C>, options: Objec
   return made;
 }
 
-function declarationFaults(place: string, { actions, sets = {}, creator, through, depth }: ObjectActionsOptions): Fault[] {
+function declarationFaults(place: string, { actions, sets = {}, creator, through, depth, parentAction }: ObjectActionsOptions): Fault[] {
   const fault = (message: string, hint?: string): Fault => ({ id: 'E011', message: `${place}: ${message}`, hint });
   const found: Fault[] = [];
   if (!actions.includes('view'))
@@ -215,6 +230,8 @@ function declarationFaults(place: string, { actions, sets = {}, creator, through
   const known = [...Object.keys(sets), ...actions];
   if (creator !== undefined && !known.includes(creator))
     found.push(fault(`creator is no set or action "${creator}".`, didYouMean(creator, known).trim() || undefined));
+  if (parentAction !== undefined && through === undefined)
+    found.push(fault('has a parentAction but no parent.', 'Set through: "folder_id".'));
   if (depth !== undefined && through === undefined)
     found.push(fault('has a depth and nothing to go through.', 'Say through: "folder_id".'));
   return found;

@@ -4,7 +4,7 @@ import { coreErrors } from '../../errors/core-errors.ts';
 import { Permission, type PermissionContext } from '../../permissions/permission.ts';
 import type { GrantQuestion } from './backends/grant-backend.ts';
 import type { Asker } from './asker.ts';
-import { knownAsker } from './caller-subjects.ts';
+import { isExempt, knownAsker } from './caller-subjects.ts';
 import { inTenant, ownedOrGranted, rowPlan } from './granted-condition.ts';
 import { declarationOf } from './grants-state.ts';
 import { actionsOfModel, type ObjectActions } from './object-actions.ts';
@@ -39,7 +39,7 @@ export function hasGrant(action: string, model?: Model): Permission {
     return declarationOf(context.db, found);
   };
   const questionOf = async (context: PermissionContext): Promise<RowQuestion> => {
-    const asker = await knownAsker(context.db, { user: context.user, tenant: await context.tenant });
+    const asker = await knownAsker(context.db, { user: context.user, tenant: await context.tenant }, undefined, context);
     return { db: context.db, asker, declaration: modelFor(context), permission: context };
   };
   /** By request: what was decided about the object last, for the denial that follows. */
@@ -115,8 +115,9 @@ async function decideRow(question: RowQuestion, row: Row, action: string): Promi
   const { user } = asker;
   const { owner, tenant, key, backend } = declaration;
   if ((user !== null && !user.is_active) || !declaration.actions.has(action)) return NOTHING;
+  const isExempted = await isExempt(declaration, asker);
   const holdsAll = (ownerId: unknown) =>
-    user !== null && (user.is_superuser || (owner !== undefined && ownerId !== undefined && sameId(ownerId, user.id)));
+    user !== null && (isExempted || user.is_superuser || (owner !== undefined && ownerId !== undefined && sameId(ownerId, user.id)));
   const isTenantKnown = tenant === undefined || row[tenant] !== undefined;
   if (isTenantKnown && holdsAll(row[owner ?? '']) && isOfTenant(declaration, row[tenant ?? ''], asker)) return EVERYTHING;
   const plan = rowPlan(db.dialect, declaration, asker, action);

@@ -5,6 +5,7 @@ import { isUuid } from '../../db/uuid.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { HandlerContext } from '../../http/handler-context.ts';
 import { jsonSchema } from '../../http/json-schema.ts';
+import { exchangeOf } from '../../http/serve-route.ts';
 import { route, type Route } from '../../http/route.ts';
 import type { Schema } from '../../http/schema.ts';
 import type { Fault } from '../../options/fault.ts';
@@ -165,7 +166,7 @@ async function lockedFor(tx: Db, declaration: ObjectActions, id: unknown, contex
 }
 
 async function askerOf(db: Db, context: Context) {
-  return knownAsker(db, await context.caller());
+  return knownAsker(db, await context.caller(), undefined, exchangeOf(context.request));
 }
 
 function changeOf({ principal, requestId }: Context) {

@@ -1,0 +1,145 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Authenticator } from '../../auth/authenticator.ts';
+import type { User } from '../../auth/principal.ts';
+import { CrudController, one, resource } from '../../crud/index.ts';
+import { createTable, find, insert, migration, model, t } from '../../db/index.ts';
+import { Controller, route } from '../../http/index.ts';
+import { hasRule, isAuthenticated } from '../../permissions/index.ts';
+import { describeDatabases } from '../../testing/databases.ts';
+import { testApp, type TestApp } from '../../testing/test-app.ts';
+import { accounts, createUser } from '../accounts/index.ts';
+import { accountsOf } from '../accounts/accounts.ts';
+import { grants } from './access.ts';
+import { grant } from './grant.ts';
+import { grantedCondition } from './granted-condition.ts';
+import { actionsOf, explainAccess, objectsOf } from './holdings.ts';
+import { objectGrants } from './module.ts';
+import { objectActions } from './object-actions.ts';
+import { hasGrant } from './permission.ts';
+import { sharing } from './sharing.ts';
+
+/** Tickets of customers: agents, whom a rule of the app names, see and change all of them. Remarks are written by those who may `remark`. */
+const tickets = model('tickets', { id: t.uuidv7().pk(), owner_id: t.uuid().readOnly(), title: t.text(50) });
+const remarks = model('remarks', { id: t.uuidv7().pk(), ticket_id: t.ref(() => tickets), text: t.text(50) });
+const ticketActions = objectActions(tickets, {
+  actions: ['view', 'change', 'delete', 'share', 'remark'],
+  sets: { viewer: ['view'], guest: ['viewer', 'remark'], manager: ['guest', 'change', 'delete', 'share'] },
+});
+const remarkActions = objectActions(remarks, {
+  actions: ['view', 'change', 'delete', 'remark'],
+  through: 'ticket_id',
+  parentAction: 'remark',
+  creator: 'view',
+});
+const ticketResource = resource(tickets, { owner: { column: 'owner_id', unless: hasRule('is_agent') }, access: grants(tickets) });
+const remarkResource = resource(remarks, { access: grants(remarks), relations: { ticket: one(() => tickets, 'ticket_id') } });
+class Tickets extends CrudController(ticketResource, { permission: isAuthenticated }) {}
+class TicketController extends sharing(Tickets) {}
+class RemarkController extends CrudController(remarkResource, { permission: isAuthenticated, bulk: { create: true } }) {}
+class ByHand extends Controller {
+  one = route.get('/:id', { permission: hasGrant('change', tickets as never) }, async ({ db, params, authorize }) => {
+    await authorize(await find(db, tickets, (params as { id: string }).id));
+  });
+}
+
+const PEOPLE = ['owner', 'agent', 'retired', 'viewer', 'guest', 'nobody'] as const;
+
+describeDatabases('owner: { unless }, sharing and parents', (database) => {
+  let started: TestApp;
+  let ticket = '';
+  const users = new Map<string, User>();
+  const byName: Authenticator = {
+    name: 'name',
+    securityScheme: { type: 'http', scheme: 'name' },
+    authenticate: ({ headers: { 'x-user': name } }) => {
+      const user = users.get(String(name));
+      return user === undefined ? null : { user, scheme: 'name', scopes: null };
+    },
+  };
+  const ask = async (person: string, method: string, url: string, payload?: object) => {
+    const response = await started.inject({
+      method: method as 'GET',
+      url: `/v1/${url}`,
+      headers: { 'x-user': person },
+      ...(payload === undefined ? {} : { payload }),
+    });
+    return { status: response.statusCode, body: response.body === '' ? undefined : response.json() };
+  };
+  beforeAll(async () => {
+    started = await testApp({
+      database: database.db,
+      authenticators: [byName],
+      rules: { is_agent: ({ user }) => user?.username === 'agent' || user?.username === 'retired' },
+      mount: { '/v1': { '/tickets': TicketController, '/remarks': RemarkController, '/hand': ByHand } },
+      modules: [
+        accounts({ passwordCost: { logN: 4, r: 8, p: 1 } }),
+        objectGrants({ objects: [ticketActions, remarkActions] }),
+        {
+          name: 'desk',
+          models: [tickets, remarks],
+          migrations: [
+            migration('0001_initial', [
+              createTable('tickets', tickets.columns),
+              createTable('remarks', { ...remarks.columns, ticket_id: t.ref('tickets') }),
+            ]),
+          ],
+        },
+      ],
+    });
+    const { db } = started.app;
+    for (const username of PEOPLE) {
+      const { id, email, is_staff, is_superuser } = await createUser(db, { username }, accountsOf(db).management(null));
+      users.set(username, { id, username, email, is_staff, is_superuser, is_active: username !== 'retired' });
+    }
+    ticket = (await insert(db, tickets, { owner_id: users.get('owner')?.id as string, title: 'broken' })).id;
+    for (const name of ['viewer', 'guest'])
+      await grant(db, { subject: `user:${users.get(name)?.id}`, set: name, object: { type: tickets, id: ticket } });
+  });
+  afterAll(() => started.close());
+
+  test('whom the owner rule exempts holds every action, on every path', async () => {
+    const { db } = started.app;
+    const object = { type: tickets, id: ticket };
+    for (const [name, holds] of [
+      ['owner', true],
+      ['agent', true],
+      ['retired', false],
+      ['nobody', false],
+    ] as const) {
+      const asker = { user: users.get(name) as User, tenant: null };
+      const statuses = [
+        (await ask(name, 'GET', `tickets/${ticket}`)).status,
+        (await ask(name, 'PATCH', `tickets/${ticket}`, { title: 'fixed' })).status,
+        (await ask(name, 'GET', `tickets/${ticket}/grants`)).status,
+        (await ask(name, 'PUT', `tickets/${ticket}/grants`, { subject: `user:${users.get('viewer')?.id}`, set: 'viewer' })).status,
+        (await ask(name, 'GET', `hand/${ticket}`)).status,
+      ];
+      expect([name, statuses]).toEqual([name, holds ? [200, 200, 200, 200, 204] : [404, 404, 404, 404, 404]]);
+      expect([name, [...(await actionsOf(db, asker, object))]]).toEqual([name, holds ? [...ticketActions.actions] : []]);
+      expect([name, await objectsOf(db, asker, tickets as never, 'change')]).toEqual([name, holds ? [ticket] : []]);
+      expect([name, (await grantedCondition(db, asker, tickets, 'share')) === false]).toEqual([name, name === 'retired']);
+      const { allowed, reason } = await explainAccess(db, asker, object, 'share');
+      const why = { owner: 'owner', agent: 'owner_unless', retired: 'inactive', nobody: 'not_granted' }[name];
+      expect([allowed, reason]).toEqual([holds, why]);
+    }
+  });
+
+  test('creating a child takes the declared action on its parent', async () => {
+    for (const [name, status] of [
+      ['owner', 201],
+      ['agent', 201],
+      ['guest', 201],
+      ['viewer', 403],
+      ['nobody', 422],
+    ] as const) {
+      const body = { ticket_id: ticket, text: name };
+      expect([name, (await ask(name, 'POST', 'remarks', body)).status]).toEqual([name, status]);
+      expect([name, (await ask(name, 'POST', 'remarks/bulk', { items: [body] })).status]).toEqual([name, status]);
+    }
+    expect((await ask('viewer', 'POST', 'remarks', { ticket_id: ticket, text: 'x' })).body).toMatchObject({
+      code: 'cannot_grant',
+      actions: ['remark'],
+    });
+    expect((await ask('viewer', 'GET', 'remarks')).body.items.length).toBe(6);
+  });
+});
