@@ -54,7 +54,7 @@ describeDatabases(
       const cancelled = await site.act(staff, 'jobs', 'cancel', [id]);
       expect(cancelled.status).toBe(200);
       const again = await site.act(staff, 'jobs', 'retry', ['01890000-0000-7000-8000-000000000000']);
-      expect(again.body).toMatchObject({ failures: [{ message: 'There is no such job.' }] });
+      expect(again.body).toMatchObject({ failures: [{ message: 'The job does not exist.' }] });
     });
 
     test('the page of a record lists the jobs whose serial or unique key names it, those that have ended too, and no others', async () => {

@@ -31,7 +31,7 @@ const writes = { permission, scope: 'jobs:write' } as const;
 const notFound = [jobErrors.job_not_found] as const;
 const retryRefusals = [jobErrors.job_not_retryable, jobErrors.job_still_running, jobErrors.unique_key_taken] as const;
 
-/** Users see and look after their own jobs, staff everybody's. Mounted where the app likes: `'/jobs': JobController`. */
+/** Users see and manage their own jobs, staff all jobs. Mounted where the app likes: `'/jobs': JobController`. */
 export class JobController extends Controller {
   static override readonly tags: readonly string[] = ['jobs'];
   /** The database that jobs are started in. */
@@ -66,7 +66,7 @@ export class JobController extends Controller {
       status: 200,
       raises: notFound,
       summary: 'Cancel a job',
-      description: 'A running job can save nothing from here on. A job that has ended stays as it is.',
+      description: 'A running job can no longer save results. Jobs that have ended do not change.',
     },
     (context) => this.#change(context, context.params.id, cancelJob),
   );
@@ -79,8 +79,8 @@ export class JobController extends Controller {
       response: JobOut,
       status: 200,
       raises: [...notFound, ...retryRefusals],
-      summary: 'Start a failed or cancelled job again',
-      description: 'With all of its attempts. Steps that are recorded are not repeated.',
+      summary: 'Retry a failed or cancelled job',
+      description: 'The job gets all its attempts again. Recorded steps are not repeated.',
     },
     (context) => this.#change(context, context.params.id, retryJob),
   );

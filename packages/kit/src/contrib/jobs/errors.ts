@@ -3,33 +3,33 @@ import { defineErrors } from '../../errors/catalog.ts';
 export const jobErrors = defineErrors('jobs', {
   job_not_found: {
     status: 404,
-    detail: 'There is no such job.',
-    remedy: 'List the jobs; one of another owner looks like a missing one, and old ones are pruned.',
+    detail: 'The job does not exist.',
+    remedy: 'Check the id. The job may belong to another owner or may have been pruned.',
   },
   job_not_retryable: {
     status: 409,
-    detail: 'Only jobs that failed or were cancelled can be started again.',
-    remedy: 'Wait until the job has ended; a job that succeeded is started as a new one.',
+    detail: 'Only jobs that failed or were cancelled can be retried.',
+    remedy: 'Wait until the job ends. To repeat a job that succeeded, start a new one.',
   },
   job_still_running: {
     status: 409,
-    detail: 'The job was cancelled, and its handler may still be at work.',
+    detail: 'The job was cancelled, but its handler may still be running.',
     remedy: 'Retry when its lease has ended, at most a minute after it was cancelled.',
   },
   unique_key_taken: {
     status: 409,
-    detail: 'Another job has taken the unique key of this one.',
-    remedy: 'Wait until the other job has finished, or cancel it.',
+    detail: 'Another job uses the unique key of this job.',
+    remedy: 'Wait until the other job ends, or cancel it.',
   },
   unique_key_reused: {
     status: 409,
-    detail: 'The unique key was used before for a job with other input.',
-    remedy: 'Use another key, or the same input.',
+    detail: 'The unique key belongs to a job with different input.',
+    remedy: 'Use another key or the same input.',
   },
   job_failed: {
     status: 500,
     detail: 'The job failed.',
-    remedy: 'The cause is in the log of the worker under the id of the job. Throw an error of a catalog to show its message here.',
+    remedy: 'The worker log has the cause under the job id. To return a message to callers, throw an error from your catalog.',
   },
   input_invalid: {
     status: 422,
@@ -50,22 +50,22 @@ export const jobErrors = defineErrors('jobs', {
   payload_too_large: {
     status: 413,
     detail: 'The result of the job, or of one of its steps, is larger than 256 KiB of JSON.',
-    remedy: 'Store what is large elsewhere and return a reference to it.',
+    remedy: 'Store large data elsewhere and return a reference to it.',
   },
   timed_out: {
     status: 503,
     detail: 'The job took longer than its timeout.',
-    remedy: 'Raise `timeoutMs` or do less; a handler that honours `signal` ends at once.',
+    remedy: 'Increase `timeoutMs` or do less work. Pass `signal` to slow calls so that the handler stops promptly.',
   },
   worker_lost: {
     status: 503,
-    detail: 'The worker of the job ended or did not answer, as often as the job may be tried.',
-    remedy: 'Look at the logs of the workers: a job that ends its process is not retried forever.',
+    detail: 'The job has used all its attempts: its worker stopped or did not respond each time.',
+    remedy: 'Check the worker logs for a job that crashes its process.',
   },
   step_repeated: {
     status: 500,
     detail: 'Two steps of one run have the same name.',
-    remedy: 'Give each step of a job a name of its own; in a loop, add what the step works on.',
+    remedy: 'Give each step of a job its own name. In a loop, add the id of the item to the name.',
   },
 });
 

@@ -24,7 +24,13 @@ export async function listJobs(db: Db, cursors: Cursors, owner: string | null, q
   const from = cursor === undefined ? undefined : cursors.read(cursor, binding);
   if (cursor !== undefined && from === undefined)
     throw coreErrors.validation_error({
-      errors: [{ location: ['query', 'cursor'], code: 'invalid_cursor', message: 'This is no cursor of this list; begin without one.' }],
+      errors: [
+        {
+          location: ['query', 'cursor'],
+          code: 'invalid_cursor',
+          message: 'The cursor does not belong to this list. Send the request again without it.',
+        },
+      ],
     });
   const where = (terms: readonly string[]): string => (terms.length === 0 ? '' : ` where ${terms.join(' and ')}`);
   const count = from === undefined ? await countUpTo(db, { from: `from jobs${where(conditions)}`, parameters }, COUNT_MAX) : from.count;

@@ -7,7 +7,7 @@ import { jobsOf } from './jobs.ts';
 import { WAKE_CHANNEL, wakePayload } from './start-store.ts';
 import { findFailed, findJob, isLeased, jobIdOf, requeueOne, type FailedJobFilter, type Job } from './store.ts';
 
-/** Starts a failed or cancelled job again, with a full budget of attempts. Its recorded steps are not repeated. */
+/** Retries a failed or cancelled job with all its attempts. Recorded steps are not repeated. */
 export async function retryJob(tx: Db, given: string): Promise<Job> {
   const { clock, database, settings } = jobsOf(tx);
   const id = jobIdOf(given);
@@ -36,11 +36,11 @@ const FIRST_ID = '00000000-0000-0000-0000-000000000000';
 
 export interface RetriedJobs {
   readonly retried: number;
-  /** Left as they were: their unique key is taken. */
+  /** Not retried: another job uses their unique key. */
   readonly refused: number;
 }
 
-/** Starts every failed job that the filter names again, each in a transaction of its own. */
+/** Retries every failed job that matches the filter, each in its own transaction. */
 export async function retryFailed(db: Database, filter: FailedJobFilter, limit = Infinity): Promise<RetriedJobs> {
   requireArguments('retryFailed()', { db, filter }, { db: queryable, filter: anObject });
   // A misspelt name would start every failed job again.

@@ -15,13 +15,13 @@ const properties = {
   name: text,
   queue: text,
   status,
-  input: { description: 'Sensitive members are masked.' },
-  progress: { ...orNull({ type: 'integer' }), description: 'Percent; null until the job tells.' },
+  input: { description: 'The input; sensitive fields are masked.' },
+  progress: { ...orNull({ type: 'integer' }), description: 'Progress in percent; null until the job reports it.' },
   progress_message: orNull(text),
-  result: { description: 'Null until the job has succeeded, and when it returns nothing.' },
+  result: { description: 'The result; null until the job has succeeded, and for jobs without a result.' },
   error: {
     type: ['object', 'null'],
-    description: 'Of the last failed attempt.',
+    description: 'Error of the last failed attempt.',
     properties: { code: text, message: text },
     required: ['code', 'message'],
     additionalProperties: false,
@@ -78,7 +78,7 @@ export interface AcceptedJob {
 
 export const JobAccepted = jsonSchema<AcceptedJob>({
   type: 'object',
-  properties: { id, status, url: { ...orNull(text), description: 'Where the job can be followed.' } },
+  properties: { id, status, url: { ...orNull(text), description: 'URL of the job.' } },
   required: ['id', 'status', 'url'],
   additionalProperties: false,
 });

@@ -100,6 +100,6 @@ export default createApp({ database: ${JSON.stringify(database.url)}, modules: [
   test('mistakes are sentences', async () => {
     expect((await run('work', '--queue', 'no')).stderr).toContain('No job has the queue "no". There are default, deaf.');
     expect((await run('retry')).stderr).toContain('Give --id <id>, or --failed');
-    expect((await run('cancel', '--id', '01890000-0000-7000-8000-000000000000')).stderr).toContain('There is no such job.');
+    expect((await run('cancel', '--id', '01890000-0000-7000-8000-000000000000')).stderr).toContain('The job does not exist.');
   }, 60_000);
 });

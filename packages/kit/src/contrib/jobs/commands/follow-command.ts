@@ -10,14 +10,14 @@ export function addFollow(command: CommanderCommand, context: Context): void {
   command
     .command('follow')
     .description('print the progress of a job until it ends; exit 1 when it did not succeed')
-    .option('--id <id>', 'the job; the newest unless given')
+    .option('--id <id>', 'the job (default: the newest)')
     .option('--name <name>', 'without --id: the newest of this name')
     .option('--database <alias>', 'the database of the jobs', 'default')
     .action(async (options: { id?: string; name?: string; database: string }) => {
       const id = options.id === undefined ? undefined : idOption('--id', options.id, '`kit jobs list`');
       const db = await databaseNamed(context, options.database);
       const first = id === undefined ? (await recentJobs(db, { name: options.name }, 1))[0] : await findJob(db, id);
-      if (first === undefined || first === null) context.fail('There is no such job.');
+      if (first === undefined || first === null) context.fail('The job does not exist.');
       const { catalog } = jobsOf(db).settings;
       let status: string = first.status;
       for await (const { data } of followJob(db, first, { catalog, signal: new AbortController().signal })) {

@@ -320,7 +320,7 @@ export class JobRun {
     try {
       await this.#scope?.end();
     } catch (error) {
-      this.#jobs.log.warn({ err: error, ...this.#facts() }, 'services of a job could not be disposed of');
+      this.#jobs.log.warn({ err: error, ...this.#facts() }, 'could not dispose of the services of a job');
     }
   }
 }

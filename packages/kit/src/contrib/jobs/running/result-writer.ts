@@ -88,7 +88,7 @@ export class ResultWriter {
         await this.#store(batch);
         return;
       } catch (error) {
-        this.#jobs.log.warn({ err: error, jobs: batch.reports.length }, 'results of jobs could not be stored');
+        this.#jobs.log.warn({ err: error, jobs: batch.reports.length }, 'could not store the results of jobs');
         if (this.#abandoned) return;
       }
       await pause(backoffMs);

@@ -74,7 +74,7 @@ export class Runs {
         else run.abort('lease_lost');
       }
     } catch (error) {
-      log.warn({ err: error, jobs: held.length }, 'leases of jobs could not be renewed');
+      log.warn({ err: error, jobs: held.length }, 'could not renew the leases of jobs');
     }
   }
 
@@ -85,7 +85,7 @@ export class Runs {
     if (!isAbandoned) return void runs.delete(run);
     runs.add(run);
     const { id, name } = run.claim;
-    this.#jobs.log.error({ job_id: id, job: name, abandoned: runs.size }, 'a handler ignores its signal; its slot is given away');
+    this.#jobs.log.error({ job_id: id, job: name, abandoned: runs.size }, 'handler ignored its abort signal; its slot was released');
     this.#onAbandoned(queue, runs.size);
   }
 }

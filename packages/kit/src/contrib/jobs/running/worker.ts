@@ -126,7 +126,7 @@ export class JobWorker {
         run: (claim) => this.#runs.run(claim),
         ended: (_claim, report) => this.#results.add(report),
         release: (claims) => this.#release(claims),
-        claimFailed: (error, retryInMs) => log.warn({ err: error, queue, retry_in_ms: retryInMs }, 'ready jobs could not be claimed'),
+        claimFailed: (error, retryInMs) => log.warn({ err: error, queue, retry_in_ms: retryInMs }, 'could not claim ready jobs'),
       },
       { concurrency, pollIntervalMs, roundsAhead: ROUNDS_AHEAD },
     );
@@ -159,7 +159,7 @@ export class JobWorker {
     try {
       await release(this.#jobs.database, claims);
     } catch (error) {
-      this.#jobs.log.warn({ err: error }, 'claims on jobs could not be given back; they run out by themselves');
+      this.#jobs.log.warn({ err: error }, 'could not release job claims; they will expire');
     }
   }
 }

@@ -218,7 +218,7 @@ export class ResultWriter {
         await this.#store(batch);
         return;
       } catch (error) {
-        this.#webhooks.log.warn({ err: error, deliveries: batch.results.length }, 'results of webhooks could not be stored');
+        this.#webhooks.log.warn({ err: error, deliveries: batch.results.length }, 'could not store the results of webhooks');
         if (this.#onFailure === 'drop') return;
       }
       await pause(backoffMs);
@@ -407,7 +407,7 @@ export class ResultWriter {
     try {
       await countLostClaims(this.#webhooks.database, count);
     } catch (error) {
-      this.#webhooks.log.warn({ err: error, count }, 'lost claims could not be counted');
+      this.#webhooks.log.warn({ err: error, count }, 'could not count lost claims');
     }
   }
 
@@ -423,7 +423,7 @@ export class ResultWriter {
         if (!(await database.transaction((tx) => disableUnlocked(tx, id, reason, url)))) continue;
       } catch (error) {
         // The next failed attempt is a reason again. Other endpoints' results do not wait for this one.
-        log.error({ err: error, endpoint_id: id }, 'a webhook endpoint could not be disabled');
+        log.error({ err: error, endpoint_id: id }, 'could not disable a webhook endpoint');
         continue;
       }
       this.#counters.disabled_endpoints++;

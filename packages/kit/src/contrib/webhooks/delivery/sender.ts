@@ -116,7 +116,7 @@ export class Sender {
         result = answer.kind === 'response' ? answer : { ...answer, error: storable(answer.error) };
       }
     } catch (error) {
-      this.#webhooks.log.error({ err: error, delivery_id: claim.id }, 'a webhook could not be sent');
+      this.#webhooks.log.error({ err: error, delivery_id: claim.id }, 'could not send a webhook');
       result = failure('connection', 'The request failed inside the sender.');
     }
     const endedAt = this.#webhooks.clock.now();

@@ -70,7 +70,7 @@ export class DeliveryWorker {
           this.#results.add(report);
         },
         release: (claims) => this.#giveBack(claims),
-        claimFailed: (error, retryInMs) => webhooks.log.warn({ err: error, retry_in_ms: retryInMs }, 'due webhooks could not be claimed'),
+        claimFailed: (error, retryInMs) => webhooks.log.warn({ err: error, retry_in_ms: retryInMs }, 'could not claim due webhooks'),
       },
       {
         concurrency,
@@ -177,7 +177,7 @@ export class DeliveryWorker {
     try {
       await releaseClaims(this.#webhooks.database, claims);
     } catch (error) {
-      this.#webhooks.log.warn({ err: error }, 'claims on webhooks could not be given back; they run out by themselves');
+      this.#webhooks.log.warn({ err: error }, 'could not release webhook claims; they will expire');
     }
   }
 }
