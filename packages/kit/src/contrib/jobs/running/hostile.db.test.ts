@@ -4,7 +4,8 @@ import { describeJobs } from '../../../../test/jobs/describe-jobs.ts';
 import { job, type JobContext } from '../job.ts';
 import { permanent } from '../failure.ts';
 import { retryJob } from '../retry.ts';
-import { claimOne } from './claim-store.ts';
+import { claimOne, type Claim } from './claim-store.ts';
+import { renew } from './result-store.ts';
 import { Runs } from './runs.ts';
 import { JobWorker } from './worker.ts';
 
@@ -37,6 +38,34 @@ describeJobs('hostile jobs and clocks', { jobs: [shared, verbose, endless] }, (b
     await run();
     expect((await read(known.id)).status).toBe('succeeded');
     expect(await read(unknown.id)).toMatchObject({ status: 'queued', attempts: 0 });
+  });
+
+  test('a running job that another transaction has locked does not keep the leases of the others from being renewed', async ({ skip }) => {
+    if (bench.database.dialect === 'sqlite') skip('SQLite has one writer at a time');
+    const claimOf = async (n: number): Promise<Claim> => {
+      const { id } = await start(shared, { n });
+      return (await claimOne(bench.db, id, { now: clock.now(), leaseMs: 60_000, worker: 'here' })) as Claim;
+    };
+    const [locked, other, gone] = [await claimOf(1), await claimOf(2), await claimOf(3)];
+    await bench.db.query('update jobs set claim_token = $2 where id = $1', [gone.id, 'another']);
+    const isLocked = Promise.withResolvers<void>();
+    const free = Promise.withResolvers<void>();
+    const holder = bench.db.transaction(async (tx) => {
+      await tx.query('select id from jobs where id = $1 for update', [locked.id]);
+      isLocked.resolve();
+      await free.promise;
+    });
+    await isLocked.promise;
+    const renewed = await renew(bench.db, [locked, other, gone], 3_600_000, clock.now());
+    free.resolve();
+    await holder;
+    expect(renewed).toEqual(
+      new Map([
+        [locked.id, false],
+        [other.id, true],
+      ]),
+    );
+    expect((await renew(bench.db, [locked], 3_600_000, clock.now())).get(locked.id)).toBe(true);
   });
 
   test('a clock that steps forward and back while a job runs does not commit its effects twice, and the job ends', async () => {

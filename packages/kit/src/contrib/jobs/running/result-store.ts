@@ -132,15 +132,24 @@ export async function release(db: Db, claims: readonly Held[], until: Date | nul
   );
 }
 
-/** Renews leases. Returns the ids that are still ours. */
-export async function renew(db: Db, claims: readonly Held[], leaseMs: number, now: Date): Promise<Set<string>> {
-  const until = db.dialect === 'postgres' ? `clock_timestamp() + $2 * interval '1 millisecond'` : '$2';
-  const rows = await db.query<{ id: string }>(
-    `update jobs as w set claimed_until = ${until} from ${heldRows(db)}
-     where w.id = r.id and w.claim_token = r.token and w.status = 'running' returning ${db.dialect === 'postgres' ? 'w.id' : 'id'}`,
-    [heldText(claims), db.dialect === 'postgres' ? leaseMs : new Date(now.getTime() + leaseMs)],
-  );
-  return new Set(rows.map(({ id }) => id));
+// A job that another transaction has locked, such as one that cancels it, is left alone: waiting for it would let every other lease end.
+const RENEW_POSTGRES = `with r as (
+  select * from json_to_recordset(cast($1 as json)) as r(id uuid, token text)
+), free as (
+  select w.id from jobs w join r on w.id = r.id and w.claim_token = r.token where w.status = 'running' for no key update of w skip locked
+), renewed as (
+  update jobs w set claimed_until = clock_timestamp() + $2 * interval '1 millisecond' from free where w.id = free.id returning w.id
+)
+select w.id, renewed.id is not null as renewed from jobs w join r on w.id = r.id and w.claim_token = r.token
+left join renewed on renewed.id = w.id where w.status = 'running'`;
+const RENEW_SQLITE = `update jobs as w set claimed_until = $2 from ${membersOf('$1', ['id', 'token'])}
+  where w.id = r.id and w.claim_token = r.token and w.status = 'running' returning id, true as renewed`;
+
+/** Renews leases. Returns the ids that are still ours, and whether their lease is longer now. */
+export async function renew(db: Db, claims: readonly Held[], leaseMs: number, now: Date): Promise<ReadonlyMap<string, boolean>> {
+  const [text, until] = db.dialect === 'postgres' ? [RENEW_POSTGRES, leaseMs] : [RENEW_SQLITE, new Date(now.getTime() + leaseMs)];
+  const rows = await db.query<{ id: string; renewed: unknown }>(text, [heldText(claims), until]);
+  return new Map(rows.map(({ id, renewed }) => [id, Boolean(renewed)]));
 }
 
 /** The handler of a cancelled job has ended: its lease need not be waited for any more. */

@@ -70,8 +70,9 @@ export class Runs {
       for (const { id, token } of held) {
         const run = this.#running.get(token);
         if (run === undefined) continue;
-        if (ours.has(id)) run.leasedAt = at;
-        else run.abort('lease_lost');
+        const renewed = ours.get(id);
+        if (renewed === undefined) run.abort('lease_lost');
+        else if (renewed) run.leasedAt = at;
       }
     } catch (error) {
       log.warn({ err: error, jobs: held.length }, 'could not renew the leases of jobs');
