@@ -89,7 +89,10 @@ test('__proto__, constructor and similar keys are data', () => {
   ] as const) {
     const table = load(name, text);
     expect(JSON.stringify(table)).toBe('{"__proto__":{"polluted":true},"constructor":{"prototype":1}}');
-    expect(Object.getPrototypeOf(table)).toBeNull();
+    // It inherits nothing: its prototype is empty, cannot be changed and has no prototype.
+    const prototype = Object.getPrototypeOf(table) as object;
+    expect([Reflect.ownKeys(prototype), Object.isFrozen(prototype), Object.getPrototypeOf(prototype)]).toEqual([[], true, null]);
+    expect(['toString', 'hasOwnProperty', 'valueOf'].map((key) => table[key])).toEqual([undefined, undefined, undefined]);
   }
   expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
 });

@@ -24,9 +24,11 @@ export function parseFile(path: string, bytes: Uint8Array, origin: string): RawT
   return raw as RawTable;
 }
 
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
 function decodeUtf8(bytes: Uint8Array, origin: string): string {
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    return utf8.decode(bytes);
   } catch {
     throw new LoadFailure('parse', origin, 'the file is not valid UTF-8');
   }
