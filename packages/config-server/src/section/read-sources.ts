@@ -40,7 +40,9 @@ type Read<Result> = Result | undefined | Promise<Result | undefined>;
 
 /** Synchronous access needs no promises: a start with 10,000 files would make more than 100,000. */
 function together<Result>(reads: Read<Result>[]): (Result | undefined)[] | Promise<(Result | undefined)[]> {
-  return reads.some((read) => read instanceof Promise) ? Promise.all(reads) : (reads as (Result | undefined)[]);
+  return reads.some((read) => read instanceof Promise)
+    ? Promise.all(reads as Promise<Result | undefined>[])
+    : (reads as (Result | undefined)[]);
 }
 
 function tryRead<Result>(file: FileSource, read: () => Result | Promise<Result>): Read<Result> {
