@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { spawnSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
+import { readSettings } from '../packages/kit/src/app/config.ts';
 import { readJobsOptions } from '../packages/kit/src/contrib/jobs/options.ts';
 import { DEFAULT_TIMEOUT_MS } from '../packages/kit/src/contrib/webhooks/network/transport.ts';
 import { root } from './docs/pages.ts';
@@ -57,6 +58,15 @@ test('whatever is stopped has more time than a worker needs to finish what it is
     'deploy/systemd/orders-worker@.service',
   ]);
   for (const { stopSeconds } of workers) expect(stopSeconds).toBeGreaterThan(DEFAULT_TIMEOUT_MS / 1000 + 10);
+});
+
+test('the API is stopped with more time than it needs to be drained', () => {
+  const apis = deployedProcesses().filter(({ argv, stopSeconds }) => argv.includes('start') && stopSeconds !== undefined);
+  expect(apis.map(({ where }) => where)).toEqual(['compose api', 'kubernetes Deployment orders-api', 'deploy/systemd/orders-api.service']);
+  for (const { environment, stopSeconds } of apis) {
+    const { shutdownDelayMs, shutdownTimeoutMs } = readSettings({}, environment).settings;
+    expect(stopSeconds).toBeGreaterThan((shutdownDelayMs + shutdownTimeoutMs) / 1000 + 10);
+  }
 });
 
 test('a job worker is stopped with more time than its jobs get to finish', () => {

@@ -16,8 +16,11 @@ test('an empty environment gives the documented defaults', () => {
     throttleRates: {},
     warnBlockingMs: 100,
     logLevel: 'info',
+    shutdownDelayMs: 0,
+    shutdownIdleMs: 1000,
     shutdownTimeoutMs: 10_000,
   });
+  expect(readSettings({}, { NODE_ENV: 'development' }).settings.shutdownIdleMs).toBe(0);
   expect(Object.isFrozen(settings)).toBe(true);
 });
 

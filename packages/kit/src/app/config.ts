@@ -28,7 +28,14 @@ export interface Settings {
   readonly logDestination: string;
   /** LOG_FORMAT: `json`, `pretty` (lines for people), or `auto` (default): pretty on a terminal, JSON elsewhere. */
   readonly logFormat: string;
-  /** SHUTDOWN_TIMEOUT_MS: how long open requests may take to finish when the app closes. */
+  /** SHUTDOWN_DELAY_MS: how long the app goes on accepting requests after it has begun to close, so that a load balancer sees it is not ready. */
+  readonly shutdownDelayMs: number;
+  /**
+   * SHUTDOWN_IDLE_MS: how long connections without a request stay open when the app closes, for a proxy that is about to use one. Default:
+   * 1000, or 0 where NODE_ENV is `development` or `test`.
+   */
+  readonly shutdownIdleMs: number;
+  /** SHUTDOWN_TIMEOUT_MS: how long open requests may take to finish when the app closes, after the delay. */
   readonly shutdownTimeoutMs: number;
   /** API_KEY_PEPPER, or the file API_KEY_PEPPER_FILE names. Never printed: not enumerable. */
   readonly apiKeyPepper: string | undefined;
@@ -44,6 +51,9 @@ export interface Settings {
 }
 
 export type SettingsInput = { readonly [K in keyof Settings]?: K extends 'throttleRates' ? Readonly<Record<string, string>> : Settings[K] };
+
+/** A proxy under load uses each of its connections within a second; the response then ends the connection. */
+const SHUTDOWN_IDLE_MS = 1000;
 
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
 const logDestinations = ['stdout', 'stderr'];
@@ -96,6 +106,12 @@ export function readSettings(overrides: SettingsInput = {}, environment: NodeJS.
     logLevel: oneOf('LOG_LEVEL', overrides.logLevel ?? text('LOG_LEVEL') ?? 'info', logLevels),
     logDestination: oneOf('LOG_DESTINATION', overrides.logDestination ?? text('LOG_DESTINATION') ?? 'stdout', logDestinations),
     logFormat: oneOf('LOG_FORMAT', overrides.logFormat ?? text('LOG_FORMAT') ?? 'auto', logFormats),
+    shutdownDelayMs: milliseconds('SHUTDOWN_DELAY_MS', overrides.shutdownDelayMs ?? text('SHUTDOWN_DELAY_MS'), 0),
+    shutdownIdleMs: milliseconds(
+      'SHUTDOWN_IDLE_MS',
+      overrides.shutdownIdleMs ?? text('SHUTDOWN_IDLE_MS'),
+      isDevelopment(environment) ? 0 : SHUTDOWN_IDLE_MS,
+    ),
     shutdownTimeoutMs: milliseconds('SHUTDOWN_TIMEOUT_MS', overrides.shutdownTimeoutMs ?? text('SHUTDOWN_TIMEOUT_MS'), 10_000),
     apiKeyPepper: overrides.apiKeyPepper ?? secret('API_KEY_PEPPER'),
     uploadUrlKeys: overrides.uploadUrlKeys ?? secret('UPLOAD_URL_KEYS'),
@@ -117,6 +133,8 @@ const settingNames: readonly string[] = [
   'logLevel',
   'logDestination',
   'logFormat',
+  'shutdownDelayMs',
+  'shutdownIdleMs',
   'shutdownTimeoutMs',
   'apiKeyPepper',
   'uploadUrlKeys',

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyInstance, FastifyPluginAsync, InjectOptions, LightMyRequestResponse } from 'fastify';
 import type { Authenticator } from '../auth/authenticator.ts';
 import type { UserDirectory } from '../auth/user-directory.ts';
@@ -20,8 +21,8 @@ import type { Rule } from '../permissions/permission.ts';
 import type { ThrottleStorage } from '../throttle/storage.ts';
 import { collectRegistry } from './collect-registry.ts';
 import type { Settings } from './config.ts';
+import { Connections } from './connections.ts';
 import { serveCors, type CorsOptions } from './cors.ts';
-import { IdleConnections } from './idle-connections.ts';
 import { InFlight } from './in-flight.ts';
 import { modelDriftFaults } from './migration-modules.ts';
 import type { App, Module, MountedController, ResourceDeclaration } from './module.ts';
@@ -79,7 +80,7 @@ class Application implements App {
   #moduleWarnings: readonly Fault[] = [];
   readonly #running: { readonly what: string; readonly stop: () => unknown }[] = [];
   #fastify: FastifyInstance | undefined;
-  #idle: IdleConnections | undefined;
+  #connections: Connections | undefined;
 
   constructor(options: AppOptions) {
     this.title = options.title ?? 'API';
@@ -153,6 +154,10 @@ class Application implements App {
     return this.#plan.settings;
   }
 
+  get isStopping(): boolean {
+    return this.#steps.hasBegun('close');
+  }
+
   get routes(): readonly CompiledRoute[] {
     return this.#plan.compiled.routes;
   }
@@ -200,7 +205,7 @@ class Application implements App {
   get fastify(): FastifyInstance {
     if (this.#fastify === undefined) {
       this.#fastify = ownFastify(this.#host, this.#served);
-      this.#idle = new IdleConnections(this.#fastify.server);
+      this.#connections = new Connections(this.#fastify.server);
       this.#fastify.register((fastify) => this.#serve(fastify, 'own'));
     }
     return this.#fastify;
@@ -212,9 +217,7 @@ class Application implements App {
     for (const module of this.#plan.modules) await module.serve?.(fastify, this);
     fastify.addHook('onReady', async () => void (await this.ready()));
     if (server === 'foreign') fastify.addHook('onListen', () => this.#startWithServer());
-    fastify.addHook('preClose', async () =>
-      this.#draining.abort(coreErrors.unavailable({ detail: 'The server is stopping; connect again.' })),
-    );
+    fastify.addHook('preClose', async () => this.#endStreams());
     fastify.addHook('onClose', () => this.#stop());
   }
 
@@ -337,14 +340,32 @@ class Application implements App {
     clearTimeout(grace);
     const fastify = this.#fastify;
     if (fastify === undefined) return this.#stop();
-    const deadline = setTimeout(() => this.#giveUp(fastify), this.settings.shutdownTimeoutMs);
-    const leaveIdle = this.#idle?.closeFromNowOn();
+    const { shutdownDelayMs, shutdownTimeoutMs } = this.settings;
+    if (fastify.server.listening) {
+      this.#connections?.endWithResponse();
+      if (shutdownDelayMs > 0) await delay(shutdownDelayMs);
+    }
+    const deadline = setTimeout(() => this.#giveUp(fastify), shutdownTimeoutMs);
+    const stopClosing = await this.#drain(fastify);
     try {
       await fastify.close();
     } finally {
-      leaveIdle?.();
+      stopClosing?.();
       clearTimeout(deadline);
     }
+  }
+
+  /** No new connections; those without a request have a grace to get one, and are closed from then on. */
+  async #drain({ server }: FastifyInstance): Promise<(() => void) | undefined> {
+    if (!server.listening) return undefined;
+    await this.#connections?.stopListening();
+    this.#endStreams();
+    await this.#connections?.empty(Math.min(this.settings.shutdownIdleMs, this.settings.shutdownTimeoutMs));
+    return this.#connections?.closeIdle();
+  }
+
+  #endStreams(): void {
+    this.#draining.abort(coreErrors.unavailable({ detail: 'The server is stopping; connect again.' }));
   }
 
   /** The deadline has passed: handlers see an aborted signal, then their connections are closed. */

@@ -161,6 +161,11 @@ export interface App {
   /** Starts modules, then listens. Returns the address. */
   listen(options?: { readonly host?: string; readonly port?: number }): Promise<string>;
   inject(request: InjectOptions | string): Promise<LightMyRequestResponse>;
-  /** Graceful: stops accepting, finishes what is open within `shutdownTimeoutMs`, stops modules in reverse, closes databases. */
+  /** True once `close` was called. `ready` of `HealthController` returns 503 from then on. */
+  readonly isStopping: boolean;
+  /**
+   * Graceful: is not ready, and goes on for `shutdownDelayMs`; stops accepting; finishes what is open within `shutdownTimeoutMs`; stops
+   * modules in reverse; closes databases.
+   */
   close(): Promise<void>;
 }

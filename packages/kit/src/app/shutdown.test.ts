@@ -5,7 +5,9 @@ import { afterEach, expect, test } from 'vitest';
 import { singleton, scoped, service } from '../di/index.ts';
 import { Controller } from '../http/controller.ts';
 import { route } from '../http/route.ts';
+import { HealthController } from '../middleware/health.ts';
 import { allowAny } from '../permissions/built-ins.ts';
+import type { SettingsInput } from './config.ts';
 import { createApp } from './create-app.ts';
 import type { App, Module } from './module.ts';
 
@@ -38,11 +40,19 @@ class WorkController extends Controller {
 }
 let markEntered = () => {};
 
+class StreamController extends Controller {
+  events = route.stream('/events', { permission: allowAny }, async function* () {
+    yield { data: 'first' };
+    await new Promise<void>((resolve) => (release = resolve));
+    yield { data: 'last' };
+  });
+}
+
 function module(name: string, requires: string[] = []): Module {
   return { name, requires, start: () => void events.push(`start ${name}`), stop: () => void events.push(`stop ${name}`) };
 }
 
-function start(shutdownTimeoutMs: number): Promise<string> {
+function start(shutdownTimeoutMs: number, settings: SettingsInput = {}): Promise<string> {
   events = [];
   entered = new Promise((resolve) => (markEntered = resolve));
   app = createApp({
@@ -52,8 +62,8 @@ function start(shutdownTimeoutMs: number): Promise<string> {
       singleton(Mailer, {}, () => ({}), { dispose: () => events.push('mailer disposed') }),
       scoped(Cart, {}, () => ({}), { dispose: () => events.push('cart disposed') }),
     ],
-    mount: { '/': { '/tasks': WorkController } },
-    settings: { shutdownTimeoutMs },
+    mount: { '/': { '/tasks': WorkController, '/health': HealthController } },
+    settings: { shutdownTimeoutMs, ...settings },
     log: { level: 'silent' },
   });
   return app.listen({ port: 0 });
@@ -116,6 +126,96 @@ test('an idle connection does not hold up the end: one that never sent anything,
   await app.close();
   socket.destroy();
   expect(events).toContain('stop accounts');
+});
+
+/** A connection of a proxy: opened, and used when the proxy has a request. */
+async function proxyConnection() {
+  const { port } = app.fastify.server.address() as AddressInfo;
+  const socket = connect(port, '127.0.0.1');
+  let received = '';
+  socket.on('data', (bytes: Buffer) => (received += bytes.toString().replaceAll(/^Connection/gm, 'connection')));
+  const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+  await new Promise<void>((resolve) => socket.once('connect', resolve));
+  const send = (path: string) => socket.write(`GET ${path} HTTP/1.1\r\nhost: a\r\n\r\n`);
+  const heads = () => received.split(/\r\n\r\n/).filter((part) => part.includes('HTTP/1.1 '));
+  return { send, heads, closed, received: () => received };
+}
+
+test('for the time of the delay it is not ready and serves all requests, on new connections and open ones, and ends each connection', async () => {
+  const address = await start(LATE, { shutdownDelayMs: 400 });
+  expect((await fetch(`${address}/health/ready`)).status).toBe(200);
+  const open = await proxyConnection();
+  open.send('/health/live');
+  await expect.poll(() => open.heads().length).toBe(1);
+  expect(open.received()).toContain('connection: keep-alive');
+  const closed = app.close();
+  const ready = await fetch(`${address}/health/ready`);
+  expect([ready.status, ready.headers.get('connection'), await ready.json()]).toEqual([
+    503,
+    'close',
+    {
+      status: 'unavailable',
+      checks: { shutdown: { status: 'failed', detail: 'The process is stopping. Send requests to another one.' } },
+    },
+  ]);
+  const other = await fetch(`${address}/health/live`);
+  expect([other.status, other.headers.get('connection')]).toEqual([200, 'close']);
+  open.send('/health/live');
+  await open.closed;
+  expect(open.heads()[1]).toContain('200 OK');
+  expect(open.heads()[1]).toContain('connection: close');
+  expect(app.fastify.server.listening).toBe(true);
+  await closed;
+});
+
+test('a connection without a request has a grace: what is sent in it is answered, whether it is the first request or the next', async () => {
+  await start(LATE, { shutdownIdleMs: LATE });
+  const [fresh, used] = [await proxyConnection(), await proxyConnection()];
+  used.send('/health/live');
+  await expect.poll(() => used.heads().length).toBe(1);
+  const closed = app.close();
+  await expect.poll(() => app.fastify.server.listening).toBe(false);
+  await delay(100);
+  fresh.send('/health/live');
+  used.send('/health/live');
+  await Promise.all([fresh.closed, used.closed]);
+  expect([fresh.heads().at(-1), used.heads().at(-1)]).toEqual([
+    expect.stringMatching(/200 OK[^]*connection: close/),
+    expect.stringMatching(/200 OK[^]*connection: close/),
+  ]);
+  // Nothing is open any more, so nothing is waited for.
+  await closed;
+});
+
+test('a response that is under way when it stops ends its connection', async () => {
+  await start(LATE, { shutdownIdleMs: LATE });
+  const connection = await proxyConnection();
+  connection.send('/tasks/patient');
+  await entered;
+  const closed = app.close();
+  await delay(20);
+  release();
+  await connection.closed;
+  expect(connection.received()).toMatch(/204 No Content[^]*connection: close/);
+  await closed;
+});
+
+test('a response whose headers were sent before it stops ends its connection with its last byte', async () => {
+  app = createApp({
+    database: 'sqlite::memory:',
+    mount: { '/': { '/': StreamController } },
+    settings: { shutdownIdleMs: LATE, shutdownDelayMs: 200 },
+    log: { level: 'silent' },
+  });
+  await app.listen({ port: 0 });
+  const connection = await proxyConnection();
+  connection.send('/events');
+  await expect.poll(() => connection.received()).toContain('first');
+  const closed = app.close();
+  release();
+  await connection.closed;
+  expect(connection.received()).toContain('last');
+  await closed;
 });
 
 test('closing twice, or before anything was opened, is fine', async () => {

@@ -25,8 +25,18 @@ export interface HealthOptions {
 
 export interface HealthReport {
   readonly status: 'ok' | 'unavailable';
-  readonly checks: Readonly<Record<string, { readonly status: 'ok' | 'failed' | 'timeout' }>>;
+  readonly checks: Readonly<Record<string, { readonly status: 'ok' | 'failed' | 'timeout'; readonly detail?: string }>>;
 }
+
+/** What the controller asks of the app it is mounted in. */
+interface HealthApp {
+  readonly isStopping: boolean;
+}
+
+const STOPPING: HealthReport = {
+  status: 'unavailable',
+  checks: { shutdown: { status: 'failed', detail: 'The process is stopping. Send requests to another one.' } },
+};
 
 const LIVE: JsonSchema = { type: 'object', properties: { status: { const: 'ok' } }, required: ['status'], additionalProperties: false };
 const READY: JsonSchema = {
@@ -37,7 +47,7 @@ const READY: JsonSchema = {
       type: 'object',
       additionalProperties: {
         type: 'object',
-        properties: { status: { enum: ['ok', 'failed', 'timeout'] } },
+        properties: { status: { enum: ['ok', 'failed', 'timeout'] }, detail: { type: 'string' } },
         required: ['status'],
         additionalProperties: false,
       },
@@ -86,6 +96,7 @@ export class HealthController extends Controller {
   static override readonly tags = ['health'];
   readonly #checks: Readonly<Record<string, HealthCheck>>;
   readonly #deadlineMs: number;
+  #app: HealthApp | undefined;
 
   constructor(options: HealthOptions = {}) {
     super();
@@ -95,6 +106,10 @@ export class HealthController extends Controller {
     });
     this.#checks = checks;
     this.#deadlineMs = deadlineMs;
+  }
+
+  install(app: HealthApp): void {
+    this.#app = app;
   }
 
   live = route.get(
@@ -113,6 +128,11 @@ export class HealthController extends Controller {
       description: '503 with the same body while a check fails.',
     },
     async ({ databases, reply, log }) => {
+      reply.header('cache-control', 'no-store');
+      if (this.#app?.isStopping === true) {
+        reply.code(503);
+        return STOPPING;
+      }
       const own = Object.keys(databases).map((name): [string, HealthCheck] => [
         name === 'default' ? 'database' : `database_${name}`,
         () => databases[name]?.query('select 1'),
@@ -121,7 +141,6 @@ export class HealthController extends Controller {
       const report = await runHealthChecks(checks, { databases }, this.#deadlineMs, (name, error) =>
         log.warn({ err: error, check: name }, `health check ${name} failed`),
       );
-      reply.header('cache-control', 'no-store');
       if (report.status !== 'ok') reply.code(503);
       return report;
     },
