@@ -36,7 +36,7 @@ async function expireUploads(db: Db, limit: number): Promise<number> {
     const done = await db.transaction(async (tx) => {
       const after = await changeState(tx, upload.id, 'pending', { state: 'expired' }, late);
       if (after === null) return false;
-      await scheduleRemovals(tx, objectsOf(upload));
+      await scheduleRemovals(tx, objectsOf(tx, upload));
       await recordChange(tx, 'expired', { before: upload, after });
       return true;
     });

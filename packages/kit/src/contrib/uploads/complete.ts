@@ -7,9 +7,9 @@ import { contentMatches, SNIFFED_BYTES } from './media-type.ts';
 import { newObjectKey } from './object-key.ts';
 import { partsFault, type RequestedPart } from './parts.ts';
 import { recordChange, type ChangeContext } from './record-change.ts';
-import { rejectUpload } from './reject.ts';
+import { rejectUpload, sendable } from './reject.ts';
 import { scheduleRemovals } from './remove-objects.ts';
-import { changeState, findUpload } from './store.ts';
+import { addRemovals, changeState, findUpload, withdrawRemoval } from './store.ts';
 import type { Upload } from './upload.ts';
 import type { StoredObject } from './upload-store.ts';
 
@@ -17,6 +17,9 @@ export interface Completion extends ChangeContext {
   /** Of a multipart upload: what its sender says of each part. */
   readonly parts?: readonly RequestedPart[];
 }
+
+/** Longer than any copy takes. A copy that no upload has adopted by then is removed. */
+const COPY_MS_MAX = 6 * 3_600_000;
 
 /**
  * Verifies what arrived and makes it the upload's file. Repeatable, and safe against itself: everything slow happens outside of transactions, each
@@ -30,8 +33,11 @@ export async function completeUpload(db: Db, upload: Upload, completion: Complet
   try {
     const found = await verified(db, upload, completion);
     const finalKey = newObjectKey(place, 'final', upload.owner_id, upload.filename);
+    // Written before the copy is made: a process that ends now leaves no object that nothing removes.
+    const now = clock.now();
+    const [removalId = ''] = await addRemovals(db, now, [{ key: finalKey, dueAt: new Date(now.getTime() + COPY_MS_MAX) }]);
     const copied = await store.copy(upload.pending_key, finalKey, { ifMatch: found.etag });
-    return await adopt(db, upload, { ...copied, finalKey }, completion);
+    return await adopt(db, upload, { ...copied, finalKey, removalId }, completion);
   } catch (error) {
     // Another attempt was faster, and its verdict counts.
     const current = hasCode(error, 'upload_changed') || hasCode(error, 'not_uploaded') ? await findUpload(db, upload.id) : upload;
@@ -87,13 +93,16 @@ async function assemble(db: Db, upload: Upload, { parts = [], ...context }: Comp
   await store.completeMultipart(key, multipart_id, stored);
 }
 
+interface Copy {
+  readonly finalKey: string;
+  /** Removes the copy unless an upload adopts it. */
+  readonly removalId: string;
+  readonly etag: string;
+  readonly versionId: string | null;
+}
+
 /** The one update that decides. The second one removes its copy and answers like the first. */
-async function adopt(
-  db: Db,
-  upload: Upload,
-  { finalKey, etag, versionId }: { readonly finalKey: string; readonly etag: string; readonly versionId: string | null },
-  context: ChangeContext,
-): Promise<Upload> {
+async function adopt(db: Db, upload: Upload, { finalKey, removalId, etag, versionId }: Copy, context: ChangeContext): Promise<Upload> {
   const { clock, scan, jobs } = uploadsOf(db);
   const now = clock.now();
   const verdict =
@@ -102,8 +111,11 @@ async function adopt(
       : ({ state: 'quarantined', scan_due_at: now, completed_at: null } as const);
   const outcome = await db.transaction(async (tx) => {
     const after = await changeState(tx, upload.id, 'pending', { ...verdict, final_key: finalKey, etag, version_id: versionId });
-    const superfluous = after === null ? { key: finalKey } : { key: upload.pending_key };
-    const removals = await scheduleRemovals(tx, [superfluous]);
+    const isKept = await withdrawRemoval(tx, removalId);
+    if (after !== null && !isKept)
+      throw uploadErrors.store_unavailable({ message: 'The copy of an upload took so long that it was removed before it was adopted.' });
+    const superfluous = isKept ? [{ key: finalKey }] : [];
+    const removals = await scheduleRemovals(tx, after === null ? superfluous : [{ key: upload.pending_key }, ...sendable(tx, upload)]);
     if (after !== null && scan !== null) await jobs()?.scan(tx, upload.id);
     if (after !== null) await recordChange(tx, scan === null ? 'completed' : 'quarantined', { before: upload, after }, context);
     return { after, removals };

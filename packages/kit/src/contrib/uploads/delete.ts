@@ -13,7 +13,7 @@ export async function removeUpload(db: Db, scope: UploadScope | null, id: string
     if (upload === null) throw uploadErrors.upload_not_found();
     await deleteUpload(tx, upload.id);
     await recordChange(tx, 'deleted', { before: upload, after: null }, context);
-    return scheduleRemovals(tx, objectsOf(upload));
+    return scheduleRemovals(tx, objectsOf(tx, upload));
   };
   try {
     const removals = await db.transaction(remove);

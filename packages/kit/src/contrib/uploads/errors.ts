@@ -74,9 +74,15 @@ export const uploadErrors = defineErrors('uploads', {
     detail: 'The address has been used.',
     remedy: 'An upload address works once. Complete the upload, or create a new one.',
   },
+  range_not_satisfiable: {
+    status: 416,
+    detail: 'The file does not have the requested bytes.',
+    remedy: '`Content-Range` has the size of the file. Ask for bytes below it, or leave `Range` out.',
+  },
   store_unavailable: {
     status: 503,
     detail: 'The file store cannot be reached. Try again shortly.',
     remedy: 'Retry; nothing was saved by half. The cause is in the log.',
+    retryAfterSeconds: 5,
   },
 });

@@ -79,7 +79,8 @@ export class FileController extends Controller {
     const upload = await findUpload(db, id);
     if (upload === null) throw uploadErrors.upload_not_found();
     if (upload.state !== 'complete' || upload.final_key === null) throw uploadErrors.not_ready({ extensions: { state: upload.state } });
-    const range = rangeOf(request.headers.range, Number(upload.size));
+    // Nothing in the response can be compared with an If-Range, so it never holds.
+    const range = request.headers['if-range'] === undefined ? rangeOf(request.headers.range, Number(upload.size)) : null;
     const file = await uploadsOf(db).store.read(upload.final_key, { ...range, ifMatch: upload.etag ?? '' });
     void reply.headers({
       'content-type': upload.content_type,
@@ -133,11 +134,15 @@ async function requirePending(db: Db, id: string): Promise<void> {
   if ((await findUpload(db, id))?.state !== 'pending') throw uploadErrors.upload_url_used();
 }
 
-/** A single range, for browsers that play or resume; anything else gets the whole file. `end` is exclusive. */
-function rangeOf(header: string | undefined, size: number): { readonly start: number; readonly end: number } | null {
-  const [, first, last] = /^bytes=(\d{1,15})-(\d{0,15})$/.exec(header ?? '') ?? [];
-  if (first === undefined) return null;
-  const start = Number(first);
-  const end = last === undefined || last === '' ? size : Math.min(Number(last) + 1, size);
-  return start < end ? { start, end } : null;
+/** A single range, for browsers that play or resume; several, and other units, get the whole file. `end` is exclusive. */
+export function rangeOf(header: string | undefined, size: number): { readonly start: number; readonly end: number } | null {
+  const [, first, last] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header ?? '') ?? [];
+  if (first === undefined || last === undefined || (first === '' && last === '')) return null;
+  // `bytes=-500`: the last 500.
+  const start = first === '' ? Math.max(0, size - Number(last)) : Number(first);
+  const end = first === '' || last === '' ? size : Math.min(Number(last) + 1, size);
+  // RFC 9110: the last byte before the first is not a range at all.
+  if (first !== '' && last !== '' && Number(last) < start) return null;
+  if (start >= end) throw uploadErrors.range_not_satisfiable({ headers: { 'content-range': `bytes */${size}` } });
+  return { start, end };
 }

@@ -48,6 +48,24 @@ describeDatabases('the life of an upload', (database) => {
     });
     const part = await app.call('GET', read.body.url, undefined, { range: 'bytes=7-' });
     expect(part).toMatchObject({ status: 206, headers: { 'content-range': 'bytes 7-11/12' }, bytes: Buffer.from('world') });
+    const ranged = (range: string, more = {}) => app.call('GET', read.body.url, undefined, { range, ...more });
+    expect(await ranged('bytes=-5')).toMatchObject({
+      status: 206,
+      headers: { 'content-range': 'bytes 7-11/12', 'content-length': '5' },
+      bytes: Buffer.from('world'),
+    });
+    expect(await ranged('bytes=-500')).toMatchObject({ status: 206, headers: { 'content-range': 'bytes 0-11/12' }, bytes: text });
+    expect(await ranged('bytes=11-500')).toMatchObject({ status: 206, headers: { 'content-range': 'bytes 11-11/12' } });
+    for (const beyond of ['bytes=12-', 'bytes=-0'])
+      expect(await ranged(beyond)).toMatchObject({
+        status: 416,
+        headers: { 'content-range': 'bytes */12' },
+        body: { code: 'range_not_satisfiable' },
+      });
+    // Several ranges, other units, what is not a range, and a condition that cannot be decided: the whole file.
+    for (const range of ['bytes=0-1,3-4', 'lines=1-2', 'bytes=5-2', 'bytes=-'])
+      expect([range, await ranged(range)]).toMatchObject([range, { status: 200, bytes: text }]);
+    expect(await ranged('bytes=7-', { 'if-range': '"x"' })).toMatchObject({ status: 200, bytes: text });
 
     expect(await app.call('DELETE', `/v1/uploads/${id}`)).toMatchObject({ status: 204 });
     expect(await app.call('GET', `/v1/uploads/${id}`)).toMatchObject({ status: 404, body: { code: 'upload_not_found' } });

@@ -58,8 +58,12 @@ export const uploadRemovals = model(
     due_at: t.timestamp(),
     attempts: t.int(),
     created_at: t.timestamp(),
+    /** Whose quota the object counts for until it is removed; null where none. */
+    owner_id: t.text(64).nullable(),
+    tenant_key: t.text(200).nullable(),
+    size: t.bigint().nullable(),
   },
-  { guarded: true, indexes: [{ columns: ['due_at'] }, { columns: ['key'] }] },
+  { guarded: true, indexes: [{ columns: ['due_at'] }, { columns: ['key'] }, { columns: ['owner_id', 'tenant_key'] }] },
 );
 
 /** One row per owner, written by every new upload under a quota: they wait for one another there. */

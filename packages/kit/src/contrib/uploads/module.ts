@@ -12,6 +12,7 @@ import { FileController } from './file-controller.ts';
 import { uploadsInUse, type UploadJobs } from './in-use.ts';
 import { initial } from './migrations/0001_initial.ts';
 import { uploadsByState } from './migrations/0002_uploads_by_state.ts';
+import { removalsWithQuota } from './migrations/0003_removals_with_quota.ts';
 import { uploadOwners, uploadRemovals, uploads as uploadTable } from './models.ts';
 import { readUploadOptions, urlKeysOf, type UploadOptions } from './options.ts';
 import type { CompletePolicy } from './policy.ts';
@@ -29,7 +30,7 @@ export function uploads(options: UploadOptions): Module {
   return {
     name: 'uploads',
     models: [uploadTable, uploadRemovals, uploadOwners],
-    migrations: [initial, uploadsByState],
+    migrations: [initial, uploadsByState, removalsWithQuota],
     errors: uploadErrors,
     commands: [uploadsCommand],
     jobs: [scanJob, removeJob],

@@ -1,9 +1,10 @@
 import type { Db } from '../../db/db.ts';
 import type { KitError } from '../../errors/kit-error.ts';
 import { uploadErrors } from './errors.ts';
+import { uploadsOf } from './in-use.ts';
 import { recordChange, type ChangeContext } from './record-change.ts';
 import { scheduleRemovals } from './remove-objects.ts';
-import { changeState } from './store.ts';
+import { ANY_MULTIPART, changeState, type RemovableObject } from './store.ts';
 import type { Upload } from './upload.ts';
 import type { UploadState } from './upload-state.ts';
 
@@ -20,21 +21,36 @@ export async function rejectUpload(
     const after = await changeState(tx, upload.id, from, { state: 'rejected', reason });
     if (after === null) return null;
     await recordChange(tx, 'rejected', { before: upload, after }, context);
-    return scheduleRemovals(tx, objectsOf(upload));
+    return scheduleRemovals(tx, objectsOf(tx, upload));
   });
   await removals?.afterCommit(db);
   return uploadErrors[code]({ detail: reason });
 }
 
-/** Everything an upload may have in the store. */
-export function objectsOf({
-  pending_key,
-  final_key,
-  multipart_id,
-  state,
-}: Upload): { readonly key: string; readonly multipartId?: string | null }[] {
+/** S3 accepts a request that it has begun to read before its URL expired; and clocks differ. */
+const URL_MARGIN_MS = 60_000;
+
+/** Everything an upload may have in the store, and what may still be sent to it. */
+export function objectsOf(db: Db, upload: Upload): RemovableObject[] {
+  const { pending_key, final_key, multipart_id, part_size, state, owner_id, tenant_key, size } = upload;
+  const heldFor = { owner: owner_id, tenantKey: tenant_key, size };
+  // A process that ended between beginning a multipart upload and storing its id has left one that nothing knows.
+  const multipartId = multipart_id ?? (part_size === null ? null : ANY_MULTIPART);
   return [
-    ...(state === 'pending' ? [{ key: pending_key, multipartId: multipart_id }] : []),
+    ...(state === 'pending' ? [{ key: pending_key, multipartId }] : []),
     ...(final_key === null ? [] : [{ key: final_key }]),
+    ...sendable(db, upload).map((late) => ({ ...late, heldFor })),
   ];
+}
+
+/**
+ * The pending object once more, when its URL has expired: until then a client can send it again, whatever was removed. Empty where the store
+ * itself takes nothing for an upload that is over.
+ */
+export function sendable(db: Db, { pending_key, part_size, expires_at }: Upload): RemovableObject[] {
+  const { store, clock } = uploadsOf(db);
+  // Parts go to a multipart upload, which is over for good.
+  if (store.hasSingleUseUrls === true || part_size !== null) return [];
+  const dueAt = new Date(expires_at.getTime() + URL_MARGIN_MS);
+  return dueAt.getTime() <= clock.now().getTime() ? [] : [{ key: pending_key, dueAt }];
 }

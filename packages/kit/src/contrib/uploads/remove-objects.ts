@@ -1,6 +1,7 @@
 import type { Db } from '../../db/db.ts';
 import { uploadsOf } from './in-use.ts';
-import { addRemovals, claimRemovals, finishRemoval, postponeRemoval, type Removal } from './store.ts';
+import { addRemovals, ANY_MULTIPART, claimRemovals, finishRemoval, postponeRemoval, type RemovableObject, type Removal } from './store.ts';
+import type { UploadStore } from './upload-store.ts';
 
 /** How long a process may take for what it claimed. */
 const LEASE_MS = 60_000;
@@ -15,7 +16,7 @@ export interface RemovalReport {
 /** Has objects removed, as part of the change that makes them superfluous. `afterCommit` removes them at once where no job does. */
 export async function scheduleRemovals(
   tx: Db,
-  objects: readonly { readonly key: string; readonly multipartId?: string | null }[],
+  objects: readonly RemovableObject[],
 ): Promise<{ readonly afterCommit: (db: Db) => Promise<void> }> {
   const { clock, jobs } = uploadsOf(tx);
   const ids = await addRemovals(tx, clock.now(), objects);
@@ -52,7 +53,8 @@ export async function removeObjects(
 async function removeOne(db: Db, { id, key, multipart_id, attempts }: Removal): Promise<boolean> {
   const { store, log, clock } = uploadsOf(db);
   try {
-    if (multipart_id !== null) await store.abortMultipart(key, multipart_id);
+    if (multipart_id === ANY_MULTIPART) await abortAll(store, key);
+    else if (multipart_id !== null) await store.abortMultipart(key, multipart_id);
     await store.remove(key);
     await finishRemoval(db, id);
     return true;
@@ -61,6 +63,10 @@ async function removeOne(db: Db, { id, key, multipart_id, attempts }: Removal): 
     await postponeRemoval(db, id, new Date(clock.now().getTime() + retryAfterMs(attempts)));
     return false;
   }
+}
+
+async function abortAll(store: UploadStore, key: string): Promise<void> {
+  for await (const found of store.listMultiparts(key)) if (found.key === key) await store.abortMultipart(key, found.multipartId);
 }
 
 /** 10 s, 20 s, 40 s, … up to an hour. */

@@ -46,8 +46,10 @@ export async function lockOwner(tx: Db, { owner, tenantKey }: UploadScope, now: 
 /** What an owner has that takes room, or may. Counted from the rows: there is no counter that could be wrong. */
 export async function usageOf(db: Db, { owner, tenantKey }: UploadScope): Promise<{ readonly bytes: number; readonly count: number }> {
   const [row] = await db.query<{ bytes: number | bigint | string; count: number | bigint }>(
-    `select cast(coalesce(sum(size), 0) as bigint) as bytes, count(*) as count from uploads
-     where owner_id = $1 and tenant_key = $2 and state in ('pending', 'quarantined', 'complete')`,
+    `select cast(coalesce(sum(size), 0) as bigint) as bytes, count(*) as count from (
+       select size from uploads where owner_id = $1 and tenant_key = $2 and state in ('pending', 'quarantined', 'complete')
+       union all select size from upload_removals where owner_id = $1 and tenant_key = $2
+     ) taken`,
     [owner, tenantKey],
   );
   return { bytes: Number(row?.bytes ?? 0), count: Number(row?.count ?? 0) };
@@ -115,17 +117,41 @@ export async function claimScans(db: Db, now: Date, leaseUntil: Date, limit: num
   );
 }
 
-export async function addRemovals(
-  tx: Db,
-  now: Date,
-  objects: readonly { readonly key: string; readonly multipartId?: string | null }[],
-): Promise<readonly string[]> {
+/** Something to remove from the store. */
+export interface RemovableObject {
+  readonly key: string;
+  /** {@link ANY_MULTIPART}: whatever was begun under the key. */
+  readonly multipartId?: string | null;
+  /** Default: now. */
+  readonly dueAt?: Date;
+  /** Whose quota it counts for until then. */
+  readonly heldFor?: UploadScope & { readonly size: bigint };
+}
+
+/** A multipart upload whose id was never stored, because the process ended first. No store gives this id. */
+export const ANY_MULTIPART = '*';
+
+export async function addRemovals(tx: Db, now: Date, objects: readonly RemovableObject[]): Promise<readonly string[]> {
   const ids: string[] = [];
-  for (const { key, multipartId = null } of objects) {
-    const row = await insert(tx, uploadRemovals, { key, multipart_id: multipartId, due_at: now, attempts: 0, created_at: now });
+  for (const { key, multipartId = null, dueAt = now, heldFor } of objects) {
+    const row = await insert(tx, uploadRemovals, {
+      key,
+      multipart_id: multipartId,
+      due_at: dueAt,
+      attempts: 0,
+      created_at: now,
+      owner_id: heldFor?.owner ?? null,
+      tenant_key: heldFor?.tenantKey ?? null,
+      size: heldFor?.size ?? null,
+    });
     ids.push(row.id);
   }
   return ids;
+}
+
+/** Takes a removal back. False when a process has claimed it: the object is gone, or soon will be. */
+export async function withdrawRemoval(tx: Db, id: string): Promise<boolean> {
+  return (await tx.execute('delete from upload_removals where id = $1 and attempts = 0', [id])).count === 1;
 }
 
 /** Takes removals that are due until `leaseUntil`; `ids` takes exactly these, due or not. */

@@ -78,6 +78,8 @@ export interface UploadStore {
   readonly prefix: string;
   /** Where its addresses lead, when that is not the application itself: `https://bucket.s3.example.com`. */
   readonly origin?: string | undefined;
+  /** True where a URL to send to works once, and only while its upload is pending. Otherwise it works until it expires, whatever becomes of the upload. */
+  readonly hasSingleUseUrls?: boolean;
   /** Called once, before anything else. */
   attach(host: StoreHost): void;
   presign(request: PresignRequest): Promise<SignedRequest>;

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { constants, type Dirent } from 'node:fs';
 import { link, lstat, mkdir, open, readdir, realpath, rm, rmdir, stat, unlink, type FileHandle } from 'node:fs/promises';
-import { dirname, join, resolve, sep } from 'node:path';
+import { basename, dirname, join, resolve, sep } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { Readable } from 'node:stream';
 import type { KitError } from '../../../errors/kit-error.ts';
@@ -31,6 +31,9 @@ const rules: OptionRules<DiskStoreOptions> = {
   ),
 };
 const SEGMENT = /^[A-Za-z0-9_][A-Za-z0-9._-]*$/;
+/** Random bytes in the name that a file has until it is whole. */
+const TEMPORARY_BYTES = 8;
+const TEMPORARY = new RegExp(`^\\.[0-9a-f]{${2 * TEMPORARY_BYTES}}\\.tmp$`);
 const PARTS = /\.parts-[0-9a-f]{32}$/;
 
 /** Uploads in a folder of this machine, sent to and fetched from the app itself. For development and single machines. */
@@ -50,6 +53,7 @@ export interface Arrival {
 
 export class DiskStore implements UploadStore {
   readonly name = 'disk';
+  readonly hasSingleUseUrls = true;
   readonly prefix = '';
   readonly path: string;
   readonly origin: string | undefined;
@@ -150,6 +154,7 @@ export class DiskStore implements UploadStore {
     const path = await this.#place(key);
     await this.#run(async () => {
       await unlink(path).catch(ignoreMissing);
+      await removeTemporaries(path);
       // The folder of this one upload; it stays while something else is in it.
       await rmdir(dirname(path)).catch(() => undefined);
     });
@@ -234,7 +239,7 @@ export class DiskStore implements UploadStore {
 
   /** No reader ever sees a part of a file: it gets its name when it is whole and on the disk, and never the name of another one. */
   async #publish(target: string, fill: (handle: FileHandle) => Promise<(() => Promise<void>) | void>): Promise<void> {
-    const temporary = `${target}.${randomBytes(8).toString('hex')}.tmp`;
+    const temporary = `${target}.${randomBytes(TEMPORARY_BYTES).toString('hex')}.tmp`;
     await this.#run(async () => {
       const handle = await open(temporary, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY | constants.O_NOFOLLOW, 0o600);
       try {
@@ -311,6 +316,14 @@ export class DiskStore implements UploadStore {
       throw storeFault(error);
     }
   }
+}
+
+/** What a process that was killed while it wrote this file has left. */
+async function removeTemporaries(path: string): Promise<void> {
+  const [folder, name] = [dirname(path), basename(path)];
+  const entries = await readdir(folder).catch((error: unknown) => ignoreMissing(error) ?? []);
+  for (const entry of entries)
+    if (entry.startsWith(name) && TEMPORARY.test(entry.slice(name.length))) await unlink(join(folder, entry)).catch(ignoreMissing);
 }
 
 /** One after the other, and never through a link: `recursive` would follow it. */

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { sha256, uploadApp } from '../../../../test/uploads/upload-app.ts';
 import { describeDatabases, fakeClock } from '../../../testing/index.ts';
 import { s3Double, type S3Double } from '../../../testing/s3/s3-double.ts';
-import { findOrphans, processUploads, removeOrphans } from '../clean.ts';
+import { findOrphans, processUploads } from '../clean.ts';
 import { s3Store, type S3StoreOptions } from './s3-store.ts';
 
 const text = Buffer.from('hello, world');
@@ -44,6 +44,42 @@ describeDatabases('uploads in S3', (database) => {
     };
   }
 
+  test('what is deleted counts for the quota until nothing can be sent to its URL any more, and what was sent is removed then', async () => {
+    await using app = await start({ policy: { quotaPerOwner: { bytes: 20, count: 10 } } });
+    for (const isCompleted of [false, true]) {
+      const { body } = await app.announce(text);
+      await app.put(body, text);
+      if (isCompleted) expect(await app.complete(body.id)).toMatchObject({ status: 200 });
+      expect(await app.call('DELETE', `/v1/uploads/${body.id}`)).toMatchObject({ status: 204 });
+      expect(await app.call('GET', `/v1/uploads/${body.id}`)).toMatchObject({ status: 404 });
+      expect(app.double.stored.keys()).toEqual([]);
+      // The URL still works, and the store does not ask the app.
+      expect((await app.put(body, text)).status).toBe(200);
+      expect(await app.announce(text)).toMatchObject({ status: 409, body: { code: 'quota_exceeded', used: 12 } });
+      app.clock.advance(661_000);
+      expect((await app.put(body, text)).status).toBe(403);
+      await processUploads(database.db);
+      expect(app.double.stored.keys()).toEqual([]);
+      const again = await app.announce(text);
+      expect(again.status).toBe(201);
+      await app.call('DELETE', `/v1/uploads/${again.body.id}`);
+      app.clock.advance(661_000);
+      await processUploads(database.db);
+    }
+  });
+
+  test('what is sent again after completion is removed when the URL has expired, and the completed file stays', async () => {
+    await using app = await start();
+    const { body } = await app.announce(text);
+    await app.put(body, text);
+    await app.complete(body.id);
+    await app.put(body, text);
+    expect(app.double.stored.keys()).toHaveLength(2);
+    app.clock.advance(661_000);
+    await processUploads(database.db);
+    expect(app.double.stored.keys()).toEqual([expect.stringContaining('/final/')]);
+  });
+
   test('the client sends to the store itself, and the verified object moves to a key it never had an address for', async () => {
     await using app = await start();
     const { body } = await app.announce(text, { checksum_sha256: sha256(text) });
@@ -64,13 +100,13 @@ describeDatabases('uploads in S3', (database) => {
     app.clock.advance(301_000);
     expect((await fetch(read.body.url)).status).toBe(403);
 
-    // The address still works for the pending key until it expires; what it leaves there is an orphan, and the upload stays as it is.
+    // The address still works for the pending key until it expires; what it leaves there is removed then, and the upload stays as it is.
     await app.put(body, text);
     expect(await app.call('GET', `/v1/uploads/${body.id}?url=true`)).toMatchObject({ status: 200 });
     expect(await app.call('DELETE', `/v1/uploads/${body.id}`)).toMatchObject({ status: 204 });
     expect(app.double.stored.keys()).toEqual([pending]);
     app.clock.advance(DAY_MS + 1_500_000 + 1000);
-    expect(await removeOrphans(database.db, await findOrphans(database.db, 10))).toEqual({ removed: 1, failed: 0 });
+    await processUploads(database.db);
     expect(app.double.stored.keys()).toEqual([]);
   });
 
@@ -143,10 +179,8 @@ describeDatabases('uploads in S3', (database) => {
         const read = await app.call<{ url: string }>('GET', `/v1/uploads/${body.id}?url=true`);
         expect(await (await fetch(read.body.url)).text()).toBe('hello, world');
       }
-      app.clock.advance(3_600_000);
+      app.clock.advance(7 * 3_600_000);
       await processUploads(database.db);
-      app.clock.advance(DAY_MS + 1_500_000);
-      await removeOrphans(database.db, await findOrphans(database.db, 100));
       expect(app.double.stored.keys().filter((key) => key.includes('/pending/'))).toEqual([]);
       const rows = await database.db.query<{ final_key: string }>(
         `select final_key from uploads where state = 'complete' and final_key like 'app/x/%'`,
