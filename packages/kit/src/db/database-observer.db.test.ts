@@ -50,6 +50,10 @@ describeDatabases(
       end.resolve();
       await Promise.all([holder, waiter]);
       expect(db.pool).toEqual({ max: 1, used: 0, waiting: 0 });
+      // A free connection is there: the statement does not wait for one.
+      const served = db.query('select 1');
+      expect(db.pool.waiting).toBe(0);
+      await served;
     });
 
     // SQLite never retries: BEGIN IMMEDIATE takes the write lock first.

@@ -8,16 +8,32 @@ export const dbErrors = defineErrors('db', {
     status: 503,
     detail: 'The database is busy. Try again shortly.',
     remedy: 'Another writer held the database longer than the deadline. Retry; if it persists, look for long transactions.',
+    retryAfterSeconds: 1,
   },
   database_unavailable: {
     status: 503,
     detail: 'The database cannot be reached. Try again shortly.',
     remedy: 'The connection was refused, lost or not free in time. Retry; check the server and the pool size.',
+    retryAfterSeconds: 5,
+  },
+  database_read_only: {
+    status: 503,
+    detail: 'The database does not take changes right now. Try again shortly.',
+    remedy:
+      'The server is a replica, or was made read-only: point the app at the server that takes writes. Code that writes in a transaction with `readOnly` gets it too.',
+    retryAfterSeconds: 5,
+  },
+  prepared_statement_lost: {
+    status: 500,
+    detail: 'An internal error occurred.',
+    remedy:
+      'A pooler between the app and PostgreSQL does not keep prepared statements. Set `DATABASE_PREPARE=off` (`openDatabase(url, { prepare: false })`), or use PgBouncer 1.21 or newer with `max_prepared_statements`.',
   },
   storage_full: {
     status: 503,
     detail: 'Nothing can be saved right now. Try again later.',
     remedy: 'The disk of the database is full: make room on it. Reading still works, and no change was saved in part.',
+    retryAfterSeconds: 60,
   },
   database_damaged: {
     status: 503,

@@ -63,13 +63,19 @@ export async function openDatabase(url: string, options: DatabaseOptions = {}): 
   return new OpenedDatabase(url, engine, options) as unknown as Database;
 }
 
+/** The file of `sqlite:…`; null for a database in memory or on a server. */
+export function sqliteFile(url: string): string | null {
+  if (!url.startsWith('sqlite:')) return null;
+  const path = url.slice('sqlite:'.length).replace(/^\/\/(?=\/)/, '');
+  return path === '' || path === ':memory:' ? null : resolve(path);
+}
+
 async function openEngine(url: string, options: DatabaseOptions): Promise<Engine> {
   const waitMsMax = options.waitMsMax ?? WAIT_MS_MAX;
   if (url.startsWith('sqlite:')) {
-    const path = url.slice('sqlite:'.length).replace(/^\/\/(?=\/)/, '');
-    if (path === '') throw new Error('A SQLite URL needs a file: sqlite:./data/app.db, or sqlite::memory: for a passing one.');
-    const isPassing = path === ':memory:' || (options.createFile === false && !existsSync(resolve(path)));
-    const file = isPassing ? ':memory:' : resolve(path);
+    if (url === 'sqlite:') throw new Error('A SQLite URL needs a file: sqlite:./data/app.db, or sqlite::memory: for a passing one.');
+    const stored = sqliteFile(url);
+    const file = stored === null || (options.createFile === false && !existsSync(stored)) ? ':memory:' : stored;
     try {
       if (file !== ':memory:') await mkdir(dirname(file), { recursive: true });
       return await SqliteEngine.open(file, {

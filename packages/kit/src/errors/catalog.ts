@@ -9,6 +9,8 @@ export interface ErrorEntry {
   readonly title?: string;
   /** What the caller can do about it; printed in docs/reference/errors.md. */
   readonly remedy?: string;
+  /** Sent as `Retry-After`, for errors that pass. */
+  readonly retryAfterSeconds?: number;
 }
 
 export interface ErrorDetails {
@@ -25,6 +27,7 @@ const entryRules: OptionRules<ErrorEntry> = {
   detail: required(filledText),
   title: text,
   remedy: text,
+  retryAfterSeconds: wholeNumber(1),
 };
 const detailNames: ReadonlySet<string> = new Set(
   Object.keys({
@@ -83,9 +86,11 @@ function define(module: string, code: string, entry: ErrorEntry): ErrorDefinitio
   if (!codeGrammar.test(code)) throw new TypeError(`error code "${code}" of module "${module}" must be snake_case, at most 64 characters`);
   readOptions(`defineErrors("${module}"), ${code}`, entry, entryRules);
   const title = entry.title ?? titleOf(code);
+  const retryAfter = entry.retryAfterSeconds === undefined ? undefined : { 'retry-after': String(entry.retryAfterSeconds) };
+  const passing = ({ headers }: ErrorDetails) => (retryAfter === undefined ? {} : { headers: { ...retryAfter, ...headers } });
   const create = (details: ErrorDetails = {}): KitError => {
     refuseUnknownNames(`${code}()`, details, detailNames);
-    return new KitError({ ...details, code, status: entry.status, title, detail: details.detail ?? entry.detail });
+    return new KitError({ ...details, ...passing(details), code, status: entry.status, title, detail: details.detail ?? entry.detail });
   };
   const facts = { isErrorDefinition: true, module, code, status: entry.status, detail: entry.detail, title, remedy: entry.remedy } as const;
   return Object.freeze(Object.assign(create, facts));

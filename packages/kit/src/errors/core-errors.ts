@@ -89,6 +89,6 @@ export const coreErrors = defineErrors('core', {
     detail: 'The response does not match its schema.',
     remedy: 'Correct the handler or its response schema; `errors` names each place. Production sends such responses and logs them.',
   },
-  unavailable: { status: 503, detail: 'The service is not available right now.', remedy: 'Try again later.' },
+  unavailable: { status: 503, detail: 'The service is not available right now.', remedy: 'Try again later.', retryAfterSeconds: 5 },
   deadline_exceeded: { status: 503, detail: 'The operation took too long and was stopped.', remedy: 'Try again later, or ask for less.' },
 });

@@ -63,7 +63,7 @@ describeDatabases('drift', (database) => {
     );
     expect(modelDrift(modules)).toEqual([]);
     await migrate(database.db, modules);
-    expect(await checkDrift(modules, database.db)).toEqual({ models: [], database: [] });
+    expect(await checkDrift(modules, database.db)).toEqual({ models: [], database: [], additions: [] });
     expect(proposeModuleMigration(modules, 'drift', 'again')).toBeUndefined();
     await database.db.query(`insert into drift_users (id, email) values ('00000000-0000-7000-8000-000000000001', 'a')`);
     await database.db.query(
@@ -96,7 +96,7 @@ describeDatabases('drift', (database) => {
     const first = proposeMigration([table], new Map(), '0001_initial');
     const modules = [{ name: 'keywords', models: [table], migrations: [migration('0001_initial', [first?.operations ?? []])] }];
     await migrate(database.db, modules);
-    expect(await checkDrift(modules, database.db)).toEqual({ models: [], database: [] });
+    expect(await checkDrift(modules, database.db)).toEqual({ models: [], database: [], additions: [] });
     await database.db.query('drop index drift_keywords_timestamp_order_index');
     await database.db.query('create index drift_keywords_timestamp_order_index on drift_keywords (lower(note))');
     expect((await checkDrift(modules, database.db)).database).toEqual([
@@ -112,7 +112,7 @@ describeDatabases('drift', (database) => {
     const first = [createTable('drift_nulls', columns, { indexes: [index] })];
     const modules = [{ name: 'nulls', models: [model('drift_nulls', columns, { indexes: [index] })], migrations: [next('0001_a', first)] }];
     await migrate(database.db, modules);
-    expect(await checkDrift(modules, database.db)).toEqual({ models: [], database: [] });
+    expect(await checkDrift(modules, database.db)).toEqual({ models: [], database: [], additions: [] });
     await database.db.query(`drop index ${name}`);
     await database.db.query(`create index ${name} on drift_nulls (due_at desc, at desc, id desc)`);
     // SQLite has NULLs last when descending and nothing to choose.
@@ -121,7 +121,7 @@ describeDatabases('drift', (database) => {
     const again = next('0002_b', [dropIndex('drift_nulls', name), createIndex('drift_nulls', index)]);
     const mended = [{ ...modules[0], name: 'nulls', migrations: [next('0001_a', first), again] }];
     await migrate(database.db, mended);
-    expect(await checkDrift(mended, database.db)).toEqual({ models: [], database: [] });
+    expect(await checkDrift(mended, database.db)).toEqual({ models: [], database: [], additions: [] });
     // A column that can no longer be NULL, and one that now can, take their indexes along.
     const changed = { id: t.int().pk(), due_at: t.timestamp(), at: t.timestamp().nullable() };
     const turn = next('0003_c', [
@@ -132,7 +132,7 @@ describeDatabases('drift', (database) => {
       { name: 'nulls', models: [model('drift_nulls', changed, { indexes: [index] })], migrations: [next('0001_a', first), again, turn] },
     ];
     await migrate(database.db, turned);
-    expect(await checkDrift(turned, database.db)).toEqual({ models: [], database: [] });
+    expect(await checkDrift(turned, database.db)).toEqual({ models: [], database: [], additions: [] });
   });
 
   test('what was changed by hand in the database is named', async () => {
@@ -156,8 +156,16 @@ describeDatabases('drift', (database) => {
     await database.db.query('alter table drift_hands add column extra integer');
     await database.db.query('drop index drift_hands_label_index');
     await database.db.query('create unique index drift_hands_sneaky on drift_hands (label)');
-    expect((await checkDrift(hands, database.db)).database).toEqual([
+    await database.db.query('alter table drift_hands add column needed integer not null default 1');
+    if (database.dialect === 'postgres') await database.db.query('alter table drift_hands alter column needed drop default');
+    const { database: faults, additions } = await checkDrift(hands, database.db);
+    const needed = 'Column "drift_hands.needed" is in the database but in no migration';
+    expect(additions).toEqual([
       'Column "drift_hands.extra" is in the database but in no migration.',
+      ...(database.dialect === 'sqlite' ? [`${needed}.`] : []),
+    ]);
+    expect(faults).toEqual([
+      ...(database.dialect === 'postgres' ? [`${needed}, and every new row needs a value for it.`] : []),
       'Index "drift_hands_label_index" of "drift_hands" is missing from the database.',
       'Unique index "drift_hands_sneaky" of "drift_hands" is in the database but in no migration.',
     ]);
@@ -197,7 +205,7 @@ describeDatabases('drift', (database) => {
     expect(proposal?.source).toMatch(/^\/\/ Review: the backfill of "drift_changes.price" is a guess/m);
     const modules = [{ name: 'changes', models: [after], migrations: [initial, evaluate(proposal?.source ?? '')] }];
     await migrate(database.db, modules, { backup: false });
-    expect(await checkDrift(modules, database.db)).toEqual({ models: [], database: [] });
+    expect(await checkDrift(modules, database.db)).toEqual({ models: [], database: [], additions: [] });
     expect(await database.db.query('select * from drift_changes')).toEqual([
       { id: 1, label: '', state: 'a', count: 3n, price: '0.00', at: expect.any(Date), owner_id: null },
     ]);

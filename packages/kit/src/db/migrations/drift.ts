@@ -4,7 +4,7 @@ import type { Dialect } from '../dialect.ts';
 import { columnOf, type IndexDefinition, type TableDefinition } from '../table-definition.ts';
 import { findTable, type FoundTable } from './found-schema.ts';
 import { fullTextDrift } from './full-text-drift.ts';
-import { compareHistory, readHistory } from './history.ts';
+import { compareHistory, newerMigrations, readHistory } from './history.ts';
 import type { Operation } from './operation.ts';
 import { type MigrationModule, planMigrations } from './plan.ts';
 import { diffSchemas } from './schema-diff.ts';
@@ -15,14 +15,33 @@ import { aList } from '../../options/value-rule.ts';
 export interface Drift {
   /** Where models and migrations differ: a migration is missing. */
   readonly models: readonly string[];
-  /** Where the database differs from its applied migrations: it was changed by hand. */
+  /** Where the database differs from its applied migrations: it was changed by hand, or by a newer version. */
   readonly database: readonly string[];
+  /** What the database has besides, and what this version can read and write without: a column that may be left out, a default, NULL allowed. */
+  readonly additions: readonly string[];
+}
+
+/**
+ * `addition`: statements of this version work as before. `unwritable`: they fail, or some of them. `other`: the tables differ and the
+ * statements work, more slowly or with fewer checks.
+ */
+interface Difference {
+  readonly kind: 'addition' | 'unwritable' | 'other';
+  readonly sentence: string;
 }
 
 /** Compares models with migrations and, when a database is given, the database with the migrations applied to it. */
 export async function checkDrift(modules: readonly MigrationModule[], database?: Database): Promise<Drift> {
   requireArguments('checkDrift()', { modules }, { modules: aList });
-  return { models: modelDrift(modules), database: database === undefined ? [] : await databaseDrift(modules, database) };
+  const found = database === undefined ? [] : await differences(modules, database);
+  const sentences = (isAddition: boolean): string[] =>
+    found.filter(({ kind }) => (kind === 'addition') === isAddition).map(({ sentence }) => sentence);
+  return { models: modelDrift(modules), database: sentences(false), additions: sentences(true) };
+}
+
+/** Why statements of this version fail on tables that others changed: a sentence per table, column or key. */
+export async function unwritableTables(modules: readonly MigrationModule[], database: Database): Promise<string[]> {
+  return (await differences(modules, database)).filter(({ kind }) => kind === 'unwritable').map(({ sentence }) => sentence);
 }
 
 /** Needs no database: what `kit migrate --check` asks first. */
@@ -68,99 +87,120 @@ function sentence(operation: Operation): string {
   }
 }
 
-async function databaseDrift(modules: readonly MigrationModule[], database: Database): Promise<string[]> {
-  const faults: string[] = [];
-  for (const table of (await appliedState(modules, database)).values()) {
-    const found = await findTable(database, table.name);
-    if (found === undefined) faults.push(`Table "${table.name}" is missing from the database.`);
+async function differences(modules: readonly MigrationModule[], database: Database): Promise<Difference[]> {
+  const found: Difference[] = [];
+  const { tables, isNewer } = await appliedState(modules, database);
+  for (const table of tables.values()) {
+    const actual = await findTable(database, table.name);
+    if (actual === undefined) found.push(unwritable(`Table "${table.name}" is missing from the database.`));
     else {
-      faults.push(...tableFaults(table, found, database.dialect));
-      for (const fullText of table.fullText ?? []) faults.push(...(await fullTextDrift(database, table, fullText)));
+      found.push(...tableDifferences(table, actual, database.dialect, isNewer));
+      for (const fullText of table.fullText ?? []) found.push(...(await fullTextDrift(database, table, fullText)).map(other));
     }
   }
-  return faults;
+  return found;
 }
 
-/** The tables as the migrations that this database has seen left them. */
-async function appliedState(modules: readonly MigrationModule[], database: Database): Promise<SchemaState> {
+const addition = (sentence: string): Difference => ({ kind: 'addition', sentence });
+const unwritable = (sentence: string): Difference => ({ kind: 'unwritable', sentence });
+const other = (sentence: string): Difference => ({ kind: 'other', sentence });
+
+/** The tables as the migrations that this database has seen left them, and whether it has seen some that this version does not have. */
+async function appliedState(
+  modules: readonly MigrationModule[],
+  database: Database,
+): Promise<{ readonly tables: SchemaState; readonly isNewer: boolean }> {
   const plan = planMigrations(modules);
-  const { pending } = compareHistory(plan, await readHistory(database));
+  const history = await readHistory(database);
+  const { pending } = compareHistory(plan, history);
   const left = new Set(pending.map((step) => step.id));
   const applied = modules.map(({ name, migrations = [] }) => ({
     name,
     migrations: migrations.filter((each) => !left.has(`${name}/${each.name}`)),
   }));
-  return planMigrations(applied).end;
+  return { tables: planMigrations(applied).end, isNewer: newerMigrations(modules, history).length > 0 };
 }
 
-function tableFaults(table: TableDefinition, found: FoundTable, dialect: Dialect): string[] {
-  const faults: string[] = [];
+function tableDifferences(table: TableDefinition, found: FoundTable, dialect: Dialect, isNewer: boolean): Difference[] {
+  const differences: Difference[] = [];
   if (table.primaryKey.join() !== found.primaryKey.join()) {
-    faults.push(
-      `The primary key of "${table.name}" is (${found.primaryKey.join(', ')}) in the database, (${table.primaryKey.join(', ')}) in the migrations.`,
+    differences.push(
+      unwritable(
+        `The primary key of "${table.name}" is (${found.primaryKey.join(', ')}) in the database, (${table.primaryKey.join(', ')}) in the migrations.`,
+      ),
     );
   }
-  for (const name of Object.keys(table.columns)) faults.push(...columnFaults(table, name, found, dialect));
-  for (const name of found.columns.keys()) {
-    if (!Object.hasOwn(table.columns, name) && table.fullText?.some((each) => each.name === name) !== true)
-      faults.push(`Column "${table.name}.${name}" is in the database but in no migration.`);
+  for (const name of Object.keys(table.columns)) differences.push(...columnDifferences(table, name, found, dialect));
+  for (const [name, { nullable, hasDefault }] of found.columns) {
+    if (Object.hasOwn(table.columns, name) || table.fullText?.some((each) => each.name === name) === true) continue;
+    const place = `Column "${table.name}.${name}" is in the database but in no migration`;
+    differences.push(nullable || hasDefault ? addition(`${place}.`) : unwritable(`${place}, and every new row needs a value for it.`));
   }
-  faults.push(...indexFaults(table, found));
+  differences.push(...indexDifferences(table, found, isNewer));
   for (const name of Object.keys(table.checks))
-    if (!found.checks.has(name)) faults.push(`Check "${name}" of "${table.name}" is missing from the database.`);
-  return faults;
+    if (!found.checks.has(name)) differences.push(other(`Check "${name}" of "${table.name}" is missing from the database.`));
+  return differences;
 }
 
-function columnFaults(table: TableDefinition, name: string, found: FoundTable, dialect: Dialect): string[] {
+function columnDifferences(table: TableDefinition, name: string, found: FoundTable, dialect: Dialect): Difference[] {
   const place = `Column "${table.name}.${name}"`;
   const column = table.columns[name];
   const actual = found.columns.get(name);
   if (column === undefined) return [];
-  if (actual === undefined) return [`${place} is missing from the database.`];
-  const faults: string[] = [];
+  if (actual === undefined) return [unwritable(`${place} is missing from the database.`)];
+  const differences: Difference[] = [];
   const type = columnType(column, dialect);
-  if (actual.type !== type) faults.push(`${place} is ${actual.type} in the database, ${type} in the migrations.`);
-  if (actual.nullable !== column.nullable)
-    faults.push(`${place} ${actual.nullable ? 'allows' : 'refuses'} NULL in the database, but not in the migrations.`);
-  if (actual.hasDefault !== (column.dbDefault !== undefined)) {
-    faults.push(
-      `${place} ${actual.hasDefault ? 'has a' : 'lacks the'} default ${actual.hasDefault ? 'that no migration gave it' : 'of the migrations'}.`,
-    );
+  if (actual.type !== type) differences.push(unwritable(`${place} is ${actual.type} in the database, ${type} in the migrations.`));
+  if (actual.nullable && !column.nullable) differences.push(addition(`${place} allows NULL in the database, but not in the migrations.`));
+  if (!actual.nullable && column.nullable)
+    differences.push(unwritable(`${place} refuses NULL in the database, but not in the migrations.`));
+  if (actual.hasDefault && column.dbDefault === undefined) differences.push(addition(`${place} has a default that no migration gave it.`));
+  if (!actual.hasDefault && column.dbDefault !== undefined) {
+    const lacks = `${place} lacks the default of the migrations.`;
+    differences.push(actual.nullable ? other(lacks) : unwritable(lacks));
   }
   const reference = found.references.get(name);
   const wanted = column.references;
   if (reference?.table !== wanted?.table || reference?.column !== wanted?.column || reference?.onDelete !== wanted?.onDelete) {
-    faults.push(`${place} refers to ${spell(reference)} in the database, to ${spell(wanted)} in the migrations.`);
+    differences.push(other(`${place} refers to ${spell(reference)} in the database, to ${spell(wanted)} in the migrations.`));
   }
   if (columnCheck(name, column, dialect) !== undefined && !found.checks.has(columnCheckName(table.name, name)) && dialect === 'postgres') {
-    faults.push(`${place} has lost its check "${columnCheckName(table.name, name)}".`);
+    differences.push(other(`${place} has lost its check "${columnCheckName(table.name, name)}".`));
   }
-  return faults;
+  return differences;
 }
 
 function spell(reference: { readonly table: string; readonly column: string; readonly onDelete: string } | undefined): string {
   return reference === undefined ? 'nothing' : `"${reference.table}.${reference.column}" (on delete ${reference.onDelete})`;
 }
 
-/** Additional plain indexes are an operator's own business; unique ones refuse rows and count as drift. */
-function indexFaults(table: TableDefinition, found: FoundTable): string[] {
-  const faults: string[] = [];
+/**
+ * Additional plain indexes are an operator's own business. Unique ones refuse rows: one that a newer version made is its rule, one that
+ * somebody made by hand is drift.
+ */
+function indexDifferences(table: TableDefinition, found: FoundTable, isNewer: boolean): Difference[] {
+  const differences: Difference[] = [];
   for (const index of table.indexes) {
     const actual = found.indexes.get(index.name);
     const isSame =
       actual?.unique === index.unique && actual.partial === (index.where !== undefined) && actual.columns.join() === index.columns.join();
     if (!isSame)
-      faults.push(`Index "${index.name}" of "${table.name}" is ${actual === undefined ? 'missing from' : 'different in'} the database.`);
+      differences.push(
+        other(`Index "${index.name}" of "${table.name}" is ${actual === undefined ? 'missing from' : 'different in'} the database.`),
+      );
     else if (actual.nullsFirst !== undefined && actual.nullsFirst.join() !== nullsFirst(table, index).join())
-      faults.push(
-        `Index "${index.name}" of "${table.name}" has NULLs at another end in the database than lists have them, so that no list reads it: write a migration with dropIndex and createIndex.`,
+      differences.push(
+        other(
+          `Index "${index.name}" of "${table.name}" has NULLs at another end in the database than lists have them, so that no list reads it: write a migration with dropIndex and createIndex.`,
+        ),
       );
   }
   for (const [name, index] of found.indexes) {
-    if (index.unique && !table.indexes.some((each) => each.name === name))
-      faults.push(`Unique index "${name}" of "${table.name}" is in the database but in no migration.`);
+    if (!index.unique || table.indexes.some((each) => each.name === name)) continue;
+    const sentence = `Unique index "${name}" of "${table.name}" is in the database but in no migration.`;
+    differences.push(isNewer ? addition(sentence) : other(sentence));
   }
-  return faults;
+  return differences;
 }
 
 /** On PostgreSQL a descending column has NULLs first unless told, and is told where there can be any. */

@@ -57,7 +57,7 @@ describeDatabases('full text in migrations', (database) => {
     expect(proposal.source).toContain('import { createFullText, migration } from');
     const modules = [{ name: 'ft', models: [searched], migrations: [first, evaluate(proposal.source)] }];
     await migrate(db, modules);
-    expect(await checkDrift(modules, db)).toEqual({ models: [], database: [] });
+    expect(await checkDrift(modules, db)).toEqual({ models: [], database: [], additions: [] });
     expect(await found(db, searched, 'cafe CREME')).toEqual([1]);
     expect(await found(db, searched, 'foam')).toEqual([2]);
     await db.query(`update ft_notes set body = 'with lemon', id = 3 where id = 2`);
@@ -85,7 +85,7 @@ describeDatabases('full text in migrations', (database) => {
     const modules = [{ name: 'pairs', models: [pairs], migrations: [evaluate(proposal.source)] }];
     expect(modelDrift(modules)).toEqual([]);
     await migrate(db, modules);
-    expect(await checkDrift(modules, db)).toEqual({ models: [], database: [] });
+    expect(await checkDrift(modules, db)).toEqual({ models: [], database: [], additions: [] });
     await db.query(`insert into ft_pairs (a, b, words, more) values (1, 'x', 'running dogs', 'none'), (1, 'y', 'cats', 'dogs')`);
     expect(await found(db, pairs, 'dogs', 'b')).toEqual(['x']);
     // Only a configuration of PostgreSQL knows the forms of a word.
@@ -98,7 +98,7 @@ describeDatabases('full text in migrations', (database) => {
     const apply = async (...operationsToRun: Parameters<typeof migration>[1]) => {
       steps.push(migration(`000${steps.length + 1}_step`, operationsToRun));
       await migrate(db, [{ name: 'renames', migrations: steps }], { backup: false });
-      expect(await checkDrift([{ name: 'renames', migrations: steps }], db)).toEqual({ models: [], database: [] });
+      expect(await checkDrift([{ name: 'renames', migrations: steps }], db)).toEqual({ models: [], database: [], additions: [] });
     };
     await migrate(db, [{ name: 'renames', migrations: steps }]);
     const rows = Array.from({ length: 20 }, (_, index) => `(${index + 1}, 'word${index + 1} all')`).join(', ');

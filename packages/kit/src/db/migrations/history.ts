@@ -1,5 +1,5 @@
 import type { Db } from '../db.ts';
-import type { MigrationPlan, PlannedMigration } from './plan.ts';
+import type { MigrationModule, MigrationPlan, PlannedMigration } from './plan.ts';
 import { MigrationRefused } from './migration-refused.ts';
 
 export interface AppliedMigration {
@@ -67,4 +67,10 @@ export function compareHistory(plan: MigrationPlan, history: readonly AppliedMig
       );
   }
   return { pending, unknown: [...applied.keys()].filter((id) => !planned.has(id)) };
+}
+
+/** Migrations of these modules that were applied and that this version does not have. Those of modules no longer installed are none of them. */
+export function newerMigrations(modules: readonly MigrationModule[], history: readonly AppliedMigration[]): string[] {
+  const known = new Map(modules.map(({ name, migrations = [] }) => [name, new Set(migrations.map((each) => each.name))]));
+  return history.filter(({ module, name }) => known.get(module)?.has(name) === false).map(({ module, name }) => `${module}/${name}`);
 }

@@ -15,11 +15,17 @@ export function isConnectionFailure(error: unknown): boolean {
   return DRIVER.test(error.message);
 }
 
-/** A lost or refused connection and a full disk are the caller's "try again", everything else stays what it is. */
+/** A lost or refused connection, a server that takes no changes and a full disk are the caller's "try again", everything else stays what it is. */
 export function translateFailure(error: unknown): unknown {
   if (isConnectionFailure(error) && !isKitError(error))
     return dbErrors.database_unavailable({ cause: error, message: (error as Error).message });
   const code = (error as { code?: unknown } | null)?.code;
+  if (code === '26000' || code === '42P05')
+    return dbErrors.prepared_statement_lost({
+      cause: error,
+      message: `${(error as Error).message}: a pooler between the app and PostgreSQL does not keep prepared statements. Set DATABASE_PREPARE=off, or openDatabase(url, { prepare: false }).`,
+    });
+  if (code === '25006') return dbErrors.database_read_only({ cause: error, message: (error as Error).message });
   if (code === '53100') return dbErrors.storage_full({ cause: error, message: (error as Error).message });
   if (code === '25P02') {
     return dbErrors.transaction_aborted({

@@ -83,7 +83,8 @@ export class PostgresEngine implements Engine {
 
   get pool(): PoolStatus {
     const { totalCount, idleCount, waitingCount } = this.#pool;
-    return { max: this.#pool.options.max, used: totalCount - idleCount, waiting: waitingCount };
+    // The pool queues every request for a turn of the event loop, also one that it has an idle connection for.
+    return { max: this.#pool.options.max, used: totalCount - idleCount, waiting: Math.max(0, waitingCount - idleCount) };
   }
 
   async run(text: string, parameters: readonly unknown[], options: QueryOptions = {}): Promise<StatementResult> {

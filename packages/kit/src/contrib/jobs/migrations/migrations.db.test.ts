@@ -11,6 +11,7 @@ describeDatabases('the tables of jobs', (database) => {
     expect(await checkDrift([{ name: 'jobs', models: [...jobModels], migrations: jobMigrations }], database.db)).toEqual({
       models: [],
       database: [],
+      additions: [],
     });
   });
 });
