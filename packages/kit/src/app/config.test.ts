@@ -119,3 +119,10 @@ test('of CURSOR_KEYS the first writes cursors, and all read them', async () => {
   expect((await cursors(second)).read(written, 'orders')).toBeUndefined();
   expect((await cursors(first)).read(next, 'orders')).toBeUndefined();
 });
+
+test('TRUSTED_PROXIES is a list, `none` says that there is none, and nothing leaves it open', () => {
+  const proxies = (value?: string) => readSettings({}, value === undefined ? {} : { TRUSTED_PROXIES: value }).settings.trustedProxies;
+  expect([proxies(), proxies('none'), proxies('loopback, 10.0.0.0/8')]).toEqual([undefined, [], ['loopback', '10.0.0.0/8']]);
+  expect(readSettings({}, { DATABASE_PREPARE: 'false' }).faults).toEqual(['DATABASE_PREPARE is "false"; use one of on, off.']);
+  expect(readSettings({}, { DATABASE_PREPARE: 'off' }).settings.databasePrepare).toBe('off');
+});

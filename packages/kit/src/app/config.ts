@@ -28,6 +28,13 @@ export interface Settings {
   readonly logDestination: string;
   /** LOG_FORMAT: `json`, `pretty` (lines for people), or `auto` (default): pretty on a terminal, JSON elsewhere. */
   readonly logFormat: string;
+  /**
+   * TRUSTED_PROXIES: proxies whose X-Forwarded-For is believed, by comma: addresses, subnets, `loopback`. `none` says that there is no proxy.
+   * Undefined where nothing is said.
+   */
+  readonly trustedProxies: readonly string[] | undefined;
+  /** DATABASE_PREPARE: `off` for a pooler in front of PostgreSQL that cannot keep prepared statements; `on` (default) elsewhere. */
+  readonly databasePrepare: 'on' | 'off';
   /** SHUTDOWN_DELAY_MS: how long the app goes on accepting requests after it has begun to close, so that a load balancer sees it is not ready. */
   readonly shutdownDelayMs: number;
   /**
@@ -39,6 +46,11 @@ export interface Settings {
   readonly shutdownTimeoutMs: number;
   /** API_KEY_PEPPER, or the file API_KEY_PEPPER_FILE names. Never printed: not enumerable. */
   readonly apiKeyPepper: string | undefined;
+  /**
+   * API_KEY_PEPPER_PREVIOUS, or the file API_KEY_PEPPER_PREVIOUS_FILE names: the pepper before, while keys move to the new one. `none`: there
+   * was no pepper. Never printed: not enumerable.
+   */
+  readonly apiKeyPepperPrevious: string | undefined;
   /** UPLOAD_URL_KEYS, as given, or the file UPLOAD_URL_KEYS_FILE names. Never printed: not enumerable. */
   readonly uploadUrlKeys: string | undefined;
   /** WEBHOOK_SECRET_KEYS, as given, or the file WEBHOOK_SECRET_KEYS_FILE names. Never printed: not enumerable. */
@@ -59,7 +71,14 @@ const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
 const logDestinations = ['stdout', 'stderr'];
 const logFormats = ['auto', 'json', 'pretty'];
 const errorFormats = ['problem+json', 'detail'];
-const secretNames: readonly (keyof Settings)[] = ['databaseUrl', 'apiKeyPepper', 'uploadUrlKeys', 'webhookSecretKeys', 'cursorKeys'];
+const secretNames: readonly (keyof Settings)[] = [
+  'databaseUrl',
+  'apiKeyPepper',
+  'apiKeyPepperPrevious',
+  'uploadUrlKeys',
+  'webhookSecretKeys',
+  'cursorKeys',
+];
 
 export interface SettingsReading {
   readonly settings: Settings;
@@ -72,7 +91,14 @@ export function readSettings(overrides: SettingsInput = {}, environment: NodeJS.
   const faults: string[] = [];
   const text = (name: string) => (environment[name] === '' ? undefined : environment[name]);
   const secret = (name: string) => text(name) ?? secretFile(name, text(`${name}_FILE`), faults);
-  for (const name of ['DATABASE_URL', 'API_KEY_PEPPER', 'UPLOAD_URL_KEYS', 'WEBHOOK_SECRET_KEYS', 'CURSOR_KEYS']) {
+  for (const name of [
+    'DATABASE_URL',
+    'API_KEY_PEPPER',
+    'API_KEY_PEPPER_PREVIOUS',
+    'UPLOAD_URL_KEYS',
+    'WEBHOOK_SECRET_KEYS',
+    'CURSOR_KEYS',
+  ]) {
     if (text(name) !== undefined && text(`${name}_FILE`) !== undefined)
       faults.push(`${name} and ${name}_FILE are both set; remove one of them.`);
   }
@@ -106,6 +132,8 @@ export function readSettings(overrides: SettingsInput = {}, environment: NodeJS.
     logLevel: oneOf('LOG_LEVEL', overrides.logLevel ?? text('LOG_LEVEL') ?? 'info', logLevels),
     logDestination: oneOf('LOG_DESTINATION', overrides.logDestination ?? text('LOG_DESTINATION') ?? 'stdout', logDestinations),
     logFormat: oneOf('LOG_FORMAT', overrides.logFormat ?? text('LOG_FORMAT') ?? 'auto', logFormats),
+    trustedProxies: overrides.trustedProxies ?? listOfProxies(text('TRUSTED_PROXIES')),
+    databasePrepare: oneOf('DATABASE_PREPARE', overrides.databasePrepare ?? text('DATABASE_PREPARE') ?? 'on', ['on', 'off']),
     shutdownDelayMs: milliseconds('SHUTDOWN_DELAY_MS', overrides.shutdownDelayMs ?? text('SHUTDOWN_DELAY_MS'), 0),
     shutdownIdleMs: milliseconds(
       'SHUTDOWN_IDLE_MS',
@@ -114,6 +142,7 @@ export function readSettings(overrides: SettingsInput = {}, environment: NodeJS.
     ),
     shutdownTimeoutMs: milliseconds('SHUTDOWN_TIMEOUT_MS', overrides.shutdownTimeoutMs ?? text('SHUTDOWN_TIMEOUT_MS'), 10_000),
     apiKeyPepper: overrides.apiKeyPepper ?? secret('API_KEY_PEPPER'),
+    apiKeyPepperPrevious: overrides.apiKeyPepperPrevious ?? secret('API_KEY_PEPPER_PREVIOUS'),
     uploadUrlKeys: overrides.uploadUrlKeys ?? secret('UPLOAD_URL_KEYS'),
     webhookSecretKeys: overrides.webhookSecretKeys ?? secret('WEBHOOK_SECRET_KEYS'),
     cursorKeys: overrides.cursorKeys ?? secret('CURSOR_KEYS'),
@@ -133,14 +162,22 @@ const settingNames: readonly string[] = [
   'logLevel',
   'logDestination',
   'logFormat',
+  'trustedProxies',
+  'databasePrepare',
   'shutdownDelayMs',
   'shutdownIdleMs',
   'shutdownTimeoutMs',
   'apiKeyPepper',
+  'apiKeyPepperPrevious',
   'uploadUrlKeys',
   'webhookSecretKeys',
   'cursorKeys',
 ];
+
+function listOfProxies(given: string | undefined): readonly string[] | undefined {
+  if (given === undefined || given.trim() === 'none') return given === undefined ? undefined : [];
+  return given.split(',').map((each) => each.trim());
+}
 
 /** A mounted secret: the file's text without the line break an editor leaves at its end. */
 function secretFile(name: string, path: string | undefined, faults: string[]): string | undefined {

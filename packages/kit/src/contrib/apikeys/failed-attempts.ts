@@ -1,3 +1,6 @@
+// From their modules, not the globals, which tests replace to move time by hand.
+import { performance } from 'node:perf_hooks';
+import { setTimeout as delay } from 'node:timers/promises';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { KitError } from '../../errors/kit-error.ts';
 import { clientKey } from '../../throttle/client-key.ts';
@@ -13,19 +16,28 @@ interface Budget {
   /** Attempts whose outcome is not known yet. Each may become a failure, so each holds a place of the budget. */
   pending: number;
   readonly waiting: (() => void)[];
+  /** When the next key of an exhausted address may be looked up, in ms of `performance.now()`. */
+  nextTurnMs: number;
 }
 
 /** A place of the budget, held until the outcome of one attempt is known. */
 export interface Attempt {
   succeeded(): void;
-  failed(): void;
+  /** What the caller gets instead of "not a key": the 429 of an address that failed too often before. */
+  failed(): Error | undefined;
 }
+
+/** Where an address has used up its failures, one key in this time is still looked up: 5 statements a second, however many are sent. */
+const TURN_MS = 200;
+/** Keys that wait for their turn are at most this late; the rest is refused immediately. */
+const TURN_WAIT_MS_MAX = 1000;
 
 /**
  * Counts bad keys per client address, in this process and without the database: the point is to keep guessers away from it. Only failures
  * count. Check and count are one step: an attempt takes a place first and gives it back when the key was good, so parallel guesses pass no
  * more than the rate. When every place is taken by attempts that are still open, the next one waits for an outcome instead of being
- * refused: an address behind which many good clients work is not slowed down by more than that.
+ * refused: an address behind which many good clients work is not slowed down by more than that. Where the failures are used up, bad keys are
+ * refused without a look at the database, but for one in {@link TURN_MS}: a good key of the same address gets through.
  */
 export class FailedAttempts {
   readonly #rate: Rate;
@@ -46,12 +58,27 @@ export class FailedAttempts {
     return { succeeded: () => this.#end(key, budget), failed: () => this.#end(key, budget, now) };
   }
 
+  /** Resolves when a key of an address that failed too often may be looked up; null when too many wait already. */
+  turn(address: string): Promise<void> | null {
+    const budget = this.#budgetOf(clientKey(address));
+    const nowMs = performance.now();
+    const atMs = Math.max(nowMs, budget.nextTurnMs);
+    if (atMs - nowMs > TURN_WAIT_MS_MAX) return null;
+    budget.nextTurnMs = atMs + TURN_MS;
+    return delay(atMs - nowMs);
+  }
+
+  /** An attempt that is not counted, because its address is refused already: a bad key gets that refusal. */
+  probation(refusal: unknown): Attempt {
+    return { succeeded: () => undefined, failed: () => refusal as Error };
+  }
+
   async #waitFor(budget: Budget, address: string, now: Date): Promise<Attempt> {
     await new Promise<void>((resolve) => budget.waiting.push(resolve));
     return this.begin(address, now);
   }
 
-  #end(key: string, budget: Budget, failedAt?: Date): void {
+  #end(key: string, budget: Budget, failedAt?: Date): undefined {
     budget.pending -= 1;
     if (failedAt !== undefined) {
       const cell = gcra(this.#rate, failedAt);
@@ -59,13 +86,14 @@ export class FailedAttempts {
     }
     for (const wake of budget.waiting.splice(0)) wake();
     if (budget.pending === 0 && budget.tat === undefined && budget.waiting.length === 0) this.#budgets.delete(key);
+    return undefined;
   }
 
   #budgetOf(key: string): Budget {
     const known = this.#budgets.get(key);
     if (known !== undefined) return known;
     if (this.#budgets.size >= ADDRESSES_MAX) this.#forgetOldest();
-    const budget: Budget = { tat: undefined, pending: 0, waiting: [] };
+    const budget: Budget = { tat: undefined, pending: 0, waiting: [], nextTurnMs: 0 };
     this.#budgets.set(key, budget);
     return budget;
   }

@@ -3,7 +3,9 @@ import type { Registry } from '../../app/registry.ts';
 import type { UserDirectory } from '../../auth/user-directory.ts';
 import type { Clock } from '../../db/clock.ts';
 import type { Db } from '../../db/db.ts';
+import type { AcceptedKeys } from './accepted-keys.ts';
 import type { KeyCache } from './cache.ts';
+import type { DigestUpgrades } from './digest-upgrades.ts';
 import type { FailedAttempts } from './failed-attempts.ts';
 import type { LastUsed } from './last-used.ts';
 import type { KeyStatements } from './store.ts';
@@ -14,6 +16,11 @@ import type { Counter } from '../../observe/metric-registry.ts';
 export interface Keyring {
   readonly tag: string;
   readonly pepper: string | null;
+  /** The pepper before, null for none at all; undefined when every digest is of the current one. */
+  readonly previousPepper: string | null | undefined;
+  /** Digests of keys that worked lately: they pass where an address has sent too many bad keys. */
+  readonly accepted: AcceptedKeys;
+  readonly upgrades: DigestUpgrades;
   readonly maxKeysPerOwner: number;
   readonly users: UserDirectory;
   readonly statements: KeyStatements;

@@ -311,6 +311,36 @@ describeDatabases(
       await plain.stop();
     });
 
+    test('a pepper is set and changed without ending keys: they move to the new one as they are used', async () => {
+      const digestOf = async (id: string) =>
+        (await database.db.query<{ digest: string }>('select digest from api_keys where id = $1', [id]))[0]?.digest;
+      const under = (pepper: string, raw: string) =>
+        createHmac('sha256', pepper)
+          .update(parseKey(raw, 'kit')?.secret ?? '')
+          .digest('hex');
+      const plain = await useApiKeys(database.db, { users: people });
+      const used = await createApiKey(database.db, { user: 'no-ada', name: 'used', scopes: [] });
+      const unused = await createApiKey(database.db, { user: 'no-ada', name: 'unused', scopes: [] });
+      await plain.stop();
+      const [first, second] = ['the first of two peppers', 'the second of two peppers'];
+      for (const [pepper, previousPepper] of [
+        [first, null],
+        [second, first],
+      ] as const) {
+        const moving = await useApiKeys(database.db, { users: people, pepper, previousPepper });
+        expect(await verifyApiKey(database.db, used.raw)).not.toBeNull();
+        expect(await verifyApiKey(database.db, `${used.raw.slice(0, -1)}x`)).toBeNull();
+        await moving.flush();
+        expect(await digestOf(used.apiKey.id)).toBe(under(pepper, used.raw));
+        expect(await verifyApiKey(database.db, used.raw)).not.toBeNull();
+        await moving.stop();
+      }
+      const moved = await useApiKeys(database.db, { users: people, pepper: second });
+      expect(await verifyApiKey(database.db, used.raw)).not.toBeNull();
+      expect(await verifyApiKey(database.db, unused.raw)).toBeNull();
+      await moved.stop();
+    });
+
     test('an app may choose its own tag', async () => {
       const keys = await useApiKeys(database.db, { users: people, tag: 'acme' });
       const { raw } = await createApiKey(database.db, { user: 'no-ada', name: 'CI', scopes: [] });

@@ -8,7 +8,7 @@ import { apiKeyErrors } from './errors.ts';
 import { ownerChanged } from './invalidation.ts';
 import { apiKeyMigrations } from './migrations/all.ts';
 import { apiKeys as keys, apiKeyUsage } from './models.ts';
-import { pepperFault, readApiKeyOptions, type ApiKeyOptions } from './options.ts';
+import { pepperFault, previousPepperFault, readApiKeyOptions, type ApiKeyOptions } from './options.ts';
 import { startKeyring, type ApiKeysInUse } from './use-api-keys.ts';
 import { VERIFICATION_OUTCOMES } from './verify.ts';
 import { userTableFaults } from '../../auth/user-table.ts';
@@ -46,7 +46,9 @@ export function apiKeys(options: ApiKeyOptions = {}): Module {
           },
         ]);
       }
-      const pepperProblem = pepperFault(app.settings.apiKeyPepper);
+      const { apiKeyPepper: pepper, apiKeyPepperPrevious } = app.settings;
+      const previousPepper = apiKeyPepperPrevious === 'none' ? null : apiKeyPepperPrevious;
+      const pepperProblem = pepperFault(pepper) ?? previousPepperFault(previousPepper, pepper);
       if (settings.pepper === undefined && pepperProblem !== null) throw new StartUpError([{ id: 'E011', message: pepperProblem }]);
       const { users, clock, log, registry } = app;
       inUse = await startKeyring(app.db, settings, {
@@ -54,7 +56,8 @@ export function apiKeys(options: ApiKeyOptions = {}): Module {
         clock,
         log,
         registry,
-        pepper: app.settings.apiKeyPepper ?? null,
+        pepper: pepper ?? null,
+        previousPepper,
         verifications,
         routeScopes: () => routeScopes(app),
       });

@@ -7,8 +7,13 @@ import { nullable, parsedBy, required, secret, sentenceRule, wholeNumber } from 
 export interface ApiKeyOptions {
   /** The first word of every key: 2 to 8 lower-case letters, `kit` unless given. Choose once: keys of another tag stop working. */
   readonly tag?: string;
-  /** HMAC key of the stored digests; the setting API_KEY_PEPPER unless given. Changing it ends every key. */
+  /** HMAC key of the stored digests. Default: the setting API_KEY_PEPPER. Changing it ends every key, unless `previousPepper` has the old one. */
   readonly pepper?: string | null;
+  /**
+   * The pepper before, null where there was none: keys go on working, and each is stored under the new one when it is used. Default: the
+   * setting API_KEY_PEPPER_PREVIOUS.
+   */
+  readonly previousPepper?: string | null;
   /** Keys an owner may have in state `active` at a time; 100 unless given. */
   readonly maxKeysPerOwner?: number;
   /** Bad keys per client address before the address gets 429; `30/min` unless given, null for no limit. Counted per process. */
@@ -28,6 +33,7 @@ export interface KeyCacheOptions {
 export interface ApiKeySettings {
   readonly tag: string;
   readonly pepper: string | null | undefined;
+  readonly previousPepper: string | null | undefined;
   readonly maxKeysPerOwner: number;
   readonly failedAttempts: Rate | null;
   readonly cache: Required<KeyCacheOptions> | null;
@@ -37,14 +43,17 @@ const CACHE_AGE_MS_MAX = 300_000;
 /** A pepper that can be guessed protects nothing. */
 const PEPPER_LENGTH_MIN = 16;
 
+const aPepper = nullable(
+  secret(
+    `${PEPPER_LENGTH_MIN} characters or more, better 32 random ones`,
+    (value) => typeof value === 'string' && value.length >= PEPPER_LENGTH_MIN,
+  ),
+);
+
 export const apiKeyRules: OptionRules<ApiKeyOptions> = {
   tag: sentenceRule(tagFault),
-  pepper: nullable(
-    secret(
-      `${PEPPER_LENGTH_MIN} characters or more, better 32 random ones`,
-      (value) => typeof value === 'string' && value.length >= PEPPER_LENGTH_MIN,
-    ),
-  ),
+  pepper: aPepper,
+  previousPepper: aPepper,
   maxKeysPerOwner: wholeNumber(1),
   failedAttempts: nullable(parsedBy(toRate)),
   cache: nullable(objectOf<KeyCacheOptions>({ maxAgeMs: required(wholeNumber(1, CACHE_AGE_MS_MAX)), entriesMax: wholeNumber(1) })),
@@ -57,10 +66,11 @@ export function readApiKeyOptions(options: ApiKeyOptions = {}): ApiKeySettings {
 
 /** The settings of options that were checked. */
 export function completed(options: ApiKeyOptions): ApiKeySettings {
-  const { tag = DEFAULT_TAG, pepper, maxKeysPerOwner = 100, failedAttempts = '30/min', cache = null } = options;
+  const { tag = DEFAULT_TAG, pepper, previousPepper, maxKeysPerOwner = 100, failedAttempts = '30/min', cache = null } = options;
   return Object.freeze({
     tag,
     pepper,
+    previousPepper,
     maxKeysPerOwner,
     failedAttempts: failedAttempts === null ? null : toRate(failedAttempts),
     cache: cache === null ? null : Object.freeze({ maxAgeMs: cache.maxAgeMs, entriesMax: cache.entriesMax ?? 10_000 }),
@@ -70,4 +80,13 @@ export function completed(options: ApiKeyOptions): ApiKeySettings {
 export function pepperFault(pepper: string | null | undefined): string | null {
   if (pepper === undefined || pepper === null || pepper.length >= PEPPER_LENGTH_MIN) return null;
   return `API_KEY_PEPPER has fewer than ${PEPPER_LENGTH_MIN} characters; use 32 or more random ones.`;
+}
+
+export function previousPepperFault(previous: string | null | undefined, pepper: string | null | undefined): string | null {
+  if (previous === undefined) return null;
+  if (previous === (pepper ?? null))
+    return 'API_KEY_PEPPER_PREVIOUS is the same as API_KEY_PEPPER: remove it, or set the pepper from before.';
+  return pepperFault(previous) === null
+    ? null
+    : `API_KEY_PEPPER_PREVIOUS has fewer than ${PEPPER_LENGTH_MIN} characters; write "none" where there was no pepper.`;
 }

@@ -191,6 +191,18 @@ export async function replaceSecret(tx: Db, id: string, digest: string, graceUnt
   return (await tx.query(text, [id, digest, graceUntil, ...Object.values(changes)])).length === 1;
 }
 
+/** The digest of the same secret under another pepper. */
+export interface DigestUpgrade {
+  readonly id: string;
+  readonly from: string;
+  readonly to: string;
+}
+
+/** Unless the key has another secret by now. */
+export async function replaceDigest(db: Db, { id, from, to }: DigestUpgrade): Promise<void> {
+  await db.query('update api_keys set digest = $1 where id = $2 and digest = $3', [to, id, from]);
+}
+
 export interface KeyFilter {
   readonly ownerId?: string | undefined;
   readonly state?: KeyState | undefined;

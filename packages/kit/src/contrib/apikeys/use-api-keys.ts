@@ -5,12 +5,14 @@ import type { Clock } from '../../db/clock.ts';
 import type { Database } from '../../db/db.ts';
 import { type DbLog, silentLog } from '../../db/log.ts';
 import type { Counter } from '../../observe/metric-registry.ts';
+import { AcceptedKeys } from './accepted-keys.ts';
 import { KeyCache } from './cache.ts';
+import { DigestUpgrades } from './digest-upgrades.ts';
 import { FailedAttempts } from './failed-attempts.ts';
 import { followChanges } from './invalidation.ts';
 import { keyrings } from './keyring.ts';
 import { LastUsed } from './last-used.ts';
-import { apiKeyRules, completed, pepperFault, type ApiKeyOptions, type ApiKeySettings } from './options.ts';
+import { apiKeyRules, completed, pepperFault, previousPepperFault, type ApiKeyOptions, type ApiKeySettings } from './options.ts';
 import { keyStatements } from './store.ts';
 import { Usage } from './usage.ts';
 import { userDirectory } from '../../auth/user-directory-rule.ts';
@@ -54,6 +56,7 @@ export async function useApiKeys(database: Database, options: UseApiKeysOptions)
     log,
     registry: { ...emptyRegistry, ...registry },
     pepper: null,
+    previousPepper: undefined,
     verifications: undefined,
     routeScopes: () => [],
   });
@@ -66,6 +69,7 @@ export interface KeyringSurroundings {
   readonly registry: Registry;
   /** Used when the options say nothing about a pepper. */
   readonly pepper: string | null;
+  readonly previousPepper: string | null | undefined;
   readonly verifications: Counter<'outcome'> | undefined;
   readonly routeScopes: () => readonly string[];
 }
@@ -73,17 +77,22 @@ export interface KeyringSurroundings {
 export async function startKeyring(
   database: Database,
   settings: ApiKeySettings,
-  { users, clock, log, registry, pepper: defaultPepper, verifications, routeScopes }: KeyringSurroundings,
+  { users, clock, log, registry, pepper: defaultPepper, previousPepper: defaultPrevious, verifications, routeScopes }: KeyringSurroundings,
 ): Promise<ApiKeysInUse> {
   const pepper = settings.pepper === undefined ? defaultPepper : settings.pepper;
-  const fault = pepperFault(pepper);
+  const previousPepper = settings.previousPepper === undefined ? defaultPrevious : settings.previousPepper;
+  const fault = pepperFault(pepper) ?? previousPepperFault(previousPepper, pepper);
   if (fault !== null) throw new TypeError(fault);
   const lastUsed = new LastUsed(database, log);
   const usage = new Usage(database, log);
+  const upgrades = new DigestUpgrades(database, log);
   const cache = settings.cache === null ? null : new KeyCache(settings.cache);
   keyrings.bind(database, {
     tag: settings.tag,
     pepper,
+    previousPepper,
+    accepted: new AcceptedKeys(),
+    upgrades,
     maxKeysPerOwner: settings.maxKeysPerOwner,
     users,
     statements: keyStatements(users.table, await columnTypes(database, users.table.name), database.dialect),
@@ -102,11 +111,13 @@ export async function startKeyring(
       async flush() {
         await lastUsed.flush();
         await usage.flush();
+        await upgrades.flush();
       },
       async stop() {
         await unfollow();
         await lastUsed.stop();
         await usage.stop();
+        await upgrades.stop();
         keyrings.release(database);
       },
     };

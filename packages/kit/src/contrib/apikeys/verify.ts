@@ -9,6 +9,7 @@ import { parseKey, type KeyParts } from './key.ts';
 import { keyringOf, type Keyring } from './keyring.ts';
 import { keyState } from './state.ts';
 import { findForVerification, type VerifiableKey } from './store.ts';
+import { hasCode } from '../../errors/kit-error.ts';
 import { refuseUnknownNames } from '../../options/read-options.ts';
 
 export interface VerifiedApiKey {
@@ -42,7 +43,7 @@ export function verifyApiKey(db: Db, raw: unknown, options?: VerifyOptions): Pro
     // Text that is no key is by far the cheapest to refuse; without an address to count it for, not even the clock is read.
     if (parts === null && attempts === null) return (count(keyring, 'malformed'), NOT_A_KEY);
     const now = keyring.clock.now();
-    const attempt = attempts === null ? null : begun(keyring, attempts, options?.clientAddress ?? '', now);
+    const attempt = attempts === null ? null : begun(keyring, attempts, parts, options?.clientAddress ?? '', now);
     return attempt instanceof Promise
       ? attempt.then((open) => verifyParts(db, keyring, parts, now, open))
       : verifyParts(db, keyring, parts, now, attempt);
@@ -54,10 +55,17 @@ export function verifyApiKey(db: Db, raw: unknown, options?: VerifyOptions): Pro
 /** One promise for all of them: a new one would be a third of what refusing costs. */
 const NOT_A_KEY: Promise<null> = Promise.resolve(null);
 
-function begun(keyring: Keyring, attempts: FailedAttempts, address: string, now: Date): Attempt | Promise<Attempt> {
-  const throttled = (error: unknown): never => {
-    count(keyring, 'throttled');
-    throw error;
+/**
+ * A place among the failures that the address may have. Where they are used up, a bad key gets 429 and costs nothing, and a good one passes: a key
+ * that worked lately immediately, any other when it is its turn among the few that are looked up meanwhile.
+ */
+function begun(keyring: Keyring, attempts: FailedAttempts, parts: KeyParts | null, address: string, now: Date): Attempt | Promise<Attempt> {
+  const throttled = (error: unknown): Promise<Attempt> => {
+    if (parts === null || !hasCode(error, 'throttled')) throw counted(keyring, error);
+    if (keyring.accepted.has(secretDigest(parts.secret, keyring.pepper))) return Promise.resolve(attempts.probation(error));
+    const turn = attempts.turn(address);
+    if (turn === null) throw counted(keyring, error);
+    return turn.then(() => attempts.probation(error));
   };
   try {
     const attempt = attempts.begin(address, now);
@@ -67,10 +75,15 @@ function begun(keyring: Keyring, attempts: FailedAttempts, address: string, now:
   }
 }
 
+function counted(keyring: Keyring, error: unknown): unknown {
+  count(keyring, 'throttled');
+  return error;
+}
+
 function verifyParts(db: Db, keyring: Keyring, parts: KeyParts | null, now: Date, attempt: Attempt | null): Promise<VerifiedApiKey | null> {
   if (parts === null) {
     count(keyring, 'malformed');
-    attempt?.failed();
+    void attempt?.failed();
     return NOT_A_KEY;
   }
   const cache = db.isTransaction ? null : keyring.cache;
@@ -115,13 +128,25 @@ async function verifyStored(
  */
 function judge(keyring: Keyring, key: VerifiableKey | null, { secret }: KeyParts, now: Date): VerifiedApiKey | null {
   const digest = secretDigest(secret, keyring.pepper);
-  const isCurrent = sameDigest(digest, key?.digest ?? NO_DIGEST);
-  if (key === null || keyState(key.row, now) !== 'active') return null;
-  if (!isCurrent && !isPreviousInGrace(key, digest, now)) return null;
+  const older = keyring.previousPepper === undefined ? null : secretDigest(secret, keyring.previousPepper);
+  const stored = key?.digest ?? NO_DIGEST;
+  const isUpgraded = sameDigest(digest, stored);
+  const isOlder = older !== null && sameDigest(older, stored);
+  const isCurrent = isUpgraded || isOlder;
+  if (key === null || keyState(key.row, now) !== 'active') return refused(keyring, digest);
+  if (!isCurrent && !isPreviousInGrace(key, digest, now) && !(older !== null && isPreviousInGrace(key, older, now)))
+    return refused(keyring, digest);
+  if (!isUpgraded && older !== null && isOlder) keyring.upgrades.note({ id: key.row.id, from: older, to: digest });
+  keyring.accepted.add(digest);
   keyring.lastUsed.note(key.row, !isCurrent, now);
   keyring.usage.note(key.row.id, now);
   count(keyring, isCurrent ? 'accepted' : 'previous');
   return { apiKey: key.apiKey, user: key.owner, isPrevious: !isCurrent };
+}
+
+function refused({ accepted }: Keyring, digest: string): null {
+  accepted.delete(digest);
+  return null;
 }
 
 function count(keyring: Keyring, outcome: (typeof VERIFICATION_OUTCOMES)[number]): void {
@@ -138,8 +163,9 @@ function isPreviousInGrace({ row, previousDigest }: VerifiableKey, digest: strin
  * 25 µs on SQLite, 0.43 against 0.38 ms on PostgreSQL here), and enough requests would tell: all are answered on the same tick. Only failures wait.
  */
 async function refuse(keyring: Keyring, startedAt: number, attempt: Attempt | null): Promise<null> {
-  count(keyring, 'refused');
-  attempt?.failed();
+  const throttled = attempt?.failed();
+  count(keyring, throttled === undefined ? 'refused' : 'throttled');
   await waitForRefusalTick(startedAt);
+  if (throttled !== undefined) throw throttled;
   return null;
 }

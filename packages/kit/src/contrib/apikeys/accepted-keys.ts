@@ -1,0 +1,27 @@
+/** Keys remembered at a time. */
+const KEYS_MAX = 10_000;
+
+/**
+ * Digests of keys that worked in this process. Only the holder of a key can send a secret with its digest, so a key that is here may ask the
+ * database also where its address has used up its failures: other clients of the address cannot shut it out.
+ */
+export class AcceptedKeys {
+  readonly #digests = new Set<string>();
+
+  has(digest: string): boolean {
+    return this.#digests.has(digest);
+  }
+
+  add(digest: string): void {
+    if (this.#digests.has(digest)) return;
+    if (this.#digests.size >= KEYS_MAX) {
+      const oldest = this.#digests.values().next();
+      if (oldest.done !== true) this.#digests.delete(oldest.value);
+    }
+    this.#digests.add(digest);
+  }
+
+  delete(digest: string): void {
+    this.#digests.delete(digest);
+  }
+}

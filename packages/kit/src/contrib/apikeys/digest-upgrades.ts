@@ -1,0 +1,48 @@
+import type { Database } from '../../db/db.ts';
+import type { DbLog } from '../../db/log.ts';
+import { DelayedWrite } from './delayed-write.ts';
+import { type DigestUpgrade, replaceDigest } from './store.ts';
+
+const FLUSH_AFTER_MS = 1000;
+/** While the database does not take writes, at most this many keys wait. */
+const PENDING_MAX = 10_000;
+
+/**
+ * Moves keys from the previous pepper to the current one, behind the requests: only a request has the secret that a digest is made of. Nothing
+ * here can slow down or fail a request; what cannot be written is noted again by the key's next use.
+ */
+export class DigestUpgrades {
+  readonly #database: Database;
+  readonly #log: DbLog;
+  #pending = new Map<string, DigestUpgrade>();
+  readonly #delayed = new DelayedWrite(FLUSH_AFTER_MS, () => this.#write());
+
+  constructor(database: Database, log: DbLog) {
+    this.#database = database;
+    this.#log = log;
+  }
+
+  note(upgrade: DigestUpgrade): void {
+    if (this.#pending.size >= PENDING_MAX) return;
+    this.#pending.set(upgrade.id, upgrade);
+    this.#delayed.schedule();
+  }
+
+  flush(): Promise<void> {
+    return this.#delayed.flush();
+  }
+
+  stop(): Promise<void> {
+    return this.#delayed.stop();
+  }
+
+  async #write(): Promise<void> {
+    const upgrades = this.#pending;
+    this.#pending = new Map();
+    try {
+      for (const upgrade of upgrades.values()) await replaceDigest(this.#database, upgrade);
+    } catch (error) {
+      this.#log.warn({ err: error, keys: upgrades.size }, 'could not write API keys under the new pepper; requests are not affected');
+    }
+  }
+}
