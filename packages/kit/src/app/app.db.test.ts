@@ -106,9 +106,9 @@ describeDatabases('an app', (database) => {
     await app.db.query('delete from notes');
     await expect(app.databases['archive']?.query('select * from kit_throttles')).rejects.toThrow(/kit_throttles/);
     await expect(app.databases['spare']?.query('select * from kit_migrations')).rejects.toThrow(/kit_migrations/);
-    expect(await driftOf(app)).toEqual({ models: [], database: [] });
+    expect(await driftOf(app)).toEqual({ models: [], database: [], additions: [], newer: [] });
     await app.databases['archive']?.query('alter table notes add column extra integer');
-    expect((await driftOf(app)).database).toEqual([expect.stringMatching(/extra.*\(database archive\)$/)]);
+    expect((await driftOf(app)).additions).toEqual([expect.stringMatching(/extra.*\(database archive\)$/)]);
     await app.close();
     await archive.remove();
   });

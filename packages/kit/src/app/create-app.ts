@@ -12,17 +12,19 @@ import { BlockingWatch } from '../http/blocking-watch.ts';
 import type { CompiledRoute } from '../http/compiled-route.ts';
 import type { Exchange } from '../http/exchange.ts';
 import type { Host } from '../http/host.ts';
-import { JSON_DEPTH_MAX } from '../http/json/parse-json.ts';
 import type { Log } from '../http/log.ts';
 import { serveRoutes, type ServedRoutes } from '../http/serve-routes.ts';
+import type { HealthCheck } from '../middleware/health.ts';
 import { isMembers, wrongValue } from '../options/value-rule.ts';
 import type { Fault } from '../options/fault.ts';
+import type { InputLimits } from '../options/input-limits.ts';
 import type { Rule } from '../permissions/permission.ts';
 import type { ThrottleStorage } from '../throttle/storage.ts';
 import { collectRegistry } from './collect-registry.ts';
 import type { Settings } from './config.ts';
 import { Connections } from './connections.ts';
 import { serveCors, type CorsOptions } from './cors.ts';
+import { healthChecks } from './health-checks.ts';
 import { InFlight } from './in-flight.ts';
 import { modelDriftFaults } from './migration-modules.ts';
 import type { App, Module, MountedController, ResourceDeclaration } from './module.ts';
@@ -81,6 +83,7 @@ class Application implements App {
   readonly #running: { readonly what: string; readonly stop: () => unknown }[] = [];
   #fastify: FastifyInstance | undefined;
   #connections: Connections | undefined;
+  #healthChecks: Readonly<Record<string, HealthCheck>> | undefined;
 
   constructor(options: AppOptions) {
     this.title = options.title ?? 'API';
@@ -143,7 +146,8 @@ class Application implements App {
       throttleRates: settings.throttleRates,
       tenantOf: (exchange) => knownTenant(exchange as Exchange, tenant?.(exchange as Exchange) ?? null),
       blocking: new BlockingWatch(settings.warnBlockingMs, log),
-      jsonDepthMax: options.jsonDepthMax ?? JSON_DEPTH_MAX,
+      jsonDepthMax: this.#plan.inputLimits.jsonDepth,
+      jsonMembersMax: this.#plan.inputLimits.jsonMembers,
       draining: this.#draining.signal,
       stopping: this.#stopping.signal,
       track: (work) => this.#inFlight.track(work),
@@ -152,6 +156,14 @@ class Application implements App {
 
   get settings(): Settings {
     return this.#plan.settings;
+  }
+
+  get inputLimits(): InputLimits {
+    return this.#plan.inputLimits;
+  }
+
+  get healthChecks(): Readonly<Record<string, HealthCheck>> {
+    return (this.#healthChecks ??= healthChecks(this));
   }
 
   get isStopping(): boolean {

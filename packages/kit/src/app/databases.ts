@@ -1,7 +1,7 @@
 import { noSuchDatabase } from '../db/named-database.ts';
 import type { Clock } from '../db/clock.ts';
 import type { Database } from '../db/db.ts';
-import { openDatabase } from '../db/open-database.ts';
+import { type DatabaseOptions, openDatabase } from '../db/open-database.ts';
 import type { Fault } from '../options/fault.ts';
 import type { Log } from '../http/log.ts';
 import type { AppOptions } from './options.ts';
@@ -11,19 +11,21 @@ type Source = string | Database;
 /** The app's databases. Opened once; the app closes those that it opened, not those that were passed in. */
 export class Databases {
   readonly #sources: ReadonlyMap<string, Source>;
+  readonly #options: Pick<DatabaseOptions, 'prepare'>;
   readonly #open = new Map<string, Database>();
   /** By name; made again after one was opened or closed. */
   #all: Readonly<Record<string, Database>> | undefined;
 
-  constructor(sources: ReadonlyMap<string, Source>) {
+  constructor(sources: ReadonlyMap<string, Source>, options: Pick<DatabaseOptions, 'prepare'> = {}) {
     this.#sources = sources;
+    this.#options = options;
     for (const [name, source] of sources) if (typeof source !== 'string') this.#open.set(name, source);
   }
 
   async open(clock: Clock, log: Log, createFile = true): Promise<void> {
     for (const [name, source] of this.#sources) {
       if (typeof source !== 'string' || this.#open.has(name)) continue;
-      this.#open.set(name, await openDatabase(source, { name, clock, log, createFile }));
+      this.#open.set(name, await openDatabase(source, { ...this.#options, name, clock, log, createFile }));
       this.#all = undefined;
     }
   }

@@ -1,4 +1,5 @@
-import { checkDrift, modelDrift } from '../db/migrations/drift.ts';
+import { checkDrift, type Drift, modelDrift, unwritableTables } from '../db/migrations/drift.ts';
+import { newerMigrations, readHistory } from '../db/migrations/history.ts';
 import { migrate, pendingMigrations, type MigrateOptions, type MigrationReport } from '../db/migrations/migrate.ts';
 import type { Database } from '../db/db.ts';
 import type { MigrationModule } from '../db/migrations/plan.ts';
@@ -94,28 +95,74 @@ export async function outdatedDatabases(app: App): Promise<OutdatedDatabase[]> {
 /** Migrations that a message lists by name. */
 const NAMED_MAX = 3;
 
+/** The first of them by name, and how many more there are. */
+function listed(migrations: readonly string[]): string {
+  const more = migrations.length > NAMED_MAX ? ` and ${migrations.length - NAMED_MAX} more` : '';
+  return `${migrations.slice(0, NAMED_MAX).join(', ')}${more}`;
+}
+
 /** The sentence that names a database, how many migrations are pending for it, the first of them, and the command. */
 export function describeOutdated({ alias, url, pending }: OutdatedDatabase): string {
-  const named = pending.slice(0, NAMED_MAX).join(', ');
-  const more = pending.length > NAMED_MAX ? ` and ${pending.length - NAMED_MAX} more` : '';
   const count = `${pending.length} ${pending.length === 1 ? 'migration is' : 'migrations are'} pending`;
-  return `The database ${alias === 'default' ? '' : `"${alias}" `}${url} is not up to date: ${count} (${named}${more}). Run: kit migrate`;
+  return `The database ${alias === 'default' ? '' : `"${alias}" `}${url} is not up to date: ${count} (${listed(pending)}). Run: kit migrate`;
 }
 
 /** `kit migrate` finds nothing to do where migrations were applied and the tables changed afterwards. */
 export const CHANGED_BY_HAND =
   'The tables do not match their migrations: they were changed by hand. Change them back, or restore a backup.';
 
+const CHANGED_BY_NEWER = (migrations: readonly string[]): string =>
+  `A newer version of the app has changed the tables (${listed(migrations)}), and this version does not work with them. Deploy the newer version again, or make what it added optional.`;
+
+/** What to do about tables that differ. */
+export function driftRemedy({ newer }: AppDrift): string {
+  return newer.length === 0 ? CHANGED_BY_HAND : CHANGED_BY_NEWER(newer);
+}
+
+export interface AppDrift extends Drift {
+  /** Migrations that were applied and that this version does not have. */
+  readonly newer: readonly string[];
+}
+
 /** Where models, migrations and tables disagree, over all databases. */
-export async function driftOf(app: App): Promise<{ readonly models: readonly string[]; readonly database: readonly string[] }> {
+export async function driftOf(app: App): Promise<AppDrift> {
   const models = new Set<string>();
-  const tables: string[] = [];
+  const [tables, additions, newer]: [string[], string[], string[]] = [[], [], []];
   for (const { alias, database, modules } of targetsOf(app)) {
     const drift = await checkDrift(modules, database);
     for (const fault of drift.models) models.add(fault);
     tables.push(...labelled(alias, drift.database));
+    additions.push(...labelled(alias, drift.additions));
+    newer.push(...labelled(alias, newerMigrations(modules, await readHistory(database))));
   }
-  return { models: [...models], database: tables };
+  return { models: [...models], database: tables, additions, newer };
+}
+
+/**
+ * Whether this version can still write to databases that a newer version may migrate while this one runs. Asked often: the tables are looked
+ * at only when migrations were applied that this version does not have.
+ */
+export class SchemaWatch {
+  readonly #app: App;
+  /** The newer migrations that were found harmless, by database. */
+  readonly #harmless = new Map<string, string>();
+
+  constructor(app: App) {
+    this.#app = app;
+  }
+
+  /** What this version cannot write to in the database of this alias; empty where it can write to everything. */
+  async faults(alias: string): Promise<readonly string[]> {
+    const target = targetsOf(this.#app).find((each) => each.alias === alias);
+    if (target === undefined) return [];
+    const { database, modules } = target;
+    const newer = newerMigrations(modules, await readHistory(database));
+    if (newer.length === 0 || this.#harmless.get(alias) === newer.join()) return [];
+    const found = await unwritableTables(modules, database);
+    if (found.length > 0) return [...found, CHANGED_BY_NEWER(newer)];
+    this.#harmless.set(alias, newer.join());
+    return [];
+  }
 }
 
 /**

@@ -13,8 +13,10 @@ import type { ErrorMap } from '../errors/error-map.ts';
 import type { CompiledRoute } from '../http/compiled-route.ts';
 import type { ControllerBase, Mountable } from '../http/controller.ts';
 import type { Fault } from '../options/fault.ts';
+import type { InputLimits } from '../options/input-limits.ts';
 import type { Log } from '../http/log.ts';
 import type { Middleware } from '../http/middleware.ts';
+import type { HealthCheck } from '../middleware/health.ts';
 import type { MetricRegistry } from '../observe/metric-registry.ts';
 import type { Rule } from '../permissions/permission.ts';
 import type { ThrottleStorage } from '../throttle/storage.ts';
@@ -118,6 +120,8 @@ export interface App {
   readonly version: string;
   readonly description: string | undefined;
   readonly settings: Settings;
+  /** How much a request may bring. */
+  readonly inputLimits: InputLimits;
   /** The route table as data. */
   readonly routes: readonly CompiledRoute[];
   readonly modules: readonly Module[];
@@ -163,6 +167,8 @@ export interface App {
   inject(request: InjectOptions | string): Promise<LightMyRequestResponse>;
   /** True once `close` was called. `ready` of `HealthController` returns 503 from then on. */
   readonly isStopping: boolean;
+  /** What `ready` of `HealthController` checks by itself: whether the databases can be read, written to, and have tables this version can use. */
+  readonly healthChecks: Readonly<Record<string, HealthCheck>>;
   /**
    * Graceful: is not ready, and goes on for `shutdownDelayMs`; stops accepting; finishes what is open within `shutdownTimeoutMs`; stops
    * modules in reverse; closes databases.

@@ -124,6 +124,7 @@ export const appRules: OptionRules<AppOptions> = {
   cors: corsRule,
   bodyBytesMax: wholeNumber(1),
   jsonDepthMax: wholeNumber(1),
+  jsonMembersMax: wholeNumber(1),
   timeoutMs: milliseconds(0),
   title: text,
   version: text,

@@ -54,7 +54,7 @@ export interface AppOptions {
   readonly settings?: SettingsInput;
   readonly log?: LoggerOptions | Logger;
   readonly clock?: Clock;
-  /** Proxies whose X-Forwarded-For is believed: addresses, subnets, `loopback`. None by default. */
+  /** Proxies whose X-Forwarded-For is believed: addresses, subnets, `loopback`. Default: the setting TRUSTED_PROXIES, or none. */
   readonly trustedProxies?: readonly string[];
   /** Which pages of other origins may call the API from a browser; none unless given. */
   readonly cors?: CorsOptions;
@@ -62,6 +62,8 @@ export interface AppOptions {
   readonly bodyBytesMax?: number;
   /** Levels of nesting in a JSON body; 32 unless given. */
   readonly jsonDepthMax?: number;
+  /** Members of all objects in a JSON body together. Default: 10,000. */
+  readonly jsonMembersMax?: number;
   /** Longest a handler may take; no limit unless given. A route may set its own. */
   readonly timeoutMs?: number;
   readonly title?: string;

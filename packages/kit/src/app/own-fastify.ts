@@ -1,12 +1,9 @@
 import { fastify as createFastify, type FastifyInstance } from 'fastify';
 import type { Host } from '../http/host.ts';
 import { UnmatchedRequests, type ServedRoutes } from '../http/serve-routes.ts';
+import { INPUT_LIMITS } from '../options/input-limits.ts';
 import { requestIds } from './request-ids.ts';
 
-/** Ids, slugs and signed cursors fit; a longer path parameter is refused with 414. */
-const PARAM_LENGTH_MAX = 500;
-/** A client that takes longer to send its headers and body is answered 408. */
-const REQUEST_TIMEOUT_MS = 60_000;
 /** By default Node looks for such clients every 30 s, so that some could take a minute and a half. */
 const CONNECTIONS_CHECK_MS = 5000;
 
@@ -17,11 +14,12 @@ export function ownFastify(host: Host, served: ServedRoutes): FastifyInstance {
     // The pipeline logs with one child per request, made only when something is logged; Fastify would make one for each request.
     logger: false,
     genReqId: requestIds(),
-    requestTimeout: REQUEST_TIMEOUT_MS,
+    // A client that takes longer to send its headers and body gets 408.
+    requestTimeout: INPUT_LIMITS.requestMs,
     http: { connectionsCheckingInterval: CONNECTIONS_CHECK_MS },
     // A request on a kept-alive connection while we stop is still answered, with `Connection: close`.
     return503OnClosing: false,
-    routerOptions: { ignoreTrailingSlash: true, maxParamLength: PARAM_LENGTH_MAX },
+    routerOptions: { ignoreTrailingSlash: true, maxParamLength: INPUT_LIMITS.pathParameterLength },
     frameworkErrors: (error, request, reply) => unmatchedRequests.fail(request, reply, error),
     clientErrorHandler: (error, socket) => unmatchedRequests.refuseSocket(error, socket),
   });

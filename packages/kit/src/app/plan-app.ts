@@ -16,6 +16,7 @@ import { referenceController } from '../openapi/reference/controller.ts';
 import { allowAny } from '../permissions/built-ins.ts';
 import { didYouMean } from '../options/did-you-mean.ts';
 import type { Fault } from '../options/fault.ts';
+import { INPUT_LIMITS, type InputLimits } from '../options/input-limits.ts';
 import { optionFaults, unknownNames } from '../options/read-options.ts';
 import type { ValueRule } from '../options/value-rule.ts';
 import { memoryStorage } from '../throttle/memory-storage.ts';
@@ -32,11 +33,10 @@ import type { AppOptions, Controllers, VersionMount } from './options.ts';
 import { orderModules } from './order-modules.ts';
 import { testedAuthenticators, type TestedOptions } from './tested-authenticators.ts';
 
-const BODY_BYTES_MAX = 1024 * 1024;
-
 /** Everything `createApp` decides before any I/O. */
 export interface AppPlan {
   readonly settings: Settings;
+  readonly inputLimits: InputLimits;
   readonly clock: Clock;
   readonly log: Logger;
   /** In the order they start. */
@@ -56,8 +56,17 @@ export interface AppPlan {
 export function planApp(options: AppOptions): AppPlan {
   const faults = optionFaults('createApp', options, appRules);
   const given = <T>(name: keyof AppOptions, item: ValueRule) => usableItems('createApp', name, options[name], item, []) as readonly T[];
-  const { settings, faults: settingFaults } = readSettings(options.settings);
+  const { settings, faults: settingFaults } = readSettings({
+    ...options.settings,
+    ...(options.trustedProxies === undefined ? {} : { trustedProxies: options.trustedProxies }),
+  });
   for (const message of settingFaults) faults.push({ id: 'E011', message });
+  const inputLimits: InputLimits = Object.freeze({
+    ...INPUT_LIMITS,
+    bodyBytes: options.bodyBytesMax ?? INPUT_LIMITS.bodyBytes,
+    jsonDepth: options.jsonDepthMax ?? INPUT_LIMITS.jsonDepth,
+    jsonMembers: options.jsonMembersMax ?? INPUT_LIMITS.jsonMembers,
+  });
   const { ordered, faults: moduleFaults } = orderModules(given<Module>('modules', aModule));
   faults.push(...moduleFaults);
   const declared = [
@@ -77,7 +86,7 @@ export function planApp(options: AppOptions): AppPlan {
     resources: [...(options.resources ?? []), ...ordered.flatMap((module) => module.resources ?? [])],
     rules: options.rules ?? {},
     rates: settings.throttleRates,
-    bodyBytesMax: options.bodyBytesMax ?? BODY_BYTES_MAX,
+    bodyBytesMax: inputLimits.bodyBytes,
     timeoutMs: options.timeoutMs ?? 0,
   });
   faults.push(...compiled.faults, ...routeListenerFaults(ordered, compiled.routes));
@@ -86,16 +95,17 @@ export function planApp(options: AppOptions): AppPlan {
   let sensitive: ReadonlySet<string> | undefined;
   return {
     settings,
+    inputLimits,
     clock: options.clock ?? systemClock,
     log: createLog(options.log, settings, () => (sensitive ??= sensitiveNamesOf({ modules: ordered, routes: compiled.routes }))),
     modules: ordered,
     authenticators,
     users: usersOf(options, ordered, faults),
     middleware,
-    databases: new Databases(sources),
+    databases: new Databases(sources, { prepare: settings.databasePrepare === 'on' }),
     services: containerOf([...ordered.flatMap((module) => module.services ?? []), ...(options.services ?? [])], faults),
     throttleStorage: options.throttleStorage ?? memoryStorage(),
-    trustedProxies: proxiesOf(options.trustedProxies, faults),
+    trustedProxies: proxiesOf(settings.trustedProxies, faults),
     compiled,
     faults,
   };

@@ -30,6 +30,7 @@ export function explainFailure(error: unknown): string | undefined {
   if (syscall === 'listen' && code !== undefined) return explainListen(code, address ?? '', port ?? 0);
   if (isKitError(error) && error.code === 'database_unavailable')
     return `The database cannot be reached: ${reasonOf(error)}. Look whether it is running, and whether DATABASE_URL or createApp({ database }) names it.`;
+  if (isKitError(error) && error.code === 'prepared_statement_lost') return error.message;
   if (isKitError(error) && error.code === 'storage_full')
     return `The disk of the database is full (${error.message}). Make room on it; what was saved before is still there.`;
   if (isKitError(error) && error.code === 'database_damaged')

@@ -363,16 +363,63 @@ export default createApp({ database: 'sqlite:app.db', modules: [{ name: 'shop', 
     expect((await run(['migrate', 'make', 'nothing'], { cwd: place })).stdout).toContain('there is nothing to write');
     const database = await openDatabase(`sqlite:${join(place, 'app.db')}`);
     await database.query('alter table users add column nickname text');
-    await database.close();
-    const { code, stdout, stderr } = await run(['migrate', '--check'], { cwd: place });
-    expect(code).toBe(1);
-    expect(stdout).toContain('Column "users.nickname" is in the database but in no migration.');
-    expect(stderr).toContain('they were changed by hand. Change them back, or restore a backup.');
-    const besides = await run(['doctor'], { cwd: place });
+    const besides = await run(['migrate', '--check'], { cwd: place });
     expect([besides.code, besides.stdout]).toEqual([
       0,
-      expect.stringMatching(/^warning tables: Column "users\.nickname" is in the database/m),
+      expect.stringMatching(/^extra   Column "users\.nickname" is in the database but in no migration\. This version works without it\.$/m),
     ]);
+    const doctor = await run(['doctor'], { cwd: place });
+    expect([doctor.code, doctor.stdout]).toEqual([
+      0,
+      expect.stringMatching(/^ok      tables: Column "users\.nickname" is in the database/m),
+    ]);
+    const [index] = await database.query<{ name: string }>(`select name from sqlite_master where type = 'index' and sql is not null`);
+    await database.query(`drop index ${index?.name}`);
+    const missing = await run(['migrate', '--check'], { cwd: place });
+    expect(missing.code).toBe(1);
+    expect(missing.stderr).toContain('they were changed by hand. Change them back, or restore a backup.');
+    await database.close();
+  });
+
+  test('an older version may run on a database that a newer one migrated, unless it cannot write to it', async () => {
+    const place = await project('newer');
+    expect((await run(['migrate'], { cwd: place })).code).toBe(0);
+    const database = await openDatabase(`sqlite:${join(place, 'app.db')}`);
+    await database.query('alter table users add column nickname text');
+    const applied = 'insert into kit_migrations (module, name, checksum, applied_at) values ($1, $2, $3, $4)';
+    await database.query(applied, ['accounts', '9001_nickname', 'x', new Date()]);
+    const older = await run(['migrate', '--check'], { cwd: place });
+    expect([older.code, older.stdout]).toEqual([0, expect.stringContaining('The database is newer than this version, which can use it.')]);
+    expect(older.stdout).toContain('accounts/9001_nickname (applied by a newer version)');
+    await database.query('alter table users rename column username to login');
+    const broken = await run(['migrate', '--check'], { cwd: place });
+    expect([broken.code, broken.stdout]).toEqual([1, expect.stringContaining('Column "users.username" is missing from the database.')]);
+    expect(broken.stderr).toContain('A newer version of the app has changed the tables (accounts/9001_nickname)');
+    expect(broken.stderr).not.toContain('by hand');
+    await database.close();
+  });
+
+  test('doctor warns of throttles that count all clients of a proxy as one', async () => {
+    const place = join(folder, 'proxies');
+    await mkdir(place, { recursive: true });
+    await writeFile(
+      join(place, 'kit.config.ts'),
+      `import { createApp, Controller, route } from ${sourceOf('index.ts')};
+import { allowAny } from ${sourceOf('permissions/index.ts')};
+import { clientThrottle } from ${sourceOf('throttle/index.ts')};
+class Things extends Controller { list = route.get('/', { permission: allowAny }, () => undefined); }
+export default createApp({ database: 'sqlite:app.db', throttles: [clientThrottle('10/min')], mount: { '/': { '/things': Things } } });
+`,
+    );
+    expect((await run(['migrate'], { cwd: place })).code).toBe(0);
+    expect((await run(['doctor'], { cwd: place })).stdout).toMatch(/^warning proxies: .* Set TRUSTED_PROXIES to its address, or to none/m);
+    expect((await run(['doctor'], { cwd: place, environment: { TRUSTED_PROXIES: 'none' } })).stdout).not.toContain('proxies');
+    const wrong = await run(['doctor'], { cwd: place, environment: { TRUSTED_PROXIES: 'nginx' } });
+    expect([wrong.code, wrong.stdout]).toEqual([
+      1,
+      expect.stringContaining('TRUSTED_PROXIES or trustedProxies: "nginx" is neither an IP address'),
+    ]);
+    expect((await run(['inspect'], { cwd: place })).stdout).toContain('JSON 32 levels and 10000 members');
   });
 
   test('doctor finds a table that is gone, though every migration was applied', async () => {

@@ -17,6 +17,11 @@ export const coreErrors = defineErrors('core', {
     detail: 'The request body is nested too deeply.',
     remedy: 'Flatten the document; the limit is 32 levels unless the application says otherwise.',
   },
+  too_many_members: {
+    status: 400,
+    detail: 'The request body has too many members.',
+    remedy: 'Send less in one request; the limit is 10,000 members of all objects together unless the application says otherwise.',
+  },
   unexpected_body: {
     status: 400,
     detail: 'This operation takes no request body.',

@@ -1,11 +1,9 @@
+import { INPUT_LIMITS } from '../options/input-limits.ts';
 import { coreErrors } from './core-errors.ts';
 import { isKitError, KitError, type FieldError } from './kit-error.ts';
 
-/**
- * Faults reported at once. More than this is not corrected by hand; without a bound a body of 1 MB costs seconds of looking for near names
- * and an answer several times its size.
- */
-export const FAULTS_MAX = 100;
+/** Faults that one response lists. */
+export const FAULTS_MAX = INPUT_LIMITS.errors;
 
 /**
  * Runs several checks of one input and reports all faults at once. A check refuses by throwing a 422, or another error below 500 that names fields

@@ -1,6 +1,7 @@
 import { authenticate, type Authentication } from '../auth/authenticate.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import { isKitError } from '../errors/kit-error.ts';
+import { INPUT_LIMITS } from '../options/input-limits.ts';
 import { inSpan } from '../observe/tracing.ts';
 import { safeMethods } from '../permissions/built-ins.ts';
 import type { Verdict } from '../permissions/permission.ts';
@@ -139,8 +140,7 @@ export async function authorize<T>(exchange: Exchange, route: CompiledRoute, obj
   return deny(exchange, route, object);
 }
 
-/** Longer ones are refused by proxies and browsers on the way; Node itself stops at 16 KiB of headers. */
-const URL_LENGTH_MAX = 8192;
+const URL_LENGTH_MAX = INPUT_LIMITS.urlLength;
 
 export function refuseLongUrl({ url, route }: Exchange): undefined {
   // A list refuses a cursor that is too long by itself, and says that it is the cursor.

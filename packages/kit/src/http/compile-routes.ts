@@ -213,7 +213,12 @@ class RouteCompiler implements CompiledMount {
       scope: options.scope,
       authenticators: this.#authenticators(where, options.auth),
       csrf: options.csrf !== false,
-      throttles: [...new Set([...this.#defaults.throttles, ...mount.throttles, ...inherited.throttles, ...(options.throttles ?? [])])],
+      throttles: [
+        ...new Set([
+          ...(options.throttled === false ? [] : [...this.#defaults.throttles, ...mount.throttles, ...inherited.throttles]),
+          ...(options.throttles ?? []),
+        ]),
+      ],
       errors: maps,
       raises: this.#raises(where, options.raises ?? [], maps),
       middleware: [],

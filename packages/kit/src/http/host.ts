@@ -33,6 +33,7 @@ export interface Host {
   tenantOf(exchange: object): string | null | Promise<string | null>;
   readonly blocking: BlockingWatch;
   readonly jsonDepthMax: number;
+  readonly jsonMembersMax: number;
   /** Aborted when the server begins to stop: streams end now, ordinary requests may finish. */
   readonly draining: AbortSignal;
   /** Aborted when the server must not wait for open requests any longer. */

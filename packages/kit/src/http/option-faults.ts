@@ -25,6 +25,7 @@ const routeOptionNames = [
   'auth',
   'tags',
   'csrf',
+  'throttled',
   'bodyBytesMax',
   'operationId',
   'timeoutMs',

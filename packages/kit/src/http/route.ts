@@ -37,6 +37,8 @@ export interface RouteFacts {
   readonly scope?: string;
   readonly status?: number;
   readonly throttles?: readonly Throttle[];
+  /** `false` leaves the route out of the throttles of the app, its version and its controller: for probes, which must not fail because others ask too often. */
+  readonly throttled?: false;
   readonly errors?: ErrorMap;
   /** Errors this operation answers with, for documents and clients: definitions of a catalog, or classes an error map covers. */
   readonly raises?: readonly (ErrorDefinition | ErrorClass)[];

@@ -24,7 +24,7 @@ export class TrustedProxies {
     const lengthMax = family === 4 ? 32 : 128;
     if (family === 0 || more.length > 0 || (length !== undefined && !(length <= lengthMax))) {
       throw new TypeError(
-        `trustedProxies: ${JSON.stringify(proxy)} is neither an IP address, a subnet such as "10.0.0.0/8", nor "loopback"`,
+        `TRUSTED_PROXIES or trustedProxies: ${JSON.stringify(proxy)} is neither an IP address, a subnet such as "10.0.0.0/8", nor "loopback"`,
       );
     }
     const name = family === 4 ? 'ipv4' : 'ipv6';

@@ -67,6 +67,7 @@ const routeRules: Readonly<Record<string, ValueRule>> = {
   description: text,
   deprecated: deprecation,
   csrf: rule('false, or leave it out', (value) => value === false),
+  throttled: rule('false, or leave it out', (value) => value === false),
   bodyBytesMax: wholeNumber(1),
   operationId: filledText,
   timeoutMs: milliseconds(0),

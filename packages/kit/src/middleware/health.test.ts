@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { runHealthChecks } from './health.ts';
+import { NotReady, runHealthChecks } from './health.ts';
 
 const context = { databases: {} };
 
@@ -38,4 +38,12 @@ test('a check that never answers is a timeout at the deadline, and its signal is
   );
   expect(report).toEqual({ status: 'unavailable', checks: { stuck: { status: 'timeout' }, quick: { status: 'ok' } } });
   expect(signal?.aborted).toBe(true);
+});
+
+test('a sentence that everybody may read is in the report, and what it is about in the log', async () => {
+  const seen: unknown[] = [];
+  const check = () => Promise.reject(new NotReady('The queue is full.', 'queue 7 of 10.0.0.7'));
+  const report = await runHealthChecks({ queue: check }, context, 1000, (_, error) => seen.push((error as Error).message));
+  expect(report.checks).toEqual({ queue: { status: 'failed', detail: 'The queue is full.' } });
+  expect(seen).toEqual(['queue 7 of 10.0.0.7']);
 });

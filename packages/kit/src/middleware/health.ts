@@ -17,9 +17,9 @@ export interface HealthContext {
 export type HealthCheck = (context: HealthContext) => unknown;
 
 export interface HealthOptions {
-  /** By name. Every database of the application is checked without being named. */
+  /** By name. The databases of the application and their tables are checked without being named. */
   readonly checks?: Readonly<Record<string, HealthCheck>>;
-  /** All checks run at once and share it. 2 s is below the probe timeouts orchestrators use. */
+  /** All checks run concurrently and share it. Default: 2000. Give a probe a longer timeout: Kubernetes waits 1 s unless told. */
   readonly deadlineMs?: number;
 }
 
@@ -31,6 +31,18 @@ export interface HealthReport {
 /** What the controller asks of the app it is mounted in. */
 interface HealthApp {
   readonly isStopping: boolean;
+  readonly healthChecks: Readonly<Record<string, HealthCheck>>;
+}
+
+/** A check's failure with a sentence that everybody may read. `message` is for the log. */
+export class NotReady extends Error {
+  override readonly name = 'NotReady';
+  readonly detail: string;
+
+  constructor(detail: string, message: string = detail) {
+    super(message);
+    this.detail = detail;
+  }
 }
 
 const STOPPING: HealthReport = {
@@ -65,24 +77,22 @@ export async function runHealthChecks(
   onFailure: (name: string, error: unknown) => void = () => {},
 ): Promise<HealthReport> {
   const aborter = new AbortController();
-  const deadline = Promise.withResolvers<'timeout'>();
+  const deadline = Promise.withResolvers<HealthReport['checks'][string]>();
   const timer = setTimeout(() => {
-    deadline.resolve('timeout');
+    deadline.resolve({ status: 'timeout' });
     aborter.abort(new DOMException('The health check took too long.', 'TimeoutError'));
   }, deadlineMs);
-  const run = async (name: string, check: HealthCheck): Promise<'ok' | 'failed'> => {
+  const run = async (name: string, check: HealthCheck): Promise<HealthReport['checks'][string]> => {
     try {
       await check({ ...context, signal: aborter.signal });
-      return 'ok';
+      return { status: 'ok' };
     } catch (error) {
       onFailure(name, error);
-      return 'failed';
+      return error instanceof NotReady ? { status: 'failed', detail: error.detail } : { status: 'failed' };
     }
   };
   const results = await Promise.all(
-    Object.entries(checks).map(
-      async ([name, check]) => [name, { status: await Promise.race([run(name, check), deadline.promise]) }] as const,
-    ),
+    Object.entries(checks).map(async ([name, check]) => [name, await Promise.race([run(name, check), deadline.promise])] as const),
   );
   clearTimeout(timer);
   return { status: results.every(([, { status }]) => status === 'ok') ? 'ok' : 'unavailable', checks: Object.fromEntries(results) };
@@ -97,6 +107,7 @@ export class HealthController extends Controller {
   readonly #checks: Readonly<Record<string, HealthCheck>>;
   readonly #deadlineMs: number;
   #app: HealthApp | undefined;
+  #running: Promise<HealthReport> | undefined;
 
   constructor(options: HealthOptions = {}) {
     super();
@@ -114,7 +125,13 @@ export class HealthController extends Controller {
 
   live = route.get(
     '/live',
-    { response: jsonSchema<{ status: 'ok' }>(LIVE), permission: allowAny, auth: [], summary: 'Whether the process answers' },
+    {
+      response: jsonSchema<{ status: 'ok' }>(LIVE),
+      permission: allowAny,
+      auth: [],
+      throttled: false,
+      summary: 'Whether the process answers',
+    },
     () => ({ status: 'ok' as const }),
   );
 
@@ -124,6 +141,7 @@ export class HealthController extends Controller {
       response: jsonSchema<HealthReport>(READY),
       permission: allowAny,
       auth: [],
+      throttled: false,
       summary: 'Whether it can do its work',
       description: '503 with the same body while a check fails.',
     },
@@ -133,14 +151,11 @@ export class HealthController extends Controller {
         reply.code(503);
         return STOPPING;
       }
-      const own = Object.keys(databases).map((name): [string, HealthCheck] => [
-        name === 'default' ? 'database' : `database_${name}`,
-        () => databases[name]?.query('select 1'),
-      ]);
-      const checks = { ...Object.fromEntries(own), ...this.#checks };
-      const report = await runHealthChecks(checks, { databases }, this.#deadlineMs, (name, error) =>
+      const checks = { ...this.#app?.healthChecks, ...this.#checks };
+      // No throttle counts probes: whoever asks while the checks run shares their result, so they cannot be made to cost more.
+      const report = await (this.#running ??= runHealthChecks(checks, { databases }, this.#deadlineMs, (name, error) =>
         log.warn({ err: error, check: name }, `health check ${name} failed`),
-      );
+      ).finally(() => (this.#running = undefined)));
       if (report.status !== 'ok') reply.code(503);
       return report;
     },

@@ -8,6 +8,7 @@ import { Controller } from '../http/controller.ts';
 import type { Middleware } from '../http/middleware.ts';
 import { route } from '../http/route.ts';
 import { allowAny, isAuthenticated } from '../permissions/built-ins.ts';
+import { clientThrottle } from '../throttle/throttles.ts';
 import { testApp, type TestApp, type TestAppOptions } from '../testing/test-app.ts';
 import { contentType, deprecation, HealthController, requestId, requestLog, securityHeaders, serverTiming } from './index.ts';
 
@@ -270,6 +271,44 @@ test('live answers without asking anything; ready asks every database and every 
   await app.app.db.close();
   expect((await app.inject('/ready')).json()).toMatchObject({ status: 'unavailable', checks: { database: { status: 'failed' } } });
   expect((await app.inject('/live')).statusCode).toBe(200);
+});
+
+test('no throttle counts probes, and those that come together share one run of the checks', async () => {
+  let runs = 0;
+  const queue = async () => {
+    runs += 1;
+    await new Promise((done) => setImmediate(done));
+  };
+  class LimitedHealth extends HealthController {
+    static override readonly throttles = [clientThrottle('1/min', { name: 'controller' })];
+    constructor() {
+      super({ checks: { queue } });
+    }
+  }
+  await using app = await start({
+    throttles: [clientThrottle('1/min')],
+    mount: { '/v1': { '/things': ThingController }, '/': { '/': LimitedHealth } },
+  });
+  const statuses = async (url: string) => [(await app.inject(url)).statusCode, (await app.inject(url)).statusCode];
+  expect(await statuses('/v1/things')).toEqual([200, 429]);
+  expect([...(await statuses('/live')), ...(await statuses('/ready'))]).toEqual([200, 200, 200, 200]);
+  runs = 0;
+  await Promise.all(Array.from({ length: 20 }, () => app.inject('/ready')));
+  expect(runs).toBeLessThan(20);
+});
+
+test('TRUSTED_PROXIES tells clients behind a proxy apart; without it they share its address', async () => {
+  for (const [trustedProxies, expected] of [
+    [['loopback'], [200, 200, 429]],
+    [undefined, [200, 429, 429]],
+  ] as const) {
+    await using app = await start({
+      throttles: [clientThrottle('1/min')],
+      settings: trustedProxies === undefined ? {} : { trustedProxies },
+    });
+    const from = async (address: string) => (await app.inject({ url: '/v1/things', headers: { 'x-forwarded-for': address } })).statusCode;
+    expect([await from('192.0.2.1'), await from('192.0.2.2'), await from('192.0.2.1')]).toEqual(expected);
+  }
 });
 
 test('middleware that fails after the answer is logged and ends nothing, for unknown addresses too', async () => {

@@ -1,11 +1,17 @@
+import { INPUT_LIMITS } from './input-limits.ts';
+
 /** ` Did you mean "tags"?` when a known name is near, else an empty string: hints end sentences. */
 export function didYouMean(given: string, known: readonly string[]): string {
   const near = nearest(given, known);
   return near === undefined ? '' : ` Did you mean "${near}"?`;
 }
 
-/** The known name that differs least, if it differs by few enough letters to be a slip. */
+/**
+ * The known name that differs least, if it differs by few enough letters to be a slip. Bounded, because callers send these names: a long name, and
+ * one among very many, gets no hint.
+ */
 export function nearest(given: string, known: readonly string[]): string | undefined {
+  if (given.length > INPUT_LIMITS.suggestedNameLength || known.length > INPUT_LIMITS.suggestedNames) return undefined;
   const slack = Math.max(1, Math.floor(given.length / 3));
   let best: string | undefined;
   let bestDistance = slack + 1;

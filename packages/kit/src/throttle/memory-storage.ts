@@ -31,6 +31,7 @@ export function memoryStorage(options: MemoryStorageOptions = {}): ThrottleStora
   };
 
   return {
+    isLocal: true,
     get size() {
       return tats.size;
     },

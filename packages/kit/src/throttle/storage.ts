@@ -39,6 +39,8 @@ export interface ThrottleLog {
  * process they come from. A refused call changes nothing.
  */
 export interface ThrottleStorage {
+  /** True where budgets are those of one process: N processes admit N times the rate. */
+  readonly isLocal?: boolean;
   take(key: string, rate: Rate, now: Date, cost?: number): Promise<ThrottleDecision>;
   /** Returns what an admitted `take` used, because another throttle refused the same request. */
   giveBack(key: string, rate: Rate, now: Date, cost?: number): Promise<void>;

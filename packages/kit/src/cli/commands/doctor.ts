@@ -1,4 +1,4 @@
-import { CHANGED_BY_HAND, describeOutdated, driftOf, outdatedDatabases } from '../../app/migration-modules.ts';
+import { describeOutdated, driftOf, driftRemedy, outdatedDatabases } from '../../app/migration-modules.ts';
 import type { App } from '../../app/module.ts';
 import { unboundedLists } from '../../app/unbounded-lists.ts';
 import { listWarnings } from '../../crud/inspect/list-warnings.ts';
@@ -50,7 +50,36 @@ async function examine(context: CliContext): Promise<Finding[]> {
     state: 'ok',
     detail: `${opened.value.routes.length} routes, ${opened.value.modules.length} ${opened.value.modules.length === 1 ? 'module' : 'modules'}`,
   });
+  findings.push(...throttles(opened.value));
   return [...findings, ...(await databases(opened.value)), ...(await moduleChecks(opened.value)), ...(await lists(opened.value))];
+}
+
+/** What throttles count wrongly in a deployment of several clients behind one proxy, or of several processes. */
+function throttles(app: App): Finding[] {
+  const used = app.routes.flatMap((route) => route.throttles);
+  const countsAddresses = used.some(({ phase }) => phase === 'client') || app.modules.some(({ name }) => name === 'apikeys');
+  return [
+    ...(countsAddresses && app.settings.trustedProxies === undefined
+      ? [
+          {
+            subject: 'proxies',
+            state: 'warning',
+            detail:
+              'Requests and invalid keys are counted by client address, and no proxy is trusted: behind a proxy all clients share one address. Set TRUSTED_PROXIES to its address, or to none where there is no proxy.',
+          } as const,
+        ]
+      : []),
+    ...(used.length > 0 && app.throttleStorage.isLocal === true && app.db.dialect === 'postgres'
+      ? [
+          {
+            subject: 'throttles',
+            state: 'warning',
+            detail:
+              'Each process counts requests for itself: with N processes a client gets N times its rate. Give createApp a throttleStorage that they share: sqlStorage() or redisStorage() from kit/throttle.',
+          } as const,
+        ]
+      : []),
+  ];
 }
 
 function nodeVersion(): Finding {
@@ -95,8 +124,9 @@ async function migrations(app: App): Promise<Finding[]> {
       subject: 'tables',
       // What is there besides harms nobody; what is not there fails the first statement that needs it.
       state: fault.includes(' is missing from the database') ? 'fault' : 'warning',
-      detail: `${fault} ${CHANGED_BY_HAND}`,
+      detail: `${fault} ${driftRemedy(drift.value)}`,
     })),
+    ...drift.value.additions.map((each): Finding => ({ subject: 'tables', state: 'ok', detail: `${each} This version works without it.` })),
   ];
 }
 

@@ -1,5 +1,6 @@
 import { describeResources, type ResourceDescription } from '../../crud/inspect/describe-resource.ts';
 import type { CompiledRoute, ResponseFacts } from '../../http/compiled-route.ts';
+import type { InputLimits } from '../../options/input-limits.ts';
 import { formatRate } from '../../throttle/rate.ts';
 import type { CoreCommand } from '../core-command.ts';
 import type { CliContext } from '../context.ts';
@@ -27,9 +28,14 @@ export const inspectCommand: CoreCommand = {
         context.print(context.paint('bold', head));
         for (const line of lines) context.print(line);
         context.print(context.paint('dim', `${routes.length} ${routes.length === 1 ? 'route' : 'routes'}`));
+        if (text === undefined) context.print(context.paint('dim', limits(app.inputLimits)));
       });
   },
 };
+
+function limits({ bodyBytes, jsonDepth, jsonMembers, urlLength, pathParameterLength, requestMs, errors }: InputLimits): string {
+  return `Limits of a request: body ${bodyBytes} bytes, JSON ${jsonDepth} levels and ${jsonMembers} members, URL ${urlLength} characters, path parameter ${pathParameterLength}; ${requestMs / 1000} s to arrive; ${errors} errors in a response.`;
+}
 
 /** Policy, fields by role, operations and what they cost. */
 function printResource(context: CliContext, described: ResourceDescription): void {

@@ -1,6 +1,6 @@
 import type { CliContext } from '../context.ts';
 import type { CoreCommand } from '../core-command.ts';
-import { CHANGED_BY_HAND, driftOf, migrateApp, pendingOf } from '../../app/migration-modules.ts';
+import { driftOf, driftRemedy, migrateApp, pendingOf } from '../../app/migration-modules.ts';
 import { addMigrateMake } from './migrate-make.ts';
 
 export const migrateCommand: CoreCommand = {
@@ -8,7 +8,7 @@ export const migrateCommand: CoreCommand = {
   summary: 'bring the databases up to date',
   configure(command, context) {
     command
-      .option('--check', 'change nothing; exit code 1 when something is pending or models, migrations and tables disagree')
+      .option('--check', 'change nothing; exit code 1 when something is pending, or tables are not what this version needs')
       .option('--dry-run', 'change nothing; print the SQL that would run')
       .addHelpText('after', HELP)
       .action(async ({ check, dryRun }: { check?: boolean; dryRun?: boolean }) => {
@@ -51,14 +51,17 @@ async function checkOnly(context: CliContext): Promise<void> {
   else {
     for (const id of pending) context.print(`${context.paint('yellow', 'pending')} ${id}`);
     for (const fault of [...drift.models, ...drift.database]) context.print(`${context.paint('yellow', 'drift')}   ${fault}`);
+    for (const id of drift.newer) context.print(`${context.paint('dim', 'newer')}   ${id} (applied by a newer version)`);
+    for (const each of drift.additions) context.print(`${context.paint('dim', 'extra')}   ${each} This version works without it.`);
   }
   const remedies = [
     ...(pending.length > 0 ? [`${pending.length} pending: run kit migrate.`] : []),
     ...(drift.models.length > 0 ? ['Models and migrations disagree: run kit migrate make <name>.'] : []),
-    ...(drift.database.length > 0 ? [CHANGED_BY_HAND] : []),
+    ...(drift.database.length > 0 ? [driftRemedy(drift)] : []),
   ];
   if (remedies.length > 0) context.fail(remedies.join(' '));
-  if (!context.json) context.print('The database is up to date.');
+  if (!context.json)
+    context.print(drift.newer.length === 0 ? 'The database is up to date.' : 'The database is newer than this version, which can use it.');
 }
 
 async function printStatements(context: CliContext): Promise<void> {

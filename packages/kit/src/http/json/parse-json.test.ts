@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { KitError } from '../../errors/kit-error.ts';
-import { parseJson } from './parse-json.ts';
+import { parseJson, readJson } from './parse-json.ts';
 
 const parse = (text: string | Buffer, depthMax = 32) => parseJson(Buffer.from(text as string), depthMax);
 
@@ -128,3 +128,15 @@ function outcome(work: () => unknown): { readonly value: unknown } | { readonly 
     return { fault: (error as KitError).status };
   }
 }
+
+test('members of all objects together have a limit, which is found before anything is parsed', () => {
+  const body = (count: number) => Buffer.from(`[{${Array.from({ length: count }, (_, index) => `"k${index}":{"a":1}`).join(',')}}]`);
+  expect(() => parseJson(body(5000), 32)).not.toThrow();
+  expect(() => parseJson(body(5001), 32)).toThrow(
+    expect.objectContaining({ code: 'too_many_members', status: 400, extensions: { members_max: 10_000 } }) as Error,
+  );
+  expect(() => parseJson(body(6), 32, 11)).toThrow(expect.objectContaining({ code: 'too_many_members' }) as Error);
+  // Not JSON at all, and still not parsed.
+  expect(readJson('::::', 32, 3)).toEqual({ fault: expect.objectContaining({ code: 'too_many_members' }) as unknown });
+  expect(parseJson(Buffer.from('{"a":"::::::::::::"}'), 32, 1)).toEqual({ a: '::::::::::::' });
+});

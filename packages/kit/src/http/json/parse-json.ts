@@ -1,29 +1,38 @@
 import { isUtf8 } from 'node:buffer';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { KitError } from '../../errors/kit-error.ts';
+import { INPUT_LIMITS } from '../../options/input-limits.ts';
 import { findJsonFault, type JsonFault } from './find-json-fault.ts';
 
 /** Levels of nesting unless an app says otherwise. */
-export const JSON_DEPTH_MAX = 32;
+export const JSON_DEPTH_MAX = INPUT_LIMITS.jsonDepth;
+
+const TOO_MANY_MEMBERS = 'too_many_members';
 
 /** Keys that reach an object's prototype when copied carelessly. No honest client sends them. */
 const prototypeKeys: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
 
 /**
  * Reads a JSON body, stricter than JSON.parse: valid UTF-8, no duplicate or prototype keys, no numbers that become infinite, no text a
- * database cannot hold (U+0000, lone surrogates), nesting at most `depthMax`.
+ * database cannot hold (U+0000, lone surrogates), nesting at most `depthMax`, at most `membersMax` members. The last two are found before
+ * anything is parsed.
  *
  * The native parser does the reading. Duplicates are found by counting: as many keys in the value as colons outside strings, or one was
  * lost. Only a body with a fault is read again, character by character, to say where.
  */
-export function parseJson(bytes: Buffer, depthMax: number): unknown {
+export function parseJson(bytes: Buffer, depthMax: number, membersMax: number = INPUT_LIMITS.jsonMembers): unknown {
   if (!isUtf8(bytes)) throw coreErrors.malformed_body({ detail: 'The request body is not valid UTF-8.' });
   const text = bytes.toString('utf8');
-  const read = readJson(text, depthMax);
+  const read = readJson(text, depthMax, membersMax);
   if (read.isTooDeep === true)
     throw coreErrors.too_deep({
       detail: `The request body is nested more than ${depthMax} levels deep.`,
       extensions: { depth_max: depthMax },
+    });
+  if (read.fault?.code === TOO_MANY_MEMBERS)
+    throw coreErrors.too_many_members({
+      detail: `The request body has more than ${membersMax} members.`,
+      extensions: { members_max: membersMax },
     });
   if (read.fault !== undefined) throw malformed(read.fault);
   return read.value;
@@ -36,9 +45,11 @@ export interface ReadJson {
 }
 
 /** Reads JSON by the rules of a body: {@link parseJson}. */
-export function readJson(text: string, depthMax: number): ReadJson {
+export function readJson(text: string, depthMax: number, membersMax: number = INPUT_LIMITS.jsonMembers): ReadJson {
   const shape = scan(text);
   if (shape.depth > depthMax) return { isTooDeep: true };
+  if (shape.colons > membersMax)
+    return { fault: { code: TOO_MANY_MEMBERS, message: `more than ${membersMax} members`, line: 1, column: 1, path: [] } };
   let value: unknown;
   try {
     value = JSON.parse(text);

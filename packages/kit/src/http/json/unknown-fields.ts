@@ -124,7 +124,6 @@ function inside(check: UnknownFieldCheck | null, value: unknown, key: string | n
   location.pop();
 }
 
-/** Long keys are cut in the sentence; the location keeps what was sent. */
 export function unknownField(location: readonly (string | number)[], key: string, names: readonly string[]): FieldError {
-  return { location: [...location, key], code: 'unknown_field', message: `Unknown field.${didYouMean(key.slice(0, 64), names)}` };
+  return { location: [...location, key], code: 'unknown_field', message: `Unknown field.${didYouMean(key, names)}` };
 }
