@@ -4,6 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
 import { readSettings } from '../packages/kit/src/app/config.ts';
 import { readJobsOptions } from '../packages/kit/src/contrib/jobs/options.ts';
+import { TrustedProxies } from '../packages/kit/src/http/trusted-proxies.ts';
 import { DEFAULT_TIMEOUT_MS } from '../packages/kit/src/contrib/webhooks/network/transport.ts';
 import { root } from './docs/pages.ts';
 import { compose, deployedProcesses, pods, resources, unitLines, units } from './deployment/manifests.ts';
@@ -67,6 +68,25 @@ test('the API is stopped with more time than it needs to be drained', () => {
     const { shutdownDelayMs, shutdownTimeoutMs } = readSettings({}, environment).settings;
     expect(stopSeconds).toBeGreaterThan((shutdownDelayMs + shutdownTimeoutMs) / 1000 + 10);
   }
+});
+
+test('every API of the examples is told which proxy to believe, by something that is an address', () => {
+  const apis = deployedProcesses().filter(({ argv, where }) => argv.includes('start') && where !== 'Dockerfile');
+  expect(apis).toHaveLength(3);
+  for (const { where, environment } of apis) {
+    const { trustedProxies } = readSettings({}, environment).settings;
+    expect([where, trustedProxies?.length]).toEqual([where, 1]);
+    expect(() => new TrustedProxies(trustedProxies)).not.toThrow();
+  }
+  expect(source('deploy/nginx/orders.conf')).toContain('proxy_set_header X-Forwarded-For $remote_addr;');
+});
+
+test('a probe waits longer than readiness may take', () => {
+  const probes = pods().flatMap(({ where, spec }) =>
+    where.endsWith('orders-api') ? spec.containers.flatMap(({ livenessProbe, readinessProbe }) => [livenessProbe, readinessProbe]) : [],
+  );
+  expect(probes.map((probe) => probe?.timeoutSeconds)).toEqual([3, 3]);
+  expect(compose().services['api']?.healthcheck?.timeout).toBe('5s');
 });
 
 test('a job worker is stopped with more time than its jobs get to finish', () => {

@@ -117,6 +117,12 @@ describe('dashboard and alerts', () => {
   });
 });
 
+test('a job that Prometheus reads and that is gone raises an alert', () => {
+  const { scrape_configs: jobs } = parse(source('deploy/monitoring/prometheus.yml')) as { scrape_configs: { job_name: string }[] };
+  const missing = rules().find(({ alert }) => alert === 'ProcessesMissing')?.expr ?? '';
+  expect([...missing.matchAll(/absent\(up\{job="([\w-]+)"\}\)/g)].map(([, job]) => job)).toEqual(jobs.map(({ job_name: name }) => name));
+});
+
 test('every alert fires in a test', () => {
   const { tests } = parse(source('deploy/monitoring/alerts.test.yml')) as {
     tests: { alert_rule_test: { alertname: string; exp_alerts: unknown[] }[] }[];

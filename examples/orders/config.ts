@@ -4,6 +4,7 @@ import type { AppOptions, Module } from 'kit';
 import type { JobsOptions } from 'kit/contrib/jobs';
 import { metrics } from 'kit/contrib/metrics';
 import { diskStore, type UploadOptions } from 'kit/contrib/uploads';
+import { sqlStorage } from 'kit/throttle';
 import { URLPolicy, type WebhookOptions } from 'kit/contrib/webhooks';
 
 /** Everything the example writes: databases, logs, the files of the demo's configuration server. DATA_FOLDER puts it elsewhere. */
@@ -14,6 +15,11 @@ export function database(): Pick<AppOptions, 'database'> {
   if (process.env['DATABASE_URL'] || process.env['DATABASE_URL_FILE']) return {};
   mkdirSync(dataFolder, { recursive: true });
   return { database: `sqlite:${join(dataFolder, 'orders.db')}` };
+}
+
+/** Budgets of throttles are in the database that all processes share; one process on SQLite counts in memory. */
+export function throttling(): Pick<AppOptions, 'throttleStorage'> {
+  return process.env['DATABASE_URL'] || process.env['DATABASE_URL_FILE'] ? { throttleStorage: sqlStorage() } : {};
 }
 
 export interface ConfigSection {

@@ -9,7 +9,7 @@ import { uploads } from 'kit/contrib/uploads';
 import { WebhookEndpointController, webhooks } from 'kit/contrib/webhooks';
 import { HealthController, requestId, requestLog, securityHeaders } from 'kit/middleware';
 import { clientThrottle } from 'kit/throttle';
-import { database, jobOptions, log, monitoring, uploadOptions, webhookOptions } from './config.ts';
+import { database, jobOptions, log, monitoring, throttling, uploadOptions, webhookOptions } from './config.ts';
 import { orderActions } from './orders/actions.ts';
 import { OrderController } from './orders/controller.ts';
 import { InvoiceController } from './orders/invoice-controller.ts';
@@ -40,6 +40,7 @@ export default createApp({
   handlers: [announceReceipt],
   services: [liveSettings],
   middleware: [requestId(), requestLog(), securityHeaders()],
+  ...throttling(),
   throttles: [clientThrottle('600/min'), ApiKeyRateThrottle('300/min')],
   mount: {
     '/v1': {

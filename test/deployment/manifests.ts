@@ -20,7 +20,7 @@ interface ComposeService {
   readonly cap_drop?: string[];
   readonly security_opt?: string[];
   readonly secrets?: string[];
-  readonly healthcheck?: { readonly test: string[] };
+  readonly healthcheck?: { readonly test: string[]; readonly timeout?: string };
 }
 
 export interface Compose {
@@ -40,6 +40,7 @@ export interface Container {
 
 interface Probe {
   readonly httpGet: { readonly path: string };
+  readonly timeoutSeconds?: number;
 }
 
 export interface PodSpec {
