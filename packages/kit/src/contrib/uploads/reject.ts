@@ -39,7 +39,7 @@ export function objectsOf(db: Db, upload: Upload): RemovableObject[] {
   return [
     ...(state === 'pending' ? [{ key: pending_key, multipartId }] : []),
     ...(final_key === null ? [] : [{ key: final_key }]),
-    ...sendable(db, upload).map((late) => ({ ...late, heldFor })),
+    ...sendable(db, upload, heldFor),
   ];
 }
 
@@ -47,10 +47,14 @@ export function objectsOf(db: Db, upload: Upload): RemovableObject[] {
  * The pending object once more, when its URL has expired: until then a client can send it again, whatever was removed. Empty where the store
  * itself takes nothing for an upload that is over.
  */
-export function sendable(db: Db, { pending_key, part_size, expires_at }: Upload): RemovableObject[] {
+export function sendable(
+  db: Db,
+  { pending_key, part_size, expires_at }: Upload,
+  heldFor?: NonNullable<RemovableObject['heldFor']>,
+): RemovableObject[] {
   const { store, clock } = uploadsOf(db);
   // Parts go to a multipart upload, which is over for good.
   if (store.hasSingleUseUrls === true || part_size !== null) return [];
   const dueAt = new Date(expires_at.getTime() + URL_MARGIN_MS);
-  return dueAt.getTime() <= clock.now().getTime() ? [] : [{ key: pending_key, dueAt }];
+  return dueAt.getTime() <= clock.now().getTime() ? [] : [{ key: pending_key, dueAt, ...(heldFor === undefined ? {} : { heldFor }) }];
 }

@@ -103,6 +103,23 @@ describeDatabases('behind PgBouncer in transaction mode', (database) => {
       expect(counts).toEqual([titles.length, titles.length, titles.length, titles.length / 2]);
     });
 
+    test('with prepared statements the error names the setting, and an app with DATABASE_PREPARE=off works', async () => {
+      const prepared = await openDatabase(db.url, { poolMax: CLIENT_CONNECTIONS });
+      const statements = Array.from({ length: 400 }, (_, index) => prepared.query(`select $1::int as n, ${index % 20} as m`, [index]));
+      const failures = (await Promise.allSettled(statements)).flatMap((each) => (each.status === 'rejected' ? [each.reason as Error] : []));
+      await prepared.close();
+      expect(failures.length).toBeGreaterThan(0);
+      expect(failures[0]).toMatchObject({
+        code: 'prepared_statement_lost',
+        message: expect.stringContaining('Set DATABASE_PREPARE=off') as unknown,
+      });
+      const off = createApp({ database: db.url, mount: {}, settings: { databasePrepare: 'off' }, log: { level: 'silent' } });
+      await off.ready();
+      const all = await Promise.all(Array.from({ length: 400 }, (_, index) => off.db.query(`select ${index % 20} as m`)));
+      expect(all).toHaveLength(400);
+      await off.close();
+    });
+
     test('transactions of the application that fail leave nothing on a connection that others get next', async () => {
       const before = (await db.query('select id from parcels')).length;
       const outcomes = await Promise.allSettled(
