@@ -5,7 +5,7 @@ import { CLIENT_ERROR_CODES } from '../src/client/index.ts';
 import { formatEntry } from '../src/audit/json-lines.ts';
 import * as problems from '../src/http/problem.ts';
 import { renderMetrics } from '../src/http/metrics.ts';
-import { loadFailureSentences, refusalSentences } from './source-messages.ts';
+import { loadFailureSentences, refusalSentences, secretSentences } from './source-messages.ts';
 
 const root = join(import.meta.dirname, '..');
 const docs = join(root, '..', '..', 'docs');
@@ -33,22 +33,28 @@ test('every sentence about a document that does not load is on the page', () => 
   ).toEqual([]);
 });
 
+test('every sentence about a secret that cannot be opened is on the page', () => {
+  const sentences = secretSentences();
+  expect(sentences.length).toBeGreaterThan(25);
+  expect(missing(sentences)).toEqual([]);
+});
+
 test('every key of server.toml is on the page, and the page names no other', () => {
   const asked = new Set<string>();
   for (const file of globSync('src/config/*.ts', { cwd: root }).filter((name) => !name.endsWith('.test.ts'))) {
     const source = readFileSync(join(root, file), 'utf8');
     const calls =
-      /\.(?:string|requiredString|boolean|integer|value|table|tables|has)\('(\w+)'|readPem\(reader, '(\w+)'|readExisting\(reader, '(\w+)'|readSegment\(reader, '(\w+)'|readBind\(server, '(\w+)'/g;
+      /\.(?:string|requiredString|boolean|integer|value|table|tables|has)\('(\w+)'|readP(?:em|aths)\(reader, '(\w+)'|readExisting\(reader, '(\w+)'|readSegment\(reader, '(\w+)'|readBind\(server, '(\w+)'/g;
     for (const [, ...names] of source.matchAll(calls)) asked.add(names.find((name) => name !== undefined) ?? '');
     for (const [, list] of source.matchAll(/TOKEN_KEYS = \[([^\]]+)\]/g))
       for (const [, name] of (list ?? '').matchAll(/'(\w+)'/g)) asked.add(name ?? '');
   }
   const tables = page.slice(page.indexOf('## server.toml'), page.indexOf('### Live edits'));
   const listed = [...tables.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name ?? '');
-  const named = new Set(['server', 'sections', 'clients', 'tls', 'git']);
+  const named = new Set(['server', 'sections', 'clients', 'tls', 'git', 'secrets']);
   expect([...asked].filter((name) => !named.has(name)).sort()).toEqual([...new Set(listed)].sort());
   for (const name of ['sections', 'clients']) expect(tables).toContain(`[[server.${name}]]`);
-  for (const name of ['server.tls', 'git']) expect(tables).toContain(`[${name}]`);
+  for (const name of ['server.tls', 'server.secrets', 'git']) expect(tables).toContain(`[${name}]`);
 });
 
 test('every problem, metric, audit field and error code of the client is on the page', () => {

@@ -68,6 +68,17 @@ export function loadFailureSentences(): string[] {
   });
 }
 
+/** What is said about a secret that cannot be opened: made where only the key is known, and put behind it. */
+export function secretSentences(): string[] {
+  return sentencesWhere('secrets/*.ts', (node) => {
+    if (node.type === 'NewExpression' && nameOf(node['callee']) === 'LoadFailure') return (node['arguments'] as unknown[]).slice(2);
+    if (node.type === 'CallExpression' && ['failure', 'fail'].includes(calleeName(node))) return node['arguments'] as unknown[];
+    if (node.type === 'Property') return [node['value']];
+    if (node.type === 'ReturnStatement' && node['argument'] !== null) return [node['argument']];
+    return [];
+  }).filter((sentence) => !/^(?:key )?… (?:refers to …, which )?…$/.test(sentence));
+}
+
 function calleeName(node: Node): string {
   const callee = node['callee'] as Node;
   return callee.type === 'MemberExpression' ? nameOf(callee['property']) : nameOf(callee);

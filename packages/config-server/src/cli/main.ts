@@ -44,8 +44,15 @@ async function check(path: string): Promise<number> {
   const warning = config.tls?.warning(Date.now());
   if (warning !== undefined) print(`config-server: WARNING: ${warning}\n`);
   return print(
-    `config-server: ${config.path} is valid: ${counted(config.sections.length, 'section')}, ${counted(config.clients.length, 'client')}, ${posture(config)}\n`,
+    `config-server: ${config.path} is valid: ${counted(config.sections.length, 'section')}, ${counted(config.clients.length, 'client')}, ${posture(config)}${secretsSummary(config)}\n`,
   );
+}
+
+function secretsSummary({ secrets }: ServerConfig): string {
+  if (secrets === undefined) return '';
+  const { keyring, mounts } = secrets;
+  const identities = keyring === undefined ? '' : `, ${keyring.size} ${keyring.size === 1 ? 'identity' : 'identities'}`;
+  return `${identities}${mounts.length === 0 ? '' : `, ${counted(mounts.length, 'mount')}`}`;
 }
 
 /** The configuration, or a refusal with every problem: when the file has problems, loading is checked too. */

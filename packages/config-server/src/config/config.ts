@@ -3,6 +3,7 @@ import process from 'node:process';
 import { parse as parseToml, TomlError } from 'smol-toml';
 import type { Environment } from '../document/environment.ts';
 import { readRegularFile } from '../file-access.ts';
+import type { Secrets } from '../secrets/secrets.ts';
 import type { SectionDefinition } from '../section/definition.ts';
 import type { TlsMaterial } from '../tls/tls-material.ts';
 import { parseBindAddress, type BindAddress } from './bind-address.ts';
@@ -10,6 +11,7 @@ import { StartRefusal, type Problem } from './problem.ts';
 import { readClients, type Client } from './read-clients.ts';
 import { readGit, type GitFolder } from './read-git.ts';
 import { readSections } from './read-sections.ts';
+import { readSecrets } from './read-secrets.ts';
 import { readTls } from './read-tls.ts';
 import { TableReader } from './table-reader.ts';
 
@@ -34,8 +36,10 @@ export interface ServerConfig {
   readonly sectionTables: ReadonlyMap<SectionDefinition, string>;
   readonly clients: readonly Client[];
   readonly tls: TlsMaterial | undefined;
+  /** What opens encrypted values and references; undefined when files are served as they are. */
+  readonly secrets: Secrets | undefined;
   readonly environment: Environment;
-  /** server.toml and every file it takes a token or a certificate from. */
+  /** server.toml and every file it takes a token, a certificate or an identity from. A folder of identities ends with a slash. */
   readonly inputs: readonly string[];
 }
 
@@ -88,6 +92,8 @@ function readServer(server: TableReader, file: string, environment: Environment,
   const { clients, files: tokenFiles } = readClients(server, named, folder);
   const platform = { tls: Boolean((process.features as { tls?: boolean }).tls), modes: process.platform !== 'win32' };
   const { tls, files: tlsFiles } = readTls(server, folder, platform);
+  const ownFiles = [file, ...tokenFiles, ...tlsFiles];
+  const { secrets, files: identityFiles } = readSecrets(server, folder, platform.modes, ownFiles);
   const config: ServerConfig = {
     path: file,
     bind: readBind(server, 'bind') ?? { host: '127.0.0.1', port: 8888 },
@@ -99,9 +105,10 @@ function readServer(server: TableReader, file: string, environment: Environment,
     sectionTables,
     clients,
     tls,
+    secrets,
     // A plain copy: reading process.env calls into the operating system each time, and every section looks through all of it.
     environment: Object.freeze({ ...environment }),
-    inputs: [...new Set([file, ...tokenFiles, ...tlsFiles])],
+    inputs: [...new Set([...ownFiles, ...identityFiles])],
   };
   const { bind, healthBind } = config;
   if (healthBind !== undefined && bind.port !== 0 && bind.host === healthBind.host && bind.port === healthBind.port)

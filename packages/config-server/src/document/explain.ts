@@ -1,5 +1,5 @@
 import { overrideAt, type Override } from './environment.ts';
-import { valueAt } from './key-path.ts';
+import { joinKeyPath, valueAt } from './key-path.ts';
 import type { KeyPositions, Position } from './position/key-positions.ts';
 import { isTable, type Table } from './value.ts';
 
@@ -11,6 +11,8 @@ export interface FileLayer {
   readonly positions?: KeyPositions;
   /** Id of the commit that the file was read from; absent for a file of the disk. */
   readonly commit?: string;
+  /** How secret values came into the file, by key path: `sops`, `age`, or the reference. */
+  readonly via?: ReadonlyMap<string, string>;
 }
 
 /** Everything that went into a document, kept so that explanations need no I/O. */
@@ -31,6 +33,8 @@ export interface ExplanationRow {
   readonly column?: number | null;
   /** The commit that the file was read from. */
   readonly commit?: string;
+  /** Set for a value that was encrypted in the file, or that the file refers to. */
+  readonly via?: string;
 }
 
 /** Which layer decided a path. It cannot hold a value: a row has the mask or null. */
@@ -50,6 +54,7 @@ export function explainPath(layers: Layers, keys: readonly string[]): PathExplan
   const file = files.at(-1);
   const shadows = files.slice(0, -1).map((layer) => layer.origin);
   const { showLines } = layers;
+  const via = file?.via === undefined ? undefined : viaAt(file.via, keys);
   return {
     winner: override ? 'environment' : file === undefined ? null : 'file',
     rows: [
@@ -58,6 +63,7 @@ export function explainPath(layers: Layers, keys: readonly string[]): PathExplan
         ...(showLines ? place(file?.positions?.at(keys)) : {}),
         ...(file?.commit === undefined ? {} : { commit: file.commit }),
         ...(shadows.length > 0 ? { shadows } : {}),
+        ...(via === undefined ? {} : { via }),
       },
       { ...row('environment', override && `env ${override.name}`), ...(showLines ? place(undefined) : {}) },
     ],
@@ -90,6 +96,15 @@ function answeringFiles(files: readonly FileLayer[], keys: readonly string[]): F
     else if (replacesAbove(layer.table, keys)) answering = [];
   }
   return answering;
+}
+
+/** A key of a table that was encrypted as a whole has the path above it. */
+function viaAt(via: ReadonlyMap<string, string>, keys: readonly string[]): string | undefined {
+  for (let length = keys.length; length >= 0; length--) {
+    const found = via.get(joinKeyPath(keys.slice(0, length)));
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }
 
 function replacesAbove(table: Table, keys: readonly string[]): boolean {

@@ -39,7 +39,7 @@ export function statusResponse(section: Section, now: number): HttpResponse {
     stale_for_seconds: status.staleForMs / 1000,
     installed_at: new Date(status.installedAt).toISOString(),
     last_reason: status.lastReason,
-    last_failure: failure && { kind: failure.kind, origin: failure.origin, at: new Date(failure.at).toISOString() },
+    last_failure: failure && { ...failurePlace(failure), at: new Date(failure.at).toISOString() },
     ...(status.commit === undefined ? {} : { commit: status.commit.id }),
   });
 }
@@ -67,9 +67,13 @@ export async function checkResponse(section: Section): Promise<HttpResponse> {
     return json(200, { application, profile, ok: true, resolved, unknown: [], failure: null });
   } catch (error) {
     if (!(error instanceof LoadFailure)) throw error;
-    const failure = { kind: error.kind, origin: error.origin, message: error.message };
+    const failure = { ...failurePlace(error), message: error.message };
     return json(200, { application, profile, ok: false, resolved: [], unknown: [], failure });
   }
+}
+
+function failurePlace({ kind, origin, key }: Pick<LoadFailure, 'kind' | 'origin'> & { readonly key?: string | undefined }): object {
+  return { kind, origin, ...(key === undefined ? {} : { key }) };
 }
 
 function resolvedPaths(loaded: LoadedDocument): { path: string; origin: string }[] {

@@ -4,8 +4,10 @@ import { StartRefusal, describeProblem, type Problem } from '../config/problem.t
 import { synchronousFiles, asynchronousFiles } from '../file-access.ts';
 import type { Roster } from '../http/service.ts';
 import { TokenTable } from '../http/token-table.ts';
+import { sameSecrets } from '../secrets/secrets.ts';
 import { sameDefinition, sectionKey, watchedPaths, type SectionDefinition } from '../section/definition.ts';
 import { Limiter } from '../section/limiter.ts';
+import type { SectionSecrets } from '../section/load.ts';
 import { prepareSections, type Preparation } from '../section/prepare-sections.ts';
 import { readSources } from '../section/read-sources.ts';
 import { Section } from '../section/section.ts';
@@ -49,7 +51,11 @@ export class LiveRoster {
   readonly #configDebounce: Debounce;
   readonly #sectionDebounces = new Map<string, Debounce>();
   /** Which sections a path belongs to. */
-  #dependants: ReadonlyMap<string, ReadonlySet<string>> = new Map();
+  #dependants = new Map<string, Set<string>>();
+  /** Files that the values of a section refer to, found when it was last loaded. */
+  readonly #references = new Map<string, readonly string[]>();
+  /** The configurations whose files are watched: two while an edit is being applied. */
+  #watched: readonly ServerConfig[] = [];
   /** Generations of removed sections: one that is added again continues its numbers. */
   readonly #retired = new Map<string, number>();
   #config: ServerConfig;
@@ -74,7 +80,7 @@ export class LiveRoster {
   static async open(config: ServerConfig, clock: Clock, events: RosterEvents): Promise<LiveRoster> {
     const roster = new LiveRoster(config, clock, events);
     roster.#watch(config);
-    const preparation = await prepareSections(config, config.sections, synchronousFiles);
+    const preparation = await prepareSections(config, config.sections, synchronousFiles, roster.#secretsFor(config));
     if (preparation.problems.length > 0) {
       roster.close();
       throw new StartRefusal(config.path, preparation.problems);
@@ -189,7 +195,7 @@ export class LiveRoster {
     const preparation = await this.#prepare(config, added);
     if (this.#isClosed()) return undefined;
     if (preparation.problems.length > 0) {
-      return this.#keep(preparation.problems, [...config.inputs, ...config.sections.flatMap(watchedPaths)]);
+      return this.#keep(preparation.problems, [...config.inputs, ...config.sections.flatMap((section) => this.#pathsOf(section))]);
     }
     if (this.#settled().name === 'refused') this.#events.log(`config-server: ${config.path} is valid again`);
     this.#state = CURRENT;
@@ -197,7 +203,42 @@ export class LiveRoster {
     this.#watch(config);
     this.#events.onConfig(config);
     for (const section of installed) this.#events.onInstall(section);
+    if (!sameSecrets(before.secrets, config.secrets)) this.#reopen(config, preparation);
     return undefined;
+  }
+
+  /** Sections that the edit did not load are loaded again with the new identities and mounts. One that fails keeps its document. */
+  #reopen(config: ServerConfig, { prepared }: Preparation): void {
+    const secretsOf = this.#secretsFor(config);
+    for (const section of this.#current.sections.values()) {
+      if (prepared.has(section.key)) continue;
+      section.useSecrets(secretsOf(section.definition));
+      void this.#reload(section, 'file-changed', this.#clock.now());
+    }
+  }
+
+  #secretsFor({ secrets }: ServerConfig): (definition: SectionDefinition) => SectionSecrets | undefined {
+    return ({ application, profile }) =>
+      secrets && { ...secrets, onReferences: (paths) => this.#followReferences(sectionKey(application, profile), paths) };
+  }
+
+  /** Watches the files that a section refers to, and no longer those that it does not. */
+  #followReferences(key: string, found: readonly string[]): void {
+    const before = this.#references.get(key) ?? [];
+    if (this.#isClosed() || (before.length === 0 && found.length === 0)) return;
+    // An edit may still be refused: then the section goes on with the files of its old definition.
+    const isRedefined = this.#state.name === 'applying' && this.#state.redefined.has(key);
+    const paths = isRedefined ? [...new Set([...before, ...found])] : found;
+    this.#references.set(key, paths);
+    for (const path of paths) this.#dependants.set(path, (this.#dependants.get(path) ?? new Set()).add(key));
+    if (this.#debounceMs !== 0) this.#watcher.add(paths);
+    if (before.some((path) => !paths.includes(path))) this.#watch(...this.#watched);
+  }
+
+  /** Every file whose change may change a section, also those that its values refer to. */
+  #pathsOf(definition: SectionDefinition): readonly string[] {
+    const { application, profile } = definition;
+    return [...watchedPaths(definition), ...(this.#references.get(sectionKey(application, profile)) ?? [])];
   }
 
   async #prepare(config: ServerConfig, added: readonly SectionDefinition[]): Promise<Preparation> {
@@ -208,7 +249,7 @@ export class LiveRoster {
       before,
     };
     try {
-      return await prepareSections(config, added, asynchronousFiles);
+      return await prepareSections(config, added, asynchronousFiles, this.#secretsFor(config));
     } finally {
       if (!this.#isClosed()) this.#state = before;
     }
@@ -256,8 +297,14 @@ export class LiveRoster {
 
   #watch(...configs: readonly ServerConfig[]): void {
     const sections = configs.flatMap((config) => config.sections);
-    this.#dependants = dependantsOf(sections);
     const keys = new Set(sections.map((section) => sectionKey(section.application, section.profile)));
+    for (const key of this.#references.keys()) if (!keys.has(key)) this.#references.delete(key);
+    this.#watched = configs;
+    this.#dependants = new Map();
+    for (const section of sections) {
+      const key = sectionKey(section.application, section.profile);
+      for (const path of this.#pathsOf(section)) this.#dependants.set(path, (this.#dependants.get(path) ?? new Set()).add(key));
+    }
     for (const [key, debounce] of this.#sectionDebounces) {
       if (keys.has(key)) continue;
       debounce.cancel();
@@ -268,19 +315,9 @@ export class LiveRoster {
   }
 }
 
-function dependantsOf(sections: readonly SectionDefinition[]): ReadonlyMap<string, ReadonlySet<string>> {
-  const dependants = new Map<string, Set<string>>();
-  for (const definition of sections) {
-    for (const path of watchedPaths(definition)) {
-      const keys = dependants.get(path) ?? new Set();
-      dependants.set(path, keys.add(sectionKey(definition.application, definition.profile)));
-    }
-  }
-  return dependants;
-}
-
 /** Waits until files that are being written are complete: half of a server.toml may be valid with half of the clients. */
 async function settled(paths: readonly string[]): Promise<void> {
-  const files = paths.map((path) => ({ listed: path, path, optional: true }));
+  // A folder of identities is listed with its files.
+  const files = paths.filter((path) => !path.endsWith('/')).map((path) => ({ listed: path, path, optional: true }));
   await readSources(files, asynchronousFiles).catch(() => undefined);
 }

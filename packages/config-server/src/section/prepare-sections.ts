@@ -4,6 +4,7 @@ import { LoadFailure } from '../document/load-failure.ts';
 import type { FileAccess } from '../file-access.ts';
 import { sectionKey, type SectionDefinition } from './definition.ts';
 import { Limiter } from './limiter.ts';
+import type { SectionSecrets } from './load.ts';
 import { prepareSection, type PreparedSection } from './section.ts';
 
 /** Enough to keep node's four I/O threads busy, but 1,000 sections do not open 1,000 files at once. */
@@ -19,13 +20,15 @@ export async function prepareSections(
   config: ServerConfig,
   definitions: readonly SectionDefinition[],
   access: FileAccess,
+  secretsOf: (definition: SectionDefinition) => SectionSecrets | undefined = () => config.secrets,
 ): Promise<Preparation> {
   const limiter = new Limiter(LOADS_MAX);
   const prepared = new Map<string, PreparedSection>();
   const failed = new Map<SectionDefinition, LoadFailure>();
   const load = async (definition: SectionDefinition): Promise<void> => {
     try {
-      prepared.set(sectionKey(definition.application, definition.profile), await prepareSection(definition, config.environment, access));
+      const key = sectionKey(definition.application, definition.profile);
+      prepared.set(key, await prepareSection(definition, config.environment, access, secretsOf(definition)));
     } catch (error) {
       if (!(error instanceof LoadFailure)) throw error;
       failed.set(definition, error);

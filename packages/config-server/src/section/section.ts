@@ -3,16 +3,18 @@ import type { FailureKind, LoadFailure } from '../document/load-failure.ts';
 import type { EncodedDocument } from '../document/encode.ts';
 import type { Layers } from '../document/explain.ts';
 import { sameValue, type Table } from '../document/value.ts';
-import type { FileAccess } from '../file-access.ts';
+import { asynchronousFiles, type FileAccess } from '../file-access.ts';
 import type { Commit } from '../git/commit.ts';
 import { sectionKey, type SectionDefinition } from './definition.ts';
 import { History, type HistoryEntry } from './history.ts';
-import { loadDocument, type LoadedDocument } from './load.ts';
+import { loadDocument, type LoadedDocument, type SectionSecrets } from './load.ts';
 import type { Reason } from './reason.ts';
 
 export interface RecordedFailure {
   readonly kind: FailureKind;
   readonly origin: string;
+  /** The key path of a secret that failed; absent for other failures. */
+  readonly key?: string;
   readonly at: number;
 }
 
@@ -40,6 +42,7 @@ export interface SectionStatus {
 export interface PreparedSection {
   readonly definition: SectionDefinition;
   readonly variables: readonly Variable[];
+  readonly secrets: SectionSecrets | undefined;
   readonly loaded: LoadedDocument;
 }
 
@@ -48,9 +51,10 @@ export async function prepareSection(
   definition: SectionDefinition,
   environment: Environment,
   access: FileAccess,
+  secrets?: SectionSecrets,
 ): Promise<PreparedSection> {
   const variables = variablesOf(environment, definition.envPrefix);
-  return { definition, variables, loaded: await loadDocument(definition, variables, access) };
+  return { definition, variables, secrets, loaded: await loadDocument(definition, variables, access, secrets) };
 }
 
 export type ReloadOutcome = { readonly installed: boolean } | { readonly failure: LoadFailure };
@@ -60,6 +64,7 @@ export class Section {
   readonly key: string;
   #definition: SectionDefinition;
   #variables: readonly Variable[];
+  #secrets: SectionSecrets | undefined;
   #installed: Installed;
   #layers: Layers;
   #commit: Commit | undefined;
@@ -72,10 +77,11 @@ export class Section {
   #failuresTotal = 0;
   #loading: Promise<unknown> = Promise.resolve();
 
-  constructor({ definition, variables, loaded }: PreparedSection, generation: number, now: number) {
+  constructor({ definition, variables, secrets, loaded }: PreparedSection, generation: number, now: number) {
     this.key = sectionKey(definition.application, definition.profile);
     this.#definition = definition;
     this.#variables = variables;
+    this.#secrets = secrets;
     this.#installed = { generation, document: loaded.document, encoded: loaded.encoded, installedAt: now };
     this.#layers = loaded.layers;
     this.#commit = loaded.commit;
@@ -127,7 +133,8 @@ export class Section {
 
   /** Loads the sources as they are now and installs nothing. */
   dryRun(): Promise<LoadedDocument> {
-    return loadDocument(this.#definition, this.#variables);
+    const secrets = this.#secrets && { ...this.#secrets, onReferences: () => undefined };
+    return loadDocument(this.#definition, this.#variables, asynchronousFiles, secrets);
   }
 
   /** Reloads one at a time: two reloads that overlapped could install the older reading last. */
@@ -138,24 +145,31 @@ export class Section {
   }
 
   /** Continues under a new definition of the same section. Returns whether a new document was installed. */
-  adopt({ definition, variables, loaded }: PreparedSection, now: number): boolean {
+  adopt({ definition, variables, secrets, loaded }: PreparedSection, now: number): boolean {
     this.#definition = definition;
     this.#variables = variables;
+    this.#secrets = secrets;
     return this.#accept(loaded, 'file-changed', now);
+  }
+
+  /** Opens secrets with other identities, or follows references to other mounts, from the next reload on. */
+  useSecrets(secrets: SectionSecrets | undefined): void {
+    this.#secrets = secrets;
   }
 
   async #reload(reason: Reason, changedAt: number, now: () => number): Promise<ReloadOutcome> {
     const definition = this.#definition;
     let loaded: LoadedDocument;
     try {
-      loaded = await loadDocument(definition, this.#variables);
+      loaded = await loadDocument(definition, this.#variables, asynchronousFiles, this.#secrets);
     } catch (error) {
       if (definition !== this.#definition) return { installed: false };
       const failure = error as LoadFailure;
       this.#consecutiveFailures++;
       this.#failuresTotal++;
       this.#staleSince ??= changedAt;
-      this.#lastFailure = { kind: failure.kind, origin: failure.origin, at: now() };
+      const key = failure.key === undefined ? {} : { key: failure.key };
+      this.#lastFailure = { kind: failure.kind, origin: failure.origin, ...key, at: now() };
       return { failure };
     }
     // A new definition was adopted meanwhile: what was read belongs to the old one.

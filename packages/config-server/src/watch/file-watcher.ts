@@ -1,6 +1,6 @@
 import { statSync, watch, type FSWatcher } from 'node:fs';
 import { basename } from 'node:path';
-import { trailOf, type Step, type TrailCache } from './path-trail.ts';
+import { ANY_NAME, trailOf, type Step, type TrailCache } from './path-trail.ts';
 
 /** A watched directory and, for each name in it that matters, the watched paths that pass through it. */
 interface WatchedDirectory {
@@ -31,13 +31,19 @@ export class FileWatcher {
     this.#events = events;
   }
 
-  /** Watches exactly these paths from now on. They need not exist. */
+  /** Watches exactly these paths from now on. They need not exist. A path that ends with a slash is a directory with all its names. */
   watch(paths: Iterable<string>): void {
     const wanted = new Set(paths);
     const pass = new Pass();
     for (const path of wanted) if (!this.#trails.has(path)) this.#follow(path, pass);
     for (const path of this.#trails.keys()) if (!wanted.has(path)) this.#forget(path);
     this.#closeUnused();
+  }
+
+  /** Watches these paths beside the others. */
+  add(paths: Iterable<string>): void {
+    const pass = new Pass();
+    for (const path of paths) if (!this.#trails.has(path)) this.#follow(path, pass);
   }
 
   close(): void {
@@ -113,7 +119,9 @@ export class FileWatcher {
     const everything = name === null || name === basename(directory);
     // A new directory in its place may have the same inode, so this watch is never reused.
     if (everything) watched.identity = '';
-    const sets = everything ? [...watched.dependants.values()] : [watched.dependants.get(name) ?? []];
+    const sets = everything
+      ? [...watched.dependants.values()]
+      : [watched.dependants.get(name) ?? [], watched.dependants.get(ANY_NAME) ?? []];
     for (const paths of sets) {
       for (const path of paths) {
         this.#stale.add(path);

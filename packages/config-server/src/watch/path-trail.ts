@@ -20,12 +20,17 @@ interface Place {
 /** Where paths lead, found while tracing a batch of them: 1,000 files in a folder share all but their last step. */
 export type TrailCache = Map<string, Place>;
 
+/** In place of a name: every name in the directory. No file is called so. */
+export const ANY_NAME = '';
+
 /**
  * Every name a path depends on: each directory on the way, each symbolic link, and what the links point to. A ConfigMap file
  * depends on `..data` this way, and any file on the directories above it. The trail ends where something does not exist yet.
+ * A path that ends with a slash is a directory and depends on everything in it.
  */
 export function trailOf(path: string, known: TrailCache = new Map()): readonly Step[] {
-  return placeOf(path, parse(path).root, known).steps;
+  const { steps, directory } = placeOf(path, parse(path).root, known);
+  return path.endsWith(sep) && directory !== undefined ? [...steps, { directory, name: ANY_NAME }] : steps;
 }
 
 /** One name further than the place of the directory above, which is mostly known already. */
