@@ -1,10 +1,12 @@
 import { readdirSync, realpathSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import process from 'node:process';
 import { readRegularFile } from '../file-access.ts';
 import { loadAge, type AgeLibrary } from '../secrets/age-library.ts';
 import { Keyring } from '../secrets/keyring.ts';
 import type { Secrets } from '../secrets/secrets.ts';
-import type { TableReader } from './table-reader.ts';
+import type { Problem } from './problem.ts';
+import { TableReader } from './table-reader.ts';
 
 /** Enough for a rotation in every team; each identity is tried on each ciphertext. */
 const IDENTITIES_MAX = 64;
@@ -72,6 +74,17 @@ function readKeyring(reader: TableReader, listed: readonly string[], modes: bool
   if (identities.length > IDENTITIES_MAX)
     reader.problem('identities', `names more than ${IDENTITIES_MAX} identities; remove those that are no longer used`);
   return identities.length === 0 ? undefined : new Keyring(age, identities);
+}
+
+/** Identities for a program without a server.toml, with a sentence for each problem. */
+export function readIdentityPaths(
+  age: AgeLibrary,
+  paths: readonly string[],
+): { readonly identities: string[]; readonly problems: readonly string[] } {
+  const problems: Problem[] = [];
+  const reader = new TableReader('', {}, problems);
+  const identities = paths.flatMap((path) => readIdentities(reader, age, resolve(path), process.platform !== 'win32', []));
+  return { identities, problems: problems.map(({ message }) => message) };
 }
 
 /** The identities of a file, or of every file in a folder. Names that begin with a dot are skipped: Kubernetes keeps its links there. */

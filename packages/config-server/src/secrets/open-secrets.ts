@@ -2,7 +2,7 @@ import { joinKeyPath } from '../document/key-path.ts';
 import { parseFile, type RawTable } from '../document/formats.ts';
 import { LoadFailure } from '../document/load-failure.ts';
 import { DEPTH_MAX, emptyTable } from '../document/value.ts';
-import { ciphertextOf, isBoundTo, looksEncrypted, parseBoundValue } from './encrypted-value.ts';
+import { ciphertextOf, isBoundTo, looksEncrypted, parseBoundValue, type BoundValue } from './encrypted-value.ts';
 import { DecryptionBudget, type Keyring } from './keyring.ts';
 import { parseOrdered } from './ordered-tree.ts';
 import { looksLikeReference, parseReference } from './reference.ts';
@@ -49,7 +49,7 @@ export async function openFile(file: ParsedFile, { keyring, mounts }: Secrets): 
   const found = findSecrets({ ...file, raw }, via, keyring !== undefined, mounts);
   const values = new Map<string, unknown>();
   if (keyring !== undefined) {
-    for (const { key, text } of found.encrypted) values.set(key, await openValue(key, text, file, keyring, budget));
+    for (const { key, text } of found.encrypted) values.set(key, (await openBoundValue(key, text, file, keyring, budget)).value);
   }
   for (const key of values.keys()) via.set(key, 'age');
   for (const { key, path } of found.references) via.set(key, `ref+file://${path}`);
@@ -114,7 +114,14 @@ function findSecrets(
   return found;
 }
 
-async function openValue(key: string, text: string, file: ParsedFile, keyring: Keyring, budget: DecryptionBudget): Promise<unknown> {
+/** Decrypts one value and checks that it belongs to this key and file. */
+export async function openBoundValue(
+  key: string,
+  text: string,
+  file: Pick<ParsedFile, 'path' | 'origin'>,
+  keyring: Keyring,
+  budget: DecryptionBudget,
+): Promise<BoundValue> {
   const failure = (what: string): LoadFailure => new LoadFailure('decrypt', file.origin, `key ${key} ${what}`, key);
   const ciphertext = ciphertextOf(text);
   if (ciphertext === undefined) throw failure('is not a complete ENC[age,…] value');
@@ -125,7 +132,7 @@ async function openValue(key: string, text: string, file: ParsedFile, keyring: K
   if (bound.key !== key || !isBoundTo(bound.file, file.path)) {
     throw failure('was encrypted for another key or file; encrypt it for this place with config-secrets');
   }
-  return bound.value;
+  return bound;
 }
 
 const AGE_PROBLEMS = {

@@ -30,6 +30,11 @@ export async function openSopsDocument(tree: OrderedTable, keyring: Keyring, bud
   if (typeof metadata === 'string') return { problem: metadata, key: SOPS_KEY };
   const dataKey = await openDataKey(metadata, keyring, budget);
   if (!Buffer.isBuffer(dataKey)) return dataKey;
+  return openWithDataKey(tree, metadata, dataKey);
+}
+
+/** The same for a data key that is known already. */
+export function openWithDataKey(tree: OrderedTable, metadata: SopsMetadata, dataKey: Buffer): SopsOpened | SopsProblem {
   const values = new Map(tree);
   values.delete(SOPS_KEY);
   const isEncrypted = compileRule(metadata.rule, keysOf(values));
@@ -71,6 +76,7 @@ export class SopsMac {
   }
 }
 
+/** Decrypts the data key with whichever recipient has an identity here. */
 async function openDataKey({ age }: SopsMetadata, keyring: Keyring, budget: DecryptionBudget): Promise<Buffer | SopsProblem> {
   let damaged = false;
   for (const { enc } of age) {
@@ -145,7 +151,8 @@ class DecryptingWalk {
   }
 }
 
-function plainBytes(value: unknown): Buffer {
+/** A value that is not encrypted, as the MAC covers it. */
+export function plainBytes(value: unknown): Buffer {
   if (value instanceof Date) return Buffer.from(value.toISOString());
   return macBytes(value as string | number | bigint | boolean);
 }

@@ -16,9 +16,12 @@ export interface SopsMetadata {
   readonly mac: string;
   readonly rule: SopsRule;
   readonly macOnlyEncrypted: boolean;
+  /** Whether there are recipients of another kind, such as PGP or a cloud's KMS. */
+  readonly otherRecipients: boolean;
 }
 
-const METADATA_KEYS = ['mac', 'lastmodified', 'version', 'age', 'kms', 'pgp', 'gcp_kms', 'azure_kv', 'hc_vault', 'key_groups'];
+const OTHER_RECIPIENTS = ['kms', 'pgp', 'gcp_kms', 'azure_kv', 'hc_vault'];
+const METADATA_KEYS = ['mac', 'lastmodified', 'version', 'age', 'key_groups', ...OTHER_RECIPIENTS];
 
 /** Whether the top level of a file is a SOPS document. An application may be called sops, and then has none of these keys. */
 export function isSopsDocument(raw: Readonly<Record<string, unknown>>): boolean {
@@ -42,7 +45,9 @@ export function readSopsMetadata(tree: OrderedTable): SopsMetadata | string {
   if (typeof mac !== 'string' || typeof lastModified !== 'string') return 'the document has no MAC, so it cannot be verified';
   const rules = RULE_NAMES.flatMap((name) => (isFilled(get(name)) ? [{ name, pattern: String(get(name)) }] : []));
   if (rules.length > 1) return 'the document has more than one rule for what is encrypted; keep one of them';
-  return { age, lastModified, mac, rule: rules[0] ?? DEFAULT_RULE, macOnlyEncrypted: get('mac_only_encrypted') === true };
+  const macOnlyEncrypted = get('mac_only_encrypted') === true;
+  const otherRecipients = OTHER_RECIPIENTS.some((name) => isFilled(get(name)));
+  return { age, lastModified, mac, rule: rules[0] ?? DEFAULT_RULE, macOnlyEncrypted, otherRecipients };
 }
 
 function isFilled(value: unknown): boolean {

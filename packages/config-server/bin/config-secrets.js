@@ -1,0 +1,14 @@
+#!/usr/bin/env node
+// Plain JavaScript that every Node can parse, so that an old one prints a message instead of a syntax error.
+import { existsSync } from 'node:fs';
+import process from 'node:process';
+
+const [major, minor] = process.versions.node.split('.').map(Number);
+if (major < 22 || (major === 22 && minor < 18)) {
+  process.stderr.write(`config-secrets: Node.js ${process.versions.node} is too old; 22.18 or later is needed\n`);
+  process.exit(1);
+}
+
+// A published package holds only dist. In the workspace the sources run.
+const source = new URL('../src/secrets/cli/main.ts', import.meta.url);
+await import(existsSync(source) ? source.href : new URL('../dist/secrets/cli/main.js', import.meta.url).href);

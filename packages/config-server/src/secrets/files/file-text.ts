@@ -1,0 +1,82 @@
+import { extname } from 'node:path';
+import { stringify } from 'yaml';
+import { parseFile, type RawTable } from '../../document/formats.ts';
+import { jsonPlaces } from './json-places.ts';
+import { NotEditable, type Place } from './place.ts';
+import { tomlPlaces } from './toml-places.ts';
+import { yamlPlaces } from './yaml-places.ts';
+
+export type FileFormat = 'json' | 'toml' | 'yaml';
+
+export function formatOf(path: string): FileFormat {
+  const extension = extname(path).toLowerCase();
+  return extension === '.json' ? 'json' : extension === '.toml' ? 'toml' : 'yaml';
+}
+
+/** A place with its value. */
+export interface LocatedValue extends Place {
+  readonly value: unknown;
+  /** The path without positions in arrays. */
+  readonly keys: readonly string[];
+}
+
+/** Every value of a file with its place, in the order of the file. Throws a LoadFailure for a file that is not valid. */
+export function locateValues(path: string, text: string): LocatedValue[] {
+  const raw = parseFile(path, Buffer.from(text), `file ${path}`);
+  const format = formatOf(path);
+  const places = format === 'json' ? jsonPlaces(text) : format === 'toml' ? tomlPlaces(text) : yamlPlaces(text);
+  return places
+    .filter((place) => place.path.length > 0)
+    .sort((a, b) => a.start - b.start || b.end - a.end)
+    .map((place) => Object.assign(place, valueIn(raw, place.path)));
+}
+
+/** Replaces parts of a text. They must not overlap. */
+export function replaceParts(
+  text: string,
+  parts: readonly { readonly start: number; readonly end: number; readonly text: string }[],
+): string {
+  let result = '';
+  let at = 0;
+  for (const part of [...parts].sort((a, b) => a.start - b.start)) {
+    result += text.slice(at, part.start) + part.text;
+    at = part.end;
+  }
+  return result + text.slice(at);
+}
+
+function valueIn(raw: RawTable, path: readonly string[]): Pick<LocatedValue, 'value' | 'keys'> {
+  const keys: string[] = [];
+  let value: unknown = raw;
+  for (const key of path) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key))
+      throw new NotEditable('the file cannot be edited in place');
+    if (!Array.isArray(value)) keys.push(key);
+    value = (value as RawTable)[key];
+  }
+  return { value, keys };
+}
+
+/** A value as the format writes it. */
+export function valueText(path: string, value: unknown, flow: boolean): string {
+  const format = formatOf(path);
+  if (format === 'toml') return tomlText(value);
+  if (typeof value === 'bigint') return String(value);
+  if (format === 'json' || flow || typeof value === 'object')
+    return JSON.stringify(value, (_, item: unknown) => (typeof item === 'bigint' ? Number(item) : item));
+  const plain = stringify(value, { lineWidth: 0 }).trimEnd();
+  return plain.includes('\n') || plain.startsWith('|') || plain.startsWith('>') ? JSON.stringify(value) : plain;
+}
+
+function tomlText(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(value).replaceAll('\u007f', String.raw`\u007f`);
+  if (value instanceof Date) return value.toISOString();
+  if (Array.isArray(value)) return `[${value.map(tomlText).join(', ')}]`;
+  if (value === null) throw new NotEditable('TOML cannot hold null');
+  if (typeof value === 'bigint') return value.toString();
+  if (typeof value !== 'object') return JSON.stringify(value);
+  const pairs = Object.keys(value).map(
+    (key) => `${/^[\w-]+$/.test(key) ? key : JSON.stringify(key)} = ${tomlText((value as RawTable)[key])}`,
+  );
+  return pairs.length === 0 ? '{}' : `{ ${pairs.join(', ')} }`;
+}

@@ -1,0 +1,196 @@
+import * as age from 'age-encryption';
+import fc from 'fast-check';
+import { stringify as toToml } from 'smol-toml';
+import { stringify as toYaml } from 'yaml';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { newIdentity, type TestIdentity } from '../../../test/age-identity.ts';
+import { parseFile } from '../../document/formats.ts';
+import { Keyring } from '../keyring.ts';
+import { DEFAULT_RULE } from '../sops-rules.ts';
+import { locateValues } from './file-text.ts';
+import { openText, rekeyDocument, resealDocument, sealDocument, sealValues, type Sealing } from './secret-file.ts';
+
+let own: TestIdentity;
+let other: TestIdentity;
+const NOW = new Date('2026-05-06T07:08:09Z');
+
+beforeAll(async () => {
+  own = await newIdentity();
+  other = await newIdentity();
+});
+
+const sealing = (...identities: TestIdentity[]): Sealing => ({ age, recipients: identities.map(({ recipient }) => recipient), name: 'a' });
+const parsed = (path: string, text: string): unknown =>
+  JSON.parse(
+    JSON.stringify(parseFile(path, Buffer.from(text), ''), (_, item: unknown) => (typeof item === 'bigint' ? Number(item) : item)),
+  );
+const changedLines = (before: string, after: string): string[] => {
+  const known = new Set(before.split('\n'));
+  return after.split('\n').filter((line) => !known.has(line));
+};
+
+function leaves(value: unknown): number {
+  if (value === null) return 0;
+  return typeof value === 'object' ? Object.values(value).reduce((sum: number, item) => sum + leaves(item), 0) : 1;
+}
+
+const TEXTS: Readonly<Record<string, string>> = {
+  '/c/a.toml': `# Billing
+[billing]   # the application
+currency = "EUR"      # ISO 4217
+"quoted.key" = 'literal "x" \\'
+started = 2024-01-02 03:04:05
+day = 2024-01-02
+ratio=0.5
+hex = 0xff
+on = true
+text = """
+multi ""quoted"" # not a comment
+line"""
+raw = '''it's # raw'''
+
+[billing.database]
+hosts = [
+  "a", # first
+  [ "nested" ], { x = 1, 'y' = [2, 3] },
+]
+inline = { soft = 1, deep.er = "x" }
+
+[[billing.users]]
+name = "ann"
+[billing.users.address]
+city = "Bern"
+[[billing.users]]
+name = "bob"
+`,
+  '/c/a.yaml': `# Billing
+billing: # the application
+    currency: EUR      # ISO 4217
+    "10": ten
+    "2": 'two ''quoted'''
+    none:
+    empty: ""
+    text: |
+        several
+          lines
+
+    folded: >-
+        a
+        b
+    plain: more
+      than one line
+    list: [a, 'b', 3, {x: "y"}]
+    users:
+        - name: ann
+          admin: true
+        -   - nested
+    last: true
+`,
+  '/c/a.json':
+    '{\n\t"billing": {\n\t\t"10": "t\\"e}n",\n\t\t"2": 2e3,\n\t\t"list": [1.5, true, null, "x", {"y": []}],\n\t\t"e": {},\n\t\t"\\u00e9": "é"\n\t}\n}\n',
+};
+
+describe.each(Object.entries(TEXTS))('%s', (path, text) => {
+  test('every value has a place, and the text at the place is the value', () => {
+    for (const { start, end, value, path: keys } of locateValues(path, text)) {
+      const part = text.slice(start, end);
+      expect(part).not.toBe('');
+      const shown = typeof value === 'string' && /^\w+$/.test(value) ? value : '';
+      expect({ keys, part }).toEqual({ keys, part: expect.stringContaining(shown) as string });
+    }
+    expect(locateValues(path, text).filter(({ container, value }) => !container && value !== null)).toHaveLength(
+      leaves(parsed(path, text)),
+    );
+  });
+
+  test('encrypting as a SOPS document keeps everything but the values, and decrypting gives them back', async () => {
+    const sealed = await sealDocument(path, text, DEFAULT_RULE, sealing(own), NOW);
+    expect(sealed).not.toMatch(/EUR|ann|nested|several/);
+    expect(sealed.match(/#[^\n]*/g)?.slice(0, 2)).toEqual(text.match(/#[^\n]*/g)?.slice(0, 2));
+    const open = await openText(path, sealed, own.keyring);
+    expect(parsed(path, open.text)).toEqual(parsed(path, text));
+  });
+
+  test('saving without a change of values changes nothing but the time and the MAC', async () => {
+    const sealed = await sealDocument(path, text, DEFAULT_RULE, sealing(own), NOW);
+    const open = await openText(path, sealed, own.keyring);
+    const again = resealDocument(path, open.text, open, new Date('2027-01-01T00:00:00Z'));
+    expect(changedLines(sealed, again).every((line) => /lastmodified|mac/.test(line))).toBe(true);
+    expect(again.split('\n')).toHaveLength(sealed.split('\n').length);
+  });
+
+  test('a recipient that is added changes only the metadata; one that is removed gets a new data key for every value', async () => {
+    const sealed = await sealDocument(path, text, DEFAULT_RULE, sealing(own), NOW);
+    const open = await openText(path, sealed, own.keyring);
+    const added = await rekeyDocument(path, open.text, open, sealing(own, other), NOW);
+    const values = (file: string): string[] => (file.match(/ENC\[AES256_GCM,[^\]]+\]/g) ?? []).slice(0, -1);
+    expect(values(added)).toEqual(values(sealed));
+    for (const { keyring } of [own, other]) expect(parsed(path, (await openText(path, added, keyring)).text)).toEqual(parsed(path, text));
+    const shared = await openText(path, added, own.keyring);
+    const removed = await rekeyDocument(path, shared.text, shared, sealing(other), NOW);
+    expect(values(removed).filter((value) => values(added).includes(value))).toEqual([]);
+    await expect(openText(path, removed, own.keyring)).rejects.toThrow(/no identity/);
+    expect(parsed(path, (await openText(path, removed, other.keyring)).text)).toEqual(parsed(path, text));
+  });
+});
+
+test('single values: only the named ones change, unchanged ones keep their ciphertext, a whole table can be one', async () => {
+  const path = '/c/a.toml';
+  const name = { ...sealing(own), name: 'a.toml' };
+  const keys = new Set(['billing.currency', 'billing.database.inline', 'billing.users.1.name', 'billing.text']);
+  const sealed = await sealValues(path, TEXTS[path]!, keys, name);
+  expect(changedLines(TEXTS[path]!, sealed)).toHaveLength(4);
+  const open = await openText(path, sealed, own.keyring);
+  expect(parsed(path, open.text)).toEqual(parsed(path, TEXTS[path]!));
+  const edited = open.text.replace('"EUR"', '"CHF"').replace('0.5', '0.75');
+  const again = await sealValues(path, edited, new Set(), name, open.sealed);
+  expect(changedLines(sealed, again).map((line) => line.split(/\s*=/)[0])).toEqual(['currency', 'ratio']);
+  expect((await openText(path, again, own.keyring)).text).toBe(edited);
+});
+
+test('what cannot be edited in place is refused with a sentence', async () => {
+  const refused: [string, RegExp][] = [
+    ['a: &x 1\nb: *x\n', /key a has an anchor/],
+    ['a: !!int "5"\n', /key a has a tag/],
+    ['{a: 1}\n', /in a simpler way|cannot be edited/],
+    ['<<: {a: 1}\nb: 1\n', /merge key/],
+    ['? [a]\n: 1\n', /not a scalar/],
+    ['a: 12345678901234567890\n', /beyond/],
+  ];
+  for (const [text, sentence] of refused) {
+    await expect(sealDocument('/c/a.yaml', text, DEFAULT_RULE, sealing(own), NOW)).rejects.toThrow(sentence);
+  }
+});
+
+const scalar = fc.oneof(
+  fc.string({ unit: 'grapheme' }),
+  fc.string(),
+  fc.integer(),
+  fc.double({ noNaN: true, noDefaultInfinity: true, max: 1e9, min: -1e9 }),
+  fc.boolean(),
+);
+const key = fc
+  .oneof(fc.stringMatching(/^[a-z]{1,6}$/), fc.string({ minLength: 1, maxLength: 5 }))
+  .filter((name) => name !== 'sops' && name !== '__proto__' && name !== '<<');
+const table = fc.dictionary(
+  key,
+  fc.oneof(scalar, fc.array(scalar, { maxLength: 3 }), fc.dictionary(key, scalar, { maxKeys: 3, noNullPrototype: true })),
+  { minKeys: 1, maxKeys: 5, noNullPrototype: true },
+);
+
+test.each([
+  ['/c/a.toml', (value: object) => toToml(value)],
+  ['/c/a.yaml', (value: object) => toYaml(value)],
+  ['/c/a.json', (value: object) => JSON.stringify(value, null, 2)],
+] as const)('%s: any document decrypts to what was encrypted', async (path, write) => {
+  const keyring = new Keyring(age, [own.identity]);
+  await fc.assert(
+    fc.asyncProperty(table, async (value) => {
+      const text = write(value);
+      const wanted = parsed(path, text);
+      const sealed = await sealDocument(path, text, DEFAULT_RULE, sealing(own), NOW);
+      expect(parsed(path, (await openText(path, sealed, keyring)).text)).toEqual(wanted);
+    }),
+    { numRuns: 40 },
+  );
+});

@@ -1,0 +1,261 @@
+import { randomBytes } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
+import { joinKeyPath } from '../../document/key-path.ts';
+import { parseFile } from '../../document/formats.ts';
+import { LoadFailure } from '../../document/load-failure.ts';
+import type { AgeLibrary } from '../age-library.ts';
+import { sealValue } from '../encrypted-value.ts';
+import { DecryptionBudget, type Keyring } from '../keyring.ts';
+import { openBoundValue, openFile } from '../open-secrets.ts';
+import { parseOrdered, type OrderedTable } from '../ordered-tree.ts';
+import { openSopsDocument, openWithDataKey, plainBytes, sopsMac } from '../sops-document.ts';
+import { isSopsDocument, readSopsMetadata, type SopsMetadata, type SopsRecipient } from '../sops-metadata.ts';
+import { compileRule, keysOf, type IsEncrypted, type SopsRule } from '../sops-rules.ts';
+import { DATA_KEY_BYTES, encodeSopsValue, sealSopsValue, sopsPath } from '../sops-value.ts';
+import { locateValues, replaceParts, valueText, type LocatedValue } from './file-text.ts';
+import { NotEditable } from './place.ts';
+import { joinBlock, sopsBlock, splitBlock } from './sops-block.ts';
+
+/** An encrypted value of a file: kept, so that a value that did not change keeps its ciphertext and makes no diff. */
+interface Sealed {
+  readonly value: unknown;
+  readonly ciphertext: string;
+  /** The file that a single value is bound to; undefined for a value of a SOPS document. */
+  readonly file?: string;
+}
+
+/** The SOPS part of a file. */
+interface SopsPart {
+  readonly metadata: SopsMetadata;
+  readonly dataKey: Buffer;
+  readonly block: string;
+}
+
+/** A file with every value decrypted, and what is needed to encrypt it again. */
+export interface OpenText {
+  readonly text: string;
+  readonly sops: SopsPart | undefined;
+  readonly sealed: ReadonlyMap<string, Sealed>;
+}
+
+/** Who can decrypt what is encrypted from now on, and the file that new values are bound to. */
+export interface Sealing {
+  readonly age: AgeLibrary;
+  readonly recipients: readonly string[];
+  readonly name: string;
+}
+
+/** Decrypts every value of a file in its text. Everything is verified as the server verifies it. */
+export async function openText(path: string, text: string, keyring: Keyring): Promise<OpenText> {
+  const origin = `file ${path}`;
+  const bytes = Buffer.from(text);
+  const raw = parseFile(path, bytes, origin);
+  const { via, raw: opened } = await openFile({ path, origin, bytes, raw }, { keyring, mounts: [], ownFiles: [] });
+  const sops = isSopsDocument(raw) ? await sopsPart(path, text, keyring) : undefined;
+  const body = sops === undefined ? text : splitBlock(path, text)!.body;
+  const sealed = new Map<string, Sealed>();
+  const parts: { start: number; end: number; text: string }[] = [];
+  for (const place of locateValues(path, body)) {
+    const key = joinKeyPath(place.path);
+    const how = via.get(key);
+    if (how === undefined || typeof place.value !== 'string') continue;
+    const value = valueAtPath(opened, place.path);
+    const bound = how === 'age' ? await openBoundValue(key, place.value, { path, origin }, keyring, new DecryptionBudget()) : undefined;
+    sealed.set(key, { value, ciphertext: place.value, ...(bound === undefined ? {} : { file: bound.file }) });
+    parts.push({ start: place.start, end: place.end, text: valueText(path, value, place.flow) });
+  }
+  return { text: replaceParts(body, parts), sops, sealed };
+}
+
+async function sopsPart(path: string, text: string, keyring: Keyring): Promise<SopsPart> {
+  const split = splitBlock(path, text);
+  const opened = await openSopsDocument(parseOrdered(path, text), keyring, new DecryptionBudget());
+  if (split === undefined || 'problem' in opened)
+    throw new NotEditable('the metadata below sops are written in a way that cannot be edited in place');
+  return { metadata: opened.metadata, dataKey: opened.dataKey, block: split.block };
+}
+
+/** Encrypts single values: those at `keys`, and those that were encrypted before. Unchanged ones keep their ciphertext. */
+export async function sealValues(
+  path: string,
+  text: string,
+  keys: ReadonlySet<string>,
+  sealing: Sealing,
+  previous: ReadonlyMap<string, Sealed> = new Map(),
+  keepUnchanged = true,
+): Promise<string> {
+  const parts: { start: number; end: number; text: string }[] = [];
+  for (const place of locateValues(path, text)) {
+    const key = joinKeyPath(place.path);
+    const before = previous.get(key);
+    if (!keys.has(key) && before?.file === undefined) continue;
+    const isSame = keepUnchanged && before?.file !== undefined && isDeepStrictEqual(plain(before.value), plain(place.value));
+    const value = isSame ? before.ciphertext : await sealPlace(place, key, sealing, before?.file ?? sealing.name);
+    parts.push({ start: place.start, end: place.end, text: valueText(path, value, place.flow) });
+  }
+  return replaceParts(text, parts);
+}
+
+async function sealPlace(place: LocatedValue, key: string, { age, recipients }: Sealing, file: string): Promise<string> {
+  if (recipients.length === 0) throw new NotEditable(NO_RECIPIENTS);
+  return sealValue(age, { file, key, value: plain(place.value) }, recipients);
+}
+
+export const NO_RECIPIENTS =
+  'no recipient is known; give --recipient or --recipients-file, or put a file .age-recipients beside or above the file';
+
+/** Encrypts the whole file as a SOPS document. */
+export async function sealDocument(path: string, text: string, rule: SopsRule, sealing: Sealing, now: Date): Promise<string> {
+  const dataKey = randomBytes(DATA_KEY_BYTES);
+  const age = await sealDataKey(dataKey, sealing);
+  const { body, mac } = sealBody(path, text, dataKey, { rule, macOnlyEncrypted: false }, new Map());
+  const lastModified = timestamp(now);
+  const block = sopsBlock(path, body, { age, lastModified, mac: sealMac(mac, dataKey, lastModified), rule, macOnlyEncrypted: false });
+  return verified(path, text, joinBlock(path, { body, block }), dataKey);
+}
+
+/** Encrypts an edited SOPS document again, with the same data key and recipients. */
+export function resealDocument(path: string, text: string, open: OpenText, now: Date): string {
+  const { metadata, dataKey, block } = open.sops!;
+  const { body, mac } = sealBody(path, text, dataKey, metadata, open.sealed);
+  const lastModified = timestamp(now);
+  const renewed = block.replace(metadata.lastModified, lastModified).replace(metadata.mac, sealMac(mac, dataKey, lastModified));
+  return verified(path, text, joinBlock(path, { body, block: renewed }), dataKey);
+}
+
+/**
+ * Encrypts a SOPS document for other recipients. When somebody loses access, every value gets a new data key: the old one may have been
+ * kept. Otherwise only the list of recipients changes.
+ */
+export async function rekeyDocument(path: string, text: string, open: OpenText, sealing: Sealing, now: Date): Promise<string> {
+  const { metadata, dataKey: oldKey } = open.sops!;
+  if (metadata.otherRecipients) {
+    throw new NotEditable('the document also has recipients that are not of age; change its recipients with: sops updatekeys');
+  }
+  const isRevoked = metadata.age.some(({ recipient }) => !sealing.recipients.includes(recipient));
+  const dataKey = isRevoked ? randomBytes(DATA_KEY_BYTES) : oldKey;
+  const age = await sealDataKey(dataKey, sealing, isRevoked ? [] : metadata.age);
+  const { body, mac } = sealBody(path, text, dataKey, metadata, isRevoked ? new Map() : open.sealed);
+  const lastModified = timestamp(now);
+  const block = sopsBlock(path, body, {
+    age,
+    lastModified,
+    mac: sealMac(mac, dataKey, lastModified),
+    rule: metadata.rule,
+    macOnlyEncrypted: metadata.macOnlyEncrypted,
+  });
+  return verified(path, text, joinBlock(path, { body, block }), dataKey);
+}
+
+async function sealDataKey(
+  dataKey: Buffer,
+  { age, recipients }: Sealing,
+  existing: readonly SopsRecipient[] = [],
+): Promise<SopsRecipient[]> {
+  if (recipients.length === 0) throw new NotEditable(NO_RECIPIENTS);
+  return Promise.all(
+    recipients.map(async (recipient) => {
+      const before = existing.find((entry) => entry.recipient === recipient);
+      if (before !== undefined) return before;
+      const encrypter = new age.Encrypter();
+      encrypter.addRecipient(recipient);
+      return { recipient, enc: age.armor.encode(await encrypter.encrypt(dataKey)) };
+    }),
+  );
+}
+
+function sealMac(mac: string, dataKey: Buffer, lastModified: string): string {
+  return sealSopsValue({ type: 'str', bytes: Buffer.from(mac) }, dataKey, lastModified);
+}
+
+function sealBody(
+  path: string,
+  text: string,
+  dataKey: Buffer,
+  metadata: Pick<SopsMetadata, 'rule' | 'macOnlyEncrypted'>,
+  previous: ReadonlyMap<string, Sealed>,
+): { readonly body: string; readonly mac: string } {
+  const places = locateValues(path, text);
+  const tree = parseOrdered(path, text);
+  const isEncrypted = compileRule(metadata.rule, keysOf(tree));
+  if (isEncrypted === undefined) throw new NotEditable(`the expression of ${metadata.rule.name} is not supported or takes too long`);
+  const parts: { start: number; end: number; text: string }[] = [];
+  for (const place of places) {
+    const { value, keys } = place;
+    if (place.container || value === null || value === '' || !isEncrypted(keys)) continue;
+    const before = previous.get(joinKeyPath(place.path));
+    const isSame = before !== undefined && before.file === undefined && isDeepStrictEqual(plain(before.value), plain(value));
+    const ciphertext = isSame ? before.ciphertext : sealLeaf(value, dataKey, keys);
+    parts.push({ start: place.start, end: place.end, text: valueText(path, ciphertext, place.flow) });
+  }
+  return { body: replaceParts(text, parts), mac: macOf(tree, isEncrypted, metadata.macOnlyEncrypted) };
+}
+
+function sealLeaf(value: unknown, dataKey: Buffer, keys: readonly string[]): string {
+  const leaf = value instanceof Date ? { type: 'time', bytes: Buffer.from(value.toISOString()) } : encodeSopsValue(value as string);
+  return sealSopsValue(leaf, dataKey, sopsPath(keys));
+}
+
+function macOf(tree: OrderedTable, isEncrypted: IsEncrypted, macOnlyEncrypted: boolean): string {
+  const mac = sopsMac({ macOnlyEncrypted });
+  const visit = (node: unknown, keys: readonly string[]): void => {
+    if (node instanceof Map) for (const [key, item] of node as OrderedTable) visit(item, [...keys, key]);
+    else if (Array.isArray(node)) for (const item of node) visit(item, keys);
+    else if (node !== null && node !== undefined) mac.add(plainBytes(node), isEncrypted(keys));
+  };
+  visit(tree, []);
+  return mac.digest();
+}
+
+/** Nothing is written that does not decrypt to exactly what was encrypted. */
+function verified(path: string, plainText: string, text: string, dataKey: Buffer): string {
+  const wanted = parseFile(path, Buffer.from(plainText), `file ${path}`);
+  const opened = attempt(() => {
+    const tree = parseOrdered(path, text);
+    const metadata = readSopsMetadata(tree);
+    return typeof metadata === 'string' ? { problem: metadata } : openWithDataKey(tree, metadata, dataKey);
+  });
+  if (opened === undefined || 'problem' in opened || !isDeepStrictEqual(plain(opened.raw), plain(wanted))) {
+    throw new NotEditable('the file cannot be encrypted in place; write its values in a simpler way');
+  }
+  return text;
+}
+
+/** A parser fails on a file that was written in an unusual way, and so do we. */
+function attempt<Result>(work: () => Result): Result | undefined {
+  try {
+    return work();
+  } catch {
+    return undefined;
+  }
+}
+
+/** JSON values, for comparing: an integer may be a bigint on one side and a number on the other. */
+function plain(value: unknown): unknown {
+  const text = JSON.stringify(value, (_, item: unknown) => (typeof item === 'bigint' ? exact(item) : item));
+  return text === undefined ? value : (JSON.parse(text) as unknown);
+}
+
+function exact(value: bigint): number {
+  const number = Number(value);
+  if (!Number.isSafeInteger(number)) throw new NotEditable('an integer beyond ±(2^53−1) cannot be encrypted; write it as a string');
+  return number;
+}
+
+function timestamp(now: Date): string {
+  return `${now.toISOString().slice(0, 19)}Z`;
+}
+
+function valueAtPath(raw: unknown, path: readonly string[]): unknown {
+  return path.reduce((value, key) => (value as Record<string, unknown>)[key], raw);
+}
+
+/** Whether a file is a SOPS document. Throws a LoadFailure for a file that is not valid. */
+export function isSopsText(path: string, text: string): boolean {
+  return isSopsDocument(parseFile(path, Buffer.from(text), `file ${path}`));
+}
+
+/** Problems whose sentence may be printed. */
+export function isPrintable(error: unknown): error is Error {
+  return error instanceof NotEditable || error instanceof LoadFailure;
+}
