@@ -46,6 +46,7 @@ describe('faults are found', () => {
     ['docker compose exec api kit --config /app/kit.config.ts webhooks nothing', 'kit webhooks nothing: no such command'],
     ['kit webhooks stats --promtheus > file && mv file other', 'kit webhooks stats has no option --promtheus'],
     ['config-server --chek server.toml', 'config-server has no option --chek'],
+    ['npx config-secrets encrypt --recipent age1x', 'config-secrets has no option --recipent'],
     ['systemctl start orders-worker@1 orders-nothing', 'orders-nothing: no unit of deploy/systemd'],
     ['podman run it', 'podman: no program this page may take for granted'],
   ])('%s', async (command, fault) => {

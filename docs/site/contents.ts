@@ -31,6 +31,8 @@ export const groups: readonly Group[] = [
       'admin',
       'config-server',
       'config-server-git',
+      'config-server-encrypted',
+      'config-server-mounted',
       'config-server-client',
       'config-server-types',
       'config-server-deploy',

@@ -11,6 +11,11 @@ const Settings = z.object({
     .regex(/^\d{1,9}\.\d{2}$/)
     .default('12.50'),
   quantity_max: z.int().min(1).max(10_000).default(100),
+  /** For the API of the carrier. Encrypted in the file, so a string that is still a ciphertext is a mistake. */
+  carrier_key: z
+    .string()
+    .regex(/^(?!ENC\[)/)
+    .optional(),
 });
 
 export type Settings = z.infer<typeof Settings>;

@@ -9,7 +9,7 @@ import { commandLines, simpleCommands } from './shell-commands.ts';
 const app = join(import.meta.dirname, 'every-module.config.ts');
 
 /** Programs that are not ours and not here; of their commands only the files of the repository are checked. */
-const STRANGERS = new Set(['curl', 'docker', 'kubectl', 'systemctl', 'install', 'mv']);
+const STRANGERS = new Set(['age', 'age-keygen', 'curl', 'docker', 'kubectl', 'systemctl', 'install', 'mv']);
 
 /** What is wrong with commands that cannot be run: programs, options, scripts, variables and files that do not exist. */
 export async function commandFaults(text: string): Promise<string[]> {
@@ -24,7 +24,7 @@ export async function commandFaults(text: string): Promise<string[]> {
 }
 
 async function programFaults(words: readonly string[]): Promise<string[]> {
-  const own = words.findIndex((word) => ['kit', 'config-server', 'config-types'].includes(word));
+  const own = words.findIndex((word) => ['kit', 'config-server', 'config-types', 'config-secrets'].includes(word));
   // Ours directly, through npx, or in a container: `docker compose … exec <service> kit …`.
   if (own === 0 || words[own - 1] === 'npx' || words[own - 2] === 'exec')
     return words[own] === 'kit' ? kitFaults(words.slice(own + 1)) : configFaults(words[own]!, words.slice(own + 1));
@@ -78,11 +78,16 @@ async function askForHelp(commands: readonly string[]): Promise<string> {
   return help;
 }
 
+const CONFIG_PROGRAMS: Readonly<Record<string, string>> = {
+  'config-server': 'cli/main.ts',
+  'config-types': 'cli/types-main.ts',
+  'config-secrets': 'secrets/cli/main.ts',
+};
+
 function configFaults(program: string, args: readonly string[]): string[] {
-  const source = program === 'config-types' ? 'types-main.ts' : 'main.ts';
-  const usage = /usage:[^`]*/.exec(readFileSync(join(root, 'packages/config-server/src/cli', source), 'utf8'))?.[0] ?? '';
+  const usage = /usage:[^`]*/.exec(readFileSync(join(root, 'packages/config-server/src', CONFIG_PROGRAMS[program]!), 'utf8'))?.[0] ?? '';
   return args
-    .filter((word) => word.startsWith('-') && !usage.split(/\s+/).includes(word))
+    .filter((word) => word.startsWith('-') && !usage.split(/[\s[,;]+/).includes(word))
     .map((option) => `${program} has no option ${option}`);
 }
 
