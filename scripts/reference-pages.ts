@@ -119,17 +119,41 @@ function openApiDiffPage(): string {
 
 <!-- Made by \`npm run docs:reference\` from packages/kit/src/openapi/diff/rules.ts; a test fails when it is stale. -->
 
-\`kit openapi diff\` compares two OpenAPI documents as a caller sees them who was written against the older one: what the server accepts may only grow, what it returns may
-only shrink. The program comes with the package: [Your first API](../guide/first-api.md) shows how to install it.
+\`kit openapi diff\` compares two OpenAPI documents from the view of a caller that was written against the older one: the server may accept more and
+return less. The program comes with the package: [Your first API](../guide/first-api.md) shows how to install it.
 
 \`\`\`sh not-run
 npx kit openapi --out openapi.json                     # keep the document of a release
 npx kit openapi diff openapi.json                      # later: what changed since, and does it break callers?
 npx kit openapi diff old.json new.json --format markdown --fail-on warning
+npx kit openapi diff openapi.json --allow allowed.json # some changes were agreed on
 \`\`\`
 
-The exit code is 1 when a change is breaking (with \`--fail-on warning\` also when it is a warning), and the last line says which part of a semantic version must grow. References,
-unions and recursive schemas are followed. Nothing is fetched: both documents are given, or the newer one is that of the app.
+The exit code is 1 when a change is breaking (with \`--fail-on warning\` also when it is a warning). The last line is the part of a semantic version that
+must grow. Documents of OpenAPI 3.0, 3.1 and 3.2 in JSON can be compared; nothing is fetched, so a document must not refer to other files.
+
+- References, \`allOf\`, unions, discriminators and recursive schemas are followed. The same values in other words (\`nullable\`, \`const\`, another order of
+  alternatives) are not a change. A change that cannot be decided, such as another \`pattern\`, counts as breaking.
+- Input is what the server accepts: parameters and bodies. Output is what it returns or sends: responses, their headers, events of streams, webhooks.
+- Scopes, permissions, rate limits and error codes are compared too (\`x-scope\`, \`x-permission\`, \`x-throttles\`, \`x-error-codes\`).
+- A change of a named schema is one line of text with the number of operations that have it; \`--format json\` lists each operation.
+
+## Deprecate before you remove
+
+An operation that was \`deprecated\` with a sunset date in the older document may be removed after that date: the change is a warning. Before that date, or
+without one, the removal is breaking. So is an earlier sunset date. Parameters with \`deprecated\` and \`x-sunset\` are treated alike.
+
+## Allow a change for a time
+
+\`\`\`json
+[{ "id": "parameter-removed", "operation": "GET /v1/orders", "place": "query status__in", "until": "2026-12-31", "reason": "No caller sent it for a year." }]
+\`\`\`
+
+An entry allows the changes of one rule in one operation (\`*\`: in all of them), in one \`place\` or in all, up to the end of the day \`until\` (UTC). An expired
+entry allows nothing and is reported; so is one that matches no change. \`id\`, \`operation\`, \`until\` and \`reason\` are required. The version still
+counts an allowed change.
+
+## Rules
 
 | id | level | what | why |
 |---|---|---|---|

@@ -196,7 +196,14 @@ function referenceMount(
   const { title = 'API', version = '0.0.0', description } = options;
   const document = () =>
     openApiText(
-      openApiDocument(routes(), { title, version, description, errorFormat: settings.errorFormat, webhooks: openApiWebhooks(modules) }),
+      openApiDocument(routes(), {
+        title,
+        version,
+        description,
+        errorFormat: settings.errorFormat,
+        throttleRates: settings.throttleRates,
+        webhooks: openApiWebhooks(modules),
+      }),
     );
   const index = () => ({
     title,

@@ -264,13 +264,34 @@ export default createApp({
       1,
       { bump: 'major', changes: [{ id: 'operation-removed', operation: 'GET /v1/gone' }] },
     ]);
-    expect([wrong?.code, wrong?.stderr]).toEqual([1, expect.stringContaining('is no OpenAPI document in JSON')]);
+    expect([wrong?.code, wrong?.stderr]).toEqual([1, expect.stringContaining('missing.json cannot be read')]);
     // Compared with something else everything would be new, and a check that looks for breaking changes would pass.
-    for (const [name, text] of Object.entries({ 'package.json': '{"version":"1"}', 'null.json': 'null', 'list.json': '[]' })) {
+    for (const [name, text, sentence] of [
+      ['package.json', '{"version":"1"}', 'it has no `openapi` and `paths`'],
+      ['null.json', 'null', 'it has no `openapi` and `paths`'],
+      ['list.json', '[]', 'it has no `openapi` and `paths`'],
+      ['swagger.json', '{"swagger":"2.0","paths":{}}', 'is a Swagger 2.0 document, which is not supported.'],
+    ] as const) {
       await writeFile(join(place, name), text);
       const other = await run(['openapi', 'diff', join(place, name)], { cwd: place });
-      expect([other.code, other.stdout, other.stderr]).toEqual([1, '', expect.stringContaining('it has no `openapi` and `paths`')]);
+      expect([other.code, other.stdout, other.stderr]).toEqual([1, '', expect.stringContaining(sentence)]);
     }
+    const entry = { id: 'operation-removed', operation: 'GET /v1/gone', until: '2999-12-31', reason: 'Nobody called it.' };
+    const allow = async (name: string, entries: unknown) => {
+      await writeFile(join(place, name), JSON.stringify(entries));
+      return run(['openapi', 'diff', older, base, '--allow', name], { cwd: place });
+    };
+    const [allowed, expired, misspelt] = await Promise.all([
+      allow('allow.json', [entry]),
+      allow('expired.json', [{ ...entry, until: '2020-01-01' }]),
+      allow('misspelt.json', [{ ...entry, id: 'operation-remved' }]),
+    ]);
+    expect([allowed.code, allowed.stdout]).toEqual([
+      0,
+      expect.stringContaining('Allowed until 2999-12-31: operation-removed: GET /v1/gone.'),
+    ]);
+    expect([expired.code, expired.stdout]).toEqual([1, expect.stringContaining('Expired on 2020-01-01')]);
+    expect([misspelt.code, misspelt.stderr]).toEqual([1, expect.stringContaining('Did you mean "operation-removed"?')]);
   });
 
   test('a file that cannot be read or written is named, without a stack', async () => {

@@ -1,5 +1,6 @@
 import { coreErrors } from '../errors/core-errors.ts';
 import type { ErrorFormat } from '../errors/render.ts';
+import type { ThrottleRates } from '../throttle/throttle.ts';
 import type { CompiledRoute, RouteSchema } from '../http/compiled-route.ts';
 import { closeObjects } from './close-objects.ts';
 import { errorResponses, errorSchemas } from './error-responses.ts';
@@ -15,6 +16,8 @@ export interface OpenApiOptions {
   /** Base addresses clients use, e.g. `https://api.example.org`. */
   readonly servers?: readonly { readonly url: string; readonly description?: string }[] | undefined;
   readonly errorFormat?: ErrorFormat | undefined;
+  /** The rates of scoped throttles, from `settings.throttleRates`. */
+  readonly throttleRates?: ThrottleRates | undefined;
   /** Requests that the application sends, by name: path items of OpenAPI. */
   readonly webhooks?: Readonly<Record<string, object>> | undefined;
   /**
@@ -32,6 +35,7 @@ const rules: OptionRules<OpenApiOptions> = {
   description: text,
   servers: listOf(objectOf<{ readonly url: string; readonly description?: string }>({ url: required(filledText), description: text })),
   errorFormat: oneOf('problem+json', 'detail'),
+  throttleRates: recordOf(anything),
   webhooks: recordOf(anything),
   mount: text,
   spec: oneOf('3.1', '3.2'),
@@ -74,7 +78,7 @@ export function openApiDocument(routes: readonly CompiledRoute[], options: OpenA
   components.settle();
 
   const isNew = options.spec === '3.2' || shown.some((route) => route.method === 'QUERY');
-  const context = { components, errorFormat, describesStreams: isNew };
+  const context = { components, errorFormat, describesStreams: isNew, throttleRates: options.throttleRates ?? {} };
   const paths: Record<string, Record<string, object>> = {};
   for (const route of shown) (paths[openApiPath(route.path)] ??= {})[route.method.toLowerCase()] = operationOf(route, context);
 

@@ -1,6 +1,8 @@
 import type { ErrorFormat } from '../errors/render.ts';
 import type { CompiledRoute } from '../http/compiled-route.ts';
 import type { JsonSchema } from '../http/schema.ts';
+import { fixedRate } from '../throttle/fixed-rate.ts';
+import type { ThrottleRates } from '../throttle/throttle.ts';
 import { securityOf } from './access.ts';
 import { errorResponses } from './error-responses.ts';
 import { errorsOfRoute } from './errors-of-route.ts';
@@ -9,6 +11,7 @@ import type { SchemaComponents } from './schema-components.ts';
 export interface OperationContext {
   readonly components: SchemaComponents;
   readonly errorFormat: ErrorFormat;
+  readonly throttleRates: ThrottleRates;
   /** OpenAPI 3.2 can describe the items of a stream. */
   readonly describesStreams: boolean;
 }
@@ -215,5 +218,12 @@ export function operationOf(route: CompiledRoute, context: OperationContext): ob
     security: securityOf(route),
     'x-permission': String(route.permission),
     ...(route.scope === undefined ? {} : { 'x-scope': route.scope }),
+    'x-throttles': route.throttles.map((throttle) => throttleOf(throttle, context)),
   };
+}
+
+/** Part of the document because a lower limit breaks callers; one that depends on the caller has a name only. */
+function throttleOf(throttle: CompiledRoute['throttles'][number], { throttleRates }: OperationContext): object {
+  const rate = fixedRate(throttle, throttleRates);
+  return { name: throttle.name, ...(rate === null ? {} : { requests: rate.count, seconds: rate.periodMs / 1000 }) };
 }

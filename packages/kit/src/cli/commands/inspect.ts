@@ -1,7 +1,8 @@
 import { describeResources, type ResourceDescription } from '../../crud/inspect/describe-resource.ts';
 import type { CompiledRoute, ResponseFacts } from '../../http/compiled-route.ts';
 import type { InputLimits } from '../../options/input-limits.ts';
-import { formatRate } from '../../throttle/rate.ts';
+import { fixedRate } from '../../throttle/fixed-rate.ts';
+import { formatRate, type Rate } from '../../throttle/rate.ts';
 import type { CoreCommand } from '../core-command.ts';
 import type { CliContext } from '../context.ts';
 import { table } from '../terminal.ts';
@@ -113,7 +114,7 @@ function asJson(route: CompiledRoute): object {
     permission: route.permission.name,
     scope: route.scope ?? null,
     authenticators: route.authenticators.map(({ name }) => name),
-    throttles: route.throttles.map((throttle) => ({ name: throttle.name, rate: fixedRate(throttle) })),
+    throttles: route.throttles.map((throttle) => ({ name: throttle.name, rate: formatted(fixedRate(throttle)) })),
     response_versions: route.responseFacts.versions ?? null,
     response_cache: cacheJson(route.responseFacts),
     deprecated: route.deprecated !== false,
@@ -125,12 +126,4 @@ function cacheJson({ cache }: ResponseFacts): object | null {
   return cache === undefined ? null : { max_age_ms: cache.maxAgeMs, tags: cache.tags };
 }
 
-/** The rate of a throttle that has one for everybody; null where it depends on the request. */
-function fixedRate(throttle: CompiledRoute['throttles'][number]): string | null {
-  try {
-    const rate = throttle.rate({ clientAddress: '', principal: null, tenant: null, rates: {} });
-    return rate === null ? null : formatRate(rate);
-  } catch {
-    return null;
-  }
-}
+const formatted = (rate: Rate | null): string | null => (rate === null ? null : formatRate(rate));

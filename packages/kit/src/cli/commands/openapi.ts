@@ -1,9 +1,12 @@
 import { openApiWebhooks } from '../../app/plan-app.ts';
 import { readFile, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { openApiDocument, openApiText } from '../../openapi/document.ts';
+import { type OpenApiDocument, openApiDocument, type OpenApiOptions, openApiText } from '../../openapi/document.ts';
+import { allowChanges, type AllowedChange, readAllowList } from '../../openapi/diff/allow-list.ts';
 import { diffDocuments } from '../../openapi/diff/diff-documents.ts';
+import { readOpenApi } from '../../openapi/diff/read-document.ts';
 import { renderChanges } from '../../openapi/diff/render-changes.ts';
+import type { App } from '../../app/module.ts';
 import type { CliContext } from '../context.ts';
 import type { CoreCommand } from '../core-command.ts';
 
@@ -33,14 +36,9 @@ export const openapiCommand: CoreCommand = {
             `No route is mounted at ${JSON.stringify(mount)}; there are ${[...new Set(app.routes.map((route) => route.mount))].join(', ')}.`,
           );
         }
-        const document = openApiDocument(app.routes, {
-          title: app.title,
-          version: app.version,
-          description: app.description,
-          errorFormat: app.settings.errorFormat,
+        const document = documentOf(app, {
           mount,
           spec: spec === undefined || isSpec(spec) ? spec : context.fail(`--spec is 3.1 or 3.2, not ${JSON.stringify(spec)}.`),
-          webhooks: openApiWebhooks(app.modules),
           servers: server?.map((url) => ({ url })),
         });
         const text = openApiText(document);
@@ -63,52 +61,78 @@ export const openapiCommand: CoreCommand = {
     command
       .command('diff')
       .argument('<base>', 'the older document, as kit openapi --out wrote it')
-      .argument('[revision]', 'the newer one; the current document of the app unless given')
-      .description('say what changed for callers, and fail when it breaks them')
+      .argument('[revision]', 'the newer one (default: the current document of the app)')
+      .description('report what changed for callers, and fail when it breaks them')
       .option('--format <format>', 'text, json or markdown', 'text')
       .option('--fail-on <level>', 'breaking, or warning too', 'breaking')
-      .addHelpText('after', '\nExit code 1 when there is such a change. Each rule is explained in docs/reference/openapi-diff.md.')
-      .action(async (base: string, revision: string | undefined, { format, failOn }: { format: string; failOn: string }) => {
-        if (format !== 'text' && format !== 'json' && format !== 'markdown')
-          context.fail(`--format is text, json or markdown, not ${JSON.stringify(format)}.`);
-        if (failOn !== 'breaking' && failOn !== 'warning') context.fail(`--fail-on is breaking or warning, not ${JSON.stringify(failOn)}.`);
-        const older = await readDocument(base, context);
-        const changes = diffDocuments(
-          older,
-          revision === undefined ? await currentDocument(context, older) : await readDocument(revision, context),
-        );
-        context.print(renderChanges(changes, context.json ? 'json' : (format as 'text' | 'json' | 'markdown')));
-        const failing = changes.filter(({ level }) => level === 'breaking' || level === failOn);
-        if (failing.length > 0) context.fail(`${failing.length} of ${changes.length} changes break callers, or may.`);
-      });
+      .option('--allow <file>', 'a JSON list of changes that are allowed for a time')
+      .addHelpText(
+        'after',
+        '\nExit code 1 when there is such a change. Each rule, and the list of allowed changes, is explained in docs/reference/openapi-diff.md.',
+      )
+      .action((base: string, revision: string | undefined, options: DiffCommandOptions) => diff(base, revision, options, context));
   },
 };
 
-async function readDocument(file: string, context: CliContext): Promise<Readonly<Record<string, unknown>>> {
-  let document: unknown;
-  try {
-    document = JSON.parse(await readFile(resolve(file), 'utf8'));
-  } catch (error) {
-    return context.fail(`${file} is no OpenAPI document in JSON: ${error instanceof Error ? error.message : String(error)}`);
-  }
-  // Compared with anything else every operation would be new, which breaks nobody.
-  const { openapi, paths } = (document ?? {}) as { readonly openapi?: unknown; readonly paths?: unknown };
-  if (typeof openapi !== 'string' || typeof paths !== 'object' || paths === null)
-    context.fail(`${file} is no OpenAPI document in JSON: it has no \`openapi\` and \`paths\`. Write one with: kit openapi --out ${file}`);
-  return document as Readonly<Record<string, unknown>>;
+interface DiffCommandOptions {
+  readonly format: string;
+  readonly failOn: string;
+  readonly allow?: string;
 }
 
-/** Of the same version of OpenAPI as the older one: 3.1 has no QUERY. */
-async function currentDocument(
-  context: CliContext,
-  { openapi }: Readonly<Record<string, unknown>>,
-): Promise<Readonly<Record<string, unknown>>> {
+async function diff(base: string, revision: string | undefined, options: DiffCommandOptions, context: CliContext): Promise<void> {
+  const { format, failOn, allow } = options;
+  if (format !== 'text' && format !== 'json' && format !== 'markdown')
+    context.fail(`--format is text, json or markdown, not ${JSON.stringify(format)}.`);
+  if (failOn !== 'breaking' && failOn !== 'warning') context.fail(`--fail-on is breaking or warning, not ${JSON.stringify(failOn)}.`);
+  const entries = allow === undefined ? [] : await allowListOf(allow, context);
+  const older = await readDocument(base, context);
+  const newer = revision === undefined ? await currentDocument(context, older) : await readDocument(revision, context);
+  const now = new Date();
+  const changes = allowChanges(diffDocuments(older, newer, { now }), entries, now);
+  context.print(renderChanges(changes, context.json ? 'json' : format));
+  const { remaining } = changes;
+  const failing = remaining.filter(({ level }) => level === 'breaking' || level === failOn);
+  if (failing.length > 0)
+    context.fail(`${failing.length} of ${remaining.length} ${remaining.length === 1 ? 'change breaks' : 'changes break'} callers, or may.`);
+}
+
+async function allowListOf(file: string, context: CliContext): Promise<readonly AllowedChange[]> {
+  let value: unknown;
+  try {
+    value = JSON.parse(await readFile(resolve(file), 'utf8'));
+  } catch (error) {
+    return context.fail(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  const { entries, faults } = readAllowList(value);
+  return faults.length === 0 ? entries : context.fail([`${file} is not a list of allowed changes.`, ...faults].join('\n'));
+}
+
+async function readDocument(file: string, context: CliContext): Promise<Readonly<Record<string, unknown>>> {
+  const text = await readFile(resolve(file), 'utf8').catch((error: Error) => context.fail(`${file} cannot be read: ${error.message}`));
+  const read = readOpenApi(text);
+  return 'fault' in read ? context.fail(`${file} ${read.fault}`) : read.document;
+}
+
+/** In the same version of OpenAPI as the older one: 3.1 has no QUERY. */
+async function currentDocument(context: CliContext, { openapi, servers }: Readonly<Record<string, unknown>>): Promise<OpenApiDocument> {
   const app = await context.bareApp();
+  return documentOf(app, {
+    spec: String(openapi).startsWith('3.2') ? '3.2' : '3.1',
+    // Servers are an option of the command that wrote the older document; the routes do not know them.
+    servers: servers as OpenApiOptions['servers'],
+  });
+}
+
+function documentOf(app: App, options: Pick<OpenApiOptions, 'mount' | 'spec' | 'servers'>): OpenApiDocument {
   return openApiDocument(app.routes, {
     title: app.title,
     version: app.version,
+    description: app.description,
     errorFormat: app.settings.errorFormat,
-    spec: String(openapi).startsWith('3.1') ? '3.1' : '3.2',
+    throttleRates: app.settings.throttleRates,
+    webhooks: openApiWebhooks(app.modules),
+    ...options,
   });
 }
 

@@ -1,179 +1,431 @@
-import type { DiffRuleId } from './rules.ts';
+import { type FlatSchemas, isObject, type Json, pureReference } from './flat-schema.ts';
+import type { Aspect, DiffRuleId, Direction, Trend } from './rules.ts';
 
-export type Json = Readonly<Record<string, unknown>>;
-export type Report = (id: DiffRuleId, place: string, message: string) => void;
+/** One difference below a schema. */
+export interface Finding {
+  readonly id: DiffRuleId;
+  /** Whether the schema admits fewer values for it, or more; null where that cannot be decided. */
+  readonly trend: Trend | null;
+  /** Below the schema: `items[].sku`. */
+  readonly place: string;
+  /** The named schema it is in, and the place there: `Order.total`. */
+  readonly component?: string | undefined;
+  readonly message: string;
+}
 
-/** Both documents: where references of each schema lead. */
-export interface Documents {
-  readonly base: Json;
-  readonly revision: Json;
+/** The differences of two schemas up to the next references, and where those lead. */
+interface Fragment {
+  readonly component: string | undefined;
+  readonly findings: Finding[];
+  readonly links: { readonly place: string; readonly fragment: Fragment }[];
 }
 
 /**
- * What a server accepts may only grow, what it returns may only shrink. Follows references; a union is compared branch by branch, and what is
- * too different to be compared is reported as changed.
+ * Compares schemas of two documents: the server may accept more and return less. The fragments between references are compared once per document,
+ * however often they are used, so the time grows with the size of the documents and not with the number of operations times their schemas.
  */
 export class SchemaComparison {
-  readonly #documents: Documents;
-  readonly #direction: 'input' | 'output';
-  readonly #report: Report;
-  readonly #seen = new Set<string>();
+  readonly #direction: Direction;
+  readonly #before: FlatSchemas;
+  readonly #after: FlatSchemas;
+  readonly #fragments = new Map<string, Fragment>();
+  /** Fragments below which nothing changed. */
+  readonly #unchanged = new Set<Fragment>();
+  /** Fragments that are known and not compared yet. */
+  readonly #pending: (() => void)[] = [];
+  readonly #ids = new WeakMap<object, number>();
+  #lastId = 0;
 
-  constructor(documents: Documents, direction: 'input' | 'output', report: Report) {
-    this.#documents = documents;
+  constructor(direction: Direction, before: FlatSchemas, after: FlatSchemas) {
     this.#direction = direction;
-    this.#report = report;
+    this.#before = before;
+    this.#after = after;
   }
 
-  compare(before: unknown, after: unknown, place: string): void {
-    const [a, b] = [followed(before, this.#documents.base), followed(after, this.#documents.revision)];
-    const pair = `${referenceOf(before)} ${referenceOf(after)}`;
-    // The same two components in the same place of a recursive schema are compared once.
-    if (pair !== ' ') {
-      if (this.#seen.has(pair)) return;
-      this.#seen.add(pair);
-    }
-    this.#types(a, b, place);
-    this.#values(a, b, place);
-    this.#bounds(a, b, place);
-    this.#properties(a, b, place);
-    if (isObject(a['items']) || isObject(b['items'])) this.compare(a['items'] ?? {}, b['items'] ?? {}, `${place}[]`);
-    this.#unions(a, b, place);
+  /** A pair of named schemas is reported at the first place that uses it. */
+  compare(before: unknown, after: unknown): Finding[] {
+    const start = this.#fragment(before ?? {}, after ?? {});
+    for (let next = this.#pending.pop(); next !== undefined; next = this.#pending.pop()) next();
+    const found: Finding[] = [];
+    const seen = new Set<Fragment>();
+    const walk = (fragment: Fragment, at: string): void => {
+      if (seen.has(fragment) || this.#unchanged.has(fragment)) return;
+      seen.add(fragment);
+      const { component, findings, links } = fragment;
+      for (const finding of findings)
+        found.push({
+          ...finding,
+          place: joined(at, finding.place),
+          component: component === undefined ? undefined : joined(component, finding.place),
+        });
+      for (const { place, fragment: below } of links) walk(below, joined(at, place));
+    };
+    walk(start, '');
+    if (found.length === 0) for (const fragment of seen) this.#unchanged.add(fragment);
+    return found;
   }
 
-  #grew(place: string, message: string): void {
-    this.#report(this.#direction === 'input' ? 'input-widened' : 'output-widened', place, message);
+  #fragment(before: unknown, after: unknown): Fragment {
+    const key = `${this.#key(before)} ${this.#key(after)}`;
+    const known = this.#fragments.get(key);
+    if (known !== undefined) return known;
+    const fragment: Fragment = { component: pureReference(before)?.split('/').at(-1), findings: [], links: [] };
+    this.#fragments.set(key, fragment);
+    this.#pending.push(() => this.#compareFlat(this.#before.of(before), this.#after.of(after), '', fragment));
+    return fragment;
   }
 
-  #shrank(place: string, message: string): void {
-    this.#report(this.#direction === 'input' ? 'input-narrowed' : 'output-narrowed', place, message);
+  #key(schema: unknown): string {
+    const reference = pureReference(schema);
+    if (reference !== undefined) return reference;
+    if (!isObject(schema)) return String(schema);
+    const known = this.#ids.get(schema) ?? ++this.#lastId;
+    this.#ids.set(schema, known);
+    return String(known);
   }
 
-  #types(a: Json, b: Json, place: string): void {
-    const [before, after] = [typesOf(a), typesOf(b)];
-    if (before === undefined && after === undefined) return;
-    if (before === undefined) return this.#shrank(place, `is ${after?.join(' or ')} now, and could be anything.`);
-    if (after === undefined) return this.#grew(place, `could be ${before.join(' or ')}, and can be anything now.`);
-    const isCovered = (type: string, by: readonly string[]) => by.includes(type) || (type === 'integer' && by.includes('number'));
-    const [gone, come] = [before.filter((type) => !isCovered(type, after)), after.filter((type) => !isCovered(type, before))];
-    if (gone.length > 0) this.#shrank(place, `cannot be ${gone.join(' or ')} any more.`);
-    if (come.length > 0) this.#grew(place, `can be ${come.join(' or ')} now.`);
+  /** Whether all values of one alternative belong to the other. */
+  #covers(wide: unknown, narrow: unknown, side: 'before' | 'after'): boolean {
+    const schemas = side === 'before' ? this.#before : this.#after;
+    const other = side === 'before' ? this.#after : this.#before;
+    const comparison = new SchemaComparison(this.#direction, schemas, other);
+    return comparison.compare(wide, narrow).every(({ trend }) => trend === 'narrowed');
   }
 
-  #values(a: Json, b: Json, place: string): void {
-    const [before, after] = [valuesOf(a), valuesOf(b)];
-    if (before === undefined && after === undefined) return;
-    if (before === undefined) return this.#shrank(place, `is one of ${after?.join(', ')} now.`);
-    if (after === undefined) return this.#grew(place, `is no longer one of ${before.join(', ')} only.`);
-    const [gone, come] = [before.filter((value) => !after.includes(value)), after.filter((value) => !before.includes(value))];
-    if (gone.length > 0) this.#shrank(place, `cannot be ${gone.join(', ')} any more.`);
-    if (come.length > 0) this.#grew(place, `can be ${come.join(', ')} now.`);
+  #compareFlat(a: Json, b: Json, place: string, out: Fragment): void {
+    if (Array.isArray(a['anyOf']) || Array.isArray(b['anyOf'])) return this.#compareUnions(a, b, place, out);
+    const report = new Reporter(this.#direction, place, out);
+    compareDefaults(a, b, report);
+    if (!compareTypes(a, b, report)) return;
+    compareValues(a, b, report);
+    compareNumbers(a, b, report);
+    compareTexts(a, b, report);
+    compareConditions(a, b, report);
+    this.#compareObjects(a, b, report);
+    this.#compareArrays(a, b, report);
   }
 
-  #bounds(a: Json, b: Json, place: string): void {
-    for (const [keyword, sign] of BOUNDS) {
-      const [before, after] = [a[keyword], b[keyword]];
-      if (before === after) continue;
-      if (typeof after !== 'number') this.#grew(place, `has no ${keyword} any more.`);
-      else if (typeof before !== 'number' || (after - before) * sign > 0)
-        this.#shrank(place, `has ${keyword} ${after}${typeof before === 'number' ? `, was ${before}` : ''}.`);
-      else this.#grew(place, `has ${keyword} ${after}, was ${before}.`);
-    }
-    for (const keyword of ['pattern', 'format', 'multipleOf', 'uniqueItems'] as const) {
-      const [before, after] = [a[keyword], b[keyword]];
-      if (before === after) continue;
-      if (after === undefined || after === false) this.#grew(place, `has no ${keyword} any more.`);
-      else this.#shrank(place, `has ${keyword} ${JSON.stringify(after)}${before === undefined ? '' : `, was ${JSON.stringify(before)}`}.`);
-    }
+  #link(before: unknown, after: unknown, place: string, out: Fragment): void {
+    const hasReference = (schema: unknown) => isObject(schema) && ('$ref' in schema || 'allOf' in schema);
+    if (hasReference(before) || hasReference(after)) out.links.push({ place, fragment: this.#fragment(before ?? {}, after ?? {}) });
+    else this.#compareFlat(this.#before.of(before), this.#after.of(after), place, out);
   }
 
-  #properties(a: Json, b: Json, place: string): void {
-    const [before, after] = [membersOf(a), membersOf(b)];
-    const [needed, needs] = [requiredOf(a), requiredOf(b)];
-    const prefix = this.#direction;
-    for (const name of Object.keys(before)) {
-      const at = place === '' ? name : `${place}.${name}`;
-      if (!(name in after)) this.#report(`${prefix}-property-removed`, at, 'is gone.');
-      else {
-        if (!needed.has(name) && needs.has(name)) this.#report(`${prefix}-property-required`, at, 'is required now.');
-        if (needed.has(name) && !needs.has(name)) this.#report(`${prefix}-property-optional`, at, 'is optional now.');
-        this.compare(before[name], after[name], at);
+  #compareUnions(a: Json, b: Json, place: string, out: Fragment): void {
+    const report = new Reporter(this.#direction, place, out);
+    const [told, tells] = [a, b].map(({ discriminator }) =>
+      isObject(discriminator) ? JSON.stringify(discriminator['propertyName']) : undefined,
+    );
+    if (told !== undefined && tells !== undefined && told !== tells)
+      report.say('discriminator-changed', null, `is told apart by ${tells}, was by ${told}.`);
+    compareDefaults(a, b, report);
+    const [old, current] = [[...this.#before.alternativesOf(a)], [...this.#after.alternativesOf(b)]];
+    const pair = (labelOf: (branch: unknown, schemas: FlatSchemas) => string | undefined) => {
+      for (const branch of old.slice()) {
+        const label = labelOf(branch, this.#before);
+        const match = label === undefined ? -1 : current.findIndex((other) => labelOf(other, this.#after) === label);
+        if (match < 0) continue;
+        this.#link(branch, current[match], place, out);
+        current.splice(match, 1);
+        old.splice(old.indexOf(branch), 1);
       }
+    };
+    pair((branch) => JSON.stringify(branch));
+    pair((branch) => pureReference(branch));
+    pair((branch, schemas) => tagOf(schemas.of(branch)));
+    // One alternative of a type on each side is the same alternative, changed.
+    const types = (branches: readonly unknown[], schemas: FlatSchemas) => Map.groupBy(branches, (branch) => typeOf(schemas.of(branch)));
+    const [oldTypes, newTypes] = [types(old, this.#before), types(current, this.#after)];
+    pair((branch, schemas) => {
+      const type = typeOf(schemas.of(branch));
+      return type !== undefined && oldTypes.get(type)?.length === 1 && newTypes.get(type)?.length === 1 ? type : undefined;
+    });
+    const [everyOld, everyNew] = [this.#before.alternativesOf(a), this.#after.alternativesOf(b)];
+    for (const branch of old)
+      if (!everyNew.some((other) => this.#covers(other, branch, 'after')))
+        report.trend(
+          isNull(this.#before.of(branch)) ? 'null' : 'union',
+          'narrowed',
+          `cannot be ${described(branch, this.#before)} any more.`,
+        );
+    for (const branch of current)
+      if (!everyOld.some((other) => this.#covers(other, branch, 'before')))
+        report.trend(isNull(this.#after.of(branch)) ? 'null' : 'union', 'widened', `can be ${described(branch, this.#after)} now.`);
+  }
+
+  #compareObjects(a: Json, b: Json, report: Reporter): void {
+    const hidden = this.#direction === 'input' ? 'readOnly' : 'writeOnly';
+    const members = ({ properties }: Json, schemas: FlatSchemas) =>
+      Object.fromEntries(
+        Object.entries(isObject(properties) ? properties : {}).filter(([, schema]) => schemas.of(schema)[hidden] !== true),
+      );
+    const [before, after] = [members(a, this.#before), members(b, this.#after)];
+    const [needed, needs] = [requiredOf(a), requiredOf(b)];
+    const [wasOpen, isOpen] = [openness(a), openness(b)];
+    for (const [name, schema] of Object.entries(before)) {
+      const at = report.below(name);
+      if (!(name in after)) {
+        if (this.#direction === 'input' && isOpen !== false) at.say('input-property-ignored', 'widened', 'is not documented any more.');
+        else at.say(`${this.#direction}-property-removed`, 'narrowed', 'was removed.');
+        continue;
+      }
+      if (!needed.has(name) && needs.has(name)) at.say(`${this.#direction}-property-required`, 'narrowed', 'is required now.');
+      if (needed.has(name) && !needs.has(name)) at.say(`${this.#direction}-property-optional`, 'widened', 'is optional now.');
+      const [old, current] = [this.#before.of(schema), this.#after.of(after[name])];
+      if (old['deprecated'] !== true && current['deprecated'] === true) at.say('property-deprecated', 'narrowed', 'is deprecated.');
+      this.#link(schema, after[name], at.place, at.out);
     }
     for (const name of Object.keys(after)) {
       if (name in before) continue;
-      const at = place === '' ? name : `${place}.${name}`;
-      const isNeeded = prefix === 'input' && needs.has(name);
-      this.#report(isNeeded ? 'input-property-required' : `${prefix}-property-added`, at, isNeeded ? 'is new and required.' : 'is new.');
+      const isNeeded = this.#direction === 'input' && needs.has(name);
+      report
+        .below(name)
+        .say(
+          isNeeded ? 'input-property-required' : `${this.#direction}-property-added`,
+          isNeeded ? null : 'widened',
+          isNeeded ? 'is new and required.' : 'is new.',
+        );
     }
+    if (wasOpen !== false && isOpen === false && this.#isObject(a, b))
+      report.trend('additional', 'narrowed', 'has no unlisted properties any more.');
+    else if (wasOpen === false && isOpen !== false) report.trend('additional', 'widened', 'may have unlisted properties now.');
+    else if (isObject(wasOpen) || isObject(isOpen)) this.#link(wasOpen, isOpen, `${report.place}{}`, report.out);
   }
 
-  #unions(a: Json, b: Json, place: string): void {
-    for (const keyword of ['anyOf', 'oneOf', 'allOf'] as const) {
-      const [before, after] = [branchesOf(a, keyword), branchesOf(b, keyword)];
-      if (keyword === 'allOf') {
-        for (const [index, branch] of before.entries()) if (after[index] !== undefined) this.compare(branch, after[index], place);
-        continue;
-      }
-      for (const [index, branch] of before.entries()) {
-        if (after[index] === undefined) this.#shrank(place, `has fewer alternatives.`);
-        else this.compare(branch, after[index], place);
-      }
-      if (after.length > before.length) this.#grew(place, `has more alternatives.`);
+  #isObject(a: Json, b: Json): boolean {
+    return [a, b].some((schema) => isObject(schema['properties']) || typeOf(schema) === 'object');
+  }
+
+  #compareArrays(a: Json, b: Json, report: Reporter): void {
+    const [before, after] = [a, b].map(({ prefixItems }) => (Array.isArray(prefixItems) ? (prefixItems as unknown[]) : [])) as [
+      unknown[],
+      unknown[],
+    ];
+    for (let index = 0; index < Math.max(before.length, after.length); index += 1) {
+      const side = (list: unknown[], rest: unknown) => (index < list.length ? list[index] : (rest ?? {}));
+      this.#link(side(before, a['items']), side(after, b['items']), `${report.place}[${index}]`, report.out);
     }
+    const [items, now] = [a['items'], b['items']];
+    if (items === false || now === false) {
+      if (items !== now)
+        report.trend('count', now === false ? 'narrowed' : 'widened', `has ${now === false ? 'no' : ''} further items now.`);
+    } else if (isObject(items) || isObject(now)) this.#link(items ?? {}, now ?? {}, `${report.place}[]`, report.out);
   }
 }
 
-/** A larger value of the first kind accepts less, of the second kind more. */
-const BOUNDS: readonly (readonly [string, 1 | -1])[] = [
-  ['minimum', 1],
-  ['exclusiveMinimum', 1],
-  ['minLength', 1],
-  ['minItems', 1],
-  ['maximum', -1],
-  ['exclusiveMaximum', -1],
-  ['maxLength', -1],
-  ['maxItems', -1],
+class Reporter {
+  readonly #direction: Direction;
+  readonly place: string;
+  readonly out: Fragment;
+
+  constructor(direction: Direction, place: string, out: Fragment) {
+    this.#direction = direction;
+    this.place = place;
+    this.out = out;
+  }
+
+  get direction(): Direction {
+    return this.#direction;
+  }
+
+  below(name: string): Reporter {
+    return new Reporter(this.#direction, joined(this.place, name), this.out);
+  }
+
+  say(id: DiffRuleId, trend: Trend | null, message: string): void {
+    this.out.findings.push({ id, trend, place: this.place, message });
+  }
+
+  trend(aspect: Aspect, trend: Trend, message: string): void {
+    this.say(`${this.#direction}-${aspect}-${trend}`, trend, message);
+  }
+
+  /** Neither wider nor narrower as far as can be told: the worse of both. */
+  changed(aspect: Aspect, message: string): void {
+    this.say(`${this.#direction}-${aspect}-${this.#direction === 'input' ? 'narrowed' : 'widened'}`, null, message);
+  }
+
+  /** A keyword that only takes values away: added, removed or replaced. */
+  keyword(aspect: Aspect, name: string, before: unknown, after: unknown): void {
+    const [old, now] = [JSON.stringify(before), JSON.stringify(after)];
+    if (old === now) return;
+    if (after === undefined || after === false) this.trend(aspect, 'widened', `has no ${name} any more.`);
+    else if (before === undefined || before === false) this.trend(aspect, 'narrowed', `has ${name} ${shortened(now)} now.`);
+    else this.changed(aspect, `has ${name} ${shortened(now)}, was ${shortened(old)}.`);
+  }
+}
+
+function compareDefaults(a: Json, b: Json, report: Reporter): void {
+  if (report.direction === 'output') return;
+  const [old, now] = [JSON.stringify(a['default']), JSON.stringify(b['default'])];
+  if (old !== now)
+    report.say('input-default-changed', 'narrowed', `has the default ${shortened(now) ?? 'none'}, was ${shortened(old) ?? 'none'}.`);
+}
+
+/** False when no type is left to compare by other keywords. */
+function compareTypes(a: Json, b: Json, report: Reporter): boolean {
+  const [before, after] = [a['type'], b['type']] as [string[] | undefined, string[] | undefined];
+  if (before === undefined && after === undefined) return true;
+  if (before === undefined) {
+    report.trend('type', 'narrowed', `is ${names(after)} now, and could be anything.`);
+    return false;
+  }
+  if (after === undefined) {
+    report.trend('type', 'widened', `can be anything now, was ${names(before)}.`);
+    return false;
+  }
+  const isCovered = (type: string, by: readonly string[]) => by.includes(type) || (type === 'integer' && by.includes('number'));
+  const [gone, come] = [before.filter((type) => !isCovered(type, after)), after.filter((type) => !isCovered(type, before))];
+  const split = (types: readonly string[], trend: Trend, say: (types: readonly string[]) => string) => {
+    const others = types.filter((type) => type !== 'null');
+    if (types.includes('null')) report.trend('null', trend, say(['null']));
+    if (others.length > 0) report.trend('type', trend, say(others));
+  };
+  split(gone, 'narrowed', (types) => `cannot be ${names(types)} any more.`);
+  split(come, 'widened', (types) => `can be ${names(types)} now.`);
+  return before.some((type) => type !== 'null' && (isCovered(type, after) || (type === 'number' && after.includes('integer'))));
+}
+
+function compareValues(a: Json, b: Json, report: Reporter): void {
+  const values = ({ enum: given }: Json) =>
+    Array.isArray(given) ? given.filter((value) => value !== null).map((value) => JSON.stringify(value)) : undefined;
+  const [before, after] = [values(a), values(b)];
+  if (before === undefined && after === undefined) return;
+  if (before === undefined) return report.trend('values', 'narrowed', `is one of ${listed(after ?? [])} now.`);
+  if (after === undefined) return report.trend('values', 'widened', `is no longer limited to ${listed(before)}.`);
+  const [known, now] = [new Set(before), new Set(after)];
+  const [gone, come] = [before.filter((value) => !now.has(value)), after.filter((value) => !known.has(value))];
+  if (gone.length > 0) report.trend('values', 'narrowed', `cannot be ${listed(gone)} any more.`);
+  if (come.length > 0) report.trend('values', 'widened', `can be ${listed(come)} now.`);
+}
+
+/** A larger value of the first kind admits less, of the second kind more. */
+const BOUNDS: readonly (readonly [keyword: string, aspect: Aspect, sign: 1 | -1])[] = [
+  ['minimum', 'range', 1],
+  ['exclusiveMinimum', 'range', 1],
+  ['maximum', 'range', -1],
+  ['exclusiveMaximum', 'range', -1],
+  ['minLength', 'length', 1],
+  ['maxLength', 'length', -1],
+  ['minItems', 'count', 1],
+  ['maxItems', 'count', -1],
+  ['minProperties', 'count', 1],
+  ['maxProperties', 'count', -1],
 ];
 
-export function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+function compareNumbers(a: Json, b: Json, report: Reporter): void {
+  for (const [keyword, aspect, sign] of BOUNDS) {
+    const none = keyword.startsWith('min') && aspect !== 'range' ? 0 : undefined;
+    const [before, after] = [a[keyword] ?? none, b[keyword] ?? none];
+    if (before === after) continue;
+    if (typeof after !== 'number') report.trend(aspect, 'widened', `has no ${keyword} any more.`);
+    else {
+      const isNarrower = typeof before !== 'number' || (after - before) * sign > 0;
+      const was = typeof before === 'number' ? `, was ${before}` : '';
+      report.trend(aspect, isNarrower ? 'narrowed' : 'widened', `has ${keyword} ${after}${was}.`);
+    }
+  }
+  const [step, now] = [a['multipleOf'], b['multipleOf']];
+  if (typeof step === 'number' && typeof now === 'number' && step !== now) {
+    if (isMultiple(now, step)) report.trend('range', 'narrowed', `has multipleOf ${now}, was ${step}.`);
+    else if (isMultiple(step, now)) report.trend('range', 'widened', `has multipleOf ${now}, was ${step}.`);
+    else report.changed('range', `has multipleOf ${now}, was ${step}.`);
+  } else report.keyword('range', 'multipleOf', step, now);
+  report.keyword('count', 'uniqueItems', a['uniqueItems'], b['uniqueItems']);
 }
 
-function referenceOf(schema: unknown): string {
-  return isObject(schema) && typeof schema['$ref'] === 'string' ? schema['$ref'] : '';
+const isMultiple = (value: number, of: number): boolean => Math.abs(value / of - Math.round(value / of)) < 1e-9;
+
+/** Formats whose values all belong to another format. */
+const WIDER_FORMATS: Readonly<Record<string, readonly string[]>> = {
+  int32: ['int64'],
+  float: ['double'],
+  hostname: ['idn-hostname'],
+  email: ['idn-email'],
+  uri: ['uri-reference', 'iri', 'iri-reference'],
+};
+
+function compareTexts(a: Json, b: Json, report: Reporter): void {
+  report.keyword('pattern', 'pattern', a['pattern'], b['pattern']);
+  const [before, after] = [a['format'], b['format']] as [string | undefined, string | undefined];
+  if (before !== undefined && after !== undefined && WIDER_FORMATS[before]?.includes(after))
+    report.trend('format', 'widened', `has format ${after}, was ${before}.`);
+  else if (before !== undefined && after !== undefined && WIDER_FORMATS[after]?.includes(before))
+    report.trend('format', 'narrowed', `has format ${after}, was ${before}.`);
+  else report.keyword('format', 'format', before, after);
+  for (const name of ['contentMediaType', 'contentEncoding']) report.keyword('format', name, a[name], b[name]);
 }
 
-export function followed(schema: unknown, document: Json, depth = 0): Json {
-  if (!isObject(schema)) return {};
-  const reference = referenceOf(schema);
-  if (!reference.startsWith('#/') || depth > 20) return schema;
-  const target = reference
-    .slice(2)
-    .split('/')
-    .reduce<unknown>((at, step) => (isObject(at) ? at[step.replaceAll('~1', '/').replaceAll('~0', '~')] : undefined), document);
-  return followed(target, document, depth + 1);
-}
+const CONDITIONS = [
+  'not',
+  'if',
+  'then',
+  'else',
+  'contains',
+  'minContains',
+  'maxContains',
+  'dependentRequired',
+  'dependentSchemas',
+  'patternProperties',
+  'propertyNames',
+  'unevaluatedItems',
+  'contentSchema',
+];
 
-function typesOf({ type }: Json): string[] | undefined {
-  if (type === undefined) return undefined;
-  return (Array.isArray(type) ? type : [type]).map(String);
-}
-
-function valuesOf({ enum: values, const: value }: Json): string[] | undefined {
-  if (Array.isArray(values)) return values.map((each) => JSON.stringify(each));
-  return value === undefined ? undefined : [JSON.stringify(value)];
-}
-
-function membersOf({ properties }: Json): Json {
-  return isObject(properties) ? properties : {};
+function compareConditions(a: Json, b: Json, report: Reporter): void {
+  for (const name of CONDITIONS) report.keyword('condition', name, a[name], b[name]);
 }
 
 function requiredOf({ required }: Json): ReadonlySet<string> {
   return new Set(Array.isArray(required) ? required.map(String) : []);
 }
 
-function branchesOf(schema: Json, keyword: string): unknown[] {
-  const branches = schema[keyword];
-  return Array.isArray(branches) ? branches : [];
+/** What properties that are not listed may be: false, any (true) or a schema. */
+function openness({ additionalProperties, unevaluatedProperties }: Json): boolean | Json {
+  if (additionalProperties === false || unevaluatedProperties === false) return false;
+  if (isObject(additionalProperties) && Object.keys(additionalProperties).length > 0) return additionalProperties;
+  return true;
+}
+
+/** The value by which an alternative is known: its first required property with one possible value. */
+function tagOf(flat: Json): string | undefined {
+  const { properties } = flat;
+  if (!isObject(properties)) return undefined;
+  for (const name of requiredOf(flat)) {
+    const schema = properties[name];
+    if (!isObject(schema)) continue;
+    const values = 'const' in schema ? [schema['const']] : schema['enum'];
+    if (Array.isArray(values) && values.length === 1) return `${name} ${JSON.stringify(values[0])}`;
+  }
+  return undefined;
+}
+
+function typeOf({ type }: Json): string | undefined {
+  return Array.isArray(type) && type.length === 1 ? String(type[0]) : undefined;
+}
+
+const isNull = (flat: Json): boolean => typeOf(flat) === 'null';
+
+function described(branch: unknown, schemas: FlatSchemas): string {
+  const flat = schemas.of(branch);
+  const { title, type } = flat;
+  const tag = tagOf(flat);
+  return (
+    pureReference(branch)?.split('/').at(-1) ??
+    tag ??
+    (typeof title === 'string' ? title : Array.isArray(type) ? names(type as string[]) : 'anything')
+  );
+}
+
+const names = (types: readonly string[] | undefined): string => (types?.length === 0 ? 'nothing' : (types?.join(' or ') ?? 'anything'));
+const LISTED_MAX = 10;
+const listed = (values: readonly string[]): string =>
+  values.length > LISTED_MAX ? `${values.slice(0, LISTED_MAX).join(', ')} and ${values.length - LISTED_MAX} more` : values.join(', ');
+const SHOWN_MAX = 120;
+const shortened = (text: string | undefined): string | undefined =>
+  text === undefined || text.length <= SHOWN_MAX ? text : `${text.slice(0, SHOWN_MAX)}…`;
+
+function joined(place: string, below: string): string {
+  if (place === '' || below === '') return place + below;
+  return below.startsWith('[') || below.startsWith('{') ? place + below : `${place}.${below}`;
 }

@@ -6,9 +6,12 @@ import type { Mountable } from '../../http/controller.ts';
 import { isAuthenticated } from '../../permissions/index.ts';
 import { testApp, type TestApp } from '../../testing/test-app.ts';
 import { openApiDocument } from '../document.ts';
-import { diffDocuments, type DocumentChange } from './diff-documents.ts';
+import { allowChanges, readAllowList } from './allow-list.ts';
+import { diffDocuments } from './diff-documents.ts';
+import type { DocumentChange } from './document-change.ts';
+import { readOpenApi } from './read-document.ts';
 import { bumpOf, renderChanges } from './render-changes.ts';
-import { type DiffRuleId, diffRules } from './rules.ts';
+import { type Aspect, type DiffRuleId, diffRules, type Trend } from './rules.ts';
 
 const idsOf = (changes: readonly DocumentChange[]) => changes.map(({ id }) => id);
 const documentOf = (operation: object, schemas: object = {}) => ({
@@ -23,55 +26,154 @@ const object = (properties: object, required: string[] = []) => ({ type: 'object
 const text = { type: 'string' };
 const query = (name: string, more: object = {}) => ({ name, in: 'query', schema: text, ...more });
 
+const NOW = new Date('2026-06-15T12:00:00Z');
+const sunset = (day: string) => ({ deprecated: true, 'x-sunset': `${day}T00:00:00.000Z` });
+const header = (more: object) => documentOf({ responses: { 200: { headers: { ETag: { schema: text, ...more } } } } });
+const secured = (...security: object[]) => documentOf({ security });
+const throttled = (...throttles: object[]) => documentOf({ 'x-throttles': throttles });
+const limit = (requests: number, seconds = 60) => ({ name: 'client', requests, seconds });
+const scheme = (name: string) => ({
+  openapi: '3.1.1',
+  paths: {},
+  components: { securitySchemes: { key: { type: 'apiKey', in: 'header', name } } },
+});
+const webhooks = (...names: string[]) => ({
+  openapi: '3.1.1',
+  paths: {},
+  webhooks: Object.fromEntries(names.map((name) => [name, { post: { requestBody: json(object({ id: text })) } }])),
+});
+const servers = (...urls: string[]) => ({ openapi: '3.1.1', paths: {}, servers: urls.map((url) => ({ url })) });
+const media = (...types: string[]) => ({ content: Object.fromEntries(types.map((type) => [type, {}])) });
+const closed = (properties: object, required: string[] = []) => ({ ...object(properties, required), additionalProperties: false });
+const alternative = (kind: string) => object({ kind: { const: kind } }, ['kind']);
+const told = (propertyName: string) => ({ anyOf: [alternative('a'), alternative('b')], discriminator: { propertyName } });
+
+/** For each aspect a schema that admits fewer values, and one that admits more. */
+const aspects: Readonly<Record<Aspect, readonly [narrow: object, wide: object]>> = {
+  type: [{ type: 'string' }, { type: ['string', 'boolean'] }],
+  null: [{ type: 'string' }, { type: ['string', 'null'] }],
+  values: [{ enum: ['a'] }, { enum: ['a', 'b'] }],
+  range: [
+    { type: 'integer', minimum: 2 },
+    { type: 'integer', minimum: 1 },
+  ],
+  length: [
+    { type: 'string', maxLength: 5 },
+    { type: 'string', maxLength: 9 },
+  ],
+  count: [
+    { type: 'array', items: text, maxItems: 5 },
+    { type: 'array', items: text },
+  ],
+  pattern: [{ type: 'string', pattern: '^a' }, { type: 'string' }],
+  format: [
+    { type: 'integer', format: 'int32' },
+    { type: 'integer', format: 'int64' },
+  ],
+  union: [{ anyOf: [alternative('a')] }, { anyOf: [alternative('a'), alternative('b')] }],
+  additional: [closed({ a: text }), object({ a: text })],
+  condition: [{ type: 'string', not: { const: 'a' } }, { type: 'string' }],
+};
+
+const aspectDifferences = Object.fromEntries(
+  Object.entries(aspects).flatMap(([aspect, [narrow, wide]]) =>
+    (
+      [
+        ['input', body],
+        ['output', answer],
+      ] as const
+    ).flatMap(([direction, place]) => [
+      [`${direction}-${aspect}-narrowed`, [place(wide), place(narrow)]],
+      [`${direction}-${aspect}-widened`, [place(narrow), place(wide)]],
+    ]),
+  ),
+) as unknown as Readonly<Record<`${'input' | 'output'}-${Aspect}-${Trend}`, readonly [object, object]>>;
+
 /** For each rule the two documents that differ in nothing else. A rule without a line does not compile. */
 const differences: Readonly<Record<DiffRuleId, readonly [object, object]>> = {
   'operation-removed': [documentOf({}), { paths: {} }],
+  'operation-removed-early': [documentOf(sunset('2026-06-16')), { paths: {} }],
+  'operation-removed-after-sunset': [documentOf(sunset('2026-06-14')), { paths: {} }],
   'operation-added': [{ paths: {} }, documentOf({})],
   'operation-id-changed': [documentOf({ operationId: 'a' }), documentOf({ operationId: 'b' })],
   'operation-deprecated': [documentOf({}), documentOf({ deprecated: true })],
+  'operation-undeprecated': [documentOf(sunset('2026-07-01')), documentOf({})],
+  'sunset-earlier': [documentOf(sunset('2026-08-01')), documentOf(sunset('2026-07-01'))],
+  'sunset-later': [documentOf(sunset('2026-07-01')), documentOf({ deprecated: true })],
+  'path-parameter-renamed': [
+    { paths: { '/x/{id}': { get: { parameters: [{ name: 'id', in: 'path', required: true, schema: text }] } } } },
+    { paths: { '/x/{key}': { get: { parameters: [{ name: 'key', in: 'path', required: true, schema: text }] } } } },
+  ],
   'parameter-removed': [documentOf({ parameters: [query('a')] }), documentOf({})],
+  'parameter-removed-after-sunset': [documentOf({ parameters: [query('a', sunset('2026-06-14'))] }), documentOf({})],
   'parameter-added': [documentOf({}), documentOf({ parameters: [query('a')] })],
   'required-parameter-added': [documentOf({}), documentOf({ parameters: [query('a', { required: true })] })],
   'parameter-became-required': [documentOf({ parameters: [query('a')] }), documentOf({ parameters: [query('a', { required: true })] })],
   'parameter-became-optional': [documentOf({ parameters: [query('a', { required: true })] }), documentOf({ parameters: [query('a')] })],
-  'body-added': [documentOf({}), body(text)],
+  'parameter-style-changed': [documentOf({ parameters: [query('a')] }), documentOf({ parameters: [query('a', { explode: false })] })],
+  'parameter-deprecated': [documentOf({ parameters: [query('a')] }), documentOf({ parameters: [query('a', { deprecated: true })] })],
+  'body-added': [documentOf({}), documentOf({ requestBody: { required: true, ...json(text) } })],
+  'optional-body-added': [documentOf({}), body(text)],
   'body-removed': [body(text), documentOf({})],
-  'media-type-removed': [
-    documentOf({ requestBody: { content: { 'text/csv': {}, 'application/json': {} } } }),
-    documentOf({ requestBody: { content: { 'application/json': {} } } }),
-  ],
-  'media-type-added': [
-    documentOf({ requestBody: { content: { 'application/json': {} } } }),
-    documentOf({ requestBody: { content: { 'text/csv': {}, 'application/json': {} } } }),
-  ],
+  'body-became-required': [body(text), documentOf({ requestBody: { required: true, ...json(text) } })],
+  'body-became-optional': [documentOf({ requestBody: { required: true, ...json(text) } }), body(text)],
+  'input-media-type-removed': [documentOf({ requestBody: media('a/b', 'a/c') }), documentOf({ requestBody: media('a/b') })],
+  'input-media-type-added': [documentOf({ requestBody: media('a/b') }), documentOf({ requestBody: media('a/b', 'a/c') })],
+  'output-media-type-removed': [documentOf({ responses: { 200: media('a/b', 'a/c') } }), documentOf({ responses: { 200: media('a/b') } })],
+  'output-media-type-added': [documentOf({ responses: { 200: media('a/b') } }), documentOf({ responses: { 200: media('a/b', 'a/c') } })],
   'response-removed': [documentOf({ responses: { 200: {}, 304: {} } }), documentOf({ responses: { 200: {} } })],
   'response-added': [documentOf({ responses: { 200: {} } }), documentOf({ responses: { 200: {}, 207: {} } })],
-  'response-header-removed': [documentOf({ responses: { 200: { headers: { ETag: {} } } } }), documentOf({ responses: { 200: {} } })],
-  'response-header-added': [documentOf({ responses: { 200: {} } }), documentOf({ responses: { 200: { headers: { ETag: {} } } } })],
+  'response-header-removed': [header({}), documentOf({ responses: { 200: {} } })],
+  'response-header-added': [documentOf({ responses: { 200: {} } }), header({})],
+  'response-header-optional': [header({ required: true }), header({})],
+  'response-header-required': [header({}), header({ required: true })],
+  'error-status-removed': [documentOf({ responses: { 409: {} } }), documentOf({ responses: {} })],
+  'error-status-added': [documentOf({ responses: {} }), documentOf({ responses: { 409: {} } })],
   'error-code-removed': [documentOf({ responses: { 409: { 'x-error-codes': ['a'] } } }), documentOf({ responses: {} })],
   'error-code-added': [documentOf({ responses: {} }), documentOf({ responses: { 409: { 'x-error-codes': ['a'] } } })],
+  'error-code-moved': [
+    documentOf({ responses: { 409: { 'x-error-codes': ['a'] } } }),
+    documentOf({ responses: { 422: { 'x-error-codes': ['a'] } } }),
+  ],
+  'scope-required': [documentOf({}), documentOf({ 'x-scope': 'a' })],
+  'scope-dropped': [documentOf({ 'x-scope': 'a' }), documentOf({})],
   'scope-changed': [documentOf({ 'x-scope': 'a' }), documentOf({ 'x-scope': 'b' })],
   'permission-changed': [documentOf({ 'x-permission': 'a' }), documentOf({ 'x-permission': 'b' })],
-  'input-narrowed': [body({ type: ['string', 'null'] }), body(text)],
-  'input-widened': [body({ type: 'string', maxLength: 5 }), body({ type: 'string', maxLength: 9 })],
-  'input-property-removed': [body(object({ a: text })), body(object({}))],
+  'security-tightened': [secured({ key: [] }, {}), secured({ key: [] })],
+  'security-loosened': [secured({ key: [] }), secured({ key: [] }, { session: [] })],
+  'security-scheme-changed': [scheme('X-Key'), scheme('Authorization')],
+  'throttle-added': [throttled(), throttled(limit(10))],
+  'throttle-tightened': [throttled(limit(10)), throttled(limit(10, 120))],
+  'throttle-loosened': [throttled(limit(10)), throttled(limit(20))],
+  'throttle-removed': [throttled(limit(10)), throttled()],
+  'webhook-removed': [webhooks('a', 'b'), webhooks('a')],
+  'webhook-added': [webhooks('a'), webhooks('a', 'b')],
+  'server-removed': [servers('https://a', 'https://b'), servers('https://a')],
+  'server-added': [servers('https://a'), servers('https://a', 'https://b')],
+  'input-property-removed': [body(closed({ a: text })), body(closed({}))],
+  'input-property-ignored': [body(object({ a: text })), body(object({}))],
   'input-property-added': [body(object({})), body(object({ a: text }))],
   'input-property-required': [body(object({ a: text })), body(object({ a: text }, ['a']))],
   'input-property-optional': [body(object({ a: text }, ['a'])), body(object({ a: text }))],
-  'output-widened': [answer({ enum: ['a'] }), answer({ enum: ['a', 'b'] })],
-  'output-narrowed': [answer({ enum: ['a', 'b'] }), answer({ enum: ['a'] })],
+  'input-default-changed': [body({ type: 'integer', default: 1 }), body({ type: 'integer', default: 2 })],
   'output-property-removed': [answer(object({ a: text })), answer(object({}))],
   'output-property-added': [answer(object({})), answer(object({ a: text }))],
   'output-property-optional': [answer(object({ a: text }, ['a'])), answer(object({ a: text }))],
   'output-property-required': [answer(object({ a: text })), answer(object({ a: text }, ['a']))],
+  'property-deprecated': [answer(object({ a: text })), answer(object({ a: { ...text, deprecated: true } }))],
+  'discriminator-changed': [answer(told('kind')), answer(told('type'))],
+  ...aspectDifferences,
 };
 
+const diff = (before: object, after: object) => diffDocuments(before as never, after as never, { now: NOW });
+const plain = (changes: readonly DocumentChange[]) => allowChanges(changes, [], NOW);
+
 describe('the difference between two documents', () => {
-  test.each(Object.entries(differences))('%s is told, and nothing else', (id, [before, after]) => {
-    const changes = diffDocuments(before as never, after as never);
+  test.each(Object.entries(differences))('%s is reported, and nothing else', (id, [before, after]) => {
+    const changes = diff(before, after);
     expect(idsOf(changes)).toEqual([id]);
     expect(changes[0]?.level).toBe(diffRules[id as DiffRuleId].level);
-    expect(diffDocuments(before as never, before as never)).toEqual([]);
+    expect([diff(before, before), diff(after, after)]).toEqual([[], []]);
   });
 
   test('goes through references, lists, unions and recursive schemas', () => {
@@ -80,21 +182,249 @@ describe('the difference between two documents', () => {
     });
     const node = (member: object) =>
       documentOf({ responses: { 200: json({ anyOf: [{ $ref: '#/components/schemas/Node' }, { type: 'null' }] }) } }, schemas(member));
-    expect(diffDocuments(node({ type: 'integer' }), node({ type: 'number' }))).toMatchObject([
-      { id: 'output-widened', operation: 'POST /x', place: '200 value', message: 'can be number now.' },
+    expect(diff(node({ type: 'integer' }), node({ type: 'number' }))).toMatchObject([
+      { id: 'output-type-widened', operation: 'POST /x', place: '200 value', component: 'Node.value', message: 'can be number now.' },
     ]);
-    expect(diffDocuments(node(text), node(text))).toEqual([]);
+    expect(diff(node(text), node(text))).toEqual([]);
   });
 
-  test('asks for a version, and is told as text, JSON and Markdown', () => {
-    const [before, after] = differences['parameter-removed'];
-    const changes = diffDocuments(before as never, after as never);
-    expect([bumpOf(changes), bumpOf([]), bumpOf(diffDocuments(after as never, before as never))]).toEqual(['major', 'patch', 'minor']);
-    expect(renderChanges(changes, 'text')).toBe('breaking parameter-removed: POST /x: query a is gone.\nVersion: major.');
-    expect(JSON.parse(renderChanges(changes, 'json'))).toMatchObject({ bump: 'major', changes: [{ id: 'parameter-removed' }] });
-    expect(renderChanges(changes, 'markdown')).toContain('| breaking `parameter-removed` | POST /x: query a | is gone. |');
-    expect(renderChanges([], 'text')).toBe('Nothing changed for callers.');
+  test('a reference with something beside it, and one that leads to itself, come to an end', () => {
+    const schemas = (length: number) => ({
+      Self: { $ref: '#/components/schemas/Self' },
+      Tree: {
+        allOf: [{ $ref: '#/components/schemas/Base' }, object({ child: { $ref: '#/components/schemas/Tree', description: 'Below.' } })],
+      },
+      Base: object({ name: { type: 'string', maxLength: length }, self: { $ref: '#/components/schemas/Self' } }),
+    });
+    const tree = (length: number) => documentOf({ requestBody: json({ $ref: '#/components/schemas/Tree' }) }, schemas(length));
+    expect(diff(tree(9), tree(5))).toMatchObject([{ id: 'input-length-narrowed', place: 'body name' }]);
+    expect(diff(tree(9), tree(9))).toEqual([]);
   });
+
+  test('the same values in other words are no change', () => {
+    const forms: [object, object][] = [
+      [{ type: 'string', nullable: true }, { type: ['string', 'null'] }],
+      [{ type: ['string', 'null'], maxLength: 5 }, { anyOf: [{ type: 'string', maxLength: 5 }, { type: 'null' }] }],
+      [{ const: 'a' }, { enum: ['a'] }],
+      [
+        { type: 'integer', minimum: 1 },
+        { type: 'integer', exclusiveMinimum: 0 },
+      ],
+      [
+        { type: 'number', minimum: 1, exclusiveMinimum: true },
+        { type: 'number', exclusiveMinimum: 1 },
+      ],
+      [object({ a: text, b: text }, ['a']), { allOf: [object({ a: text }, ['a']), object({ b: text })] }],
+      [{ oneOf: [alternative('a'), alternative('b')] }, { anyOf: [alternative('b'), alternative('a')] }],
+      [
+        { type: 'string', description: 'Old.' },
+        { type: 'string', description: 'New.' },
+      ],
+      [{ anyOf: [text] }, text],
+      [{ type: 'string', minLength: 0 }, text],
+    ];
+    for (const [a, b] of forms) {
+      for (const place of [body, answer]) {
+        expect([a, b, idsOf(diff(place(a), place(b)))]).toEqual([a, b, []]);
+        expect([b, a, idsOf(diff(place(b), place(a)))]).toEqual([b, a, []]);
+      }
+    }
+  });
+
+  test('what cannot be decided counts as the worse: another pattern breaks who sends and who reads', () => {
+    const [a, b] = [
+      { type: 'string', pattern: '^a' },
+      { type: 'string', pattern: '^[a-z]' },
+    ];
+    expect(idsOf(diff(body(a), body(b)))).toEqual(['input-pattern-narrowed']);
+    expect(idsOf(diff(answer(a), answer(b)))).toEqual(['output-pattern-widened']);
+  });
+
+  test('an alternative that another one covers is no new one', () => {
+    const before = { anyOf: [{ type: 'number' }, text] };
+    const after = { anyOf: [{ type: 'number' }, { type: 'integer', minimum: 1 }, text] };
+    expect([diff(answer(before), answer(after)), diff(body(after), body(before))]).toEqual([[], []]);
+  });
+
+  test('properties that only one side uses are compared on that side', () => {
+    const shape = (more: object) => object({ id: { ...text, ...more } });
+    expect(
+      idsOf(diff(body({ ...shape({}), additionalProperties: false }), body({ ...shape({ readOnly: true }), additionalProperties: false }))),
+    ).toEqual(['input-property-removed']);
+    expect(diff(answer(shape({})), answer(shape({ readOnly: true })))).toEqual([]);
+    expect(idsOf(diff(answer(shape({})), answer(shape({ writeOnly: true }))))).toEqual(['output-property-removed']);
+  });
+
+  test('the schemas of events, of errors, of response headers and of stream events are compared as output', () => {
+    const event = (schema: object) => ({
+      paths: {},
+      webhooks: { 'order.paid': { post: { requestBody: json(object({ data: schema })) } } },
+    });
+    expect(diff(event({ type: 'integer' }), event({ type: 'number' }))).toMatchObject([
+      { id: 'output-type-widened', operation: 'webhook order.paid', place: 'body data' },
+    ]);
+    const failure = (codes: string[], schema: object) =>
+      documentOf({ responses: { 409: { ...json(object({ code: { enum: codes }, etag: schema })), 'x-error-codes': codes } } });
+    expect(idsOf(diff(failure(['a'], text), failure(['a', 'b'], { type: ['string', 'null'] })))).toEqual([
+      'output-null-widened',
+      'error-code-added',
+    ]);
+    expect(idsOf(diff(header({}), header({ schema: { type: 'integer' } })))).toEqual(['output-type-narrowed', 'output-type-widened']);
+    const stream = (schema: object) =>
+      documentOf({ responses: { 200: { content: { 'text/event-stream': { 'x-item-schema': schema } } } } });
+    expect(idsOf(diff(stream(object({ a: text })), stream(object({}))))).toEqual(['output-property-removed']);
+  });
+
+  test('more scopes of a scheme are a tighter rule where the document has no `x-scope`', () => {
+    expect(idsOf(diff(secured({ oauth: ['a'] }), secured({ oauth: ['a', 'b'] })))).toEqual(['security-tightened']);
+    const scoped = (scope: string) => documentOf({ 'x-scope': scope, security: [{ key: [scope] }] });
+    expect(idsOf(diff(scoped('a'), scoped('b')))).toEqual(['scope-changed']);
+    const inherited = { openapi: '3.1.1', security: [{ key: [] }], paths: { '/x': { post: {} } } };
+    expect(idsOf(diff({ ...inherited, security: [] }, inherited))).toEqual(['security-tightened']);
+  });
+
+  test('removal of what is deprecated without a date is breaking, and the sentence names the missing date', () => {
+    expect(diff(documentOf({ deprecated: true }), { paths: {} })).toMatchObject([
+      { id: 'operation-removed', message: 'was removed. It was deprecated without a sunset date.' },
+    ]);
+    expect(diff(documentOf({ parameters: [query('a', sunset('2026-07-01'))] }), documentOf({}))).toMatchObject([
+      { id: 'parameter-removed', message: 'was removed before its sunset date 2026-07-01.' },
+    ]);
+  });
+
+  test('requires a version, and is rendered as text, JSON and Markdown', () => {
+    const [before, after] = differences['parameter-removed'];
+    const changes = diff(before, after);
+    expect([bumpOf(changes), bumpOf([]), bumpOf(diff(after, before))]).toEqual(['major', 'patch', 'minor']);
+    expect(renderChanges(plain(changes), 'text')).toBe('breaking parameter-removed: POST /x: query a was removed.\nVersion: major.');
+    expect(JSON.parse(renderChanges(plain(changes), 'json'))).toMatchObject({ bump: 'major', changes: [{ id: 'parameter-removed' }] });
+    expect(renderChanges(plain(changes), 'markdown')).toContain('| breaking `parameter-removed` | POST /x: query a | was removed. |');
+    expect(renderChanges(plain([]), 'text')).toBe('Nothing changed for callers.');
+  });
+
+  test('a change of a named schema is one line, with the number of operations that have it', () => {
+    const shared = (schema: object) => ({
+      paths: Object.fromEntries(
+        ['/a', '/b', '/c'].map((path) => [path, { get: { responses: { 200: json({ $ref: '#/components/schemas/Order' }) } } }]),
+      ),
+      components: { schemas: { Order: schema } },
+    });
+    const changes = diff(shared(object({ a: text })), shared(object({})));
+    expect(changes).toHaveLength(3);
+    expect(renderChanges(plain(changes), 'text')).toBe(
+      'breaking output-property-removed: GET /a: 200 a (Order.a; 2 more operations) was removed.\nVersion: major.',
+    );
+  });
+});
+
+describe('the list of allowed changes', () => {
+  const changes = diff(...differences['parameter-removed']);
+  const entry = { id: 'parameter-removed', operation: 'POST /x', until: '2026-06-15', reason: 'Nobody sent it.' };
+
+  test('an entry allows its change to the end of its day, and not on the day after', () => {
+    expect(allowChanges(changes, [entry], new Date('2026-06-15T23:59:59Z'))).toMatchObject({
+      remaining: [],
+      allowed: [{ entry }],
+      expired: [],
+    });
+    const late = allowChanges(changes, [entry], new Date('2026-06-16T00:00:00Z'));
+    expect(late).toMatchObject({ remaining: changes, allowed: [], expired: [entry], unused: [] });
+    expect(renderChanges(late, 'text')).toContain('Expired on 2026-06-15, no longer allowed: parameter-removed: POST /x.');
+  });
+
+  test('an entry is for one rule, operation and place; one that matches nothing is reported', () => {
+    const others = [
+      { ...entry, id: 'body-removed' },
+      { ...entry, operation: 'GET /x' },
+      { ...entry, place: 'query b' },
+    ];
+    expect(allowChanges(changes, others, NOW)).toMatchObject({ remaining: changes, allowed: [], unused: others });
+    for (const wide of [
+      { ...entry, operation: '*' },
+      { ...entry, place: 'query a' },
+    ])
+      expect(allowChanges(changes, [wide], NOW).remaining).toEqual([]);
+  });
+
+  test('the version counts allowed changes: callers see them all the same', () => {
+    expect(renderChanges(allowChanges(changes, [entry], NOW), 'text')).toBe(
+      'Allowed until 2026-06-15: parameter-removed: POST /x. Nobody sent it.\nVersion: major.',
+    );
+  });
+
+  test('every fault of the list is named', () => {
+    expect(readAllowList({}).faults).toEqual([expect.stringContaining('JSON array')]);
+    expect(
+      readAllowList([{ ...entry, id: 'parameter-removd', until: '2026-02-30', raeson: '' }, { ...entry, until: undefined }, 1]).faults,
+    ).toEqual([
+      'Entry 1: there is no member "raeson". Did you mean "reason"?',
+      'Entry 1: there is no rule "parameter-removd". Did you mean "parameter-removed"?',
+      'Entry 1: "until" is a day such as "2026-12-31", not "2026-02-30".',
+      'Entry 2: "until" is missing, or is not a non-empty string.',
+      'Entry 3: it is not an object.',
+    ]);
+  });
+});
+
+describe('reading a document', () => {
+  test('other versions, other files and references outside of it are refused with a sentence', () => {
+    const fault = (value: unknown) => readOpenApi(typeof value === 'string' ? value : JSON.stringify(value));
+    expect(fault({ swagger: '2.0', paths: {} })).toEqual({
+      fault: 'is a Swagger 2.0 document, which is not supported. Convert it to OpenAPI 3.0 or newer first.',
+    });
+    expect(fault({ openapi: '4.0.0', paths: {} })).toEqual({
+      fault: 'is an OpenAPI 4.0.0 document. Versions 3.0, 3.1 and 3.2 are supported.',
+    });
+    expect(fault('openapi: 3.1.0')).toMatchObject({ fault: expect.stringContaining('is not an OpenAPI document in JSON') });
+    expect(fault({ openapi: '3.1.0' })).toMatchObject({ fault: expect.stringContaining('it has no `openapi` and `paths`') });
+    expect(fault({ openapi: '3.1.0', paths: { '/x': { $ref: 'https://example.org/x.json' } } })).toMatchObject({
+      fault: expect.stringContaining('Nothing is fetched'),
+    });
+    for (const openapi of ['3.0.3', '3.1.1', '3.2.0']) expect(fault({ openapi, paths: {} })).toHaveProperty('document');
+  });
+});
+
+test('a document of 5 MB is compared in seconds, also where every operation uses every schema', () => {
+  const names = Array.from({ length: 1500 }, (_, index) => `Model${index}`);
+  const large = (length: number) => {
+    const schemas = Object.fromEntries(
+      names.map((name, index) => [
+        name,
+        closed({
+          ...Object.fromEntries(
+            Array.from({ length: 28 }, (_, field) => [
+              `field_${field}`,
+              {
+                type: ['string', 'null'],
+                maxLength: field === 0 ? length : 9,
+                description: 'A field with a sentence about what it means to callers.',
+              },
+            ]),
+          ),
+          next: { $ref: `#/components/schemas/${names[(index + 1) % names.length]}` },
+        }),
+      ]),
+    );
+    const paths = Object.fromEntries(
+      names.slice(0, 500).map((name, index) => [
+        `/x${index}`,
+        {
+          post: {
+            requestBody: json({ $ref: `#/components/schemas/${name}` }),
+            responses: { 200: json({ anyOf: [{ $ref: `#/components/schemas/${name}` }, { type: 'null' }] }) },
+          },
+        },
+      ]),
+    );
+    return { openapi: '3.1.1', paths, components: { schemas } };
+  };
+  const [before, after] = [large(9), large(9)];
+  expect(JSON.stringify(before).length).toBeGreaterThan(5_000_000);
+  const started = performance.now();
+  expect(diff(before, after)).toEqual([]);
+  expect(diff({ ...before, paths: Object.fromEntries(Object.entries(before.paths).slice(0, 3)) }, large(5)).length).toBeGreaterThan(4000);
+  // About two seconds on a quiet core.
+  expect(performance.now() - started).toBeLessThan(60_000);
 });
 
 describe('89: generic CRUD', () => {
@@ -136,6 +466,6 @@ describe('89: generic CRUD', () => {
     const more = await declared({ ordering: { by: ['rank', 'title'] }, page: { max: 100 } });
     expect(new Set(diffDocuments(less, more).map(({ level }) => level))).toEqual(new Set(['additive']));
     const ids = idsOf(diffDocuments(more, less).filter(({ level }) => level === 'breaking'));
-    for (const id of ['operation-removed', 'input-property-removed', 'input-narrowed'] as const) expect(ids).toContain(id);
+    for (const id of ['operation-removed', 'input-property-removed', 'input-range-narrowed'] as const) expect(ids).toContain(id);
   });
 });

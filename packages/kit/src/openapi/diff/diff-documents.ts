@@ -1,150 +1,310 @@
-import { followed, isObject, type Documents, type Json, SchemaComparison } from './compare-schemas.ts';
-import { type ChangeLevel, type DiffRuleId, diffRules } from './rules.ts';
+import { SchemaComparison } from './compare-schemas.ts';
+import { compareSchemes, compareSecurity } from './compare-security.ts';
+import { compareThrottles } from './compare-throttles.ts';
+import { FlatSchemas, followed, isObject, type Json } from './flat-schema.ts';
+import type { DocumentChange, Report } from './document-change.ts';
+import { diffRules, type Direction } from './rules.ts';
 
-/** One difference between two documents, seen by a caller who was written against the older one. */
-export interface DocumentChange {
-  readonly id: DiffRuleId;
-  readonly level: ChangeLevel;
-  /** `GET /v1/orders`. */
-  readonly operation: string;
-  /** What of it: `query status__in`, `body items[].sku`, `200 items[].total`. */
-  readonly place: string;
-  readonly message: string;
+export interface DiffOptions {
+  /** Removals after the announced sunset date do not break callers. Default: the current time. */
+  readonly now?: Date | undefined;
 }
 
-const METHODS = ['get', 'query', 'post', 'put', 'patch', 'delete'];
+const METHODS = ['get', 'head', 'options', 'trace', 'query', 'post', 'put', 'patch', 'delete'];
 
 /** Compares two OpenAPI documents, the older one first. No network: both are given. */
-export function diffDocuments(base: Json, revision: Json): DocumentChange[] {
-  const changes: DocumentChange[] = [];
-  const documents = { base, revision };
-  const [before, after] = [operationsOf(base), operationsOf(revision)];
-  for (const [operation, old] of before) {
-    const report = (id: DiffRuleId, place: string, message: string) =>
-      void changes.push({ id, level: diffRules[id].level, operation, place, message });
-    const current = after.get(operation);
-    if (current === undefined) report('operation-removed', '', 'is gone.');
-    else compareOperations(documents, old, current, report);
-  }
-  for (const operation of after.keys())
-    if (!before.has(operation)) changes.push({ id: 'operation-added', level: 'additive', operation, place: '', message: 'is new.' });
-  return changes;
+export function diffDocuments(base: Json, revision: Json, { now = new Date() }: DiffOptions = {}): DocumentChange[] {
+  return new DocumentComparison(base, revision, now).changes();
 }
 
-type Report = (id: DiffRuleId, place: string, message: string) => void;
+interface Operation {
+  readonly path: string;
+  readonly item: Json;
+  readonly operation: Json;
+}
 
-function operationsOf({ paths }: Json): Map<string, Json> {
-  const found = new Map<string, Json>();
-  for (const [path, item] of Object.entries(isObject(paths) ? paths : {}))
-    for (const method of METHODS) {
-      const operation = isObject(item) ? item[method] : undefined;
-      if (isObject(operation)) found.set(`${method.toUpperCase()} ${path}`, operation);
+class DocumentComparison {
+  readonly #base: Json;
+  readonly #revision: Json;
+  readonly #now: Date;
+  readonly #schemas: Readonly<Record<Direction, SchemaComparison>>;
+  readonly #changes: DocumentChange[] = [];
+
+  constructor(base: Json, revision: Json, now: Date) {
+    [this.#base, this.#revision, this.#now] = [base, revision, now];
+    const [before, after] = [new FlatSchemas(base), new FlatSchemas(revision)];
+    this.#schemas = { input: new SchemaComparison('input', before, after), output: new SchemaComparison('output', before, after) };
+  }
+
+  changes(): DocumentChange[] {
+    const document = this.#reportOf('document');
+    compareServers(this.#base, this.#revision, document);
+    compareSchemes(this.#base, this.#revision, document);
+    const [before, after] = [operationsOf(this.#base), operationsOf(this.#revision)];
+    for (const [key, old] of before) {
+      const report = this.#reportOf(`${key.split(' ')[0]} ${old.path}`);
+      const current = after.get(key);
+      if (current === undefined) this.#removed(old.operation, 'operation', '', report);
+      else this.#compareOperations(old, current, report);
     }
+    for (const [key, { path }] of after)
+      if (!before.has(key)) this.#reportOf(`${key.split(' ')[0]} ${path}`)('operation-added', '', 'is new.');
+    this.#compareWebhooks();
+    return this.#changes;
+  }
+
+  #reportOf(operation: string): Report {
+    return (id, place, message, component) =>
+      void this.#changes.push({
+        id,
+        level: diffRules[id].level,
+        operation,
+        place,
+        ...(component === undefined ? {} : { component }),
+        message,
+      });
+  }
+
+  /** What was announced to end may be removed when its time has come. */
+  #removed(old: Json, kind: 'operation' | 'parameter', place: string, report: Report): void {
+    const sunset = old['deprecated'] === true ? sunsetOf(old) : undefined;
+    if (sunset === undefined) {
+      const hint = old['deprecated'] === true ? ' It was deprecated without a sunset date.' : '';
+      return report(`${kind}-removed`, place, `was removed.${hint}`);
+    }
+    const date = sunset.toISOString().slice(0, 10);
+    if (sunset <= this.#now) return report(`${kind}-removed-after-sunset`, place, `was removed; its sunset date was ${date}.`);
+    report(kind === 'operation' ? 'operation-removed-early' : 'parameter-removed', place, `was removed before its sunset date ${date}.`);
+  }
+
+  #compareOperations(old: Operation, current: Operation, report: Report): void {
+    const [before, after] = [old.operation, current.operation];
+    if (before['operationId'] !== after['operationId'])
+      report('operation-id-changed', '', `is ${String(after['operationId'])} now, was ${String(before['operationId'])}.`);
+    this.#compareDeprecation(before, after, report);
+    compareSecurity({ document: this.#base, operation: before }, { document: this.#revision, operation: after }, report);
+    compareThrottles(before, after, report);
+    this.#compareParameters(old, current, report);
+    this.#compareBodies(before, after, report);
+    this.#compareResponses(before, after, report);
+  }
+
+  #compareDeprecation(before: Json, after: Json, report: Report): void {
+    const [was, is] = [before['deprecated'] === true, after['deprecated'] === true];
+    if (!was && is) return report('operation-deprecated', '', 'is deprecated.');
+    if (was && !is) return report('operation-undeprecated', '', 'is no longer deprecated.');
+    const [old, current] = [sunsetOf(before), sunsetOf(after)];
+    if (!was || old?.getTime() === current?.getTime()) return;
+    const [said, says] = [old, current].map((date) => date?.toISOString().slice(0, 10) ?? 'none');
+    const isEarlier = current !== undefined && (old === undefined || current < old);
+    report(isEarlier ? 'sunset-earlier' : 'sunset-later', 'sunset', `is ${says}, was ${said}.`);
+  }
+
+  #parametersOf({ path, item, operation }: Operation, document: Json): Map<string, Json> {
+    const inPath = [...path.matchAll(/\{([^}]+)\}/g)].map((match) => match[1]);
+    const found = new Map<string, Json>();
+    for (const list of [item['parameters'], operation['parameters']])
+      for (const each of Array.isArray(list) ? list : []) {
+        const parameter = followed(each, document);
+        const [place, name] = [String(parameter['in']), String(parameter['name'])];
+        // A path parameter is known by its position, a header by its name in any case.
+        const key =
+          place === 'path' ? `path ${inPath.indexOf(name)}` : place === 'header' ? `header ${name.toLowerCase()}` : `${place} ${name}`;
+        found.set(key, parameter);
+      }
+    return found;
+  }
+
+  #compareParameters(before: Operation, after: Operation, report: Report): void {
+    const [old, current] = [this.#parametersOf(before, this.#base), this.#parametersOf(after, this.#revision)];
+    const label = ({ in: place, name }: Json) => `${String(place)} ${String(name)}`;
+    for (const [key, parameter] of old) {
+      const now = current.get(key);
+      if (now === undefined) {
+        this.#removed(parameter, 'parameter', label(parameter), report);
+        continue;
+      }
+      const at = label(now);
+      if (parameter['in'] === 'path' && parameter['name'] !== now['name'])
+        report('path-parameter-renamed', at, `was ${String(parameter['name'])}.`);
+      if (parameter['required'] !== true && now['required'] === true) report('parameter-became-required', at, 'is required now.');
+      if (parameter['required'] === true && now['required'] !== true) report('parameter-became-optional', at, 'is optional now.');
+      if (parameter['deprecated'] !== true && now['deprecated'] === true) report('parameter-deprecated', at, 'is deprecated.');
+      if (styleOf(parameter) !== styleOf(now))
+        report('parameter-style-changed', at, `is written as ${styleOf(now)}, was ${styleOf(parameter)}.`);
+      this.#schemasOf('input', parameter['schema'], now['schema'], at, report);
+      this.#compareContent('input', contentOf(parameter), contentOf(now), at, report);
+    }
+    for (const [key, parameter] of current)
+      if (!old.has(key))
+        report(parameter['required'] === true ? 'required-parameter-added' : 'parameter-added', label(parameter), 'is new.');
+  }
+
+  /** Places inside a schema are reported below what they belong to. */
+  #schemasOf(direction: Direction, before: unknown, after: unknown, at: string, report: Report, ignored?: string): void {
+    if (before === undefined && after === undefined) return;
+    for (const { id, place, message, component } of this.#schemas[direction].compare(before, after))
+      if (place !== ignored) report(id, place === '' ? at : `${at} ${place}`, message, component);
+  }
+
+  #compareContent(direction: Direction, before: Json, after: Json, at: string, report: Report, ignored?: string): void {
+    for (const [type, media] of Object.entries(before)) {
+      const now = after[type];
+      if (!isObject(now)) report(`${direction}-media-type-removed`, `${at} ${type}`, 'was removed.');
+      else if (isObject(media)) {
+        const several = Object.keys(before).length > 1 ? `${at} ${type}` : at;
+        this.#schemasOf(direction, media['schema'], now['schema'], several, report, ignored);
+        // The events of a stream: `itemSchema` since 3.2.
+        const item = (holder: Json) => holder['itemSchema'] ?? holder['x-item-schema'];
+        this.#schemasOf(direction, item(media), item(now), `${several} event`, report);
+      }
+    }
+    for (const type of Object.keys(after)) if (!(type in before)) report(`${direction}-media-type-added`, `${at} ${type}`, 'is new.');
+  }
+
+  #compareBodies(before: Json, after: Json, report: Report): void {
+    const [had, has] = [isObject(before['requestBody']), isObject(after['requestBody'])];
+    const [old, current] = [followed(before['requestBody'], this.#base), followed(after['requestBody'], this.#revision)];
+    if (had && !has) report('body-removed', 'body', 'is not accepted any more.');
+    else if (!had && has)
+      report(
+        current['required'] === true ? 'body-added' : 'optional-body-added',
+        'body',
+        current['required'] === true ? 'is required.' : 'is new.',
+      );
+    if (!had || !has) return;
+    if (old['required'] !== true && current['required'] === true) report('body-became-required', 'body', 'is required now.');
+    if (old['required'] === true && current['required'] !== true) report('body-became-optional', 'body', 'is optional now.');
+    this.#compareContent('input', contentOf(old), contentOf(current), 'body', report);
+  }
+
+  #compareResponses(before: Json, after: Json, report: Report): void {
+    const [old, current] = [responsesOf(before, this.#base), responsesOf(after, this.#revision)];
+    const isSuccess = (status: string) => /^[123]/.test(status);
+    const hasCodes = ({ 'x-error-codes': codes }: Json) => Array.isArray(codes) && codes.length > 0;
+    for (const [status, response] of old) {
+      const now = current.get(status);
+      if (now === undefined) {
+        if (isSuccess(status)) report('response-removed', status, 'was removed.');
+        else if (!hasCodes(response)) report('error-status-removed', status, 'was removed.');
+        continue;
+      }
+      // New codes are reported as codes, not as values of `code`.
+      const ignored = hasCodes(response) && hasCodes(now) ? 'code' : undefined;
+      this.#compareContent('output', contentOf(response), contentOf(now), status, report, ignored);
+      this.#compareHeaders(response, now, status, report);
+    }
+    for (const [status, response] of current) {
+      if (old.has(status)) continue;
+      if (isSuccess(status)) report('response-added', status, 'is new.');
+      else if (!hasCodes(response)) report('error-status-added', status, 'is new.');
+    }
+    compareCodes(old, current, report);
+  }
+
+  #compareHeaders(before: Json, after: Json, status: string, report: Report): void {
+    const headersOf = ({ headers }: Json, document: Json) =>
+      new Map(
+        Object.entries(isObject(headers) ? headers : {}).map(([name, header]) => [
+          name.toLowerCase(),
+          [name, followed(header, document)] as const,
+        ]),
+      );
+    const [old, current] = [headersOf(before, this.#base), headersOf(after, this.#revision)];
+    for (const [key, [name, header]] of old) {
+      const now = current.get(key)?.[1];
+      const at = `${status} ${name}`;
+      if (now === undefined) {
+        report('response-header-removed', at, 'was removed.');
+        continue;
+      }
+      if (header['required'] === true && now['required'] !== true) report('response-header-optional', at, 'may be missing now.');
+      if (header['required'] !== true && now['required'] === true) report('response-header-required', at, 'is always sent now.');
+      this.#schemasOf('output', header['schema'], now['schema'], at, report);
+    }
+    for (const [key, [name]] of current) if (!old.has(key)) report('response-header-added', `${status} ${name}`, 'is new.');
+  }
+
+  /** Events go the other way: their bodies and headers are what the application sends. */
+  #compareWebhooks(): void {
+    const [before, after] = [webhooksOf(this.#base), webhooksOf(this.#revision)];
+    for (const [name, old] of before) {
+      const report = this.#reportOf(`webhook ${name}`);
+      const current = after.get(name);
+      if (current === undefined) report('webhook-removed', '', 'was removed.');
+      else {
+        const body = (operation: Json, document: Json) => contentOf(followed(operation['requestBody'], document));
+        this.#compareContent('output', body(old, this.#base), body(current, this.#revision), 'body', report);
+      }
+    }
+    for (const name of after.keys()) if (!before.has(name)) this.#reportOf(`webhook ${name}`)('webhook-added', '', 'is new.');
+  }
+}
+
+/** By method and path; the names of path parameters do not matter. */
+function operationsOf(document: Json): Map<string, Operation> {
+  const { paths } = document;
+  const found = new Map<string, Operation>();
+  for (const [path, given] of Object.entries(isObject(paths) ? paths : {})) {
+    const item = followed(given, document);
+    for (const method of METHODS) {
+      const operation = item[method];
+      if (isObject(operation)) found.set(`${method.toUpperCase()} ${path.replaceAll(/\{[^}]+\}/g, '{}')}`, { path, item, operation });
+    }
+  }
   return found;
 }
 
-function compareOperations(documents: Documents, before: Json, after: Json, report: Report): void {
-  if (before['operationId'] !== after['operationId'])
-    report('operation-id-changed', '', `is ${String(after['operationId'])} now, was ${String(before['operationId'])}.`);
-  if (before['deprecated'] !== true && after['deprecated'] === true) report('operation-deprecated', '', 'is deprecated.');
-  const [oldScope, newScope] = [before, after].map((operation) =>
-    typeof operation['x-scope'] === 'string' ? operation['x-scope'] : 'none',
-  );
-  if (oldScope !== newScope) report('scope-changed', 'scope', `is ${newScope}, was ${oldScope}.`);
-  if (before['x-permission'] !== after['x-permission'])
-    report('permission-changed', 'permission', `is ${String(after['x-permission'])}, was ${String(before['x-permission'])}.`);
-  compareParameters(documents, before, after, report);
-  compareBodies(documents, before, after, report);
-  compareResponses(documents, before, after, report);
-}
-
-function parametersOf({ parameters }: Json, document: Json): Map<string, Json> {
-  const list = Array.isArray(parameters) ? parameters : [];
+function webhooksOf(document: Json): Map<string, Json> {
+  const { webhooks } = document;
   return new Map(
-    list.map((each) => {
-      const parameter = followed(each, document);
-      return [`${String(parameter['in'])} ${String(parameter['name'])}`, parameter];
+    Object.entries(isObject(webhooks) ? webhooks : {}).flatMap(([name, item]) => {
+      const operation = METHODS.map((method) => followed(item, document)[method]).find(isObject);
+      return operation === undefined ? [] : [[name, operation]];
     }),
   );
 }
 
-function compareParameters(documents: Documents, before: Json, after: Json, report: Report): void {
-  const [old, current] = [parametersOf(before, documents.base), parametersOf(after, documents.revision)];
-  for (const [name, parameter] of old) {
-    const now = current.get(name);
-    if (now === undefined) {
-      report('parameter-removed', name, 'is gone.');
-      continue;
-    }
-    if (parameter['required'] !== true && now['required'] === true) report('parameter-became-required', name, 'is required now.');
-    if (parameter['required'] === true && now['required'] !== true) report('parameter-became-optional', name, 'is optional now.');
-    schemas(documents, 'input', report, name).compare(parameter['schema'], now['schema'], '');
+function compareServers(base: Json, revision: Json, report: Report): void {
+  const urls = ({ servers }: Json) => new Set(Array.isArray(servers) ? servers.map((server) => String((server as Json)['url'])) : []);
+  const [old, current] = [urls(base), urls(revision)];
+  for (const url of old) if (!current.has(url)) report('server-removed', 'server', `${url} was removed.`);
+  for (const url of current) if (!old.has(url)) report('server-added', 'server', `${url} is new.`);
+}
+
+function responsesOf(operation: Json, document: Json): Map<string, Json> {
+  const { responses } = operation;
+  return new Map(Object.entries(isObject(responses) ? responses : {}).map(([status, each]) => [status, followed(each, document)]));
+}
+
+function compareCodes(old: Map<string, Json>, current: Map<string, Json>, report: Report): void {
+  const codesOf = (responses: Map<string, Json>) =>
+    [...responses].flatMap(([status, { 'x-error-codes': given }]) =>
+      Array.isArray(given) ? given.map((code) => ({ status, code: String(code), key: `${status} ${String(code)}` })) : [],
+    );
+  const [known, now] = [codesOf(old), codesOf(current)];
+  const [knownKeys, nowKeys] = [new Set(known.map(({ key }) => key)), new Set(now.map(({ key }) => key))];
+  const come = now.filter(({ key }) => !knownKeys.has(key));
+  for (const { key, code, status } of known) {
+    if (nowKeys.has(key)) continue;
+    const moved = come.findIndex((each) => each.code === code);
+    if (moved < 0) report('error-code-removed', key, 'was removed.');
+    else report('error-code-moved', code, `has status ${come.splice(moved, 1)[0]?.status}, was ${status}.`);
   }
-  for (const [name, { required }] of current)
-    if (!old.has(name)) report(required === true ? 'required-parameter-added' : 'parameter-added', name, 'is new.');
+  for (const { key } of come) report('error-code-added', key, 'is new.');
 }
 
-/** Places inside a schema are told below what they belong to. */
-function schemas(documents: Documents, direction: 'input' | 'output', report: Report, at: string): SchemaComparison {
-  return new SchemaComparison(documents, direction, (id, place, message) => report(id, place === '' ? at : `${at} ${place}`, message));
-}
-
-function contentOf(holder: unknown): Json {
-  const content = isObject(holder) ? holder['content'] : undefined;
+function contentOf({ content }: Json): Json {
   return isObject(content) ? content : {};
 }
 
-function compareContent(documents: Documents, direction: 'input' | 'output', before: Json, after: Json, at: string, report: Report): void {
-  for (const [type, media] of Object.entries(before)) {
-    const now = after[type];
-    if (!isObject(now)) report('media-type-removed', `${at} ${type}`, 'is gone.');
-    else if (isObject(media)) schemas(documents, direction, report, at).compare(media['schema'], now['schema'], '');
-  }
-  for (const type of Object.keys(after)) if (!(type in before)) report('media-type-added', `${at} ${type}`, 'is new.');
+function styleOf({ in: place, style, explode }: Json): string {
+  const used = typeof style === 'string' ? style : place === 'query' || place === 'cookie' ? 'form' : 'simple';
+  return `${used}${(typeof explode === 'boolean' ? explode : used === 'form') ? ', exploded' : ''}`;
 }
 
-function compareBodies(documents: Documents, before: Json, after: Json, report: Report): void {
-  const [old, current] = [followed(before['requestBody'], documents.base), followed(after['requestBody'], documents.revision)];
-  const [had, has] = [isObject(before['requestBody']), isObject(after['requestBody'])];
-  if (had && !has) report('body-removed', 'body', 'is not taken any more.');
-  else if (!had && has) report('body-added', 'body', 'is needed.');
-  else if (had) compareContent(documents, 'input', contentOf(old), contentOf(current), 'body', report);
-}
-
-function compareResponses(documents: Documents, before: Json, after: Json, report: Report): void {
-  const responsesOf = (operation: Json, document: Json) =>
-    new Map(
-      Object.entries(isObject(operation['responses']) ? operation['responses'] : {}).map(([status, each]) => [
-        status,
-        followed(each, document),
-      ]),
-    );
-  const [old, current] = [responsesOf(before, documents.base), responsesOf(after, documents.revision)];
-  const isSuccess = (status: string) => /^[23]/.test(status);
-  for (const [status, response] of old) {
-    const now = current.get(status);
-    if (isSuccess(status)) {
-      if (now === undefined) report('response-removed', status, 'is gone.');
-      else {
-        compareContent(documents, 'output', contentOf(response), contentOf(now), status, report);
-        compareHeaders(response, now, status, report);
-      }
-    }
-  }
-  for (const status of current.keys()) if (isSuccess(status) && !old.has(status)) report('response-added', status, 'is new.');
-  const codes = (responses: Map<string, Json>) =>
-    new Set(
-      [...responses].flatMap(([status, { 'x-error-codes': given }]) =>
-        Array.isArray(given) ? given.map((code) => `${status} ${String(code)}`) : [],
-      ),
-    );
-  const [known, now] = [codes(old), codes(current)];
-  for (const code of known) if (!now.has(code)) report('error-code-removed', code, 'is gone.');
-  for (const code of now) if (!known.has(code)) report('error-code-added', code, 'is new.');
-}
-
-function compareHeaders(before: Json, after: Json, status: string, report: Report): void {
-  const names = ({ headers }: Json) => Object.keys(isObject(headers) ? headers : {});
-  for (const name of names(before)) if (!names(after).includes(name)) report('response-header-removed', `${status} ${name}`, 'is gone.');
-  for (const name of names(after)) if (!names(before).includes(name)) report('response-header-added', `${status} ${name}`, 'is new.');
+/** `x-sunset` of an operation or parameter. */
+function sunsetOf({ 'x-sunset': sunset }: Json): Date | undefined {
+  const date = typeof sunset === 'string' ? new Date(sunset) : undefined;
+  return date === undefined || Number.isNaN(date.getTime()) ? undefined : date;
 }
