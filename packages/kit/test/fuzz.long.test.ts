@@ -1,3 +1,4 @@
+import { wholeDocument } from './whole-document.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { scaled } from '../../../test/provision/scale.ts';
 import type { App } from '../src/app/module.ts';
@@ -27,7 +28,7 @@ describeDatabases(
 
     beforeAll(async () => {
       app = await sampleApp({ database: database.db, log: { level: 'silent' } }).ready();
-      document = openApiDocument(app.routes, { title: 'Sample', version: '1' });
+      document = wholeDocument(openApiDocument(app.routes, { title: 'Sample', version: '1' })) as OpenApiDocument;
     });
     afterAll(() => app.close());
 

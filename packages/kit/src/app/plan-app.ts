@@ -11,7 +11,7 @@ import type { Middleware } from '../http/middleware.ts';
 import { isRoute } from '../http/route.ts';
 import { groupValueFaults, middleware as aMiddleware, throttle as aThrottle, usableItems } from '../http/value-faults.ts';
 import { TrustedProxies } from '../http/trusted-proxies.ts';
-import { openApiDocument, openApiText } from '../openapi/document.ts';
+import { openApiDocument } from '../openapi/document.ts';
 import { referenceController } from '../openapi/reference/controller.ts';
 import { allowAny } from '../permissions/built-ins.ts';
 import { didYouMean } from '../options/did-you-mean.ts';
@@ -195,8 +195,9 @@ function referenceMount(
   const { path = '/docs', permission = allowAny } = docs === true ? {} : docs;
   const { title = 'API', version = '0.0.0', description } = options;
   const document = () =>
-    openApiText(
+    JSON.stringify(
       openApiDocument(routes(), {
+        spec: '3.1',
         title,
         version,
         description,

@@ -1,3 +1,4 @@
+import { wholeDocument } from '../../test/whole-document.ts';
 import { afterEach, describe, expect, expectTypeOf, test } from 'vitest';
 import { createApp } from '../app/create-app.ts';
 import type { App } from '../app/module.ts';
@@ -120,7 +121,9 @@ describe('answers of several statuses', () => {
 
   test('are in the document with their headers', async () => {
     const served = await serve(Several);
-    const document = (await served.inject('/openapi.json')).json<{ paths: Record<string, Record<string, { responses: object }>> }>();
+    const document = wholeDocument((await served.inject('/openapi.json')).json()) as {
+      paths: Record<string, Record<string, { responses: object }>>;
+    };
     expect(document.paths['/v1/x']?.['get']?.responses).toMatchObject({
       200: { headers: { ETag: { description: 'The version.' } } },
       207: { description: 'Some failed.', content: { 'application/json': { schema: { properties: { b: {} } } } } },

@@ -1,3 +1,4 @@
+import { wholeDocument } from '../../test/whole-document.ts';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
@@ -158,7 +159,7 @@ test('a refused caller, or a handler that reads nothing, ends the connection ins
 
 test('the document names the media types and the limit', () => {
   serve();
-  const document = openApiDocument(app.routes, { title: 'x', version: '1' });
+  const document = wholeDocument(openApiDocument(app.routes, { title: 'x', version: '1' }));
   const { post } = document.paths['/v1/x/bytes'] as Record<
     string,
     { requestBody: { content: object; description: string }; responses: object }

@@ -1,3 +1,4 @@
+import { wholeDocument } from '../../test/whole-document.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as z from 'zod';
 import { CustomerController, ItemController, orderResource, shop as shopModule, startShop, type ShopApp } from '../../test/crud/shop.ts';
@@ -208,7 +209,7 @@ describeDatabases('response versions', (database) => {
   });
 
   test('the OpenAPI document has the header, the versions and the 406', () => {
-    const document = openApiDocument(shop.app.routes, { title: 'x', version: '1' }) as unknown as {
+    const document = wholeDocument(openApiDocument(shop.app.routes, { title: 'x', version: '1' })) as unknown as {
       paths: Record<
         string,
         Record<string, { parameters: { name: string; schema: { enum?: string[] } }[]; responses: Record<string, { headers?: object }> }>

@@ -18,9 +18,11 @@ export function needsCsrfProof(route: CompiledRoute): boolean {
   );
 }
 
-/** Any one of the authenticators may identify the caller; `{}` where no credentials are required. */
+/**
+ * Any one of the authenticators may identify the caller; `{}` where no credentials are required. Scopes are beside it (`x-scope`): OpenAPI knows
+ * them in OAuth schemes only.
+ */
 export function securityOf(route: CompiledRoute): readonly Readonly<Record<string, readonly string[]>>[] {
-  const scopes = needsScope(route) && route.scope !== undefined ? [route.scope] : [];
-  const ways = route.authenticators.map((authenticator) => ({ [authenticator.name]: scopes }));
+  const ways = route.authenticators.map((authenticator) => ({ [authenticator.name]: [] }));
   return admitsAnonymous(route) ? [...ways, {}] : ways;
 }

@@ -1,3 +1,4 @@
+import { wholeDocument } from '../../test/whole-document.ts';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
@@ -69,7 +70,8 @@ interface Operation {
   readonly security: readonly object[];
   readonly [member: string]: unknown;
 }
-const operation = (document: OpenApiDocument, path: string, method: string): Operation => document.paths[path]?.[method] as Operation;
+const operation = (document: OpenApiDocument, path: string, method: string): Operation =>
+  wholeDocument(document).paths[path]?.[method] as Operation;
 const codes = (found: Operation): string[] => Object.values(found.responses).flatMap((response) => response['x-error-codes'] ?? []);
 
 test.each([
@@ -89,13 +91,21 @@ test('the same routes give the same bytes, whatever order they were mounted in',
 
 test('named schemas become components; what arrives and what leaves differ only where they do', () => {
   const { components } = openApiDocument(routes, options);
-  expect(Object.keys(components['schemas'] ?? {})).toEqual(['FieldError', 'Line', 'Order', 'OrderInput', 'Problem', 'tree_put_body']);
+  expect(Object.keys(components['schemas'] ?? {})).toEqual([
+    'FieldError',
+    'Line',
+    'Order',
+    'OrderInput',
+    'OrderListOutput',
+    'Problem',
+    'TreePutInput',
+  ]);
   expect(components['schemas']?.['Order']).toMatchObject({
     required: ['id', 'lines', 'note'],
     properties: { lines: { items: { $ref: '#/components/schemas/Line' } } },
   });
   expect(components['schemas']?.['OrderInput']).toMatchObject({ required: ['id', 'lines'] });
-  expect(components['schemas']?.['tree_put_body']).toMatchObject({ properties: { child: { $ref: '#/components/schemas/tree_put_body' } } });
+  expect(components['schemas']?.['TreePutInput']).toMatchObject({ properties: { child: { $ref: '#/components/schemas/TreePutInput' } } });
 });
 
 test('a schema with the name of an error schema is a component of its own', () => {
@@ -105,8 +115,8 @@ test('a schema with the name of an error schema is a component of its own', () =
   const { paths, components } = openApiDocument(own, { title: 'Own', version: '1' }) as any;
   for (const id of ['Problem', 'FieldError']) {
     const { $ref } = paths[`/v1/${id}`].get.responses[200].content['application/json'].schema;
-    expect($ref).toBe(`#/components/schemas/${id}2`);
-    expect(components.schemas[`${id}2`].required).toEqual([id]);
+    expect($ref).toBe(`#/components/schemas/Order${id}`);
+    expect(components.schemas[`Order${id}`].required).toEqual([id]);
     expect(components.schemas[id].required).toContain('code');
   }
 });
@@ -137,8 +147,15 @@ test('parameters carry place, need and schema', () => {
 
 test('every way to authenticate is listed, with the scope an operation needs', () => {
   const document = openApiDocument(routes, options);
-  expect(document.components['securitySchemes']).toEqual({ api_key: apiKey.securityScheme, session: session.securityScheme });
-  expect(operation(document, '/v1/orders/{id}', 'get').security).toEqual([{ session: ['orders:read'] }, { api_key: ['orders:read'] }]);
+  const scopes = { 'x-scopes': ['orders:read'] };
+  expect(document.components['securitySchemes']).toEqual({
+    api_key: { ...apiKey.securityScheme, ...scopes },
+    session: { ...session.securityScheme, ...scopes },
+  });
+  expect(operation(document, '/v1/orders/{id}', 'get')).toMatchObject({
+    security: [{ session: [] }, { api_key: [] }],
+    'x-scope': 'orders:read',
+  });
   expect(operation(document, '/v1/tree', 'put').security).toEqual([{ session: [] }, { api_key: [] }, {}]);
 });
 
@@ -164,8 +181,11 @@ test('errors are listed by status with their codes: declared ones and those the 
   );
   expect(create.responses['409']?.content?.['application/problem+json']).toMatchObject({
     schema: { allOf: [{ $ref: '#/components/schemas/Problem' }, { properties: { code: { enum: ['out_of_stock'] } } }] },
-    examples: { out_of_stock: { value: { type: 'urn:kit:error:out_of_stock', status: 409, detail: 'Nothing left.' } } },
   });
+  const { examples } = document.components['schemas']!['Problem'] as { examples: readonly { code: string }[] };
+  expect(examples.filter(({ code }) => code === 'out_of_stock')).toMatchObject([
+    { type: 'urn:kit:error:out_of_stock', status: 409, detail: 'Nothing left.' },
+  ]);
   const read = codes(operation(document, '/v1/orders/{id}', 'get'));
   expect(read).toEqual(expect.arrayContaining(['scope_required', 'insufficient_scope', 'not_found']));
   expect(read).not.toContain('csrf_failed');
@@ -235,7 +255,12 @@ test('the schemas of a model are named components wherever they are used, and th
   const document = openApiDocument(rows, options);
   const { schemas } = document.components as { schemas: Record<string, { properties: Record<string, object>; required?: string[] }> };
   const reference = (name: string) => ({ $ref: `#/components/schemas/${name}` });
-  expect(Object.keys(schemas).filter((name) => name.startsWith('OrderItem'))).toEqual(['OrderItem', 'OrderItemInput', 'OrderItemPatch']);
+  expect(Object.keys(schemas).filter((name) => name.startsWith('OrderItem'))).toEqual([
+    'OrderItem',
+    'OrderItemInput',
+    'OrderItemPage',
+    'OrderItemPatch',
+  ]);
   expect(Object.keys(schemas['OrderItem']?.properties ?? {})).toEqual(['id', 'sku', 'state']);
   expect(schemas['OrderItemInput']?.properties['state']).toMatchObject({ default: 'open' });
   expect(JSON.stringify(schemas['OrderItemPatch'])).not.toContain('default');
@@ -248,9 +273,10 @@ test('the schemas of a model are named components wherever they are used, and th
   expect(operation(document, '/v1/items/{id}', 'patch')['requestBody']).toMatchObject({
     content: { 'application/json': { schema: reference('OrderItemPatch') } },
   });
-  expect(operation(document, '/v1/items', 'get').responses['200']?.content?.['application/json']?.['schema']).toMatchObject({
-    properties: { items: { items: reference('OrderItem') } },
-  });
+  expect(operation(document, '/v1/items', 'get').responses['200']?.content?.['application/json']?.['schema']).toEqual(
+    reference('OrderItemPage'),
+  );
+  expect(schemas['OrderItemPage']).toMatchObject({ properties: { items: { items: reference('OrderItem') } } });
   expect(openApiText(document)).not.toContain('x-component');
   expect((await new Validator().validate(JSON.parse(openApiText(document)) as Record<string, unknown>)).valid).toBe(true);
 });

@@ -2,10 +2,14 @@ import { coreErrors } from '../errors/core-errors.ts';
 import type { ErrorFormat } from '../errors/render.ts';
 import type { ThrottleRates } from '../throttle/throttle.ts';
 import type { CompiledRoute, RouteSchema } from '../http/compiled-route.ts';
+import { needsScope } from './access.ts';
 import { closeObjects } from './close-objects.ts';
-import { errorResponses, errorSchemas } from './error-responses.ts';
+import { errorSchemas } from './error-responses.ts';
 import { openApiPath, operationOf } from './operation.ts';
+import { bodyName, ownerOf, responseName } from './schema-names.ts';
 import { SchemaComponents } from './schema-components.ts';
+import { SharedErrors } from './shared-errors.ts';
+import { shareParameters } from './shared-parameters.ts';
 import { objectOf, type OptionRules, readOptions } from '../options/read-options.ts';
 import { anything, filledText, listOf, oneOf, recordOf, required, text } from '../options/value-rule.ts';
 
@@ -50,9 +54,15 @@ export interface OpenApiDocument {
 }
 
 const HEADERS = {
-  RateLimit: { description: 'What is left of each budget: requests `r` and seconds `t`.', schema: { type: 'string' } },
-  RateLimitPolicy: { description: 'Each budget: requests `q` in `w` seconds.', schema: { type: 'string' } },
-  RequestId: { description: 'Identifies the request in the logs.', schema: { type: 'string' } },
+  RateLimit: {
+    description: 'What is left of each limit: requests `r` and seconds `t`. Also sent with successful responses.',
+    schema: { type: 'string' },
+  },
+  RateLimitPolicy: {
+    description: 'Each limit: requests `q` in `w` seconds. Also sent with successful responses.',
+    schema: { type: 'string' },
+  },
+  RequestId: { description: 'Identifies the request in the logs. Sent with every response.', schema: { type: 'string' } },
   RetryAfter: { description: 'Seconds to wait before the next attempt.', schema: { type: 'integer', minimum: 0 } },
 };
 
@@ -68,24 +78,27 @@ export function openApiDocument(routes: readonly CompiledRoute[], options: OpenA
     .map(closed)
     .toSorted((a, b) => before(openApiPath(a.path), openApiPath(b.path)) || ORDER.indexOf(a.method) - ORDER.indexOf(b.method));
   const errorFormat = options.errorFormat ?? 'problem+json';
-  const errors = errorSchemas(errorFormat).schemas;
+  const { schemas: errors, name: errorName } = errorSchemas(errorFormat);
   const components = new SchemaComponents(Object.keys(errors));
-  for (const { params, query, headers, body, response, responses } of shown) {
-    for (const schema of [params, query, headers, body]) components.learn(schema?.json, 'input');
-    components.learn(response?.json, 'output');
-    for (const other of Object.values(responses)) components.learn(other.response?.json, 'output');
+  for (const route of shown) {
+    const { params, query, headers, body, rawBody, response, responses } = route;
+    const owner = ownerOf(route);
+    for (const schema of [params, query, headers]) components.learn(schema?.json, 'input', owner);
+    if (rawBody === undefined) components.learn(body?.json, 'input', { ...owner, fallback: bodyName(route) });
+    components.learn(response?.json, 'output', { ...owner, fallback: responseName(route) });
+    for (const [status, other] of Object.entries(responses))
+      components.learn(other.response?.json, 'output', { ...owner, fallback: responseName(route, status) });
   }
   components.settle();
 
   const isNew = options.spec === '3.2' || shown.some((route) => route.method === 'QUERY');
-  const context = { components, errorFormat, describesStreams: isNew, throttleRates: options.throttleRates ?? {} };
-  const paths: Record<string, Record<string, object>> = {};
-  for (const route of shown) (paths[openApiPath(route.path)] ??= {})[route.method.toLowerCase()] = operationOf(route, context);
+  const shared = new SharedErrors(errorFormat);
+  const context = { components, errors: shared, describesStreams: isNew, throttleRates: options.throttleRates ?? {} };
+  const operations: Record<string, Record<string, object>> = {};
+  for (const route of shown) (operations[openApiPath(route.path)] ??= {})[route.method.toLowerCase()] = operationOf(route, context);
+  const { paths, parameters } = shareParameters(operations);
+  const defaults = withoutDefaults(paths);
 
-  const schemes = new Map(
-    shown.flatMap((route) => route.authenticators.map(({ name, securityScheme }) => [name, securityScheme] as const)),
-  );
-  const tags = [...new Set(shown.flatMap((route) => route.tags))].sort(before);
   return {
     openapi: isNew ? '3.2.0' : '3.1.1',
     info: {
@@ -93,17 +106,76 @@ export function openApiDocument(routes: readonly CompiledRoute[], options: OpenA
       version: options.version,
       ...(options.description === undefined ? {} : { description: options.description }),
     },
-    ...(options.servers === undefined || options.servers.length === 0 ? {} : { servers: options.servers }),
-    ...(tags.length === 0 ? {} : { tags: tags.map((name) => ({ name })) }),
-    paths,
+    servers: options.servers === undefined || options.servers.length === 0 ? [{ url: '/' }] : options.servers,
+    ...tagsOf(shown),
+    ...defaults.common,
+    paths: defaults.paths,
     ...(Object.keys(options.webhooks ?? {}).length === 0 ? {} : { webhooks: sorted(options.webhooks ?? {}) }),
     components: {
-      schemas: sorted({ ...components.all(), ...errors }),
-      responses: { Unexpected: unexpected(errorFormat) },
+      schemas: sorted({ ...components.all(), ...errors, [errorName]: { ...errors[errorName], examples: shared.examples() } }),
+      responses: sorted({ ...shared.responses(), Unexpected: unexpected(errorFormat) }),
+      ...(Object.keys(parameters).length === 0 ? {} : { parameters: sorted(parameters) }),
       headers: HEADERS,
-      ...(schemes.size === 0 ? {} : { securitySchemes: sorted(Object.fromEntries(schemes)) }),
+      ...schemesOf(shown),
     },
   };
+}
+
+type Paths = OpenApiDocument['paths'];
+
+/** What most operations have in common stands once, at the top of the document: operations that differ have their own. */
+function withoutDefaults(paths: Paths): { readonly common: Readonly<Record<string, unknown>>; readonly paths: Paths } {
+  const operations = Object.values(paths).flatMap((item) => Object.values(item)) as Readonly<Record<string, unknown>>[];
+  const most = (name: string): string | undefined => {
+    const counts = Map.groupBy(operations, (operation) => JSON.stringify(operation[name]));
+    return [...counts].toSorted(([a, x], [b, y]) => y.length - x.length || before(a, b))[0]?.[0];
+  };
+  const common = DEFAULTED.flatMap((name) => {
+    const text = most(name);
+    return text === undefined ? [] : [[name, text] as const];
+  });
+  const isCommon = (name: string, value: unknown) => common.some(([key, text]) => key === name && JSON.stringify(value) === text);
+  return {
+    common: Object.fromEntries(common.map(([name, text]) => [name, JSON.parse(text) as unknown])),
+    paths: Object.fromEntries(
+      Object.entries(paths).map(([path, item]) => [
+        path,
+        Object.fromEntries(
+          Object.entries(item).map(([method, operation]) => [
+            method,
+            Object.fromEntries(Object.entries(operation).filter(([name, value]) => !isCommon(name, value))),
+          ]),
+        ),
+      ]),
+    ),
+  };
+}
+
+const DEFAULTED = ['security', 'x-throttles'];
+
+/** Every way to authenticate, with the scopes that operations require. */
+function schemesOf(routes: readonly CompiledRoute[]): object {
+  const schemes = new Map(
+    routes.flatMap((route) => route.authenticators.map(({ name, securityScheme }) => [name, securityScheme] as const)),
+  );
+  if (schemes.size === 0) return {};
+  const scopesOf = (name: string) =>
+    new Set(
+      routes.filter((route) => needsScope(route) && route.authenticators.some((each) => each.name === name)).map(({ scope }) => scope!),
+    );
+  const described = [...schemes].map(([name, scheme]) => {
+    const scopes = [...scopesOf(name)].sort(before);
+    return [name, scopes.length === 0 ? scheme : { ...scheme, 'x-scopes': scopes }] as const;
+  });
+  return { securitySchemes: sorted(Object.fromEntries(described)) };
+}
+
+function tagsOf(routes: readonly CompiledRoute[]): object {
+  const tags = [...new Set(routes.flatMap((route) => route.tags))].sort(before);
+  if (tags.length === 0) return {};
+  const controllers = (tag: string) =>
+    [...new Set(routes.filter((route) => route.tags.includes(tag)).map(({ controller }) => controller))].sort(before);
+  return { tags: tags.map((name) => ({ name, description: `Operations of ${controllers(name).join(' and ')}.` })) };
 }
 
 /** Input schemas as the server enforces them. */
@@ -118,23 +190,21 @@ function closed(route: CompiledRoute): CompiledRoute {
   });
 }
 
-/** What any address may answer with besides: faults of ours, and refusals of the HTTP server. */
+/** Any operation may also fail for reasons that are not its own. */
 function unexpected(format: ErrorFormat): object {
   const { internal_error, unavailable } = coreErrors;
-  const [response] = Object.values(errorResponses([internal_error], format)) as [{ content: Record<string, object> }];
   const { name, mediaType } = errorSchemas(format);
   return {
-    ...response,
     description: `${internal_error.detail} ${unavailable.detail}`,
-    content: { [mediaType]: { ...response.content[mediaType], schema: { $ref: `#/components/schemas/${name}` } } },
-    'x-error-codes': undefined,
+    headers: { 'X-Request-ID': { $ref: '#/components/headers/RequestId' } },
+    content: { [mediaType]: { schema: { $ref: `#/components/schemas/${name}` } } },
   };
 }
 
 const sorted = <T>(record: Readonly<Record<string, T>>): Record<string, T> =>
   Object.fromEntries(Object.entries(record).sort(([a], [b]) => before(a, b)));
 
-/** The document as text: the same routes give the same bytes, so a changed file is a changed API. */
+/** The document as text for people and version control: the same routes give the same bytes, so a changed file is a changed API. */
 export function openApiText(document: OpenApiDocument): string {
   return `${JSON.stringify(document, null, 2)}\n`;
 }

@@ -60,39 +60,81 @@ export function errorSchemas(format: ErrorFormat): ErrorSchemas {
     : { name: 'Problem', mediaType: 'application/problem+json', schemas: { FieldError: FIELD_ERROR, Problem: PROBLEM } };
 }
 
-function exampleOf({ status, code, detail }: RaisedError, format: ErrorFormat): Record<string, unknown> {
+export function errorExample({ status, code, detail }: RaisedError, format: ErrorFormat): Record<string, unknown> {
   const faults = code === 'validation_error' ? { errors: [{ location: ['body', 'name'], code: 'required', message: 'Required.' }] } : {};
   if (format === 'detail') return { detail, code, ...faults };
   const title = code.charAt(0).toUpperCase() + code.slice(1).replaceAll('_', ' ');
-  return { type: `urn:kit:error:${code}`, title, status, detail, code, request_id: '019b0c1e-8f00-7000-8000-000000000001', ...faults };
+  return { type: `urn:kit:error:${code}`, title, status, detail, code, request_id: '0f8e6c1d-1a', ...faults };
 }
 
 /** Errors that say when to try again. */
 const RETRIED_LATER: ReadonlySet<string> = new Set(['throttled', 'request_in_progress']);
 const CURRENT_TAG = { description: 'The current version of the row.', schema: { type: 'string' } };
 
-/** One response per status, naming every code a program may meet under it. */
-export function errorResponses(errors: readonly RaisedError[], format: ErrorFormat): Record<string, object> {
+/** Sent with every response of a limited operation; documented once. */
+const RATE_LIMITS = {
+  RateLimit: { $ref: '#/components/headers/RateLimit' },
+  'RateLimit-Policy': { $ref: '#/components/headers/RateLimitPolicy' },
+};
+
+export interface ErrorResponse {
+  readonly description: string;
+  readonly headers?: object;
+  readonly [member: string]: unknown;
+}
+
+/** The response of one status, with every code that a program may meet under it. */
+export function errorResponse(errors: readonly RaisedError[], format: ErrorFormat): ErrorResponse {
   const { name, mediaType } = errorSchemas(format);
-  const responses: Record<string, object> = {};
-  for (const [status, group] of Object.entries(Object.groupBy(errors, (error) => String(error.status)))) {
-    const members = group ?? [];
-    const codes = [...new Set(members.map((error) => error.code))];
-    responses[status] = {
-      description: [...new Set(members.map((error) => error.detail))].join(' '),
-      headers: {
-        'X-Request-ID': { $ref: '#/components/headers/RequestId' },
-        ...(codes.some((code) => RETRIED_LATER.has(code)) ? { 'Retry-After': { $ref: '#/components/headers/RetryAfter' } } : {}),
-        ...(codes.includes('precondition_failed') ? { ETag: CURRENT_TAG } : {}),
-      },
-      content: {
-        [mediaType]: {
-          schema: { allOf: [{ $ref: `#/components/schemas/${name}` }, { properties: { code: { enum: codes } } }] },
-          examples: Object.fromEntries(members.map((error) => [error.code, { value: exampleOf(error, format) }])),
+  const codes = [...new Set(errors.map((error) => error.code))];
+  const members = format === 'detail' ? [] : errors.filter(({ code }) => ERROR_MEMBERS[code] !== undefined);
+  const headers = {
+    // In the other format it is part of the body.
+    ...(format === 'detail' ? { 'X-Request-ID': { $ref: '#/components/headers/RequestId' } } : {}),
+    ...(codes.some((code) => RETRIED_LATER.has(code)) ? { 'Retry-After': { $ref: '#/components/headers/RetryAfter' } } : {}),
+    ...(codes.includes('precondition_failed') ? { ETag: CURRENT_TAG } : {}),
+    ...(codes.includes('throttled') ? RATE_LIMITS : {}),
+  };
+  return {
+    // The sentence of each code is in the examples of the schema.
+    description: errors.length === 1 ? errors[0]!.detail : `One of ${codes.map((code) => `\`${code}\``).join(', ')}.`,
+    ...(Object.keys(headers).length === 0 ? {} : { headers }),
+    content: {
+      [mediaType]: {
+        schema: {
+          allOf: [
+            { $ref: `#/components/schemas/${name}` },
+            {
+              properties: {
+                code: { type: 'string', enum: codes },
+                ...Object.assign({}, ...members.map(({ code }) => ERROR_MEMBERS[code])),
+              },
+            },
+          ],
         },
       },
-      'x-error-codes': codes,
-    };
-  }
-  return responses;
+    },
+    'x-error-codes': codes,
+  };
 }
+
+const text = { type: 'string' };
+const texts = { type: 'array', items: text };
+const bytes = { type: 'integer', description: 'The limit in bytes.' };
+
+/** Members that errors of these codes may carry beside those of all problems. */
+export const ERROR_MEMBERS: Readonly<Record<string, Readonly<Record<string, JsonSchema>>>> = {
+  permission_denied: {
+    action: { ...text, description: 'The missing action on the object.' },
+    fields: { ...texts, description: 'The fields that you may not write.' },
+  },
+  precondition_failed: { etag: { ...text, description: 'The current version of the record.' } },
+  unsupported_media_type: { allowed: { ...texts, description: 'The media types that are accepted.' } },
+  unsupported_api_version: { supported: { ...texts, description: 'The versions that are supported.' } },
+  invalid_transition: { allowed: { ...texts, description: 'The transitions that are possible now.' } },
+  body_too_large: { bytes_max: bytes },
+  upload_too_large: { bytes_max: bytes },
+  too_deep: { depth_max: { type: 'integer', description: 'The limit of nested arrays and objects.' } },
+  throttled: { policy: { ...text, description: 'The limit that was reached.' } },
+  type_not_allowed: { allowed_types: { ...texts, description: 'The media types that are accepted.' } },
+};

@@ -1,16 +1,15 @@
-import type { ErrorFormat } from '../errors/render.ts';
 import type { CompiledRoute } from '../http/compiled-route.ts';
 import type { JsonSchema } from '../http/schema.ts';
 import { fixedRate } from '../throttle/fixed-rate.ts';
 import type { ThrottleRates } from '../throttle/throttle.ts';
 import { securityOf } from './access.ts';
-import { errorResponses } from './error-responses.ts';
 import { errorsOfRoute } from './errors-of-route.ts';
 import type { SchemaComponents } from './schema-components.ts';
+import type { SharedErrors } from './shared-errors.ts';
 
 export interface OperationContext {
   readonly components: SchemaComponents;
-  readonly errorFormat: ErrorFormat;
+  readonly errors: SharedErrors;
   readonly throttleRates: ThrottleRates;
   /** OpenAPI 3.2 can describe the items of a stream. */
   readonly describesStreams: boolean;
@@ -130,7 +129,7 @@ function otherResponses(route: CompiledRoute, { components }: OperationContext):
           status,
           {
             description: description ?? (status === '304' ? 'Not modified.' : 'OK.'),
-            headers: { 'X-Request-ID': { $ref: '#/components/headers/RequestId' }, ...documentedHeaders(headers) },
+            ...(Object.keys(headers).length === 0 ? {} : { headers: documentedHeaders(headers) }),
             ...(schema === undefined ? {} : { content: { 'application/json': mediaOf(schema, components) } }),
           },
         ];
@@ -143,16 +142,13 @@ const REPLAYED = { 'Idempotent-Replayed': '`true` where the response is that of 
 function successOf(route: CompiledRoute, context: OperationContext): object {
   const own = route.responses[route.status];
   const headers = {
-    'X-Request-ID': { $ref: '#/components/headers/RequestId' },
-    ...(route.throttles.length > 0
-      ? { RateLimit: { $ref: '#/components/headers/RateLimit' }, 'RateLimit-Policy': { $ref: '#/components/headers/RateLimitPolicy' } }
-      : {}),
     ...(route.idempotency === undefined ? {} : documentedHeaders(REPLAYED)),
     ...documentedHeaders(own?.headers ?? {}),
     ...documentedHeaders(
       Object.assign({}, ...route.documents.map(({ responseHeaders }) => responseHeaders ?? {})) as Record<string, string>,
     ),
   };
+  const withHeaders = Object.keys(headers).length === 0 ? {} : { headers };
   const description = own?.description ?? statusText(route);
   const schema = route.response === undefined ? undefined : context.components.place(route.response.json, `${route.operationId}_response`);
   if (route.kind === 'stream') {
@@ -160,14 +156,14 @@ function successOf(route: CompiledRoute, context: OperationContext): object {
     const media = context.describesStreams ? { itemSchema: event } : { schema: { type: 'string' }, 'x-item-schema': event };
     return {
       description: 'A stream of events; an `error` event ends it when something fails on the way.',
-      headers,
+      ...withHeaders,
       content: { 'text/event-stream': media },
     };
   }
-  if (schema === undefined && route.mediaType === undefined) return { description, headers };
+  if (schema === undefined && route.mediaType === undefined) return { description, ...withHeaders };
   const media = schema === undefined ? {} : mediaOf(schema, context.components);
   const mediaTypes = own === undefined || own.mediaTypes.length === 0 ? [route.mediaType ?? 'application/json'] : own.mediaTypes;
-  return { description, headers, content: Object.fromEntries(mediaTypes.map((type) => [type, ofMediaType(media, type)])) };
+  return { description, ...withHeaders, content: Object.fromEntries(mediaTypes.map((type) => [type, ofMediaType(media, type)])) };
 }
 
 /** Each media type of a raw response is described as itself. */
@@ -203,15 +199,15 @@ export function operationOf(route: CompiledRoute, context: OperationContext): ob
   return {
     operationId: route.operationId,
     ...(route.tags.length > 0 ? { tags: route.tags } : {}),
-    ...(route.summary === undefined ? {} : { summary: route.summary }),
-    ...(route.description === undefined ? {} : { description: route.description }),
+    summary: route.summary ?? sentenceOf(route.field),
+    description: route.description ?? accessOf(route),
     ...deprecationOf(route),
     ...(parameters.length > 0 ? { parameters } : {}),
     ...requestBodyOf(route, context),
     responses: {
       [route.status]: successOf(route, context),
       ...otherResponses(route, context),
-      ...errorResponses(errorsOfRoute(route), context.errorFormat),
+      ...context.errors.of(errorsOfRoute(route)),
       default: { $ref: '#/components/responses/Unexpected' },
     },
     ...extensionsOf(route),
@@ -226,4 +222,21 @@ export function operationOf(route: CompiledRoute, context: OperationContext): ob
 function throttleOf(throttle: CompiledRoute['throttles'][number], { throttleRates }: OperationContext): object {
   const rate = fixedRate(throttle, throttleRates);
   return { name: throttle.name, ...(rate === null ? {} : { requests: rate.count, seconds: rate.periodMs / 1000 }) };
+}
+
+/** `exportAll` as `Export all`. */
+function sentenceOf(field: string): string {
+  const words = field
+    .replaceAll(/[^A-Za-z0-9]+/g, ' ')
+    .replaceAll(/([a-z0-9])([A-Z])/g, '$1 $2')
+    .toLowerCase()
+    .trim();
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+/** Where the author gives no description: who may call. */
+function accessOf(route: CompiledRoute): string {
+  const open = securityOf(route).some((way) => Object.keys(way).length === 0);
+  const scope = route.scope === undefined ? '' : ` API keys need the scope \`${route.scope}\`.`;
+  return open ? `No authentication is required.${scope}` : `Authentication is required.${scope}`;
 }

@@ -1,7 +1,20 @@
 import type { JsonSchema } from '../http/schema.ts';
 import { hoistComponents } from './hoist-components.ts';
 
+/** Members of a row that every caller gets unless the request leaves them out with `fields`: `required` of the document. */
+export const ALWAYS_KEYWORD = 'x-always';
+
 export type Direction = 'input' | 'output';
+
+/** The route a schema was found in: where names are taken from when the schema has none, or another one has the same. */
+export interface SchemaOwner {
+  /** `Order` of OrderController. */
+  readonly controller: string;
+  /** The resource of generic CRUD, in Pascal case. */
+  readonly resource?: string | undefined;
+  /** The name of the schema itself where it has none: `ApiKeyCreateInput`. Not given: it stays where it is. */
+  readonly fallback?: string | undefined;
+}
 
 interface Definition {
   readonly name: string;
@@ -10,6 +23,7 @@ interface Definition {
   readonly schema: JsonSchema;
   /** The document the definition came from; its references point there. */
   readonly source: JsonSchema;
+  readonly owner: SchemaOwner;
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -41,14 +55,70 @@ function signatureOf(name: string, source: JsonSchema): string {
   return JSON.stringify([...seen].sort().map((each) => [each, definitions[each]]));
 }
 
+/** What leaves has the first claim to a plain name, then the schema with the most properties. The order of routes does not matter. */
+function byClaim(a: Definition, b: Definition): number {
+  const width = ({ schema }: Definition) => Object.keys(isObject(schema['properties']) ? schema['properties'] : {}).length;
+  return (
+    Number(a.direction === 'input') - Number(b.direction === 'input') ||
+    width(b) - width(a) ||
+    // Of equals, that of the controller with the name of the resource.
+    Number(a.owner.controller !== a.owner.resource) - Number(b.owner.controller !== b.owner.resource) ||
+    compareTexts(a.owner.controller, b.owner.controller) ||
+    compareTexts(a.signature, b.signature)
+  );
+}
+
+const compareTexts = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+
+/** `Card` of BoardCardController is `BoardCard`, `CardInput` of ArchiveController is `ArchiveCardInput`. */
+function namedAfterController(name: string, { controller, resource }: SchemaOwner): string {
+  const isAbout = resource !== undefined && name.startsWith(resource) && controller.endsWith(resource);
+  return isAbout ? `${controller}${name.slice(resource.length)}` : `${controller}${name}`;
+}
+
+/** Whether a person would name it: an object with properties, or a choice. */
+const isNameable = (json: JsonSchema): boolean =>
+  isObject(json['properties']) || Array.isArray(json['anyOf']) || Array.isArray(json['oneOf']);
+
+/** The items of a page: `{ items: [Order], count, … }`. */
+function itemOf({ properties }: JsonSchema): JsonSchema | undefined {
+  const { items, count } = (properties ?? {}) as { readonly items?: JsonSchema; readonly count?: unknown };
+  return count !== undefined && isObject(items?.['items']) ? items['items'] : undefined;
+}
+
+function pageName(schema: JsonSchema): string | undefined {
+  const item = itemOf(schema)?.['$ref'];
+  return typeof item === 'string' ? `${item.replace('#/$defs/', '')}Page` : undefined;
+}
+
+/** One schema of several routes has the shortest of their names. */
+const shortest = (names: readonly string[]): string => names.toSorted((a, b) => a.length - b.length || compareTexts(a, b))[0]!;
+
+/** Equal for schemas that are the same, with all they refer to. */
+function rootSignature(json: JsonSchema): string {
+  const known = signatures.get(json);
+  if (known !== undefined) return known;
+  const { $defs: _, ...root } = json;
+  const names = new Set<string>();
+  references(root, (reference) => names.add(reference.replace('#/$defs/', '')));
+  const signature = JSON.stringify([root, [...names].sort().map((name) => signatureOf(name, json))]);
+  signatures.set(json, signature);
+  return signature;
+}
+
+const signatures = new WeakMap<JsonSchema, string>();
+
 /**
- * Collects the named schemas (`$defs`) of all routes under `#/components/schemas`. A name whose input and output
- * differ (a default makes a field optional on the way in) becomes `Name` for what leaves and `NameInput` for what arrives.
+ * Collects the named schemas (`$defs`) of all routes under `#/components/schemas`, and those of bodies and responses that have no name. A name whose input and output
+ * differ (a default makes a field optional on the way in) becomes `Name` for what leaves and `NameInput` for what arrives; other schemas of the same name are
+ * named after their controllers.
  */
 export class SchemaComponents {
   readonly #reserved: readonly string[];
   readonly #definitions: Definition[] = [];
+  readonly #roots = new Map<string, Definition[]>();
   readonly #names = new Map<string, string>();
+  readonly #rootNames = new Map<string, string>();
   readonly #schemas = new Map<string, JsonSchema>();
 
   /** `reserved` are names of other schemas of the document. */
@@ -56,40 +126,68 @@ export class SchemaComponents {
     this.#reserved = reserved;
   }
 
-  /** First pass, in a stable order: learn every definition before any name is given. */
-  learn(given: JsonSchema | undefined, direction: Direction): void {
+  /** First pass: learn every definition before any name is given. */
+  learn(given: JsonSchema | undefined, direction: Direction, owner: SchemaOwner): void {
     if (given === undefined) return;
     const json = hoistComponents(given);
     for (const [name, schema] of Object.entries(definitionsOf(json))) {
-      if (!isAnonymous(name)) this.#definitions.push({ name, signature: signatureOf(name, json), direction, schema, source: json });
+      if (!isAnonymous(name)) this.#definitions.push({ name, signature: signatureOf(name, json), direction, schema, source: json, owner });
     }
+    if (owner.fallback === undefined || !isNameable(json)) return;
+    const { $defs: _, ...schema } = json;
+    const signature = rootSignature(json);
+    const known = this.#roots.get(signature) ?? [];
+    known.push({ name: pageName(schema) ?? owner.fallback, signature, direction, schema, source: json, owner });
+    this.#roots.set(signature, known);
   }
 
-  /** Second pass: what leaves has the first claim to the plain name. */
+  /** Second pass: names. */
   settle(): void {
-    const outputsFirst = this.#definitions.toSorted((a, b) => Number(a.direction === 'input') - Number(b.direction === 'input'));
-    const taken = new Map<string, Direction | 'reserved'>(this.#reserved.map((name) => [name, 'reserved']));
-    for (const { name, signature, direction } of outputsFirst) {
-      if (this.#names.has(name + signature)) continue;
-      const base = componentName(name);
-      const candidates = [
-        base,
-        ...(direction === 'input' && taken.get(base) === 'output' ? [`${base}Input`] : []),
-        ...Array.from({ length: 1000 }, (_, index) => `${base}${index + 2}`),
-      ];
-      const free = candidates.find((candidate) => !taken.has(candidate))!;
-      taken.set(free, direction);
-      this.#names.set(name + signature, free);
+    const rootNames = new Map([...this.#roots].map(([signature, uses]) => [signature, shortest(uses.map(({ name }) => name))]));
+    for (const [signature, uses] of this.#roots) {
+      const [first] = uses.toSorted(byClaim) as [Definition];
+      // A page of the whole response of another route: `ApiKeyPage`.
+      const item = itemOf(first.schema);
+      const itemName = item === undefined ? undefined : rootNames.get(rootSignature({ ...item, $defs: first.source['$defs'] }));
+      this.#definitions.push({ ...first, name: itemName === undefined ? rootNames.get(signature)! : `${itemName}Page`, signature });
+    }
+    const taken = new Set(this.#reserved);
+    const groups = Map.groupBy(this.#definitions.toSorted(byClaim), ({ name }) => name);
+    const isMeant = (name: string) => groups.has(name);
+    for (const [name, group] of [...groups].toSorted(([a], [b]) => compareTexts(a, b))) {
+      let plain: Definition | undefined;
+      for (const definition of group) {
+        const key = name + definition.signature;
+        if (this.#names.has(key)) continue;
+        const base = componentName(name);
+        const after = componentName(namedAfterController(base, definition.owner));
+        const candidates = [
+          base,
+          ...(definition.direction === 'input' && plain?.direction === 'output' && !isMeant(`${base}Input`) ? [`${base}Input`] : []),
+          ...(isMeant(after) ? [] : [after]),
+          ...Array.from({ length: 1000 }, (_, index) => `${base}${index + 2}`),
+        ];
+        const free = candidates.find((candidate) => !taken.has(candidate))!;
+        taken.add(free);
+        plain ??= definition;
+        this.#names.set(key, free);
+      }
+    }
+    for (const [signature] of this.#roots) {
+      const { name } = this.#definitions.find((each) => each.signature === signature)!;
+      this.#rootNames.set(signature, this.#names.get(name + signature)!);
     }
     for (const { name, signature, schema, source } of this.#definitions) {
       const component = this.#names.get(name + signature)!;
-      if (!this.#schemas.has(component)) this.#schemas.set(component, this.#rewrite(schema, source, component) as JsonSchema);
+      if (!this.#schemas.has(component)) this.#schemas.set(component, this.#rewriteMembers(schema, source, component));
     }
   }
 
   /** The schema as it stands in the document; `fallback` names what has to be a component but has no name of its own. */
   place(given: JsonSchema, fallback: string): JsonSchema {
     const json = hoistComponents(given);
+    const named = this.#rootNames.get(rootSignature(json));
+    if (named !== undefined) return { $ref: `#/components/schemas/${named}` };
     const { $defs: _, ...root } = json;
     let isRecursive = false;
     references(root, (reference) => (isRecursive ||= reference === '#'));
@@ -106,13 +204,21 @@ export class SchemaComponents {
   #rewrite(value: unknown, source: JsonSchema, owner: string): unknown {
     if (Array.isArray(value)) return value.map((item) => this.#rewrite(item, source, owner));
     if (!isObject(value)) return value;
-    return Object.fromEntries(
+    // The same schema as the whole response of another route, such as the items of a page.
+    const named = isObject(value['properties']) ? this.#rootNames.get(rootSignature({ ...value, $defs: source['$defs'] })) : undefined;
+    if (named !== undefined && named !== owner) return { $ref: `#/components/schemas/${named}` };
+    return this.#rewriteMembers(value, source, owner);
+  }
+
+  #rewriteMembers({ [ALWAYS_KEYWORD]: always, ...value }: JsonSchema, source: JsonSchema, owner: string): JsonSchema {
+    const rewritten = Object.fromEntries(
       Object.entries(value).map(([key, inner]) =>
         key === '$ref' && typeof inner === 'string'
           ? [key, this.#target(inner, source, owner)]
           : [key, this.#rewrite(inner, source, owner)],
       ),
     );
+    return always === undefined ? rewritten : { ...rewritten, required: always };
   }
 
   #target(reference: string, source: JsonSchema, owner: string): string {

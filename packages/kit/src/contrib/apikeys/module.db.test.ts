@@ -54,10 +54,7 @@ describeDatabases(
 
     test('the OpenAPI document names both ways to present a key and marks the one place that shows one', async () => {
       const kit = await startKeyApp(await database.open());
-      const document = JSON.parse(JSON.stringify(openApiDocument(kit.app.routes, { title: 'Shop', version: '1' }))) as Record<
-        string,
-        unknown
-      >;
+      const document: unknown = openApiDocument(kit.app.routes, { title: 'Shop', version: '1' });
       expect(document).toMatchObject({
         components: {
           securitySchemes: {
@@ -66,10 +63,16 @@ describeDatabases(
           },
         },
       });
-      const paths = Object.entries(document['paths'] as Record<string, Record<string, object>>).flatMap(([path, operations]) =>
-        Object.entries(operations).map(([method, operation]) => [`${method} ${path}`, JSON.stringify(operation)] as const),
+      const { paths, components } = document as {
+        paths: Record<string, Record<string, { responses: object }>>;
+        components: { schemas: object };
+      };
+      const secret = Object.entries(components.schemas).filter(([, schema]) => JSON.stringify(schema).includes('"x-sensitive":true'));
+      const showing = Object.entries(paths).flatMap(([path, operations]) =>
+        Object.entries(operations)
+          .filter(([, { responses }]) => secret.some(([name]) => JSON.stringify(responses).includes(`/${name}"`)))
+          .map(([method]) => `${method} ${path}`),
       );
-      const showing = paths.filter(([, operation]) => operation.includes('"x-sensitive":true')).map(([name]) => name);
       expect(showing.sort()).toEqual(['post /v1/api-keys', 'post /v1/api-keys/{id}/rotate']);
       await kit.app.close();
     });

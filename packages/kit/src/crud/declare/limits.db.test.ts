@@ -1,3 +1,4 @@
+import { wholeDocument } from '../../../test/whole-document.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startShop, type ShopApp } from '../../../test/crud/shop.ts';
 import type { Module } from '../../app/module.ts';
@@ -282,7 +283,7 @@ describeDatabases('limits of a controller', (database) => {
       expect(body.limits).toEqual({ page: 50, page_max: 10_000, ...snake(limits) });
       expect(body.filters.id__in.maxItems).toBe(limits.listValues);
       // oxlint-disable-next-line typescript/no-explicit-any -- a document of any shape
-      const document: any = openApiDocument(shop.app.routes, { title: 'Things', version: '1' });
+      const document: any = wholeDocument(openApiDocument(shop.app.routes, { title: 'Things', version: '1' }));
       const parameter = (address: string, name: string) =>
         document.paths[`/v1/${address}`].get.parameters.find((each: { name: string }) => each.name === name).schema;
       expect(parameter(path, 'id__in').maxItems).toBe(limits.listValues);

@@ -42,12 +42,12 @@ export function queryBody(list: ListDeclaration): Schema<Record<string, unknown>
 function leafJson({ operators, settings, column }: FilteredColumn, valuesMax: number): JsonSchema {
   const value = filterValueJson(settings);
   const byOperator = Object.fromEntries(operators.map((operator) => [operator, operandJson(value, operator, valuesMax)]));
-  const forms = [
+  const forms: JsonSchema[] = [
     ...(operators.includes('eq') ? [value] : []),
     { type: 'object', properties: byOperator, minProperties: 1, additionalProperties: false },
     ...(operators.includes('isnull') ? [{ type: 'null' }] : []),
   ];
-  return markVisible({ anyOf: forms }, column);
+  return markVisible(forms.length === 1 ? forms[0]! : { anyOf: forms }, column);
 }
 
 /** Conditions on these members, and on trees of them. */

@@ -1,3 +1,4 @@
+import { wholeDocument } from '../../../test/whole-document.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { byName, people, startShop, type Person, type ShopApp } from '../../../test/crud/shop.ts';
 import type { Module } from '../../app/module.ts';
@@ -321,7 +322,7 @@ describeDatabases('search backends', (database) => {
   });
 
   test('OpenAPI and inspect say how a search finds rows', () => {
-    const document = openApiDocument(shop.app.routes, { title: 'x', version: '1' }) as unknown as {
+    const document = wholeDocument(openApiDocument(shop.app.routes, { title: 'x', version: '1' })) as unknown as {
       paths: Record<string, Record<string, { parameters: { name: string; description?: string; schema: { description?: string } }[] }>>;
     };
     const search = (path: string) => JSON.stringify(document.paths[path]?.['get']?.parameters.find(({ name }) => name === 'search'));

@@ -122,7 +122,7 @@ function plainSchema(schema: Schema, name: string): JsonSchema {
 }
 
 function outputSchema({ policy, output }: MetaAccess, view: View): JsonSchema {
-  const whole = rowJsonSchema(policy, output);
+  const { 'x-always': _, ...whole } = rowJsonSchema(policy, output);
   const properties = Object.entries(whole['properties'] as Readonly<Record<string, JsonSchema>>);
   return withoutMarks({
     ...whole,

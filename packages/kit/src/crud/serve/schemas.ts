@@ -45,6 +45,13 @@ export function rowJsonSchema(policy: Policy, output: ReadonlySet<string> | unde
     type: 'object',
     properties: Object.fromEntries(fields.map((field) => [field.name, fieldSchema(field)])),
     required: [policy.key.name],
+    // `fields` leaves members out, so a response is not checked for them; the document requires what every caller gets otherwise.
+    'x-always': [
+      ...shown.filter(({ rule }) => rule?.visibleTo === undefined || rule.hidden === 'null').map(({ name }) => name),
+      ...computed
+        .filter(([, { requires }]) => requiredColumns(policy, requires).every((column) => column?.rule?.visibleTo === undefined))
+        .map(([name]) => name),
+    ],
   };
 }
 
@@ -105,7 +112,10 @@ function withRelations(
     }
   }
   const reference = { $ref: `#/$defs/${name}` };
-  return Object.keys(properties).length === 0 ? reference : { allOf: [reference, { type: 'object', properties }] };
+  if (Object.keys(properties).length === 0) return reference;
+  if (place === 'expansion') return { allOf: [reference, { type: 'object', properties }] };
+  defs[name] = { ...defs[name], properties: { ...(row['properties'] as object), ...properties } };
+  return reference;
 }
 
 /** The envelope around an item's schema. */

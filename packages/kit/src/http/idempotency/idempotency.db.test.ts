@@ -1,3 +1,4 @@
+import { wholeDocument } from '../../../test/whole-document.ts';
 import { Command } from 'commander';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -312,7 +313,7 @@ describeDatabases(
     });
 
     test('the OpenAPI document has the header, the replay and the codes', async () => {
-      const document = (await asNobody('GET', '/openapi.json')).body;
+      const document = wholeDocument((await asNobody('GET', '/openapi.json')).body);
       const operation = document.paths['/v1/payments'].post;
       expect(operation.parameters).toEqual([expect.objectContaining({ name: 'Idempotency-Key', in: 'header' })]);
       expect(operation.responses['201'].headers['Idempotent-Replayed']).toBeDefined();

@@ -16,6 +16,7 @@ function limitsOf({ 'x-throttles': throttles }: Json): Map<string, Limit> {
   );
 }
 
+/** Limits of an operation, or those of the document that it inherits. */
 export function compareThrottles(before: Json, after: Json, report: Report): void {
   // A document of another program, or of an older version of this one, does not list them.
   if (before['x-throttles'] === undefined && after['x-throttles'] === undefined) return;

@@ -83,7 +83,7 @@ class DocumentComparison {
       report('operation-id-changed', '', `is ${String(after['operationId'])} now, was ${String(before['operationId'])}.`);
     this.#compareDeprecation(before, after, report);
     compareSecurity({ document: this.#base, operation: before }, { document: this.#revision, operation: after }, report);
-    compareThrottles(before, after, report);
+    compareThrottles(throttlesOf(before, this.#base), throttlesOf(after, this.#revision), report);
     this.#compareParameters(old, current, report);
     this.#compareBodies(before, after, report);
     this.#compareResponses(before, after, report);
@@ -292,6 +292,11 @@ function compareCodes(old: Map<string, Json>, current: Map<string, Json>, report
     else report('error-code-moved', code, `has status ${come.splice(moved, 1)[0]?.status}, was ${status}.`);
   }
   for (const { key } of come) report('error-code-added', key, 'is new.');
+}
+
+/** Those of the operation, or of the document. */
+function throttlesOf(operation: Json, document: Json): Json {
+  return { 'x-throttles': operation['x-throttles'] ?? document['x-throttles'] };
 }
 
 function contentOf({ content }: Json): Json {

@@ -1,3 +1,4 @@
+import { gunzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
 import { Controller } from '../../http/controller.ts';
@@ -5,7 +6,7 @@ import { route } from '../../http/route.ts';
 import { securityHeaders } from '../../middleware/security-headers.ts';
 import { allowAny, isAuthenticated } from '../../permissions/built-ins.ts';
 import { testApp } from '../../testing/test-app.ts';
-import { openApiDocument, openApiText } from '../document.ts';
+import { openApiDocument } from '../document.ts';
 
 class PingController extends Controller {
   ping = route.get('/ping', { response: z.strictObject({ ok: z.boolean() }), permission: allowAny, summary: 'Ping' }, () => ({ ok: true }));
@@ -36,9 +37,23 @@ test('the page, its parts and the document are served with a policy that allows 
     expect(response.body).not.toMatch(/<script(?![^>]*\ssrc=)|\son\w+=|\sstyle=/);
   }
   const { app: created } = app;
-  expect((await app.inject('/openapi.json')).body).toBe(openApiText(openApiDocument(created.routes, { title: 'Pings', version: '2' })));
+  expect((await app.inject('/openapi.json')).json()).toEqual(openApiDocument(created.routes, { title: 'Pings', version: '2' }));
   expect((await app.inject('/openapi.json')).json()).toMatchObject({ info: { title: 'Pings' }, paths: { '/v1/ping': {} } });
   expect(Object.keys((await app.inject('/openapi.json')).json<{ paths: object }>().paths)).toEqual(['/v1/ping']);
+});
+
+test('the document is served compact, with a tag, and compressed for those who ask', async () => {
+  await using app = await testApp({ mount });
+  const plain = await app.inject('/openapi.json');
+  expect(plain.body).toBe(JSON.stringify(plain.json()));
+  expect(plain.headers['content-encoding']).toBeUndefined();
+  const packed = await app.inject({ url: '/openapi.json', headers: { 'accept-encoding': 'br, gzip' } });
+  expect([packed.headers['content-encoding'], packed.headers['vary']]).toEqual(['gzip', 'accept-encoding']);
+  expect(gunzipSync(packed.rawPayload).toString()).toBe(plain.body);
+  const tag = String(plain.headers['etag']);
+  const again = await app.inject({ url: '/openapi.json', headers: { 'if-none-match': tag } });
+  expect([again.statusCode, again.body, again.headers['etag']]).toEqual([304, '', tag]);
+  expect((await app.inject({ url: '/openapi.json', headers: { 'if-none-match': '"other"' } })).statusCode).toBe(200);
 });
 
 test('the page can be moved, closed to strangers, or left out', async () => {

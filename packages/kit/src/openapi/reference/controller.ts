@@ -1,4 +1,6 @@
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { gzipSync } from 'node:zlib';
 import type { FastifyReply } from 'fastify';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { Controller } from '../../http/controller.ts';
@@ -69,6 +71,18 @@ function safe(reply: FastifyReply): void {
   });
 }
 
+interface ServedDocument {
+  readonly text: string;
+  readonly gzip: Uint8Array;
+  readonly etag: string;
+}
+
+/** Made once: the routes of an application do not change. */
+function servedDocument(text: string): ServedDocument {
+  const etag = `W/"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`;
+  return { text, gzip: gzipSync(text), etag };
+}
+
 /** The reference page, its scripts and stylesheet, and the document they draw; left out of the document itself. */
 export function referenceController(options: ReferenceOptions): Controller {
   readOptions('referenceController()', options, rules);
@@ -80,7 +94,7 @@ export function referenceController(options: ReferenceOptions): Controller {
   const page = asset('reference.html').replaceAll('docs/reference.', `${folder}/reference.`);
   const assets = new Map(ASSETS.map((name) => [name, asset(name)]));
   const { index } = options;
-  let text: string | undefined;
+  let served: ServedDocument | undefined;
 
   // The name is part of the operation ids: an application may have a ReferenceController of its own.
   class KitReferenceController extends Controller {
@@ -101,11 +115,22 @@ export function referenceController(options: ReferenceOptions): Controller {
       },
     );
 
-    document = route.get(`${parent}/openapi.json`, { ...facts, response: raw('application/json; charset=utf-8') }, ({ reply }) => {
-      safe(reply);
-      text ??= options.document();
-      return text;
-    });
+    document = route.get(
+      `${parent}/openapi.json`,
+      { ...facts, responses: { 304: {} }, response: raw('application/json; charset=utf-8') },
+      ({ request, reply }) => {
+        safe(reply);
+        served ??= servedDocument(options.document());
+        reply.headers({ etag: served.etag, vary: 'accept-encoding' });
+        if (request.headers['if-none-match'] === served.etag) {
+          void reply.code(304);
+          return '';
+        }
+        if (!/\bgzip\b/.test((request.headers['accept-encoding'] as string | undefined) ?? '')) return served.text;
+        reply.header('content-encoding', 'gzip');
+        return served.gzip;
+      },
+    );
   }
 
   if (index === undefined) return new KitReferenceController();
