@@ -56,6 +56,7 @@ export const groups: readonly Group[] = [
       'modules',
       'openapi',
       'openapi-diff',
+      'clients',
       'cli',
       'settings',
       'testing',

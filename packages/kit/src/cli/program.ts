@@ -8,6 +8,7 @@ import { doctorCommand } from './commands/doctor.ts';
 import { idempotencyCommand } from './commands/idempotency.ts';
 import { inspectCommand } from './commands/inspect.ts';
 import { migrateCommand } from './commands/migrate.ts';
+import { clientCommand } from './commands/client.ts';
 import { openapiCommand } from './commands/openapi.ts';
 import { startCommand } from './commands/start.ts';
 import type { CoreCommand } from './core-command.ts';
@@ -35,6 +36,7 @@ const CORE_COMMANDS: readonly CoreCommand[] = [
   inspectCommand,
   doctorCommand,
   openapiCommand,
+  clientCommand,
   crudCommand,
   idempotencyCommand,
 ];

@@ -115,7 +115,7 @@ export function openApiDocument(routes: readonly CompiledRoute[], options: OpenA
       schemas: sorted({ ...components.all(), ...errors, [errorName]: { ...errors[errorName], examples: shared.examples() } }),
       responses: sorted({ ...shared.responses(), Unexpected: unexpected(errorFormat) }),
       ...(Object.keys(parameters).length === 0 ? {} : { parameters: sorted(parameters) }),
-      headers: HEADERS,
+      ...usedHeaders(defaults.paths, shared.responses()),
       ...schemesOf(shown),
     },
   };
@@ -152,6 +152,16 @@ function withoutDefaults(paths: Paths): { readonly common: Readonly<Record<strin
 }
 
 const DEFAULTED = ['security', 'x-throttles'];
+
+/** `Unexpected` uses the id of the request; the others are for limits and keys. */
+function usedHeaders(...places: readonly object[]): object {
+  const text = JSON.stringify(places);
+  return {
+    headers: Object.fromEntries(
+      Object.entries(HEADERS).filter(([name]) => name === 'RequestId' || text.includes(`"#/components/headers/${name}"`)),
+    ),
+  };
+}
 
 /** Every way to authenticate, with the scopes that operations require. */
 function schemesOf(routes: readonly CompiledRoute[]): object {

@@ -126,7 +126,7 @@ export function referenceController(options: ReferenceOptions): Controller {
           void reply.code(304);
           return '';
         }
-        if (!/\bgzip\b/.test((request.headers['accept-encoding'] as string | undefined) ?? '')) return served.text;
+        if (!/\bgzip\b/.test(request.headers['accept-encoding'] ?? '')) return served.text;
         reply.header('content-encoding', 'gzip');
         return served.gzip;
       },

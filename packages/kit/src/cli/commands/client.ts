@@ -1,0 +1,80 @@
+import { randomBytes } from 'node:crypto';
+import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { clientPlan, ClientRefused } from '../../openapi/clients/client-plan.ts';
+import { pythonClient } from '../../openapi/clients/python-client.ts';
+import { typescriptClient } from '../../openapi/clients/typescript-client.ts';
+import type { App } from '../../app/module.ts';
+import type { CliContext } from '../context.ts';
+import type { CoreCommand } from '../core-command.ts';
+
+const LANGUAGES = { typescript: typescriptClient, python: pythonClient } as const;
+type Language = keyof typeof LANGUAGES;
+
+interface ClientCommandOptions {
+  readonly out: string;
+  readonly check?: boolean;
+  readonly mount?: string;
+}
+
+/** `kit client typescript --out src/api.ts`. */
+export const clientCommand: CoreCommand = {
+  name: 'client',
+  summary: 'generate a client of the app in TypeScript or Python',
+  configure(command, context) {
+    command
+      .argument('<language>', 'typescript or python')
+      .requiredOption('-o, --out <file>', 'the file to write')
+      .option('--check', 'fail unless the file is the current client; writes nothing')
+      .option('--mount <prefix>', 'only the operations of one version, e.g. /v1')
+      .addHelpText('after', '\nThe same routes always give the same text. No database is opened.')
+      .action((language: string, options: ClientCommandOptions) => generate(language, options, context));
+  },
+};
+
+async function generate(language: string, { out, check = false, mount }: ClientCommandOptions, context: CliContext): Promise<void> {
+  if (!isLanguage(language)) return context.fail(`Clients are generated in typescript or python, not ${JSON.stringify(language)}.`);
+  const app = await context.bareApp();
+  if (mount !== undefined && !app.routes.some((route) => route.mount === mount))
+    context.fail(
+      `No route is mounted at ${JSON.stringify(mount)}; there are ${[...new Set(app.routes.map((route) => route.mount))].join(', ')}.`,
+    );
+  const text = LANGUAGES[language](planOf(app, mount, context));
+  const again = `kit client ${language} --out ${out}${mount === undefined ? '' : ` --mount ${mount}`}`;
+  if (check) {
+    const stored = await readFile(resolve(out), 'utf8').catch((error: NodeJS.ErrnoException) =>
+      context.fail(
+        error.code === 'ENOENT' ? `There is no file ${out}. Write it with: ${again}` : `${out} cannot be read: ${error.message}`,
+      ),
+    );
+    if (stored !== text) context.fail(`${out} is not the current client. Write it again with: ${again}`);
+    return context.print(context.json ? JSON.stringify({ ok: true, file: out }) : `${out} is current.`);
+  }
+  await replaceFile(resolve(out), text).catch((error: Error) => context.fail(`${out} cannot be written: ${error.message}`));
+  context.print(context.json ? JSON.stringify({ file: out, language }) : `${out} written.`);
+}
+
+function planOf(app: App, mount: string | undefined, context: CliContext): ReturnType<typeof clientPlan> {
+  try {
+    return clientPlan(app.routes, { title: app.title, version: app.version, mount });
+  } catch (error) {
+    if (error instanceof ClientRefused) return context.fail(error.message);
+    throw error;
+  }
+}
+
+function isLanguage(text: string): text is Language {
+  return Object.hasOwn(LANGUAGES, text);
+}
+
+/** The old file, or the whole new one: never a part. */
+async function replaceFile(file: string, text: string): Promise<void> {
+  const draft = `${file}.${randomBytes(6).toString('hex')}.tmp`;
+  try {
+    await writeFile(draft, text, { flag: 'wx' });
+    await rename(draft, file);
+  } catch (error) {
+    await rm(draft, { force: true });
+    throw error;
+  }
+}

@@ -1,0 +1,231 @@
+import type { CompiledRoute } from '../../http/compiled-route.ts';
+import type { JsonSchema } from '../../http/schema.ts';
+import { openApiDocument, type OpenApiDocument } from '../document.ts';
+import { ERROR_MEMBERS } from '../error-responses.ts';
+import { errorsOfRoute } from '../errors-of-route.ts';
+import { openApiPath } from '../operation.ts';
+import { controllerName, pascalCase } from '../schema-names.ts';
+
+export interface ClientParameter {
+  readonly name: string;
+  readonly schema: JsonSchema;
+  readonly isRequired: boolean;
+  /** One parameter with commas; otherwise a list is a repeated parameter. */
+  readonly isJoined: boolean;
+  readonly description: string | undefined;
+}
+
+export interface ClientOperation {
+  /** `list` of `orders`. */
+  readonly name: string;
+  /** `OrderList`: the prefix of its types. */
+  readonly typeName: string;
+  readonly method: string;
+  readonly path: string;
+  readonly summary: string;
+  readonly pathParameters: readonly ClientParameter[];
+  readonly query: readonly ClientParameter[];
+  readonly body:
+    | { readonly kind: 'json' | 'form' | 'raw'; readonly mediaTypes: readonly string[]; readonly schema: JsonSchema | undefined }
+    | undefined;
+  readonly result: { readonly kind: 'json' | 'none' | 'raw' | 'stream'; readonly schemas: readonly JsonSchema[] };
+  /** Codes by which its problems are told apart. */
+  readonly problems: readonly { readonly code: string; readonly status: number; readonly members: Readonly<Record<string, JsonSchema>> }[];
+  readonly isIdempotent: boolean;
+  /** The schema of one item where the result is a page with `next`. */
+  readonly item: JsonSchema | undefined;
+  /** The row behind `fields` and `expand`, whether in a page or alone. */
+  readonly row: { readonly schema: string; readonly relations: readonly string[]; readonly isPage: boolean } | undefined;
+  readonly isDeprecated: boolean;
+}
+
+export interface ClientGroup {
+  /** `orders`. */
+  readonly name: string;
+  readonly operations: readonly ClientOperation[];
+}
+
+/** An API as a client sees it, without the words of a language. */
+export interface ClientPlan {
+  readonly title: string;
+  readonly version: string;
+  readonly schemas: Readonly<Record<string, JsonSchema>>;
+  readonly groups: readonly ClientGroup[];
+}
+
+export interface ClientPlanOptions {
+  readonly title: string;
+  readonly version: string;
+  /** Only the operations below this version mount. */
+  readonly mount?: string | undefined;
+}
+
+/** What a client cannot express, as one sentence each. */
+export class ClientRefused extends Error {
+  constructor(sentences: readonly string[]) {
+    super(sentences.join('\n'));
+  }
+}
+
+// oxlint-disable-next-line typescript/no-explicit-any -- a document that this package made
+type Json = any;
+
+export function clientPlan(routes: readonly CompiledRoute[], options: ClientPlanOptions): ClientPlan {
+  const document = openApiDocument(routes, { title: options.title, version: options.version, mount: options.mount, spec: '3.2' });
+  const shown = routes.filter((route) => !route.hidden && (options.mount === undefined || route.mount === options.mount));
+  const faults: string[] = [];
+  const byController = Map.groupBy(shown.toSorted(byPath), (route) => route.controller);
+  const names = groupNames([...byController.values()]);
+  const groups = [...byController].map(([controller, own]): ClientGroup => {
+    const operations = own
+      // Of both, the POST alias passes every proxy.
+      .filter((route) => aliasOf(route, own) === undefined)
+      .map((route) => operationOf(route, own.find((other) => aliasOf(other, own) === route)?.field ?? route.field, document, faults));
+    for (const [name, same] of Map.groupBy(operations, ({ name: each }) => each))
+      if (same.length > 1)
+        faults.push(
+          `${controller}.${name} is mounted ${same.length} times (${same.map(({ path }) => path).join(', ')}). Generate one client per version with --mount.`,
+        );
+    return { name: names.get(controller)!, operations };
+  });
+  if (faults.length > 0) throw new ClientRefused(faults);
+  return {
+    title: options.title,
+    version: options.version,
+    schemas: document.components['schemas'] as Readonly<Record<string, JsonSchema>>,
+    groups: groups.toSorted((a, b) => (a.name < b.name ? -1 : 1)),
+  };
+}
+
+const aliasOf = (route: CompiledRoute, own: readonly CompiledRoute[]): CompiledRoute | undefined =>
+  route.method === 'QUERY' ? own.find(({ method, path }) => method === 'POST' && path === `${route.path}/query`) : undefined;
+
+const byPath = (a: CompiledRoute, b: CompiledRoute): number =>
+  a.path === b.path ? (a.method < b.method ? -1 : 1) : a.path < b.path ? -1 : 1;
+
+export function camelCase(text: string): string {
+  const pascal = pascalCase(text);
+  return pascal.charAt(0).toLowerCase() + pascal.slice(1);
+}
+
+/** After the tag of the controller where it is the only one with it, otherwise after the controller. */
+function groupNames(controllers: readonly (readonly CompiledRoute[])[]): ReadonlyMap<string, string> {
+  const tagOf = ([first]: readonly CompiledRoute[]) => camelCase(first?.tags[0] ?? '');
+  const tags = controllers.map(tagOf);
+  return new Map(
+    controllers.map((own) => {
+      const tag = tagOf(own);
+      const isOnly = tag !== '' && tags.filter((each) => each === tag).length === 1;
+      return [own[0]!.controller, isOnly ? tag : camelCase(controllerName(own[0]!))];
+    }),
+  );
+}
+
+function operationOf(route: CompiledRoute, field: string, document: OpenApiDocument, faults: string[]): ClientOperation {
+  const path = openApiPath(route.path);
+  const resolve = (value: Json): Json =>
+    typeof value?.$ref === 'string'
+      ? resolve(
+          value.$ref
+            .slice(2)
+            .split('/')
+            .reduce((at: Json, step: string) => at?.[step], document),
+        )
+      : value;
+  const operation = (document.paths[path] as Json)[route.method.toLowerCase()];
+  const parameters: Json[] = (operation.parameters ?? []).map(resolve);
+  const placed = (place: string): ClientParameter[] =>
+    parameters
+      .filter((each) => each.in === place)
+      .map(({ name, schema, required, description, style, explode }) => ({
+        name,
+        schema,
+        isRequired: required === true,
+        isJoined: style === 'form' && explode === false,
+        description,
+      }));
+  const [pathParameters, query] = [placed('path'), placed('query')];
+  const names = [...pathParameters, ...query].map(({ name }) => name);
+  const where = `${route.method} ${path}`;
+  if (names.includes('wildcard'))
+    faults.push(`${where} has a path of any length, which a client method cannot name. Mark the route as hidden.`);
+  for (const [name, same] of Map.groupBy(names, (each) => each))
+    if (same.length > 1) faults.push(`${where} has the parameter ${name} in its path and in its query. Rename one of them.`);
+  const body = bodyOf(route, operation.requestBody);
+  for (const name of ['body', 'contentType'])
+    if (body !== undefined && names.includes(name))
+      faults.push(`${where} has a body and a parameter ${name}, which are one argument. Rename the parameter.`);
+  const required = placed('header').filter(({ name, isRequired }) => isRequired && !['If-Match', 'Idempotency-Key'].includes(name));
+  if (required.length > 0)
+    faults.push(
+      `${where} requires the header ${required[0]!.name}. Make it optional, or a query parameter: clients send headers with each call's options.`,
+    );
+  const result = resultOf(route, operation, resolve);
+  // A page that was asked for with a body has its cursor there.
+  const page = pageItem(result.schemas, resolve);
+  const item = route.method === 'GET' ? page : undefined;
+  const seen = new Set<string>();
+  return {
+    name: camelCase(field),
+    typeName: pascalCase(route.operationId),
+    method: route.method,
+    path,
+    summary: operation.summary,
+    pathParameters,
+    query,
+    body,
+    result,
+    problems: errorsOfRoute(route)
+      .filter(({ code }) => !seen.has(code) && seen.add(code))
+      .map(({ code, status }) => ({ code, status, members: ERROR_MEMBERS[code] ?? {} })),
+    isIdempotent: route.idempotency !== undefined,
+    item,
+    row: rowOf(page ?? result.schemas[0], page !== undefined, query, resolve),
+    isDeprecated: operation.deprecated === true,
+  };
+}
+
+function bodyOf(route: CompiledRoute, requestBody: Json): ClientOperation['body'] {
+  if (requestBody === undefined) return undefined;
+  const mediaTypes = Object.keys(requestBody.content);
+  const [first = 'application/json'] = mediaTypes;
+  const schema = requestBody.content[first]?.schema as JsonSchema | undefined;
+  if (route.rawBody === undefined) return { kind: 'json', mediaTypes, schema };
+  return first.startsWith('multipart/') ? { kind: 'form', mediaTypes, schema } : { kind: 'raw', mediaTypes, schema };
+}
+
+function resultOf(route: CompiledRoute, operation: Json, resolve: (value: Json) => Json): ClientOperation['result'] {
+  if (route.kind === 'stream') {
+    const { contentSchema } = resolve(operation.responses[route.status]).content['text/event-stream'].itemSchema.properties.data;
+    return { kind: 'stream', schemas: contentSchema === undefined ? [] : [contentSchema] };
+  }
+  if (route.kind === 'raw') return { kind: 'raw', schemas: [] };
+  const schemas = Object.entries<Json>(operation.responses)
+    .filter(([status]) => status.startsWith('2'))
+    .flatMap(([, response]) => resolve(response).content?.['application/json']?.schema ?? []);
+  return schemas.length === 0 ? { kind: 'none', schemas } : { kind: 'json', schemas: unique(schemas) };
+}
+
+const unique = (schemas: readonly JsonSchema[]): JsonSchema[] => [...new Map(schemas.map((each) => [JSON.stringify(each), each])).values()];
+
+function pageItem([schema, ...others]: readonly JsonSchema[], resolve: (value: Json) => Json): JsonSchema | undefined {
+  const { properties } = schema === undefined || others.length > 0 ? ({} as Json) : resolve(schema);
+  return properties?.next !== undefined && properties?.items?.items !== undefined ? (properties.items.items as JsonSchema) : undefined;
+}
+
+/** Where `fields` or `expand` can be given, the result is narrowed by what was asked for. */
+function rowOf(
+  schema: JsonSchema | undefined,
+  isPage: boolean,
+  query: readonly ClientParameter[],
+  resolve: (value: Json) => Json,
+): ClientOperation['row'] {
+  const reference = schema?.['$ref'];
+  if (typeof reference !== 'string' || !query.some(({ name, isJoined }) => isJoined && (name === 'fields' || name === 'expand')))
+    return undefined;
+  const { properties = {}, required = [] } = resolve(schema);
+  const expand = query.find(({ name }) => name === 'expand')?.schema as Json;
+  const offered: string[] = (expand?.items?.enum ?? []).map((path: string) => path.split('.')[0]);
+  const relations = [...new Set(offered)].filter((name) => name in properties && !(required as string[]).includes(name));
+  return { schema: reference.split('/').at(-1)!, relations, isPage };
+}

@@ -1,0 +1,70 @@
+import { stripTypeScriptTypes } from 'node:module';
+import { expect, test } from 'vitest';
+import * as z from 'zod';
+import { createApp } from '../../app/create-app.ts';
+import { Controller } from '../../http/controller.ts';
+import { route } from '../../http/route.ts';
+import { allowAny } from '../../permissions/built-ins.ts';
+import { clientPlan, ClientRefused } from './client-plan.ts';
+import { pythonClient } from './python-client.ts';
+import { typescriptClient } from './typescript-client.ts';
+
+const options = { title: 'x */ throw 1; //\n"""', version: '1\n2' };
+const HOSTILE = 'ends */ globalThis.broken = true; /* """\nimport os\u2028 `${x}` </script>';
+
+class ThingController extends Controller {
+  read = route.get(
+    '/:id',
+    {
+      permission: allowAny,
+      summary: HOSTILE,
+      description: HOSTILE,
+      query: z.strictObject({ 'odd-name': z.string().optional().meta({ description: HOSTILE }), from: z.string().optional() }),
+      response: z.strictObject({ class: z.literal(HOSTILE), 'a b': z.string().nullable(), __proto: z.number() }).meta({ id: 'Response' }),
+    },
+    () => ({ class: HOSTILE, 'a b': null, __proto: 1 }) as never,
+  );
+}
+
+const routesOf = (controller: new () => Controller) =>
+  createApp({ database: 'sqlite::memory:', log: { level: 'silent' }, docs: false, mount: { '/v1': { '/things': controller } } }).routes;
+
+test('a text of the API never becomes code, whatever it holds', async () => {
+  const plan = clientPlan(routesOf(ThingController), options);
+  const text = typescriptClient(plan);
+  const module = (await import(`data:text/javascript,${encodeURIComponent(stripTypeScriptTypes(text))}`)) as { createClient: () => object };
+  expect(Object.keys(module.createClient())).toEqual(['connection', 'thing']);
+  expect('broken' in globalThis).toBe(false);
+  expect(text).not.toContain('</script');
+  // A schema with a name of the runtime has another one.
+  expect(text).toContain('export type ResponseSchema = ');
+  expect(text).toContain('): Promise<ResponseSchema> {');
+  const python = pythonClient(plan);
+  // Outside of string literals nothing of it is left: every line that has a part of it is one literal.
+  for (const line of python.split('\n').filter((each) => each.includes('globalThis')))
+    expect(line).toMatch(/"(?:[^"\\]|\\.)*globalThis(?:[^"\\]|\\.)*"/);
+  expect(python).not.toMatch(/^import os$/m);
+  expect(python).toContain('from_: Union[str, None] = None');
+});
+
+test('the same routes give the same bytes, whatever order they were mounted in', () => {
+  const routes = routesOf(ThingController);
+  for (const emit of [typescriptClient, pythonClient])
+    expect(emit(clientPlan(routes.toReversed(), options))).toBe(emit(clientPlan(routes, options)));
+});
+
+test('an operation that a method cannot express is refused with a sentence', () => {
+  class OddController extends Controller {
+    any = route.get('/files/*', { permission: allowAny }, () => undefined);
+    body = route.post(
+      '/send',
+      { permission: allowAny, query: z.strictObject({ body: z.string().optional() }), body: z.strictObject({ a: z.string() }) },
+      () => undefined,
+    );
+    header = route.get('/header', { permission: allowAny, headers: z.object({ 'x-needed': z.string() }) }, () => undefined);
+  }
+  const refused = (): unknown => clientPlan(routesOf(OddController), { title: 'x', version: '1' });
+  expect(refused).toThrow(ClientRefused);
+  for (const sentence of ['has a path of any length', 'which are one argument', 'requires the header x-needed'])
+    expect(refused).toThrow(sentence);
+});

@@ -1,0 +1,106 @@
+import type { JsonSchema } from '../../http/schema.ts';
+
+// oxlint-disable-next-line typescript/no-explicit-any -- a JSON Schema
+type Json = any;
+
+const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
+
+/** Names of the runtime that a schema of the API must not take. */
+const RESERVED = new Set(
+  'Provided ConnectionOptions CallOptions Problem StreamEvent Operation Arguments Connection AnyPage Client Narrowed Listed Named Headers Response Blob FormData Readonly Record Required Pick Omit Partial Promise AsyncGenerator Error'.split(
+    ' ',
+  ),
+);
+
+export function schemaName(name: string): string {
+  const plain = name.replaceAll(/\W/g, '_');
+  return RESERVED.has(plain) ? `${plain}Schema` : plain;
+}
+
+/** A text of the API as a comment: nothing in it can end the comment. */
+export function comment(text: string | undefined, indent = ''): string {
+  if (text === undefined || text.trim() === '') return '';
+  const safe = text
+    .replaceAll('*/', '*\\/')
+    .replaceAll('</', '<\\/')
+    .replaceAll(/[\r\n\u2028\u2029]+/g, ' ')
+    .trim();
+  return `${indent}/** ${safe} */\n`;
+}
+
+/** A string of the API as a literal; line separators and what could end a script element are escaped. */
+export function literal(value: unknown): string {
+  return JSON.stringify(value)
+    .replaceAll('<', String.raw`\u003c`)
+    .replaceAll('\u2028', String.raw`\u2028`)
+    .replaceAll('\u2029', String.raw`\u2029`);
+}
+
+export const propertyName = (name: string): string => (IDENTIFIER.test(name) ? name : literal(name));
+
+/** The type of a schema. References are names of the same file. */
+export function typeOf(schema: JsonSchema | boolean | undefined, indent = ''): string {
+  if (schema === undefined || typeof schema === 'boolean') return schema === false ? 'never' : 'unknown';
+  const json = schema as Json;
+  if (typeof json.$ref === 'string') return schemaName(json.$ref.split('/').at(-1));
+  if ('const' in json) return literal(json.const);
+  if (Array.isArray(json.enum)) return union(json.enum.map(literal));
+  const alternatives = json.anyOf ?? json.oneOf;
+  if (Array.isArray(alternatives)) {
+    const { anyOf: _a, oneOf: _o, ...beside } = json;
+    const choice = union(alternatives.map((each: Json) => typeOf(each, indent)));
+    return beside.properties === undefined && beside.allOf === undefined ? choice : `${typeOf(beside, indent)} & (${choice})`;
+  }
+  if (Array.isArray(json.allOf)) {
+    const { allOf, ...beside } = json;
+    const parts = allOf.filter(
+      (each: Json) => each.$ref !== undefined || each.properties !== undefined || each.anyOf !== undefined || each.allOf !== undefined,
+    );
+    const needed: string[] = allOf.filter((each: Json) => !parts.includes(each)).flatMap((each: Json) => each.required ?? []);
+    const own = beside.properties === undefined ? [] : [typeOf(beside, indent)];
+    const whole = [...own, ...parts.map((each: Json) => grouped(typeOf(each, indent)))].join(' & ') || 'unknown';
+    return needed.length === 0 ? whole : `${whole} & Required<Pick<${whole}, ${union(needed.map(literal))}>>`;
+  }
+  const types: (string | undefined)[] = Array.isArray(json.type) ? json.type : [json.type];
+  return union(types.map((type) => ofType(type, json, indent)));
+}
+
+function ofType(type: string | undefined, json: Json, indent: string): string {
+  if (type === 'string') return json.format === 'binary' ? 'Blob' : 'string';
+  if (type === 'integer' || type === 'number') return 'number';
+  if (type === 'boolean' || type === 'null') return type;
+  if (type === 'array' || (type === undefined && json.items !== undefined)) return arrayOf(json, indent);
+  if (type === 'object' || json.properties !== undefined || json.additionalProperties !== undefined) return objectOf(json, indent);
+  return 'unknown';
+}
+
+function arrayOf(json: Json, indent: string): string {
+  if (Array.isArray(json.prefixItems)) {
+    const rest = json.items === false || json.items === undefined ? '' : `, ...${grouped(typeOf(json.items, indent))}[]`;
+    return `readonly [${json.prefixItems.map((each: Json) => typeOf(each, indent)).join(', ')}${rest}]`;
+  }
+  return `readonly ${grouped(typeOf(json.items, indent))}[]`;
+}
+
+function objectOf(json: Json, indent: string): string {
+  const required = new Set<string>(json.required ?? []);
+  const inner = `${indent}  `;
+  const members = Object.entries<Json>(json.properties ?? {}).map(
+    ([name, schema]) =>
+      `${comment(schema.description, inner)}${inner}readonly ${propertyName(name)}${required.has(name) ? '' : '?'}: ${typeOf(schema, inner)};`,
+  );
+  const open = json.additionalProperties;
+  if (members.length === 0) {
+    if (typeof open === 'object' && Object.keys(open).length > 0) return `Readonly<Record<string, ${typeOf(open, indent)}>>`;
+    return open === false ? 'Readonly<Record<string, never>>' : 'Readonly<Record<string, unknown>>';
+  }
+  return `{\n${members.join('\n')}\n${indent}}`;
+}
+
+const grouped = (type: string): string => (/[|&]|^readonly /.test(type) && !type.startsWith('{') ? `(${type})` : type);
+
+export const union = (types: readonly string[]): string => {
+  const each = [...new Set(types)];
+  if (each.includes('unknown')) return 'unknown';
+  return each.length === 0 ? 'never' : each.join(' | ');
+};

@@ -1,0 +1,19 @@
+// The orders example as its own process, which tests may kill: serve-orders.ts <port>. Prints one line of JSON when it listens.
+import { migrateApp } from 'kit';
+import { accountsOf, createUser } from 'kit/contrib/accounts';
+import { createApiKey } from 'kit/contrib/apikeys';
+import app from '../../examples/orders/kit.config.ts';
+
+const SCOPES = ['orders:read', 'orders:write', 'orders:share', 'jobs:read', 'jobs:write', 'uploads:read', 'uploads:write'];
+const PASSWORD = 'correct horse battery staple';
+
+await migrateApp(app);
+await app.ready();
+const management = accountsOf(app.db).management('test');
+const known = await app.users?.findByLogin(app.db, 'ann');
+const { raw: key } = await app.db.transaction(async (tx) => {
+  const user = known ?? (await createUser(tx, { username: 'ann', password: PASSWORD, is_staff: true }, management));
+  return createApiKey(tx, { user, name: 'client', scopes: SCOPES });
+});
+const url = await app.listen({ host: '127.0.0.1', port: Number(process.argv[2]) });
+process.stdout.write(`${JSON.stringify({ url, key })}\n`);

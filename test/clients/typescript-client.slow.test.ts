@@ -1,0 +1,293 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, connect as dial, type AddressInfo, type Server, type Socket } from 'node:net';
+import { stripTypeScriptTypes } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { launchChromium } from '../provision/chromium.ts';
+import { scaled } from '../provision/scale.ts';
+import { freePort } from '../provision/free-port.ts';
+import { type OrdersProcess, startOrders } from './orders-process.ts';
+
+const root = join(import.meta.dirname, '../..');
+const folder = mkdtempSync(join(tmpdir(), 'kit-client-'));
+const file = join(folder, 'api.ts');
+const GZIP_BYTES_MAX = 12_000;
+const FIVE_MINUTES = 300_000;
+
+// oxlint-disable-next-line typescript/no-explicit-any -- the generated client is not known to the compiler; `types.ts` below is compiled with it
+type Generated = any;
+let api: Generated;
+let orders: OrdersProcess;
+let port: number;
+
+function kit(...args: string[]) {
+  return spawnSync(process.execPath, ['--conditions=source', join(root, 'packages/kit/bin/kit.js'), ...args], {
+    cwd: join(root, 'examples/orders'),
+    encoding: 'utf8',
+    env: { ...process.env, DATA_FOLDER: join(folder, 'bare'), NODE_OPTIONS: '' },
+  });
+}
+
+beforeAll(async () => {
+  expect(kit('client', 'typescript', '--out', file).stderr).toBe('');
+  api = await import(file);
+  port = await freePort();
+  orders = await startOrders(join(folder, 'data'), port);
+}, FIVE_MINUTES);
+afterAll(async () => {
+  await orders?.kill();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const client = (options: object = {}): Generated => api.createClient({ baseUrl: orders.url, apiKey: orders.key, ...options });
+
+describe('the generated file', () => {
+  test(
+    'is strict TypeScript whose results narrow by fields, expand and code, and which knows every filter',
+    { timeout: FIVE_MINUTES },
+    () => {
+      writeFileSync(
+        join(folder, 'types.ts'),
+        `import { createClient, isProblem, type Order } from './api.ts';
+type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
+const same = <_T extends true>(): void => undefined;
+const client = createClient();
+export async function check(): Promise<void> {
+  const whole = await client.orders.list({ status: 'paid', status__in: ['open', 'paid'] });
+  same<Equal<(typeof whole.items)[number]['total'], string>>();
+  // @ts-expect-error A relation is there only when it was asked for.
+  void whole.items[0]?.invoice;
+  const some = await client.orders.list({ fields: ['id', 'total'] });
+  same<Equal<keyof (typeof some.items)[number], 'id' | 'total'>>();
+  // @ts-expect-error Not among the fields.
+  void some.items[0]?.item;
+  const expanded = await client.orders.retrieve({ id: 'x', expand: ['invoice'] });
+  same<Equal<typeof expanded.invoice, NonNullable<Order['invoice']> | null>>();
+  void expanded.total.length;
+  for await (const order of client.orders.all({ fields: ['status'] })) same<Equal<typeof order.status, 'open' | 'paid' | 'cancelled'>>();
+  // @ts-expect-error There is no such filter.
+  await client.orders.list({ statsu: 'paid' });
+  // @ts-expect-error There is no such status.
+  await client.orders.list({ status: 'lost' });
+  // @ts-expect-error There is no such field.
+  await client.orders.list({ fields: ['totl'] });
+  // @ts-expect-error The body is required.
+  await client.orders.create({});
+  try {
+    await client.orders.create({ body: { item: 'chair', quantity: 1 } });
+  } catch (error) {
+    if (isProblem(error, client.orders.create)) {
+      if (error.code === 'throttled') same<Equal<typeof error.body.policy, string | undefined>>();
+      // @ts-expect-error Not a code of this operation.
+      if (error.code === 'order_closed') return;
+    }
+  }
+  for await (const { data } of client.jobs.events({ id: 'x' })) same<Equal<typeof data.status extends string ? true : false, true>>();
+}
+`,
+      );
+      const options =
+        '--noEmit --ignoreConfig --allowImportingTsExtensions --strict --exactOptionalPropertyTypes --noUncheckedIndexedAccess --noUnusedLocals --isolatedDeclarations --declaration --erasableSyntaxOnly --verbatimModuleSyntax --target es2023 --module esnext --moduleResolution bundler --lib es2023,dom,dom.iterable,dom.asynciterable';
+      const checked = spawnSync(
+        process.execPath,
+        [join(root, 'node_modules/typescript/bin/tsc'), ...options.split(' '), join(folder, 'types.ts')],
+        {
+          encoding: 'utf8',
+        },
+      );
+      expect(checked.stdout).toBe('');
+    },
+  );
+
+  test('has at most 12 kB, packed, with every operation', () => {
+    const script = stripTypeScriptTypes(readFileSync(file, 'utf8'))
+      .replaceAll(/[ \t]+\n|\n\s*\n/g, '\n')
+      .replaceAll(/ {2,}/g, ' ');
+    expect(gzipSync(script).length).toBeLessThanOrEqual(GZIP_BYTES_MAX);
+  });
+
+  test('is the same text each time; --check fails when it is stale or missing, and nothing is left of a file that cannot be written', () => {
+    const before = readFileSync(file, 'utf8');
+    expect(kit('client', 'typescript', '--out', file, '--check')).toMatchObject({ status: 0, stdout: `${file} is current.\n` });
+    writeFileSync(join(folder, 'stale.ts'), `${before}//`);
+    expect(kit('client', 'typescript', '--out', join(folder, 'stale.ts'), '--check')).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining('is not the current client. Write it again with: kit client typescript'),
+    });
+    expect(kit('client', 'typescript', '--out', join(folder, 'none.ts'), '--check').stderr).toContain('There is no file');
+    expect(kit('client', 'typescript', '--out', folder).stderr).toContain('cannot be written');
+    expect(kit('client', 'cobol', '--out', file).stderr).toContain('typescript or python');
+    expect(readFileSync(file, 'utf8')).toBe(before);
+  });
+});
+
+describe('against the running example', () => {
+  test('reads, writes, pages and reports problems', async () => {
+    const { orders: own } = client();
+    for (const quantity of [1, 2, 3]) await own.create({ body: { item: `table ${quantity}`, quantity } });
+    const page = await own.list({ item__contains: 'table', limit: 2, ordering: ['created_at'] });
+    expect([page.items.length, typeof page.next]).toEqual([2, 'string']);
+    const quantities = [];
+    for await (const order of own.all({ item__contains: 'table', limit: 1, ordering: ['created_at'], fields: ['quantity'] }))
+      quantities.push(order.quantity);
+    expect(quantities).toEqual([1, 2, 3]);
+    expect((await own.query({ body: { where: { item: { contains: 'table 3' } } } })).items).toHaveLength(1);
+    const missing = await own.retrieve({ id: crypto.randomUUID() }).catch((error: unknown) => error);
+    expect(api.isProblem(missing, own.retrieve)).toBe(true);
+    expect(missing).toMatchObject({ name: 'Problem', status: 404, code: 'not_found', requestId: expect.any(String) });
+    const wrong = await own.create({ body: { item: '', quantity: 0 } }).catch((error: unknown) => error);
+    expect(wrong).toMatchObject({ status: 422, code: 'validation_error' });
+    expect(wrong.errors.map(({ location }: Generated) => location.join('.'))).toEqual(['body.item', 'body.quantity']);
+    expect(
+      await client({ apiKey: 'wrong' })
+        .orders.list()
+        .catch(({ code }: Generated) => code),
+    ).toBe('invalid_api_key');
+  });
+
+  test('sends If-Match from the fetched object, so that a change in between is noticed', async () => {
+    const { orders: own } = client();
+    const { id } = await own.create({ body: { item: 'lamp', quantity: 1 } });
+    const first = await own.retrieve({ id });
+    expect(api.etagOf(first)).toEqual(expect.any(String));
+    const second = await own.partialUpdate({ id, body: { quantity: 2 } }, { ifMatch: first });
+    expect(second.quantity).toBe(2);
+    expect(await own.partialUpdate({ id, body: { quantity: 3 } }, { ifMatch: first }).catch(({ code }: Generated) => code)).toBe(
+      'precondition_failed',
+    );
+    await own.partialUpdate({ id, body: { quantity: 3 } }, { ifMatch: second });
+    await expect(own.partialUpdate({ id, body: { quantity: 3 } }, { ifMatch: { id } })).rejects.toThrow('was not fetched with this client');
+  });
+
+  test('follows a stream of events to its end', { timeout: 60_000 }, async () => {
+    const { orders: own, jobs } = client();
+    const { id } = await own.exportAll();
+    const statuses: string[] = [];
+    for await (const { data } of jobs.events({ id })) statuses.push(data.status);
+    expect(statuses.at(-1)).toBe('succeeded');
+  });
+
+  test('a call ends when it is aborted or takes too long', async () => {
+    const slow = (_url: string, { signal }: RequestInit) =>
+      new Promise<Response>((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason as Error)));
+    const stop = new AbortController();
+    const aborted = client({ fetch: slow }).orders.list({}, { signal: stop.signal });
+    stop.abort(new Error('enough'));
+    await expect(aborted).rejects.toThrow('enough');
+    await expect(client({ fetch: slow, timeoutMs: 20, retries: 1 }).orders.list()).rejects.toMatchObject({ name: 'TimeoutError' });
+  });
+});
+
+describe('attempts', () => {
+  const answering = (...answers: (() => Response)[]) => {
+    const seen: RequestInit[] = [];
+    const fetch = (_url: string, init: RequestInit) => {
+      seen.push(init);
+      return Promise.resolve().then(answers[Math.min(seen.length, answers.length) - 1]);
+    };
+    return { seen, fetch };
+  };
+  const broken = () => {
+    throw new TypeError('fetch failed');
+  };
+  const busy = () => Response.json({ code: 'throttled' }, { status: 429, headers: { 'retry-after': '0' } });
+  const late = () => Response.json({ code: 'unavailable' }, { status: 503, headers: { 'retry-after': '3600' } });
+  const fine = () => Response.json({ items: [], count: 0, next: null });
+  const body = { item: 'chair', quantity: 1 };
+
+  test('are repeated after network faults and where the server asks for it; all of them have one idempotency key', async () => {
+    const { seen, fetch } = answering(broken, busy, fine);
+    await client({ fetch }).orders.create({ body });
+    const keys = seen.map(({ headers }) => new Headers(headers).get('idempotency-key'));
+    expect([seen.length, new Set(keys).size, keys[0]]).toEqual([3, 1, expect.stringMatching(/^[\da-f-]{36}$/)]);
+  });
+
+  test('are not repeated where that is not safe, where the server asks for a long pause, and after a refusal', async () => {
+    const account = answering(broken, fine);
+    await expect(client({ fetch: account.fetch }).account.logout()).rejects.toThrow('fetch failed');
+    const pausing = answering(late, fine);
+    await expect(client({ fetch: pausing.fetch }).orders.list()).rejects.toMatchObject({ status: 503, retryAfterMs: 3_600_000 });
+    const refused = answering(() => Response.json({ code: 'permission_denied' }, { status: 403 }), fine);
+    await expect(client({ fetch: refused.fetch }).orders.list()).rejects.toMatchObject({ code: 'permission_denied' });
+    expect([account.seen.length, pausing.seen.length, refused.seen.length]).toEqual([1, 1, 1]);
+  });
+});
+
+test('works in a browser: log in with a session, list, place an order, follow a stream', { timeout: FIVE_MINUTES }, async () => {
+  const browser = await launchChromium();
+  try {
+    const page = await (await browser.newContext({ bypassCSP: true })).newPage();
+    await page.goto(`${orders.url}/docs`);
+    const script = stripTypeScriptTypes(readFileSync(file, 'utf8'));
+    await page.addScriptTag({ type: 'module', content: `${script}\nglobalThis.createClient = createClient;` });
+    await page.waitForFunction(() => 'createClient' in globalThis);
+    const seen = await page.evaluate(async (password: string) => {
+      const { createClient } = globalThis as unknown as { createClient: (options: object) => Generated };
+      const own = createClient({ session: true });
+      const refused = await own.account.login({ body: { login: 'ann', password: 'wrong' } }).catch((error: { code: string }) => error.code);
+      const { user } = await own.account.login({ body: { login: 'ann', password } });
+      const made = await own.orders.create({ body: { item: 'browser', quantity: 2 } });
+      const { items } = await own.orders.list({ item__contains: 'browser', fields: ['id'] });
+      const job = await own.orders.exportAll();
+      let last = '';
+      for await (const { data } of own.jobs.events({ id: job.id })) last = data.status;
+      return { refused, name: user.username, isListed: items[0]?.id === made.id, last };
+    }, 'correct horse battery staple');
+    expect(seen).toEqual({ refused: 'invalid_credentials', name: 'ann', isListed: true, last: 'succeeded' });
+  } finally {
+    await browser.close();
+  }
+});
+
+/** Passes bytes on, and cuts every second connection as soon as the server answers: the request was done, the caller does not know. */
+function cuttingProxy(target: number): Promise<Server> {
+  let count = 0;
+  const server = createServer((incoming: Socket) => {
+    count += 1;
+    const isCut = count % 2 === 1;
+    const outgoing = dial(target, '127.0.0.1');
+    for (const socket of [incoming, outgoing]) socket.on('error', () => undefined);
+    incoming.on('data', (chunk) => outgoing.write(chunk));
+    outgoing.on('data', (chunk) => (isCut ? incoming.destroy() : incoming.write(chunk)));
+    outgoing.on('close', () => incoming.destroy());
+    incoming.on('close', () => outgoing.destroy());
+  });
+  return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server)));
+}
+
+test(
+  'an effect is not doubled when responses are lost and the server is killed on the way',
+  { timeout: scaled(FIVE_MINUTES, 3_600_000) },
+  async () => {
+    const proxy = await cuttingProxy(port);
+    const { port: through } = proxy.address() as AddressInfo;
+    const { orders: own } = client({ baseUrl: `http://127.0.0.1:${through}`, retries: 60, headers: { connection: 'close' } });
+    const [COUNT, KILLS] = [scaled(16, 200), scaled(2, 25)];
+    let killed = 0;
+    const killing = (async () => {
+      while (killed < KILLS) {
+        await new Promise((resolve) => setTimeout(resolve, 250));
+        await orders.kill();
+        killed += 1;
+        const { key } = orders;
+        orders = { ...(await startOrders(join(folder, 'data'), port)), key };
+      }
+    })();
+    const made = await Promise.all(
+      Array.from({ length: COUNT }, async (_, index) => {
+        await new Promise((resolve) => setTimeout(resolve, index * 150));
+        return own.create({ body: { item: `bench ${index}`, quantity: 1 } }) as Promise<{ id: string }>;
+      }),
+    );
+    await killing;
+    const stored: string[] = [];
+    for await (const order of client().orders.all({ item__contains: 'bench' })) stored.push(order.id as string);
+    expect(killed).toBe(KILLS);
+    expect(stored.toSorted()).toEqual(made.map(({ id }) => id).toSorted());
+    proxy.close();
+  },
+);
