@@ -11,6 +11,7 @@ export interface CliContext extends CommandContext<App> {
   /** The app as the config file exports it; no database is open. */
   bareApp(): Promise<App>;
   readonly configFile: string | null;
+  readonly cwd: string;
   readonly environment: NodeJS.ProcessEnv;
   readonly terminal: Terminal;
   paint(style: Parameters<typeof paint>[0], text: string): string;
@@ -22,6 +23,7 @@ export interface ContextOptions {
   readonly terminal: Terminal;
   readonly environment: NodeJS.ProcessEnv;
   readonly configFile: string | null;
+  readonly cwd: string;
   readonly load: () => Promise<App>;
   /** Read when asked: `--json` is known only after parsing. */
   readonly json: () => boolean;
@@ -35,7 +37,7 @@ async function openMigrated(app: App): Promise<App> {
   return app.ready();
 }
 
-export function createContext({ terminal, environment, configFile, load, json }: ContextOptions): CliContext {
+export function createContext({ terminal, environment, configFile, cwd, load, json }: ContextOptions): CliContext {
   let opened: Promise<App> | undefined;
   const { stdout, stderr } = terminal;
   return {
@@ -59,6 +61,7 @@ export function createContext({ terminal, environment, configFile, load, json }:
     terminal,
     environment,
     configFile,
+    cwd,
     async close() {
       const app = await load().catch(() => undefined);
       await app?.close();

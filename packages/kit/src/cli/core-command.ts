@@ -5,5 +5,7 @@ import type { CliContext } from './context.ts';
 export interface CoreCommand {
   readonly name: string;
   readonly summary: string;
+  /** Not listed: a program starts it, not a person. */
+  readonly hidden?: boolean;
   readonly configure: (command: CommanderCommand, context: CliContext) => void;
 }

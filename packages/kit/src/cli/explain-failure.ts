@@ -48,7 +48,13 @@ export function explainFailure(error: unknown): string | undefined {
 }
 
 /** Codes of errors whose message is the whole explanation. */
-const EXPLAINED: ReadonlySet<string> = new Set(['start_up_failed', 'invalid_options', 'migration_refused', 'unusable_database_file']);
+const EXPLAINED: ReadonlySet<string> = new Set([
+  'start_up_failed',
+  'invalid_options',
+  'migration_refused',
+  'unusable_database_file',
+  'project_refused',
+]);
 
 function explainListen(code: string, address: string, port: number): string {
   if (code === 'EADDRINUSE')

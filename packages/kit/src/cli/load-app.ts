@@ -1,6 +1,7 @@
 import { pathToFileURL } from 'node:url';
 import type { App } from '../app/module.ts';
 import { CliFailure } from './cli-failure.ts';
+import { errorPlace } from './error-place.ts';
 
 export type ImportConfig = (file: string) => Promise<Record<string, unknown>>;
 
@@ -12,7 +13,7 @@ export async function loadApp(file: string, importConfig = importOnce): Promise<
   try {
     exports = await importConfig(file);
   } catch (cause) {
-    throw new CliFailure(`${file} could not be loaded: ${sentence(cause)}`, 1, { cause });
+    throw new CliFailure(`${file} could not be loaded: ${sentence(cause)}${isExplained(cause) ? '' : errorPlace(cause)}`, 1, { cause });
   }
   const app = await exports['default'];
   if (isApp(app)) return app;
@@ -31,6 +32,11 @@ function describe(value: unknown): string {
   if (value === null || value === undefined) return String(value);
   if (typeof value === 'function') return 'a function';
   return typeof value === 'object' ? `an object with ${Object.keys(value).slice(0, 5).join(', ') || 'nothing in it'}` : `a ${typeof value}`;
+}
+
+/** A list of start-up faults says where each of them is; the place of its throw is `createApp`. */
+function isExplained(cause: unknown): boolean {
+  return (cause as { readonly code?: unknown } | null)?.code === 'start_up_failed';
 }
 
 function sentence(cause: unknown): string {

@@ -4,13 +4,17 @@ import { isKitError } from '../errors/kit-error.ts';
 import { CliFailure } from './cli-failure.ts';
 import { checkCommand } from './commands/check.ts';
 import { crudCommand } from './commands/crud.ts';
+import { devCommand } from './commands/dev.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { idempotencyCommand } from './commands/idempotency.ts';
 import { inspectCommand } from './commands/inspect.ts';
 import { migrateCommand } from './commands/migrate.ts';
 import { clientCommand } from './commands/client.ts';
+import { newCommand } from './commands/new.ts';
 import { openapiCommand } from './commands/openapi.ts';
 import { startCommand } from './commands/start.ts';
+import { devServeCommand } from './dev/serve-command.ts';
+import { addDotenv } from './dotenv.ts';
 import type { CoreCommand } from './core-command.ts';
 import { createContext, type CliContext } from './context.ts';
 import { explainFailure, missingModule } from './explain-failure.ts';
@@ -30,6 +34,9 @@ export interface ProgramRun {
 }
 
 const CORE_COMMANDS: readonly CoreCommand[] = [
+  newCommand,
+  devCommand,
+  devServeCommand,
   startCommand,
   migrateCommand,
   checkCommand,
@@ -41,9 +48,12 @@ const CORE_COMMANDS: readonly CoreCommand[] = [
   idempotencyCommand,
 ];
 
+/** Commands that never need the app: its file is not even imported. */
+const WITHOUT_APP: ReadonlySet<string> = new Set([newCommand.name, devCommand.name]);
+
 /** The app's log must not mix with a command's output; a server's log is its output. */
 export function keepLogApart(argv: readonly string[], environment: NodeJS.ProcessEnv): void {
-  if (argv.includes('start')) return;
+  if ([startCommand, devCommand, devServeCommand].some(({ name }) => argv.includes(name))) return;
   environment['LOG_DESTINATION'] ??= 'stderr';
   environment['LOG_LEVEL'] ??= 'warn';
 }
@@ -55,14 +65,14 @@ export async function runProgram(run: ProgramRun): Promise<number> {
     const config = findConfig(run.cwd, configArgument(run.argv));
     // Loaded before parsing, because the app's modules bring commands of their own. Whether a failure matters is decided
     // by the command: help and doctor work without an app.
-    const loading: Promise<App> =
-      config === null ? Promise.reject(new CliFailure(missingConfig(run.cwd))) : loadApp(config, run.importConfig);
+    const loading = appOf(run, config);
     const app = await loading.catch(() => undefined);
     const program = createProgram(run);
     context = createContext({
       terminal: run.terminal,
       environment: run.environment,
       configFile: config,
+      cwd: run.cwd,
       load: () => loading,
       json: () => program.opts<{ json?: boolean }>().json === true,
     });
@@ -83,6 +93,13 @@ export async function runProgram(run: ProgramRun): Promise<number> {
   } finally {
     await context?.close().catch((error: unknown) => report(error, run, false));
   }
+}
+
+async function appOf(run: ProgramRun, config: string | null): Promise<App> {
+  if (WITHOUT_APP.has(commandOf(run.argv) ?? '')) throw new CliFailure('This command does not load the app.');
+  addDotenv(config, run.environment);
+  if (config === null) throw new CliFailure(missingConfig(run.cwd));
+  return loadApp(config, run.importConfig);
 }
 
 /** Asked of the arguments themselves: a command line that cannot be parsed is reported as well. */
@@ -114,7 +131,7 @@ function createProgram(run: ProgramRun): Command {
 }
 
 function addCommands(program: Command, context: CliContext, app: App | undefined): void {
-  for (const { name, summary, configure } of CORE_COMMANDS) configure(subcommand(program, name, summary), context);
+  for (const { name, summary, hidden = false, configure } of CORE_COMMANDS) configure(subcommand(program, name, summary, hidden), context);
   const known = new Set(CORE_COMMANDS.map(({ name }) => name));
   for (const module of app?.modules ?? []) {
     for (const { name, summary, configure } of module.commands ?? []) {
@@ -125,8 +142,8 @@ function addCommands(program: Command, context: CliContext, app: App | undefined
   }
 }
 
-function subcommand(program: Command, name: string, summary: string): Command {
-  return program.command(name).summary(summary).description(summary).showSuggestionAfterError().exitOverride();
+function subcommand(program: Command, name: string, summary: string, hidden = false): Command {
+  return program.command(name, { hidden }).summary(summary).description(summary).showSuggestionAfterError().exitOverride();
 }
 
 /** `--config` is needed before the program can be parsed: in every form that the parser takes, the last one counts. */
@@ -140,6 +157,11 @@ function configArgument(argv: readonly string[]): string | undefined {
     else if (/^-c./.test(arg)) given = arg.slice('-c'.length);
   }
   return given;
+}
+
+/** The first word that is neither an option nor the value of `--config`. */
+function commandOf(argv: readonly string[]): string | undefined {
+  return argv.find((arg, index) => !arg.startsWith('-') && argv[index - 1] !== '-c' && argv[index - 1] !== '--config');
 }
 
 function report(error: unknown, { terminal }: ProgramRun, json: boolean): number {

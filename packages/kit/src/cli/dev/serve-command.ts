@@ -1,0 +1,55 @@
+import { once } from 'node:events';
+import { migrateApp, outdatedDatabases } from '../../app/migration-modules.ts';
+import type { App } from '../../app/module.ts';
+import type { CliContext } from '../context.ts';
+import type { CoreCommand } from '../core-command.ts';
+import { listeningPlace, portNumber, type PlaceOptions } from '../listening-place.ts';
+import { stopSignal } from '../stop-signal.ts';
+import type { FromApp, ToApp } from './messages.ts';
+
+/** The app's own process under `kit dev`, which starts it again on every change and speaks with it over a channel. */
+export const devServeCommand: CoreCommand = {
+  name: 'dev-serve',
+  summary: 'the process of the app under kit dev',
+  hidden: true,
+  configure(command, context) {
+    command
+      .requiredOption('--port <number>', 'port to listen on', portNumber)
+      .requiredOption('--host <address>', 'address to listen on')
+      .action(async (options: PlaceOptions) => {
+        if (process.send === undefined) context.fail('This command is started by kit dev.');
+        await migrateAfterAsking(await (await context.bareApp()).openDatabases(), context);
+        const app = await context.app();
+        const url = await app.listen(listeningPlace(options, {}, (message) => context.fail(message)));
+        tell({ type: 'ready', title: app.title, url, links: linksOf(app) });
+        for (const text of await app.monitor()) context.stderr.write(`${text}\n`);
+        // Without its parent nothing would stop this process.
+        await Promise.race([stopSignal(), once(process, 'disconnect')]);
+      });
+  },
+};
+
+async function migrateAfterAsking(app: App, context: CliContext): Promise<void> {
+  const outdated = await outdatedDatabases(app);
+  if (outdated.length === 0) return;
+  const migrations = outdated.flatMap(({ pending }) => pending);
+  tell({ type: 'pending', migrations, database: outdated.map(({ url }) => url).join(', ') });
+  const [{ migrate }] = (await once(process, 'message')) as [ToApp];
+  if (!migrate) context.fail(`${migrations.length} pending: run kit migrate, or save a file to be asked again.`);
+  const { applied } = await migrateApp(app);
+  tell({ type: 'migrated', migrations: applied });
+}
+
+function tell(message: FromApp): void {
+  process.send?.(message);
+}
+
+/** Pages that a developer opens, of those that the app serves. Sites for people name themselves with `metadata: { site }`. */
+function linksOf(app: App): (readonly [string, string])[] {
+  return app.routes.flatMap(({ method, path, metadata }): (readonly [string, string])[] => {
+    const { site } = metadata as { readonly site?: unknown };
+    if (typeof site === 'string') return [[`${site} site`, path.endsWith('/') ? path : `${path}/`]];
+    if (method === 'GET' && path.endsWith('/docs')) return [['reference', path]];
+    return method === 'GET' && path.endsWith('/openapi.json') ? [['OpenAPI', path]] : [];
+  });
+}

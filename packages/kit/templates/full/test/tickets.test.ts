@@ -1,0 +1,66 @@
+import { runDueJobs, startJob } from 'kit/contrib/jobs';
+import { expect, test } from 'vitest';
+import { remindAgents } from '../src/remind-agents.ts';
+import { helpdesk, people } from './helpdesk.ts';
+
+const printer = { subject: 'The printer is on fire', body: 'Please come.', priority: 'urgent' };
+
+type Desk = Awaited<ReturnType<typeof helpdesk>>;
+
+async function newTicket(desk: Desk): Promise<string> {
+  const created = await desk.as('ada').post('/v1/tickets', printer);
+  expect(created.statusCode).toBe(201);
+  return `/v1/tickets/${created.json<{ id: string }>().id}`;
+}
+
+const eventTypes = async ({ db }: Desk) =>
+  (await db.query<{ type: string }>('select type from webhook_events order by type')).map(({ type }) => type);
+
+test('a ticket is visible to its author and to the agents of the organization, and to nobody else', async () => {
+  await using desk = await helpdesk();
+  const url = await newTicket(desk);
+  expect((await desk.as('ada').get(url)).json()).toMatchObject({ ...printer, status: 'open', version: 1 });
+  expect((await desk.as('sue').get(url)).statusCode).toBe(200);
+  expect((await desk.as('bob').get(url)).statusCode).toBe(404);
+});
+
+test('a caller who does not belong to the organization has no tenant', async () => {
+  await using desk = await helpdesk();
+  const url = await newTicket(desk);
+  expect((await desk.as('eve').get(url)).json()).toMatchObject({ status: 403, code: 'tenant_required' });
+});
+
+test('an author shares a ticket with a colleague, who can then read and comment it', async () => {
+  await using desk = await helpdesk();
+  const url = await newTicket(desk);
+  const shared = await desk.as('ada').put(`${url}/grants`, { items: [{ subject: `user:${people.bob}`, set: 'viewer' }] });
+  expect(shared.statusCode).toBe(200);
+  expect((await desk.as('bob').post(`${url}/comments`, { text: 'It is out now.' })).statusCode).toBe(201);
+  expect((await desk.as('ada').get(`${url}/comments`)).json()).toMatchObject({
+    items: [{ text: 'It is out now.', created_by: people.bob }],
+  });
+});
+
+test('a user of another organization cannot be given access', async () => {
+  await using desk = await helpdesk();
+  const url = await newTicket(desk);
+  const shared = await desk.as('ada').put(`${url}/grants`, { items: [{ subject: `user:${people.eve}`, set: 'viewer' }] });
+  expect(shared.statusCode).toBe(422);
+});
+
+test('only agents solve tickets, once, and the change is published with it', async () => {
+  await using desk = await helpdesk();
+  const url = await newTicket(desk);
+  expect((await desk.as('ada').post(`${url}/solve`)).statusCode).toBe(403);
+  expect((await desk.as('sue').post(`${url}/solve`)).json()).toMatchObject({ status: 'solved' });
+  expect((await desk.as('sue').post(`${url}/solve`)).statusCode).toBe(409);
+  expect(await eventTypes(desk)).toEqual(['ticket.created', 'ticket.solve']);
+});
+
+test('organizations with urgent tickets are reminded by webhook', async () => {
+  await using desk = await helpdesk();
+  await newTicket(desk);
+  await desk.db.transaction((tx) => startJob(tx, remindAgents, {}));
+  expect(await runDueJobs(desk.db)).toMatchObject({ succeeded: 1, failed: 0 });
+  expect(await eventTypes(desk)).toContain('tickets.waiting');
+});
