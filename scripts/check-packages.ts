@@ -1,20 +1,25 @@
 // Packs each package as npm would publish it, installs the tarball into an empty project elsewhere and imports every
 // entry point on each Node version we promise, taken from npm. Catches what a workspace hides: a missing file, an
-// undeclared dependency, an export that points nowhere, syntax an older Node does not know.
+// undeclared dependency, an export that points nowhere, syntax an older Node does not know. publint and attw judge the tarballs.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { packStaged } from './release/build-and-stage.ts';
+import { installLinters, lintTarball } from './release/lint-tarball.ts';
+import { WORKSPACE_NAMES } from './release/public-names.ts';
+import { stagePackages, type StagedPackage } from './release/stage.ts';
 import { startPostgresServer } from '../test/provision/postgres-server.ts';
 
 const root = join(import.meta.dirname, '..');
 const platform = `${process.platform === 'win32' ? 'win' : process.platform}-${process.arch}`;
 
-const candidates = [
-  { folder: 'packages/config-server', nodes: ['22.18.0', '24.21.0', '26.10.0'] },
-  { folder: 'packages/kit', nodes: ['22.19.0', '24.21.0', '26.10.0'] },
-];
+/** The Node versions that each package promises. */
+const NODES: Readonly<Record<string, readonly string[]>> = {
+  '@kit/config-server': ['22.18.0', '24.21.0', '26.10.0'],
+  kit: ['22.19.0', '24.21.0', '26.10.0'],
+};
 
 /** The oldest Node that kit supports, where it supports PostgreSQL only. */
 const POSTGRES_ONLY = '22.19.0';
@@ -61,16 +66,11 @@ async function installNode(version: string): Promise<string> {
 }
 
 /** An empty project with the packed package installed in it, as a user would have it. */
-async function install(folder: string, manifest: Manifest): Promise<string> {
-  const packed = JSON.parse(
-    await run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', scratch], join(root, folder)),
-  ) as {
-    filename: string;
-  }[];
-  const project = join(scratch, manifest.name.replaceAll(/\W/g, '-'));
+async function install(name: string, tarball: string): Promise<string> {
+  const project = join(scratch, name.replaceAll(/\W/g, '-'));
   mkdirSync(project);
   writeFileSync(join(project, 'package.json'), '{"private":true,"type":"module"}');
-  await run('npm', ['install', '--ignore-scripts', join(scratch, packed[0]?.filename ?? '')], project);
+  await run('npm', ['install', '--ignore-scripts', tarball], project);
   return project;
 }
 
@@ -87,9 +87,11 @@ async function checkPostgresOnly(): Promise<void> {
   console.log(`kit: an application on PostgreSQL runs on Node ${POSTGRES_ONLY}`);
 }
 
-async function check(folder: string, nodes: readonly string[]): Promise<void> {
-  const manifest = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8')) as Manifest;
-  const project = await install(folder, manifest);
+async function check(staged: StagedPackage, linters: string): Promise<void> {
+  const manifest = JSON.parse(readFileSync(join(staged.folder, 'package.json'), 'utf8')) as Manifest;
+  const { tarball } = packStaged(staged, join(scratch, 'tarballs'));
+  const linted = lintTarball(tarball, linters);
+  const project = await install(manifest.name, tarball);
   const entries = Object.keys(manifest.exports)
     .filter((subpath) => subpath !== './package.json')
     .map((subpath) => manifest.name + subpath.slice(1));
@@ -104,14 +106,16 @@ async function check(folder: string, nodes: readonly string[]): Promise<void> {
       await run(node, [join(project, 'node_modules', manifest.name, file), '--help'], project);
     console.log(`${manifest.name}: ${entries.length} entry points import and the programs start on Node ${version}`);
   };
-  await Promise.all(nodes.map(startOn));
+  await Promise.all((NODES[manifest.name] ?? []).map(startOn));
+  await linted;
+  console.log(`${manifest.name}: publint and attw find no fault with the package`);
 }
 
 try {
   // Downloads take no processor time: they run while the packages are built.
-  const nodes = Promise.all(candidates.flatMap(({ nodes: versions }) => versions).map(nodeBinary));
-  await Promise.all([nodes, run(process.execPath, [join(root, 'scripts/build.ts')], root)]);
-  for (const candidate of candidates) await check(candidate.folder, candidate.nodes);
+  const downloads = Promise.all([installLinters(join(scratch, 'linters')), ...Object.values(NODES).flat().map(nodeBinary)]);
+  const [[linters]] = await Promise.all([downloads, run(process.execPath, [join(root, 'scripts/build.ts')], root)]);
+  for (const staged of stagePackages(WORKSPACE_NAMES, join(scratch, 'staged'))) await check(staged, linters);
   await checkPostgresOnly();
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);

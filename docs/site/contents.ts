@@ -38,12 +38,14 @@ export const groups: readonly Group[] = [
       'config-server-deploy',
       'deployment',
       'operate',
+      'publishing',
     ],
   },
   {
     label: 'Reference',
     prefix: 'reference/',
     first: [
+      'app',
       'http',
       'crud',
       'idempotency',
@@ -79,5 +81,5 @@ export const groups: readonly Group[] = [
   },
   { label: 'Decisions', prefix: 'decisions/', first: [''], collapsed: true },
   { label: 'Examples', prefix: 'examples/', first: [], collapsed: true },
-  { label: 'Project', prefix: 'project/', first: ['comparison', 'benchmarks', 'architecture', 'contributing', 'changelog'] },
+  { label: 'Project', prefix: 'project/', first: ['comparison', 'benchmarks', 'architecture', 'contributing', 'changelog', 'security'] },
 ];

@@ -20,7 +20,7 @@ export interface SiteContent {
   readonly files: ReadonlySet<string>;
 }
 
-const PROJECT_PAGES = ['ARCHITECTURE.md', 'CONTRIBUTING.md', 'CHANGELOG.md'];
+const PROJECT_PAGES = ['ARCHITECTURE.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md'];
 const PROJECT_DOCS = new Set(['docs/comparison.md', 'docs/benchmarks.md']);
 
 /** Where a Markdown file is found on the site. */
