@@ -11,7 +11,7 @@ export function explainFailure(error: unknown, dataFolder: string): string[] | u
     ];
   if (!(error instanceof Error)) return undefined;
   const code = (error as { code?: unknown }).code;
-  if (code === 'start_up_failed') return [error.message];
+  if (code === 'start_up_failed' || code === 'port_refused') return [error.message];
   // PostgreSQL's codes of class 28 refuse the login, 3D000 is a database that does not exist.
   if ((isKitError(error) && code === 'database_unavailable') || (typeof code === 'string' && /^(28...|3D000)$/.test(code)))
     return [

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { dataFolder } from '../config.ts';
 import { explainFailure } from './explain-failure.ts';
-import { freePort } from './free-port.ts';
+import { apiPort, freePort } from './free-port.ts';
 import { takeFolder } from './only-one.ts';
 import { panel } from './panel.ts';
 import { startConfigServer } from './start-config-server.ts';
@@ -42,6 +42,8 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 }
 
 async function start() {
+  // First: a PORT that cannot be used ends the start before anything runs.
+  const port = await apiPort(3000, process.env['PORT']);
   step('starting the configuration server');
   const configuration = await startConfigServer(dataFolder);
   process.env['CONFIG_URL'] = configuration.url;
@@ -55,7 +57,7 @@ async function start() {
   // Imported only now: kit.config.ts reads the environment when it is loaded.
   const { startApi } = await import('./start-api.ts');
   const receiver = await startReceiver();
-  return { api: await startApi(receiver), configuration, receiver };
+  return { api: await startApi(receiver, port), configuration, receiver };
 }
 
 function giveUp(error: unknown): never {

@@ -74,7 +74,7 @@ export function panel(facts: PanelFacts): string {
     '',
     row('admin site', `${api.url}/admin/`, `log in as ${api.username} / ${api.password}`),
     row('API reference', `${api.url}/docs`),
-    row('API', `${api.url}/v1/orders`),
+    row('API', `${api.url}/v1/orders`, api.portReason),
     row('configuration server', configuration.url, 'serves /orders/development; carrier_key is encrypted in its file'),
     row('webhook receiver', receiver.url, 'verifies what arrives and shows it'),
     row('metrics', api.metricsUrl, 'for Prometheus'),

@@ -12,6 +12,7 @@ test('the tour shows the commands that npm start prints, in their order', () => 
   const printed = commands({
     api: {
       url: 'http://127.0.0.1:3000',
+      portReason: '',
       metricsUrl: '',
       key: 'kit_PREFIX_SECRET',
       endpointId: 'ENDPOINT',
