@@ -22,7 +22,7 @@ test('a missing export shows the import', () => {
 });
 
 test('an error while a file runs shows the first line of it that is not of a package', () => {
-  const stack = `TypeError: no\n    at f (file:///app/node_modules/zod/index.js:3:4)\n    at file:///app/src/notes.ts:2:23\n    at run (node:internal/x:1:1)`;
+  const stack = `TypeError: no\n    at f (file:///app/node_modules/zod/index.js:3:4)\n    at g (${new URL('../options/read-options.ts', import.meta.url).href}:28:32)\n    at file:///app/src/notes.ts:2:23\n    at run (node:internal/x:1:1)`;
   expect(errorPlace(withStack(stack))).toBe('\n  at /app/src/notes.ts:2:23');
 });
 

@@ -1,5 +1,8 @@
 import { fileURLToPath } from 'node:url';
 
+/** Frames of the toolkit itself say nothing about the user's mistake. */
+const TOOLKIT = new URL('../..', import.meta.url).href;
+
 /** Lines of source that a syntax error shows around its place. */
 const SOURCE_LINES_MAX = 4;
 
@@ -19,10 +22,10 @@ function syntaxPlace([first = '', ...rest]: readonly string[]): string | undefin
   return [`\n  at ${file}`, ...source.map((line) => `    ${line}`)].join('\n');
 }
 
-/** The first frame that is neither Node's nor of an installed package. */
+/** The first frame that is neither Node's nor of a package. */
 function framePlace(lines: readonly string[]): string | undefined {
   const frames = lines.flatMap((line) => /^\s+at (?:.*\()?((?:file:\/\/)?(?:\/|[A-Za-z]:[\\/]).*?:\d+:\d+)\)?$/.exec(line)?.[1] ?? []);
-  const own = frames.find((frame) => !frame.includes('/node_modules/'));
+  const own = frames.find((frame) => !frame.includes('/node_modules/') && !frame.startsWith(TOOLKIT));
   return own === undefined ? undefined : `\n  at ${pathOf(own)}`;
 }
 
