@@ -18,7 +18,10 @@ function listedOn(page: string): Set<string> {
 }
 
 test.each([
+  ['app.md', 'app/options.ts', 'AppOptions'],
   ['modules.md', 'app/module.ts', 'Module'],
+  ['testing.md', 'testing/test-app.ts', 'TestApp'],
+  ['testing.md', 'testing/test-app.ts', 'TestAppOptions'],
   ['auth.md', 'auth/user-table.ts', 'UserTable'],
   ['auth.md', 'auth/user-directory.ts', 'UserDirectory'],
   ['webhooks.md', 'contrib/webhooks/publishing/checked-call.ts', 'PublishOptions'],

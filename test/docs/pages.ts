@@ -28,7 +28,8 @@ export function read(page: string): string {
 
 export function codeBlocks(page: string, text = read(page)): CodeBlock[] {
   const blocks: CodeBlock[] = [];
-  const lines = text.split('\n');
+  // Passages for readers of the published packages are comments until then; lines keep their numbers.
+  const lines = text.replaceAll(/<!-- released\n[\s\S]*?-->/g, (passage) => passage.replaceAll(/[^\n]/g, '')).split('\n');
   for (let i = 0; i < lines.length; i++) {
     const open = /^(\s*)```(\w*)\s*(.*)$/.exec(lines[i] ?? '');
     if (open === null) continue;

@@ -27,6 +27,7 @@ export function simpleCommands(line: string): SimpleCommand[] {
 /** Programs that run until they are stopped, and what they print once they are of use. */
 const SERVERS: readonly { readonly command: RegExp; readonly ready: RegExp }[] = [
   { command: /\bkit (?:--config \S+ )?start\b/, ready: / listens on / },
+  { command: /\bkit dev\b/, ready: / listens on / },
   { command: /\bkit webhooks listen\b/, ready: /Listening on / },
   { command: /\bkit webhooks deliver\b.* --loop\b/, ready: /Delivering from / },
   { command: /\bconfig-server (?!-)\S+\.toml$/, ready: / listening on / },

@@ -61,7 +61,16 @@ export async function walkPage(page: string, preparation: Preparation, context: 
   if (preparation.after !== undefined) await saveFiles(codeBlocks(preparation.after), place.folder, ports, true);
   const blocks = codeBlocks(page);
   for (const [index, block] of blocks.entries()) {
-    if (titleOf(block) !== undefined || block.flags.includes('continues')) await saveFiles(blocks.slice(0, index + 1), place.folder, ports);
+    if (titleOf(block) !== undefined || block.flags.includes('continues')) {
+      const [starts, failures] = [countInDev(ran, ' listens on '), countInDev(ran, 'The app ended')];
+      await saveFiles(blocks.slice(0, index + 1), place.folder, ports);
+      // Of several blocks of one file the last one is what the reader saves; until then it may not start.
+      if (starts > 0 && !blocks[index + 1]?.flags.includes('continues')) {
+        const settled = (): number => countInDev(ran, ' listens on ') - starts + (countInDev(ran, 'The app ended') - failures);
+        await context.expect.poll(settled, { timeout: 300_000, interval: 20 }).toBeGreaterThan(0);
+        if (countInDev(ran, 'The app ended') > failures) throw new Error(`${page}:${block.line} does not start:\n${outputOfDev(ran)}`);
+      }
+    }
     if (!isRun(block)) continue;
     if (ran.length === 0 && preparation.before !== undefined)
       await finish(current.start(preparation.before), `${page}, what comes before it,`);
@@ -88,6 +97,20 @@ export async function walkPage(page: string, preparation: Preparation, context: 
     await context.expect.poll(() => block?.running.output(), { timeout: 120_000 }).toMatch(expected);
   }
   return ran.length;
+}
+
+type Ran = readonly { readonly text: string; readonly running: Running }[];
+
+/** What the `kit dev` of a page has printed so far. */
+function outputOfDev(ran: Ran): string {
+  return ran
+    .filter(({ text }) => /\bkit dev\b/.test(text))
+    .map(({ running }) => running.output())
+    .join('');
+}
+
+function countInDev(ran: Ran, text: string): number {
+  return outputOfDev(ran).split(text).length - 1;
 }
 
 interface Place {
