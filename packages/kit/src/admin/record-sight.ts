@@ -1,6 +1,6 @@
 import type { AdminContext, AdminResource, AdminSight } from '../app/admin/declaration.ts';
 import type { App } from '../app/module.ts';
-import { resourceOfTarget } from '../crud/admin-access.ts';
+import { resourceOfTarget } from '../crud/serve/admin-access.ts';
 import { quoteName } from '../db/names.ts';
 import { statementsOf } from '../db/model-statements.ts';
 import { accessOf, unlessRefused } from './staff-access.ts';

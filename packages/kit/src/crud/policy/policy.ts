@@ -200,15 +200,3 @@ export function withoutKey(policy: Policy, columns: Columns): Columns {
 export function isKey({ model, key }: Policy, name: string): boolean {
   return name === key.name || model.primaryKey.includes(name);
 }
-
-/** A user's id or a tenant's key as the column stores it; undefined when it cannot. */
-export function identityValue(column: StoredColumn, text: string): unknown {
-  const { kind } = resolveReference(column.settings);
-  try {
-    const value = kind === 'int' ? Number(text) : kind === 'bigint' ? BigInt(text) : text;
-    column.encode(value);
-    return value;
-  } catch {
-    return undefined;
-  }
-}

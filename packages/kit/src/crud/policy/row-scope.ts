@@ -1,5 +1,8 @@
 import type { User } from '../../auth/principal.ts';
+import { resolveReference } from '../../db/column.ts';
 import type { Db } from '../../db/db.ts';
+import type { Model } from '../../db/model.ts';
+import type { ModelColumn, ModelStatements } from '../../db/model-statements.ts';
 import { compileWhere, type CompiledWhere } from '../../db/where/compile-where.ts';
 import type { Where, WhereRelation } from '../../db/where/where.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
@@ -8,19 +11,40 @@ import type { CrudCaller } from '../declare/crud-caller.ts';
 import type { AnyResourceOptions, OwnerRule } from '../declare/resource.ts';
 import { type AccessContext, type RowAccess, VIEW } from '../declare/row-access.ts';
 import { callerOf, type CrudRequest, type Scope, type WriteScope } from './crud-request.ts';
-import { identityValue, type Policy, type PolicyOf } from './policy.ts';
+import type { SoftDelete } from './soft-delete.ts';
 
 /** Which rows of a table that deletes softly: those that are there, those that were deleted, both. */
 export type RowState = 'live' | 'deleted' | 'any';
 
+/** What row conditions are made of. */
+export interface ScopedPolicy {
+  readonly name: string;
+  readonly model: Model;
+  readonly options: AnyResourceOptions;
+  readonly owner: OwnerRule | undefined;
+  readonly softDelete: SoftDelete | undefined;
+  readonly statements: ModelStatements;
+  readonly rows: RowScope;
+  hasColumn(name: string): boolean;
+  edge(name: string): ScopedEdge | undefined;
+  database(request: CrudRequest): Db;
+}
+
+interface ScopedEdge {
+  readonly kind: 'one' | 'many';
+  readonly target: ScopedPolicy;
+  readonly column: string;
+  readonly where: Where | undefined;
+}
+
 /** Which rows of a resource a caller may see and change, as conditions of SQL. Every path to the rows asks here. */
 export class RowScope {
-  readonly #policy: Policy;
-  readonly #policyOf: PolicyOf;
+  readonly #policy: ScopedPolicy;
+  readonly #policyOf: (model: Model) => ScopedPolicy | undefined;
   /** A request stores the rows of each state under these. */
   readonly #keys: Readonly<Record<RowState, object>> = { live: this, deleted: {}, any: {} };
 
-  constructor(policy: Policy, policyOf: PolicyOf) {
+  constructor(policy: ScopedPolicy, policyOf: (model: Model) => ScopedPolicy | undefined) {
     this.#policy = policy;
     this.#policyOf = policyOf;
   }
@@ -157,7 +181,7 @@ export class RowScope {
   }
 
   /** Adds the policies of relations in a condition to those found so far. */
-  #related(where: unknown, found: Set<Policy>): Set<Policy> {
+  #related(where: unknown, found: Set<ScopedPolicy>): Set<ScopedPolicy> {
     if (Array.isArray(where)) for (const each of where) this.#related(each, found);
     else if (typeof where === 'object' && where !== null && Object.getPrototypeOf(where) === Object.prototype) {
       for (const [name, inner] of Object.entries(where)) {
@@ -245,4 +269,16 @@ function ownedOrGranted(owned: Where | boolean | undefined, granted: Where | boo
 /** Callers who see every row by their owner's rule, or were granted all or nothing, are not looked up by what they were granted. */
 function isDeciding(owned: Where | boolean | undefined, granted: Where | boolean | undefined): boolean {
   return owned !== true && typeof granted === 'object';
+}
+
+/** A user's id or a tenant's key as the column stores it; undefined when it cannot. */
+export function identityValue(column: ModelColumn, text: string): unknown {
+  const { kind } = resolveReference(column.settings);
+  try {
+    const value = kind === 'int' ? Number(text) : kind === 'bigint' ? BigInt(text) : text;
+    column.encode(value);
+    return value;
+  } catch {
+    return undefined;
+  }
 }

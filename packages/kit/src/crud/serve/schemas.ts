@@ -13,7 +13,7 @@ import type { NestedBody } from '../write/nested-body.ts';
 import { readKey } from '../read/parameter-value.ts';
 import { widestView } from '../policy/make-view.ts';
 import { type Edge, isKey, type Policy, withoutKey } from '../policy/policy.ts';
-import { markVisible, markWritable } from '../policy/rule-marks.ts';
+import { markVisible, markWritable, visibleToNames } from '../policy/rule-marks.ts';
 import type { ViewField } from '../policy/view.ts';
 
 /** A schema whose JSON Schema half is one named component of the document. */
@@ -46,13 +46,13 @@ export function rowJsonSchema(policy: Policy, output: ReadonlySet<string> | unde
     properties: Object.fromEntries(fields.map((field) => [field.name, fieldSchema(field)])),
     required: [policy.key.name],
     // `fields` leaves members out, so a response is not checked for them; the document requires what every caller gets otherwise.
-    'x-always': [
-      ...shown.filter(({ rule }) => rule?.visibleTo === undefined || rule.hidden === 'null').map(({ name }) => name),
-      ...computed
-        .filter(([, { requires }]) => requiredColumns(policy, requires).every((column) => column?.rule?.visibleTo === undefined))
-        .map(([name]) => name),
-    ],
+    'x-always': fields.filter(isAlwaysThere).map(({ name }) => name),
   };
+}
+
+/** True when every caller who sees the row gets the member. */
+function isAlwaysThere(field: ViewField): boolean {
+  return visibleToNames(field) === undefined || (field.kind === 'column' && field.rule?.hidden === 'null');
 }
 
 function fieldSchema(field: ViewField): JsonSchema {
