@@ -87,7 +87,7 @@ const CONFIG_PROGRAMS: Readonly<Record<string, string>> = {
 function configFaults(program: string, args: readonly string[]): string[] {
   const usage = /usage:[^`]*/.exec(readFileSync(join(root, 'packages/config-server/src', CONFIG_PROGRAMS[program]!), 'utf8'))?.[0] ?? '';
   return args
-    .filter((word) => word.startsWith('-') && !usage.split(/[\s[,;]+/).includes(word))
+    .filter((word) => word.startsWith('-') && !usage.split(/[\s[\],;]+/).includes(word))
     .map((option) => `${program} has no option ${option}`);
 }
 
