@@ -95,15 +95,20 @@ export class LineWriter {
 
   /** Writes as much as the descriptor accepts. A code means nothing was written (slow reader, full disk, closed pipe), which may pass. */
   #write(): string | undefined {
-    if (this.#started.length === 0) {
-      this.#started = Buffer.from(this.#fresh);
-      this.#fresh = '';
-    }
     try {
-      this.#started = this.#started.subarray(writeSync(this.#fd, this.#started));
+      if (this.#started.length === 0) this.#writeFresh();
+      else this.#started = this.#started.subarray(writeSync(this.#fd, this.#started));
       return undefined;
     } catch (error) {
       return (error as NodeJS.ErrnoException).code ?? 'unknown error';
     }
+  }
+
+  /** As text: nearly always everything is written, and then no bytes need to be kept. With one connection this is once per request. */
+  #writeFresh(): void {
+    const lines = this.#fresh;
+    const written = writeSync(this.#fd, lines);
+    this.#fresh = '';
+    if (written < Buffer.byteLength(lines)) this.#started = Buffer.from(lines).subarray(written);
   }
 }
