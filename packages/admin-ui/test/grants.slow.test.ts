@@ -100,7 +100,7 @@ test('a user cannot grant what they do not hold: the form stays and says so', as
   await dialog().getByLabel('Who').fill('group:roasters');
   await dialog().getByLabel('Set').selectOption('manager');
   await dialog().getByRole('button', { name: 'Grant access' }).click();
-  await dialog().getByText('Callers can grant and revoke only what they hold.').waitFor();
+  await dialog().getByText('You can only grant or revoke actions that you have.').waitFor();
   await dialog().getByLabel('Set').selectOption('viewer');
   await dialog().getByRole('button', { name: 'Grant access' }).click();
   await said('Granted.');

@@ -157,7 +157,7 @@ test('what was deleted softly comes back by the button beside the message', asyn
   await at('#/orders?search=BL-6');
   await page.getByRole('link', { name: 'BL-6' }).click();
   await page.getByRole('button', { name: 'Delete' }).click();
-  await page.getByRole('dialog').getByText('It leaves the lists and can be restored').waitFor();
+  await page.getByRole('dialog').getByText('The record is hidden from lists and can be restored.').waitFor();
   await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
   await said('BL-6 removed.');
   await soon(rows).not.toBe(0);

@@ -131,7 +131,7 @@ export class AdminSite {
 
   resource(name: string): AdminResource {
     const found = this.#resources.get(name);
-    if (found === undefined) throw adminErrors.unknown_resource({ extensions: { resources: [...this.#resources.keys()] } });
+    if (found === undefined) throw adminErrors.resource_not_found({ extensions: { resources: [...this.#resources.keys()] } });
     return found;
   }
 

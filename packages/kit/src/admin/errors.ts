@@ -4,15 +4,15 @@ export const adminErrors = defineErrors('admin', {
   staff_only: {
     status: 403,
     detail: 'The password is right, but this account is not a member of the staff.',
-    remedy: 'Log in with a staff account, or have a member of the staff give yours the flag.',
+    remedy: 'Log in with a staff account, or ask a staff member for staff access.',
   },
   role_required: {
     status: 403,
     detail: 'Your role does not allow this.',
     remedy: 'Ask an administrator; `detail` names the role it needs.',
   },
-  unknown_resource: { status: 404, detail: 'The admin site has no such list.', remedy: 'Use one of the names in `resources`.' },
-  unknown_action: { status: 404, detail: 'There is no such action.', remedy: 'Use one of the names in `actions`.' },
+  resource_not_found: { status: 404, detail: 'The admin site has no such list.', remedy: 'Use one of the names in `resources`.' },
+  action_not_found: { status: 404, detail: 'There is no such action.', remedy: 'Use one of the names in `actions`.' },
   one_record_only: { status: 422, detail: 'This action takes one record at a time.', remedy: 'Send one id.' },
   record_not_found: { status: 404, detail: 'There is no such record.', remedy: 'It may have been removed: load the list again.' },
   not_creatable: { status: 409, detail: 'Records cannot be created here.', remedy: '`detail` says why, and where they are.' },
@@ -34,7 +34,7 @@ export const adminErrors = defineErrors('admin', {
   not_importable: {
     status: 409,
     detail: 'Records of this list cannot be made from a file.',
-    remedy: 'Only lists of a CRUD resource with a form for new records take files.',
+    remedy: 'Import is available only for CRUD resources that allow creating records.',
   },
   too_many_saved: {
     status: 409,

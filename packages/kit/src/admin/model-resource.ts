@@ -90,7 +90,7 @@ function adminResource(source: Model | AnyResource, options: ModelResourceOption
     creation,
     editable: !readOnly,
     removable: isRemovable,
-    ...(plan.softDeletes ? { removal: 'It leaves the lists and can be restored: its row stays, marked as deleted.' } : {}),
+    ...(plan.softDeletes ? { removal: 'The record is hidden from lists and can be restored.' } : {}),
     actions,
     exports: FORMATS,
     async *exportRows(context, query, format) {
@@ -268,7 +268,7 @@ function restoreAction({ shape }: Plan, store: RowStore): AdminAction {
     label: 'Restore',
     tone: 'neutral',
     on: 'selection',
-    confirm: 'What was deleted is in the lists again, with everything that was deleted together with it.',
+    confirm: 'Restores the record and everything deleted with it.',
     async run(context, ids) {
       const result = await adminEach(context, ids, (id) => store.restore(context, id));
       return adminDone(result, [shape.singular.toLowerCase(), shape.label.toLowerCase()], 'restored');

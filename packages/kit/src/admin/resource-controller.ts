@@ -138,7 +138,7 @@ export function resourceController(site: AdminSite): Controller {
         const resource = site.resource(context.params.resource);
         const action = actionOf(resource, context.params.action);
         await requireRole(site.settings, context.user, resource, action);
-        if (action.preview === undefined) throw adminErrors.unknown_action({ detail: 'The action has no preview.' });
+        if (action.preview === undefined) throw adminErrors.action_not_found({ detail: 'The action has no preview.' });
         const { ids, fields = {} } = context.body;
         const asked = site.context(context, context.principal);
         const read = await readActionFields(action, fields, (values) => action.validate?.(asked, ids, values));
@@ -170,7 +170,7 @@ async function readActionFields(
 
 function actionOf({ actions }: AdminResource, name: string): AdminAction {
   const found = actions.find((action) => action.name === name);
-  if (found === undefined) throw adminErrors.unknown_action({ extensions: { actions: actions.map((action) => action.name) } });
+  if (found === undefined) throw adminErrors.action_not_found({ extensions: { actions: actions.map((action) => action.name) } });
   return found;
 }
 

@@ -53,7 +53,7 @@ function addCreate(command: CommanderCommand, context: CommandContext<App>): voi
     .option('--email <address>', 'e-mail address, also usable to log in')
     .option('--staff', 'may use what isStaff guards')
     .option('--superuser', 'may use what isSuperuser guards')
-    .option('--generate', 'make up a password and print it on the last line')
+    .option('--generate', 'generate a password and print it on the last line')
     .option('--no-password', 'create without a password: the user cannot log in with one')
     .addHelpText('after', PASSWORD_HELP)
     .action(async (username: string, options: PasswordChoice & { email?: string; staff?: boolean; superuser?: boolean }) => {
@@ -69,7 +69,7 @@ function addPassword(command: CommanderCommand, context: CommandContext<App>): v
   command
     .command('password <user>')
     .description("set a user's password and end all of the user's sessions")
-    .option('--generate', 'make up a password and print it on the last line')
+    .option('--generate', 'generate a password and print it on the last line')
     .addHelpText('after', PASSWORD_HELP)
     .action(async (login: string, options: PasswordChoice) => {
       const { db } = await context.app();

@@ -67,7 +67,7 @@ export class AccountController extends Controller {
       permission: all(isAuthenticated, bySession),
       auth: ['session'],
       raises: [coreErrors.invalid_credentials, accountErrors.weak_password, coreErrors.throttled],
-      summary: 'Change the own password',
+      summary: 'Change your password',
       description: 'Every session of the user ends; the answer sets the cookie of a new one.',
     },
     async (context) => {

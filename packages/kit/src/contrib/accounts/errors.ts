@@ -16,7 +16,7 @@ export const accountErrors = defineErrors('accounts', {
   invalid_user: { status: 422, detail: 'The user cannot be saved like this.', remedy: 'Correct what `detail` says.' },
   own_account: {
     status: 409,
-    detail: 'Users cannot lock their own account out.',
+    detail: 'You cannot deactivate or demote your own account.',
     remedy: 'Have another member of the staff do it, or use `kit user` on the server.',
   },
   superuser_only: {

@@ -47,7 +47,7 @@ export const groupCommand: Command<App> = {
     ] as const) {
       command
         .command(`${verb} <group> <user>`)
-        .description(verb === 'add' ? 'make a user a member' : 'end a membership; it counts for nothing from the next request on')
+        .description(verb === 'add' ? 'make a user a member' : 'remove a user from a group, effective with the next request')
         .option(...tenant)
         .action(async (idOrName: string, login: string, options: { tenant?: string }) => {
           const { db } = await context.app();

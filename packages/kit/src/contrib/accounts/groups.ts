@@ -152,7 +152,7 @@ function checkedName(given: string): string {
   const name = typeof given === 'string' ? normalizeName(given) : '';
   if (name === '' || name.length > NAME_MAX || hasHiddenCharacters(name))
     throw accountErrors.invalid_group({
-      detail: `A group's name has 1 to ${NAME_MAX} characters and none that are not seen, such as control characters.`,
+      detail: `A group name must have 1 to ${NAME_MAX} characters, without invisible or control characters.`,
     });
   return name;
 }

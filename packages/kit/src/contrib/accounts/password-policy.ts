@@ -15,7 +15,7 @@ export function passwordFault(password: string, user: { readonly username: strin
   const folded = password.toLowerCase();
   const known = [user.username, user.email ?? '', (user.email ?? '').split('@')[0] ?? ''].filter((name) => name.length >= 4);
   if (known.some((name) => folded.replaceAll(name.toLowerCase(), '').length < 6))
-    return 'A password is more than the user name or the e-mail address.';
+    return 'The password must not be the username or the email address.';
   return null;
 }
 

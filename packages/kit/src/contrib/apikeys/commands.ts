@@ -70,7 +70,7 @@ function addRotate(command: CommanderCommand, context: Context): void {
     .option('--days <days>', 'expire after so many days from now; unless given, the expiry stays')
     .option('--scope <scope>', 'new scopes; repeat for several; unless given, they stay', collect)
     .option('--rate <rate>', 'a new rate limit, or `none`; unless given, it stays')
-    .option('--grace <seconds>', 'let the old secret work for so long; unless given, it stops at once')
+    .option('--grace <seconds>', 'keep the old secret valid for this many seconds (default: 0)')
     .action(async (options: { prefix: string; days?: string; scope?: string[]; rate?: string; grace?: string }) => {
       const { db, clock } = await context.app();
       const key = await requireKey(db, options.prefix, context);

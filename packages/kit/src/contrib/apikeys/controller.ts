@@ -142,7 +142,7 @@ export class ApiKeyController extends Controller {
       permission,
       raises: [apiKeyErrors.keys_cannot_manage_keys],
       summary: 'Revoke an API key, for good',
-      description: 'Repeatable: the first revocation counts.',
+      description: 'Idempotent: revoking a key again changes nothing.',
     },
     async ({ params, user, db, principal, requestId }) => {
       await revokeApiKey(db, await ownKey({ db, user }, params.id), { by: principal, requestId });

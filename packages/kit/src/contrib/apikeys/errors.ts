@@ -9,7 +9,7 @@ export const apiKeyErrors = defineErrors('apikeys', {
   keys_cannot_manage_keys: {
     status: 403,
     detail: 'An API key cannot manage API keys.',
-    remedy: 'Log in as the owner; a key may neither mint credentials nor change its own limits, whatever its scopes.',
+    remedy: 'Log in as the owner. API keys can never create keys or change their limits.',
   },
   api_key_not_found: {
     status: 404,

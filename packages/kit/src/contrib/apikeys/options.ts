@@ -18,7 +18,7 @@ export interface ApiKeyOptions {
   readonly maxKeysPerOwner?: number;
   /** Bad keys per client address before the address gets 429; `30/min` unless given, null for no limit. Counted per process. */
   readonly failedAttempts?: string | Rate | null;
-  /** Off unless given: trust a verified row for up to `maxAgeMs`. See docs/reference/apikeys.md for what that means. */
+  /** Disabled by default. Caches verified keys for up to `maxAgeMs`. See docs/reference/apikeys.md for what that means. */
   readonly cache?: KeyCacheOptions | null;
 }
 

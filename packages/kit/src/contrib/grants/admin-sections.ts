@@ -22,7 +22,7 @@ const removes: AdminSectionRemoves = {
   resource: 'grants',
   singular: 'grant',
   label: 'Revoke',
-  removal: 'They lose this access from the next request on.',
+  removal: 'They lose this access with the next request.',
 };
 
 export const subjectField: AdminField = {
@@ -34,7 +34,13 @@ export const subjectField: AdminField = {
   help: 'user:ada or group:billing, by name or id; or tenant, authenticated, public where this kind of object allows them.',
 };
 
-export const expiryField: AdminField = { name: 'expires_at', label: 'Until', kind: 'time', nullable: true, help: 'Empty: for good.' };
+export const expiryField: AdminField = {
+  name: 'expires_at',
+  label: 'Until',
+  kind: 'time',
+  nullable: true,
+  help: 'Leave empty for no expiry.',
+};
 
 /** The caller of the admin site, as grants see it. */
 export async function adminAsker({ db, principal, tenant }: AdminContext): Promise<KnownAsker> {

@@ -71,7 +71,7 @@ function grantsResource(declared: () => ReadonlyMap<string, ObjectActions>): Adm
     icon: 'key',
     auditedAs: 'grant',
     isRestricted: true,
-    description: 'What users and groups may do to single objects. Callers can grant and revoke only what they hold.',
+    description: 'What users and groups may do to single objects. You can only grant or revoke actions that you have.',
     columns,
     filters: [
       { name: 'subject', label: 'Who, as user:<id>', kind: 'text' },
@@ -222,7 +222,7 @@ async function objectToShare(tx: Db, declaration: ObjectActions, id: string, con
   try {
     return await lockToShare(tx, declaration, id, await adminAskerOf(context, declaration, id, tx));
   } catch (error) {
-    if (!hasCode(error, 'unknown_object') && !hasCode(error, 'not_found')) throw error;
+    if (!hasCode(error, 'object_not_found') && !hasCode(error, 'not_found')) throw error;
     throw fieldFault('object', 'unknown_object', 'There is no such object.');
   }
 }

@@ -180,7 +180,7 @@ export async function lockObject(tx: Db, declaration: ObjectActions, id: unknown
     await tx.query(`select 1 as locked from ${table} where ${quoteName(declaration.key.name)} = $1 for no key update`, [key]);
   }
   const [link] = await objectChain(tx, declaration, id, 0);
-  if (link === undefined) throw grantErrors.unknown_object();
+  if (link === undefined) throw grantErrors.object_not_found();
   return link;
 }
 
@@ -253,7 +253,7 @@ function readExpiry(
   errors: FieldError[],
 ): Date | null {
   if (expiresAt !== null && !(expiresAt > now))
-    errors.push({ location: [...at, 'expires_at'], code: 'expired', message: 'The time is over already.' });
+    errors.push({ location: [...at, 'expires_at'], code: 'expired', message: 'The expiry must be in the future.' });
   return expiresAt;
 }
 

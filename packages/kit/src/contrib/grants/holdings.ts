@@ -221,7 +221,7 @@ export async function explainAccess(db: Db, asker: Asker, object: ObjectRef, act
   const chain = await objectChain(db, declaration, id);
   const { exists, isSuperuser, isExempt: byRule, paths, until } = await holdingsOf(db, declaration, id, await knownAsker(db, asker), chain);
   const place = `${declaration.type}/${keyText(id)}`;
-  const who = user === null ? 'A caller without credentials' : user.username;
+  const who = user === null ? 'An anonymous caller' : user.username;
   const refused = (reason: Extract<AccessExplanation, { allowed: false }>['reason'], text: string): AccessExplanation => ({
     allowed: false,
     reason,
@@ -249,7 +249,8 @@ export async function explainAccess(db: Db, asker: Asker, object: ObjectRef, act
     return user === null && paths.length === 0
       ? refused('anonymous', `${who} may not: ${place} is not public.`)
       : refused('not_granted', `${who} holds ${[...until.keys()].join(', ') || 'nothing'} on ${place}, not "${action}".`);
-  if (!until.has('view')) return refused('not_visible', `${who} holds "${action}" on ${place}, but not "view": without it nothing counts.`);
+  if (!until.has('view'))
+    return refused('not_visible', `${who} holds "${action}" on ${place}, but not "view", which every action requires.`);
   const names = await namesOf(
     db,
     giving.map(({ subject }) => subject),

@@ -26,7 +26,7 @@ describe('a declaration', () => {
     [{ sets: { a: ['b'], b: ['a'] } }, 'contains itself'],
     [{ sets: { view: ['change'] } }, '"view" is an action and a set'],
     [{ creator: 'manger', sets: { manager: ['view'] } }, 'creator is no set or action "manger"'],
-    [{ depth: 3 }, 'nothing to go through'],
+    [{ depth: 3 }, 'depth without through'],
     [{ subjects: ['everyone'] }, 'tenant'],
     [{ colour: 'red' }, 'colour'],
   ])('%j is refused', (options, message) => {

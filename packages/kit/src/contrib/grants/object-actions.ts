@@ -231,9 +231,8 @@ function declarationFaults(place: string, { actions, sets = {}, creator, through
   if (creator !== undefined && !known.includes(creator))
     found.push(fault(`creator is no set or action "${creator}".`, didYouMean(creator, known).trim() || undefined));
   if (parentAction !== undefined && through === undefined)
-    found.push(fault('has a parentAction but no parent.', 'Set through: "folder_id".'));
-  if (depth !== undefined && through === undefined)
-    found.push(fault('has a depth and nothing to go through.', 'Say through: "folder_id".'));
+    found.push(fault('sets parentAction without through.', 'Set through: "folder_id".'));
+  if (depth !== undefined && through === undefined) found.push(fault('sets depth without through.', 'Say through: "folder_id".'));
   return found;
 }
 

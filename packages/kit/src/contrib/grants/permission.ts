@@ -80,7 +80,10 @@ export function hasGrant(action: string, model?: Model): Permission {
     denial: async (context, object) => {
       if (context.user === null) return coreErrors.not_authenticated();
       if (object === undefined || !(await lastDecision(context, object)).view) return coreErrors.not_found();
-      return coreErrors.permission_denied({ detail: `You may see this, but not do "${action}" to it.`, extensions: { action } });
+      return coreErrors.permission_denied({
+        detail: `You can view this object, but you do not have the action "${action}".`,
+        extensions: { action },
+      });
     },
   });
   actionsAsked.set(permission, { action, model });

@@ -11,7 +11,7 @@ const given = {
   },
   set: { type: 'string', maxLength: 40, description: 'The name of a set. Give this or `actions`.' },
   actions: { ...actions, description: 'Single actions. Give this or `set`.' },
-  expires_at: { type: ['string', 'null'], format: 'date-time', description: 'Counts for nothing from then on; null is for good.' },
+  expires_at: { type: ['string', 'null'], format: 'date-time', description: 'When the grant expires; null if it does not expire.' },
 };
 
 export interface GrantBody {

@@ -37,11 +37,14 @@ export function requireShare(holdings: Holdings): Holdings {
   if (!holdings.exists || !holdings.until.has('view')) throw coreErrors.not_found();
   // A model without the action is shared by superusers and programs.
   if (!holdings.isSuperuser && !holdings.until.has(SHARE))
-    throw coreErrors.permission_denied({ detail: `You may see this, but not do "${SHARE}" to it.`, extensions: { action: SHARE } });
+    throw coreErrors.permission_denied({
+      detail: `You can view this object, but you do not have the action "${SHARE}".`,
+      extensions: { action: SHARE },
+    });
   return holdings;
 }
 
-/** Gives some subjects their grants, all or none. Callers can grant and revoke only what they hold, and not for longer than they hold it. */
+/** Gives some subjects their grants, all or none. Callers can only grant or revoke actions that they have, and not for longer than they have them. */
 export async function shareObject(
   tx: Db,
   { link, holdings }: SharedObject,

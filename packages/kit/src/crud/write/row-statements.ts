@@ -389,7 +389,7 @@ function allowedRow({ allowed }: WriteScope, row: Item): Item {
   const { [ALLOWED]: isAllowed, ...rest } = row;
   if (Number(isAllowed) !== 1)
     throw coreErrors.permission_denied({
-      detail: `You may see this, but not do "${allowed.action}" to it.`,
+      detail: `You can view this object, but you do not have the action "${allowed.action}".`,
       extensions: { action: allowed.action },
     });
   return rest;
