@@ -17,6 +17,7 @@ export interface StagedPackage {
 interface Manifest {
   readonly name: string;
   readonly version: string;
+  readonly files?: readonly string[];
   readonly exports?: Readonly<Record<string, Readonly<Record<string, string>> | string>>;
   readonly [member: string]: unknown;
 }
@@ -41,10 +42,7 @@ export function stagePackages(names: PublicNames, target: string): StagedPackage
     writeFileSync(join(place, 'package.json'), `${JSON.stringify({ ...published(manifest), name, ...extra }, null, 2)}\n`);
     return { name, version: manifest.version, folder: place };
   };
-  const staged = [
-    stage('config-server', names.configServer, { bin: 'packages/config-server/bin', dist: 'packages/config-server/dist' }),
-    stage('kit', names.toolkit, { bin: 'packages/kit/bin', dist: 'packages/kit/dist', templates: 'packages/kit/templates' }),
-  ];
+  const staged = [stage('config-server', names.configServer, filesOf('config-server')), stage('kit', names.toolkit, filesOf('kit'))];
   // A project that `npm create` makes installs the toolkit from the registry: that takes a name which is ours.
   if (isPublic)
     staged.push(
@@ -68,6 +66,11 @@ function stagePages(rename: Rename, target: string): void {
     ...globSync('docs/**/*.md', { cwd: root, exclude: ['**/node_modules/**'] }),
   ])
     copy(join(root, page), join(target, page), (text) => rename(releasedPage(text)));
+}
+
+/** The `files` of the package's manifest: where each is, by its place in the staged package. */
+function filesOf(folder: string): Record<string, string> {
+  return Object.fromEntries((readManifest(folder).files ?? []).map((name) => [name, `packages/${folder}/${name}`]));
 }
 
 function readManifest(folder: string): Manifest {
