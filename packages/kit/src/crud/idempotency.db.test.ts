@@ -221,28 +221,6 @@ describeDatabases('idempotency of generic operations', (database) => {
     expect([await memosOf(key), await recordsOf(key)]).toEqual([[expect.anything()], [{ state: 'complete', status: 201 }]]);
   });
 
-  test('the record of a create that calls no code is written once, complete, in the transaction of the row', async () => {
-    const refusal = `create function no_room() returns trigger language plpgsql as $$ begin raise exception 'no room'; end $$`;
-    if (database.dialect === 'postgres') await database.db.query(refusal);
-    const [condition, body] =
-      database.dialect === 'sqlite'
-        ? [(when: string) => `when ${when}`, `begin select raise(abort, 'no room'); end`]
-        : [(when: string) => `for each row when (${when})`, 'execute function no_room()'];
-    const refuse = (name: string, when: string) =>
-      database.db.query(`create trigger ${name} before insert on kit_idempotency ${condition(when)} ${body}`);
-    await refuse('never_running', `new.state = 'running' and new.key like 'once-%'`);
-    await refuse('no_room', `new.key like 'once-fails-%'`);
-    const [key, failing] = [`once-${newKey()}`, `once-fails-${newKey()}`];
-    expect((await send(key, 'POST', 'memos', { title: key })).status).toBe(201);
-    expect((await send(`once-hooked-${key}`, 'POST', 'hooked', { title: key })).status).toBe(500);
-    const failed = await send(failing, 'POST', 'memos', { title: failing });
-    expect([failed.status, await memosOf(failing), await recordsOf(failing)]).toEqual([500, [], []]);
-    const on = database.dialect === 'sqlite' ? '' : ' on kit_idempotency';
-    for (const name of ['never_running', 'no_room']) await database.db.query(`drop trigger ${name}${on}`);
-    expect((await send(failing, 'POST', 'memos', { title: failing })).headers['idempotent-replayed']).toBeUndefined();
-    expect(await memosOf(failing)).toHaveLength(1);
-  });
-
   test('bulk and restore take keys; a repeated DELETE replays its 204, before the row is looked up', async () => {
     const key = newKey();
     const items = { items: [{ title: key }, { title: key }] };

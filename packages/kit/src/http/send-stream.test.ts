@@ -19,7 +19,9 @@ const byHeader: Authenticator = {
   name: 'header',
   securityScheme: {},
   authenticate: ({ headers }) =>
-    headers['x-user'] === undefined || shutOut.has(String(headers['x-user'])) ? null : { user: { ...user, id: String(headers['x-user']) }, scheme: 'header', scopes: null },
+    headers['x-user'] === undefined || shutOut.has(String(headers['x-user']))
+      ? null
+      : { user: { ...user, id: String(headers['x-user']) }, scheme: 'header', scopes: null },
 };
 
 let finalised: string[] = [];

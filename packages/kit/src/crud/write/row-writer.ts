@@ -133,10 +133,10 @@ export class RowWriter {
     const { tx, request, intent, rows } = state;
     const forced = this.#values.forced(request, intent);
     const all = rows.map((row) => ({ ...row.intent.values, ...forced }));
-    const [only] = rows;
+    const [only] = rows as readonly [WrittenRow];
     const made =
       rows.length === 1
-        ? [await this.#statements.insert(tx, all[0] as Item, undefined, only?.intent.values)]
+        ? [await atRow(only.intent, () => this.#statements.insert(tx, all[0] as Item, undefined, only.intent.values))]
         : await this.#statements.insertMany(tx, all, this.#needsRows(state));
     for (const [index, row] of rows.entries()) {
       row.after = made[index] as Item;
@@ -163,7 +163,10 @@ export class RowWriter {
     const keyOf = (row: Item | null) => String(row?.[key.name]);
     const values = this.#values.updated(request, first.intent.values, intent);
     const keys = rows.map(({ before }) => before?.[key.name]);
-    const updated = await atRow(first.intent, () => this.#statements.updateMany(tx, key, keys, values));
+    const { at: place, valuesAt = place } = first.intent;
+    const updated = await atRow({ ...first.intent, ...(valuesAt === undefined ? {} : { at: valuesAt }) }, () =>
+      this.#statements.updateMany(tx, key, keys, values),
+    );
     const byKey = new Map(updated.map((row) => [keyOf(row), row]));
     for (const row of rows) {
       row.after = byKey.get(keyOf(row.before)) ?? notFound();
