@@ -113,9 +113,9 @@ describeDatabases('API keys in the admin site', (database) => {
     expect((await site.act(staff, 'api-keys', 'revoke', [apiKey.id])).body.failures).toBeUndefined();
   });
 
-  test('a form with tens of thousands of unknown fields is answered with the first hundred', async () => {
+  test('a form with thousands of unknown fields is answered with the first hundred', async () => {
     const { apiKey } = await newKey('flooded');
-    const fields = Object.fromEntries(Array.from({ length: 40_000 }, (_, index) => [`n${index}`, 1]));
+    const fields = Object.fromEntries(Array.from({ length: 9_000 }, (_, index) => [`n${index}`, 1]));
     const answer = await site.send(staff, 'PATCH', `resources/api-keys/${apiKey.id}`, fields);
     expect(answer.status).toBe(422);
     expect(answer.body.errors).toHaveLength(100);

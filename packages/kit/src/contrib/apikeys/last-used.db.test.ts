@@ -142,7 +142,7 @@ describeDatabases(
       try {
         note();
         await expect(recorder.flush()).resolves.toBeUndefined();
-        expect(warnings.join()).toContain('could not be written');
+        expect(warnings.join()).toContain('could not write');
       } finally {
         await db.query('alter table api_keys rename column elsewhere to last_used_at');
       }

@@ -70,7 +70,9 @@ export class Pipeline {
     const { verb, asked = NOTHING_ASKED } = intent;
     const scope = await this.#scopeOf(verb, request);
     const form = this.#plan.formOf(intent, request, await this.#needsChecks(request, intent));
-    if (form === 'statement') return [await this.#writer.writeNow(db, request, scope, intent, asked)];
+    const [only] = intent.rows;
+    if (form === 'statement' && only !== undefined)
+      return [await atRow(only, () => this.#writer.writeNow(db, request, scope, intent, asked))];
     const rows = intent.rows.map((row): WrittenRow => ({ intent: row, before: null, after: null, isWritten: false }));
     try {
       return await this.#inTransaction(db, intent, (tx, changes) => this.#steps({ tx, request, intent, asked, scope, rows, changes }));
@@ -96,11 +98,11 @@ export class Pipeline {
   /** Runs the steps in one transaction and records what changed at its end, unless an outer intent does. */
   async #inTransaction<R>(
     db: Db,
-    { changes, asked }: Pick<Intent, 'changes' | 'asked'>,
+    { changes, asked, rows }: Intent,
     work: (tx: Db, changes: PendingChange[]) => Promise<R>,
   ): Promise<R> {
-    // Application code that called may catch the error and go on: then only a savepoint undoes the write.
-    const isOwn = asked?.ownsTransaction === true && db.isTransaction;
+    // Application code that called may catch the error and go on: then only a savepoint undoes the write. Which of many rows failed is looked up after it.
+    const isOwn = asked?.ownsTransaction === true && db.isTransaction && rows.length === 1;
     const run = (tx: Db) => work(tx, changes ?? []);
     return isOwn ? run(db) : db.transaction(run);
   }

@@ -7,6 +7,7 @@ import { BeginQuery, type DriverResult, type DriverStatement, isPrepared, Statem
 
 /** The server's answer to every statement after one that failed. */
 const ABORTED = '25P02';
+const READ_ONLY = '25006';
 
 const BEGIN = 'begin';
 
@@ -49,7 +50,7 @@ export class PostgresTransaction implements EngineTransaction {
       this.#uncork();
       return toResult(await answer);
     } catch (error) {
-      throw translateFailure(this.#cause(error));
+      throw this.#translated(this.#cause(error));
     }
   }
 
@@ -134,6 +135,12 @@ export class PostgresTransaction implements EngineTransaction {
     this.#client.connection.stream.uncork();
   }
 
+  /** A write in a transaction that was opened to read is a mistake of its code, not the state of the database. */
+  #translated(error: unknown): unknown {
+    const isOwnWish = (error as { code?: unknown } | null)?.code === READ_ONLY && this.#begin.includes('read only');
+    return isOwnWish ? error : translateFailure(error);
+  }
+
   /** After a failed statement PostgreSQL refuses everything; the error to report is that of the statement. */
   #cause(error: unknown): unknown {
     return (error as { code?: unknown } | null)?.code === ABORTED ? (this.#failure ?? error) : error;
@@ -172,7 +179,7 @@ export class PostgresTransaction implements EngineTransaction {
     if (!this.#isOpen) await this.#opened();
     // The driver reports a statement that it could not send at the next tick: PostgreSQL would not know of it, and commit.
     if (this.#unanswered > 0) await new Promise<void>((done) => process.nextTick(done));
-    if (this.#failure !== undefined) throw translateFailure(this.#failure);
+    if (this.#failure !== undefined) throw this.#translated(this.#failure);
     let result: pg.QueryResult;
     try {
       this.#isEnding = true;
@@ -186,7 +193,7 @@ export class PostgresTransaction implements EngineTransaction {
     this.#end();
     // COMMIT of a transaction in which a statement failed "succeeds" by rolling back; saying nothing would lose a write.
     if (result.command === 'ROLLBACK') {
-      if (this.#failure !== undefined) throw translateFailure(this.#failure);
+      if (this.#failure !== undefined) throw this.#translated(this.#failure);
       throw dbErrors.transaction_aborted({
         message: 'A statement failed in this transaction and its error was swallowed: nothing was saved.',
       });

@@ -246,7 +246,7 @@ const broken: Readonly<Record<string, readonly [message: string, controller: abs
     },
   ],
   57: [
-    'was done again',
+    'answered 400 instead of 201',
     class Broken extends CrudController(orderResource, { ...options, idempotency: 'optional' }) {
       override create = route.post('/', { ...facts, body: Anything, status: 201 }, async (context) => {
         const { due_at: _due, ...values } = context.body;
