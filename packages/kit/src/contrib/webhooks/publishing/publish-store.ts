@@ -95,9 +95,10 @@ const MANY_TYPES: Readonly<Partial<Record<(typeof MANY_COLUMNS)[number], string>
   timestamp: 'timestamptz',
 };
 
-// The last condition on subscriptions is always true, and its second half is never computed. PostgreSQL adds the price of it to every row that it
-// would read, and so reads by index: else it reads the whole table while that is small, and keeps doing so for as long as nothing tells it otherwise.
+// Conditions that are always true, and whose second half is never computed. PostgreSQL adds the price of it to every row that it would read, and so
+// reads by index: else it reads the whole table while that is small, and keeps doing so for as long as nothing tells it otherwise.
 const BY_INDEX = `(s.pattern <> '' or to_tsvector('simple', s.pattern) is null)`;
+const ENDPOINTS_BY_INDEX = `(p.is_active or to_tsvector('simple', p.owner_id) is null)`;
 
 function matchingMany(patterns: string): string {
   const subscribed = (audiences: string, members: string): string =>
@@ -122,7 +123,7 @@ function publishManyPostgres({ isOpen, notifies }: Variant): string {
   ${INSERT_DELIVERIES}
   select ${DELIVERY_ID.postgres}, i.id, m.id, i.type, 'pending', 0, i.timestamp, i.ordering_key, i.timestamp
   from event e join input i on i.id = e.id cross join lateral (
-    select p.id from webhook_endpoints p where ${MEMBER} and p.id = any(array(${matchingMany('= any(i.patterns)')})) for key share of p
+    select p.id from webhook_endpoints p where ${MEMBER} and ${ENDPOINTS_BY_INDEX} and p.id = any(array(${matchingMany('= any(i.patterns)')})) for key share of p
   ) m
   returning event_id
 )${notified}
@@ -144,7 +145,7 @@ const publishManySqlite = (isOpen: string) => ({
   join webhook_subscriptions s on s.pattern in (select value from json_each(i.patterns))
     and (i.audience = 'broadcast' or (s.tenant_key = i.tenant and (i.audience = 'tenant' or s.owner_id = i.owner)))
   join webhook_endpoints p on p.id = s.endpoint_id and ${MEMBER}
-  where ${isOpen} group by i.id, p.id returning event_id`,
+  where ${isOpen} group by i.id, p.id returning event_id as id`,
 });
 
 const PUBLISH_MANY_SQLITE = publishManySqlite('true');
@@ -197,8 +198,8 @@ function* writeManyToSqlite(
   const created = new Set(((yield [statements.events, [document]]) as { id: string }[]).map(({ id }) => id));
   const counts = new Map<string, number>();
   if (created.size > 0) {
-    const rows = (yield [statements.deliveries, [document]]) as { event_id: string }[];
-    for (const { event_id: id } of rows) counts.set(id, (counts.get(id) ?? 0) + 1);
+    const rows = (yield [statements.deliveries, [document]]) as { id: string }[];
+    for (const { id } of rows) counts.set(id, (counts.get(id) ?? 0) + 1);
   }
   return events.map(({ event: { id } }) => ({ created: created.has(id), deliveries: counts.get(id) ?? 0 }));
 }
