@@ -96,11 +96,7 @@ export class Pipeline {
   }
 
   /** Runs the steps in one transaction and records what changed at its end, unless an outer intent does. */
-  async #inTransaction<R>(
-    db: Db,
-    { changes, asked, rows }: Intent,
-    work: (tx: Db, changes: PendingChange[]) => Promise<R>,
-  ): Promise<R> {
+  async #inTransaction<R>(db: Db, { changes, asked, rows }: Intent, work: (tx: Db, changes: PendingChange[]) => Promise<R>): Promise<R> {
     // Application code that called may catch the error and go on: then only a savepoint undoes the write. Which of many rows failed is looked up after it.
     const isOwn = asked?.ownsTransaction === true && db.isTransaction && rows.length === 1;
     const run = (tx: Db) => work(tx, changes ?? []);
@@ -216,7 +212,7 @@ export class Pipeline {
   async #changed({ tx, request, intent, rows, changes }: WriteState): Promise<void> {
     if (!this.#plan.isWatched) return;
     const { verb, via, transition } = intent;
-    const operation = (verb === 'transition' ? `transition:${transition?.name}` : verb) as Change['operation'];
+    const operation = verb === 'transition' ? `transition:${transition?.name}` : verb;
     const context = writeContext(tx, request);
     for (const { before, after, isWritten } of rows)
       if (isWritten)
