@@ -212,7 +212,7 @@ export class Pipeline {
   async #changed({ tx, request, intent, rows, changes }: WriteState): Promise<void> {
     if (!this.#plan.isWatched) return;
     const { verb, via, transition } = intent;
-    const operation = verb === 'transition' ? `transition:${transition?.name}` : verb;
+    const operation: Change['operation'] = verb === 'transition' ? `transition:${transition?.name}` : verb;
     const context = writeContext(tx, request);
     for (const { before, after, isWritten } of rows)
       if (isWritten)
