@@ -42,7 +42,7 @@ export function clientThrottleStages(throttles: readonly Throttle[]): Stage[] {
 }
 
 /** True for a route that writes and would not notice a repetition. Reads can be repeated anyway. */
-export function ignoresKeys({ idempotency, method, isRead }: CompiledRoute): boolean {
+function ignoresKeys({ idempotency, method, isRead }: CompiledRoute): boolean {
   return idempotency === undefined && !safeMethods.has(method) && !isRead;
 }
 

@@ -1,6 +1,5 @@
 import { coreErrors } from '../errors/core-errors.ts';
 import type { CompiledRoute, RaisedError } from '../http/compiled-route.ts';
-import { ignoresKeys } from '../http/admission.ts';
 import { idempotencyErrors } from '../http/idempotency/errors.ts';
 import { admitsAnonymous, needsCsrfProof, needsScope } from './access.ts';
 
@@ -27,11 +26,11 @@ export function errorsOfRoute(route: CompiledRoute): readonly RaisedError[] {
   add(route.throttles.length > 0, coreErrors.throttled);
   add(route.kind === 'stream', coreErrors.too_many_streams);
   if (route.idempotency !== undefined) {
+    // `idempotency_not_supported` is for a header that the other operations do not document.
     const { idempotency_key_required: required, idempotency_not_supported: _unsupported, ...others } = idempotencyErrors;
     add(true, ...Object.values(others));
     add(route.idempotency.isRequired, required);
   }
-  add(ignoresKeys(route), idempotencyErrors.idempotency_not_supported);
   const seen = new Set<string>();
   return found
     .map(({ status, code, detail }) => ({ status, code, detail }))

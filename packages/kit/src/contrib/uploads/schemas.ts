@@ -39,7 +39,7 @@ const signedProperties = {
   url: {
     type: 'string',
     'x-sensitive': true,
-    description: 'A client that has it may send this one file. Resolve it against the address of the API.',
+    description: 'A client that has it may send this one file. Resolve it against the URL of the API.',
   },
   headers: {
     type: 'object',

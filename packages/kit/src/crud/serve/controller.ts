@@ -207,7 +207,7 @@ function doingTheSameAs(field: string, options: AnyCrudOptions): string[] {
 }
 
 const HEADERS = {
-  etag: { ETag: 'The version of the row as you see it; send it back in `If-Match` or `If-None-Match`.' },
+  etag: { ETag: 'The version of the row; send it back in `If-Match` or `If-None-Match`.' },
   page: { ETag: 'Changes with the page; send it back in `If-None-Match`.' },
   list: {
     Link: 'The next and previous page (RFC 8288), as query strings.',

@@ -39,19 +39,24 @@ describeDatabases(
       };
     };
 
-    test.each(['claimed', 'written'])('when its request was %s is waited for until its lease ends, and then done once', async (moment) => {
-      const { retry, rows } = await crash(moment);
-      const first = await retry();
-      expect([first.status, first.body.code]).toEqual([409, 'request_in_progress']);
-      expect(Number(first.headers['retry-after'])).toBeGreaterThan(0);
-      expect(await rows()).toEqual([]);
-      clock.advance(61_000);
-      const second = await retry();
-      expect([second.status, second.headers['idempotent-replayed']]).toEqual([201, undefined]);
-      const third = await retry();
-      expect([third.status, third.headers['idempotent-replayed'], third.text]).toEqual([201, 'true', second.text]);
-      expect(await rows()).toHaveLength(1);
-    });
+    // Triggers of SQLite can kill the process inside a generic create.
+    const inside = database.dialect === 'sqlite' ? ['memo-begun', 'memo-written'] : [];
+    test.each(['claimed', 'written', ...inside])(
+      'when its request was %s is waited for until its lease ends, and then done once',
+      async (moment) => {
+        const { retry, rows } = await crash(moment);
+        const first = await retry();
+        expect([first.status, first.body.code]).toEqual([409, 'request_in_progress']);
+        expect(Number(first.headers['retry-after'])).toBeGreaterThan(0);
+        expect(await rows()).toEqual([]);
+        clock.advance(61_000);
+        const second = await retry();
+        expect([second.status, second.headers['idempotent-replayed']]).toEqual([201, undefined]);
+        const third = await retry();
+        expect([third.status, third.headers['idempotent-replayed'], third.text]).toEqual([201, 'true', second.text]);
+        expect(await rows()).toHaveLength(1);
+      },
+    );
 
     test.each(['committed', 'memo-committed'])(
       'after its commit and before its answer has its response sent by the retry: %s',
@@ -63,12 +68,14 @@ describeDatabases(
       },
     );
 
-    // A create that calls no code is one transaction with its key: there is no claim to wait for. Triggers of SQLite can kill the process in it.
-    test.runIf(database.dialect === 'sqlite').each(['memo-begun', 'memo-written', 'memo-recorded'])(
-      'inside a create that calls no code leaves nothing, and the retry does it at once: %s',
-      async (moment) => {
-        const { retry, rows } = await crash(moment);
-        expect([await rows(), await database.db.query('select 1 from kit_idempotency where key = $1', [moment])]).toEqual([[], []]);
+    test.runIf(database.dialect === 'sqlite')(
+      'while its key is being claimed leaves nothing, and the retry does it immediately',
+      async () => {
+        const { retry, rows } = await crash('memo-recorded');
+        expect([await rows(), await database.db.query('select 1 from kit_idempotency where key = $1', ['memo-recorded'])]).toEqual([
+          [],
+          [],
+        ]);
         const first = await retry();
         expect([first.status, first.headers['idempotent-replayed']]).toEqual([201, undefined]);
         const second = await retry();
