@@ -86,7 +86,7 @@ test('a record’s page says who has access, and why; access is granted and revo
   expect(await held('theo')).toEqual(['change', 'view']);
 
   await page.getByRole('button', { name: 'Revoke theo' }).click();
-  await dialog().getByText('They lose this access from the next request on.').waitFor();
+  await dialog().getByText('They lose this access with the next request.').waitFor();
   expect(await findings(page)).toEqual([]);
   await dialog().getByRole('button', { name: 'Revoke', exact: true }).click();
   await said('The grant is revoked.');

@@ -99,7 +99,7 @@ function grantsResource(declared: () => ReadonlyMap<string, ObjectActions>): Adm
     },
     editable: false,
     removable: true,
-    removal: 'They lose this access from the next request on.',
+    removal: 'They lose this access with the next request.',
     actions: [],
     async list(context, query) {
       const { db, principal, linkTo } = context;

@@ -365,17 +365,13 @@ export function createFaults(
 function computedFaults(policy: Policy, place: string): Fault[] {
   const known = [...policy.statements.byName.keys()];
   // In the place of a column that is hidden it is the only one of its name.
-  const taken = new Set([
-    ...widestView(policy)
-      .shownColumns()
-      .map((column) => column.name),
-    ...Object.keys(policy.resource.relations as object),
-  ]);
+  const view = widestView(policy);
+  const isTaken = (name: string) => view.knows(name) !== undefined || Object.hasOwn(policy.resource.relations as object, name);
   const faults: Fault[] = [];
   for (const [name, { requires }] of Object.entries(policy.options.computed ?? {})) {
     const add = (id: string, message: string, hint?: string) =>
       void faults.push({ id, message: `${place}: the computed field "${name}" ${message}`, hint });
-    if (taken.has(name)) add('E018', 'has the name of a column or relation.', 'Give it another name.');
+    if (isTaken(name)) add('E018', 'has the name of a column or relation.', 'Give it another name.');
     for (const path of requires) {
       const [first = '', second, ...deeper] = path.split('.');
       const edge = policy.edge(first);
