@@ -27,6 +27,8 @@ const setupFiles = ['test/provision/clean-process.ts', 'packages/kit/test/secrec
 const globalSetup = ['test/provision/admin-site.ts', 'test/provision/global-setup.ts'];
 // Mocks of modules only work in a process that has not loaded them yet; pages of all errors have those that other tests declare.
 const isolated = ['packages/kit/src/contrib/apikeys/verify.test.ts', 'test/reference-pages.test.ts'];
+// A minute and a half even in short: the plans of every list of the admin site on large tables.
+const longOnly = ['packages/kit/src/admin/plans.long.test.ts'];
 const ignored = ['**/node_modules/**', '**/dist/**', '**/.peers/**', '**/.data/**'];
 
 const longProject = {
@@ -91,7 +93,7 @@ export default defineConfig({
         test: {
           name: 'integration',
           include: [...slow, ...isolated],
-          exclude: ignored,
+          exclude: [...ignored, ...longOnly],
           globalSetup,
           setupFiles,
           execArgv,
