@@ -38,6 +38,7 @@ const said: Readonly<Record<keyof typeof limits | keyof typeof usualLimits, stri
   countUpTo: 'counts up to 1,000',
   importBytes: '10 MB',
   importRows: '10,000 rows',
+  importColumns: '1,000 columns',
   importFaults: '50 faults of an import',
   statsGroups: 'stats of 3 groups',
   statsMetrics: '10 metrics',

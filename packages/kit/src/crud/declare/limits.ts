@@ -66,6 +66,8 @@ export const limits = Object.freeze({
   countUpTo: 1_000,
   importBytes: 10 * 1024 * 1024,
   importRows: 10_000,
+  /** Columns of a CSV file, members of a JSON line: more than any table has. */
+  importColumns: 1_000,
   exportRows: 1_000_000,
   exportIdleMs: 60_000,
   exportDurationMs: 15 * 60_000,

@@ -145,6 +145,29 @@ describeDatabases('import', (database) => {
   const faults = ({ body }: Answer) =>
     (body.errors as { location: (string | number)[]; code: string }[]).map(({ location, code }) => `${location.join('.')} ${code}`);
 
+  test('a row of more than 1,000 columns is 413 before its names are compared; below that, faults stop at their limit', async () => {
+    await clear();
+    const names = (count: number) => Array.from({ length: count }, (_, index) => `n${index}`);
+    const members = (count: number) => JSON.stringify(Object.fromEntries(names(count).map((name) => [name, 1])));
+    const started = process.cpuUsage();
+    const many = [
+      await send('ann', 'things/import', `${names(40_000).join()}\n1\n`),
+      await send('ann', 'things/import', `${members(5_000)}\n`, 'application/x-ndjson'),
+    ];
+    expect(many.map(({ status, body }) => [status, body.code, body.columns_max])).toEqual(many.map(() => [413, 'body_too_large', 1_000]));
+    // It was half a minute for the header alone, and grew with its square.
+    expect(process.cpuUsage(started).user / 1_000).toBeLessThan(5_000);
+    for (const [file, type] of [
+      [`${names(1_000).join()}\n1\n`, 'text/csv'],
+      [`${'sku,'.repeat(999)}sku\n1\n`, 'text/csv'],
+      [`${members(1_000)}\n`, 'application/x-ndjson'],
+    ] as const) {
+      const refused = await send('ann', 'things/import', file, type);
+      expect([refused.status, faults(refused).length]).toEqual([422, 50]);
+    }
+    expect(await rows('ann')).toEqual([]);
+  });
+
   test('CSV and JSON Lines are imported through the create input; known columns that are not input are ignored and listed', async () => {
     await clear();
     const csv = await send('ann', 'things/import', 'sku,amount,id,created_at,title\r\na,1,whatever,x,"two\nlines"\r\nb,,,,""\r\n');

@@ -387,10 +387,23 @@ class RowReader {
   }
 
   #header(header: readonly string[]): void {
-    for (const [index, name] of header.entries()) {
-      if (header.indexOf(name) !== index) this.#refuse(['body', 1, name], 'duplicate', 'The header has this column twice.');
+    this.#refuseManyColumns(header.length);
+    const seen = new Set<string>();
+    for (const name of header) {
+      if (this.#faults.length >= this.#faultsMax) return;
+      if (seen.has(name)) this.#refuse(['body', 1, name.slice(0, 100)], 'duplicate', 'The header has this column twice.');
       else this.#takes(name, 1);
+      seen.add(name);
     }
+  }
+
+  /** Every name costs a comparison with those that are known: a file of 160 kB can have 40,000. */
+  #refuseManyColumns(count: number): void {
+    if (count > limits.importColumns)
+      throw coreErrors.body_too_large({
+        detail: `A row of the file has more than ${limits.importColumns} columns.`,
+        extensions: { columns_max: limits.importColumns },
+      });
   }
 
   /** Whether the column is taken. Known ones that are not are listed, unknown ones are faults. */
@@ -474,6 +487,7 @@ class RowReader {
   }
 
   #members(members: Readonly<Record<string, unknown>>, number: number): Record<string, unknown> {
+    this.#refuseManyColumns(Object.keys(members).length);
     const given: Record<string, unknown> = {};
     // A member called __proto__ is no column: it is refused before it could be set.
     for (const name of Object.keys(members)) if (this.#takes(name, number)) given[name] = members[name];

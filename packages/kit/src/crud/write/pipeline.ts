@@ -9,7 +9,7 @@ import type { Policy } from '../policy/policy.ts';
 import { deletionOf, type SoftDelete } from '../policy/soft-delete.ts';
 import { cascadeDeletion, cascadeRestore, type CascadeOptions, refuseBelowDeleted } from './cascade.ts';
 import { changedColumns } from './change.ts';
-import type { Asked, Intent, Verb } from './intent.ts';
+import type { Asked, Intent, RowIntent, Verb } from './intent.ts';
 import { possibleTransitions, transitionRulesOf } from './possible-transitions.ts';
 import { type PendingChange, recordChanges, type Recorders } from './record-changes.ts';
 import { type RowKey, RowStatements } from './row-statements.ts';
@@ -138,9 +138,11 @@ export class Pipeline {
     const found = await this.statements.selectLocked(tx, scope, column, keys, intent);
     const stored = (value: unknown) => String(column.encode(value));
     const byKey = new Map(found.map((row) => [stored(row[column.name]), row]));
-    const missing = rows.filter((row) => !byKey.has(stored((row.intent.key as RowKey).value)));
+    // The database says what is equal: a column may ignore case.
+    const ofRow = ({ key }: RowIntent) => (rows.length === 1 ? found[0] : byKey.get(stored((key as RowKey).value)));
+    for (const row of rows) row.before = ofRow(row.intent) ?? null;
+    const missing = rows.filter(({ before }) => before === null);
     if (missing.length > 0) refuseMissing(missing.map((row) => row.intent));
-    for (const row of rows) row.before = byKey.get(stored((row.intent.key as RowKey).value)) as Item;
     for (const { before } of rows) await asked.authorize?.(before as Item);
     refuseStale(
       this.policy,
