@@ -44,6 +44,15 @@ function gitProcesses(folder: string): number[] {
     .map(Number);
 }
 
+/** A process that ended after it was found cannot be killed. */
+function killIfThere(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}
+
 /** One step of somebody who works on the branch, or of the machine around it. */
 function disturb(round: number, repository: TestRepository, server: CliServer): void {
   switch (round % 6) {
@@ -63,7 +72,7 @@ function disturb(round: number, repository: TestRepository, server: CliServer): 
       process.kill(server.pid, 'SIGHUP');
       return;
     default:
-      for (const pid of gitProcesses(repository.folder)) process.kill(pid, 'SIGKILL');
+      for (const pid of gitProcesses(repository.folder)) killIfThere(pid);
   }
 }
 
