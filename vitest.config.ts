@@ -27,8 +27,12 @@ const setupFiles = ['test/provision/clean-process.ts', 'packages/kit/test/secrec
 const globalSetup = ['test/provision/admin-site.ts', 'test/provision/global-setup.ts'];
 // Mocks of modules only work in a process that has not loaded them yet; pages of all errors have those that other tests declare.
 const isolated = ['packages/kit/src/contrib/apikeys/verify.test.ts', 'test/reference-pages.test.ts'];
-// A minute and a half even in short: the plans of every list of the admin site on large tables.
-const longOnly = ['packages/kit/src/admin/plans.long.test.ts'];
+// One to two minutes each: plans of every list of the admin site on large tables, and its screens one by one under axe and with hostile data.
+const longOnly = [
+  'packages/kit/src/admin/plans.long.test.ts',
+  'packages/admin-ui/test/accessibility.slow.test.ts',
+  'packages/admin-ui/test/hostile-data.slow.test.ts',
+];
 const ignored = ['**/node_modules/**', '**/dist/**', '**/.peers/**', '**/.data/**'];
 
 const longProject = {
@@ -39,6 +43,7 @@ const longProject = {
     // This one counts its cases by KIT_WHERE_CASES.
     include: [
       ...long,
+      ...longOnly,
       'packages/kit/src/db/where/where.db.test.ts',
       'packages/kit/src/crud/non-interference.db.test.ts',
       'packages/kit/src/crud/generated-resources.db.test.ts',
