@@ -103,8 +103,6 @@ export interface ListenOptions {
 export interface Engine extends StatementRunner {
   readonly dialect: Dialect;
   readonly pool: PoolStatus;
-  /** Whether a statement that is run again and again is planned once per connection. */
-  readonly preparesStatements?: boolean;
   /** Visible SQL has `$1` on every database; this is what the engine's own statements have. */
   toOwnPlaceholders(text: string, parameters: readonly unknown[]): { readonly text: string; readonly parameters: readonly unknown[] };
   /** The transaction at once, where the engine can begin it without waiting, else undefined. */

@@ -189,14 +189,6 @@ export async function sendStatement(tx: Db, text: string, parameters: readonly u
   await (tx as unknown as Handle).send(text, parameters, sent);
 }
 
-/**
- * Whether a statement that this transaction of the toolkit runs again and again is planned once per connection. False for transactions of other
- * libraries, and behind poolers that hand every transaction another connection.
- */
-export function preparesStatements(tx: object): boolean {
-  return tx instanceof Handle && tx.isTransaction && tx.context.engine.preparesStatements === true;
-}
-
 for (const name of BUILDERS) {
   Object.defineProperty(Handle.prototype, name, {
     value(this: Handle, ...values: unknown[]): unknown {

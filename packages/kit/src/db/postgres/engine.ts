@@ -77,10 +77,6 @@ export class PostgresEngine implements Engine {
     this.#listener = new PostgresListener(url, options.log);
   }
 
-  get preparesStatements(): boolean {
-    return this.#names !== undefined;
-  }
-
   get pool(): PoolStatus {
     const { totalCount, idleCount, waitingCount } = this.#pool;
     // The pool queues every request for a turn of the event loop, also one that it has an idle connection for.

@@ -44,8 +44,6 @@ const OPTIONS: Readonly<Record<keyof PublishOptions, true>> = {
   task: true,
 };
 
-const EVENT_NAMES: Readonly<Record<string, true>> = { ...OPTIONS, type: true, data: true };
-
 /** The event of a call, or one refusal that names everything that is wrong with the call. */
 export function checkedCall(tx: SqlExecutor, type: string | EventType, data: object, given: PublishOptions | undefined): CheckedCall {
   // A call from JavaScript may leave it out: that is an event without an audience.
@@ -54,19 +52,6 @@ export function checkedCall(tx: SqlExecutor, type: string | EventType, data: obj
     return readCall(tx, type, data, options);
   } catch (error) {
     throw isRefusal(error) ? withAllFaults(error, refusalsOf(tx, type, data, options)) : error;
-  }
-}
-
-/** The same for an event that names its type and data beside the options, which costs a copy of it only where it is refused. */
-export function checkedEvent(
-  tx: SqlExecutor,
-  event: PublishOptions & { readonly type: string | EventType; readonly data: object },
-): CheckedCall {
-  try {
-    return readCall(tx, event.type, event.data, event, EVENT_NAMES);
-  } catch {
-    const { type, data, ...options } = event;
-    return checkedCall(tx, type, data, options);
   }
 }
 
@@ -87,14 +72,8 @@ export function checkedCalls<E>(events: readonly E[], check: (event: E) => Check
   return calls;
 }
 
-function readCall(
-  tx: SqlExecutor,
-  type: string | EventType,
-  data: object,
-  options: PublishOptions,
-  names: Readonly<Record<string, true>> = OPTIONS,
-): CheckedCall {
-  checkNames(options, names);
+function readCall(tx: SqlExecutor, type: string | EventType, data: object, options: PublishOptions): CheckedCall {
+  checkNames(options, OPTIONS);
   const database = databaseOf(tx, options.using);
   const clock = tx.clock ?? database?.clock ?? systemClock;
   const name = checkedType(type);
