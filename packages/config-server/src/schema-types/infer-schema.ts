@@ -30,8 +30,8 @@ function common(values: readonly Value[]): InferredSchema {
 function objectOf(tables: readonly Table[]): Pick<InferredSchema, 'properties' | 'required'> {
   const keys = [...new Set(tables.flatMap((table) => Object.keys(table)))];
   const properties = Object.create(null) as Record<string, InferredSchema>;
-  for (const key of keys) properties[key] = common(tables.flatMap((table) => (table[key] === undefined ? [] : [table[key]])));
-  const required = keys.filter((key) => tables.every((table) => table[key] !== undefined));
+  for (const key of keys) properties[key] = common(tables.flatMap((table) => (Object.hasOwn(table, key) ? [table[key]!] : [])));
+  const required = keys.filter((key) => tables.every((table) => Object.hasOwn(table, key)));
   return { properties, ...(required.length === 0 ? {} : { required }) };
 }
 

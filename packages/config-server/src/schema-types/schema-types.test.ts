@@ -153,6 +153,13 @@ test('every document satisfies the schema that was made from it', () => {
       const validator = new Validator(schema, '2020-12');
       expect([one, other].map((each) => validator.validate(each).valid)).toEqual([true, true]);
     }),
-    { numRuns: 200 },
+    {
+      numRuns: 200,
+      examples: [
+        [JSON.parse('{"__proto__":0}'), {}],
+        [JSON.parse('{"constructor":0}'), {}],
+        [{ toString: 'x' }, { valueOf: {} }],
+      ],
+    },
   );
 });

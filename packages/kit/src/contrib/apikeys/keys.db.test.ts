@@ -329,7 +329,7 @@ describeDatabases(
       ] as const) {
         const moving = await useApiKeys(database.db, { users: people, pepper, previousPepper });
         expect(await verifyApiKey(database.db, used.raw)).not.toBeNull();
-        expect(await verifyApiKey(database.db, `${used.raw.slice(0, -1)}x`)).toBeNull();
+        expect(await verifyApiKey(database.db, `${used.raw.slice(0, -1)}${used.raw.endsWith('x') ? 'y' : 'x'}`)).toBeNull();
         await moving.flush();
         expect(await digestOf(used.apiKey.id)).toBe(under(pepper, used.raw));
         expect(await verifyApiKey(database.db, used.raw)).not.toBeNull();
