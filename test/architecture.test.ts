@@ -1,7 +1,7 @@
 import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { forbidden, mayReadEnvironment, mustNotImportFastify, RINGS } from './architecture/boundaries.ts';
+import { forbidden, mayReadEnvironment, mustNotImportFastify, RINGS, ROOMS } from './architecture/boundaries.ts';
 import { findCycle, readSource, readSources, root } from './architecture/module-graph.ts';
 
 const sources = readSources();
@@ -22,6 +22,25 @@ describe('imports go one way', () => {
       file.imports.filter((target) => !existsSync(join(root, target))).map((target) => `${file.path} → ${target}`),
     );
     expect(lost).toEqual([]);
+  });
+
+  test('no file of crud imports from a room to the right of its own', () => {
+    const roomOf = (path: string) => ROOMS.indexOf(/^packages\/kit\/src\/crud\/(\w+)\//.exec(path)?.[1] ?? '');
+    const inRooms = [...sources.values()].filter(
+      ({ path }) => path.startsWith('packages/kit/src/crud/') && !path.endsWith('/crud/index.ts'),
+    );
+    expect(inRooms.filter(({ path }) => roomOf(path) === -1).map(({ path }) => path)).toEqual([]);
+    const faults = inRooms.flatMap(({ path, imports }) =>
+      imports.filter((target) => roomOf(target) > roomOf(path)).map((target) => `${path} imports ${target}`),
+    );
+    expect(faults).toEqual([]);
+  });
+
+  test('the columns of a model are out of reach of the files that read, export, serve or describe', () => {
+    const faults = [...sources.values()]
+      .filter(({ path }) => /^packages\/kit\/src\/crud\/(read|mount|files|serve|inspect)\//.test(path))
+      .filter(({ text, imports }) => /\.statements\b/.test(text) || imports.some((target) => target.endsWith('/db/model-statements.ts')));
+    expect(faults.map(({ path }) => path)).toEqual([]);
   });
 
   test('there is no import cycle, type-only imports included', () => {
@@ -173,5 +192,6 @@ describe('the checks themselves', () => {
   test('ARCHITECTURE.md names every ring, in order', () => {
     const page = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8');
     expect(page).toContain(RINGS.map((ring) => `\`${ring}\``).join(' → '));
+    expect(page).toContain(ROOMS.map((room) => `\`${room}\``).join(' → '));
   });
 });

@@ -23,6 +23,9 @@ export const RINGS = [
   'cli',
 ] as const;
 
+/** The rooms of crud: a file imports its own room and those before it. */
+export const ROOMS: readonly string[] = ['declare', 'policy', 'read', 'write', 'mount', 'files', 'checks', 'serve', 'inspect'];
+
 const KIT = 'packages/kit/src/';
 const CONFIG_SERVER = 'packages/config-server/src/';
 

@@ -2,11 +2,11 @@ import type { AdminAction, AdminContext, AdminResource } from '../app/admin/decl
 import { adminDone, adminEach } from '../app/admin/each.ts';
 import type { AdminRow } from '../app/admin/shapes.ts';
 import { type AnyResource, isResource } from '../crud/declare/resource.ts';
-import type { SearchBackend } from '../crud/read/search.ts';
+import type { SearchBackend } from '../crud/declare/search-backend.ts';
 import type { Model } from '../db/model.ts';
 import { adminColumn, adminField, unfillableColumns, shownColumns, writableColumns } from './model-columns.ts';
 import type { App } from '../app/module.ts';
-import { operationsOfController } from '../crud/serve/controller.ts';
+import { mountedResourceOf } from '../crud/serve/controller.ts';
 import { computedValues, expandedRecord } from './expanded-record.ts';
 import { exportRows } from './export-rows.ts';
 import { type ModelResourceOptions, type Plan, planOf, type Row } from './model-plan.ts';
@@ -53,8 +53,8 @@ interface DeclaredSearch {
 /** How the mounted controllers of the resource search. */
 function declaredSearch(app: App, resource: AnyResource): DeclaredSearch {
   const declared = app.controllers.flatMap((controller) => {
-    const operations = operationsOfController(controller);
-    return operations?.resource === resource && operations.options.search !== undefined ? [operations.options.search] : [];
+    const mounted = mountedResourceOf(controller);
+    return mounted?.resource === resource && mounted.options.search !== undefined ? [mounted.options.search] : [];
   });
   const shown = new Set(shownColumns(resource.model as Model).map(({ name }) => name));
   const { hidden = [] } = resource.options as { readonly hidden?: readonly string[] };

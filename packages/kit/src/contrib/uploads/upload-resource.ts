@@ -1,4 +1,4 @@
-import { resource } from '../../crud/declare/declare-resource.ts';
+import { resource } from '../../crud/checks/declare-resource.ts';
 import { one, type ToOne } from '../../crud/declare/relation.ts';
 import type { AnyResource } from '../../crud/declare/resource.ts';
 import type { Db } from '../../db/db.ts';

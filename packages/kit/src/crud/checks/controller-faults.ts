@@ -7,7 +7,7 @@ import { isCustomFilter } from '../declare/filter.ts';
 import { filteredColumn } from '../read/filter-parameters.ts';
 import { limits } from '../declare/limits.ts';
 import { reservedParameters } from '../read/list-query.ts';
-import type { Operations } from '../serve/operations.ts';
+import type { MountedResource } from '../mount/mounted-resource.ts';
 import { widestView } from '../policy/make-view.ts';
 import type { Policy } from '../policy/policy.ts';
 import { visibleToNames } from '../policy/rule-marks.ts';
@@ -19,20 +19,20 @@ import { unindexedColumns } from './unindexed.ts';
 import { createFaults, inputNames, resourceFaults } from './policy-faults.ts';
 
 /** What is wrong with a mounted controller and its resource, all at once. */
-export function controllerFaults(name: string, controller: object, operations: Operations, app: App): Fault[] {
-  const faults = new ControllerFaults(name, operations, app);
+export function controllerFaults(name: string, controller: object, mounted: MountedResource, app: App): Fault[] {
+  const faults = new ControllerFaults(name, mounted, app);
   return [...resourceFaults(app), ...faults.all(controller)];
 }
 
 class ControllerFaults {
   readonly #name: string;
-  readonly #operations: Operations;
+  readonly #mounted: MountedResource;
   readonly #app: App;
   readonly #faults: Fault[] = [];
 
-  constructor(name: string, operations: Operations, app: App) {
+  constructor(name: string, mounted: MountedResource, app: App) {
     this.#name = name;
-    this.#operations = operations;
+    this.#mounted = mounted;
     this.#app = app;
   }
 
@@ -51,18 +51,18 @@ class ControllerFaults {
     this.#responses();
     this.#indexes();
     this.#callers();
-    const { policy, options } = this.#operations;
+    const { policy, options } = this.#mounted;
     this.#import();
     this.#guarded(controller);
     if (options.stats !== undefined) this.#faults.push(...statsFaults(this.#name, policy, options.stats));
     if (['create', 'bulkCreate', 'import'].some((name) => name in controller))
-      this.#faults.push(...createFaults(policy, `resource(${policy.model.name}) of ${this.#name}`, this.#operations.parent?.edge.column));
+      this.#faults.push(...createFaults(policy, `resource(${policy.model.name}) of ${this.#name}`, this.#mounted.parent?.edge.column));
     return this.#faults;
   }
 
   /** Deleting a row needs no column, and passes over what a module does when one of its rows goes. */
   #guarded(controller: object): void {
-    const { policy } = this.#operations;
+    const { policy } = this.#mounted;
     const offered = ['destroy', 'bulkDestroy'].filter((name) => name in controller);
     const isGuarded = policy.statements.columns.some(({ settings }) => settings.guarded === true);
     if (offered.length === 0 || !isGuarded || policy.options.hooks?.destroy !== undefined) return;
@@ -78,11 +78,11 @@ class ControllerFaults {
   }
 
   get #columnNames(): string[] {
-    return [...this.#operations.policy.statements.byName.keys()];
+    return [...this.#mounted.policy.statements.byName.keys()];
   }
 
   #key(): void {
-    const { policy, options } = this.#operations;
+    const { policy, options } = this.#mounted;
     const { lookup, parent } = options;
     if (lookup === undefined) {
       if (policy.model.primaryKey.length !== 1)
@@ -120,7 +120,7 @@ class ControllerFaults {
   }
 
   #filters(): void {
-    const { policy, options } = this.#operations;
+    const { policy, options } = this.#mounted;
     for (const [path, given] of Object.entries(options.filters ?? {})) {
       if (reservedParameters.has(path))
         this.#add('E018', `the filter "${path}" takes the name of a parameter of lists.`, 'Give it another name.');
@@ -161,13 +161,13 @@ class ControllerFaults {
           'Such a column cannot be filtered, ordered or searched.',
         );
     }
-    for (const name of this.#operations.list.filters.collisions)
+    for (const name of this.#mounted.list.filters.collisions)
       this.#add('E018', `two filters take the parameter "${name}".`, 'Give one of them another name.');
     if (Object.keys(options.filters ?? {}).length > 200) this.#add('E012', 'has more than 200 filters.');
   }
 
   #columns(): void {
-    const { policy, options, list } = this.#operations;
+    const { policy, options, list } = this.#mounted;
     for (const [option, given] of [
       ['search', list.search?.columns],
       ['input', options.input],
@@ -199,7 +199,7 @@ class ControllerFaults {
   }
 
   #ordering(): void {
-    const { policy, options } = this.#operations;
+    const { policy, options } = this.#mounted;
     const { by = [], default: usual = [] } = (options.ordering ?? {}) as {
       readonly by?: readonly string[];
       readonly default?: readonly string[];
@@ -239,7 +239,7 @@ class ControllerFaults {
       options,
       list,
       limits: { orderingColumns },
-    } = this.#operations;
+    } = this.#mounted;
     if (list.page.style !== 'cursor') return;
     const by = options.ordering?.by ?? [];
     const lengths = by.flatMap((column) => {
@@ -261,7 +261,7 @@ class ControllerFaults {
       policy,
       options,
       limits: { expandDepth },
-    } = this.#operations;
+    } = this.#mounted;
     for (const path of options.expand ?? []) {
       let at: typeof policy | undefined = policy;
       const steps = path.split('.');
@@ -277,7 +277,7 @@ class ControllerFaults {
   }
 
   #names(controller: object): void {
-    const { resource, options } = this.#operations;
+    const { resource, options } = this.#mounted;
     const transitions = Object.keys(resource.options.transitions ?? {});
     const taken = new Set([
       'list',
@@ -321,7 +321,7 @@ class ControllerFaults {
 
   /** Every operation has an action that grants decide it by. */
   #actions(): void {
-    const { access } = this.#operations.policy.options;
+    const { access } = this.#mounted.policy.options;
     if (access === undefined) return;
     const routes = this.#app.routes.filter(({ controller }) => controller === this.#name);
     const operations = new Set(routes.flatMap(({ metadata }) => (metadata['crud'] as { operation?: string } | undefined)?.operation ?? []));
@@ -337,7 +337,7 @@ class ControllerFaults {
 
   /** W005: schemas of the controller's own that require what some callers do not get. */
   #responses(): void {
-    const { policy } = this.#operations;
+    const { policy } = this.#mounted;
     const omitted = new Map<string, string>();
     for (const field of widestView(policy).fields.values()) {
       const names = visibleToNames(field);
@@ -358,20 +358,20 @@ class ControllerFaults {
 
   /** W008 by the declaration alone. The column of a relation is W007. */
   #indexes(): void {
-    const columns = unindexedColumns(this.#operations).filter(({ isRelation }) => !isRelation);
+    const columns = unindexedColumns(this.#mounted).filter(({ isRelation }) => !isRelation);
     if (columns.length > 0)
       this.#add(
         'W008',
-        `no index of "${this.#operations.policy.model.name}" serves ${columns.map(({ column, usedBy }) => `${column} (${usedBy})`).join(', ')}.`,
+        `no index of "${this.#mounted.policy.model.name}" serves ${columns.map(({ column, usedBy }) => `${column} (${usedBy})`).join(', ')}.`,
         'Add one that begins with the column, or with tenant and owner before it, unless the table stays small: `kit doctor` knows its size.',
       );
   }
 
   /** The rows of an owner are for users: a permission that admits everyone promises what no caller without credentials gets. */
   #callers(): void {
-    const { owner, options } = this.#operations.policy;
+    const { owner, options } = this.#mounted.policy;
     if (owner === undefined || options.anonymous !== undefined || options.access?.admitsAnonymous === true) return;
-    const permission = this.#operations.options.permission as Permission;
+    const permission = this.#mounted.options.permission as Permission;
     if (['GET', 'POST'].some((method) => surelyAdmitsAnonymous(permission, method)))
       this.#add(
         'E013',
@@ -381,7 +381,7 @@ class ControllerFaults {
   }
 
   #idempotency(): void {
-    const { policy, options } = this.#operations;
+    const { policy, options } = this.#mounted;
     if (policy.using !== 'default' && options.idempotency !== undefined && options.idempotency !== false)
       this.#add(
         'E019',
@@ -391,7 +391,7 @@ class ControllerFaults {
   }
 
   #softDelete(): void {
-    const { policy, options } = this.#operations;
+    const { policy, options } = this.#mounted;
     if (options.restore === true && policy.softDelete === undefined)
       this.#add('E020', 'offers restore, and the resource does not delete softly.', 'Add ...softDelete() to the model, or remove restore.');
     else if (options.restore === true && options.lookup !== undefined && options.lookup !== policy.key.name)
@@ -404,13 +404,13 @@ class ControllerFaults {
 
   /** Upserts find rows by a column that clients send and that no two rows of a caller share. */
   #import(): void {
-    const { policy, options, input } = this.#operations;
+    const { policy, options, input } = this.#mounted;
     const by = options.import?.by;
     if (by === undefined) return;
     const { tenant, access } = policy.options;
     // Callers with grants see rows of several owners.
     const owner = access === undefined ? policy.owner?.column : undefined;
-    const scoping = new Set([tenant as string | undefined, owner, this.#operations.parent?.edge.column]);
+    const scoping = new Set([tenant as string | undefined, owner, this.#mounted.parent?.edge.column]);
     const isUniqueWithin = policy.model.table.indexes.some(
       (index) => isUniqueIndex(policy, index) && index.columns.filter((each) => !scoping.has(each.replace(/^-/, ''))).join() === by,
     );
@@ -425,7 +425,7 @@ class ControllerFaults {
   }
 
   #lists(): void {
-    const { policy, options, list } = this.#operations;
+    const { policy, options, list } = this.#mounted;
     const route = this.#app.routes.find(
       ({ controller, metadata }) =>
         controller === this.#name && (metadata['crud'] as { operation?: string } | undefined)?.operation === 'list',

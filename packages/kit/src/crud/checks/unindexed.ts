@@ -1,5 +1,5 @@
 import type { Policy } from '../policy/policy.ts';
-import type { Operations } from '../serve/operations.ts';
+import type { MountedResource } from '../mount/mounted-resource.ts';
 
 /** A column that lists are filtered, ordered or joined by, and no index begins with. */
 export interface UnindexedColumn {
@@ -11,7 +11,7 @@ export interface UnindexedColumn {
 }
 
 /** What W008 is about: columns of declared filters, orderings and relations that no index serves. */
-export function unindexedColumns({ policy, options, list }: Operations): UnindexedColumn[] {
+export function unindexedColumns({ policy, options, list }: MountedResource): UnindexedColumn[] {
   const found: UnindexedColumn[] = [];
   const add = (owner: Policy, column: string, usedBy: string, isRelation = false) => {
     // A name that is no column is reported for itself.

@@ -21,7 +21,7 @@ import { Permission } from '../../permissions/permission.ts';
 import { isCustomFilter } from './filter.ts';
 import { type LimitOptions, limits } from './limits.ts';
 import { isMetric } from './metric.ts';
-import type { SearchBackend } from '../read/search.ts';
+import type { SearchBackend } from './search-backend.ts';
 
 type Rules = Readonly<Record<string, ValueRule>>;
 

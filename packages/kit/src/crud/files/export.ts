@@ -10,27 +10,15 @@ import { exchangeOf } from '../../http/serve-route.ts';
 import type { CrudRequest } from '../policy/crud-request.ts';
 import { csvColumns, csvHeader, csvWriter } from './csv-text.ts';
 import { crudErrors } from '../declare/errors.ts';
+import type { ExportOptions, FileFormat } from '../declare/file-options.ts';
 import { ExportStream } from './export-stream.ts';
 import { limits } from '../declare/limits.ts';
 import { conditions, keysetFor, narrowWhole, unitFor } from '../read/list.ts';
 import type { Context, ListAccess } from '../read/list-access.ts';
 import { ListQueryReader } from '../read/list-query.ts';
 import { presentRows, streamRows, type Selection } from '../read/read.ts';
-import { itemSchema } from '../serve/schemas.ts';
+import { itemSchema } from '../mount/schemas.ts';
 import type { SelectUnit } from '../read/select.ts';
-
-export type FileFormat = 'csv' | 'jsonl';
-
-export interface ExportOptions {
-  /** The first is the default. */
-  readonly formats: readonly FileFormat[];
-  /** More rows are 422 `export_too_large`; 1,000,000 unless given. */
-  readonly rowsMax?: number;
-  /** A client that takes nothing for this long is cut; 60 s unless given. */
-  readonly idleMs?: number;
-  /** Longest time of an export; 15 minutes unless given. */
-  readonly durationMs?: number;
-}
 
 export const mediaTypes: Readonly<Record<FileFormat, string>> = { csv: 'text/csv', jsonl: 'application/x-ndjson' };
 

@@ -15,29 +15,21 @@ import type { Asked, Intent, RowIntent } from '../write/intent.ts';
 import type { Pipeline } from '../write/pipeline.ts';
 import { isSame } from '../write/change.ts';
 import { type CrudRequest, forAction } from '../policy/crud-request.ts';
-import { type FileFormat, mediaTypes } from './export.ts';
+import { mediaTypes } from './export.ts';
+import type { FileFormat } from '../declare/file-options.ts';
 import { CellFault, cellValue } from './import-row.ts';
-import { noteItems } from '../serve/http-crud-request.ts';
+import { noteItems } from '../write/note-items.ts';
+import type { ImportOptions } from '../declare/file-options.ts';
 import { limits } from '../declare/limits.ts';
 import type { Context, ListAccess } from '../read/list-access.ts';
 import type { ListDeclaration } from '../read/list-query.ts';
 import type { Policy, StoredColumn } from '../policy/policy.ts';
 import { type FileRow, readFile } from './read-file.ts';
-import { bodySchemas, leadsToOne } from '../serve/schemas.ts';
+import { bodySchemas, leadsToOne } from '../mount/schemas.ts';
 import type { Item } from '../declare/item.ts';
 import { requiredPolicies, Views } from '../policy/make-view.ts';
 import type { View } from '../policy/view.ts';
 import { checkReferences, isWritableByRequest, referencesOf } from '../write/steps.ts';
-
-export interface ImportOptions<N extends string = string> {
-  readonly formats: readonly FileFormat[];
-  /** The column that `mode=upsert` finds rows by, unique among the rows a caller sees. */
-  readonly by?: N;
-  /** 10 MB unless given. */
-  readonly bytesMax?: number;
-  /** 10,000 unless given. */
-  readonly rowsMax?: number;
-}
 
 /** What rows of a file are made of, and how they are written. */
 export interface ImportTarget {
@@ -287,13 +279,8 @@ export class RowImport {
     const { policy, pipeline } = this.#access;
     const column = this.#by;
     const scope = await policy.rows.forWrite(forAction(request, 'update'));
-    const rows = await pipeline.statements.selectMany(
-      tx,
-      scope,
-      column,
-      batch.map((item) => keys.get(item)),
-      fixed === undefined ? {} : { fixed },
-    );
+    const values = batch.map((item) => keys.get(item));
+    const rows = await pipeline.lockRows(tx, scope, column, values, fixed);
     return new Map(rows.map((row) => [String(column.encode(row[column.name])), row]));
   }
 }

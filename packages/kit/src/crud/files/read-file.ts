@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { CsvError, parse } from 'csv-parse';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { readJson } from '../../http/json/parse-json.ts';
-import type { FileFormat } from './export.ts';
+import type { FileFormat } from '../declare/file-options.ts';
 
 /** One row of a file, with its number as an editor of the file counts: CSV rows from 2, below the header; lines from 1. */
 export type FileRow =

@@ -1,7 +1,7 @@
 import type { App, MountedController } from '../../app/module.ts';
 import type { ResponseFacts } from '../../http/compiled-route.ts';
-import { operationsOfController } from '../serve/controller.ts';
-import type { Operations } from '../serve/operations.ts';
+import { mountedResourceOf } from '../serve/controller.ts';
+import type { MountedResource } from '../mount/mounted-resource.ts';
 import type { FieldRule } from '../declare/field-rule.ts';
 import { widestView } from '../policy/make-view.ts';
 import { visibleToNames } from '../policy/rule-marks.ts';
@@ -33,20 +33,20 @@ export interface ResourceDescription {
 /** Every resource that the app mounts, once per controller. */
 export function describeResources(app: App): ResourceDescription[] {
   return app.controllers.flatMap((controller) => {
-    const operations = operationsOfController(controller);
-    return operations === undefined ? [] : [describe(app, controller, operations)];
+    const mounted = mountedResourceOf(controller);
+    return mounted === undefined ? [] : [describe(app, controller, mounted)];
   });
 }
 
-function describe(app: App, controller: MountedController, operations: Operations): ResourceDescription {
-  const { policy } = operations;
+function describe(app: App, controller: MountedController, mounted: MountedResource): ResourceDescription {
+  const { policy } = mounted;
   const own = new Set(Object.values(controller));
   return {
     resource: policy.name,
     table: policy.model.name,
     controller: controller.constructor.name,
-    rows: rowsOf(operations),
-    fields: fieldsOf(operations),
+    rows: rowsOf(mounted),
+    fields: fieldsOf(mounted),
     operations: app.routes
       .filter(({ route }) => own.has(route))
       .map((route) => ({
@@ -55,15 +55,15 @@ function describe(app: App, controller: MountedController, operations: Operation
         path: route.path,
         permission: route.permission.name,
         scope: route.scope ?? null,
-        statements: statementsOf(operations, route.field, app),
+        statements: statementsOf(mounted, route.field, app),
         responses: route.responseFacts,
       })),
-    search: operations.list.search === undefined ? null : { backend: operations.list.search.name, columns: operations.list.search.columns },
-    unindexed: unindexedColumns(operations),
+    search: mounted.list.search === undefined ? null : { backend: mounted.list.search.name, columns: mounted.list.search.columns },
+    unindexed: unindexedColumns(mounted),
   };
 }
 
-function rowsOf({ policy }: Operations): string[] {
+function rowsOf({ policy }: MountedResource): string[] {
   const { tenant, rows, anonymous, unscoped, access } = policy.options;
   const words: string[] = [];
   if (unscoped === true) words.push('every row (unscoped)');
@@ -79,7 +79,7 @@ function rowsOf({ policy }: Operations): string[] {
   return words;
 }
 
-function fieldsOf({ policy, input, output }: Operations): ResourceDescription['fields'] {
+function fieldsOf({ policy, input, output }: MountedResource): ResourceDescription['fields'] {
   const everyone = 'everyone';
   const view = widestView(policy, output);
   const columns = policy.codeColumns.map((name) => {
@@ -98,7 +98,7 @@ function fieldsOf({ policy, input, output }: Operations): ResourceDescription['f
 }
 
 /** How many statements an operation runs, besides authentication. */
-function statementsOf({ policy, list, options }: Operations, name: string, { registry }: App): string {
+function statementsOf({ policy, list, options }: MountedResource, name: string, { registry }: App): string {
   const { hooks, onChange, rows, access, audit, events } = policy.options;
   const records =
     (audit !== false && registry.audit !== null ? 1 : 0) + (events !== undefined && events !== false && registry.events !== null ? 1 : 0);
@@ -146,11 +146,11 @@ function statementsOf({ policy, list, options }: Operations, name: string, { reg
   }
 }
 
-function isToMany(policy: Operations['policy'], path: string): boolean {
-  let at: Operations['policy'] | undefined = policy;
+function isToMany(policy: MountedResource['policy'], path: string): boolean {
+  let at: MountedResource['policy'] | undefined = policy;
   let kind: string | undefined;
   for (const step of path.split('.')) {
-    const edge: ReturnType<Operations['policy']['edge']> = at?.edge(step);
+    const edge: ReturnType<MountedResource['policy']['edge']> = at?.edge(step);
     kind = edge?.kind;
     at = edge?.target;
   }

@@ -2,8 +2,8 @@ import type { App } from '../../app/module.ts';
 import type { Database } from '../../db/db.ts';
 import { quoteName } from '../../db/names.ts';
 import type { Fault } from '../../options/fault.ts';
-import { operationsOfController } from '../serve/controller.ts';
-import type { Operations } from '../serve/operations.ts';
+import { mountedResourceOf } from '../serve/controller.ts';
+import type { MountedResource } from '../mount/mounted-resource.ts';
 import { unindexedColumns } from '../checks/unindexed.ts';
 
 export interface ListWarning {
@@ -23,11 +23,11 @@ const ARTICLES: Readonly<Record<string, string>> = { filter: 'a', ordering: 'an'
 export async function listWarnings(app: App): Promise<ListWarning[]> {
   const warnings: ListWarning[] = [];
   for (const controller of app.controllers) {
-    const operations = operationsOfController(controller);
-    if (operations === undefined) continue;
-    const { name, using } = operations.policy;
+    const mounted = mountedResourceOf(controller);
+    if (mounted === undefined) continue;
+    const { name, using } = mounted.policy;
     const database = app.databases[using] as Database;
-    for (const { table, column, usedBy } of unindexedColumns(operations)) {
+    for (const { table, column, usedBy } of unindexedColumns(mounted)) {
       const rows = await estimatedRows(database, table);
       if (rows !== undefined && rows < ROWS_MIN) continue;
       warnings.push({
@@ -39,9 +39,9 @@ export async function listWarnings(app: App): Promise<ListWarning[]> {
         },
       });
     }
-    const searched = searchedColumns(operations);
+    const searched = searchedColumns(mounted);
     if (searched.length === 0) continue;
-    const table = operations.policy.model.name;
+    const table = mounted.policy.model.name;
     const rows = await rowsUpTo(database, table, SEARCHED_ROWS_MIN);
     if (rows < SEARCHED_ROWS_MIN) continue;
     warnings.push({
@@ -57,7 +57,7 @@ export async function listWarnings(app: App): Promise<ListWarning[]> {
 }
 
 /** Columns that are searched by what they contain, where no index narrows the rows to those of the caller. */
-function searchedColumns({ policy, options }: Operations): string[] {
+function searchedColumns({ policy, options }: MountedResource): string[] {
   const scoping = new Set([policy.options.tenant as string | undefined, policy.owner?.column]);
   const isNarrowed = policy.model.table.indexes.some(({ columns }) => scoping.has((columns[0] ?? '').replace(/^-/, '')));
   if (isNarrowed) return [];

@@ -18,15 +18,9 @@ import type { AccessNarrowing, AccessPage } from '../declare/row-access.ts';
 import type { Item } from '../declare/item.ts';
 import { SelectUnit } from './select.ts';
 import type { Shape } from './shape.ts';
+import type { ListPage } from '../declare/list-page.ts';
 
 /** A page of a list, and what its headers say. */
-export interface ListPage {
-  readonly items: readonly Item[];
-  readonly count: number | null;
-  /** Query-only references: resolved against the request's address they are right behind any host, prefix or proxy. */
-  readonly next: string | null;
-  readonly previous: string | null;
-}
 
 export interface ListResult {
   readonly page: ListPage;

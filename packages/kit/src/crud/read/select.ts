@@ -73,6 +73,11 @@ export class SelectUnit {
     );
   }
 
+  /** True when an item takes more than the row it is made of. */
+  get readsRelations(): boolean {
+    return this.batches.length > 0 || this.joined().length > 0;
+  }
+
   #table(policy: Policy, prefix: string, shape: Shape | undefined, batches: Batch[], path: readonly string[]): Table {
     const table: Table = { alias: `t${this.#tables.length}`, policy, prefix, columns: new Set([policy.key.name]), shape, joins: [] };
     this.#tables.push(table);

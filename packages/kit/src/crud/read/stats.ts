@@ -12,7 +12,8 @@ import { didYouMean } from '../../options/did-you-mean.ts';
 import type { CrudRequest } from '../policy/crud-request.ts';
 import { crudErrors } from '../declare/errors.ts';
 import type { ControllerLimits } from '../declare/limits.ts';
-import { conditions, type ListPage, narrowWhole } from './list.ts';
+import { conditions, narrowWhole } from './list.ts';
+import type { ListPage } from '../declare/list-page.ts';
 import type { Context, ListAccess } from './list-access.ts';
 import { ListQueryReader } from './list-query.ts';
 import { type Metric, metricKinds } from '../declare/metric.ts';
@@ -24,12 +25,7 @@ import { unknownName } from './shape.ts';
 import { markVisible } from '../policy/rule-marks.ts';
 import type { Item } from '../declare/item.ts';
 import { type Bucket, buckets, bucketSql, isSumOverflow, metricPlan, SumTooLarge } from './stats-sql.ts';
-
-export interface StatsOptions<N extends string = string> {
-  /** Columns that rows may be grouped by; timestamps and dates by hour, day, week, month or year. */
-  readonly by?: readonly N[];
-  readonly metrics: Readonly<Record<string, Metric<N>>>;
-}
+import type { StatsOptions } from '../declare/stats-options.ts';
 
 /** One column of `group_by`. */
 interface Group {

@@ -5,7 +5,8 @@ import type { Where } from '../../db/where/where.ts';
 import { asCaller, expandingOperationsOf, operationsOf, type ProgramCaller } from './crud-of.ts';
 import { limits, usualLimits } from '../declare/limits.ts';
 import { narrowWhole, unitFor } from '../read/list.ts';
-import type { AsCaller, Operations } from './operations.ts';
+import type { AsCaller, Programs } from './programs.ts';
+import type { MountedResource } from '../mount/mounted-resource.ts';
 import { policiesOf } from '../policy/policies.ts';
 import type { Edge, Policy } from '../policy/policy.ts';
 import type { RowState } from '../policy/row-scope.ts';
@@ -13,14 +14,14 @@ import { possibleTransitions } from '../write/possible-transitions.ts';
 import { presentRows, selectRows } from '../read/read.ts';
 import type { TransitionRule } from '../declare/transition-rule.ts';
 import type { AnyResource } from '../declare/resource.ts';
-import type { SearchBackend } from '../read/search.ts';
+import type { SearchBackend } from '../declare/search-backend.ts';
 import { callerOf, type CrudRequest } from '../policy/crud-request.ts';
 import type { Item } from '../declare/item.ts';
 import type { Asked, Intent } from '../write/intent.ts';
 import { ofVersion } from '../write/precondition.ts';
 import type { Readable } from 'node:stream';
 import type { Schema } from '../../http/schema.ts';
-import type { FileFormat } from '../files/export.ts';
+import type { FileFormat } from '../declare/file-options.ts';
 import { type ImportResult, RowImport } from '../files/import.ts';
 
 /** What a form of the admin site sent, besides its values. */
@@ -80,38 +81,41 @@ export function resourceOfTarget(app: App, targetType: string): AnyResource | un
  */
 export class AdminAccess {
   readonly #app: App;
-  readonly #operations: Operations;
+  readonly #mounted: MountedResource;
+  readonly #programs: Programs;
   readonly #as: AsCaller;
 
   constructor(app: App, resource: AnyResource, caller: ProgramCaller) {
     this.#app = app;
-    this.#operations = operationsOf(app, resource);
+    const { access, programs } = operationsOf(app, resource);
+    this.#mounted = access;
+    this.#programs = programs;
     this.#as = asCaller(app, caller, true);
   }
 
   /** Whether `resource({ admin })` says which rows staff see; without it they see what they would see on the API. */
   get isInSite(): boolean {
-    return this.#operations.resource.options.admin !== undefined;
+    return this.#mounted.resource.options.admin !== undefined;
   }
 
   /** The column that addresses and audit entries know rows by. */
   get keyName(): string {
-    return this.#operations.policy.key.name;
+    return this.#mounted.policy.key.name;
   }
 
   /** The row with this key among those the site shows, or 404. */
   find(key: string, rows: RowState = 'live'): Promise<Item> {
-    return this.#as('retrieve', (request) => this.#operations.findAs(request, key, rows));
+    return this.#as('retrieve', (request) => this.#programs.findAs(request, key, rows));
   }
 
   rows(where?: Where, limit: number = limits.pageMax): Promise<Item[]> {
-    return this.#as('list', (request) => this.#operations.rowsOf(request, where, limit));
+    return this.#as('list', (request) => this.#programs.rowsAs(request, where, limit));
   }
 
   /** The condition on the rows that the site shows, for a statement of its own; values are appended to `parameters`. `true` is every row. */
   condition(dialect: Db['dialect'], alias: string, parameters: unknown[], rows: RowState = 'live'): Promise<string | boolean> {
     return this.#as('list', async (request) => {
-      const { policy } = this.#operations;
+      const { policy } = this.#mounted;
       const { compiled } = await policy.rows.visible(request, rows);
       if (compiled.constant !== undefined) return compiled.constant;
       const whole = rows === 'live' ? await narrowWhole(policy.database(request), request, policy) : [];
@@ -122,7 +126,7 @@ export class AdminAccess {
   /** The condition of a search, for a statement of the site's own; values are appended to `parameters`. */
   search(backend: SearchBackend, text: string, dialect: Db['dialect'], alias: string, parameters: unknown[]): Promise<string | boolean> {
     return this.#as('list', async (request) => {
-      const { policy } = this.#operations;
+      const { policy } = this.#mounted;
       const where = await backend.where(text, { caller: callerOf(request), model: policy.model, dialect });
       const compiled = await policy.rows.compiled(request, where);
       return compiled.constant ?? compiled.append(dialect, alias, parameters);
@@ -132,7 +136,7 @@ export class AdminAccess {
   /** The columns this member of staff sees. One that is shown on some rows only is not among them. */
   columns(): Promise<ReadonlySet<string>> {
     return this.#as('list', async (request) => {
-      const view = await this.#operations.view(request);
+      const view = await this.#mounted.view(request);
       return new Set(view.shownColumns().flatMap(({ name, shown }) => (shown === 'always' ? [name] : [])));
     });
   }
@@ -142,18 +146,18 @@ export class AdminAccess {
    * `isShownElsewhere` are left out.
    */
   expanded(key: string, isShownElsewhere: (model: Model, column: string) => boolean): Promise<AdminExpansion> {
-    const operations = expandingOperationsOf(this.#app, this.#operations.resource);
+    const { access } = expandingOperationsOf(this.#app, this.#mounted.resource);
     return this.#as('retrieve', async (request) => {
-      const { policy } = operations;
-      const view = await operations.view(request);
+      const { policy } = access;
+      const view = await access.view(request);
       const edges = relationsInSite(policy, request).filter(
         ({ name, target, column }) => view.edge(name) !== undefined && !isShownElsewhere(target.model, column),
       );
       const expand = edges.map(({ name }) => name);
-      const shape = operations.shape(view, { fields: undefined, expand }, 1);
+      const shape = access.shape(view, { fields: undefined, expand }, 1);
       if (shape.computed.length === 0 && edges.length === 0) return NOTHING_MORE;
       const unit = unitFor(shape, []);
-      const { column, value } = operations.rowKey(key);
+      const { column, value } = access.rowKey(key);
       const db = policy.database(request);
       const where = [policy.rows.compile(request, { [column.name]: value } as Where)];
       const [item] = await presentRows(db, request, unit, await selectRows(db, request, { unit, where, limit: 1, isFreeForm: true }));
@@ -175,11 +179,11 @@ export class AdminAccess {
   /** Computed fields of rows, by the text of their keys, in one statement. Fields that this member of staff may not see are left out. */
   computed(keys: readonly unknown[], names: readonly string[]): Promise<ReadonlyMap<string, Item>> {
     return this.#as('list', async (request) => {
-      const { policy } = this.#operations;
-      const view = await this.#operations.view(request);
+      const { policy } = this.#mounted;
+      const view = await this.#mounted.view(request);
       const fields = view.computedFields().flatMap(({ name }) => (names.includes(name) ? [name] : []));
       if (fields.length === 0 || keys.length === 0) return new Map<string, Item>();
-      const unit = unitFor(this.#operations.shape(view, { fields, expand: [] }, keys.length), []);
+      const unit = unitFor(this.#mounted.shape(view, { fields, expand: [] }, keys.length), []);
       const db = policy.database(request);
       const where = [policy.rows.compile(request, { [policy.key.name]: { in: keys } } as Where)];
       const rows = await selectRows(db, request, { unit, where, limit: keys.length, isFreeForm: true });
@@ -226,8 +230,8 @@ export class AdminAccess {
     authorize: (request: CrudRequest) => Asked['authorize'] = () => undefined,
   ): Promise<Item> {
     return this.#as(action, async (request) => {
-      const { pipeline, policy } = this.#operations;
-      const row = { values, sent, ifMatch: ofVersion(version), ...(key === undefined ? {} : { key: this.#operations.rowKey(key) }) };
+      const { pipeline, policy } = this.#mounted;
+      const row = { values, sent, ifMatch: ofVersion(version), ...(key === undefined ? {} : { key: this.#mounted.rowKey(key) }) };
       const asked = { authorize: authorize(request) };
       const [written] = await pipeline.run(tx ?? policy.database(request), request, { ...intent, via: 'admin', rows: [row], asked });
       return written as Item;
@@ -237,20 +241,20 @@ export class AdminAccess {
   /** The transitions this member of staff may make from the row's state now. */
   transitions(row: Item): Promise<string[]> {
     return this.#as('transitions', (request) =>
-      possibleTransitions(this.#operations.policy, request, row).then((found) => found.map(({ name }) => name)),
+      possibleTransitions(this.#mounted.policy, request, row).then((found) => found.map(({ name }) => name)),
     );
   }
 
   /** Makes rows of a file, and changes those that `by` finds: all or none, with `via: 'import'`. */
   importRows(body: Readable, format: FileFormat, { input, schema, by, isDryRun }: AdminImport): Promise<ImportResult> {
-    const { policy, list, pipeline } = this.#operations;
+    const { policy, list, pipeline } = this.#mounted;
     const rows = new RowImport({ policy, list, pipeline, input, schema }, { rowsMax: limits.importRows, by });
     return this.#as('create', (request) => rows.run(request, body, format, { isDryRun, isUpsert: by !== undefined }));
   }
 
   #rule(name: string): TransitionRule {
-    const found = this.#operations.transitionRules[name];
-    if (found === undefined) throw new Error(`The resource "${this.#operations.resource.name}" has no transition "${name}".`);
+    const found = this.#mounted.transitionRules[name];
+    if (found === undefined) throw new Error(`The resource "${this.#mounted.resource.name}" has no transition "${name}".`);
     return found;
   }
 }

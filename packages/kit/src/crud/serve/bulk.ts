@@ -8,36 +8,24 @@ import type { BulkBody } from './bulk-body.ts';
 import type { FieldError, KitError } from '../../errors/kit-error.ts';
 import type { Asked, Intent, RowIntent } from '../write/intent.ts';
 import { itemError } from '../write/item-error.ts';
-import type { Pipeline } from '../write/pipeline.ts';
 import { ofVersion } from '../write/precondition.ts';
 import type { PendingChange } from '../write/record-changes.ts';
 import type { CrudRequest } from '../policy/crud-request.ts';
+import type { BulkOptions } from '../declare/bulk-options.ts';
+import type { ResourceAccess } from './resource-access.ts';
 import { crudErrors } from '../declare/errors.ts';
 import type { ReadItem } from '../write/item-reader.ts';
-import { noteItems } from './http-crud-request.ts';
+import { noteItems } from '../write/note-items.ts';
 import { limits } from '../declare/limits.ts';
 import { unitFor } from '../read/list.ts';
 import type { Context } from '../read/list-access.ts';
 import { pascal } from '../declare/names.ts';
-import type { Policy, StoredColumn } from '../policy/policy.ts';
+import type { Policy } from '../policy/policy.ts';
 import { buildItems } from '../read/present.ts';
 import { presentRows, selectRows } from '../read/read.ts';
 import type { RowKey } from '../write/row-statements.ts';
 import type { Item } from '../declare/item.ts';
 import type { Shape } from '../read/shape.ts';
-
-export interface BulkOptions {
-  /** `POST /bulk` */
-  readonly create?: boolean;
-  /** `POST /bulk-update` */
-  readonly update?: boolean;
-  /** `POST /bulk-delete` */
-  readonly destroy?: boolean;
-  /** `atomic`: any fault fails all. `partial`: each item has its own result, and the answer is 207. `atomic` unless given. */
-  readonly mode?: 'atomic' | 'partial';
-  /** Items of one request; 100 unless given. */
-  readonly max?: number;
-}
 
 export function bulkOptions({
   create = false,
@@ -47,20 +35,6 @@ export function bulkOptions({
   max = limits.bulk,
 }: BulkOptions): Required<BulkOptions> {
   return { create, update, destroy, mode, max };
-}
-
-/** What bulk operations need of the controller they belong to. */
-export interface BulkAccess {
-  readonly policy: Policy;
-  readonly pipeline: Pipeline;
-  readonly lookup: StoredColumn;
-  readonly options: { readonly etag?: 'required' | 'optional' | false };
-  request(context: Context, action: string): Promise<CrudRequest>;
-  singleShape(context: Context, request: CrudRequest, rows: number): Promise<{ readonly shape: Shape }>;
-  /** 404 for a parent in the address that the caller does not see. */
-  parentRows(context: Context, request: CrudRequest, db: Db, mustExist: boolean): unknown;
-  asked(context: Context, shape: Shape): Pick<Intent, 'fixed'> & { readonly asked: Asked };
-  rowKey(text: string): RowKey;
 }
 
 /** What a row of a partial bulk write came to. */
@@ -88,10 +62,10 @@ const STATUS: Readonly<Record<BulkVerb, number>> = { create: 201, update: 200, d
 
 /** `POST /bulk`, `/bulk-update`, `/bulk-delete`: many rows in one transaction, results in the order of the request. */
 export class BulkOperations {
-  readonly #access: BulkAccess;
+  readonly #access: ResourceAccess;
   readonly #isPartial: boolean;
 
-  constructor(access: BulkAccess, { mode }: Required<BulkOptions>) {
+  constructor(access: ResourceAccess, { mode }: Required<BulkOptions>) {
     this.#access = access;
     this.#isPartial = mode === 'partial';
   }
@@ -148,7 +122,7 @@ export class BulkOperations {
     if (first === undefined) return;
     const { where, compiled } = await this.#access.policy.rows.visible(request);
     const values = keys.map(({ value }) => value);
-    await this.#access.pipeline.statements.selectMany(tx, { where, compiled }, first.column, values, { fixed });
+    await this.#access.pipeline.lockRows(tx, { where, compiled }, first.column, values, fixed);
   }
 
   async #prepare(context: Context, action: string): Promise<Prepared> {
@@ -165,9 +139,8 @@ export class BulkOperations {
   #presenter(request: CrudRequest, shape: Shape): Prepared['present'] {
     const { policy } = this.#access;
     const unit = unitFor(shape, [policy.key.name]);
-    const isDeep = unit.batches.length > 0 || unit.joined().length > 0;
     return async (tx, rows) => {
-      if (!isDeep) return buildItems(unit, rows, request);
+      if (!unit.readsRelations) return buildItems(unit, rows, request);
       const keyOf = (row: Item) => String(unit.extra(row, policy.key.name));
       const where = policy.rows.compile(request, { [policy.key.name]: { in: rows.map((row) => row[policy.key.name]) } } as Where);
       const found = await selectRows(tx, request, { unit, where: [where], isFreeForm: true, forCode: true });

@@ -11,7 +11,8 @@ import type { PermissionContext } from '../../permissions/permission.ts';
 import type { RowWriter } from '../declare/crud-options.ts';
 import type { CrudRequest } from '../policy/crud-request.ts';
 import { limits } from '../declare/limits.ts';
-import { type AsCaller, Operations } from './operations.ts';
+import { Operations } from './operations.ts';
+import type { AsCaller } from './programs.ts';
 import type { Relations } from '../declare/relation.ts';
 import { type AnyResource, type Resource, type RelatedOf, isResource } from '../declare/resource.ts';
 import type { Item } from '../declare/item.ts';
@@ -60,16 +61,16 @@ export function crudOf<C extends Columns, R extends Relations, P extends string,
     { app, resource },
     { app: objectWith('an app: createApp(…)', 'inject'), resource: rule('a resource: resource(model, options)', isResource) },
   );
-  const operations = operationsOf(app, resource);
+  const { programs } = operationsOf(app, resource);
   return {
     as(caller) {
       readOptions(`crudOf(${resource.name}).as()`, caller, callerRules);
       const as = asCaller(app, caller);
       return {
-        find: (key: string) => as('retrieve', (request) => operations.findAs(request, key)),
-        rows: (where?: Where, limit: number = limits.pageMax) => as('list', (request) => operations.rowsOf(request, where, limit)),
-        write: (tx?: Db) => operations.writingAs(as, tx),
-        present: (rows: Item | readonly Item[]) => as('retrieve', (request) => operations.presentAs(request, rows)),
+        find: (key: string) => as('retrieve', (request) => programs.findAs(request, key)),
+        rows: (where?: Where, limit: number = limits.pageMax) => as('list', (request) => programs.rowsAs(request, where, limit)),
+        write: (tx?: Db) => programs.writeAs(as, tx),
+        present: (rows: Item | readonly Item[]) => as('retrieve', (request) => programs.presentAs(request, rows)),
       } as unknown as CrudProgram<C, R, P, T>;
     },
   };
@@ -99,8 +100,8 @@ function madeOnce(all: KnownOperations, app: App, resource: AnyResource, expand:
   let operations = byResource.get(resource);
   if (operations === undefined) {
     operations = new Operations(resource, { permission: allowAny, expand: expand() });
-    operations.prepare(app);
-    operations.install(app);
+    operations.access.prepare(app);
+    operations.access.install(app);
     byResource.set(resource, operations);
   }
   return operations;

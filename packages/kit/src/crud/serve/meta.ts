@@ -7,7 +7,7 @@ import type { ColumnSettings } from '../../db/column.ts';
 import type { CrudRequest } from '../policy/crud-request.ts';
 import { filterJsonSchema } from '../read/filter-parameters.ts';
 import type { ControllerLimits } from '../declare/limits.ts';
-import type { Context, ListAccess } from '../read/list-access.ts';
+import type { Context } from '../read/list-access.ts';
 import { ListQueryReader } from '../read/list-query.ts';
 import { pascal } from '../declare/names.ts';
 import { NestedBody } from '../write/nested-body.ts';
@@ -17,27 +17,17 @@ import { widestView } from '../policy/make-view.ts';
 import type { Policy } from '../policy/policy.ts';
 import type { View } from '../policy/view.ts';
 import { withoutMarks } from '../policy/rule-marks.ts';
-import { bodySchemas, rowJsonSchema } from './schemas.ts';
+import { bodySchemas, rowJsonSchema } from '../mount/schemas.ts';
 import type { Item } from '../declare/item.ts';
-import type { TransitionRule } from '../declare/transition-rule.ts';
-
-/** What a description of the resource is made of, besides its lists. */
-export interface MetaAccess extends ListAccess {
-  readonly input: readonly string[];
-  readonly lookup: { readonly name: string };
-  readonly nested: readonly NestedPlan[];
-  readonly transitionRules: Readonly<Record<string, TransitionRule>>;
-  /** The routes of the controller, with the permissions of everything around them. */
-  readonly routes: readonly CompiledRoute[];
-}
+import type { ResourceAccess } from './resource-access.ts';
 
 /** `GET /meta`: what this caller may see, send and do. Made of the declaration alone, without a statement. */
-export async function describeResource(access: MetaAccess, context: Context): Promise<Item> {
+export async function describeResource(access: ResourceAccess, routes: readonly CompiledRoute[], context: Context): Promise<Item> {
   const { policy, list } = access;
   const request = await access.request(context, 'meta');
   const view = await access.view(request);
   const reader = new ListQueryReader(list, request, view);
-  const offered = await offeredRoutes(access, context);
+  const offered = await offeredRoutes(routes, context);
   const writable = await writableColumns(policy, access.input, request);
   const { create, patch } = bodySchemas(policy, writable, await nestedBody(access, request));
   const orderable = reader.orderable();
@@ -82,7 +72,7 @@ function snakeLimits(limits: ControllerLimits): Record<string, number> {
 }
 
 /** Operations whose permission does not refuse the caller. One that needs the row counts as offered. */
-async function offeredRoutes({ routes }: MetaAccess, context: Context): Promise<ReadonlySet<string>> {
+async function offeredRoutes(routes: readonly CompiledRoute[], context: Context): Promise<ReadonlySet<string>> {
   const { method: _method, ...exchange } = permissionContext(context);
   const offered = new Set<string>();
   for (const route of routes) {
@@ -100,7 +90,7 @@ function permissionContext({ request }: Context): PermissionContext {
 }
 
 /** The children that a body takes, with the columns of theirs that this caller may send. */
-async function nestedBody({ nested }: MetaAccess, request: CrudRequest): Promise<NestedBody | undefined> {
+async function nestedBody({ nested }: ResourceAccess, request: CrudRequest): Promise<NestedBody | undefined> {
   if (nested.length === 0) return undefined;
   const plans: NestedPlan[] = [];
   for (const plan of nested) plans.push({ ...plan, input: await writableColumns(plan.edge.target, plan.input, request) });
@@ -121,7 +111,7 @@ function plainSchema(schema: Schema, name: string): JsonSchema {
   return withoutMarks($defs[name] as JsonSchema);
 }
 
-function outputSchema({ policy, output }: MetaAccess, view: View): JsonSchema {
+function outputSchema({ policy, output }: ResourceAccess, view: View): JsonSchema {
   const { 'x-always': _, ...whole } = rowJsonSchema(policy, output);
   const properties = Object.entries(whole['properties'] as Readonly<Record<string, JsonSchema>>);
   return withoutMarks({

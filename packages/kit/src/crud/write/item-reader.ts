@@ -9,7 +9,7 @@ import { fieldError } from '../../http/read-input.ts';
 import { type JsonSchema, jsonSchemaOf, type Schema } from '../../http/schema.ts';
 import { keyText, readKey } from '../read/parameter-value.ts';
 import { type Policy, withoutKey } from '../policy/policy.ts';
-import { withAddress } from '../serve/with-address.ts';
+import { withAddress } from './with-address.ts';
 import { markWritable } from '../policy/rule-marks.ts';
 import type { Item } from '../declare/item.ts';
 

@@ -2,7 +2,7 @@ import { resolveReference } from '../../db/column.ts';
 import type { Db } from '../../db/db.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { type FieldError, hasCode } from '../../errors/kit-error.ts';
-import { noteItems } from '../serve/http-crud-request.ts';
+import { noteItems } from './note-items.ts';
 import type { RowIntent } from './intent.ts';
 import type { Pipeline } from './pipeline.ts';
 import type { CrudRequest } from '../policy/crud-request.ts';

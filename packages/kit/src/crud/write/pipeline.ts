@@ -5,7 +5,7 @@ import type { Change, WriteContext } from '../declare/resource.ts';
 import type { AccessWrite } from '../declare/row-access.ts';
 import type { TransitionRule } from '../declare/transition-rule.ts';
 import { callerOf, type CrudRequest, type WriteScope } from '../policy/crud-request.ts';
-import type { Policy } from '../policy/policy.ts';
+import type { Policy, StoredColumn } from '../policy/policy.ts';
 import { deletionOf, type SoftDelete } from '../policy/soft-delete.ts';
 import { cascadeDeletion, cascadeRestore, type CascadeOptions, refuseBelowDeleted } from './cascade.ts';
 import { changedColumns } from './change.ts';
@@ -101,6 +101,14 @@ export class Pipeline {
     const isOwn = asked?.ownsTransaction === true && db.isTransaction && rows.length === 1;
     const run = (tx: Db) => work(tx, changes ?? []);
     return isOwn ? run(db) : db.transaction(run);
+  }
+
+  /**
+   * The rows that intents are about to write, locked in the order of their keys: two requests that write the same rows wait for each other
+   * instead of failing. Values without a row are missing from the result.
+   */
+  async lockRows(tx: Db, scope: WriteScope, column: StoredColumn, values: readonly unknown[], fixed: Intent['fixed']): Promise<Item[]> {
+    return this.statements.selectMany(tx, scope, column, values, { fixed });
   }
 
   /** All or nothing of several intents that are one request: the changes of all of them are recorded together. */

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { LightMyRequestResponse } from 'fastify';
-import { operationsOfController } from '../../crud/serve/controller.ts';
-import type { Operations } from '../../crud/serve/operations.ts';
+import { mountedResourceOf } from '../../crud/serve/controller.ts';
+import type { MountedResource } from '../../crud/mount/mounted-resource.ts';
 import type { CompiledRoute } from '../../http/compiled-route.ts';
 import { sample } from '../sample/sample.ts';
 import type { TestApp } from '../test-app.ts';
@@ -45,7 +45,7 @@ export interface Made {
 /** The resource under test: a mounted controller, its callers, and how its rows are made. */
 export class CrudSubject {
   readonly app: TestApp;
-  readonly operations: Operations;
+  readonly operations: MountedResource;
   readonly owner: TestClient;
   readonly stranger: TestClient | undefined;
   readonly tenantless: TestClient | undefined;
@@ -58,7 +58,7 @@ export class CrudSubject {
     this.app = app;
     this.#options = options;
     const mounted = app.app.controllers.find((each) => each instanceof controller);
-    const operations = mounted === undefined ? undefined : operationsOfController(mounted);
+    const operations = mounted === undefined ? undefined : mountedResourceOf(mounted);
     if (mounted === undefined || operations === undefined)
       throw new Error(`crudTests: ${controller.name} is no CrudController() that the app mounts.`);
     this.operations = operations;

@@ -5,7 +5,7 @@ import { pascal } from '../declare/names.ts';
 import { inputSchema, patchSchema } from '../../db/model-schema.ts';
 import type { Columns } from '../../db/rows.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
-import { withAddress } from './with-address.ts';
+import { withAddress } from '../write/with-address.ts';
 import { jsonSchemaOf, type JsonSchema, type RawQuerySchema, type Schema, type SchemaResult } from '../../http/schema.ts';
 import { type FilterParameters, filterJsonSchema } from '../read/filter-parameters.ts';
 import { type ListDeclaration, MEMBERS_MAX } from '../read/list-query.ts';

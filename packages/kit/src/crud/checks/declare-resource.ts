@@ -3,11 +3,11 @@ import type { Columns } from '../../db/rows.ts';
 import type { Where } from '../../db/where/where.ts';
 import { requireArguments } from '../../options/read-options.ts';
 import { aModel } from '../../options/value-rule.ts';
-import { singular } from './names.ts';
-import { checkOptions, resourceRules } from './option-rules.ts';
-import { databaseFaults, resourceFaults } from '../checks/policy-faults.ts';
-import type { Name, Relations } from './relation.ts';
-import type { RelatedOf, Resource, ResourceOptions } from './resource.ts';
+import { singular } from '../declare/names.ts';
+import { checkOptions, resourceRules } from '../declare/option-rules.ts';
+import { databaseFaults, resourceFaults } from './policy-faults.ts';
+import type { Name, Relations } from '../declare/relation.ts';
+import type { RelatedOf, Resource, ResourceOptions } from '../declare/resource.ts';
 
 /** Declares the policy of a model. Who may call an operation is said where it is mounted; which rows and fields, here. */
 export function resource<

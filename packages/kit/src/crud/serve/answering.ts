@@ -1,0 +1,74 @@
+import type { FastifyReply } from 'fastify';
+import type { Route } from '../../http/route.ts';
+import { bodyTag, type TagSource } from '../read/etag.ts';
+import type { ListResult } from '../read/list.ts';
+import type { Context } from '../read/list-access.ts';
+import { matchesNone } from '../write/precondition.ts';
+
+/** What the answer of an operation is, besides its value. */
+interface AnswerFacts {
+  /** The value it was made for: a wrapper may have answered with another. */
+  readonly value: unknown;
+  readonly tag: TagSource | undefined;
+  readonly headers: Readonly<Record<string, string>> | undefined;
+}
+
+const answerFacts: unique symbol = Symbol('kit.crud.answer');
+type CrudReply = FastifyReply & { [answerFacts]?: AnswerFacts };
+
+/** The tag of the bytes that are sent. */
+export const BODY_TAG: TagSource = Object.freeze({ kind: 'body' });
+
+/** Headers and tags of the answers of one controller. */
+export class Answering {
+  readonly #hasTags: boolean;
+
+  constructor({ etag }: { readonly etag?: 'required' | 'optional' | false }) {
+    this.#hasTags = etag !== false;
+  }
+
+  answerWith(context: Context, value: unknown, tag: TagSource, headers?: Readonly<Record<string, string>>): void {
+    (context.reply as CrudReply)[answerFacts] = { value, tag: this.#hasTags ? tag : undefined, headers };
+  }
+
+  /** Headers and 304, once everything around the handler is done. */
+  readonly finish: NonNullable<Route['finish']> = (context, value, serialize) => {
+    const reply = context.reply as CrudReply;
+    const facts = reply[answerFacts];
+    if (facts === undefined) return serialize(value);
+    for (const name in facts.headers) appendHeader(reply, name, facts.headers[name] as string);
+    if (facts.tag === undefined) return serialize(value);
+    const ifNoneMatch = context.request.headers['if-none-match'];
+    const isRead = context.request.method === 'GET' || context.request.method === 'HEAD' || context.request.method === 'QUERY';
+    // A wrapper that answers with something else has another body than the version stands for.
+    const tag: TagSource = facts.value === value || facts.tag.kind !== 'version' ? facts.tag : { kind: 'body' };
+    let text: string | undefined;
+    const etag = tag.kind === 'version' ? tag.tag : bodyTag(tag, (text = serialize(value)));
+    reply.header('etag', etag);
+    if (context.user !== null) {
+      reply.header('cache-control', 'private, no-cache');
+      appendHeader(reply, 'vary', 'Authorization, X-API-Key, Cookie');
+    }
+    if (isRead && matchesNone(ifNoneMatch, etag)) {
+      reply.code(304);
+      return null;
+    }
+    return text ?? serialize(value);
+  };
+}
+
+export function pageHeaders({ page: { next, previous }, first, totalCount }: ListResult): Record<string, string> {
+  const headers: Record<string, string> = {};
+  if (totalCount !== undefined) headers['x-total-count'] = totalCount;
+  if (next === null && previous === null) return headers;
+  let link = `<${first}>; rel="first"`;
+  if (next !== null) link += `, <${next}>; rel="next"`;
+  if (previous !== null) link += `, <${previous}>; rel="prev"`;
+  headers['link'] = link;
+  return headers;
+}
+
+function appendHeader(reply: FastifyReply, name: string, value: string): void {
+  const before = reply.getHeader(name);
+  reply.header(name, (name === 'link' || name === 'vary') && before !== undefined ? `${String(before)}, ${value}` : value);
+}

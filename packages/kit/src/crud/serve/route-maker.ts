@@ -1,0 +1,149 @@
+import { coreErrors } from '../../errors/core-errors.ts';
+import type { HttpMethod, Route } from '../../http/route.ts';
+import type { Schema } from '../../http/schema.ts';
+import { isAuthenticated } from '../../permissions/built-ins.ts';
+import { all, type Permission } from '../../permissions/permission.ts';
+import type { AnyCrudOptions } from '../declare/crud-options.ts';
+import { crudErrors } from '../declare/errors.ts';
+import { keyParams } from '../mount/schemas.ts';
+import { hasTenant } from '../policy/has-tenant.ts';
+import type { Context } from '../read/list-access.ts';
+import { impliedBy } from './implied-operations.ts';
+import { lazyQuery } from './lazy-schema.ts';
+import type { Operations } from './operations.ts';
+
+const LONG_URL_REMEDY = 'Send the conditions in the body: QUERY at the same address, or POST to its /query.';
+
+/** Makes the route of an operation: its permission, scope, idempotency and preconditions come from the options of the controller. */
+export class RouteMaker {
+  readonly #operations: Operations;
+  readonly #options: AnyCrudOptions;
+  /** Of routes of one row. */
+  readonly params: Schema;
+
+  constructor(operations: Operations) {
+    this.#operations = operations;
+    this.#options = operations.access.options;
+    this.params = lazyQuery(() => {
+      const { policy, lookup, parent } = operations.access;
+      const parentKey = parent === undefined ? {} : { [parent.param]: parent.edge.target.settingsOf(parent.edge.target.key.name) };
+      return keyParams({ ...parentKey, id: policy.settingsOf(lookup.name) });
+    });
+  }
+
+  /** Of routes of many rows, below a parent. */
+  parentParams(): Schema {
+    const operations = this.#operations.access;
+    return lazyQuery(() => {
+      const { parent } = operations;
+      // A parent that is no relation is reported at start-up.
+      if (parent === undefined) return keyParams({});
+      const { edge, param } = parent;
+      return keyParams({ [param]: edge.target.settingsOf(edge.target.key.name) });
+    });
+  }
+
+  *route(
+    name: string,
+    method: HttpMethod,
+    path: string,
+    access: 'read' | 'write',
+    facts: Partial<Route['options']>,
+    handler: (context: Context) => unknown,
+  ): Iterable<[string, Route]> {
+    // The alias has the settings of the operation it stands for.
+    const settings = name === 'queryAlias' ? 'query' : name;
+    const given = this.#options.operations?.[settings];
+    if (given === false) return;
+    // The record of keys is in the default database: it cannot be saved together with rows of another.
+    const isDefault = (this.#operations.access.resource.options.using ?? 'default') === 'default';
+    const { permission: added, path: otherPath, ...more } = given ?? {};
+    const { resource: declared } = this.#operations.access;
+    const implied = impliedBy(name, this.#options).flatMap((other) => this.#options.operations?.[other] || []);
+    const permission = this.#permission(facts.permission, ...implied.map((other) => other.permission), added);
+    const raises = [...(facts.raises ?? []), ...(declared.options.tenant === undefined ? [] : [coreErrors.tenant_required])];
+    const options: Route['options'] = {
+      ...facts,
+      raises,
+      ...this.#scope(access),
+      ...this.#idempotent(method, access),
+      ...more,
+      permission,
+      metadata: {
+        ...facts.metadata,
+        ...more.metadata,
+        crud: { resource: declared.name, operation: settings },
+        ...(name === 'list' && this.offersQuery ? { longUrlRemedy: LONG_URL_REMEDY } : {}),
+        openapi: {
+          'x-kit-crud': { resource: declared.name, operation: settings },
+          ...this.#preconditions(method, path.startsWith('/:id'), facts),
+        },
+      },
+    };
+    const route: Route = {
+      isRoute: true,
+      kind: 'answer',
+      method,
+      path: otherPath ?? path,
+      options,
+      handler,
+      finish: this.#operations.answering.finish,
+      tables: this.#operations.access.tables,
+      isUnwrapped: true,
+      ...(access === 'read' ? { audience: this.#operations.reading.readAudience } : {}),
+      ...(access === 'write' && isDefault
+        ? { audience: this.#operations.reading.audience, isAtomicWithKey: true, takesKeys: takesKeys(method) }
+        : {}),
+      ...(access === 'read' && method === 'POST' ? { isRead: true } : {}),
+    };
+    yield [name, route];
+  }
+
+  get offersQuery(): boolean {
+    return this.#options.queryMethod ?? Object.keys(this.#options.filters ?? {}).length > 0;
+  }
+
+  /** Besides the controller's, which is a static: an owner's rows are for those who are known. */
+  #permission(...added: readonly (Permission | undefined)[]): Permission {
+    const { owner, anonymous, access, tenant } = this.#operations.access.resource.options;
+    const admitsAnonymous = anonymous !== undefined || access?.admitsAnonymous === true;
+    const parts = [
+      ...(owner !== undefined && !admitsAnonymous ? [isAuthenticated as Permission] : []),
+      ...(tenant === undefined ? [] : [hasTenant]),
+      ...added.filter((each) => each !== undefined),
+    ];
+    const [first = this.#options.permission as Permission, ...more] = parts;
+    return more.length === 0 ? first : all(first, ...more);
+  }
+
+  /** What a document says about the conditions a request may carry. */
+  #preconditions(method: HttpMethod, hasKey: boolean, { responses = {}, raises = [] }: Partial<Route['options']>): object {
+    if ((method === 'GET' || method === 'QUERY') && '304' in responses)
+      return { requestHeaders: { 'If-None-Match': 'The `ETag` you have: 304 without a body where it is still current.' } };
+    // Items of a bulk operation carry their versions themselves.
+    if (!hasKey || !raises.includes(crudErrors.precondition_failed)) return {};
+    const isRequired = raises.includes(crudErrors.precondition_required);
+    return {
+      requestHeaders: { 'If-Match': 'The `ETag` of your last read: 412 where the row was changed meanwhile. `*` means: if it is there.' },
+      ...(isRequired ? { requiredHeaders: ['If-Match'] } : {}),
+    };
+  }
+
+  /** What the controller says; without it, keys are honoured where callers are always known. */
+  #idempotent(method: HttpMethod, access: 'read' | 'write'): Pick<Route['options'], 'idempotent'> {
+    const { idempotency } = this.#options;
+    if (!takesKeys(method) || access === 'read' || idempotency === undefined) return {};
+    // Deleting twice does no harm, so a DELETE without a key is never refused.
+    return { idempotent: idempotency === false || method === 'POST' ? idempotency : 'optional' };
+  }
+
+  #scope(access: 'read' | 'write'): { readonly scope?: string } {
+    const { scope } = this.#options;
+    if (scope === undefined) return {};
+    return { scope: typeof scope === 'string' ? `${scope}:${access}` : scope[access] };
+  }
+}
+
+function takesKeys(method: HttpMethod): boolean {
+  return method === 'POST' || method === 'DELETE';
+}

@@ -1,0 +1,7 @@
+import { Exchange } from '../../http/exchange.ts';
+import type { CrudRequest } from '../policy/crud-request.ts';
+
+/** Tells the request that this many rows are written one by one, because the caller sent them. */
+export function noteItems({ context }: CrudRequest, count: number): void {
+  if (context instanceof Exchange) context.itemCount += count;
+}
