@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startPostgresServer } from '../test/provision/postgres-server.ts';
 import type { App } from '../packages/kit/src/app/index.ts';
-import { CrudController } from '../packages/kit/src/crud/index.ts';
+import { CrudController, resource } from '../packages/kit/src/crud/index.ts';
 import { createTable, migration, model, t } from '../packages/kit/src/db/index.ts';
 import { isAuthenticated } from '../packages/kit/src/permissions/index.ts';
 import { defineBenchmark, type BenchmarkContext } from './harness/benchmark.ts';
@@ -29,14 +29,13 @@ const deep = model('deep_rows', columns, { indexes });
 const crowded = model('crowded_rows', columns, { indexes });
 const quiet = model('quiet_rows', columns, { indexes });
 const options = {
-  owner: 'owner_id',
   permission: isAuthenticated,
   ordering: { by: ['created_at'], default: ['-created_at'] },
   page: { default: PAGE, count: 'none' },
 } as const;
-class DeepController extends CrudController(deep, options) {}
-class CrowdedController extends CrudController(crowded, options) {}
-class QuietController extends CrudController(quiet, options) {}
+class DeepController extends CrudController(resource(deep, { owner: 'owner_id' }), options) {}
+class CrowdedController extends CrudController(resource(crowded, { owner: 'owner_id' }), options) {}
+class QuietController extends CrudController(resource(quiet, { owner: 'owner_id' }), options) {}
 const tables = [deep, crowded, quiet];
 const module = {
   name: 'rows',

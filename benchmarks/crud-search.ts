@@ -11,7 +11,7 @@ import pg from 'pg';
 import { startPostgresServer } from '../test/provision/postgres-server.ts';
 import { createApp } from '../packages/kit/src/app/create-app.ts';
 import { migrateApp } from '../packages/kit/src/app/migration-modules.ts';
-import { CrudController, fullText } from '../packages/kit/src/crud/index.ts';
+import { CrudController, fullText, resource } from '../packages/kit/src/crud/index.ts';
 import type { Database } from '../packages/kit/src/db/db.ts';
 import { createTable, migration, model, openDatabase, t } from '../packages/kit/src/db/index.ts';
 import { isAuthenticated } from '../packages/kit/src/permissions/index.ts';
@@ -21,8 +21,7 @@ import type { Ratio } from './harness/ratio.ts';
 const options = { indexes: [{ columns: ['owner_id', '-id'] }], fullText: [{ columns: ['title', 'body'] }] };
 const columns = { id: t.uuidv7().pk(), owner_id: t.uuid().readOnly(), title: t.text(100), body: t.text() };
 const pages = model('pages', columns, options);
-class PageController extends CrudController(pages, {
-  owner: 'owner_id',
+class PageController extends CrudController(resource(pages, { owner: 'owner_id' }), {
   permission: isAuthenticated,
   search: fullText({ columns: ['title', 'body'] }),
   page: { count: 'none' },

@@ -306,7 +306,8 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
       max: none,
       min: none,
       sum: none,
-      CrudController: (misspelt) => crud.CrudController(aModel, { permission: kit.isStaff, unscoped: true, ...(misspelt as object) }),
+      CrudController: (misspelt) =>
+        crud.CrudController(crud.resource(aModel, { unscoped: true }), { permission: kit.isStaff, ...(misspelt as object) }),
       crudOf: (misspelt) => {
         const declared = crud.resource(aModel, { unscoped: true });
         const app = kit.createApp({ database: 'sqlite::memory:', mount: {}, resources: [declared], log: { level: 'silent' } });
@@ -517,7 +518,16 @@ test('a factory without its options says what it needs', async () => {
     [() => metrics.metrics(without), /^metrics\(\): neither a port nor a path is given/],
     [() => uploads.clamav(without), /^clamav\(\): give either socket or address/],
     [() => crud.resource(aModel, without), /^resource\(options_test_rows\): takes an options object/],
-    [() => crud.CrudController(aModel, without), /^CrudController\(\): takes an options object/],
+    [() => crud.CrudController(crud.resource(aModel, { unscoped: true }), without), /^CrudController\(\): takes an options object/],
+    [() => crud.CrudController(without, without), /^CrudController\(\): the first argument is missing, but must be a resource\. Declare/],
+    [
+      () => crud.CrudController(aModel as never, without),
+      /^CrudController\(\): the first argument is the model "options_test_rows", but must be a resource\. Declare .*resource\(options_test_rows,/,
+    ],
+    [
+      () => crud.CrudController(crud.resource(aModel, { unscoped: true }), { permission: kit.isStaff, owner: 'key' } as never),
+      /^CrudController\(\): "owner" is an option of resource\(\)\. Move it: CrudController\(resource\(model, \{ owner: … \}\), \{ … \}\)\.$/,
+    ],
     [() => apiKeys.createApiKey(nothing, without), /^createApiKey\(\): the options object is missing; use \{ /],
     [() => grants.grant(nothing, without), /^grant\(\): the options object is missing; use \{ /],
     [() => webhooks.createEndpoint(nothing, without), /^createEndpoint\(\): the options object is missing; use \{ /],

@@ -1,7 +1,7 @@
 // Export and import of a generic controller: a declaration, and nothing written by hand. The argument is the database.
 import type { AddressInfo } from 'node:net';
 import { createApp, isAuthenticated, type Authenticator } from 'kit';
-import { CrudController } from 'kit/crud';
+import { CrudController, resource } from 'kit/crud';
 import { openDatabase } from 'kit/db';
 import { serving } from '../../harness/server-process.ts';
 import { OWNER, rows } from './rows.ts';
@@ -14,8 +14,7 @@ const everybody: Authenticator = {
   authenticate: () => ({ user, scheme: 'everybody', scopes: null }),
 };
 
-class RowController extends CrudController(rows, {
-  owner: 'owner_id',
+class RowController extends CrudController(resource(rows, { owner: 'owner_id' }), {
   permission: isAuthenticated,
   export: ['csv', 'jsonl'],
   import: { formats: ['csv', 'jsonl'] },

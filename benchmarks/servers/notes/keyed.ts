@@ -1,15 +1,15 @@
 // Creates without idempotency and with it, or new keys and a known one, in turns: node keyed.ts <database> create|replay
 import { createServer, type Server } from 'node:http';
-import { CrudController } from '../../../packages/kit/src/crud/index.ts';
+import { CrudController, resource } from '../../../packages/kit/src/crud/index.ts';
 import { openDatabase } from '../../../packages/kit/src/db/index.ts';
 import { isAuthenticated } from '../../../packages/kit/src/permissions/index.ts';
 import { servingInTurns } from '../../harness/alternating.ts';
 import { startCrudApp } from '../../harness/crud-app.ts';
 import { notes, notesModule, plainNotes } from './notes.ts';
 
-const options = { owner: 'owner_id', permission: isAuthenticated } as const;
-class PlainController extends CrudController(plainNotes, { ...options, idempotency: false }) {}
-class KeyedController extends CrudController(notes, options) {}
+const policy = { owner: 'owner_id' } as const;
+class PlainController extends CrudController(resource(plainNotes, policy), { permission: isAuthenticated, idempotency: false }) {}
+class KeyedController extends CrudController(resource(notes, policy), { permission: isAuthenticated }) {}
 
 const [database = '', question = ''] = process.argv.slice(2);
 const app = await startCrudApp({

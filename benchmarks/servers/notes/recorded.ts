@@ -2,16 +2,16 @@
 import type { AddressInfo } from 'node:net';
 import { audit } from '../../../packages/kit/src/contrib/audit/index.ts';
 import { webhooks } from '../../../packages/kit/src/contrib/webhooks/index.ts';
-import { CrudController } from '../../../packages/kit/src/crud/index.ts';
+import { CrudController, resource } from '../../../packages/kit/src/crud/index.ts';
 import { openDatabase } from '../../../packages/kit/src/db/index.ts';
 import { isAuthenticated } from '../../../packages/kit/src/permissions/index.ts';
 import { startCrudApp } from '../../harness/crud-app.ts';
 import { serving } from '../../harness/server-process.ts';
 import { notes, notesModule, plainNotes } from './notes.ts';
 
-const options = { owner: 'owner_id', permission: isAuthenticated } as const;
-class PlainController extends CrudController(plainNotes, { ...options, audit: false }) {}
-class RecordedController extends CrudController(notes, { ...options, events: true }) {}
+const options = { permission: isAuthenticated } as const;
+class PlainController extends CrudController(resource(plainNotes, { owner: 'owner_id', audit: false }), options) {}
+class RecordedController extends CrudController(resource(notes, { owner: 'owner_id', events: true }), options) {}
 
 const [database = ''] = process.argv.slice(2);
 const app = await startCrudApp({

@@ -144,12 +144,13 @@ describe('the route table', () => {
       join(place, 'kit.config.ts'),
       `import { createApp, isStaff } from ${sourceOf('index.ts')};
 import { responseCache, responseVersions } from ${sourceOf('middleware/index.ts')};
-import { CrudController, visibleTo } from ${sourceOf('crud/index.ts')};
+import { CrudController, resource, visibleTo } from ${sourceOf('crud/index.ts')};
 import { createTable, migration, model, t } from ${sourceOf('db/index.ts')};
 const notes = model('notes', { id: t.uuidv7().pk(), title: t.text(200), rank: t.int(), cost: t.int().nullable() }, { indexes: [{ columns: ['rank'] }] });
 const migrations = [migration('0001_initial', [createTable('notes', notes.columns, { indexes: [{ columns: ['rank'] }] })])];
-class NoteController extends CrudController(notes, {
-  unscoped: true, permission: isStaff, fields: { cost: visibleTo(isStaff) }, filters: { title: ['eq'], rank: ['eq'] }, ordering: { by: ['rank'] },
+const noteResource = resource(notes, { unscoped: true, fields: { cost: visibleTo(isStaff) } });
+class NoteController extends CrudController(noteResource, {
+  permission: isStaff, filters: { title: ['eq'], rank: ['eq'] }, ordering: { by: ['rank'] },
 }) {}
 export default createApp({
   database: ${JSON.stringify(`sqlite:${join(place, 'app.db')}`)},
@@ -204,12 +205,12 @@ export default createApp({
     await writeFile(
       join(place, 'kit.config.ts'),
       `import { createApp, isStaff } from ${sourceOf('index.ts')};
-import { CrudController } from ${sourceOf('crud/index.ts')};
+import { CrudController, resource } from ${sourceOf('crud/index.ts')};
 import { createTable, migration, model, softDelete, t } from ${sourceOf('db/index.ts')};
 const notes = model('notes', { id: t.int().pk(), title: t.text(200), ...softDelete() });
 const refs = model('refs', { id: t.int().pk(), note_id: t.ref(() => notes) });
 const migrations = [migration('0001_initial', [createTable('notes', notes.columns), createTable('refs', { ...refs.columns, note_id: t.ref('notes', { type: t.int() }) })])];
-class NoteController extends CrudController(notes, { unscoped: true, permission: isStaff }) {}
+class NoteController extends CrudController(resource(notes, { unscoped: true }), { permission: isStaff }) {}
 export default createApp({
   database: ${JSON.stringify(database)},
   modules: [{ name: 'notes', models: [notes, refs], migrations }],

@@ -13,10 +13,10 @@ beforeAll(async () => {
     join(folder, 'kit.config.ts'),
     `import { createApp, isAuthenticated } from ${sourceOf('index.ts')};
 import { accounts } from ${sourceOf('contrib/accounts/index.ts')};
-import { CrudController } from ${sourceOf('crud/index.ts')};
+import { CrudController, resource } from ${sourceOf('crud/index.ts')};
 import { createTable, migration, model, t } from ${sourceOf('db/index.ts')};
 const notes = model('notes', { id: t.uuidv7().pk(), owner_id: t.uuid().readOnly(), title: t.text(200) });
-class Notes extends CrudController(notes, { owner: 'owner_id', permission: isAuthenticated }) {}
+class Notes extends CrudController(resource(notes, { owner: 'owner_id' }), { permission: isAuthenticated }) {}
 export default createApp({
   database: 'sqlite:./app.db',
   modules: [accounts(), { name: 'notes', models: [notes], migrations: [migration('0001_initial', [createTable('notes', notes.columns)])] }],

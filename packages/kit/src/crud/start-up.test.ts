@@ -50,12 +50,12 @@ function faults(mount: Record<string, unknown>, options: object = {}): string[] 
 }
 
 const crud = (options: object, policy: object = base) => {
-  class NoteController extends CrudController(notes, { permission, ...policy, ...options } as never) {}
+  class NoteController extends CrudController(resource(notes, policy as never), { permission, ...options }) {}
   return NoteController;
 };
 
-const crudOfPeople = (options: object) => {
-  class PeopleController extends CrudController(users, { permission, unscoped: true, ...options }) {}
+const crudOfPeople = (policy: object) => {
+  class PeopleController extends CrudController(resource(users, { unscoped: true, ...policy }), { permission }) {}
   return PeopleController;
 };
 
@@ -99,9 +99,8 @@ describe('start-up checks of resources', () => {
       n: t.int().dbDefault(0),
     });
     const ordered = (by: readonly string[], orderingColumns: number, page: object = {}) => {
-      class LongController extends CrudController(long, {
+      class LongController extends CrudController(resource(long, { unscoped: true }), {
         permission,
-        unscoped: true,
         ordering: { by: by as never[] },
         limits: { orderingColumns },
         page,
@@ -321,9 +320,9 @@ describe('start-up checks of resources', () => {
   });
 
   test('E014: a key of several columns needs a unique lookup', () => {
-    class Links extends CrudController(links, { permission, unscoped: true }) {}
-    class BySlug extends CrudController(links, { permission, unscoped: true, lookup: 'slug' }) {}
-    class ByCode extends CrudController(links, { permission, unscoped: true, lookup: 'code' }) {}
+    class Links extends CrudController(resource(links, { unscoped: true }), { permission }) {}
+    class BySlug extends CrudController(resource(links, { unscoped: true }), { permission, lookup: 'slug' }) {}
+    class ByCode extends CrudController(resource(links, { unscoped: true }), { permission, lookup: 'code' }) {}
     expect(faults({ '/links': Links })[0]).toMatch(/E014 .*the key of "links" has 2 columns/);
     expect(faults({ '/links': BySlug })[0]).toMatch(/E014 .*"slug" is not unique/);
     expect(faults({ '/links': ByCode })).toEqual([]);
@@ -336,7 +335,7 @@ describe('start-up checks of resources', () => {
 
   test('E014: a lookup column that may be null would leave rows without an address', () => {
     const named = model('named', { id: t.uuidv7().pk(), code: t.text(40).nullable().unique() });
-    class Named extends CrudController(named, { permission, unscoped: true, lookup: 'code' }) {}
+    class Named extends CrudController(resource(named, { unscoped: true }), { permission, lookup: 'code' }) {}
     expect(faults({ '/named': Named })).toEqual([
       expect.stringMatching(/^E014 .*the lookup column "code" may be null.*remove \.nullable\(\)/),
     ]);
@@ -345,7 +344,7 @@ describe('start-up checks of resources', () => {
   test('E014: rows are not imported by a column that is unique among some of them only', () => {
     const indexes = [{ columns: ['code'], unique: true, where: "kind = 'a'" }];
     const kinds = model('kinds', { id: t.uuidv7().pk(), kind: t.text(4), code: t.text(40) }, { indexes });
-    class Kinds extends CrudController(kinds, { permission, unscoped: true, import: { formats: ['csv'], by: 'code' } }) {}
+    class Kinds extends CrudController(resource(kinds, { unscoped: true }), { permission, import: { formats: ['csv'], by: 'code' } }) {}
     expect(faults({ '/kinds': Kinds })).toEqual([expect.stringMatching(/^E014 .*import\.by has "code", which is not unique/)]);
   });
 
@@ -368,7 +367,7 @@ describe('start-up checks of resources', () => {
   test('E016: a lookup column that some callers may not see', () => {
     const coded = model('coded', { id: t.uuidv7().pk(), code: t.text(40).unique() });
     const start = (policy: object) => {
-      class Coded extends CrudController(coded, { permission, unscoped: true, lookup: 'code', ...policy }) {}
+      class Coded extends CrudController(resource(coded, { unscoped: true, ...policy }), { permission, lookup: 'code' }) {}
       return faults({ '/coded': Coded });
     };
     expect(start({})).toEqual([]);
@@ -580,7 +579,7 @@ describe('start-up checks of resources', () => {
 
   test('E017: a reference that clients may send leads to a model with a resource, by its model or by its name', () => {
     const trees = model('trees', { id: t.uuidv7().pk(), over_id: t.ref('forests').nullable() });
-    class Trees extends CrudController(trees, { permission, unscoped: true }) {}
+    class Trees extends CrudController(resource(trees, { unscoped: true }), { permission }) {}
     expect(faults({ '/trees': Trees })).toEqual([
       expect.stringMatching(/^E017 .*clients may send "over_id", which refers to "forests", and that has no resource/),
     ]);
@@ -631,8 +630,8 @@ describe('start-up checks of resources', () => {
   });
 
   test('E017: a model has one resource per app', () => {
-    class One extends CrudController(notes, { permission, owner: 'owner_id' }) {}
-    class Two extends CrudController(notes, { permission, owner: 'owner_id' }) {}
+    class One extends CrudController(resource(notes, { owner: 'owner_id' }), { permission }) {}
+    class Two extends CrudController(resource(notes, { owner: 'owner_id' }), { permission }) {}
     expect(faults({ '/one': One, '/two': Two })).toEqual([expect.stringMatching(/^E017 The model "notes" of One, Two has two resources/)]);
   });
 
@@ -641,14 +640,14 @@ describe('start-up checks of resources', () => {
     const columns = { id: t.uuidv7().pk(), slug: t.text(20), ...softDelete() };
     const trees = model('trees', columns, { indexes: [softDeleteUnique('slug')] });
     const taken = model('trees', { ...columns, slug: t.text(20).unique() });
-    const start = (source: typeof trees, options: object) => {
-      class Trees extends CrudController(source, { permission, unscoped: true, ...options } as never) {}
+    const start = (source: typeof trees, policy: object, options: object = {}) => {
+      class Trees extends CrudController(resource(source, { unscoped: true, ...policy }), { permission, ...options }) {}
       return faults({ '/trees': Trees }, { resources: [people, resource(leaves, { unscoped: true })] });
     };
     const relations = { leaves: many(() => leaves, 'tree_id', { limit: 5 }) };
-    expect(start(trees, { restore: true })).toEqual([]);
-    expect(start(trees, { lookup: 'slug' })).toEqual([]);
-    expect(start(trees, { lookup: 'slug', restore: true })).toEqual([
+    expect(start(trees, {}, { restore: true })).toEqual([]);
+    expect(start(trees, {}, { lookup: 'slug' })).toEqual([]);
+    expect(start(trees, {}, { lookup: 'slug', restore: true })).toEqual([
       expect.stringMatching(/^E020 .*offers restore by "slug", which deleted rows may share/),
     ]);
     expect(start(taken, {})).toEqual([expect.stringMatching(/^E020 .*"slug" stays taken by deleted rows.*softDeleteUnique\('slug'\)/)]);
@@ -660,12 +659,10 @@ describe('start-up checks of resources', () => {
       expect.stringMatching(/^E020 .*Did you mean "leaves"/),
     ]);
     const nodes = model('nodes', { id: t.uuidv7().pk(), above_id: t.ref('nodes').nullable(), ...softDelete() });
-    class Nodes extends CrudController(nodes, {
-      permission,
-      unscoped: true,
-      relations: { above: one(() => nodes, 'above_id') },
-      softDelete: { cascade: ['above'] },
-    } as never) {}
+    class Nodes extends CrudController(
+      resource(nodes, { unscoped: true, relations: { above: one(() => nodes, 'above_id') }, softDelete: { cascade: ['above' as never] } }),
+      { permission },
+    ) {}
     expect(faults({ '/nodes': Nodes })).toEqual([expect.stringMatching(/^E020 .*the cascade names no to-many relation "above"/)]);
     expect(faults({ '/notes': crud({ restore: true }) })).toEqual([expect.stringMatching(/^E020 .*offers restore/)]);
     expect(faults({ '/notes': crud({}, { ...base, softDelete: true }) })).toEqual([expect.stringMatching(/^E020 .*no deleted_at/)]);
@@ -682,7 +679,7 @@ describe('start-up checks of resources', () => {
     const trees = model('trees', { id: t.uuidv7().pk(), name: t.text(20) });
     const start = (nested: object, hooks: object = { create: () => undefined }) => {
       const relations = { leaves: many(() => leaves, 'tree_id', { limit: 20 }) };
-      class Trees extends CrudController(trees, { permission, unscoped: true, relations, nested } as never) {}
+      class Trees extends CrudController(resource(trees, { unscoped: true, relations, nested }), { permission }) {}
       return faults({ '/trees': Trees }, { resources: [people, resource(leaves, { unscoped: true, hooks } as never)] });
     };
     expect(start({ leaves: { input: ['name', 'weight'], missing: 'delete', max: 20 } })).toEqual([]);
@@ -739,7 +736,7 @@ describe('start-up checks of resources', () => {
   });
 
   test("E018: a route of one's own at the address of a generic operation is refused", () => {
-    class NoteController extends CrudController(notes, { permission, ...base, meta: true }) {
+    class NoteController extends CrudController(resource(notes, base), { permission, meta: true }) {
       mine = route.get('/meta', { permission }, () => undefined);
     }
     expect(faults({ '/notes': NoteController })).toEqual([expect.stringMatching(/^E018 .* both answer GET \/v1\/notes\/meta/)]);
@@ -840,9 +837,8 @@ describe('start-up checks of resources', () => {
           { indexes },
         );
       const start = (indexes: { columns: string[] }[]) => {
-        class Indexed extends CrudController(indexed(indexes), {
+        class Indexed extends CrudController(resource(indexed(indexes), { owner: 'owner_id' }), {
           permission,
-          owner: 'owner_id',
           filters: { title: ['eq', 'contains'] },
           ordering: { by: ['rank'] },
         }) {}
@@ -865,7 +861,7 @@ describe('start-up checks of resources', () => {
 
     test('W011: a unique value that is not of the owner alone', async () => {
       const coded = model('coded', { id: t.uuidv7().pk(), owner_id: t.uuid().readOnly(), code: t.text(20).unique() });
-      class Coded extends CrudController(coded, { permission, owner: 'owner_id' }) {}
+      class Coded extends CrudController(resource(coded, { owner: 'owner_id' }), { permission }) {}
       expect(await warnings({ '/coded': Coded })).toEqual([expect.stringMatching(/^W011 .*"code" is unique over all owners/)]);
     });
   });
@@ -913,15 +909,20 @@ describe('start-up checks of resources', () => {
 
 describe('85: what types can say does not compile', () => {
   test('misspelt names, operators and states', () => {
+    const own = resource(notes, { owner: 'owner_id' });
     const wrong = () => {
+      // @ts-expect-error -- a model is not a resource
+      CrudController(notes, { permission });
+      // @ts-expect-error -- an option of the resource
+      CrudController(own, { permission, owner: 'owner_id' });
       // @ts-expect-error -- no permission
-      CrudController(notes, { owner: 'owner_id' });
+      CrudController(own, {});
       // @ts-expect-error -- a misspelt filter
-      CrudController(notes, { permission, owner: 'owner_id', filters: { titel: ['eq'] } });
+      CrudController(own, { permission, filters: { titel: ['eq'] } });
       // @ts-expect-error -- an unknown operator
-      CrudController(notes, { permission, owner: 'owner_id', filters: { title: ['like'] } });
+      CrudController(own, { permission, filters: { title: ['like'] } });
       // @ts-expect-error -- an operator that does not fit
-      CrudController(notes, { permission, owner: 'owner_id', filters: { number: ['contains'] } });
+      CrudController(own, { permission, filters: { number: ['contains'] } });
       // @ts-expect-error -- no such owner column
       resource(notes, { owner: 'user_id' });
       // @ts-expect-error -- an unknown state
@@ -930,7 +931,7 @@ describe('85: what types can say does not compile', () => {
       many(() => links, 'order_id');
       // @ts-expect-error -- rows that name no value of the enum
       resource(notes, { rows: () => ({ state: 'gone' }) });
-      class ReadOnly extends CrudController(notes, { permission, owner: 'owner_id', operations: { create: false } }) {
+      class ReadOnly extends CrudController(own, { permission, operations: { create: false } }) {
         // @ts-expect-error -- there is nothing to override
         override create = this.wrap('create', {});
       }

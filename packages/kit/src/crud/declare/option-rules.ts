@@ -1,6 +1,8 @@
 import { implementationOf, InvalidOptions, objectOf, type OptionRules, unknownNames, valueFaults } from '../../options/read-options.ts';
+import type { Model } from '../../db/model.ts';
 import {
   aFunction,
+  aModel,
   anything,
   either,
   filledText,
@@ -21,6 +23,7 @@ import { Permission } from '../../permissions/permission.ts';
 import { isCustomFilter } from './filter.ts';
 import { type LimitOptions, limits } from './limits.ts';
 import { isMetric } from './metric.ts';
+import { isResource } from './resource.ts';
 import type { SearchBackend } from './search-backend.ts';
 
 type Rules = Readonly<Record<string, ValueRule>>;
@@ -161,14 +164,35 @@ export function checkOptions(place: string, options: unknown, rules: Rules): voi
   if (faults.length > 0) throw new InvalidOptions(faults);
 }
 
-/** A bare model takes the options of a resource beside those of a controller. Unknown names fail where they are written. */
-export function splitOptions(hasResource: boolean, options: object): { readonly forResource: object; readonly forController: object } {
-  checkOptions('CrudController()', options, hasResource ? controllerRules : { ...resourceRules, ...controllerRules });
-  if (hasResource) return { forResource: {}, forController: options };
-  const pick = (known: readonly string[]) => Object.fromEntries(Object.entries(options).filter(([name]) => known.includes(name)));
-  // `input` of a bare model is the resource's: the policy and the address are one.
-  return {
-    forResource: pick(Object.keys(resourceRules)),
-    forController: pick(Object.keys(controllerRules).filter((name) => name !== 'input')),
-  };
+/** Unknown options fail where they are written; the message for an option of `resource()` says where it belongs. */
+export function checkControllerOptions(options: unknown): void {
+  const place = 'CrudController()';
+  if (!isMembers(options)) return checkOptions(place, options, controllerRules);
+  const names = Object.keys(options);
+  const moved = names.filter((name) => Object.hasOwn(resourceRules, name) && !Object.hasOwn(controllerRules, name));
+  if (moved.length === 0) return checkOptions(place, options, controllerRules);
+  const others = Object.fromEntries(Object.entries(options).filter(([name]) => !moved.includes(name)));
+  throw new InvalidOptions([
+    ...moved.map((name) => ({
+      id: 'E001',
+      message: `${place}: "${name}" is an option of resource().`,
+      hint: `Move it: CrudController(resource(model, { ${name}: … }), { … }).`,
+    })),
+    ...unknownNames(place, others, Object.keys(controllerRules)),
+    ...valueFaults(place, others, controllerRules),
+  ]);
+}
+
+/** The first argument of `CrudController()`. A bare model defines no row rule, so it must be wrapped. */
+export function requireResource(source: unknown): void {
+  if (isResource(source)) return;
+  const isModel = aModel(source, '', '').length === 0;
+  const given = isModel ? `the model "${(source as Model).name}"` : source === undefined ? 'missing' : `a value of type ${typeof source}`;
+  throw new InvalidOptions([
+    {
+      id: 'E011',
+      message: `CrudController(): the first argument is ${given}, but must be a resource.`,
+      hint: `Declare which rows callers can see: CrudController(resource(${isModel ? (source as Model).name : 'model'}, { owner: 'owner_id' }), { … }).`,
+    },
+  ]);
 }

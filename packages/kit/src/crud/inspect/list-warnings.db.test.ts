@@ -7,7 +7,7 @@ import { route } from '../../http/route.ts';
 import { allowAny, isAuthenticated } from '../../permissions/index.ts';
 import { describeDatabases } from '../../testing/databases.ts';
 import { testApp } from '../../testing/test-app.ts';
-import { CrudController } from '../index.ts';
+import { CrudController, resource } from '../index.ts';
 import { listWarnings } from './list-warnings.ts';
 
 const indexes = [{ columns: ['owner_id'] }];
@@ -15,9 +15,9 @@ const large = model('large', { id: t.uuidv7().pk(), title: t.text(40), rank: t.i
 const small = model('small', { id: t.uuidv7().pk(), title: t.text(40) });
 const owned = model('owned', { id: t.uuidv7().pk(), owner_id: t.uuid().readOnly(), title: t.text(40) }, { indexes });
 const options = { permission: isAuthenticated, filters: { title: ['eq', 'contains'] }, search: ['title'] } as const;
-class LargeController extends CrudController(large, { ...options, ordering: { by: ['rank'] }, unscoped: true }) {}
-class SmallController extends CrudController(small, { ...options, unscoped: true }) {}
-class OwnedController extends CrudController(owned, { ...options, owner: 'owner_id' }) {}
+class LargeController extends CrudController(resource(large, { unscoped: true }), { ...options, ordering: { by: ['rank'] } }) {}
+class SmallController extends CrudController(resource(small, { unscoped: true }), options) {}
+class OwnedController extends CrudController(resource(owned, { owner: 'owner_id' }), options) {}
 
 const tables = migration('0001_initial', [
   createTable('large', large.columns),

@@ -396,7 +396,7 @@ describeDatabases('stats', (database) => {
 
   test('83: E007 for groups and metrics that cannot be', async () => {
     const declare = (more: object) => {
-      class Wrong extends CrudController(numberResource, { permission: isAuthenticated, ...more } as never) {}
+      class Wrong extends CrudController(numberResource, { permission: isAuthenticated, ...more }) {}
       return startShop({
         database: database.db,
         mount: { '/v1': { '/numbers': Wrong } },

@@ -2,7 +2,6 @@ import type { App } from '../../app/module.ts';
 import type { User } from '../../auth/principal.ts';
 import type { Db } from '../../db/db.ts';
 import { cursorsOf } from '../../app/cursors.ts';
-import type { Model } from '../../db/model.ts';
 import type { Columns } from '../../db/rows.ts';
 import type { Where } from '../../db/where/where.ts';
 import { Controller, type ControllerBase } from '../../http/controller.ts';
@@ -14,7 +13,6 @@ import { type Permission } from '../../permissions/permission.ts';
 import type { BulkOptions } from '../declare/bulk-options.ts';
 import type { AnyCrudOptions, CrudClass, CrudOptions, Extra, Offered } from '../declare/crud-options.ts';
 import { controllerFaults } from '../checks/controller-faults.ts';
-import { resource } from '../checks/declare-resource.ts';
 import { unknownDatabase } from '../checks/policy-faults.ts';
 import { Operations } from './operations.ts';
 import { OperationRoutes } from './operation-routes.ts';
@@ -22,14 +20,19 @@ import { RouteMaker } from './route-maker.ts';
 import { doingTheSameAs } from './implied-operations.ts';
 import type { MountedResource } from '../mount/mounted-resource.ts';
 import type { Context } from '../read/list-access.ts';
-import { splitOptions } from '../declare/option-rules.ts';
-import type { Name, Relations } from '../declare/relation.ts';
-import { type AnyResource, isResource, type RelatedOf, type Resource, type ResourceOptions } from '../declare/resource.ts';
+import { checkControllerOptions, requireResource } from '../declare/option-rules.ts';
+import type { Relations } from '../declare/relation.ts';
+import type { AnyResource, Resource } from '../declare/resource.ts';
 import type { Item } from '../declare/item.ts';
 
 /**
- * A base class with the generic operations of a resource: `class OrderController extends CrudController(orderResource, { … }) {}`. Which rows
- * and fields a caller gets is the resource's; who may call, and what is offered, is said here. A bare model takes both kinds of options.
+ * A base class with the generic operations of a resource. The resource defines which rows and fields a caller can see and change; the options
+ * define who can call the operations and which of them exist.
+ *
+ * ```ts
+ * const noteResource = resource(notes, { owner: 'owner_id' });
+ * class NoteController extends CrudController(noteResource, { permission: isAuthenticated, filters: { pinned: ['eq'] } }) {}
+ * ```
  */
 export function CrudController<
   C extends Columns,
@@ -45,34 +48,10 @@ export function CrudController<
   const Q extends boolean = false,
   // oxlint-disable-next-line typescript/no-empty-object-type -- no bulk operations
   const B extends BulkOptions = {},
->(source: Resource<C, R, P, I, T>, options: CrudOptions<C, R, U, N, F, Q, B>): CrudClass<C, U, Offered<N, Extra<Q, B>>, T, I, P>;
-export function CrudController<
-  C extends Columns,
-  U extends User | null,
-  // oxlint-disable-next-line typescript/no-empty-object-type -- no relations
-  const R extends Relations = {},
-  const O extends Name<C> = never,
-  const A extends Name<C> = never,
-  const V extends Name<C> = never,
-  const I extends Name<C> = Name<C>,
-  const S extends Name<C> = never,
-  const T extends string = never,
-  const W extends Where<C, RelatedOf<R>> | boolean = boolean,
-  // oxlint-disable-next-line typescript/no-empty-object-type -- nothing is said of single operations
-  const N = {},
-  // oxlint-disable-next-line typescript/no-empty-object-type -- no filters
-  const F = {},
-  const Q extends boolean = false,
-  // oxlint-disable-next-line typescript/no-empty-object-type -- no bulk operations
-  const B extends BulkOptions = {},
->(
-  source: Model<C>,
-  options: Omit<CrudOptions<C, R, U, N, F, Q, B>, 'input'> & ResourceOptions<C, R, O, A, V, I, S, T, W>,
-): CrudClass<C, U, Offered<N, Extra<Q, B>>, T, I, O | A | V>;
-export function CrudController(source: object, options: object): unknown {
-  const { forResource, forController } = splitOptions(isResource(source), options);
-  const declared: AnyResource = isResource(source) ? source : resource(source as Model, forResource as never);
-  return crudClass(declared, forController as AnyCrudOptions);
+>(source: Resource<C, R, P, I, T>, options: CrudOptions<C, R, U, N, F, Q, B>): CrudClass<C, U, Offered<N, Extra<Q, B>>, T, I, P> {
+  requireResource(source);
+  checkControllerOptions(options);
+  return crudClass(source, options) as CrudClass<C, U, Offered<N, Extra<Q, B>>, T, I, P>;
 }
 
 const mountedByController = new WeakMap<object, MountedResource>();

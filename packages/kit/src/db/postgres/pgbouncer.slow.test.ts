@@ -8,7 +8,7 @@ import { migrateApp } from '../../app/index.ts';
 import type { App } from '../../app/module.ts';
 import { audit, sealEntries } from '../../contrib/audit/index.ts';
 import { webhooks } from '../../contrib/webhooks/index.ts';
-import { CrudController } from '../../crud/index.ts';
+import { CrudController, resource } from '../../crud/index.ts';
 import { isAuthenticated } from '../../permissions/index.ts';
 import { describeDatabases } from '../../testing/databases.ts';
 import type { Database } from '../db.ts';
@@ -27,7 +27,7 @@ test('PgBouncer is installed where everything must be tested', () => {
 
 const columns = { id: t.uuidv7().pk(), owner_id: t.uuid().readOnly(), title: t.text(80).unique(), ...timestamps() };
 const parcels = model('parcels', columns);
-class ParcelController extends CrudController(parcels, { owner: 'owner_id', permission: isAuthenticated, events: true }) {}
+class ParcelController extends CrudController(resource(parcels, { owner: 'owner_id', events: true }), { permission: isAuthenticated }) {}
 
 const OWNER = '00000000-0000-7000-8000-000000000001';
 const user = { id: OWNER, username: 'ann', email: null, is_active: true, is_staff: false, is_superuser: false };

@@ -1,8 +1,7 @@
 import { afterAll, describe, expect, test } from 'vitest';
-import { filter, CrudController } from '../../crud/index.ts';
+import { filter, CrudController, resource } from '../../crud/index.ts';
 import { model, t } from '../../db/index.ts';
 import { jsonSchema } from '../../http/json-schema.ts';
-import type { Mountable } from '../../http/controller.ts';
 import { isAuthenticated } from '../../permissions/index.ts';
 import { testApp, type TestApp } from '../../testing/test-app.ts';
 import { openApiDocument } from '../document.ts';
@@ -439,8 +438,11 @@ describe('89: generic CRUD', () => {
     for (const app of apps) await app.close();
   });
   const declared = async (options: object) => {
-    class NoteController extends CrudController(notes, { permission: isAuthenticated, unscoped: true, ...options } as never) {}
-    const app = await testApp({ migrate: false, docs: false, mount: { '/v1': { '/notes': NoteController as unknown as Mountable } } });
+    class NoteController extends CrudController(resource(notes, { unscoped: true }), {
+      permission: isAuthenticated,
+      ...options,
+    }) {}
+    const app = await testApp({ migrate: false, docs: false, mount: { '/v1': { '/notes': NoteController } } });
     apps.push(app);
     return openApiDocument(app.app.routes, { title: 'Notes', version: '1', spec: '3.1' }) as never;
   };

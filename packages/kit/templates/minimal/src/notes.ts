@@ -1,5 +1,5 @@
 import { hasScopes, type Module } from 'kit';
-import { CrudController } from 'kit/crud';
+import { CrudController, resource } from 'kit/crud';
 import { model, t, timestamps, versioned } from 'kit/db';
 import initial from '../migrations/0001_initial.ts';
 
@@ -17,10 +17,11 @@ export const notes = model(
   { indexes: [{ columns: ['owner_id', '-id'] }, { columns: ['owner_id', 'title'] }, { columns: ['owner_id', 'pinned'] }] },
 );
 
-/** Callers see, change and create their own notes. People come with a session, programs with an API key that has the scope. */
-export class NoteController extends CrudController(notes, {
-  owner: 'owner_id',
-  version: 'version',
+/** Callers see, change and create their own notes. */
+const noteResource = resource(notes, { owner: 'owner_id', version: 'version' });
+
+/** People come with a session, programs with an API key that has the scope. */
+export class NoteController extends CrudController(noteResource, {
   permission: hasScopes({ allowUnscoped: true }),
   scope: 'notes', // notes:read, notes:write
   filters: { pinned: ['eq'] },
