@@ -75,13 +75,8 @@ function audited(db: Database): () => Promise<unknown> {
     });
 }
 
-/**
- * What counts is 16 connections on PostgreSQL, where a lock would show. With one connection the sealer takes its turns from the writer.
- * SQLite writes in this process: there is no network and no disk to wait for behind which hashing could hide.
- */
-function goalOf({ dialect }: Database, connections: number): number {
-  return dialect === 'sqlite' ? 0.5 : connections === 1 ? 0.7 : 0.8;
-}
+/** Of the plain rate, that of changes with an audit entry. */
+const GOAL = 0.6;
 
 /** Operations per second, the time for what follows them included. */
 async function rate(operation: () => Promise<unknown>, seconds: number, connections: number, finish: () => Promise<unknown>) {
@@ -109,7 +104,7 @@ async function measure(context: BenchmarkContext, db: Database, connections: num
     contender(PLAIN, plainly(db), async () => undefined),
     contender(AUDITED, audited(db), () => sealEntries(db, { wait: true })),
   ]);
-  return { name: `audit-write-${db.dialect}-${connections}`, value: ratioOf(result, AUDITED, PLAIN), goal: goalOf(db, connections) };
+  return { name: `audit-write-${db.dialect}-${connections}`, value: ratioOf(result, AUDITED, PLAIN), goal: GOAL };
 }
 
 async function onDatabase(context: BenchmarkContext, db: Database): Promise<Ratio[]> {

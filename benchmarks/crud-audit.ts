@@ -58,7 +58,7 @@ async function measure(context: BenchmarkContext, { kit, byHand }: Servers, data
     );
     const name = `crud-audit-${database.dialect}-${connections}`;
     const left = ratioOf(result, RECORDED, PLAIN);
-    ratios.push({ name, value: left, goal: 0.5 });
+    ratios.push({ name, value: left, goal: 0.35 });
     if (byHand === undefined) continue;
     const leftByHand = ratioOf(result, `${BY_HAND}${RECORDED}`, `${BY_HAND}${PLAIN}`);
     context.print(`by hand ${leftByHand.toFixed(3)} of the rate is left`);

@@ -15,7 +15,7 @@ const CONCURRENCY = 100;
 const ENDPOINTS = 20;
 /** A few seconds of work, so that what a process does first after a minute of waiting for its turn is little of it; pg-boss makes 200 a second. */
 const jobsOf = (name: string, quick: boolean): number => (quick || name === 'pg-boss' ? 2000 : 30_000);
-const GOALS = { 'bare loop': 0.5, bullmq: 1, 'graphile-worker': 1.3, 'pg-boss': 1 } as const;
+const GOALS = { 'bare loop': 0.5, bullmq: 1, 'graphile-worker': 1.1, 'pg-boss': 1 } as const;
 
 async function run(context: BenchmarkContext) {
   const peers = installQueues((line) => context.print(line));

@@ -4,8 +4,6 @@ import { migrate, pendingMigrations, type MigrateOptions, type MigrationReport }
 import type { Database } from '../db/db.ts';
 import type { MigrationModule } from '../db/migrations/plan.ts';
 import { secretsAndIdempotency } from '../db/core/migrations/0002_secrets_and_idempotency.ts';
-import { idempotencyAudience } from '../db/core/migrations/0003_idempotency_audience.ts';
-import { idempotencyOrder } from '../db/core/migrations/0004_idempotency_order.ts';
 import { idempotency, secrets } from '../db/core/models.ts';
 import { initial as throttleMigration } from '../throttle/migrations/0001_throttles.ts';
 import { throttles as throttleModel } from '../throttle/models.ts';
@@ -18,7 +16,7 @@ import { objectWith } from '../options/value-rule.ts';
 const core: MigrationModule = {
   name: 'kit',
   models: [throttleModel, secrets, idempotency],
-  migrations: [throttleMigration, secretsAndIdempotency, idempotencyAudience, idempotencyOrder],
+  migrations: [throttleMigration, secretsAndIdempotency],
 };
 
 /** Everything that has tables, whatever the database, the core first. */

@@ -1,14 +1,12 @@
 import { expect, test } from 'vitest';
 import { describeDatabases } from '../testing/databases.ts';
 import { secretsAndIdempotency } from './core/migrations/0002_secrets_and_idempotency.ts';
-import { idempotencyAudience } from './core/migrations/0003_idempotency_audience.ts';
-import { idempotencyOrder } from './core/migrations/0004_idempotency_order.ts';
 import { idempotency, secrets } from './core/models.ts';
 import { checkDrift } from './migrations/drift.ts';
 import { migrate } from './migrations/migrate.ts';
 import { installationId, secretOf } from './secrets.ts';
 
-const core = { name: 'kit', models: [secrets, idempotency], migrations: [secretsAndIdempotency, idempotencyAudience, idempotencyOrder] };
+const core = { name: 'kit', models: [secrets, idempotency], migrations: [secretsAndIdempotency] };
 
 describeDatabases(
   'secrets of an installation',

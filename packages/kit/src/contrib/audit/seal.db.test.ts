@@ -3,8 +3,7 @@ import type { Db } from '../../db/db.ts';
 import { migrate } from '../../db/migrations/migrate.ts';
 import { describeDatabases } from '../../testing/databases.ts';
 import { fakeClock } from '../../testing/fake-clock.ts';
-import { contentHash, GENESIS, linkHash } from './chain.ts';
-import { initial } from './migrations/0001_initial.ts';
+import { GENESIS } from './chain.ts';
 import { auditMigrations } from './migrations/all.ts';
 import { auditSink } from './record.ts';
 import { sealBeforeReading, sealEntries } from './seal.ts';
@@ -205,48 +204,3 @@ describeDatabases(
   },
   { prepare: async (db) => void (await migrate(db, [{ name: 'audit', migrations: auditMigrations }])), template: 'audit' },
 );
-
-describeDatabases('entries from before the inbox', (database) => {
-  test('stay verifiable, new ones follow them, and a process of the old release may still write', async () => {
-    const { db } = database;
-    const old = [{ name: 'audit', migrations: [initial] }];
-    await migrate(db, old);
-    /** As the release before wrote: the trigger links on PostgreSQL, the program on SQLite. */
-    let [length, end] = [0n, GENESIS];
-    const writeOld = async (action: string) => {
-      const id = `01890000-0000-7000-8000-00000000000${String(length)}`;
-      const nothing = {
-        actor_id: null,
-        actor_name: null,
-        actor_scheme: null,
-        credential_id: null,
-        before: null,
-        after: null,
-        metadata: null,
-      };
-      const content = { id, at: clock.now(), action, target_type: 'thing', target_id: 't1', request_id: null, ...nothing };
-      const digest = contentHash(content);
-      const link = db.dialect === 'sqlite' ? [length + 1n, end, linkHash(end, digest)] : [null, null, null];
-      await db.transaction(async (tx) => {
-        await tx.query(
-          `insert into audit_entries (id, at, action, target_type, target_id, content_hash, seq, previous_hash, hash)
-           values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-          [id, content.at, action, 'thing', 't1', digest, ...link],
-        );
-        if (db.dialect === 'sqlite') await tx.query('update audit_chain set length = $1, hash = $2', [link[0], link[2]]);
-      });
-      length += 1n;
-      end = linkHash(end, digest);
-    };
-    for (const action of ['first', 'second', 'third']) await writeOld(action);
-    await migrate(db, [{ name: 'audit', migrations: auditMigrations }]);
-    expect(await verifyChain(db)).toMatchObject({ ok: true, checked: 3, head: { seq: 3n, hash: end } });
-    await writeOld('by the old release');
-    await note(db, 'by the new release');
-    await sealEntries(db);
-    expect(await actions(db)).toEqual(['first', 'second', 'third', 'by the old release', 'by the new release']);
-    expect(await verifyChain(db)).toMatchObject({ ok: true, checked: 5 });
-    await db.query("update audit_entries set action = 'forged' where seq = 2");
-    expect((await verifyChain(db)).fault).toEqual({ seq: 2n, message: 'The content of entry 2 was changed.' });
-  });
-});

@@ -11,8 +11,6 @@ import { uploadErrors } from './errors.ts';
 import { FileController } from './file-controller.ts';
 import { uploadsInUse, type UploadJobs } from './in-use.ts';
 import { initial } from './migrations/0001_initial.ts';
-import { uploadsByState } from './migrations/0002_uploads_by_state.ts';
-import { removalsWithQuota } from './migrations/0003_removals_with_quota.ts';
 import { uploadOwners, uploadRemovals, uploads as uploadTable } from './models.ts';
 import { readUploadOptions, urlKeysOf, type UploadOptions } from './options.ts';
 import type { CompletePolicy } from './policy.ts';
@@ -30,7 +28,7 @@ export function uploads(options: UploadOptions): Module {
   return {
     name: 'uploads',
     models: [uploadTable, uploadRemovals, uploadOwners],
-    migrations: [initial, uploadsByState, removalsWithQuota],
+    migrations: [initial],
     errors: uploadErrors,
     commands: [uploadsCommand],
     jobs: [scanJob, removeJob],

@@ -1,7 +1,5 @@
 import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { secretsAndIdempotency } from '../../db/core/migrations/0002_secrets_and_idempotency.ts';
-import { idempotencyAudience } from '../../db/core/migrations/0003_idempotency_audience.ts';
-import { idempotencyOrder } from '../../db/core/migrations/0004_idempotency_order.ts';
 import type { Database } from '../../db/db.ts';
 import { migrate } from '../../db/migrations/migrate.ts';
 import { uuidv7 } from '../../db/uuidv7.ts';
@@ -9,7 +7,7 @@ import { describeDatabases } from '../../testing/databases.ts';
 import { fakeClock } from '../../testing/fake-clock.ts';
 import { claimKey, KEPT_MS, pruneRecords } from './record-store.ts';
 
-const core = { name: 'kit', models: [], migrations: [secretsAndIdempotency, idempotencyAudience, idempotencyOrder] };
+const core = { name: 'kit', models: [], migrations: [secretsAndIdempotency] };
 const START = new Date('2026-01-01T00:00:00Z').getTime();
 const MINUTE = 60_000;
 

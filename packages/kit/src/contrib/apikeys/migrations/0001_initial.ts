@@ -22,6 +22,17 @@ export const initial = migration('0001_initial', [
       previous_expires_at: t.timestamp().nullable(),
       previous_last_used_at: t.timestamp().nullable(),
     },
-    { indexes: [{ columns: ['owner_id', 'created_at'] }] },
+    {
+      indexes: [
+        { columns: ['owner_id', 'created_at'] },
+        { columns: ['expires_at'], where: 'expires_at is not null', name: 'api_keys_expiring' },
+        { columns: ['revoked_at'], where: 'revoked_at is not null', name: 'api_keys_revoked' },
+      ],
+    },
+  ),
+  createTable(
+    'api_key_usage',
+    { key_id: t.uuid(), hour: t.timestamp(), requests: t.bigint() },
+    { primaryKey: ['key_id', 'hour'], indexes: [{ columns: ['hour'] }] },
   ),
 ]);

@@ -1,4 +1,4 @@
 import { initial } from './0001_initial.ts';
-import { usage } from './0002_usage.ts';
 
-export const apiKeyMigrations = [initial, usage];
+/** One until the first release: changed in place. From then on released ones are never edited. */
+export const apiKeyMigrations = [initial];

@@ -1,5 +1,4 @@
 import { initial } from './0001_initial.ts';
-import { inbox } from './0002_inbox.ts';
 
-/** In order. Released ones are never edited. */
-export const auditMigrations = [initial, inbox];
+/** One until the first release: changed in place. From then on released ones are never edited. */
+export const auditMigrations = [initial];

@@ -34,6 +34,8 @@ export const initial = migration('0001_initial', [
       claim_token: t.text(36).nullable(),
       claimed_until: t.timestamp().nullable(),
       worker: t.text(100).nullable(),
+      traceparent: t.text(55).nullable(),
+      turn_key: t.text(255).dbDefault(''),
     },
     {
       indexes: [
@@ -43,7 +45,12 @@ export const initial = migration('0001_initial', [
           where: 'unique_lock is not null',
           name: 'jobs_unique_key',
         },
-        { columns: ['queue', 'priority', 'owner_id', 'run_at', 'id'], where: "status = 'queued' and is_ready", name: 'jobs_ready' },
+        // Jobs take turns by owner; those without one by tenant.
+        {
+          columns: ['queue', 'priority', 'turn_key', 'run_at', 'id'],
+          where: "status = 'queued' and is_ready",
+          name: 'jobs_ready_in_turn',
+        },
         { columns: ['run_at'], where: "status = 'queued' and not is_ready and serial_key is null", name: 'jobs_waiting' },
         {
           columns: ['serial_key', 'id'],
@@ -59,6 +66,9 @@ export const initial = migration('0001_initial', [
         { columns: ['claimed_until'], where: 'claimed_until is not null', name: 'jobs_leases' },
         { columns: ['owner_id', 'id'], where: "owner_id <> ''", name: 'jobs_of_owner' },
         { columns: ['id'], where: "status = 'failed'", name: 'jobs_failed' },
+        // Jobs about a record have a serial or unique key that names it (`order:<id>`): its page in the admin site lists them, ended ones too.
+        { columns: ['serial_key', 'id'], where: 'serial_key is not null', name: 'jobs_by_serial_key' },
+        { columns: ['unique_key', 'id'], where: 'unique_key is not null', name: 'jobs_by_unique_key' },
       ],
     },
   ),
@@ -88,7 +98,8 @@ export const initial = migration('0001_initial', [
     },
     { primaryKey: ['job_id', 'name'] },
   ),
-  createTable('job_schedules', { name: t.text(100).pk(), last_tick: t.timestamp() }),
+  // The schedule that the last tick belongs to: a changed one starts no jobs for ticks that it never had.
+  createTable('job_schedules', { name: t.text(100).pk(), last_tick: t.timestamp(), schedule: t.text().nullable() }),
   // Attempts are deleted with their job by a trigger; a foreign key would look the job up again for every attempt that is written.
   sql({
     sqlite: [

@@ -34,6 +34,8 @@ export const initial = migration('0001_initial', [
         { columns: ['owner_id', 'tenant_key', 'state'] },
         { columns: ['state', 'complete_by'] },
         { columns: ['state', 'scan_due_at'] },
+        // The admin site lists the uploads of a state, newest first, and counts them.
+        { columns: ['state', 'id'] },
       ],
     },
   ),
@@ -46,8 +48,12 @@ export const initial = migration('0001_initial', [
       due_at: t.timestamp(),
       attempts: t.int(),
       created_at: t.timestamp(),
+      // A deleted upload counts for its owner's quota until nothing can be sent to its URL any more.
+      owner_id: t.text(64).nullable(),
+      tenant_key: t.text(200).nullable(),
+      size: t.bigint().nullable(),
     },
-    { indexes: [{ columns: ['due_at'] }, { columns: ['key'] }] },
+    { indexes: [{ columns: ['due_at'] }, { columns: ['key'] }, { columns: ['owner_id', 'tenant_key'] }] },
   ),
   createTable(
     'upload_owners',

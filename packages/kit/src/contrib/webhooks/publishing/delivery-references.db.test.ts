@@ -164,22 +164,6 @@ describeOutbox('a delivery never outlives its event or its endpoint', (outbox) =
     expect(await orphans()).toBe(0);
   });
 
-  test('a transaction that publishes for thousands of owners holds a bounded number of locks', async () => {
-    await outbox.db.transaction(async (tx) => {
-      for (let batch = 0; batch < 30; batch++)
-        await tx.query(
-          `select webhook_deliver(gen_random_uuid(), 'order.paid', now(), 'owner', 'owner ' || n, '', null, array[gen_random_uuid()]) as none
-           from generate_series($1::int, $1::int + 99) n`,
-          [batch * 100],
-        );
-      const [held] = await tx.query<{ count: number }>(
-        `select count(*) as count from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()`,
-      );
-      expect(held?.count).toBeGreaterThan(900);
-      expect(held?.count).toBeLessThanOrEqual(1024);
-    });
-  });
-
   test('recover waits for a deletion of the event, and then writes nothing for it', async () => {
     const { target, missed } = await prepared();
     let recovering: Promise<unknown> | undefined;
