@@ -39,7 +39,7 @@ const said: Readonly<Record<keyof typeof limits | keyof typeof usualLimits, stri
   importBytes: '10 MB',
   importRows: '10,000 rows',
   importColumns: '1,000 columns',
-  importFaults: '50 faults of an import',
+  importErrors: '50 faults of an import',
   statsGroups: 'stats of 3 groups',
   statsMetrics: '10 metrics',
   statsRows: '1,000 rows',

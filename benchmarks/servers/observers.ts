@@ -14,7 +14,7 @@ export function observersOf(mode: string): readonly Module[] {
   if (mode === 'metrics') return [metrics({ port: 0 })];
   const bySdk = /^sdk:(.+)$/.exec(mode)?.[1];
   recordSpans(bySdk === undefined ? 1 : Number(bySdk));
-  return [tracing(bySdk === undefined ? { share: Number(mode) } : {})];
+  return [tracing(bySdk === undefined ? { sampleRatio: Number(mode) } : {})];
 }
 
 /** What Node itself takes for telling requests apart in asynchronous code: no tracer costs less. */

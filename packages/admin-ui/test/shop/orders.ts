@@ -67,7 +67,7 @@ export function ordersModule(): Module {
     mount: { '/v1/orders': new OrderController() },
     admin: {
       resources: [
-        modelResource(customerResource, { singular: 'Customer', group: 'Shop', auditReading: true }),
+        modelResource(customerResource, { singular: 'Customer', group: 'Shop', auditReads: true }),
         modelResource(orderResource, { singular: 'Order', group: 'Shop', title: 'reference' }),
       ],
     },

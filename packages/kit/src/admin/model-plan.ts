@@ -53,7 +53,7 @@ export interface ModelResourceOptions {
   /** Nothing can be created, edited or removed. */
   readonly readOnly?: boolean;
   /** Reading a record is recorded in the audit log. */
-  readonly auditReading?: boolean;
+  readonly auditReads?: boolean;
   /** The alias of the database; that of the resource, or `default`, unless given. */
   readonly using?: string;
 }
@@ -72,7 +72,7 @@ const rules: OptionRules<ModelResourceOptions> = {
   files: rule('paths of mounted UploadControllers by column: { invoice_id: "/v1/invoices" }', isPathByColumn),
   actions: listOf(objectWith('an action: { name, label, run }', 'run')),
   readOnly: flag,
-  auditReading: flag,
+  auditReads: flag,
   using: filledText,
 };
 

@@ -86,7 +86,7 @@ function adminResource(source: Model | AnyResource, options: ModelResourceOption
     refers: refersOf(plan),
     ...(options.files === undefined ? {} : { files: options.files }),
     related: Object.entries(refersOf(plan)).map(([filter, to]) => ({ to, filter })),
-    ...(options.auditReading === true ? { auditsReading: true } : {}),
+    ...(options.auditReads === true ? { auditReads: true } : {}),
     creation,
     editable: !readOnly,
     removable: isRemovable,

@@ -74,7 +74,7 @@ export function resourceController(site: AdminSite): Controller {
       const asked = site.context(context, context.principal);
       const record = await find(resource, asked, context.params.id, readRange(context.query));
       context.log.info({ user_id: context.user.id, resource: resource.name, record: record.id }, 'admin: a record was read');
-      if (resource.auditsReading === true) await recordOn(resource, asked, record.id, `${targetTypeOf(resource)}.read`);
+      if (resource.auditReads === true) await recordOn(resource, asked, record.id, `${targetTypeOf(resource)}.read`);
       const more = [
         ...(await relatedOf(site, resource, asked, record.id, { cursors: await cursorsOf(site.app), user: context.user })),
         ...(await historyOf(site, resource, asked, record.id)),

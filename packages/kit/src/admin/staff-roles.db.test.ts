@@ -18,7 +18,7 @@ const post: Module = {
   requires: ['accounts'],
   models: [letters],
   migrations: [migration('0001_initial', [createTable('letters', { ...columns, owner_id: t.ref('users') })])],
-  admin: { resources: [modelResource(letters, { singular: 'letter', auditReading: true })] },
+  admin: { resources: [modelResource(letters, { singular: 'letter', auditReads: true })] },
 };
 
 const clock = fakeClock();

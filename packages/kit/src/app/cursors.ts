@@ -1,5 +1,5 @@
 import { Cursors } from '../db/keyset/cursor.ts';
-import { secretOf } from '../db/secrets.ts';
+import { getOrCreateSecret } from '../db/secrets.ts';
 import type { App } from './module.ts';
 
 const known = new WeakMap<App, Promise<Cursors>>();
@@ -20,5 +20,5 @@ async function openCursors({ settings, databases }: App): Promise<Cursors> {
   if (settings.cursorKeys !== undefined) return new Cursors(settings.cursorKeys.split(',').map((key) => Buffer.from(key, 'base64url')));
   const database = databases['default'];
   if (database === undefined) throw new Error('Lists with cursors need a database, or keys in CURSOR_KEYS.');
-  return new Cursors([await secretOf(database, 'cursors')]);
+  return new Cursors([await getOrCreateSecret(database, 'cursors')]);
 }

@@ -471,11 +471,11 @@ test('an idempotency key is freed by the ID of the list, however many are newer'
     [new Date('2030-01-01')],
   );
   await database.close();
-  const several = await run(['idempotency', 'resolve', 'shared'], { cwd: place });
+  const several = await run(['idempotency', 'release', 'shared'], { cwd: place });
   expect([several.code, several.stderr]).toEqual([1, expect.stringContaining('give the ID of one')]);
-  const freed = await run(['idempotency', 'resolve', 'abababababab'], { cwd: place });
+  const freed = await run(['idempotency', 'release', 'abababababab'], { cwd: place });
   expect(freed).toMatchObject({ code: 0, stdout: 'The key shared is free again.\n' });
-  expect((await run(['idempotency', 'resolve', 'abababababab'], { cwd: place })).stderr).toContain('No record has the key or ID');
+  expect((await run(['idempotency', 'release', 'abababababab'], { cwd: place })).stderr).toContain('No record has the key or ID');
 });
 
 describe.each(['SQLite', 'PostgreSQL'])('on %s', (name) => {

@@ -69,7 +69,7 @@ describe('start-up checks of resources', () => {
     [{ listValues: '500' }, /limits.listValues is "500"; use a whole number from 1 to 5000/],
     [{ statsRows: -1 }, /limits.statsRows is -1/],
     [{ expandRows: Number.NaN }, /limits.expandRows is NaN; use a whole number of 1 or more/],
-    [{ importFaults: Infinity }, /limits.importFaults is Infinity/],
+    [{ importErrors: Infinity }, /limits.importErrors is Infinity/],
     [{ offset: null }, /limits.offset is null/],
     [{ whereDepth: 9 }, /limits.whereDepth is 9; use a whole number from 1 to 8/],
   ])('wrong limits are refused where they are written: %j', (limits, message) => {

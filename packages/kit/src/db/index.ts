@@ -52,7 +52,7 @@ export {
   type ListOptions,
 } from './repository.ts';
 export type { Columns, Input, Insert, Patch, Row, Tables, Update } from './rows.ts';
-export { secretOf } from './secrets.ts';
+export { getOrCreateSecret } from './secrets.ts';
 export { softDelete, softDeleteUnique, timestamps, userStamps, versioned } from './standard-columns.ts';
 export type { ColumnDefinition, FullTextDefinition, IndexDefinition, OnDelete, TableDefinition } from './table-definition.ts';
 export type { ModelFullText, ModelIndex, ModelOptions } from './table-from-columns.ts';

@@ -4,7 +4,7 @@ import { secretsAndIdempotency } from './core/migrations/0002_secrets_and_idempo
 import { idempotency, secrets } from './core/models.ts';
 import { checkDrift } from './migrations/drift.ts';
 import { migrate } from './migrations/migrate.ts';
-import { installationId, secretOf } from './secrets.ts';
+import { installationId, getOrCreateSecret } from './secrets.ts';
 
 const core = { name: 'kit', models: [secrets, idempotency], migrations: [secretsAndIdempotency] };
 
@@ -17,20 +17,20 @@ describeDatabases(
 
     test('a secret is made once: twelve processes that ask at the same time get the same', async () => {
       const handles = await Promise.all(Array.from({ length: 12 }, () => database.open()));
-      const found = await Promise.all(handles.map((handle) => secretOf(handle, 'cursors')));
+      const found = await Promise.all(handles.map((handle) => getOrCreateSecret(handle, 'cursors')));
       const values = new Set(found.map((each) => Buffer.from(each).toString('hex')));
       expect(values.size).toBe(1);
       expect(found[0]).toHaveLength(32);
-      expect(Buffer.from(await secretOf(database.db, 'cursors')).toString('hex')).toBe([...values][0]);
-      expect(await secretOf(database.db, 'others')).not.toEqual(found[0]);
+      expect(Buffer.from(await getOrCreateSecret(database.db, 'cursors')).toString('hex')).toBe([...values][0]);
+      expect(await getOrCreateSecret(database.db, 'others')).not.toEqual(found[0]);
     });
 
     test('a failure is not remembered', async () => {
       const handle = await database.open();
       await database.db.query('alter table kit_secrets rename to kit_elsewhere');
-      await expect(secretOf(handle, 'late')).rejects.toThrow('kit_secrets');
+      await expect(getOrCreateSecret(handle, 'late')).rejects.toThrow('kit_secrets');
       await database.db.query('alter table kit_elsewhere rename to kit_secrets');
-      expect(await secretOf(handle, 'late')).toHaveLength(32);
+      expect(await getOrCreateSecret(handle, 'late')).toHaveLength(32);
     });
 
     test('the installation has one id', async () => {

@@ -13,8 +13,8 @@ const known = new WeakMap<Database, Map<string, Promise<Uint8Array>>>();
  * A secret of this installation, by name: made when it is first asked for and the same ever after, in every process. Ask outside of
  * transactions, at start-up best: on SQLite a new one cannot be stored while a transaction of this process is open.
  */
-export function secretOf(database: Database, name: string): Promise<Uint8Array> {
-  requireArguments('secretOf()', { database }, { database: queryable });
+export function getOrCreateSecret(database: Database, name: string): Promise<Uint8Array> {
+  requireArguments('getOrCreateSecret()', { database }, { database: queryable });
   const secrets = known.get(database) ?? new Map<string, Promise<Uint8Array>>();
   known.set(database, secrets);
   let secret = secrets.get(name);
@@ -29,7 +29,7 @@ export function secretOf(database: Database, name: string): Promise<Uint8Array> 
 
 /** Tells this installation from others; not a secret. */
 export async function installationId(database: Database): Promise<string> {
-  const hex = Buffer.from(await secretOf(database, INSTALLATION)).toString('hex');
+  const hex = Buffer.from(await getOrCreateSecret(database, INSTALLATION)).toString('hex');
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 }
 

@@ -129,7 +129,7 @@ export interface AdminResource extends Omit<AdminResourceShape, 'actions'> {
   /** `titles` knows only the records that the caller may see: other pages show nothing of the rest, except to superusers. */
   readonly isRestricted?: boolean;
   /** Reading a record is recorded in the audit log. */
-  readonly auditsReading?: boolean;
+  readonly auditReads?: boolean;
   /** Fields of its records that hold ids of others, and of which kind: `{ endpoint_id: 'webhook_endpoint' }`. */
   readonly refers?: Readonly<Record<string, string>>;
   /** By the name of a field that takes a file: the path of the controller that takes it. The first one mounted unless given. */

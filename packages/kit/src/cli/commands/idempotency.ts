@@ -12,7 +12,7 @@ export const idempotencyCommand: CoreCommand = {
   summary: 'look at idempotency keys, free one, remove expired ones',
   configure(command, context) {
     addList(command, context);
-    addResolve(command, context);
+    addRelease(command, context);
     addPrune(command, context);
   },
 };
@@ -48,9 +48,9 @@ function addList(command: CommanderCommand, context: CliContext): void {
     });
 }
 
-function addResolve(command: CommanderCommand, context: CliContext): void {
+function addRelease(command: CommanderCommand, context: CliContext): void {
   command
-    .command('resolve')
+    .command('release')
     .argument('<id-or-key>', 'the beginning of an ID of the list (at least 8 characters), or a key')
     .description('forget one record, so that its key can be used again; an attempt that is running then changes nothing')
     .action(async (given: string) => {
@@ -61,7 +61,7 @@ function addResolve(command: CommanderCommand, context: CliContext): void {
       if (record === undefined) context.fail(`No record has the key or ID ${JSON.stringify(given)}.`);
       if (records.length > 1) context.fail('Several records match: give the ID of one. kit idempotency list --key shows them.');
       await removeRecord(db, record.scope_hash);
-      context.print(context.json ? JSON.stringify({ resolved: record.scope_hash }) : `The key ${record.key} is free again.`);
+      context.print(context.json ? JSON.stringify({ released: record.scope_hash }) : `The key ${record.key} is free again.`);
     });
 }
 

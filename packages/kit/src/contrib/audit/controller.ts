@@ -1,7 +1,7 @@
 import { databaseNamed } from '../../db/named-database.ts';
 import type { Database } from '../../db/db.ts';
 import { Cursors } from '../../db/keyset/cursor.ts';
-import { secretOf } from '../../db/secrets.ts';
+import { getOrCreateSecret } from '../../db/secrets.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { checkAll } from '../../errors/fault-collector.ts';
 import { Controller } from '../../http/controller.ts';
@@ -40,7 +40,7 @@ export class AuditController extends Controller {
       const filter = { ...equal, ...times };
       const db = this.#db(databases);
       await sealBeforeReading(db);
-      const cursors = new Cursors([await secretOf(own, 'audit cursors')]);
+      const cursors = new Cursors([await getOrCreateSecret(own, 'audit cursors')]);
       const page = await listEntries(db, cursors, filter, { limit, cursor });
       return { ...page, items: page.items.map(entryRecord) };
     },

@@ -2,7 +2,7 @@ import type { App } from '../../app/module.ts';
 import { requiredModule } from '../../app/required-module.ts';
 import type { Fault } from '../../options/fault.ts';
 import { databaseNamed } from '../../db/named-database.ts';
-import { secretOf } from '../../db/secrets.ts';
+import { getOrCreateSecret } from '../../db/secrets.ts';
 import { Cursors } from '../../db/keyset/cursor.ts';
 import type { Database, Db } from '../../db/db.ts';
 import type { User } from '../../auth/principal.ts';
@@ -44,7 +44,7 @@ export class JobController extends Controller {
     async (context) => {
       const db = this.#db(context);
       const { catalog } = jobsOf(db).settings;
-      const cursors = new Cursors([await secretOf(context.db, 'job cursors')]);
+      const cursors = new Cursors([await getOrCreateSecret(context.db, 'job cursors')]);
       const owner = context.user.is_staff ? null : context.user.id;
       const page = await listJobs(db, cursors, owner, context.query);
       return { ...page, items: page.items.map((job) => jobRecord(job, catalog)) };

@@ -14,23 +14,23 @@ export interface TracingOptions {
    * The share of requests to record, from 0 to 1, decided here before the SDK is asked: the cheapest way to record few. 1 unless given, which
    * leaves the decision to the SDK's sampler. Requests from trusted proxies are recorded as their `traceparent` says.
    */
-  readonly share?: number;
+  readonly sampleRatio?: number;
 }
 
-const share = rule('a number from 0 to 1', (value) => typeof value === 'number' && value >= 0 && value <= 1);
-const rules: OptionRules<TracingOptions> = { statements: flag, share };
+const ratio = rule('a number from 0 to 1', (value) => typeof value === 'number' && value >= 0 && value <= 1);
+const rules: OptionRules<TracingOptions> = { statements: flag, sampleRatio: ratio };
 
 /**
  * Traces through OpenTelemetry: requests, permissions, handlers, statements, and the webhooks a request causes. Spans go to the SDK that the
  * process registers; without one nothing is recorded. Needs the package `@opentelemetry/api`, and the SDK's async context.
  */
 export function tracing(options: TracingOptions = {}): Module {
-  const { statements = true, share: recorded = 1 } = readOptions('tracing()', options, rules);
+  const { statements = true, sampleRatio = 1 } = readOptions('tracing()', options, rules);
   const tracer = trace.getTracer('kit');
   let stops: (() => void)[] = [];
   return {
     name: 'tracing',
-    middleware: [requestSpans(tracer, recorded)],
+    middleware: [requestSpans(tracer, sampleRatio)],
     setup({ databases }) {
       stops.push(installTracing(new OtelTracing(tracer)));
       if (!statements) return;

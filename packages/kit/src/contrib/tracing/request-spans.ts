@@ -23,14 +23,14 @@ const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PAT
 const TEXT_MAX = 256;
 
 /**
- * A span around each request, in the trace its `traceparent` names; everything the request does happens inside it. Requests outside `share` get
+ * A span around each request, in the trace its `traceparent` names; everything the request does happens inside it. Requests outside `sampleRatio` get
  * one that is not recorded and makes its ids when they are read.
  */
-export function requestSpans(tracer: Tracer, share: number): Middleware {
+export function requestSpans(tracer: Tracer, sampleRatio: number): Middleware {
   const names = new WeakMap<CompiledRoute, { readonly name: string; readonly attributes: Readonly<Record<string, string>> }>();
   const start = (exchange: Exchange): Context => {
     const caller = callerOf(exchange);
-    if (share < 1 && !caller.isTrusted && Math.random() >= share) return new UnrecordedContext(caller.given?.traceId);
+    if (sampleRatio < 1 && !caller.isTrusted && Math.random() >= sampleRatio) return new UnrecordedContext(caller.given?.traceId);
     const { route } = exchange;
     let described = route === null ? undefined : names.get(route);
     if (described === undefined) {
@@ -38,7 +38,7 @@ export function requestSpans(tracer: Tracer, share: number): Middleware {
       // HEAD is answered by the route of GET.
       if (route !== null && route.method === exchange.method) names.set(route, described);
     }
-    const parent = parentOf(caller, tracer, share);
+    const parent = parentOf(caller, tracer, sampleRatio);
     const span = tracer.startSpan(described.name, { kind: SpanKind.SERVER, attributes: described.attributes }, parent);
     // What is not recorded has no end to wait for. The log of the request, which is written at the same moment, comes first.
     if (span.isRecording()) {
@@ -85,13 +85,13 @@ function callerOf({ headers, host, request }: Exchange): CallerTrace {
 
 /**
  * The trace of the caller goes on here. Whether it is recorded is the caller's decision only where the neighbour that sent the request is a
- * trusted proxy: a stranger could have everything recorded, or nothing. For strangers `share` has decided, or the SDK decides as for a request
+ * trusted proxy: a stranger could have everything recorded, or nothing. For strangers `sampleRatio` has decided, or the SDK decides as for a request
  * without a trace.
  */
-function parentOf({ given, isTrusted }: CallerTrace, tracer: Tracer, share: number): Context {
+function parentOf({ given, isTrusted }: CallerTrace, tracer: Tracer, sampleRatio: number): Context {
   if (given === undefined) return ROOT_CONTEXT;
   if (isTrusted) return trace.setSpanContext(ROOT_CONTEXT, given);
-  const traceFlags = share < 1 ? TraceFlags.SAMPLED : sampledByTheSdk(tracer);
+  const traceFlags = sampleRatio < 1 ? TraceFlags.SAMPLED : sampledByTheSdk(tracer);
   return trace.setSpanContext(ROOT_CONTEXT, { ...given, traceFlags });
 }
 

@@ -9,7 +9,7 @@ import { countUpTo } from '../../db/keyset/count-rows.ts';
 import { adminUploads } from './admin-uploads.ts';
 import { processUploads } from './clean.ts';
 import { removeUpload } from './delete.ts';
-import { downloadAddress } from './download.ts';
+import { downloadUrl } from './download.ts';
 import { uploadErrors } from './errors.ts';
 import { isRasterImage } from './media-type.ts';
 import { uploads } from './models.ts';
@@ -150,7 +150,7 @@ export function uploadsAdmin(store: UploadStore): AdminDeclaration & { readonly 
 async function fileSections({ db, log }: AdminContext, upload: Upload): Promise<readonly AdminSection[]> {
   if (upload.state !== 'complete') return [];
   try {
-    const { url } = await downloadAddress(db, upload);
+    const { url } = await downloadUrl(db, upload);
     return isRasterImage(upload.content_type)
       ? [{ kind: 'image', title: 'Preview', url, text: upload.filename }]
       : [{ kind: 'facts', title: 'File', columns: [{ name: 'url', label: 'Download', kind: 'url' }], values: { url } }];

@@ -12,7 +12,7 @@ import { hasScopes } from '../../permissions/built-ins.ts';
 import { completeUpload } from './complete.ts';
 import { createUpload } from './create.ts';
 import { removeUpload } from './delete.ts';
-import { downloadAddress } from './download.ts';
+import { downloadUrl } from './download.ts';
 import { uploadErrors } from './errors.ts';
 import { resumeParts, type RequestedPart } from './parts.ts';
 import { collectFileFaults, readUploadPolicy, type CompletePolicy, type UploadPolicy } from './policy.ts';
@@ -111,7 +111,7 @@ export class UploadController extends Controller {
     async (context) => {
       const upload = await ownUpload(context, context.params.id);
       if (context.query.url !== true) return uploadRecord(upload);
-      const { url, expiresAt } = await downloadAddress(context.db, upload);
+      const { url, expiresAt } = await downloadUrl(context.db, upload);
       void context.reply.header('cache-control', 'no-store');
       return { ...uploadRecord(upload), url, url_expires_at: expiresAt };
     },

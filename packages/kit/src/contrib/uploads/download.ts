@@ -4,13 +4,13 @@ import { uploadsOf } from './in-use.ts';
 import { isRasterImage } from './media-type.ts';
 import type { Upload } from './upload.ts';
 
-export interface DownloadAddress {
+export interface DownloadUrl {
   readonly url: string;
   readonly expiresAt: Date;
 }
 
 /** A short-lived address of the file. Only complete uploads have one, and only while the store holds what was verified. */
-export async function downloadAddress(db: Db, upload: Upload): Promise<DownloadAddress> {
+export async function downloadUrl(db: Db, upload: Upload): Promise<DownloadUrl> {
   const { store } = uploadsOf(db);
   const { state, final_key: key } = upload;
   if (state !== 'complete' || key === null) throw uploadErrors.not_ready({ extensions: { state } });
@@ -23,7 +23,7 @@ export async function downloadAddress(db: Db, upload: Upload): Promise<DownloadA
 export async function signedDownload(
   db: Db,
   { id, final_key: key, content_type: contentType, filename: fileName }: Pick<Upload, 'id' | 'final_key' | 'content_type' | 'filename'>,
-): Promise<DownloadAddress> {
+): Promise<DownloadUrl> {
   const { store, clock, downloadSeconds } = uploadsOf(db);
   if (key === null) throw uploadErrors.not_ready();
   const expiresAt = new Date(clock.now().getTime() + downloadSeconds * 1000);

@@ -1,7 +1,7 @@
 import type { App, Module } from '../../app/module.ts';
 import { StartUpError } from '../../app/start-up-error.ts';
 import type { Database } from '../../db/db.ts';
-import { installationId, secretOf } from '../../db/secrets.ts';
+import { installationId, getOrCreateSecret } from '../../db/secrets.ts';
 import { findJobs } from '../jobs/jobs.ts';
 import { startJob } from '../jobs/start-job.ts';
 import { uploadsAdmin } from './admin.ts';
@@ -82,7 +82,7 @@ const startingJobs: UploadJobs = {
 /** Only addresses that the app serves itself need keys of its own. Without a setting they are signed with a secret of the installation. */
 async function keysFor(app: App, option: readonly string[] | undefined): Promise<readonly string[]> {
   const keys = urlKeysOf(option, app.settings.uploadUrlKeys);
-  if (keys === null) return [Buffer.from(await secretOf(app.db, 'upload_url_key')).toString('hex')];
+  if (keys === null) return [Buffer.from(await getOrCreateSecret(app.db, 'upload_url_key')).toString('hex')];
   if (!('fault' in keys)) return keys;
   throw new StartUpError([
     { id: 'E011', message: keys.fault, hint: 'node -e "console.log(crypto.randomBytes(32).toString(\'base64url\'))"' },

@@ -7,7 +7,7 @@ import type { OnDelete } from '../../db/table-definition.ts';
 import { readOptions, requireArguments } from '../../options/read-options.ts';
 import { aDate, required, wholeNumber, queryable, aList } from '../../options/value-rule.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
-import { downloadAddress } from './download.ts';
+import { downloadUrl } from './download.ts';
 import { uploads } from './models.ts';
 import { findOwnUpload, findUpload, type UploadScope } from './store.ts';
 import type { Upload } from './upload.ts';
@@ -44,7 +44,7 @@ export async function expandUpload(db: Db, id: string): Promise<ExpandedUpload |
   requireArguments('expandUpload()', { db }, { db: queryable });
   const upload = isUuid(id) ? await findUpload(db, id) : null;
   if (upload?.state !== 'complete') return null;
-  const { url, expiresAt } = await downloadAddress(db, upload);
+  const { url, expiresAt } = await downloadUrl(db, upload);
   const { filename, content_type } = upload;
   return { id: upload.id, filename, size: Number(upload.size), content_type, url, url_expires_at: expiresAt };
 }

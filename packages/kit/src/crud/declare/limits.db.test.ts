@@ -84,7 +84,7 @@ const raised: ControllerLimits = {
   statsGroups: 5,
   statsMetrics: 12,
   statsRows: 1_100,
-  importFaults: 60,
+  importErrors: 60,
 };
 const lowered: ControllerLimits = {
   offset: 5,
@@ -101,7 +101,7 @@ const lowered: ControllerLimits = {
   statsGroups: 1,
   statsMetrics: 2,
   statsRows: 2,
-  importFaults: 2,
+  importErrors: 2,
 };
 const greatest: LimitOptions = {
   filters: 500,
@@ -202,7 +202,7 @@ describeDatabases('limits of a controller', (database) => {
     ['lowered', lowered],
   ] as const)('%s', (path, limits) => {
     const cases: Record<
-      Exclude<keyof ControllerLimits, 'offset' | 'importFaults' | 'whereDepth' | 'whereLeaves'>,
+      Exclude<keyof ControllerLimits, 'offset' | 'importErrors' | 'whereDepth' | 'whereLeaves'>,
       (n: number) => string
     > = {
       filters: (n) => `?${filters.slice(0, n).join('&')}`,
@@ -269,11 +269,11 @@ describeDatabases('limits of a controller', (database) => {
       expect((await list(3, 3)).body.next).toBeNull();
     });
 
-    test('importFaults: an import lists so many faults of values, and of references', async () => {
-      const wrong = await upload(path, ['id,a,n', ...numbers(limits.importFaults + 1, 5_000).map((id) => `${id},x,wrong`)]);
-      expect([wrong.status, wrong.body.errors.length]).toEqual([422, limits.importFaults]);
-      const lost = await upload(path, ['id,a,parent_id', ...numbers(limits.importFaults + 1, 5_000).map((id) => `${id},x,${id + 4_000}`)]);
-      expect([lost.status, lost.body.errors.length]).toEqual([422, limits.importFaults]);
+    test('importErrors: an import lists so many faults of values, and of references', async () => {
+      const wrong = await upload(path, ['id,a,n', ...numbers(limits.importErrors + 1, 5_000).map((id) => `${id},x,wrong`)]);
+      expect([wrong.status, wrong.body.errors.length]).toEqual([422, limits.importErrors]);
+      const lost = await upload(path, ['id,a,parent_id', ...numbers(limits.importErrors + 1, 5_000).map((id) => `${id},x,${id + 4_000}`)]);
+      expect([lost.status, lost.body.errors.length]).toEqual([422, limits.importErrors]);
       const fewer = await upload(path, ['id,a,n', '5000,x,wrong']);
       expect([fewer.status, fewer.body.errors.length]).toEqual([422, 1]);
     });

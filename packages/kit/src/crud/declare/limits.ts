@@ -29,7 +29,7 @@ export interface LimitOptions {
   /** Rows of stats; 1,000 unless given. */
   readonly statsRows?: number;
   /** Faults that a refused import lists; 50 unless given. */
-  readonly importFaults?: number;
+  readonly importErrors?: number;
 }
 
 export type ControllerLimits = Readonly<Required<LimitOptions>>;
@@ -50,7 +50,7 @@ export const usualLimits: ControllerLimits = Object.freeze({
   statsGroups: 3,
   statsMetrics: 10,
   statsRows: 1_000,
-  importFaults: 50,
+  importErrors: 50,
 });
 
 export function limitsOf(given: LimitOptions | undefined): ControllerLimits {

@@ -97,7 +97,7 @@ const limitRules: OptionRules<LimitOptions> = {
   statsGroups: wholeNumber(1, 100),
   statsMetrics: wholeNumber(1, 100),
   statsRows: wholeNumber(1, 1_000_000),
-  importFaults: wholeNumber(1),
+  importErrors: wholeNumber(1),
 };
 
 export const controllerRules: Rules = {

@@ -212,7 +212,7 @@ export class RowImport {
       await checkReferences(db, checks);
     } catch (error) {
       if (!isKitError(error) || error.errors === undefined) throw error;
-      throw coreErrors.validation_error({ errors: error.errors.slice(0, this.#access.list.limits.importFaults) });
+      throw coreErrors.validation_error({ errors: error.errors.slice(0, this.#access.list.limits.importErrors) });
     }
   }
 
@@ -322,7 +322,7 @@ class RowReader {
     this.#request = request;
     this.#view = view;
     this.#rowsMax = rowsMax;
-    this.#faultsMax = access.list.limits.importFaults;
+    this.#faultsMax = access.list.limits.importErrors;
     this.#depthMax = jsonDepthMax;
     this.#input = new Set(access.input);
   }

@@ -239,8 +239,8 @@ describeDatabases(
       expect(listed).toContain(people.ann.id);
       expect(listed).not.toContain('"amount"');
       await expect(run('list', '--state', 'gone')).rejects.toThrow('running or complete');
-      expect(await run('resolve', key)).toContain('free again');
-      await expect(run('resolve', key)).rejects.toThrow('No record');
+      expect(await run('release', key)).toContain('free again');
+      await expect(run('release', key)).rejects.toThrow('No record');
       expect((await pay(key)).headers['idempotent-replayed']).toBeUndefined();
       clock.advance(25 * HOUR_MS);
       const later = newKey();

@@ -71,7 +71,7 @@ export async function createEndpoint(tx: Db, input: EndpointInput): Promise<Crea
   const columns = endpointColumns(webhooks, fields, faults);
   const secret = faults.check(() => checkedSecret(webhooks, input));
   faults.throwIfAny();
-  const { raw, ...secretOf } = secret as CheckedSecret;
+  const { raw, ...getOrCreateSecret } = secret as CheckedSecret;
   await checkQuota(tx, webhooks, owner, tenantKey);
   const endpoint = await insertEndpoint(tx, {
     id: uuidv7(webhooks.clock),
@@ -79,7 +79,7 @@ export async function createEndpoint(tx: Db, input: EndpointInput): Promise<Crea
     tenant_key: tenantKey,
     // Every field was given, and none refused.
     ...(columns as EndpointColumns),
-    ...secretOf,
+    ...getOrCreateSecret,
     created_at: webhooks.clock.now(),
   });
   return { endpoint, secret: raw };
