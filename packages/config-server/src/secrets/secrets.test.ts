@@ -174,7 +174,11 @@ describe('identities', () => {
     expect(await check('identities = "open.txt"')).toContain(
       'open.txt is accessible to others than its owner (mode 0640); restrict it with: chmod 0400',
     );
-    await writeFile(join(folder, 'bad.txt'), `# comment\n${own.identity.slice(0, -1)}${own.identity.endsWith('Q') ? 'P' : 'Q'}\n${own.recipient}\n`, { mode: 0o600 });
+    await writeFile(
+      join(folder, 'bad.txt'),
+      `# comment\n${own.identity.slice(0, -1)}${own.identity.endsWith('Q') ? 'P' : 'Q'}\n${own.recipient}\n`,
+      { mode: 0o600 },
+    );
     expect(await check('identities = "bad.txt"')).toMatch(/on line 2[\s\S]*on line 3[\s\S]*has no age identity/);
     await mkdir(join(folder, 'empty'), { mode: 0o700 });
     expect(await check('identities = "empty"')).toContain('empty has no identity file');

@@ -261,7 +261,8 @@ describe('the trace of the caller', () => {
 
 describe('the share of requests that is recorded', () => {
   const from = (flags: string) => post({ traceparent: `00-${TRACE}-${CALLER}-${flags}` });
-  const sharing = (share: number, options: Partial<TestAppOptions> = {}) => start({ modules: [tracing({ sampleRatio: share })], ...options });
+  const sharing = (share: number, options: Partial<TestAppOptions> = {}) =>
+    start({ modules: [tracing({ sampleRatio: share })], ...options });
 
   test('none of 0, and the SDK is not asked; all of 1', async () => {
     await using none = await sharing(0);
