@@ -354,7 +354,7 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
       isUniqueViolation: none,
       json: none,
       keysetOf: none,
-      keysetPage: (misspelt) => db.keysetPage([], 1, misspelt),
+      keysetPage: (misspelt) => db.keysetPage(db.keysetOf(aModel, [], 'a'), [], { limit: 1, from: undefined, ...(misspelt as object) }),
       list: (misspelt) => db.list(nothing, aModel, misspelt),
       migrate: (misspelt) => db.migrate(nothing, [], misspelt),
       migration: (misspelt) => db.migration('0001_a', [], misspelt),

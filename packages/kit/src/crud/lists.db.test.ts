@@ -106,6 +106,63 @@ describeDatabases('lists', (database) => {
     expect(new Set([...ids(first), ...rest]).size).toBe(250);
   });
 
+  test.each(['id', '-created_at', 'created_at', 'due_at', '-due_at', '-due_at,total', 'item,-created_at'])(
+    'a page that was emptied leads back to every row that is left, by %s',
+    async (ordering) => {
+      const day = (number: number) => new Date(Date.UTC(2026, 0, 1 + number));
+      const made = Array.from({ length: 7 }, (_, index) => ({
+        org: 'north',
+        owner_id: people.ann.id,
+        item: `same ${index % 2}`,
+        quantity: 1,
+        total: '1.00',
+        created_at: day(index % 2),
+        due_at: index % 2 === 0 ? null : day(0),
+      }));
+      const order = ordering === 'id' ? [] : [ordering];
+      const pages: ((reference: string | null) => Promise<Page>)[] = [
+        async (reference) => {
+          const own = order.map((each) => `&ordering=${each}`).join('');
+          return (await shop.call('ann', 'GET', `orders${reference ?? `?limit=2${own}`}`)).body as Page;
+        },
+        async (reference) => {
+          const body = order.length === 0 ? {} : { ordering: ordering.split(',') };
+          return (await shop.call('ann', 'QUERY', `orders${reference ?? '?limit=2'}`, body)).body as Page;
+        },
+      ];
+      const removeRows = async ({ items }: Page) => {
+        for (const { id } of items) await database.db.query('delete from orders where id = $1', [id]);
+      };
+      for (const read of pages) {
+        await insertMany(database.db, orders, made);
+        const first = await read(null);
+        const second = await read(first.next);
+        const third = await read(second.next);
+        const last = await read(third.next);
+        expect([last.items.length, last.next]).toEqual([1, null]);
+        await removeRows(last);
+        const emptyLast = await read(third.next);
+        expect([emptyLast.items, emptyLast.next]).toEqual([[], null]);
+        expect(ids(await read(emptyLast.previous))).toEqual(ids(third));
+        await removeRows(first);
+        const emptyFirst = await read(second.previous);
+        expect([emptyFirst.items, emptyFirst.previous]).toEqual([[], null]);
+        const afterEmpty = await read(emptyFirst.next);
+        expect(ids(afterEmpty)).toEqual(ids(second));
+        // The row at the position is gone, too: the next one is shown.
+        await removeRows(second);
+        expect(ids(await read(emptyFirst.next))).toEqual(ids(third));
+        await removeRows(third);
+        for (const reference of [emptyFirst.next, emptyLast.previous, third.next, second.previous]) {
+          const empty = await read(reference);
+          expect(empty.items).toEqual([]);
+          const back = empty.next ?? empty.previous;
+          expect((await read(back)).items, 'nothing is left on either side').toEqual([]);
+        }
+      }
+    },
+  );
+
   test('16: a cursor of another ordering, operation, filter, caller or byte is 422 invalid_cursor', async () => {
     const { page } = await get('?limit=5');
     const cursor = new URLSearchParams(page.next!).get('cursor')!;

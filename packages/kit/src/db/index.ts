@@ -10,7 +10,7 @@ export type { QueryOptions, StreamOptions, TransactionOptions } from './engine.t
 export { json } from './json-parameter.ts';
 export { countUpTo, estimateCount } from './keyset/count-rows.ts';
 export { Cursors } from './keyset/cursor.ts';
-export { keysetOf, keysetPage, type Keyset, type KeysetPage } from './keyset/keyset.ts';
+export { keysetOf, keysetPage, type Keyset, type KeysetPage, type KeysetStart } from './keyset/keyset.ts';
 export { checkDrift, type Drift } from './migrations/drift.ts';
 export { migrate, pendingMigrations, type MigrateOptions, type MigrationReport } from './migrations/migrate.ts';
 export { migration, type Migration } from './migrations/migration.ts';

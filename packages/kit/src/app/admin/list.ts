@@ -135,7 +135,7 @@ export async function adminRows<R extends object>(db: Db, select: AdminSelect, q
   const bound = `${query.bound} ${query.sort?.column ?? ''} ${keyset.shape}`;
   const cursor = query.cursor === null ? undefined : readCursor(query.cursors.read(query.cursor, bound), keyset);
   const parameters = [...select.parameters];
-  const after = cursor === undefined ? [] : [keyset.append(db.dialect, cursor.position, false, parameters)];
+  const after = cursor === undefined ? [] : [keyset.append(db.dialect, cursor, parameters)];
   const shown = order === undefined ? '' : `, ${order.sql} as order_value`;
   const limit = `$${parameters.push(query.limit + 1)}`;
   const found = await db.query<R>(
@@ -143,13 +143,13 @@ export async function adminRows<R extends object>(db: Db, select: AdminSelect, q
     parameters,
     PLANNED_EACH_TIME,
   );
-  const { rows, next } = keysetPage(found, query.limit, { hasPosition: cursor !== undefined });
+  const { rows, next } = keysetPage(keyset, found, { limit: query.limit, from: cursor });
   // A first page that is not full has counted them already; later pages carry the count of the first.
   const count = cursor === undefined ? (next === undefined ? rows.length : await countRows(db, select)) : cursor.count;
   return {
     rows,
     count,
-    next: next === undefined ? null : query.cursors.write({ position: keyset.positionOf(next), backwards: false, count }, bound),
+    next: next === undefined ? null : query.cursors.write({ ...next, count }, bound),
   };
 }
 

@@ -1,3 +1,4 @@
+import { cursorsOf } from '../../app/cursors.ts';
 import { migrateApp } from '../../app/migration-modules.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { prepareAccountsAndKeys, startKeyApp, type KeyApp } from '../../../test/key-app.ts';
@@ -8,6 +9,7 @@ import { modelDrift } from '../../db/migrations/drift.ts';
 import { migrate } from '../../db/migrations/migrate.ts';
 import { describeDatabases } from '../../testing/databases.ts';
 import { fakeClock } from '../../testing/fake-clock.ts';
+import { listEntries } from './list-entries.ts';
 import { auditMigrations } from './migrations/all.ts';
 import { auditChain, auditEntries, auditInbox } from './models.ts';
 import { pruneAudit } from './prune.ts';
@@ -300,6 +302,15 @@ describeDatabases(
       const second = (await list(`${one}&cursor=${first.next}`)).body;
       expect([second.items[0].after.name, second.count, first.previous]).toEqual(['two', first.count, null]);
       expect((await list(`${one}&cursor=${second.previous}`)).body.items).toEqual(first.items);
+      // Pruning takes the oldest entries: what is left of the list ends at its cursor.
+      const [all] = await database.db.query<{ seq: bigint }>("select min(seq) as seq from audit_entries where action = 'api_key.created'");
+      const filter = { action: 'api_key.created' };
+      const cursors = await cursorsOf(kit.app);
+      const end = cursors.write({ position: [String(all?.seq)], backwards: false, count: null }, JSON.stringify(['audit', filter]));
+      const emptyLast = await listEntries(database.db, cursors, filter, { limit: 1, cursor: end });
+      expect([emptyLast.items, emptyLast.next]).toEqual([[], null]);
+      const back = await listEntries(database.db, cursors, filter, { limit: 1, cursor: emptyLast.previous ?? undefined });
+      expect(back.items).toMatchObject([{ after: { name: 'one' } }]);
       for (const cursor of [`${one.replace('03:00', '04:00')}&cursor=${first.next}`, `?cursor=${first.next}`, '?cursor=x'])
         expect((await list(cursor)).body.errors).toMatchObject([{ location: ['query', 'cursor'], code: 'invalid_cursor' }]);
       expect(await names('?since=2030-01-01T00:01:00Z&until=2030-01-01T00:02:00Z')).toEqual(['two']);

@@ -1,6 +1,6 @@
 import type { Db } from '../../db/db.ts';
 import type { Cursors } from '../../db/keyset/cursor.ts';
-import { keysetPage } from '../../db/keyset/keyset.ts';
+import { cutPage, neighborsOf } from '../../db/keyset/keyset.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { Page } from '../../http/page.ts';
 import { countEntries, type EntryFilter, readPage, type StoredEntry } from './store.ts';
@@ -18,12 +18,10 @@ export async function listEntries(
     throw coreErrors.validation_error({
       errors: [{ location: ['query', 'cursor'], code: 'invalid_cursor', message: 'This is no cursor of this list; begin without one.' }],
     });
-  const backwards = from?.backwards ?? false;
   const count = from === undefined ? await countEntries(db, filter) : from.count;
-  const position = from === undefined ? undefined : String(from.position[0]);
-  const found = await readPage(db, filter, { limit: limit + 1, position, backwards });
-  const { rows, next, previous } = keysetPage(found, limit, { backwards, hasPosition: from !== undefined });
-  const write = (entry: StoredEntry | undefined, towardsStart: boolean): string | null =>
-    entry === undefined ? null : cursors.write({ position: [String(entry.seq)], backwards: towardsStart, count }, binding);
-  return { items: rows, count, next: write(next, false), previous: write(previous, true) };
+  const found = await readPage(db, filter, { limit: limit + 1, from });
+  const { rows, hasMore } = cutPage(found, limit, from?.backwards ?? false);
+  const positionOf = (entry: StoredEntry | undefined) => (entry === undefined ? undefined : [String(entry.seq)]);
+  const neighbors = neighborsOf({ from, first: positionOf(rows[0]), last: positionOf(rows.at(-1)), hasMore });
+  return { items: rows, count, ...cursors.writeAround(neighbors, count, binding) };
 }

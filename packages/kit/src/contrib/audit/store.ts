@@ -1,3 +1,4 @@
+import type { KeysetStart } from '../../db/keyset/keyset.ts';
 import type { Db } from '../../db/db.ts';
 import { sendStatement } from '../../db/handle.ts';
 import { json } from '../../db/json-parameter.ts';
@@ -300,25 +301,19 @@ export async function countEntries(db: Db, filter: EntryFilter): Promise<number>
   return Number(row?.count ?? 0);
 }
 
-/** Newest first, after the entry with this `seq`; backwards those before it, the nearest first. */
+/** Newest first, from the place of an entry; backwards the nearest first. */
 export async function readPage(
   db: Db,
   filter: EntryFilter,
-  page: { readonly limit: number; readonly position: string | undefined; readonly backwards: boolean },
+  { limit, from }: { readonly limit: number; readonly from: KeysetStart | undefined },
 ): Promise<readonly StoredEntry[]> {
-  const { limit, position, backwards } = page;
-  const { where, parameters } = conditionsOf(
-    filter,
-    position === undefined ? undefined : { operator: backwards ? '>' : '<', seq: position },
-  );
+  const backwards = from?.backwards ?? false;
+  const { where, parameters } = conditionsOf(filter, from);
   const order = `order by seq ${backwards ? 'asc' : 'desc'} limit $${parameters.push(limit)}`;
   return db.query<StoredEntry>(`select ${COLUMNS} from audit_entries${where} ${order}`, parameters);
 }
 
-function conditionsOf(
-  filter: EntryFilter,
-  position?: { readonly operator: '<' | '>'; readonly seq: string },
-): { readonly where: string; readonly parameters: unknown[] } {
+function conditionsOf(filter: EntryFilter, from?: KeysetStart): { readonly where: string; readonly parameters: unknown[] } {
   const parameters: unknown[] = [];
   const parameter = (value: unknown) => `$${parameters.push(value)}`;
   const conditions: string[] = [];
@@ -327,6 +322,7 @@ function conditionsOf(
   for (const name of EQUAL) if (filter[name] !== undefined) conditions.push(`${name} = ${parameter(filter[name])}`);
   if (since !== undefined) conditions.push(`at >= ${parameter(since)}`);
   if (until !== undefined) conditions.push(`at < ${parameter(until)}`);
-  if (position !== undefined) conditions.push(`seq ${position.operator} ${parameter(position.seq)}`);
+  if (from !== undefined)
+    conditions.push(`seq ${from.backwards ? '>' : '<'}${from.inclusive === true ? '=' : ''} ${parameter(String(from.position[0]))}`);
   return { where: conditions.length === 0 ? '' : ` where ${conditions.join(' and ')}`, parameters };
 }

@@ -67,7 +67,7 @@ async function merge(
   const sql = new GrantSql(db.dialect, asker);
   const { values } = sql;
   const direction = byKey?.descending === false ? 'asc' : 'desc';
-  const sign = direction === 'asc' ? '>' : '<';
+  const sign = `${direction === 'asc' ? '>' : '<'}${byKey?.inclusive === true ? '=' : ''}`;
   const count = values.add(limit);
   const after = byKey?.after === undefined ? undefined : values.add(keyText(byKey.after));
   const key = `t.${quoteName(declaration.key.name)}`;

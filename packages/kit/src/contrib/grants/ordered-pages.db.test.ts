@@ -89,6 +89,27 @@ describeDatabases('pages of granted rows', (database) => {
     }
   });
 
+  test.each(['id', '-id', 'title'])('by %s lead back from a page that was emptied to every row that is left', async (ordering) => {
+    type Read = { items: { id: string }[]; next: string | null; previous: string | null };
+    const read = async (reference: string | null): Promise<Read> => (await drive.ask('bob', 'GET', `cursor${reference}`)).body;
+    const idsOf = ({ items }: Read) => items.map(({ id }) => id);
+    const setDeleted = async ({ items }: Read, at: Date | null) => {
+      for (const { id } of items) await drive.app.db.query('update docs set deleted_at = $1 where id = $2', [at, id]);
+    };
+    const first = await read(`?limit=50&ordering=${ordering}`);
+    const second = await read(first.next);
+    await setDeleted(second, new Date());
+    const emptyLast = await read(first.next);
+    expect([emptyLast.items, emptyLast.next]).toEqual([[], null]);
+    expect(idsOf(await read(emptyLast.previous))).toEqual(idsOf(first));
+    await setDeleted(second, null);
+    await setDeleted(first, new Date());
+    const emptyFirst = await read(second.previous);
+    expect([emptyFirst.items, emptyFirst.previous]).toEqual([[], null]);
+    expect(idsOf(await read(emptyFirst.next))).toEqual(idsOf(second));
+    await setDeleted(first, null);
+  });
+
   test('in a default order of another column, too', async () => {
     expect((await walk('title?limit=9')).ids).toEqual(seen.toSorted((a, b) => compare(a.title, b.title)).map(({ id }) => id));
   });

@@ -127,6 +127,16 @@ describeDatabases('the job controller', (database) => {
     expect([last.items.map(({ id }) => id), last.next]).toEqual([ids.slice(4), null]);
     const back = (await call('GET', `/jobs?limit=2&cursor=${second.previous}`, 'eve')).json as typeof first;
     expect([back.items.map(({ id }) => id), back.previous]).toEqual([ids.slice(0, 2), null]);
+    // Pages that were emptied lead back to every job that is left.
+    const page = async (cursor: string | null) => (await call('GET', `/jobs?limit=2&cursor=${cursor}`, 'eve')).json as typeof first;
+    await kit.app.db.query('delete from jobs where id = $1', [ids[4]]);
+    const emptyLast = await page(second.next);
+    expect([emptyLast.items, emptyLast.next]).toEqual([[], null]);
+    expect((await page(emptyLast.previous)).items.map(({ id }) => id)).toEqual(ids.slice(2, 4));
+    for (const id of ids.slice(0, 2)) await kit.app.db.query('delete from jobs where id = $1', [id]);
+    const emptyFirst = await page(second.previous);
+    expect([emptyFirst.items, emptyFirst.previous]).toEqual([[], null]);
+    expect((await page(emptyFirst.next)).items.map(({ id }) => id)).toEqual(ids.slice(2, 4));
     expect((await call('GET', `/jobs?limit=2&cursor=${first.next}`, 'ann')).status).toBe(422);
     expect((await call('GET', `/jobs?limit=2&status=queued&cursor=${first.next}`, 'eve')).status).toBe(422);
     expect((await call('GET', '/jobs?limit=101', 'eve')).status).toBe(422);

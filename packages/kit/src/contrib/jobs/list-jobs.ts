@@ -1,6 +1,7 @@
 import type { Db } from '../../db/db.ts';
 import { countUpTo } from '../../db/keyset/count-rows.ts';
 import type { Cursors } from '../../db/keyset/cursor.ts';
+import { cutPage, neighborsOf } from '../../db/keyset/keyset.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { Page } from '../../http/page.ts';
 import type { JobQueryFields } from './schemas.ts';
@@ -35,21 +36,14 @@ export async function listJobs(db: Db, cursors: Cursors, owner: string | null, q
   const where = (terms: readonly string[]): string => (terms.length === 0 ? '' : ` where ${terms.join(' and ')}`);
   const count = from === undefined ? await countUpTo(db, { from: `from jobs${where(conditions)}`, parameters }, COUNT_MAX) : from.count;
   const backwards = from?.backwards ?? false;
-  if (from !== undefined) add(`id ${backwards ? '>' : '<'}`, from.position[0]);
+  if (from !== undefined) add(`id ${backwards ? '>' : '<'}${from.inclusive === true ? '=' : ''}`, from.position[0]);
   const found = await db.query<Job>(
     `select ${JOB_COLUMNS} from jobs${where(conditions)} order by id ${backwards ? 'asc' : 'desc'} limit ${limit + 1}`,
     parameters,
     { replanned: true },
   );
-  const shown = found.slice(0, limit);
-  const items = backwards ? shown.reverse() : shown;
-  const more = found.length > limit;
-  const write = (job: Job | undefined, towardsStart: boolean): string | null =>
-    job === undefined ? null : cursors.write({ position: [job.id], backwards: towardsStart, count }, binding);
-  return {
-    items,
-    count,
-    next: more || backwards ? write(items.at(-1), false) : null,
-    previous: from !== undefined && (more || !backwards) ? write(items[0], true) : null,
-  };
+  const { rows: items, hasMore } = cutPage(found, limit, backwards);
+  const positionOf = (job: Job | undefined) => (job === undefined ? undefined : [job.id]);
+  const neighbors = neighborsOf({ from, first: positionOf(items[0]), last: positionOf(items.at(-1)), hasMore });
+  return { items, count, ...cursors.writeAround(neighbors, count, binding) };
 }

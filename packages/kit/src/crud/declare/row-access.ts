@@ -24,8 +24,8 @@ export interface AccessPage {
   readonly limit: number;
   /** Whether more than the access decides which rows are in the list: filters, a parent. */
   readonly isFiltered: boolean;
-  /** Set when the list is ordered by the key alone; `after` is the key to go on from. Absent: in another order, so that only a complete condition helps. */
-  readonly byKey?: { readonly descending: boolean; readonly after?: unknown };
+  /** Set when the list is ordered by the key alone; `after` is the key to go on from, itself included where `inclusive`. Absent: in another order, so that only a complete condition helps. */
+  readonly byKey?: { readonly descending: boolean; readonly after?: unknown; readonly inclusive?: boolean };
   /** Rows are counted, not listed: any `limit` of them will do. */
   readonly isCount?: boolean;
   /** Every row is read (an export, statistics, an exact count): only a complete condition helps. */

@@ -2,7 +2,7 @@ import { BoundedMap } from '../../db/bounded-map.ts';
 import type { Db } from '../../db/db.ts';
 import { countUpTo, estimateCount } from '../../db/keyset/count-rows.ts';
 import type { Cursors } from '../../db/keyset/cursor.ts';
-import { type Keyset, keysetOf, type KeysetPosition } from '../../db/keyset/keyset.ts';
+import { cutPage, type Keyset, keysetOf, type KeysetPosition, type KeysetStart, neighborsOf } from '../../db/keyset/keyset.ts';
 import type { CompiledWhere } from '../../db/where/compile-where.ts';
 import type { Where } from '../../db/where/where.ts';
 import type { CrudRequest } from '../policy/crud-request.ts';
@@ -82,33 +82,25 @@ async function byCursor(
     rows: list.isDeleted ? 'deleted' : 'live',
     isFreeForm,
     after:
-      from === undefined || values === undefined
-        ? undefined
-        : { text: (first: number) => keyset.text(db.dialect, from.position, backwards, first), values },
+      from === undefined || values === undefined ? undefined : { text: (first: number) => keyset.text(db.dialect, from, first), values },
   };
   const found = await selectPage(db, request, policy, selection, {
     limit: list.limit + 1,
     isFiltered: where.length > 0,
-    ...byKey(policy, list.ordering, backwards, from?.position[0]),
+    ...byKey(policy, list.ordering, from),
   });
-  const hasMore = found.length > list.limit;
-  const kept = hasMore ? found.slice(0, list.limit) : found;
-  const rows = backwards ? kept.toReversed() : kept;
+  const { rows, hasMore } = cutPage(found, list.limit, backwards);
   const count =
     from === undefined
       ? await countRows(db, request, list, where, context, { found: found.length, hasMore })
       : carried(from.count, options.count);
   const items = await presentRows(db, request, unit, rows);
-  const [first, last] = [rows[0], rows.at(-1)];
-  const positionOf = (row: Item | undefined): KeysetPosition => {
-    if (row === undefined) return from?.position ?? [];
+  const positionOf = (row: Item | undefined): KeysetPosition | undefined => {
+    if (row === undefined) return undefined;
     return unit.isWire ? keyset.columns.map(({ name }) => unit.extra(row, name)) : keyset.positionOf(pick(unit, keyset, row));
   };
-  const { previous, next } = cursors.writeAround(
-    { first: positionOf(first), last: positionOf(last), count: count.carried },
-    { previous: backwards ? hasMore : from !== undefined, next: (backwards || hasMore) && last !== undefined },
-    bound,
-  );
+  const neighbors = neighborsOf({ from, first: positionOf(rows[0]), last: positionOf(rows.at(-1)), hasMore });
+  const { previous, next } = cursors.writeAround(neighbors, count.carried, bound);
   const others = without(context.queryString, 'cursor');
   const linkTo = (cursor: string | null) => (cursor === null ? null : `?${[`cursor=${cursor}`, ...others].join('&')}`);
   const page = { items, count: count.number, next: linkTo(next), previous: linkTo(previous) };
@@ -138,7 +130,7 @@ async function byOffset(
   const found = await selectPage(db, request, policy, selection, {
     limit: offset + limit + 1,
     isFiltered: where.length > 0,
-    ...byKey(policy, list.ordering, false, undefined),
+    ...byKey(policy, list.ordering, undefined),
   });
   const hasMore = found.length > limit;
   const rows = hasMore ? found.slice(0, limit) : found;
@@ -219,10 +211,12 @@ async function selectNarrowed(db: Db, request: CrudRequest, policy: Policy, sele
   return selectRows(db, request, selection);
 }
 
-function byKey(policy: Policy, ordering: readonly OrderTerm[], backwards: boolean, after: unknown): Pick<AccessPage, 'byKey'> {
+function byKey(policy: Policy, ordering: readonly OrderTerm[], from: KeysetStart | undefined): Pick<AccessPage, 'byKey'> {
   const [term] = ordering;
   if (ordering.length !== 1 || term?.column !== policy.key.name) return {};
-  return { byKey: { descending: term.descending !== backwards, ...(after === undefined ? {} : { after }) } };
+  if (from === undefined) return { byKey: { descending: term.descending } };
+  const { position, backwards, inclusive = false } = from;
+  return { byKey: { descending: term.descending !== backwards, after: position[0], inclusive } };
 }
 
 interface Counted {

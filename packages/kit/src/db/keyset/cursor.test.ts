@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type CursorContent, Cursors, type PageEnds } from './cursor.ts';
+import { type CursorContent, Cursors } from './cursor.ts';
 
 const old = new Uint8Array(32).fill(1);
 const current = new Uint8Array(32).fill(2);
@@ -10,8 +10,8 @@ const content: CursorContent = {
   count: 123,
 };
 
-const ends: PageEnds = { first: ['2026-01-02T00:00:00.000Z', null], last: ['2026-01-01T00:00:00.000Z', 'a😀"'], count: 123 };
-const both = { previous: true, next: true };
+const ends = { first: ['2026-01-02T00:00:00.000Z', null], last: ['2026-01-01T00:00:00.000Z', 'a😀"'], count: 123 };
+const both = { previous: { position: ends.first, backwards: true }, next: { position: ends.last, backwards: false } };
 
 describe('a cursor', () => {
   test('gives back exactly what was written, for what it was bound to', () => {
@@ -35,7 +35,7 @@ describe('a cursor', () => {
 
   test('is refused when any one character is another', () => {
     const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
-    const { previous, next } = cursors.writeAround(ends, both, 'x');
+    const { previous, next } = cursors.writeAround(both, ends.count, 'x');
     for (const cursor of [cursors.write(content, 'x'), previous as string, next as string]) {
       for (let index = 0; index < cursor.length; index++) {
         for (const other of [
@@ -63,8 +63,8 @@ describe('a cursor', () => {
 
   test('to each neighbour of a page continues from the end that is next to it', () => {
     const { first, last, count } = ends;
-    const around = cursors.writeAround(ends, both, 'user 1');
-    for (const writer of [cursors, new Cursors([current])]) expect(writer.writeAround(ends, both, 'user 1')).toEqual(around);
+    const around = cursors.writeAround(both, count, 'user 1');
+    for (const writer of [cursors, new Cursors([current])]) expect(writer.writeAround(both, count, 'user 1')).toEqual(around);
     for (const reader of [cursors, new Cursors([current])]) {
       expect(reader.read(around.previous as string, 'user 1')).toEqual({ position: first, backwards: true, count });
       expect(reader.read(around.next as string, 'user 1')).toEqual({ position: last, backwards: false, count });
@@ -76,19 +76,24 @@ describe('a cursor', () => {
 
   test('is written for the neighbours that a page has, and alone where both ends would be too long for one', () => {
     const { first, last, count } = ends;
-    expect(cursors.writeAround(ends, { previous: false, next: false }, 'x')).toEqual({ previous: null, next: null });
-    expect(cursors.writeAround(ends, { previous: false, next: true }, 'x')).toEqual({
+    expect(cursors.writeAround({ previous: undefined, next: undefined }, count, 'x')).toEqual({ previous: null, next: null });
+    expect(cursors.writeAround({ ...both, previous: undefined }, count, 'x')).toEqual({
       previous: null,
       next: cursors.write({ position: last, backwards: false, count }, 'x'),
     });
-    expect(cursors.writeAround(ends, { previous: true, next: false }, 'x')).toEqual({
+    expect(cursors.writeAround({ ...both, next: undefined }, count, 'x')).toEqual({
       previous: cursors.write({ position: first, backwards: true, count }, 'x'),
       next: null,
     });
+    for (const backwards of [true, false]) {
+      const only = { position: first, backwards, inclusive: true };
+      const around = cursors.writeAround({ previous: backwards ? only : undefined, next: backwards ? undefined : only }, count, 'x');
+      expect(new Cursors([current]).read((around.previous ?? around.next) as string, 'x')).toEqual({ ...only, count });
+    }
     const long = ['a'.repeat(200), 'a'.repeat(200), 'a'.repeat(200)];
     for (const length of [1, 2, 3]) {
       const position = long.slice(0, length);
-      const around = cursors.writeAround({ first: position, last: position, count }, both, 'x');
+      const around = cursors.writeAround({ previous: { position, backwards: true }, next: { position, backwards: false } }, count, 'x');
       for (const cursor of [around.previous, around.next]) {
         expect(cursor?.length).toBeLessThanOrEqual(1_000);
         expect(new Cursors([current]).read(cursor as string, 'x')?.position).toEqual(position);

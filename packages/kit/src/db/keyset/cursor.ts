@@ -1,20 +1,17 @@
 import { createCipheriv, createDecipheriv, createSecretKey, hash, hkdfSync, type KeyObject } from 'node:crypto';
 import { BoundedMap } from '../bounded-map.ts';
-import type { KeysetPosition } from './keyset.ts';
+import type { KeysetPosition, KeysetStart, PageNeighbors } from './keyset.ts';
 import { requireArguments } from '../../options/read-options.ts';
 import { aList } from '../../options/value-rule.ts';
 
 /** What a cursor carries. */
-export interface CursorContent {
-  readonly position: KeysetPosition;
-  /** Towards the start of the list. */
-  readonly backwards: boolean;
+export interface CursorContent extends KeysetStart {
   /** The count of the first page, so that later pages need not count; null when unknown. */
   readonly count: number | null;
 }
 
 /** The rows at both ends of a page that has one before it and one after it. */
-export interface PageEnds {
+interface PageEnds {
   readonly first: KeysetPosition;
   readonly last: KeysetPosition;
   readonly count: number | null;
@@ -27,6 +24,8 @@ export interface PageEnds {
 export const CURSOR_LENGTH_MAX = 5_000;
 export const CURSOR_KEY_BYTES = 32;
 
+/** Of a single position, in its content: forwards, backwards, and both with the row at the position. */
+type Direction = 0 | 1 | 2 | 3;
 /** One position and its direction, bound to the digest of a text. */
 const SINGLE = 1;
 /** Both ends of a page, bound to the text itself; which end is meant follows the encrypted part. */
@@ -80,27 +79,26 @@ export class Cursors {
 
   /** `bound`: reading needs the same text. */
   write(given: CursorContent, bound: string): string {
-    const content = JSON.stringify([given.position, given.backwards ? 1 : 0, given.count]);
+    const content = JSON.stringify([given.position, directionOf(given), given.count]);
     return this.#seal(content, { version: SINGLE, bound, content: given });
   }
 
-  /** The cursors to the pages before and after a page; null where `has` says that there is none. */
+  /** The cursors to the pages around a page; null where there is none. */
   writeAround(
-    ends: PageEnds,
-    has: { readonly previous: boolean; readonly next: boolean },
+    { previous, next }: PageNeighbors,
+    count: number | null,
     bound: string,
   ): { readonly previous: string | null; readonly next: string | null } {
-    const { first, last, count } = ends;
-    const pair = has.previous && has.next ? JSON.stringify([first, last, count]) : undefined;
-    if (pair !== undefined && pair.length <= PAIR_CONTENT_MAX) {
+    // The neighbor of an empty page is its only one: of a pair, neither includes the row at its position.
+    const ends = previous === undefined || next === undefined ? undefined : { first: previous.position, last: next.position, count };
+    const pair = ends === undefined ? undefined : JSON.stringify([ends.first, ends.last, count]);
+    if (ends !== undefined && pair !== undefined && pair.length <= PAIR_CONTENT_MAX) {
       // One encryption for both: it is most of what a cursor costs.
       const sealed = this.#seal(pair, { version: PAIR, bound, content: ends });
       return { previous: `${sealed}${PREVIOUS}`, next: `${sealed}${NEXT}` };
     }
-    return {
-      previous: has.previous ? this.write({ position: first, backwards: true, count }, bound) : null,
-      next: has.next ? this.write({ position: last, backwards: false, count }, bound) : null,
-    };
+    const write = (start: KeysetStart | undefined) => (start === undefined ? null : this.write({ ...start, count }, bound));
+    return { previous: write(previous), next: write(next) };
   }
 
   #seal(content: string, recent: Recent): string {
@@ -138,8 +136,8 @@ export class Cursors {
   #readSingle(cursor: string, bound: string): CursorContent | undefined {
     const json = this.#open(SINGLE, cursor, bound);
     if (json === undefined) return undefined;
-    const [position, backwards, count] = JSON.parse(json) as [KeysetPosition, 0 | 1, number | null];
-    const content = { position, backwards: backwards === 1, count };
+    const [position, direction, count] = JSON.parse(json) as [KeysetPosition, Direction, number | null];
+    const content = { position, backwards: direction === 1 || direction === 3, ...(direction >= 2 ? { inclusive: true } : {}), count };
     this.#recent.set(cursor, { version: SINGLE, bound, content });
     return content;
   }
@@ -172,6 +170,10 @@ export class Cursors {
       return undefined;
     }
   }
+}
+
+function directionOf({ backwards, inclusive = false }: KeysetStart): Direction {
+  return inclusive ? (backwards ? 3 : 2) : backwards ? 1 : 0;
 }
 
 function keyOf(secret: Uint8Array): Key {

@@ -9,7 +9,7 @@ import { insert, insertMany, remove } from '../repository.ts';
 import type { Row } from '../rows.ts';
 import { countUpTo, estimateCount } from './count-rows.ts';
 import { Cursors } from './cursor.ts';
-import { type Keyset, keysetOf, keysetPage } from './keyset.ts';
+import { type Keyset, keysetOf, keysetPage, type KeysetStart } from './keyset.ts';
 
 const items = model(
   'items',
@@ -69,13 +69,13 @@ async function readPage(db: Database, keyset: Keyset, limit: number, cursor?: st
   if (cursor !== undefined && content === undefined) throw new Error('The cursor was refused.');
   const parameters: unknown[] = [1];
   const backwards = content?.backwards ?? false;
-  const after = content === undefined ? '' : ` and ${keyset.append(db.dialect, content.position, backwards, parameters)}`;
+  const after = content === undefined ? '' : ` and ${keyset.append(db.dialect, content, parameters)}`;
   const text = `select i.* from items i where i.owner_id = $1${after} order by ${keyset.orderSql(db.dialect, backwards)} limit $${parameters.push(limit + 1)}`;
   const found = await db.query<Item>(text, parameters);
-  const page = keysetPage(found, limit, { backwards, hasPosition: content !== undefined });
-  const write = (row: Item | undefined, towardsStart: boolean): string | undefined =>
-    row === undefined ? undefined : cursors.write({ position: keyset.positionOf(row), backwards: towardsStart, count: null }, keyset.shape);
-  return { ids: page.rows.map(({ id }) => id), next: write(page.next, false), previous: write(page.previous, true) };
+  const page = keysetPage(keyset, found, { limit, from: content });
+  const write = (start: KeysetStart | undefined): string | undefined =>
+    start === undefined ? undefined : cursors.write({ ...start, count: null }, keyset.shape);
+  return { ids: page.rows.map(({ id }) => id), next: write(page.next), previous: write(page.previous) };
 }
 
 async function walk(db: Database, keyset: Keyset, limit: number): Promise<{ forward: number[]; back: number[] }> {
@@ -140,11 +140,28 @@ describeDatabases(
       expect(seen.filter((id) => id < 1000)).toEqual(untouched);
     });
 
+    test('an empty page leads to every row on the other side of its position, in any ordering', async () => {
+      for (const order of fc.sample(orderings, 15)) {
+        const keyset = keysetOf(items, order, 'i');
+        const all = await wholeOrder(keyset);
+        const [first] = await database.db.query<Item>('select * from items where id = $1', [all[0]]);
+        const [last] = await database.db.query<Item>('select * from items where id = $1', [all.at(-1)]);
+        const from = (row: Item | undefined, backwards: boolean) =>
+          cursors.write({ position: keyset.positionOf(row as Item), backwards, count: null }, keyset.shape);
+        const beforeAll = await readPage(database.db, keyset, 300, from(first, true));
+        expect([beforeAll.ids, beforeAll.previous], `before the first by ${order.join()}`).toEqual([[], undefined]);
+        expect((await readPage(database.db, keyset, 300, beforeAll.next)).ids).toEqual(all);
+        const afterAll = await readPage(database.db, keyset, 300, from(last, false));
+        expect([afterAll.ids, afterAll.next], `after the last by ${order.join()}`).toEqual([[], undefined]);
+        expect((await readPage(database.db, keyset, 300, afterAll.previous)).ids).toEqual(all);
+      }
+    });
+
     test('a page far into the list reads the index from its place, without sorting or an offset', async () => {
       const keyset = keysetOf(items, ['-at', '-id'], 'i');
       const parameters: unknown[] = [2];
       const position = ['2026-01-01T00:30:00.000Z', 3_000];
-      const condition = keyset.append(database.dialect, position, false, parameters);
+      const condition = keyset.append(database.dialect, { position, backwards: false }, parameters);
       const text = `select i.* from items i where i.owner_id = $1 and ${condition} order by ${keyset.orderSql(database.dialect)} limit 21`;
       const explain = database.dialect === 'sqlite' ? 'explain query plan' : 'explain';
       const plan = JSON.stringify(await database.db.query(`${explain} ${text}`, parameters));
@@ -155,7 +172,7 @@ describeDatabases(
 
     test('positions of one shape share their text', () => {
       const keyset = keysetOf(items, ['note', '-price'], 'i');
-      const text = (position: readonly unknown[]): string => keyset.text(database.dialect, position, false, 4);
+      const text = (position: readonly unknown[]): string => keyset.text(database.dialect, { position, backwards: false }, 4);
       expect(keyset.positionShape(['a', '1.00', 1])).toBe(keyset.positionShape(['b', '2.00', 7]));
       expect(text(['a', '1.00', 1])).toBe(text(['b', '2.00', 7]));
       expect(keyset.positionShape(['a', null, 1])).not.toBe(keyset.positionShape(['a', '1.00', 1]));

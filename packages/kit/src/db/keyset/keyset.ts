@@ -23,6 +23,15 @@ export interface KeysetColumn {
 /** Where a page begins: the values of the ordering's columns in the row before it, in their JSON form. */
 export type KeysetPosition = readonly unknown[];
 
+/** Where a page starts, and in which direction it goes. */
+export interface KeysetStart {
+  readonly position: KeysetPosition;
+  /** Towards the start of the list. */
+  readonly backwards: boolean;
+  /** The row at the position is part of the page, too. Default: the page starts beyond it. */
+  readonly inclusive?: boolean;
+}
+
 /**
  * A complete order of rows and the condition that continues it from a row: pages cost the same however far they are, and neither repeat
  * nor skip a row when others come and go. The columns must end with a key, so that no two rows are equal. NULLs are last.
@@ -93,13 +102,13 @@ export class Keyset {
   }
 
   /** "Comes after the position", or before it when backwards; placeholders are counted from `first`. */
-  text(dialect: Dialect, position: KeysetPosition, backwards: boolean, first: number): string {
+  text(dialect: Dialect, { position, backwards, inclusive = false }: KeysetStart, first: number): string {
     const terms = this.columns.map(({ sql, definition }) => comparableSql(sql, definition, dialect));
     let next = first;
     const values = terms.map((each, index) => (position[index] === null ? [] : each.map(() => `$${next++}`)));
     if (this.#isRowComparison) {
       const sign = this.columns[0]?.descending === backwards ? '>' : '<';
-      return `${tuple(terms.flat())} ${sign} ${tuple(values.flat())}`;
+      return `${tuple(terms.flat())} ${sign}${inclusive ? '=' : ''} ${tuple(values.flat())}`;
     }
     const alternatives: string[] = [];
     const equal: string[] = [];
@@ -117,6 +126,7 @@ export class Keyset {
       if (beyond !== undefined) alternatives.push([...equal, beyond].join(' and '));
       equal.push(position[index] === null ? `${sql} is null` : `${mine} = ${theirs}`);
     }
+    if (inclusive) alternatives.push(equal.join(' and '));
     if (alternatives.length === 0) return '1 = 0';
     const any = `(${alternatives.map((each) => `(${each})`).join(' or ')})`;
     const [leading] = this.columns;
@@ -133,9 +143,9 @@ export class Keyset {
   }
 
   /** The condition, with its values appended to the parameters of a statement. */
-  append(dialect: Dialect, position: KeysetPosition, backwards: boolean, parameters: unknown[]): string {
-    const text = this.text(dialect, position, backwards, parameters.length + 1);
-    parameters.push(...this.values(dialect, position));
+  append(dialect: Dialect, start: KeysetStart, parameters: unknown[]): string {
+    const text = this.text(dialect, start, parameters.length + 1);
+    parameters.push(...this.values(dialect, start.position));
     return text;
   }
 
@@ -192,29 +202,67 @@ export function keysetOf(model: Model, order: readonly string[], alias: string):
   return new Keyset(columns);
 }
 
-export interface KeysetPage<R> {
-  /** At most `limit`, in the order of the list. */
-  readonly rows: readonly R[];
-  /** The row to continue from; undefined when there is no further page. */
-  readonly next: R | undefined;
-  /** The row to go back from; undefined on the first page. */
-  readonly previous: R | undefined;
+/** Where the pages around a page start; undefined where there is none. */
+export interface PageNeighbors {
+  readonly previous: KeysetStart | undefined;
+  readonly next: KeysetStart | undefined;
 }
 
-const PAGE_OPTIONS: ReadonlySet<string> = new Set(['backwards', 'hasPosition']);
+/**
+ * The neighbors of a page. An empty page leads back to the position it started from, and from there to the rows on the other side: all rows
+ * beyond the position are gone, but the row at it may still be there.
+ */
+export function neighborsOf(page: {
+  /** Where the page started; undefined at the start of the list. */
+  readonly from: KeysetStart | undefined;
+  /** The positions of its rows, in the order of the list; undefined for an empty page. */
+  readonly first: KeysetPosition | undefined;
+  readonly last: KeysetPosition | undefined;
+  /** There are more rows in the direction of the page. */
+  readonly hasMore: boolean;
+}): PageNeighbors {
+  const { from, first, last, hasMore } = page;
+  const backwards = from?.backwards ?? false;
+  if (first === undefined || last === undefined) {
+    if (from === undefined) return { previous: undefined, next: undefined };
+    const back = { position: from.position, backwards: !backwards, inclusive: from.inclusive !== true };
+    return backwards ? { previous: undefined, next: back } : { previous: back, next: undefined };
+  }
+  const [hasPrevious, hasNext] = backwards ? [hasMore, true] : [from !== undefined, hasMore];
+  return {
+    previous: hasPrevious ? { position: first, backwards: true } : undefined,
+    next: hasNext ? { position: last, backwards: false } : undefined,
+  };
+}
 
-/** Cuts what a statement with `limit + 1` found into a page. `hasPosition`: it did not begin at the start. */
-export function keysetPage<R>(
+export interface KeysetPage<R> extends PageNeighbors {
+  /** At most `limit`, in the order of the list. */
+  readonly rows: readonly R[];
+}
+
+const PAGE_OPTIONS: ReadonlySet<string> = new Set(['limit', 'from']);
+
+/** Cuts what a statement with `limit + 1` found into a page. `from`: where the statement started; undefined at the start of the list. */
+export function keysetPage<R extends object>(
+  keyset: Keyset,
   found: readonly R[],
-  limit: number,
-  options: { readonly backwards?: boolean; readonly hasPosition?: boolean } = {},
+  options: { readonly limit: number; readonly from: KeysetStart | undefined },
 ): KeysetPage<R> {
   refuseUnknownNames('keysetPage()', options, PAGE_OPTIONS);
   requireArguments('keysetPage()', { found }, { found: aList });
-  const { backwards = false, hasPosition = false } = options;
+  const { limit, from } = options;
+  const { rows, hasMore } = cutPage(found, limit, from?.backwards ?? false);
+  const positionOf = (row: R | undefined) => (row === undefined ? undefined : keyset.positionOf(row));
+  return { rows, ...neighborsOf({ from, first: positionOf(rows[0]), last: positionOf(rows.at(-1)), hasMore }) };
+}
+
+/** The rows of a page in the order of the list, of `limit + 1` as they were found. */
+export function cutPage<R>(
+  found: readonly R[],
+  limit: number,
+  backwards: boolean,
+): { readonly rows: readonly R[]; readonly hasMore: boolean } {
   const hasMore = found.length > limit;
   const kept = hasMore ? found.slice(0, limit) : found;
-  const rows = backwards ? kept.toReversed() : kept;
-  const [hasNext, hasPrevious] = backwards ? [true, hasMore] : [hasMore, hasPosition];
-  return { rows, next: hasNext ? rows.at(-1) : undefined, previous: hasPrevious ? rows[0] : undefined };
+  return { rows: backwards ? kept.toReversed() : kept, hasMore };
 }
