@@ -53,7 +53,7 @@ const options = {
 class FolderController extends CrudController(folderResource, { permission: isAuthenticated, expand: ['papers'] }) {}
 class PaperController extends CrudController(paperResource, { ...options, etag: 'optional' }) {}
 /** Leaves the ruled column out of everything it shows. */
-class NarrowController extends CrudController(paperResource, { ...options, output: ['id', 'folder_id'] }) {}
+class NarrowController extends CrudController(paperResource, { ...options, output: ['id', 'folder_id', 'shout'] }) {}
 
 describeDatabases('a column by another name', (database) => {
   let shop: ShopApp;

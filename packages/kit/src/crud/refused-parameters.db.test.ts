@@ -4,18 +4,29 @@ import { createTable, migration, model, t } from '../db/index.ts';
 import { insert } from '../db/repository.ts';
 import { isAuthenticated } from '../permissions/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
-import { count, CrudController, many, resource } from './index.ts';
+import { count, CrudController, many, one, resource } from './index.ts';
 
 const shelves = model('shelves', { id: t.uuidv7().pk(), name: t.text(20) });
 const books = model('books', { id: t.uuidv7().pk(), shelf_id: t.ref(() => shelves) });
+const names = model('names', { id: t.uuidv7().pk(), title: t.text(20), author: t.text(20), shelf_id: t.ref(() => shelves) });
 const tables = migration('0001_initial', [
   createTable('shelves', shelves.columns),
+  createTable('names', { ...names.columns, shelf_id: t.ref('shelves') }),
   createTable('books', { id: t.uuidv7().pk(), shelf_id: t.ref('shelves') }),
 ]);
 const common = { permission: isAuthenticated, export: ['csv'], stats: { metrics: { n: count() } } } as const;
 const bookResource = resource(books, { unscoped: true });
 const shelfResource = resource(shelves, { unscoped: true, relations: { books: many(() => books, 'shelf_id', { limit: 5 }) } });
 class ShelfController extends CrudController(shelfResource, { ...common, expand: ['books'] }) {}
+const nameResource = resource(names, { unscoped: true, relations: { shelf: one(() => shelves, 'shelf_id') } });
+class NameController extends CrudController(nameResource, {
+  permission: isAuthenticated,
+  ordering: { by: ['title', 'author'] },
+  filters: { title: ['eq'] },
+  export: ['csv'],
+  stats: { by: ['title', 'author'], metrics: { n: count() } },
+  expand: ['shelf'],
+}) {}
 class BookController extends CrudController(bookResource, { ...common, sparse: false, bulk: { create: true } }) {}
 
 describeDatabases('a parameter that is refused', (database) => {
@@ -25,8 +36,8 @@ describeDatabases('a parameter that is refused', (database) => {
   beforeAll(async () => {
     app = await startShop({
       database: database.db,
-      mount: { '/v1': { '/shelves': ShelfController, '/books': BookController } },
-      modules: [{ name: 'library', models: [shelves, books], migrations: [tables] }],
+      mount: { '/v1': { '/shelves': ShelfController, '/books': BookController, '/names': NameController } },
+      modules: [{ name: 'library', models: [shelves, books, names], migrations: [tables] }],
     });
     ({ id } = await insert(database.db, shelves, { name: 'a' }));
     ({ id } = await insert(database.db, books, { shelf_id: id }));
@@ -70,6 +81,37 @@ describeDatabases('a parameter that is refused', (database) => {
       'format',
       'limit',
       'nope',
+    ]);
+  });
+
+  test.each([',', 'title,,author', 'title,', ',title', 'title&NAME='])('because a name is empty says so: %s', async (list) => {
+    for (const [path, name] of [
+      ['names', 'ordering'],
+      ['names', 'fields'],
+      ['names', 'expand'],
+      ['names/export', 'ordering'],
+      ['names/stats', 'ordering'],
+      ['names/stats', 'group_by'],
+      ['names/stats', 'metrics'],
+    ] as const) {
+      const errors = await refused(`${path}?${name}=${list.replace('NAME', name)}`);
+      const ofEmpty = errors.filter(({ code }) => code === 'required');
+      expect([path, name, ofEmpty]).toEqual([
+        path,
+        name,
+        [
+          {
+            location: ['query', name],
+            code: 'required',
+            message: expect.stringMatching(
+              list === ',' ? /^Give at least one (name|column)\.$/ : /^A (name|column) is empty\. Remove the extra comma\.$/,
+            ),
+          },
+        ],
+      ]);
+    }
+    expect(await refused('names', 'QUERY', { ordering: list.replace('&NAME=', ',').split(',') })).toMatchObject([
+      { location: ['body', 'ordering'], code: 'required' },
     ]);
   });
 

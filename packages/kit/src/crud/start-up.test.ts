@@ -141,7 +141,7 @@ describe('start-up checks of resources', () => {
       /the filter "author.name.first" names no column/,
     ],
     ['E012', { search: ['titel'] }, undefined, /search names no column "titel". Did you mean "title"\?/],
-    ['E012', { output: ['titel'] }, undefined, /output names no column "titel". Did you mean "title"\?/],
+    ['E012', { output: ['titel'] }, undefined, /output names no column or computed field "titel". Did you mean "title"\?/],
     ['E012', { output: ['body'] }, { ...base, hidden: ['body'] }, /output shows "body", which the resource hides/],
     ['E012', { lookup: 'titel' }, undefined, /lookup names no column "titel". Did you mean "title"\?/],
     [

@@ -3,16 +3,24 @@ import { z } from 'zod';
 import { customers, orders, people, shop as shopModule, startShop, type ShopApp } from '../../test/crud/shop.ts';
 import { countQueries, observeQueries } from '../db/query-observer.ts';
 import { insertMany } from '../db/repository.ts';
-import { isAuthenticated, isOwner, isStaff, not } from '../permissions/index.ts';
+import { any, hasRule, isAuthenticated, isOwner, isStaff, not } from '../permissions/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
 import { CrudController, one, resource, visibleTo } from './index.ts';
 
 const customerPolicy = resource(customers, { tenant: 'org', fields: { credit: visibleTo(isStaff) } });
+const isCheap = (_context: object, row: unknown) =>
+  row === undefined ? ('unknown' as const) : (row as { total: string }).total === '1.00';
 const orderPolicy = resource(orders, {
   tenant: 'org',
   rows: () => ({ item: { ne: 'gone' } }),
   relations: { customer: one(() => customers, 'customer_id') },
-  fields: { note: visibleTo(isOwner()), code: visibleTo(not(isOwner())), margin: visibleTo(isStaff) },
+  fields: {
+    note: visibleTo(isOwner()),
+    code: visibleTo(not(isOwner())),
+    margin: visibleTo(isStaff),
+    labels: visibleTo(any(isStaff, hasRule(isCheap, { requires: ['total'] }))),
+    data: visibleTo(hasRule(isCheap)),
+  },
   computed: {
     terms: {
       requires: ['quantity', 'customer.terms'],
@@ -34,12 +42,21 @@ class OrderController extends CrudController(orderPolicy, {
   operations: { create: false },
 }) {}
 
+class NarrowController extends CrudController(orderPolicy, {
+  permission: isAuthenticated,
+  output: ['id', 'item', 'terms'],
+  expand: ['customer'],
+  export: ['csv'],
+  meta: true,
+  operations: { create: false },
+}) {}
+
 describeDatabases('what a caller sees of a row', (database) => {
   let shop: ShopApp;
   beforeAll(async () => {
     shop = await startShop({
       database: database.db,
-      mount: { '/v1': { '/orders': OrderController } },
+      mount: { '/v1': { '/orders': OrderController, '/narrow': NarrowController } },
       modules: [{ ...shopModule, resources: [customerPolicy] }],
     });
     const [customer] = await insertMany(database.db, customers, [{ org: 'north', name: 'Acme', credit: '9.00' }]);
@@ -52,6 +69,8 @@ describeDatabases('what a caller sees of a row', (database) => {
       margin: '7.00',
       note: 'private',
       code: `c-${item}`,
+      labels: ['x'],
+      data: { x: 1 },
       customer_id: customer!.id,
     });
     await insertMany(database.db, orders, [row(people.ann.id, 'a'), row(people.bob.id, 'b')]);
@@ -113,6 +132,42 @@ describeDatabases('what a caller sees of a row', (database) => {
       ['a', 'private', undefined],
       ['b', undefined, 'c-b'],
     ]);
+  });
+
+  test.each([
+    ['note', ['id', 'note', 'owner_id']],
+    ['code,note', ['code', 'id', 'note', 'owner_id']],
+    ['labels', ['id', 'labels', 'total']],
+  ])('36: a rule about the row selects what it requires, and nothing else: %s', async (fields, columns) => {
+    const texts: string[] = [];
+    const { body } = await observeQueries(
+      ({ sql }) => void texts.push(sql),
+      () => shop.call('ann', 'GET', `orders?fields=${fields}`),
+    );
+    const [statement = ''] = texts;
+    const selected = statement.slice(0, statement.indexOf(' from ')).matchAll(/t0\."?(\w+)"?/g);
+    expect([...selected].map(([, name]) => name as string).toSorted()).toEqual([...columns, 'item'].toSorted());
+    const [own] = body.items;
+    expect([own['note'], own['labels']].filter((value) => value !== undefined)).toHaveLength(1);
+  });
+
+  test('36: a rule that does not declare what it reads gets the whole row', async () => {
+    expect((await shop.call('ann', 'GET', 'orders?fields=data')).body.items).toMatchObject([{ data: { x: 1 } }, { data: { x: 1 } }]);
+  });
+
+  test('output shows computed fields that it names, and no others', async () => {
+    const { body } = await shop.call('sue', 'GET', 'narrow');
+    expect(Object.keys(body.items[0])).toEqual(['id', 'item', 'terms']);
+    expect(Object.keys((await shop.call('sue', 'GET', `narrow/${body.items[0].id}`)).body)).toEqual(['id', 'item', 'terms']);
+    for (const name of ['gain', 'rich']) expect((await shop.call('sue', 'GET', `narrow?fields=${name}`)).status).toBe(422);
+    const file = await shop.inject({ url: '/v1/narrow/export', headers: { 'x-user': 'sue' } });
+    expect(file.body.split('\r\n')[0]).toBe('id,item,terms');
+    const meta = (await shop.call('sue', 'GET', 'narrow/meta')).body;
+    expect(Object.keys(meta.output.properties)).toEqual(expect.arrayContaining(['id', 'item', 'terms']));
+    for (const name of ['gain', 'rich', 'margin']) expect(meta.output.properties).not.toHaveProperty(name);
+    const document = (await shop.inject({ url: '/openapi.json' })).json();
+    const retrieved = JSON.stringify(document.paths['/v1/narrow/{id}'].get.responses['200']);
+    expect(retrieved).not.toContain('gain');
   });
 
   test('41: a computed field gets what it requires without a statement of its own, and is hidden with any of it', async () => {

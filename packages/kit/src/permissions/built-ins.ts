@@ -3,17 +3,21 @@ import { coreErrors } from '../errors/core-errors.ts';
 import { Permission, type PermissionContext, type RowCondition, type Rule } from './permission.ts';
 import { scopeCovers } from './scope.ts';
 import { type OptionRules, readOptions } from '../options/read-options.ts';
-import { aFunction, flag } from '../options/value-rule.ts';
+import { aFunction, filledText, flag, listOf } from '../options/value-rule.ts';
 import { sameId } from '../auth/same-id.ts';
 
 /** Methods that only read. QUERY is safe although it has a body. */
 export const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'QUERY']);
 
-export const allowAny = new Permission({ name: 'allowAny', kind: 'allow_any', evaluate: () => true });
+/** Of permissions about the caller alone. */
+const NO_COLUMNS: readonly string[] = Object.freeze([]);
+
+export const allowAny = new Permission({ name: 'allowAny', kind: 'allow_any', requires: NO_COLUMNS, evaluate: () => true });
 
 export const denyAll = new Permission({
   name: 'denyAll',
   kind: 'deny_all',
+  requires: NO_COLUMNS,
   evaluate: () => false,
   denial: () => coreErrors.permission_denied(),
 });
@@ -21,20 +25,28 @@ export const denyAll = new Permission({
 export const isAuthenticated = new Permission<User>({
   name: 'isAuthenticated',
   kind: 'is_authenticated',
+  requires: NO_COLUMNS,
   evaluate: ({ principal }) => principal !== null,
 });
 
-export const isStaff = new Permission<User>({ name: 'isStaff', kind: 'is_staff', evaluate: ({ user }) => user !== null && user.is_staff });
+export const isStaff = new Permission<User>({
+  name: 'isStaff',
+  kind: 'is_staff',
+  requires: NO_COLUMNS,
+  evaluate: ({ user }) => user !== null && user.is_staff,
+});
 
 export const isSuperuser = new Permission<User>({
   name: 'isSuperuser',
   kind: 'is_superuser',
+  requires: NO_COLUMNS,
   evaluate: ({ user }) => user !== null && user.is_superuser,
 });
 
 export const isReadOnly = new Permission({
   name: 'isReadOnly',
   kind: 'is_read_only',
+  requires: NO_COLUMNS,
   evaluate: ({ method }) => safeMethods.has(method),
   // Logging in does not turn a write into a read.
   denial: () => coreErrors.permission_denied({ detail: 'Only reading is allowed here.' }),
@@ -54,6 +66,7 @@ export function isOwner(field = 'owner_id', options: IsOwnerOptions = {}): Permi
   return new Permission<User>({
     name: field === 'owner_id' ? 'isOwner' : `isOwner(${field})`,
     kind: 'is_owner',
+    requires: [field],
     evaluate: ({ user }, object) => {
       if (user === null) return false;
       if (object === undefined) return 'unknown';
@@ -84,6 +97,7 @@ export function hasScopes(options: HasScopesOptions = {}): Permission<User> {
   return new Permission<User>({
     name: allowUnscoped ? 'hasScopes(allowUnscoped)' : 'hasScopes',
     kind: 'has_scopes',
+    requires: NO_COLUMNS,
     evaluate: ({ principal, scope }) => {
       if (principal === null) return false;
       if (scope === undefined) return true;
@@ -102,23 +116,25 @@ function scopeDenial({ principal, scope }: PermissionContext) {
 export interface HasRuleOptions {
   /** Which rows of a table the rule holds for, so that it can guard a list: the same decision as a condition, `({ user }) => ({ team: user?.id })`. */
   readonly rows?: (context: PermissionContext) => RowCondition | Promise<RowCondition>;
+  /** The columns of the object that the rule reads, so that a list selects no others for it. Default: every column. */
+  readonly requires?: readonly string[];
 }
 
-const hasRuleRules: OptionRules<HasRuleOptions> = { rows: aFunction };
+const hasRuleRules: OptionRules<HasRuleOptions> = { rows: aFunction, requires: listOf(filledText) };
 
 /** A rule of the application: a function, or the name of one given to `createApp({ rules })`. */
 export function hasRule(rule: Rule | string, options: HasRuleOptions = {}): Permission {
-  const { rows } = readOptions('hasRule()', options, hasRuleRules);
+  const { rows, requires } = readOptions('hasRule()', options, hasRuleRules);
   const kind = 'has_rule';
-  const condition = rows === undefined ? {} : { rows };
+  const more = { ...(rows === undefined ? {} : { rows }), ...(requires === undefined ? {} : { requires }) };
   if (typeof rule === 'function') {
-    return new Permission({ name: `hasRule(${rule.name || 'anonymous'})`, kind, evaluate: rule, ...condition });
+    return new Permission({ name: `hasRule(${rule.name || 'anonymous'})`, kind, evaluate: rule, ...more });
   }
   return new Permission({
     name: `hasRule(${rule})`,
     kind,
     rule,
-    ...condition,
+    ...more,
     evaluate: (context, object) => {
       const named = context.rules?.[rule];
       if (named === undefined) throw new Error(`no rule named "${rule}": give it to createApp({ rules: { '${rule}': … } })`);

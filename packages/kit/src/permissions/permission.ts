@@ -3,7 +3,7 @@ import type { Db } from '../db/db.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import type { KitError } from '../errors/kit-error.ts';
 import { type OptionRules, readOptions, requireArguments } from '../options/read-options.ts';
-import { aFunction, filledText, required, text, instanceOf } from '../options/value-rule.ts';
+import { aFunction, filledText, instanceOf, listOf, required, text } from '../options/value-rule.ts';
 
 /** What a permission may look at. The body is not read yet when a permission runs. */
 export interface PermissionContext {
@@ -39,6 +39,11 @@ export interface PermissionDefinition {
    * objects cannot guard a list.
    */
   rows?(context: PermissionContext): Answer<RowCondition>;
+  /**
+   * The columns of the object that `evaluate` reads; empty where it reads none. Lists then select these only. Default: the permission may read
+   * every column.
+   */
+  readonly requires?: readonly string[];
   /** Called where the object does not exist, so that it takes the work that a hidden object takes: the time must not tell them apart. */
   absent?(context: PermissionContext): Answer<void>;
   /** A stable mark for start-up checks and documents, e.g. `has_scopes`. */
@@ -51,6 +56,7 @@ const definitionRules: OptionRules<PermissionDefinition> = {
   evaluate: required(aFunction),
   denial: aFunction,
   rows: aFunction,
+  requires: listOf(filledText),
   absent: aFunction,
   kind: text,
   rule: text,
@@ -76,6 +82,7 @@ export class Permission<out U extends User | null = User | null> {
   readonly #denial: PermissionDefinition['denial'];
   readonly #rows: PermissionDefinition['rows'];
   readonly #absent: PermissionDefinition['absent'];
+  readonly #requires: PermissionDefinition['requires'];
 
   constructor(definition: PermissionDefinition, combinator?: Combinator, parts: readonly Permission[] = []) {
     readOptions('new Permission()', definition, definitionRules);
@@ -88,6 +95,7 @@ export class Permission<out U extends User | null = User | null> {
     this.#denial = definition.denial?.bind(definition);
     this.#rows = definition.rows?.bind(definition);
     this.#absent = definition.absent?.bind(definition);
+    this.#requires = definition.requires;
   }
 
   /** Three-valued: without an object, rules about objects are `unknown`. */
@@ -118,6 +126,17 @@ export class Permission<out U extends User | null = User | null> {
   /** Whether {@link rows} can say which rows: known from the declaration alone. */
   get hasRows(): boolean {
     return this.combinator === undefined ? this.#rows !== undefined : this.parts.every((part) => part.hasRows || !part.mayNeedObject);
+  }
+
+  /** The columns of the object that it reads; undefined where it may read every column. */
+  get requires(): readonly string[] | undefined {
+    if (this.combinator === undefined) return this.#requires;
+    const names: string[] = [];
+    for (const { requires } of this.parts) {
+      if (requires === undefined) return undefined;
+      names.push(...requires);
+    }
+    return names;
   }
 
   /** Whether it is made of leaves that are about objects by their kind: owners, grants. A rule of the app may be, too; that is unknown before it runs. */

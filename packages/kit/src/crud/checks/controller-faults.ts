@@ -171,7 +171,6 @@ class ControllerFaults {
     for (const [option, given] of [
       ['search', list.search?.columns],
       ['input', options.input],
-      ['output', options.output],
     ] as const) {
       for (const column of given ?? []) {
         if (!policy.statements.byName.has(column))
@@ -192,7 +191,14 @@ class ControllerFaults {
           'A controller only narrows the input.',
         );
     }
+    const computed = Object.keys(policy.options.computed ?? {});
     for (const column of options.output ?? []) {
+      if (!policy.hasColumn(column) && !computed.includes(column))
+        this.#add(
+          'E012',
+          `output names no column or computed field "${column}".`,
+          didYouMean(column, [...this.#columnNames, ...computed]).trim() || undefined,
+        );
       if (policy.hasColumn(column) && widestView(policy).knows(column) === undefined)
         this.#add('E012', `output shows "${column}", which the resource hides.`);
     }

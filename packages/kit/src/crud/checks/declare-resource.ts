@@ -21,14 +21,15 @@ export function resource<
   const S extends Name<C> = never,
   const T extends string = never,
   const W extends Where<C, RelatedOf<R>> | boolean = boolean,
->(model: Model<C>, options: ResourceOptions<C, R, O, N, V, I, S, T, W>): Resource<C, R, O | N | V, I, T> {
+  const X extends string = never,
+>(model: Model<C>, options: ResourceOptions<C, R, O, N, V, I, S, T, W, X>): Resource<C, R, O | N | V, I, T, X> {
   requireArguments('resource()', { model }, { model: aModel });
   checkOptions(`resource(${model.name})`, options, resourceRules);
-  const declared: Resource<C, R, O | N | V, I, T> = {
+  const declared: Resource<C, R, O | N | V, I, T, X> = {
     isResource: true,
     name: options.name ?? singular(model.name),
     model,
-    options: options,
+    options,
     relations: options.relations ?? ({} as R),
     faults: resourceFaults,
     databaseFaults: async (app) => databaseFaults(declared, app),

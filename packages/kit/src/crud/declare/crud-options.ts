@@ -72,7 +72,16 @@ export type Extra<Q, B> =
   | (B extends { readonly update: true } ? 'bulkUpdate' : never)
   | (B extends { readonly destroy: true } ? 'bulkDestroy' : never);
 
-export interface CrudOptions<C extends Columns, R extends Relations, U extends User | null, N, F, Q = boolean, B = BulkOptions> {
+export interface CrudOptions<
+  C extends Columns,
+  R extends Relations,
+  U extends User | null,
+  N,
+  F,
+  Q = boolean,
+  B = BulkOptions,
+  X extends string = string,
+> {
   /** Part of every operation; nothing below can remove it. */
   readonly permission: Permission<U>;
   /** `orders` gives `orders:read` and `orders:write`. */
@@ -83,8 +92,8 @@ export interface CrudOptions<C extends Columns, R extends Relations, U extends U
   readonly parent?: { readonly relation: ToOneNames<R>; readonly param?: string };
   /** Columns a client may send; narrower than the resource's. */
   readonly input?: readonly Name<C>[];
-  /** Columns shown; narrower than the resource's. */
-  readonly output?: readonly Name<C>[];
+  /** Columns and computed fields shown; narrower than the resource's. */
+  readonly output?: readonly (Name<C> | X)[];
   readonly filters?: { readonly [K in keyof F]: FilterOf<C, R, K> };
   /** Columns that `search` looks into, or how it finds rows: `fullText({ columns: ['title'] })`. */
   readonly search?: readonly Name<C>[] | SearchBackend<Name<C>>;

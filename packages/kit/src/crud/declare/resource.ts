@@ -128,6 +128,7 @@ export interface ResourceOptions<
   S extends Name<C>,
   T extends string,
   W,
+  X extends string,
 > {
   /** In events, audit entries and documents; the singular of the table unless given. */
   readonly name?: string;
@@ -156,7 +157,7 @@ export interface ResourceOptions<
   /** Never on the wire, on no edge. */
   readonly hidden?: readonly Name<C>[];
   readonly fields?: { readonly [K in Name<C>]?: FieldRule };
-  readonly computed?: Readonly<Record<string, ComputedField<C>>>;
+  readonly computed?: { readonly [K in X]: ComputedField<C> };
   /** The column of the state that transitions change. */
   readonly state?: S;
   readonly transitions?: { readonly [K in T]: Transition<C, NoInfer<S>> };
@@ -181,7 +182,7 @@ export interface ResourceOptions<
 /** The options with every type erased: what the code of this ring works with. */
 export interface AnyResourceOptions extends Omit<
   // oxlint-disable-next-line typescript/no-explicit-any -- erased on purpose
-  ResourceOptions<any, Relations, any, any, any, any, any, any, any>,
+  ResourceOptions<any, Relations, any, any, any, any, any, any, any, string>,
   'softDelete' | 'nested'
 > {
   readonly nested?: Readonly<Record<string, NestedRelation | undefined>>;
@@ -195,6 +196,7 @@ export interface Resource<
   P extends string = string,
   I extends string = string,
   T extends string = string,
+  X extends string = string,
 > {
   readonly isResource: true;
   readonly name: string;
@@ -205,13 +207,13 @@ export interface Resource<
   faults?(app: App): readonly Fault[];
   /** What it needs of the databases, which are open now. */
   databaseFaults?(app: App): Promise<readonly Fault[]>;
-  /** In types only: the columns a policy sets, those a client may send, the transitions. */
-  readonly types?: { readonly policy: P; readonly input: I; readonly transitions: T };
+  /** In types only: the columns a policy sets, those a client may send, the transitions, the computed fields. */
+  readonly types?: { readonly policy: P; readonly input: I; readonly transitions: T; readonly computed: X };
 }
 
 /** A resource whatever its types are. */
 // oxlint-disable-next-line typescript/no-explicit-any -- see AnyResourceOptions
-export type AnyResource = Resource<any, any, any, any, any>;
+export type AnyResource = Resource<any, any, any, any, any, any>;
 
 export function isResource(value: unknown): value is AnyResource {
   return typeof value === 'object' && value !== null && (value as Partial<AnyResource>).isResource === true;

@@ -40,11 +40,17 @@ describe('tools that read the declaration', () => {
 
   test('93: a field that the controller does not show is visible to nobody there', async () => {
     class Short extends CrudController(orderResource, { permission: isAuthenticated, output: ['item'] }) {}
-    const other = await startShop({ mount: { '/v1': { '/short': Short, '/customers': CustomerController, '/items': ItemController } } });
+    class Computed extends CrudController(orderResource, { permission: isAuthenticated, output: ['item', 'overdue'] }) {}
+    const other = await startShop({
+      mount: { '/v1': { '/short': Short, '/computed': Computed, '/customers': CustomerController, '/items': ItemController } },
+    });
     try {
-      const fields = describeResources(other.app).find(({ controller }) => controller === 'Short')?.fields ?? [];
-      const shown = fields.filter(({ visible_to }) => visible_to !== 'nobody').map(({ name }) => name);
-      expect(shown).toEqual(['id', 'item', 'overdue']);
+      const shownBy = (name: string) => {
+        const fields = describeResources(other.app).find(({ controller }) => controller === name)?.fields ?? [];
+        return fields.filter(({ visible_to }) => visible_to !== 'nobody').map((field) => field.name);
+      };
+      expect(shownBy('Short')).toEqual(['id', 'item']);
+      expect(shownBy('Computed')).toEqual(['id', 'item', 'overdue']);
     } finally {
       await other.close();
     }

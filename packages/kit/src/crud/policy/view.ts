@@ -54,7 +54,7 @@ export interface ViewParts {
   readonly mask: string;
   readonly columns: ReadonlyMap<string, ViewColumn>;
   readonly computed: ReadonlyMap<string, ViewComputed>;
-  /** Names that the controller shows; undefined for all. */
+  /** Columns and computed fields that the controller shows; undefined for all. */
   readonly output: ReadonlySet<string> | undefined;
   readonly hidesColumns: boolean;
   readonly edgeOf: (name: string) => ViewEdge | undefined;
@@ -80,7 +80,7 @@ export class View {
     this.#columns = columns;
     this.#edgeOf = edgeOf;
     const isOutput = (name: string) => output === undefined || output.has(name) || name === policy.key.name;
-    this.fields = new Map<string, ViewField>([...[...columns].filter(([name]) => isOutput(name)), ...computed]);
+    this.fields = new Map<string, ViewField>([...columns, ...computed].filter(([name]) => isOutput(name)));
   }
 
   /** The columns among {@link fields}. */

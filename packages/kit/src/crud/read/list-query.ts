@@ -9,6 +9,7 @@ import { callerOf, type CrudRequest } from '../policy/crud-request.ts';
 import { coerceParameter, type FilterParameter, type FilterParameters, readColumnFilter, readCustomFilter } from './filter-parameters.ts';
 import { type ControllerLimits, limits } from '../declare/limits.ts';
 import type { OrderingOptions, OrderTerm } from '../declare/ordering.ts';
+import { readNames } from './name-list.ts';
 import { defaultOrdering, orderableColumns, readOrdering } from './ordering.ts';
 import type { PageOptions } from '../declare/page-options.ts';
 import type { Policy } from '../policy/policy.ts';
@@ -247,11 +248,9 @@ export class ListQueryReader {
   }
 
   #paths(name: string, given: string | string[]): string[] {
-    const paths = [given].flat().flatMap((text) => text.split(','));
-    const named = [...new Set(paths.filter((path) => path !== ''))];
-    if (named.length === 0) this.#refuse(['query', name], 'required', 'Give at least one name.');
+    const paths = readNames(given, 'name', ['query', name], this.#faults);
     if (paths.length > MEMBERS_MAX) this.#refuse(['query', name], 'too_many', `At most ${MEMBERS_MAX} names.`);
-    return named.slice(0, MEMBERS_MAX);
+    return [...new Set(paths)].slice(0, MEMBERS_MAX);
   }
 
   async #search(given: string | string[] | undefined, location: readonly (string | number)[]): Promise<Where | undefined> {
@@ -273,11 +272,7 @@ export class ListQueryReader {
   ): readonly OrderTerm[] {
     const { policy, ordering } = this.#list;
     if (given === undefined || ordering === undefined) return defaultOrdering(policy, ordering);
-    const names = [given]
-      .flat()
-      .flatMap((text) => text.split(','))
-      .filter((name) => name !== '');
-    return readOrdering(this.#list, this.#view, names, location, this.#faults);
+    return readOrdering(this.#list, this.#view, readNames(given, 'column', location, this.#faults), location, this.#faults);
   }
 
   #page(given: QueryValues): Pick<ListRequest, 'limit' | 'offset' | 'cursor'> {

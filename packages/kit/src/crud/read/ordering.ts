@@ -32,10 +32,6 @@ export function readOrdering(
   faults: FieldError[],
 ): readonly OrderTerm[] {
   const usable = orderableColumns(view, ordering);
-  if (given.length === 0) {
-    faults.push({ location, code: 'required', message: 'Give at least one column.' });
-    return [];
-  }
   if (given.length > limits.orderingColumns) {
     faults.push({ location, code: 'too_many', message: `At most ${limits.orderingColumns} columns.` });
     return [];

@@ -83,9 +83,7 @@ export class SelectUnit {
     this.#tables.push(table);
     if (shape === undefined) return table;
     for (const { name, shown } of shape.columns) if (shown !== 'null') table.columns.add(name);
-    // A rule about the row may look at every column of it.
-    if (shape.columns.some(({ shown }) => shown === 'row') || shape.computed.some(({ rowRules }) => rowRules.length > 0))
-      for (const name of policy.codeColumns) table.columns.add(name);
+    for (const name of requiredByRules(shape)) table.columns.add(name);
     const needed = new Map<string, Set<string>>();
     for (const { columns, related } of shape.computed) {
       for (const name of columns) table.columns.add(name);
@@ -168,6 +166,17 @@ export class SelectUnit {
   extra(row: Row, name: string): unknown {
     return Object.hasOwn(row, name) ? row[name] : row[`${EXTRA}${name}`];
   }
+}
+
+/** The columns that the rules about a row read: every column where a rule does not declare which. */
+function requiredByRules({ policy, columns, computed }: Shape): readonly string[] {
+  const ofColumns = columns.flatMap(({ shown, rule }) => (shown === 'row' && rule?.visibleTo !== undefined ? [rule.visibleTo] : []));
+  const names: string[] = [];
+  for (const { requires } of [...ofColumns, ...computed.flatMap(({ rowRules }) => rowRules)]) {
+    if (requires === undefined) return policy.codeColumns;
+    names.push(...requires.filter((name) => policy.hasColumn(name)));
+  }
+  return names;
 }
 
 /** True when the column's own schema marks members of its values as sensitive. */

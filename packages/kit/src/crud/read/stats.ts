@@ -21,6 +21,7 @@ import { pascal } from '../declare/names.ts';
 import { widestView } from '../policy/make-view.ts';
 import type { Policy } from '../policy/policy.ts';
 import type { View, ViewColumn } from '../policy/view.ts';
+import { readNames } from './name-list.ts';
 import { unknownName } from './shape.ts';
 import { markVisible } from '../policy/rule-marks.ts';
 import type { Item } from '../declare/item.ts';
@@ -143,7 +144,8 @@ export class Stats {
     if (wanted.length > statsMetrics) faults.push(tooManyOffered(metricNames, statsMetrics));
     const metrics = offered.filter(([name]) => wanted.includes(name));
     const inAnswer = [...groups.map(({ name }) => name), ...metrics.map(([name]) => name)];
-    const ordering = split(given.ordering ?? []).map((text) => ({ name: text.replace(/^-/, ''), descending: text.startsWith('-') }));
+    const sorted = given.ordering === undefined ? [] : readNames(given.ordering, 'column', ['query', 'ordering'], faults);
+    const ordering = [...new Set(sorted)].map((text) => ({ name: text.replace(/^-/, ''), descending: text.startsWith('-') }));
     for (const { name } of ordering) if (!inAnswer.includes(name)) faults.push(unknownName('ordering', name, inAnswer));
     if (ordering.length > orderingColumns)
       faults.push({ location: ['query', 'ordering'], code: 'too_many', message: `At most ${orderingColumns} columns.` });
@@ -182,15 +184,10 @@ function chosen(
   faults: FieldError[],
 ): string[] {
   if (given === undefined) return [];
-  const names = split(given);
-  if (names.length === 0) faults.push({ location: ['query', parameter], code: 'required', message: 'Give at least one name.' });
+  const names = [...new Set(readNames(given, 'name', ['query', parameter], faults))];
   if (names.length > max) faults.push({ location: ['query', parameter], code: 'too_many', message: `At most ${max} names.` });
   for (const name of names.slice(0, max)) if (!known.includes(name)) faults.push(unknownName(parameter, name, known));
   return names.filter((name) => known.includes(name)).slice(0, max);
-}
-
-function split(given: string | readonly string[]): string[] {
-  return [...new Set([given].flat().flatMap((text) => text.split(',')))].filter((name) => name !== '');
 }
 
 function groupSql({ column: { name, settings }, bucket }: Group, dialect: 'sqlite' | 'postgres'): string {

@@ -48,7 +48,11 @@ export function CrudController<
   const Q extends boolean = false,
   // oxlint-disable-next-line typescript/no-empty-object-type -- no bulk operations
   const B extends BulkOptions = {},
->(source: Resource<C, R, P, I, T>, options: CrudOptions<C, R, U, N, F, Q, B>): CrudClass<C, U, Offered<N, Extra<Q, B>>, T, I, P> {
+  X extends string = string,
+>(
+  source: Resource<C, R, P, I, T, X>,
+  options: CrudOptions<C, R, U, N, F, Q, B, NoInfer<X>>,
+): CrudClass<C, U, Offered<N, Extra<Q, B>>, T, I, P> {
   requireResource(source);
   checkControllerOptions(options);
   return crudClass(source, options) as CrudClass<C, U, Offered<N, Extra<Q, B>>, T, I, P>;

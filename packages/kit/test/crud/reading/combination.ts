@@ -41,7 +41,14 @@ export const factors = {
 } as const;
 export type Combination = Chosen<typeof factors>;
 
-export const NARROW = ['id', 'slug', 'title', 'size'] as const;
+/** What a narrow `output` shows: some columns, and the first of the computed fields. */
+export const narrowOutput = (combination: Combination): readonly string[] => [
+  'id',
+  'slug',
+  'title',
+  'size',
+  ...Object.keys(requiredBy(combination)).slice(0, 1),
+];
 export const COUNTS: Readonly<Record<Combination['count'], CountMode | undefined>> = {
   exact: 'exact',
   none: 'none',
@@ -183,7 +190,7 @@ export function declare(at: string, combination: Combination): Declared {
     etag: combination.etag === 'no' ? false : 'optional',
     ...(combination.lookup === 'slug' ? { lookup: 'slug' } : {}),
     ...(parent === 'yes' ? { parent: { relation: 'area' } } : {}),
-    ...(combination.output === 'narrow' ? { output: NARROW } : {}),
+    ...(combination.output === 'narrow' ? { output: narrowOutput(combination) } : {}),
     export: ['csv', 'jsonl'],
     stats: { by: ['status', 'margin'], metrics: { n: count(), total: sum('price'), top: max('size') } },
     meta: true,

@@ -2,7 +2,7 @@ import type { User } from '../../../src/auth/principal.ts';
 import { crudOf } from '../../../src/crud/index.ts';
 import type { TestApp } from '../../../src/testing/test-app.ts';
 import type { Combination, Declared } from './combination.ts';
-import { type Asked, type Caller, Oracle, PLAIN, undecided } from './oracle.ts';
+import { type Asked, type Caller, Oracle, PLAIN } from './oracle.ts';
 import { type Area, type Row, tenantOf, type World } from './world.ts';
 
 interface Response {
@@ -153,7 +153,6 @@ export class Comparison {
 
   /** Walks the list to its end. `isThorough`: also back to its beginning, by QUERY, and with its ETag. */
   async list(asked: Asked, isThorough: boolean): Promise<void> {
-    if (undecided.nullFieldNamed(asked.fields, this.#combination, this.#caller)) return;
     const { list, body } = requestOf(this.#oracle, asked);
     const refusal = this.#refusal(asked);
     const first = await this.#ask(`?${list}`);
@@ -169,29 +168,13 @@ export class Comparison {
     const expected = Array.from({ length: Math.max(1, Math.ceil(items.length / size)) }, (_, page) =>
       items.slice(page * size, (page + 1) * size),
     );
-    this.#same(pages, expected, asked, 'list');
+    this.#equal(pages, expected, this.#message('list', asked));
     this.#count(first, rows.length, asked);
     if (!isThorough) return;
     const queried = await this.#ask('?limit=100', body);
     this.#equal(queried.status, 200, this.#message('query', asked));
-    this.#same([queried.body.items], [items], asked, 'query');
+    this.#equal(queried.body.items, items, this.#message('query', asked));
     await this.#tag(`?${list}`, first, asked);
-  }
-
-  /** Compares items; under `output` whether computed fields are shown is undecided. */
-  #same(
-    given: readonly (readonly Record<string, unknown>[])[],
-    expected: readonly (readonly object[])[],
-    asked: Asked,
-    what: string,
-  ): void {
-    const isOpen = undecided.computedBesideOutput(this.#combination) && asked.fields === 'none';
-    const names = this.#oracle.computed;
-    const plain = (pages: readonly (readonly object[])[]) =>
-      isOpen
-        ? pages.map((page) => page.map((item) => Object.fromEntries(Object.entries(item).filter(([name]) => !names.includes(name)))))
-        : pages;
-    this.#equal(plain(given), plain(expected), this.#message(what, asked));
   }
 
   async #walk(first: Response, asked: Asked, isThorough: boolean): Promise<Record<string, unknown>[][]> {
@@ -235,7 +218,6 @@ export class Comparison {
   async rows(asked: Asked): Promise<void> {
     const shape: Asked = { ...PLAIN, fields: asked.fields, expand: asked.expand };
     const refusal = this.#refusal(shape);
-    if (undecided.nullFieldNamed(asked.fields, this.#combination, this.#caller)) return;
     const { list } = requestOf(this.#oracle, shape);
     const seen = (row: Row) => this.#oracle.sees(row) && (this.#parent === null || row.area_id === this.#parent.id);
     const chosen = [
@@ -247,7 +229,7 @@ export class Comparison {
       const found = await this.#ask(path);
       this.#equal(found.status, refusal ?? (seen(row) ? 200 : 404), `${this.#message(path, shape)} ${found.text}`);
       if (found.status !== 200) continue;
-      this.#same([[found.body]], [[this.#oracle.item(row, shape)]], shape, path);
+      this.#equal(found.body, this.#oracle.item(row, shape), this.#message(path, shape));
       if (row === chosen[0]) await this.#tag(path, found, shape);
     }
   }
@@ -255,19 +237,20 @@ export class Comparison {
   async files(asked: Asked): Promise<void> {
     const shown: Asked = { ...asked, expand: asked.expand === 'both' ? 'area' : asked.expand === 'parts' ? 'none' : asked.expand };
     const refusal = this.#refusal(shown);
-    if (undecided.nullFieldNamed(asked.fields, this.#combination, this.#caller)) return;
     const { list } = requestOf(this.#oracle, shown);
     const [csv, jsonl] = [await this.#ask(`/export?format=csv&${list}`), await this.#ask(`/export?format=jsonl&${list}`)];
     this.#equal([csv.status, jsonl.status], [refusal ?? 200, refusal ?? 200], this.#message('export', shown));
     if (refusal !== null) return;
     const items = this.#oracle.rows(shown, this.#parent?.id ?? null).map((row) => this.#oracle.item(row, shown));
     const lines = jsonl.text.split('\n').filter((line) => line !== '');
-    this.#same([lines.map((line) => JSON.parse(line) as Record<string, unknown>)], [items], shown, 'export as JSON Lines');
+    this.#equal(
+      lines.map((line) => JSON.parse(line) as Record<string, unknown>),
+      items,
+      this.#message('export as JSON Lines', shown),
+    );
     const [header = [], ...cells] = parseCsv(csv.text);
-    const isOpen = undecided.computedBesideOutput(this.#combination) && shown.fields === 'none';
-    const names = this.#oracle.columns(shown).filter((name) => !isOpen || !this.#oracle.computed.includes(name));
-    const given = header.filter((name) => !isOpen || !this.#oracle.computed.includes(name as string));
-    this.#equal(given.toSorted(byText), names.toSorted(byText), this.#message('header of the export', shown));
+    const names = this.#oracle.columns(shown);
+    this.#equal(header.toSorted(byText), names.toSorted(byText), this.#message('header of the export', shown));
     const expected = items.map((item) =>
       names.map((name) => {
         const [first, second] = name.split('.') as [string, string | undefined];
@@ -300,19 +283,9 @@ export class Comparison {
     const { status, body } = await this.#ask('/meta');
     if (!this.#oracle.isAdmitted) return this.#equal(status, 401, this.#message('meta', PLAIN));
     this.#equal(status, 200, this.#message('meta', PLAIN));
-    const isNamed = (name: string) =>
-      !undecided.nullFieldNamed(name, this.#combination, this.#caller) &&
-      !(undecided.computedBesideOutput(this.#combination) && this.#oracle.computed.includes(name));
-    this.#equal(
-      body.fields.filter(isNamed).toSorted(),
-      this.#oracle.columns(PLAIN).filter(isNamed).toSorted(),
-      this.#message('fields of meta', PLAIN),
-    );
-    this.#equal(
-      Object.keys(body.output.properties).filter(isNamed).toSorted(),
-      this.#oracle.columns(PLAIN).filter(isNamed).toSorted(),
-      this.#message('output of meta', PLAIN),
-    );
+    const names = this.#oracle.columns(PLAIN).toSorted();
+    this.#equal(body.fields.toSorted(), names, this.#message('fields of meta', PLAIN));
+    this.#equal(Object.keys(body.output.properties).toSorted(), names, this.#message('output of meta', PLAIN));
     this.#equal(body.key, this.#combination.lookup, this.#message('meta', PLAIN));
     this.#equal(body.expand.toSorted(), ['area', 'parts'], this.#message('meta', PLAIN));
     const orderable = ['at', 'margin', 'price', 'size', 'slug', 'title'].filter((name) => name !== 'margin' || this.#oracle.seesMargin);

@@ -1,4 +1,4 @@
-import { type Combination, NARROW, requiredBy } from './combination.ts';
+import { type Combination, narrowOutput, requiredBy } from './combination.ts';
 import { type Area, type Name, type Part, type Person, type Row, tenantOf, type World } from './world.ts';
 
 // What a caller must get, computed from the raw rows. Nothing of the toolkit is used here.
@@ -14,20 +14,6 @@ export interface Caller {
 }
 
 type Item = Readonly<Record<string, unknown>>;
-
-/**
- * Known differences between the product and its contract, by what they concern. The comparison leaves out exactly these, and nothing beside them.
- * Remove a line when the product does what it says. Not generated for the same reason: `owner: { unless }` beside grants, which do not compose yet;
- * and rows that are deleted while a client walks the pages, after which a page may skip a row.
- */
-export const undecided = {
-  /** `/meta` names a field with `hidden: 'null'` and `?fields=` rejects it: both should say the same. */
-  nullFieldNamed: (name: string, combination: Combination, { user }: Caller): boolean =>
-    (name === 'margin' && combination.margin === 'null' && user?.is_staff !== true) ||
-    (name === 'note' && combination.note === 'null' && user === null),
-  /** `output` cannot leave out computed fields: whether they are shown beside it is open. */
-  computedBesideOutput: ({ output, computed }: Combination): boolean => output === 'narrow' && computed !== 'none',
-};
 
 export class Oracle {
   readonly #combination: Combination;
@@ -108,15 +94,20 @@ export class Oracle {
 
   /** True when the column may be named in `fields`. */
   #isNameable(column: string): boolean {
-    const { output, code } = this.#combination;
-    if (output === 'narrow' && !(NARROW as readonly string[]).includes(column)) return false;
-    if (column === 'margin') return this.seesMargin;
-    if (column === 'note') return this.seesNote;
+    const { code, margin, note } = this.#combination;
+    if (!this.#isShown(column)) return false;
+    // What is hidden as null is there: it has its name and no value.
+    if (column === 'margin') return this.seesMargin || margin === 'null';
+    if (column === 'note') return this.seesNote || note === 'null';
     return column !== 'code' || code === 'shown';
   }
 
-  /** Computed fields that the caller sees, on some rows at least. */
+  /** Computed fields that the caller sees, on some rows at least, where the controller shows them. */
   get computed(): readonly string[] {
+    return this.#computedIn(this.#combination.output);
+  }
+
+  #computedIn(output: 'all' | 'narrow'): readonly string[] {
     return Object.entries(requiredBy(this.#combination))
       .filter(([, requires]) =>
         requires.every(
@@ -124,7 +115,8 @@ export class Oracle {
             (path !== 'margin' || this.seesMargin) && (path !== 'note' || this.seesNote) && (path !== 'area.code' || this.seesAreaCode),
         ),
       )
-      .map(([name]) => name);
+      .map(([name]) => name)
+      .filter((name) => this.#isShown(name, output));
   }
 
   /** Names that `fields` lists for this level; null when none is given. */
@@ -219,11 +211,10 @@ export class Oracle {
     if (!seesNote) item['note'] = note === 'null' ? null : undefined;
     if (this.#combination.code === 'hidden') delete item['code'];
     for (const name of Object.keys(item)) {
-      const isShown = output === 'all' || (NARROW as readonly string[]).includes(name);
-      if (!isShown || (wanted !== null && name !== 'id' && !wanted.includes(name))) delete item[name];
+      if (!this.#isShown(name, output) || (wanted !== null && name !== 'id' && !wanted.includes(name))) delete item[name];
     }
     for (const [name, requires] of Object.entries(requiredBy(this.#combination)))
-      if (this.computed.includes(name) && (!requires.includes('note') || seesNote) && (wanted === null || wanted.includes(name)))
+      if (this.#computedIn(output).includes(name) && (!requires.includes('note') || seesNote) && (wanted === null || wanted.includes(name)))
         item[name] = this.#computedValue(row, requires);
     if (asked.expand === 'area' || asked.expand === 'both') {
       const area = this.#areaItem(row);
@@ -274,11 +265,7 @@ export class Oracle {
   columns(asked: Asked): readonly string[] {
     const wanted = this.fieldsOf(asked);
     const sample = { ...(this.#world.rows[0] as Row), ...(this.#combination.version === 'yes' ? { version: 1 } : {}) };
-    // A column that is hidden as null has its place in a file.
-    const isNull = (name: string) => (name === 'margin' || name === 'note') && this.#combination[name] === 'null' && this.#isShown(name);
-    const own = Object.keys(sample).filter(
-      (name) => (this.#isNameable(name) || isNull(name)) && (wanted === null || name === 'id' || wanted.includes(name)),
-    );
+    const own = Object.keys(sample).filter((name) => this.#isNameable(name) && (wanted === null || name === 'id' || wanted.includes(name)));
     const computed = this.computed.filter((name) => wanted === null || wanted.includes(name));
     const isExpanded = asked.expand === 'area' || asked.expand === 'both';
     const ofArea = Object.keys(this.#world.areas[0] as Area).filter((name) => name !== 'code' || this.seesAreaCode);
@@ -286,8 +273,8 @@ export class Oracle {
     return [...own, ...computed, ...area];
   }
 
-  #isShown(name: string): boolean {
-    return this.#combination.output === 'all' || (NARROW as readonly string[]).includes(name);
+  #isShown(name: string, output: 'all' | 'narrow' = this.#combination.output): boolean {
+    return output === 'all' || narrowOutput(this.#combination).includes(name);
   }
 
   /** `GET /stats?group_by=status&metrics=n,total,top`. */
