@@ -37,6 +37,14 @@ test('broken JSON is said at the field and nothing of it travels', () => {
   expect(faults['it']).toMatch(/^Invalid JSON/);
 });
 
+test('JSON with a number that JavaScript would change is said at the field, and does not travel', () => {
+  const parsed = fromInput(field({ kind: 'json' }), '{"a":[1,9007199254740993]}');
+  expect(parsed).toEqual({ fault: expect.stringContaining('9007199254740993') });
+  expect(fromInput(field({ kind: 'json' }), '{"a":9007199254740991,"b":"9007199254740993"}')).toEqual({
+    value: { a: 9_007_199_254_740_991, b: '9007199254740993' },
+  });
+});
+
 test('an edit sends what was changed and nothing else', () => {
   const fields = [
     field({ kind: 'text' }),

@@ -50,9 +50,31 @@ function numberOf(text: string): Parsed {
   return { value: Number.isInteger(number) && !Number.isSafeInteger(number) ? text.trim() : number };
 }
 
+/** How a browser calls the reviver of JSON.parse: with the text of a number, where it knows that. */
+type Reviver = (name: string, value: unknown, context?: { readonly source?: string }) => unknown;
+
+/** True when JavaScript reads an integer as another one. The server would only see that one. */
+function isChanged(source: string, value: number): boolean {
+  const digits = (written: string) =>
+    written
+      .replace(/e.*$/i, '')
+      .replaceAll(/[^0-9]/g, '')
+      .replace(/^0+/, '')
+      .replace(/0+$/, '');
+  return Math.abs(value) > Number.MAX_SAFE_INTEGER && digits(source) !== digits(String(value));
+}
+
 function jsonOf(text: string): Parsed {
+  const changed: string[] = [];
+  const revive: Reviver = (_name, value, context) => {
+    if (typeof value === 'number' && context?.source !== undefined && isChanged(context.source, value)) changed.push(context.source);
+    return value;
+  };
   try {
-    return { value: JSON.parse(text) as unknown };
+    const value = JSON.parse(text, revive as Parameters<typeof JSON.parse>[1]) as unknown;
+    return changed.length === 0
+      ? { value }
+      : { fault: `The number ${changed[0]} has more digits than are stored. Enter it as text in quotes.` };
   } catch (error) {
     return { fault: `Invalid JSON: ${error instanceof Error ? error.message : 'it cannot be read'}` };
   }

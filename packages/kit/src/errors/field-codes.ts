@@ -11,6 +11,7 @@ export const fieldCodes: Readonly<Record<string, string>> = {
   invalid_format: 'The text does not have the format: a date, an e-mail address, a pattern.',
   too_small: 'The number is too small, the text too short, or the list has too few items.',
   too_big: 'The number is too big, the text too long, or the list has too many items.',
+  number_not_exact: 'The number has more digits than a JSON number keeps, and would be stored as another one.',
   not_multiple_of: 'The number is not a multiple of the step.',
   invalid_key: 'The name of a member is not acceptable.',
   invalid_union: 'The value fits none of the alternatives.',

@@ -8,6 +8,7 @@ import type { Exchange } from './exchange.ts';
 import { Handling } from './handling.ts';
 import type { Input } from './input.ts';
 import { compileCoercions, type Coercion } from './json/coerce.ts';
+import { inexactNumberFaults } from './json/inexact-numbers.ts';
 import { compileUnknownFields, unknownField, type UnknownFieldCheck } from './json/unknown-fields.ts';
 import type { RawBody } from './raw.ts';
 import { refuseMediaType } from './read-raw-body.ts';
@@ -106,6 +107,7 @@ function keep({ part, sensitive }: PartReader, value: unknown, result: SchemaRes
       if (!isRepeated) faults.push(fieldError([part], value, issue, sensitive));
     }
   }
+  if (part === 'body') faults.push(...inexactNumberFaults(value, ['body'], faults));
 }
 
 /** What is wrong with a value, below the place where it was sent. `sensitive`: the value's schema, if it marks members as sensitive. */

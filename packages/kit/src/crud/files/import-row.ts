@@ -1,4 +1,5 @@
 import type { ColumnSettings } from '../../db/column.ts';
+import { isInexact, NUMBER_NOT_EXACT, NUMBER_NOT_EXACT_MESSAGE } from '../../http/json/inexact-numbers.ts';
 import { readJson } from '../../http/json/parse-json.ts';
 import { unguarded } from './csv-text.ts';
 
@@ -12,7 +13,8 @@ export function cellValue({ kind }: ColumnSettings, text: string, depthMax: numb
       return unguarded(text);
     case 'int':
     case 'float':
-      return /^-?\d+(?:\.\d+)?(?:e[+-]?\d{1,3})?$/i.test(text) ? Number(text) : text;
+      if (!isDecimal(text)) return text;
+      return kind === 'float' && isInexact(text) ? new CellFault(NUMBER_NOT_EXACT_MESSAGE, NUMBER_NOT_EXACT) : Number(text);
     case 'bool':
       return text === 'true' ? true : text === 'false' ? false : text;
     case 'json':
@@ -23,18 +25,25 @@ export function cellValue({ kind }: ColumnSettings, text: string, depthMax: numb
   }
 }
 
+function isDecimal(text: string): boolean {
+  return /^-?\d+(?:\.\d+)?(?:e[+-]?\d{1,3})?$/i.test(text);
+}
+
 /** A cell that its column cannot read. Text would be a valid value of a JSON column. */
 export class CellFault {
   readonly message: string;
+  readonly code: string;
 
-  constructor(message: string) {
+  constructor(message: string, code = 'invalid') {
     this.message = message;
+    this.code = code;
   }
 }
 
 function jsonValue(kind: 'json' | 'array', text: string, depthMax: number): unknown {
-  const { value, fault, isTooDeep } = readJson(text, depthMax);
+  const { value, fault, isTooDeep, inexact = [] } = readJson(text, depthMax);
   if (isTooDeep === true) return new CellFault(`Must not be nested more than ${depthMax} levels deep.`);
+  if (inexact.length > 0) return new CellFault(NUMBER_NOT_EXACT_MESSAGE, NUMBER_NOT_EXACT);
   if (fault === undefined) return value;
   if (fault.code !== 'invalid_json') return new CellFault(`Must be acceptable JSON: ${fault.message} at column ${fault.column}.`);
   return kind === 'array' ? text : new CellFault('Must be JSON.');

@@ -7,7 +7,9 @@ import { jsonSchema } from '../../http/json-schema.ts';
 import { filePart, type MultipartFile, readMultipart } from '../../http/multipart.ts';
 import type { QueryValues } from '../../http/query-string.ts';
 import { JSON_DEPTH_MAX } from '../../http/json/parse-json.ts';
-import type { JsonSchema, Schema } from '../../http/schema.ts';
+import { inexactNumberFaults } from '../../http/json/inexact-numbers.ts';
+import { compileUnknownFields } from '../../http/json/unknown-fields.ts';
+import { type JsonSchema, jsonSchemaOf, type Schema } from '../../http/schema.ts';
 import { exchangeOf } from '../../http/serve-route.ts';
 import { didYouMean } from '../../options/did-you-mean.ts';
 import { absentValue } from '../write/absent-value.ts';
@@ -26,10 +28,11 @@ import type { ListDeclaration } from '../read/list-query.ts';
 import type { Policy, StoredColumn } from '../policy/policy.ts';
 import { type FileRow, readFile } from './read-file.ts';
 import { bodySchemas, leadsToOne } from '../mount/schemas.ts';
+import type { FieldRule } from '../declare/field-rule.ts';
 import type { Item } from '../declare/item.ts';
 import { requiredPolicies, Views } from '../policy/make-view.ts';
 import type { View } from '../policy/view.ts';
-import { checkReferences, isWritableByRequest, referencesOf } from '../write/steps.ts';
+import { checkReferences, referencesOf, type SentRow } from '../write/steps.ts';
 
 /** What rows of a file are made of, and how they are written. */
 export interface ImportTarget {
@@ -192,8 +195,8 @@ export class RowImport {
     if (keys === undefined) for (const item of items) this.#refuseChanged(item, undefined, request.clock.now());
     reader.finish();
     noteItems(request, items.length);
-    await this.#checkReferences(db, request, items);
-    const write = () => this.#write(db, request, items, keys, fixed, isDryRun);
+    await this.#checkReferences(db, request, items, keys, fixed);
+    const write = () => this.#write(db, request, { items, keys, reader }, fixed, isDryRun);
     // Of two upserts of a new value at once one makes the row. The other could not see it yet: now it can, and changes it.
     const written = await write().catch((error: unknown) => {
       if (keys === undefined || !hasCode(error, 'conflict')) throw error;
@@ -206,8 +209,26 @@ export class RowImport {
     return this.#access.policy.findColumn(this.#options.by as string) as StoredColumn;
   }
 
-  async #checkReferences(db: Db, request: CrudRequest, items: readonly ImportItem[]): Promise<void> {
-    const checks = await referencesOf(this.#access.policy, request, items);
+  async #checkReferences(
+    db: Db,
+    request: CrudRequest,
+    items: readonly ImportItem[],
+    keys: ImportKeys | undefined,
+    fixed: FixedIntent,
+  ): Promise<void> {
+    const { policy } = this.#access;
+    let checks = await referencesOf(policy, request, items);
+    if (checks.length > 0 && keys !== undefined) {
+      // A reference that a row has already is not asked again: the caller may see the row and not what it refers to.
+      const rows = items.map((item): SentRow => ({ values: item.values, at: item.at, before: null }));
+      for (let start = 0; start < items.length; start += BATCH_ROWS_POSTGRES) {
+        const batch = items.slice(start, start + BATCH_ROWS_POSTGRES);
+        const existing = await this.#existing(db, request, batch, keys, fixed);
+        for (const [index, item] of batch.entries())
+          rows[start + index] = { values: item.values, at: item.at, before: existing.get(this.#keyText(keys, item)) ?? null };
+      }
+      checks = await referencesOf(policy, request, rows);
+    }
     try {
       await checkReferences(db, checks);
     } catch (error) {
@@ -219,8 +240,7 @@ export class RowImport {
   async #write(
     db: Db,
     request: CrudRequest,
-    items: readonly ImportItem[],
-    keys: ReadonlyMap<ImportItem, unknown> | undefined,
+    { items, keys, reader }: { readonly items: readonly ImportItem[]; readonly keys: ImportKeys | undefined; readonly reader: RowReader },
     given: FixedIntent,
     isDryRun: boolean,
   ): Promise<Pick<ImportResult, 'created' | 'updated'>> {
@@ -235,15 +255,17 @@ export class RowImport {
         for (let start = 0; start < items.length; start += size) {
           const batch = items.slice(start, start + size);
           const existing = keys === undefined ? new Map<string, Item>() : await this.#existing(tx, request, batch, keys, given);
-          const found = (item: ImportItem) => (keys === undefined ? undefined : existing.get(String(this.#by.encode(keys.get(item)))));
+          const found = (item: ImportItem) => (keys === undefined ? undefined : existing.get(this.#keyText(keys, item)));
           const fresh = batch.filter((item) => found(item) === undefined);
-          const known: RowIntent[] = batch.flatMap((item) => {
+          const known: RowIntent[] = [];
+          for (const item of batch) {
             const row = found(item);
-            if (row === undefined) return [];
+            if (row === undefined) continue;
             const { key } = this.#access.policy;
             this.#refuseChanged(item, row, now);
-            return [{ values: item.values, sent: item.sent, at: item.at, key: { column: key, value: row[key.name] } }];
-          });
+            const written = await reader.withoutUnchanged(item, row);
+            known.push({ ...written, at: item.at, key: { column: key, value: row[key.name] } });
+          }
           if (keys !== undefined) for (const item of fresh) this.#refuseChanged(item, undefined, now);
           if (fresh.length > 0) created += (await pipeline.run(tx, request, { ...intent, verb: 'create', rows: fresh })).length;
           if (known.length > 0) updated += (await pipeline.run(tx, request, { ...intent, verb: 'update', rows: known })).length;
@@ -268,12 +290,16 @@ export class RowImport {
     if (changed.length > 0) throw unwritable(changed);
   }
 
+  #keyText(keys: ImportKeys, item: ImportItem): string {
+    return String(this.#by.encode(keys.get(item)));
+  }
+
   /** Rows of the batch that are there already, among those the caller sees. */
   async #existing(
     tx: Db,
     request: CrudRequest,
     batch: readonly ImportItem[],
-    keys: ReadonlyMap<ImportItem, unknown>,
+    keys: ImportKeys,
     { fixed }: FixedIntent,
   ): Promise<Map<string, Item>> {
     const { policy, pipeline } = this.#access;
@@ -291,6 +317,9 @@ interface ImportItem extends RowIntent {
   /** Values of columns that the caller may not write: an export has them. They must be what the row has without them. */
   readonly kept: Item;
 }
+
+/** What each row of a file is found by. */
+type ImportKeys = ReadonlyMap<ImportItem, unknown>;
 
 /** What the schema of a row says about it. */
 interface RowResult {
@@ -316,6 +345,8 @@ class RowReader {
   readonly #unwritable = new Set<string>();
   /** Those of them that the caller gets as null, whatever they are: comparing them would tell. */
   readonly #shownAsNull = new Set<string>();
+  /** Input columns that a rule about the row decides. */
+  readonly #ruled = new Set<string>();
 
   constructor(access: ImportTarget, view: View, request: CrudRequest, { rowsMax, jsonDepthMax = JSON_DEPTH_MAX }: RowImportOptions) {
     this.#access = access;
@@ -327,15 +358,41 @@ class RowReader {
     this.#input = new Set(access.input);
   }
 
-  /** Rules about rows are decided on each row. */
   async #decideUnwritable(): Promise<void> {
     const { policy, input } = this.#access;
     for (const name of input) {
-      const permission = policy.options.fields?.[name]?.writableBy;
-      if (permission === undefined || permission.mayNeedObject || (await isWritableByRequest(policy, this.#request, [name]))) continue;
+      const verdict = (await policy.ruleOf(name)?.writableBy?.evaluate(this.#request.context)) ?? true;
+      if (verdict === 'unknown') this.#ruled.add(name);
+      if (verdict !== false) continue;
       this.#unwritable.add(name);
       if (this.#view.knows(name) !== 'always') this.#shownAsNull.add(name);
     }
+  }
+
+  /**
+   * What a row that is there gets: without the values of columns that a rule about the row does not let the caller write, where they are as the
+   * caller's export has them. Another value is 403; so is any value of a column that the caller does not see on this row, because comparing
+   * it would tell.
+   */
+  async withoutUnchanged({ values, sent }: ImportItem, row: Item): Promise<Pick<RowIntent, 'values' | 'sent'>> {
+    const unchanged = new Set<string>();
+    const refused: string[] = [];
+    const { context } = this.#request;
+    for (const name of sent) {
+      if (!this.#ruled.has(name)) continue;
+      const { visibleTo, writableBy } = this.#access.policy.ruleOf(name) as FieldRule;
+      if ((await writableBy?.evaluate(context, row)) === true) continue;
+      const isSeen = visibleTo === undefined || (await visibleTo.evaluate(context, row)) === true;
+      const value = values[name] ?? null;
+      if (isSeen ? isSameValue(this.#column(name), row[name], value) : value === null) unchanged.add(name);
+      else refused.push(name);
+    }
+    if (refused.length > 0) throw unwritable(refused);
+    for (const name of unchanged) this.#ignored.add(name);
+    return {
+      values: Object.fromEntries(Object.entries(values).filter(([name]) => !unchanged.has(name))),
+      sent: sent.filter((name) => !unchanged.has(name)),
+    };
   }
 
   get ignored(): string[] {
@@ -347,7 +404,9 @@ class RowReader {
     await this.#decideUnwritable();
     const file = await readFile(body, format, this.#depthMax);
     if (file.header !== undefined) this.#header(file.header);
-    const schema = (this.#access.schema ?? bodySchemas(policy, this.#access.input).create)['~standard'];
+    const declared = this.#access.schema ?? bodySchemas(policy, this.#access.input).create;
+    const schema = declared['~standard'];
+    const findUnknown = compileUnknownFields(jsonSchemaOf(declared, 'input'));
     const items: ImportItem[] = [];
     let count = 0;
     const isCsv = file.header !== undefined;
@@ -362,8 +421,14 @@ class RowReader {
         if (this.#faults.length >= this.#faultsMax) break;
         const given = this.#given(row, isCsv);
         if (given !== undefined) {
+          const at: FieldError['location'] = ['body', row.number];
+          const known = this.#faults.length;
+          // As in a body, members of a JSON column that its schema does not know are errors, not dropped.
+          findUnknown?.(given, [...at], this.#faults);
           const result = schema.validate(given) as RowResult | Promise<RowResult>;
-          const item = this.#item(row.number, given, result instanceof Promise ? await result : result);
+          const hasUnknown = this.#faults.length > known;
+          const item = this.#item(row.number, given, result instanceof Promise ? await result : result, hasUnknown);
+          if (row.fault === undefined) this.#refuseInexact(row.values, given, at, this.#faults.slice(known));
           if (item !== undefined) items.push(item);
         }
         if (count % BATCH_ROWS === 0) await yieldLoop();
@@ -421,9 +486,12 @@ class RowReader {
     return undefined;
   }
 
-  #item(number: number, given: Record<string, unknown>, result: RowResult): ImportItem | undefined {
+  /** `hasUnknown`: it has members that are unknown, which were reported. */
+  #item(number: number, given: Record<string, unknown>, result: RowResult, hasUnknown: boolean): ImportItem | undefined {
     if (result.issues !== undefined) {
       for (const { message, code = 'invalid', path = [] } of result.issues) {
+        // A strict schema complains once more about what was already found, without saying where.
+        if (hasUnknown && code === 'unrecognized_keys') continue;
         const isMissing = path.length > 0 && given[String(path[0])] === undefined;
         this.#refuse(
           ['body', number, ...path.map(String)],
@@ -452,6 +520,12 @@ class RowReader {
     return { values, sent: sent.filter((name) => !this.#unwritable.has(name)), kept, at: ['body', number] };
   }
 
+  /** Numbers of a JSON line, of the columns that are taken from it. */
+  #refuseInexact(line: object, given: Item, at: FieldError['location'], known: readonly FieldError[]): void {
+    for (const { location, code, message } of inexactNumberFaults(line, at, known))
+      if (Object.hasOwn(given, String(location[2]))) this.#refuse(location, code, message);
+  }
+
   #column(name: string): StoredColumn {
     return this.#access.policy.findColumn(name) as StoredColumn;
   }
@@ -467,7 +541,7 @@ class RowReader {
         continue;
       }
       const value = cellValue(this.#access.policy.settingsOf(name), text, this.#depthMax);
-      if (value instanceof CellFault) this.#refuse(['body', number, name], 'invalid', value.message);
+      if (value instanceof CellFault) this.#refuse(['body', number, name], value.code, value.message);
       else given[name] = value;
     }
     return given;
@@ -482,7 +556,7 @@ class RowReader {
   }
 
   /** What each row is found by; every row needs one, and no two the same. */
-  keys(items: readonly ImportItem[], by: StoredColumn): ReadonlyMap<ImportItem, unknown> {
+  keys(items: readonly ImportItem[], by: StoredColumn): ImportKeys {
     const keys = new Map<ImportItem, unknown>();
     const seen = new Map<string, number>();
     for (const item of items) {
@@ -505,7 +579,7 @@ class RowReader {
   }
 
   finish(): void {
-    if (this.#faults.length > 0) throw coreErrors.validation_error({ errors: this.#faults });
+    if (this.#faults.length > 0) throw coreErrors.validation_error({ errors: this.#faults.slice(0, this.#faultsMax) });
   }
 }
 

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { CsvError, parse } from 'csv-parse';
 import { coreErrors } from '../../errors/core-errors.ts';
+import type { FieldError } from '../../errors/kit-error.ts';
 import { readJson } from '../../http/json/parse-json.ts';
 import type { FileFormat } from '../declare/file-options.ts';
 
@@ -22,17 +23,25 @@ export async function readFile(body: Readable, format: FileFormat, depthMax: num
   if (format === 'jsonl') return { header: undefined, rows: jsonRows(decoded(body), depthMax) };
   const records = csvRecords(decoded(body))[Symbol.asyncIterator]();
   const first = await records.next();
-  if (first.done === true) return { header: [], rows: (async function* none() {})() };
+  if (first.done === true) throw coreErrors.validation_error({ errors: [NO_HEADER] });
   const { value } = first;
-  if (!isRecord(value))
-    return {
-      header: [],
-      rows: (async function* broken() {
-        yield [value];
-      })(),
-    };
+  if (!isRecord(value)) return broken(value);
   const header = value.cells.map((name) => name ?? '');
   return { header, rows: csvRows(records, header) };
+}
+
+const NO_HEADER: FieldError = {
+  location: ['body', 1],
+  code: 'required',
+  message: 'The file is empty. The first line of a CSV file is its header, also where there are no rows.',
+};
+
+/** A file whose header cannot be read. */
+function broken(row: FileRow): ReadFile {
+  const rows = async function* only() {
+    yield [row];
+  };
+  return { header: [], rows: rows() };
 }
 
 /** Text of valid UTF-8; a byte order mark at its start is left out. */

@@ -1,5 +1,6 @@
 import { resolveReference } from '../../db/column.ts';
 import { patchSchema } from '../../db/model-schema.ts';
+import { inexactNumberFaults, reportInexactNumbersByPart } from '../../http/json/inexact-numbers.ts';
 import { type JsonSchema, jsonSchemaOf, type Schema, type SchemaIssue, type SchemaResult } from '../../http/schema.ts';
 import { type ItemOptions, ItemReader, keyJson, type ReadItem, repeatedKeys } from '../write/item-reader.ts';
 import { pascal } from '../declare/names.ts';
@@ -90,10 +91,19 @@ async function readItems(options: BulkBodyOptions, reader: ItemReader, body: Ite
     items.map(({ key }) => key),
   );
   if (repeated.length > 0) return { issues: repeated.map((index) => duplicate(['items', index, options.lookup.name])) };
-  if (options.isPartial) return { value: { items, isSame: false } };
+  if (options.isPartial) {
+    reportInexactNumbersByPart(body);
+    return { value: { items: items.map((item, index) => withInexactNumbers(item, given[index])), isSame: false } };
+  }
   const faults = items.flatMap((item) => item.faults ?? []);
   if (faults.length === 0) return { value: { items, isSame: false } };
   return { issues: faults.map(({ location, code, message }) => ({ message, code, path: location.slice(1) })) };
+}
+
+/** The item with errors about its numbers beside those it has. */
+function withInexactNumbers(item: ReadItem, given: unknown): ReadItem {
+  const found = inexactNumberFaults(given, item.at, item.faults ?? []);
+  return found.length === 0 ? item : { ...item, faults: [...(item.faults ?? []), ...found] };
 }
 
 function readKeys(

@@ -1,3 +1,6 @@
+import { FAULTS_MAX } from '../../errors/fault-collector.ts';
+import { isInexact } from './inexact-numbers.ts';
+
 /** Why and where a text is not acceptable JSON. */
 export interface JsonFault {
   readonly code: 'invalid_json' | 'duplicate_key' | 'forbidden_key' | 'number_out_of_range' | 'too_many_members' | 'invalid_text';
@@ -31,6 +34,15 @@ export function findJsonFault(text: string, forbiddenKeys: ReadonlySet<string>):
   return { code: 'invalid_json', message: 'unreadable JSON', path: [], line: 1, column: 1 };
 }
 
+/** Where the numbers of a text are that {@link isInexact}, at most {@link FAULTS_MAX} of them. The text is known to be acceptable. */
+export function findInexactNumbers(text: string): (string | number)[][] {
+  const found: (string | number)[][] = [];
+  new Reader(text, NO_KEYS, found).document();
+  return found;
+}
+
+const NO_KEYS: ReadonlySet<string> = new Set();
+
 function located(text: string, { code, message, path, position }: FoundFault): JsonFault {
   const before = text.slice(0, position);
   const lineStart = before.lastIndexOf('\n') + 1;
@@ -46,11 +58,14 @@ class Reader {
   readonly #text: string;
   readonly #forbiddenKeys: ReadonlySet<string>;
   readonly #path: (string | number)[] = [];
+  /** Collects the paths of numbers that are not read exactly. */
+  readonly #inexact: (string | number)[][] | undefined;
   #at = 0;
 
-  constructor(text: string, forbiddenKeys: ReadonlySet<string>) {
+  constructor(text: string, forbiddenKeys: ReadonlySet<string>, inexact?: (string | number)[][]) {
     this.#text = text;
     this.#forbiddenKeys = forbiddenKeys;
+    this.#inexact = inexact;
   }
 
   document(): void {
@@ -137,6 +152,7 @@ class Reader {
     const literal = this.#match(numberGrammar);
     if (literal === undefined) this.#stop('invalid_json', 'unreadable number', start);
     if (!Number.isFinite(Number(literal))) this.#stop('number_out_of_range', 'a number too large to represent', start);
+    if (this.#inexact !== undefined && this.#inexact.length < FAULTS_MAX && isInexact(literal)) this.#inexact.push([...this.#path]);
   }
 
   #literal(): void {

@@ -2,7 +2,8 @@ import { isUtf8 } from 'node:buffer';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { KitError } from '../../errors/kit-error.ts';
 import { INPUT_LIMITS } from '../../options/input-limits.ts';
-import { findJsonFault, type JsonFault } from './find-json-fault.ts';
+import { findInexactNumbers, findJsonFault, type JsonFault } from './find-json-fault.ts';
+import { EXACT_DIGITS, NUMBER_NOT_EXACT, NUMBER_NOT_EXACT_MESSAGE, noteInexactNumbers } from './inexact-numbers.ts';
 
 /** Levels of nesting unless an app says otherwise. */
 export const JSON_DEPTH_MAX = INPUT_LIMITS.jsonDepth;
@@ -35,6 +36,9 @@ export function parseJson(bytes: Buffer, depthMax: number, membersMax: number = 
       extensions: { members_max: membersMax },
     });
   if (read.fault !== undefined) throw malformed(read.fault);
+  // In a body with members, numbers are reported at their place, together with what the schema finds.
+  if (read.inexact?.some((path) => path.length === 0) === true)
+    throw coreErrors.validation_error({ errors: [{ location: ['body'], code: NUMBER_NOT_EXACT, message: NUMBER_NOT_EXACT_MESSAGE }] });
   return read.value;
 }
 
@@ -42,6 +46,8 @@ export interface ReadJson {
   readonly value?: unknown;
   readonly fault?: JsonFault;
   readonly isTooDeep?: boolean;
+  /** Where numbers are that were not read exactly. They are also noted for {@link inexactNumberFaults}. */
+  readonly inexact?: readonly (readonly (string | number)[])[];
 }
 
 /** Reads JSON by the rules of a body: {@link parseJson}. */
@@ -59,7 +65,11 @@ export function readJson(text: string, depthMax: number, membersMax: number = IN
   // Looking once at the text saves looking at every key: bodies that mention these words are rare.
   const isSuspect = shape.hasEscapes || text.includes('proto') || text.includes('constructor');
   const keys = countKeys(value, isSuspect);
-  return keys === shape.colons ? { value } : { fault: findJsonFault(text, prototypeKeys) };
+  if (keys !== shape.colons) return { fault: findJsonFault(text, prototypeKeys) };
+  if (shape.digits <= EXACT_DIGITS) return { value };
+  const inexact = findInexactNumbers(text);
+  noteInexactNumbers(value, inexact);
+  return { value, inexact };
 }
 
 function malformed(found: JsonFault): KitError {
@@ -74,13 +84,33 @@ function malformed(found: JsonFault): KitError {
 const QUOTE = 34;
 const BACKSLASH = 92;
 
-function scan(text: string): { readonly depth: number; readonly colons: number; readonly hasEscapes: boolean } {
+const ZERO = 48;
+const NINE = 57;
+const POINT = 46;
+
+interface TextShape {
+  readonly depth: number;
+  readonly colons: number;
+  readonly hasEscapes: boolean;
+  /** Of the longest number. */
+  readonly digits: number;
+}
+
+function scan(text: string): TextShape {
   let depth = 0;
   let deepest = 0;
   let colons = 0;
   let hasEscapes = false;
+  let digits = 0;
+  let longest = 0;
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
+    if (code >= ZERO && code <= NINE) {
+      digits += 1;
+      if (digits > longest) longest = digits;
+      continue;
+    }
+    if (code !== POINT) digits = 0;
     if (code === QUOTE) {
       for (at += 1; at < text.length; at += 1) {
         const inner = text.charCodeAt(at);
@@ -96,7 +126,7 @@ function scan(text: string): { readonly depth: number; readonly colons: number; 
     } else if (code === 125 || code === 93) depth -= 1;
     else if (code === 58) colons += 1;
   }
-  return { depth: deepest, colons, hasEscapes };
+  return { depth: deepest, colons, hasEscapes, digits: longest };
 }
 
 /**
