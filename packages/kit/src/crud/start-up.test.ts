@@ -529,6 +529,20 @@ describe('start-up checks of resources', () => {
     ]);
   });
 
+  test('E015: a column that the controller does not take is not set by anyone', () => {
+    for (const options of [
+      {},
+      { bulk: { create: true }, operations: { create: false } },
+      { import: { formats: ['csv'] }, operations: { create: false } },
+    ])
+      expect(faults({ '/notes': crud({ ...options, input: ['title', 'open_id'] }, base) })).toEqual([
+        expect.stringMatching(/^E015 .* of NoteController: nothing sets the required column "body" when a row is made\./),
+      ]);
+    expect(faults({ '/notes': crud({ input: ['title', 'open_id'], operations: { create: false } }, base) })).toEqual([]);
+    const hooks = { create: async (_context: object, next: (values: object) => unknown) => next({ body: 'x' }) };
+    expect(faults({ '/notes': crud({ input: ['title', 'open_id'] }, { ...base, hooks }) })).toEqual([]);
+  });
+
   test('E015: every operation that makes rows needs its required columns, not create alone', () => {
     const policy = { ...base, input: ['title', 'open_id'] };
     for (const options of [{ bulk: { create: true } }, { import: { formats: ['csv'] } }])

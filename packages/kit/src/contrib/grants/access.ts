@@ -1,3 +1,4 @@
+import type { App } from '../../app/module.ts';
 import type { AccessContext, RowAccess } from '../../crud/declare/row-access.ts';
 import type { Model } from '../../db/model.ts';
 import type { Columns } from '../../db/rows.ts';
@@ -79,7 +80,7 @@ export function grants<C extends Columns>(model: Model<C>, options: GrantsOption
     async written(write) {
       if (backend() === tableBackend) await followRow(declaration(), await askerOf(write), write);
     },
-    faults: ({ owner, tenant, app }) => accessFaults(model, place, operations, { owner, tenant }, app.modules),
+    faults: ({ owner, tenant, app }) => accessFaults(model, place, operations, { owner, tenant }, app),
   };
 }
 
@@ -100,23 +101,48 @@ function accessFaults(
   place: string,
   operations: Readonly<Record<string, string>>,
   bound: { readonly owner: string | undefined; readonly tenant: string | undefined },
-  modules: readonly { readonly name: string }[],
+  app: App,
 ): Fault[] {
   const fault = (message: string, hint?: string): Fault => ({ id: 'E024', message: `${place}: ${message}`, hint });
   const declaration = actionsOfModel(model);
   if (declaration === undefined) return [fault('the model has no actions.', `Declare objectActions(${model.name}, …).`)];
-  if (!modules.some(({ name }) => name === 'grants'))
+  if (!app.modules.some(({ name }) => name === 'grants'))
     return [fault('the module is missing.', 'Add objectGrants({ objects: […] }) to the modules of createApp.')];
   return [
     ...declaration.bindResource(bound.owner, bound.tenant).map((message) => fault(message)),
     ...Object.entries(operations)
       .filter(([, action]) => !declaration.actions.has(action))
       .map(([operation, action]) => fault(`the operation "${operation}" needs "${action}", which is no action.`, known(declaration))),
-    ...(declaration.creator === undefined && bound.owner === undefined && declaration.backend === undefined
+    ...(declaration.creator === undefined && bound.owner === undefined && declaration.backend === undefined && offersCreate(app, model)
       ? [fault('the creator of an object could not see it.', "Say creator: 'manager' in objectActions, or owner in the resource.")]
       : []),
   ];
 }
+
+/** What of a resource says whether rows are created. */
+interface DeclaredResource {
+  readonly model: Model;
+  readonly options: { readonly admin?: unknown; readonly nested?: Readonly<Record<string, unknown>> };
+  readonly relations: Readonly<Record<string, { readonly model: () => unknown }>>;
+}
+
+/** Whether callers may create rows of the model: by a controller, with a parent, or in the admin site. */
+function offersCreate({ controllers, resources }: App, model: Model): boolean {
+  const mounted = controllers.flatMap((controller) => {
+    const { crudResource } = controller as { readonly crudResource?: DeclaredResource };
+    return crudResource === undefined ? [] : [{ controller, crudResource }];
+  });
+  if (mounted.some(({ controller, crudResource }) => crudResource.model === model && CREATING.some((name) => name in controller)))
+    return true;
+  const declared = [...mounted.map(({ crudResource }) => crudResource), ...(resources as readonly object[] as readonly DeclaredResource[])];
+  return declared.some(
+    ({ options, relations, model: own }) =>
+      (own === model && options.admin !== undefined) ||
+      Object.keys(options.nested ?? {}).some((name) => relations[name]?.model() === model),
+  );
+}
+
+const CREATING = ['create', 'bulkCreate', 'import'];
 
 function known({ actions }: ObjectActions): string {
   return `Known: ${[...actions].join(', ')}.`;

@@ -104,6 +104,23 @@ describe('at start-up', () => {
     );
   });
 
+  test('objects that nobody creates need no creator; a controller, a parent or the admin site that creates them does', async () => {
+    const each = things();
+    const actions = objectActions(each, { actions: ['view', 'change', 'delete'] });
+    const made = resource(each, { access: grants(each), input: ['name'] });
+    const reads = { permission: isAuthenticated, operations: { create: false } } as const;
+    class Kept extends CrudController(made, reads) {}
+    await start([actions], Kept);
+    for (const options of [{ bulk: { create: true } }, { import: { formats: ['csv'] } }] as const) {
+      class Offered extends CrudController(made, { ...reads, ...options }) {}
+      await expect(start([actions], Offered)).rejects.toThrow(/E024.*the creator of an object could not see it/s);
+    }
+    const other = things();
+    const otherActions = objectActions(other, { actions: ['view', 'change', 'delete'] });
+    class Staffed extends CrudController(resource(other, { access: grants(other), input: ['name'], admin: { rows: true } }), reads) {}
+    await expect(start([otherActions], Staffed)).rejects.toThrow(/E024.*the creator of an object could not see it/s);
+  });
+
   test('hasGrant needs a model it knows, and sharing an action "share"', async () => {
     const each = things();
     const actions = objectActions(each, { actions: ['view', 'change', 'delete'] });

@@ -56,7 +56,15 @@ class ControllerFaults {
     this.#guarded(controller);
     if (options.stats !== undefined) this.#faults.push(...statsFaults(this.#name, policy, options.stats));
     if (['create', 'bulkCreate', 'import'].some((name) => name in controller))
-      this.#faults.push(...createFaults(policy, `resource(${policy.model.name}) of ${this.#name}`, this.#mounted.parent?.edge.column));
+      this.#faults.push(
+        ...createFaults(
+          policy,
+          `resource(${policy.model.name}) of ${this.#name}`,
+          this.#mounted.parent?.edge.column,
+          // Unknown names are reported by themselves; a name that is left out cannot be sent.
+          this.#mounted.input,
+        ),
+      );
     return this.#faults;
   }
 

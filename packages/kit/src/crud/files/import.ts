@@ -48,6 +48,8 @@ export interface ImportTarget {
 /** What the route of an import works with, besides what lists do. */
 export interface ImportAccess extends ListAccess, Omit<ImportTarget, 'list'> {
   fixedIntent(context: Context): FixedIntent;
+  /** Every row was authorized, also where there is none. */
+  admitWithoutObject(context: Context): void;
 }
 
 /** What the address and the permission say of every row of a file. */
@@ -96,6 +98,7 @@ export class Importer {
     const { body, format } = await this.#file(context, parameters.format);
     const rows = new RowImport(access, { ...this.options, jsonDepthMax: exchangeOf(context.request).host.jsonDepthMax });
     const result = await rows.run(request, body, format, parameters, access.fixedIntent(context));
+    access.admitWithoutObject(context);
     if (parameters.isDryRun) context.reply.code(200);
     return result;
   };

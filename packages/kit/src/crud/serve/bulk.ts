@@ -78,7 +78,11 @@ export class BulkOperations {
 
   async #write(context: Context, verb: BulkVerb): Promise<object | undefined> {
     const prepared = await this.#prepare(context, ACTION[verb]);
-    if (this.#isPartial) return this.#answer(context, await this.#partial(prepared, verb));
+    if (this.#isPartial) {
+      const results = await this.#partial(prepared, verb);
+      this.#access.admitWithoutObject(context);
+      return this.#answer(context, results);
+    }
     const { request, db, body, intent, present } = prepared;
     const rows = verb === 'create' ? body.items.map(newRow) : this.#keyed(body.items);
     let items: readonly Item[] = [];

@@ -153,6 +153,7 @@ export class Reading {
 
   readonly describe = async (context: Context): Promise<Item> => {
     const meta = await describeResource(this.#access, this.#routes, context);
+    this.#access.admitWithoutObject(context);
     this.#answering.answerWith(context, meta, BODY_TAG);
     return meta;
   };

@@ -106,6 +106,15 @@ export class ResourceAccess extends MountedResource {
     };
   }
 
+  /**
+   * Admits a request that may end without an object: a description, an import without rows, a partial bulk write whose items all failed. Every object
+   * that it reached was authorized by itself.
+   */
+  admitWithoutObject(context: Context): void {
+    const exchange = exchangeOf(context.request);
+    if (exchange.verdict === 'unknown') exchange.verdict = true;
+  }
+
   /** The tag a reader of this shape would get for the row; the plain version where the body would be needed. */
   #etagOfRow(shape: Shape, row: Item): string {
     const version = row[this.policy.options.version as string];
