@@ -63,16 +63,25 @@ export function sendFailure(exchange: Exchange, plan: AnswerPlan, rendered: Rend
     exchange.log.error({ err: failure }, 'middleware failed while an error was answered');
   }
   reply.header('content-type', rendered.contentType);
+  const body = withSentTag(rendered, reply);
   try {
-    reply.send(rendered.body);
+    reply.send(body);
   } catch (failure) {
     exchange.log.error(
       { err: failure, operation: exchange.route?.operationId },
       'headers of the answer cannot be sent: answered without them',
     );
     removeUnsendableHeaders(reply);
-    reply.send(rendered.body);
+    reply.send(body);
   }
+}
+
+/** The body of a 412 names the tag of its header: a middleware that changed the one changes both. */
+function withSentTag({ headers, body }: RenderedError, reply: FastifyReply): string {
+  const [tag, sent] = [headers['etag'], reply.getHeader('etag')];
+  if (typeof tag !== 'string' || typeof sent !== 'string' || sent === tag) return body;
+  // Inside a string of JSON its quotes are escaped: this is the member.
+  return body.replace(`"etag":${JSON.stringify(tag)}`, () => `"etag":${JSON.stringify(sent)}`);
 }
 
 /**

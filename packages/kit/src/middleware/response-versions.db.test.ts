@@ -175,6 +175,7 @@ describeDatabases('response versions', (database) => {
         expect([asked, version, changed.status]).toEqual([asked, version, 200]);
         const stale = await shop.call('ann', 'PATCH', url, { quantity: 3 }, as(asked, { 'if-match': String(current.headers['etag']) }));
         expect([stale.status, stale.body.code]).toEqual([412, 'precondition_failed']);
+        expect(stale.body.etag, 'body and header name one tag').toBe(stale.headers['etag']);
         const retried = await shop.call('ann', 'PATCH', url, { quantity: 3 }, as(asked, { 'if-match': String(stale.headers['etag']) }));
         expect(retried.status).toBe(200);
       }
