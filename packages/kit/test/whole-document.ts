@@ -27,6 +27,10 @@ export function wholeDocument(document: Json): Json {
             ]),
           ),
         };
+  const withHeaders = (response: Json): Json =>
+    response.headers === undefined
+      ? response
+      : { ...response, headers: Object.fromEntries(Object.entries<Json>(response.headers).map(([name, each]) => [name, resolve(each)])) };
   const operationOf = (operation: Json): Json => ({
     security: document.security,
     'x-throttles': document['x-throttles'],
@@ -34,7 +38,10 @@ export function wholeDocument(document: Json): Json {
     ...(operation.parameters === undefined ? {} : { parameters: operation.parameters.map(resolve) }),
     ...(operation.requestBody === undefined ? {} : { requestBody: withSchemas(operation.requestBody, operation.operationId) }),
     responses: Object.fromEntries(
-      Object.entries(operation.responses ?? {}).map(([status, each]) => [status, withSchemas(resolve(each), operation.operationId)]),
+      Object.entries(operation.responses ?? {}).map(([status, each]) => [
+        status,
+        withHeaders(withSchemas(resolve(each), operation.operationId)),
+      ]),
     ),
   });
   return {

@@ -21,8 +21,8 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
   E003: {
     title: 'Collision',
     explanation:
-      'Two operations answer the same method and path (parameter names do not distinguish paths), or have the same operation id.',
-    remedy: 'Change a path or prefix; rename a class or field, or set `operationId`.',
+      'Two operations answer the same method and path (parameter names do not distinguish paths), or have the same operation id. Or two different schemas of one controller have the same name.',
+    remedy: 'Change a path or prefix; rename a class or field, or set `operationId`; give one of the schemas another name.',
   },
   E004: {
     title: 'Path and parameters disagree',

@@ -33,6 +33,8 @@ export interface Settings {
    * Undefined where nothing is said.
    */
   readonly trustedProxies: readonly string[] | undefined;
+  /** API_SERVERS: URLs where clients reach the API, by comma, for the OpenAPI document. Default: the server that the document comes from. */
+  readonly apiServers: readonly string[];
   /** DATABASE_PREPARE: `off` for a pooler in front of PostgreSQL that cannot keep prepared statements; `on` (default) elsewhere. */
   readonly databasePrepare: 'on' | 'off';
   /** SHUTDOWN_DELAY_MS: how long the app goes on accepting requests after it has begun to close, so that a load balancer sees it is not ready. */
@@ -133,6 +135,7 @@ export function readSettings(overrides: SettingsInput = {}, environment: NodeJS.
     logDestination: oneOf('LOG_DESTINATION', overrides.logDestination ?? text('LOG_DESTINATION') ?? 'stdout', logDestinations),
     logFormat: oneOf('LOG_FORMAT', overrides.logFormat ?? text('LOG_FORMAT') ?? 'auto', logFormats),
     trustedProxies: overrides.trustedProxies ?? listOfProxies(text('TRUSTED_PROXIES')),
+    apiServers: serversOf(overrides.apiServers ?? text('API_SERVERS')?.split(',') ?? [], faults),
     databasePrepare: oneOf('DATABASE_PREPARE', overrides.databasePrepare ?? text('DATABASE_PREPARE') ?? 'on', ['on', 'off']),
     shutdownDelayMs: milliseconds('SHUTDOWN_DELAY_MS', overrides.shutdownDelayMs ?? text('SHUTDOWN_DELAY_MS'), 0),
     shutdownIdleMs: milliseconds(
@@ -163,6 +166,7 @@ const settingNames: readonly string[] = [
   'logDestination',
   'logFormat',
   'trustedProxies',
+  'apiServers',
   'databasePrepare',
   'shutdownDelayMs',
   'shutdownIdleMs',
@@ -177,6 +181,14 @@ const settingNames: readonly string[] = [
 function listOfProxies(given: string | undefined): readonly string[] | undefined {
   if (given === undefined || given.trim() === 'none') return given === undefined ? undefined : [];
   return given.split(',').map((each) => each.trim());
+}
+
+function serversOf(given: readonly string[], faults: string[]): readonly string[] {
+  const servers = given.map((each) => each.trim());
+  for (const server of servers)
+    if (!/^(?:https?:\/\/[^/?#\s]+)?(?:\/[^?#\s]*)?$/.test(server) || server === '')
+      faults.push(`API_SERVERS has ${JSON.stringify(server)}; use URLs such as "https://api.example.org" or paths such as "/api".`);
+  return servers;
 }
 
 /** A mounted secret: the file's text without the line break an editor leaves at its end. */

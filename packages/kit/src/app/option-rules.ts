@@ -1,6 +1,7 @@
 import type { Authenticator } from '../auth/authenticator.ts';
 import { userDirectory } from '../auth/user-directory-rule.ts';
 import type { Registration } from '../di/registration.ts';
+import { isErrorDefinition } from '../errors/catalog.ts';
 import { errorMap, middleware, throttle } from '../http/value-faults.ts';
 import { implementationOf, objectOf, type OptionRules } from '../options/read-options.ts';
 import {
@@ -32,6 +33,7 @@ export const anAuthenticator = implementationOf<Authenticator>('an authenticator
   name: required(filledText),
   challenge: text,
   securityScheme: required(objectWith('an OpenAPI security scheme: { type: "http", scheme: "bearer" }')),
+  raises: listOf(rule('an error of a catalog, such as coreErrors.invalid_credentials', isErrorDefinition)),
   authenticate: required(aFunction),
   verifyCsrf: aFunction,
   principalsOf: aFunction,

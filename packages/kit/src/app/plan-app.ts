@@ -12,6 +12,7 @@ import { isRoute } from '../http/route.ts';
 import { groupValueFaults, middleware as aMiddleware, throttle as aThrottle, usableItems } from '../http/value-faults.ts';
 import { TrustedProxies } from '../http/trusted-proxies.ts';
 import { openApiDocument } from '../openapi/document.ts';
+import { schemaNameFaults } from '../openapi/schemas-of-routes.ts';
 import { referenceController } from '../openapi/reference/controller.ts';
 import { allowAny } from '../permissions/built-ins.ts';
 import { didYouMean } from '../options/did-you-mean.ts';
@@ -90,6 +91,7 @@ export function planApp(options: AppOptions): AppPlan {
     timeoutMs: options.timeoutMs ?? 0,
   });
   faults.push(...compiled.faults, ...routeListenerFaults(ordered, compiled.routes));
+  if (compiled.faults.length === 0) faults.push(...schemaNameFaults(compiled.routes));
   const sources = databaseSources(options.database, settings.databaseUrl, faults);
   faults.push(...unknownDatabases(ordered, [...sources.keys()]));
   let sensitive: ReadonlySet<string> | undefined;
@@ -203,6 +205,7 @@ function referenceMount(
         description,
         errorFormat: settings.errorFormat,
         throttleRates: settings.throttleRates,
+        servers: settings.apiServers.map((url) => ({ url })),
         webhooks: openApiWebhooks(modules),
       }),
     );

@@ -1,3 +1,4 @@
+import type { ErrorDefinition } from '../errors/catalog.ts';
 import type { Db } from '../db/db.ts';
 import type { Principal } from './principal.ts';
 
@@ -19,6 +20,8 @@ export interface Authenticator {
   readonly challenge?: string | undefined;
   /** The OpenAPI security scheme object. */
   readonly securityScheme: Readonly<Record<string, unknown>>;
+  /** The errors that `authenticate` throws, for the OpenAPI document. Default: `invalid_credentials`. */
+  readonly raises?: readonly ErrorDefinition[] | undefined;
   /**
    * `null`: the request carries no credential of this kind, the next authenticator is asked.
    * Throws a KitError of status 401: a credential was presented and is bad.

@@ -1,6 +1,6 @@
 import { KitError, type FieldError } from './kit-error.ts';
 import { InvalidOptions, type OptionRules, readOptions, refuseUnknownNames } from '../options/read-options.ts';
-import { filledText, isMembers, required, text, wholeNumber, wrongValue } from '../options/value-rule.ts';
+import { filledText, isMembers, objectWith, recordOf, required, text, wholeNumber, wrongValue } from '../options/value-rule.ts';
 
 export interface ErrorEntry {
   readonly status: number;
@@ -11,12 +11,16 @@ export interface ErrorEntry {
   readonly remedy?: string;
   /** Sent as `Retry-After`, for errors that pass. */
   readonly retryAfterSeconds?: number;
+  /** Further members of the response, set with `extensions`: a JSON Schema each. The OpenAPI document and generated clients have them. */
+  readonly members?: ErrorMembers;
 }
 
-export interface ErrorDetails {
+export type ErrorMembers = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+
+export interface ErrorDetails<Member extends string = string> {
   readonly detail?: string | undefined;
   readonly errors?: readonly FieldError[] | undefined;
-  readonly extensions?: Readonly<Record<string, unknown>> | undefined;
+  readonly extensions?: { readonly [M in Member]?: unknown } | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly message?: string | undefined;
   readonly cause?: unknown;
@@ -28,6 +32,7 @@ const entryRules: OptionRules<ErrorEntry> = {
   title: text,
   remedy: text,
   retryAfterSeconds: wholeNumber(1),
+  members: recordOf(objectWith('a JSON Schema: { type: "integer", description: "…" }')),
 };
 const detailNames: ReadonlySet<string> = new Set(
   Object.keys({
@@ -41,8 +46,8 @@ const detailNames: ReadonlySet<string> = new Set(
 );
 
 /** A row of a catalog, callable: `throw coreErrors.not_found({ detail: 'No such order.' })`. */
-export interface ErrorDefinition {
-  (details?: ErrorDetails): KitError;
+export interface ErrorDefinition<Member extends string = string> {
+  (details?: ErrorDetails<Member>): KitError;
   readonly isErrorDefinition: true;
   readonly module: string;
   readonly code: string;
@@ -50,7 +55,13 @@ export interface ErrorDefinition {
   readonly detail: string;
   readonly title: string;
   readonly remedy: string | undefined;
+  readonly members: ErrorMembers;
 }
+
+/** Where an entry declares members, its errors carry no others. */
+type DefinitionOf<Entry> = Entry extends { readonly members: infer Members }
+  ? ErrorDefinition<Extract<keyof Members, string>>
+  : ErrorDefinition;
 
 export type ErrorCatalog = Readonly<Record<string, ErrorDefinition>>;
 
@@ -64,13 +75,13 @@ const catalogs = new Map<string, ErrorCatalog>();
 export function defineErrors<const C extends Record<string, ErrorEntry>>(
   module: string,
   catalog: C,
-): { readonly [K in keyof C]: ErrorDefinition } {
+): { readonly [K in keyof C]: DefinitionOf<C[K]> } {
   const definitions: Record<string, ErrorDefinition> = {};
   if (!isMembers(catalog))
     throw new InvalidOptions([wrongValue('defineErrors()', 'the catalog', catalog, '{ out_of_stock: { status: 409, detail: "…" } }')]);
   for (const [code, entry] of Object.entries(catalog)) definitions[code] = define(module, code, entry);
   catalogs.set(module, Object.freeze(definitions));
-  return definitions as { readonly [K in keyof C]: ErrorDefinition };
+  return definitions as { readonly [K in keyof C]: DefinitionOf<C[K]> };
 }
 
 /** Every catalog declared so far, sorted by module name. */
@@ -92,7 +103,16 @@ function define(module: string, code: string, entry: ErrorEntry): ErrorDefinitio
     refuseUnknownNames(`${code}()`, details, detailNames);
     return new KitError({ ...details, ...passing(details), code, status: entry.status, title, detail: details.detail ?? entry.detail });
   };
-  const facts = { isErrorDefinition: true, module, code, status: entry.status, detail: entry.detail, title, remedy: entry.remedy } as const;
+  const facts = {
+    isErrorDefinition: true,
+    module,
+    code,
+    status: entry.status,
+    detail: entry.detail,
+    title,
+    remedy: entry.remedy,
+    members: entry.members ?? {},
+  } as const;
   return Object.freeze(Object.assign(create, facts));
 }
 

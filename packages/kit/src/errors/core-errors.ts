@@ -16,11 +16,13 @@ export const coreErrors = defineErrors('core', {
     status: 400,
     detail: 'The request body is nested too deeply.',
     remedy: 'Flatten the document; the limit is 32 levels unless the application says otherwise.',
+    members: { depth_max: { type: 'integer', description: 'The limit of nested arrays and objects.' } },
   },
   too_many_members: {
     status: 400,
     detail: 'The request body has too many members.',
     remedy: 'Send less in one request; the limit is 10,000 members of all objects together unless the application says otherwise.',
+    members: { members_max: { type: 'integer', description: 'The limit of members of all objects together.' } },
   },
   unexpected_body: {
     status: 400,
@@ -39,16 +41,22 @@ export const coreErrors = defineErrors('core', {
     status: 403,
     detail: 'You may not do this.',
     remedy: 'Ask for the permission; sending the same credentials again will not help.',
+    members: {
+      action: { type: 'string', description: 'The missing action on the object.' },
+      fields: { type: 'array', items: { type: 'string' }, description: 'The fields that you may not write.' },
+    },
   },
   scope_required: {
     status: 403,
     detail: 'This operation needs credentials that carry scopes.',
     remedy: 'Use an API key that has the scope named in `required_scope`.',
+    members: { required_scope: { type: 'string', description: 'The scope that the operation requires.' } },
   },
   insufficient_scope: {
     status: 403,
     detail: 'The credentials lack the scope this operation needs.',
     remedy: 'Use a key that has the scope named in `required_scope`.',
+    members: { required_scope: { type: 'string', description: 'The scope that the operation requires.' } },
   },
   tenant_required: { status: 403, detail: 'The request belongs to no tenant.', remedy: 'Act as a member of a tenant.' },
   csrf_failed: {
@@ -57,7 +65,12 @@ export const coreErrors = defineErrors('core', {
     remedy: 'Send the CSRF token with every unsafe request that is authenticated by a cookie.',
   },
   not_found: { status: 404, detail: 'There is nothing here.', remedy: 'Check the address; you may also lack the right to see it.' },
-  method_not_allowed: { status: 405, detail: 'This address does not support the method.', remedy: 'Use a method named in `Allow`.' },
+  method_not_allowed: {
+    status: 405,
+    detail: 'This address does not support the method.',
+    remedy: 'Use a method named in `Allow`.',
+    members: { allowed_methods: { type: 'array', items: { type: 'string' }, description: 'The methods that this URL supports.' } },
+  },
   not_acceptable: {
     status: 406,
     detail: 'No representation matches the `Accept` header.',
@@ -67,23 +80,40 @@ export const coreErrors = defineErrors('core', {
     status: 406,
     detail: 'The version of the API named in `Accept-Version` is not supported.',
     remedy: 'Use one of the versions in `supported`, or leave the header out for the default.',
+    members: { supported: { type: 'array', items: { type: 'string' }, description: 'The versions that are supported.' } },
   },
   request_timeout: { status: 408, detail: 'The request did not arrive in time.', remedy: 'Send it again, faster or in smaller parts.' },
   conflict: { status: 409, detail: 'The request conflicts with the current state.', remedy: 'Read the current state, then decide again.' },
-  body_too_large: { status: 413, detail: 'The request body is too large.', remedy: 'Send less; `bytes_max` is the limit in bytes.' },
+  body_too_large: {
+    status: 413,
+    detail: 'The request body is too large.',
+    remedy: 'Send less; `bytes_max` is the limit in bytes.',
+    members: {
+      bytes_max: { type: 'integer', description: 'The limit in bytes.' },
+      rows_max: { type: 'integer', description: 'The limit of rows in a file.' },
+      columns_max: { type: 'integer', description: 'The limit of columns in a file.' },
+    },
+  },
   uri_too_long: { status: 414, detail: 'The URL is too long.', remedy: 'Shorten it, or use the QUERY method where offered.' },
   unsupported_media_type: {
     status: 415,
     detail: 'The media type of the request body is not supported.',
     remedy: 'Send `Content-Type: application/json`.',
+    members: { allowed: { type: 'array', items: { type: 'string' }, description: 'The media types that are accepted.' } },
   },
   headers_too_large: { status: 431, detail: 'The request headers are too large.', remedy: 'Send fewer or shorter headers.' },
   too_many_streams: {
     status: 429,
     detail: 'You have too many event streams open.',
     remedy: 'Close streams that you no longer read, then open another one. `streams_max` is the limit per caller and process.',
+    members: { streams_max: { type: 'integer', description: 'The limit per caller and process.' } },
   },
-  throttled: { status: 429, detail: 'Too many requests.', remedy: 'Wait for the seconds in `Retry-After`.' },
+  throttled: {
+    status: 429,
+    detail: 'Too many requests.',
+    remedy: 'Wait for the seconds in `Retry-After`.',
+    members: { policy: { type: 'string', description: 'The limit that was reached.' } },
+  },
   internal_error: {
     status: 500,
     detail: 'Something went wrong on our side.',

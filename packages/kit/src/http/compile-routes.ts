@@ -348,7 +348,7 @@ class RouteCompiler implements CompiledMount {
 
   #raises(where: string, raises: NonNullable<Route['options']['raises']>, maps: readonly ErrorMap[]): readonly RaisedError[] {
     return raises.flatMap((raised) => {
-      if (isErrorDefinition(raised)) return [{ status: raised.status, code: raised.code, detail: raised.detail }];
+      if (isErrorDefinition(raised)) return [{ status: raised.status, code: raised.code, detail: raised.detail, members: raised.members }];
       const rule = maps.map((map) => map.ruleFor(raised)).find((each) => each !== undefined);
       if (rule !== undefined) {
         return [{ status: rule.status, code: rule.code, detail: typeof rule.detail === 'string' ? rule.detail : `${raised.name}.` }];

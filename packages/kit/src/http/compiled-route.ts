@@ -1,4 +1,5 @@
 import type { Authenticator } from '../auth/authenticator.ts';
+import type { ErrorMembers } from '../errors/catalog.ts';
 import type { ErrorMap } from '../errors/error-map.ts';
 import type { Permission } from '../permissions/permission.ts';
 import type { Throttle } from '../throttle/throttle.ts';
@@ -26,6 +27,8 @@ export interface RaisedError {
   readonly status: number;
   readonly code: string;
   readonly detail: string;
+  /** JSON Schemas of the members that it may carry beside those of all problems. */
+  readonly members?: ErrorMembers | undefined;
 }
 
 /** What middleware adds to the operations it applies to, for the OpenAPI document. */

@@ -1,11 +1,21 @@
 import { jsonChecker } from '../db/json-checker.ts';
+import { COMPONENT_KEYWORD } from '../db/model-schema.ts';
+import { readOptions } from '../options/read-options.ts';
+import { rule } from '../options/value-rule.ts';
 import type { JsonSchema, Schema } from './schema.ts';
+
+export interface JsonSchemaOptions {
+  /** Its component in the OpenAPI document, and its type in generated clients: `Order`. Default: named after the operation. */
+  readonly name?: string;
+}
 
 /**
  * A Standard Schema from a plain JSON Schema, for modules that take no schema library along. `T` is the author's word for
  * what the schema describes; the compiler cannot check it.
  */
-export function jsonSchema<T>(definition: JsonSchema): Schema<T> {
+export function jsonSchema<T>(definition: JsonSchema, options: JsonSchemaOptions = {}): Schema<T> {
+  const { name } = readOptions('jsonSchema()', options, { name: rule('a name such as "Order"', isComponentName) });
+  const described = name === undefined ? definition : namedSchema(name, definition);
   let check: ReturnType<typeof jsonChecker> | undefined;
   return Object.freeze({
     '~standard': Object.freeze({
@@ -16,9 +26,16 @@ export function jsonSchema<T>(definition: JsonSchema): Schema<T> {
         const issues = check(value);
         return issues.length === 0 ? { value: value as T } : { issues };
       },
-      jsonSchema: Object.freeze({ input: () => structuredClone({ ...definition }), output: () => structuredClone({ ...definition }) }),
+      jsonSchema: Object.freeze({ input: () => structuredClone({ ...described }), output: () => structuredClone({ ...described }) }),
     }),
   });
+}
+
+const isComponentName = (value: unknown): boolean => typeof value === 'string' && /^[A-Za-z]\w{0,99}$/.test(value);
+
+/** A part of a schema that is a component of its own. */
+export function namedSchema(name: string, definition: JsonSchema): JsonSchema {
+  return { ...definition, [COMPONENT_KEYWORD]: name };
 }
 
 /** Parameters of a path that name a row. What cannot be an id is exactly as missing as an id that no row has. */

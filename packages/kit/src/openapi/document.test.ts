@@ -12,6 +12,8 @@ import { t } from '../db/column.ts';
 import { model } from '../db/model.ts';
 import { page } from '../http/page.ts';
 import { closeObjects } from './close-objects.ts';
+import { schemaNameFaults } from './schemas-of-routes.ts';
+import { defineErrors } from '../errors/catalog.ts';
 import { openApiDocument, openApiText, type OpenApiDocument } from './document.ts';
 
 const session: Authenticator = {
@@ -91,7 +93,7 @@ test('the same routes give the same bytes, whatever order they were mounted in',
 
 test('named schemas become components; what arrives and what leaves differ only where they do', () => {
   const { components } = openApiDocument(routes, options);
-  expect(Object.keys(components['schemas'] ?? {})).toEqual([
+  expect(Object.keys(components['schemas'] ?? {}).filter((name) => !name.endsWith('Members'))).toEqual([
     'FieldError',
     'Line',
     'Order',
@@ -119,6 +121,62 @@ test('a schema with the name of an error schema is a component of its own', () =
     expect(components.schemas[`Order${id}`].required).toEqual([id]);
     expect(components.schemas[id].required).toContain('code');
   }
+});
+
+test('a controller that is called like the resource keeps the plain name, whichever schema is wider or comes first; pages follow their items', () => {
+  const named = (fields: string[]) =>
+    output(z.strictObject(Object.fromEntries(fields.map((field) => [field, z.string()]))).meta({ id: 'Note' }));
+  const paged = (schema: RouteSchema) => output(page(schema.schema));
+  const crud = (controller: string, path: string, schema: RouteSchema) => {
+    const facts = { controller, metadata: { openapi: { 'x-kit-crud': { resource: 'note' } } } };
+    const id = controller.toLowerCase();
+    return [
+      row({ ...facts, operationId: `${id}_list`, path, response: paged(schema) }),
+      row({ ...facts, operationId: `${id}_read`, path: `${path}/:id`, response: schema }),
+    ];
+  };
+  const [narrow, wide] = [named(['id']), named(['id', 'title', 'text'])];
+  // oxlint-disable-next-line typescript/no-explicit-any -- a document of any shape
+  const schemasOf = (rows: readonly CompiledRoute[]): any => (openApiDocument(rows, options).components as any).schemas;
+  for (const [main, other] of [[narrow, wide], [wide, narrow]] as const)
+    for (const [first, second] of [['/a', '/z'], ['/z', '/a']] as const) {
+      const schemas = schemasOf([...crud('NoteController', first, main), ...crud('BoardNoteController', second, other)]);
+      expect(Object.keys(schemas).filter((name) => name.includes('Note'))).toEqual(['BoardNote', 'BoardNotePage', 'Note', 'NotePage']);
+      expect(Object.keys(schemas.Note.properties)).toHaveLength(main === wide ? 3 : 1);
+      expect(schemas.NotePage.properties.items.items).toEqual({ $ref: '#/components/schemas/Note' });
+      expect(schemas.BoardNotePage.properties.items.items).toEqual({ $ref: '#/components/schemas/BoardNote' });
+    }
+  // Without such a controller the widest one keeps it.
+  const others = schemasOf([...crud('ArchiveController', '/a', narrow), ...crud('BoardController', '/b', wide)]);
+  expect([Object.keys(others.Note.properties).length, Object.keys(others.ArchiveNote.properties).length]).toEqual([3, 1]);
+}); // prettier-ignore
+
+test('two different schemas with one name in one controller are a fault that says how to name them', () => {
+  const named = (field: string) => output(z.strictObject({ [field]: z.string() }).meta({ id: 'Order' }));
+  const rows = ['a', 'b', 'c'].map((field) => row({ operationId: `order_${field}`, path: `/v1/${field}`, response: named(field) }));
+  const sentence = 'OrderController has two different schemas that are named "Order".';
+  expect(() => openApiDocument(rows, options)).toThrow(sentence);
+  expect(schemaNameFaults(rows)).toEqual([
+    { id: 'E003', message: sentence, hint: expect.stringContaining(".meta({ id: 'OrderSummary' })") },
+  ]);
+});
+
+test('errors with further members have them in their schemas, also those of an application', () => {
+  const { out_of_stock } = defineErrors('members-test', {
+    out_of_stock: { status: 409, detail: 'Nothing left.', members: { left: { type: 'integer', description: 'How many are left.' } } },
+  });
+  const raised = { status: 409, code: 'out_of_stock', detail: 'Nothing left.', members: out_of_stock.members };
+  const document = openApiDocument([row({ raises: [raised, coreErrors.permission_denied] })], options);
+  expect(document.components['schemas']).toMatchObject({
+    OutOfStockMembers: { type: 'object', properties: { left: { type: 'integer' } } },
+    PermissionDeniedMembers: { properties: { action: { type: 'string' }, fields: { type: 'array' } } },
+  });
+  expect(operation(document, '/v1/orders', 'get').responses['409']?.content?.['application/problem+json']).toMatchObject({
+    schema: { allOf: [{}, { $ref: '#/components/schemas/OutOfStockMembers' }, { properties: { code: { enum: ['out_of_stock'] } } }] },
+  });
+  expect(out_of_stock({ extensions: { left: 2 } }).extensions).toEqual({ left: 2 });
+  // @ts-expect-error An error has the members that it declares.
+  out_of_stock({ extensions: { rest: 2 } });
 });
 
 test('sensitive fields are marked and examples of the author are kept', () => {

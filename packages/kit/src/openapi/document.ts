@@ -1,14 +1,13 @@
-import { coreErrors } from '../errors/core-errors.ts';
 import type { ErrorFormat } from '../errors/render.ts';
 import type { ThrottleRates } from '../throttle/throttle.ts';
-import type { CompiledRoute, RouteSchema } from '../http/compiled-route.ts';
+import type { CompiledRoute } from '../http/compiled-route.ts';
 import { needsScope } from './access.ts';
-import { closeObjects } from './close-objects.ts';
-import { errorSchemas } from './error-responses.ts';
+import { errorSchemas, memberSchemas } from './error-responses.ts';
+import { ERRORS_ANYWHERE, errorsOfRoute } from './errors-of-route.ts';
 import { openApiPath, operationOf } from './operation.ts';
-import { bodyName, ownerOf, responseName } from './schema-names.ts';
-import { SchemaComponents } from './schema-components.ts';
+import { clashText, closed, schemasOf } from './schemas-of-routes.ts';
 import { SharedErrors } from './shared-errors.ts';
+import { shareHeaders } from './shared-headers.ts';
 import { shareParameters } from './shared-parameters.ts';
 import { objectOf, type OptionRules, readOptions } from '../options/read-options.ts';
 import { anything, filledText, listOf, oneOf, recordOf, required, text } from '../options/value-rule.ts';
@@ -79,17 +78,10 @@ export function openApiDocument(routes: readonly CompiledRoute[], options: OpenA
     .toSorted((a, b) => before(openApiPath(a.path), openApiPath(b.path)) || ORDER.indexOf(a.method) - ORDER.indexOf(b.method));
   const errorFormat = options.errorFormat ?? 'problem+json';
   const { schemas: errors, name: errorName } = errorSchemas(errorFormat);
-  const components = new SchemaComponents(Object.keys(errors));
-  for (const route of shown) {
-    const { params, query, headers, body, rawBody, response, responses } = route;
-    const owner = ownerOf(route);
-    for (const schema of [params, query, headers]) components.learn(schema?.json, 'input', owner);
-    if (rawBody === undefined) components.learn(body?.json, 'input', { ...owner, fallback: bodyName(route) });
-    components.learn(response?.json, 'output', { ...owner, fallback: responseName(route) });
-    for (const [status, other] of Object.entries(responses))
-      components.learn(other.response?.json, 'output', { ...owner, fallback: responseName(route, status) });
-  }
-  components.settle();
+  const members = memberSchemas(shown.flatMap(errorsOfRoute), errorFormat);
+  const components = schemasOf(shown, [...Object.keys(errors), ...Object.keys(members)]);
+  const [clash] = components.clashes;
+  if (clash !== undefined) throw new TypeError(clashText(clash));
 
   const isNew = options.spec === '3.2' || shown.some((route) => route.method === 'QUERY');
   const shared = new SharedErrors(errorFormat);
@@ -97,7 +89,8 @@ export function openApiDocument(routes: readonly CompiledRoute[], options: OpenA
   const operations: Record<string, Record<string, object>> = {};
   for (const route of shown) (operations[openApiPath(route.path)] ??= {})[route.method.toLowerCase()] = operationOf(route, context);
   const { paths, parameters } = shareParameters(operations);
-  const defaults = withoutDefaults(paths);
+  const headers = shareHeaders(paths);
+  const defaults = withoutDefaults(headers.paths);
 
   return {
     openapi: isNew ? '3.2.0' : '3.1.1',
@@ -112,10 +105,10 @@ export function openApiDocument(routes: readonly CompiledRoute[], options: OpenA
     paths: defaults.paths,
     ...(Object.keys(options.webhooks ?? {}).length === 0 ? {} : { webhooks: sorted(options.webhooks ?? {}) }),
     components: {
-      schemas: sorted({ ...components.all(), ...errors, [errorName]: { ...errors[errorName], examples: shared.examples() } }),
+      schemas: sorted({ ...components.all(), ...members, ...errors, [errorName]: { ...errors[errorName], examples: shared.examples() } }),
       responses: sorted({ ...shared.responses(), Unexpected: unexpected(errorFormat) }),
       ...(Object.keys(parameters).length === 0 ? {} : { parameters: sorted(parameters) }),
-      ...usedHeaders(defaults.paths, shared.responses()),
+      headers: sorted({ ...headers.headers, ...usedHeaders(defaults.paths, shared.responses()) }),
       ...schemesOf(shown),
     },
   };
@@ -154,13 +147,11 @@ function withoutDefaults(paths: Paths): { readonly common: Readonly<Record<strin
 const DEFAULTED = ['security', 'x-throttles'];
 
 /** `Unexpected` uses the id of the request; the others are for limits and keys. */
-function usedHeaders(...places: readonly object[]): object {
+function usedHeaders(...places: readonly object[]): Record<string, object> {
   const text = JSON.stringify(places);
-  return {
-    headers: Object.fromEntries(
-      Object.entries(HEADERS).filter(([name]) => name === 'RequestId' || text.includes(`"#/components/headers/${name}"`)),
-    ),
-  };
+  return Object.fromEntries(
+    Object.entries(HEADERS).filter(([name]) => name === 'RequestId' || text.includes(`"#/components/headers/${name}"`)),
+  );
 }
 
 /** Every way to authenticate, with the scopes that operations require. */
@@ -188,26 +179,14 @@ function tagsOf(routes: readonly CompiledRoute[]): object {
   return { tags: tags.map((name) => ({ name, description: `Operations of ${controllers(name).join(' and ')}.` })) };
 }
 
-/** Input schemas as the server enforces them. */
-function closed(route: CompiledRoute): CompiledRoute {
-  const close = (schema: RouteSchema | undefined): RouteSchema | undefined =>
-    schema === undefined ? undefined : { schema: schema.schema, json: closeObjects(schema.json) };
-  return Object.assign({}, route, {
-    params: close(route.params),
-    query: close(route.query),
-    headers: close(route.headers),
-    body: close(route.body),
-  });
-}
-
 /** Any operation may also fail for reasons that are not its own. */
 function unexpected(format: ErrorFormat): object {
-  const { internal_error, unavailable } = coreErrors;
   const { name, mediaType } = errorSchemas(format);
   return {
-    description: `${internal_error.detail} ${unavailable.detail}`,
+    description: 'A failure of the server, or a request that no operation accepts.',
     headers: { 'X-Request-ID': { $ref: '#/components/headers/RequestId' } },
     content: { [mediaType]: { schema: { $ref: `#/components/schemas/${name}` } } },
+    'x-error-codes': ERRORS_ANYWHERE.map(({ code }) => code),
   };
 }
 

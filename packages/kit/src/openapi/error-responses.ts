@@ -1,6 +1,8 @@
+import { STATUS_CODES } from 'node:http';
 import type { ErrorFormat } from '../errors/render.ts';
 import type { RaisedError } from '../http/compiled-route.ts';
 import type { JsonSchema } from '../http/schema.ts';
+import { pascalCase } from './schema-names.ts';
 
 const FIELD_ERROR: JsonSchema = {
   type: 'object',
@@ -87,7 +89,6 @@ export interface ErrorResponse {
 export function errorResponse(errors: readonly RaisedError[], format: ErrorFormat): ErrorResponse {
   const { name, mediaType } = errorSchemas(format);
   const codes = [...new Set(errors.map((error) => error.code))];
-  const members = format === 'detail' ? [] : errors.filter(({ code }) => ERROR_MEMBERS[code] !== undefined);
   const headers = {
     // In the other format it is part of the body.
     ...(format === 'detail' ? { 'X-Request-ID': { $ref: '#/components/headers/RequestId' } } : {}),
@@ -95,21 +96,18 @@ export function errorResponse(errors: readonly RaisedError[], format: ErrorForma
     ...(codes.includes('precondition_failed') ? { ETag: CURRENT_TAG } : {}),
     ...(codes.includes('throttled') ? RATE_LIMITS : {}),
   };
+  const members = errors.flatMap((error) => membersName(error, format) ?? []);
   return {
     // The sentence of each code is in the examples of the schema.
-    description: errors.length === 1 ? errors[0]!.detail : `One of ${codes.map((code) => `\`${code}\``).join(', ')}.`,
+    description: errors.length === 1 ? errors[0]!.detail : `${STATUS_CODES[errors[0]?.status ?? 500] ?? 'Error'}.`,
     ...(Object.keys(headers).length === 0 ? {} : { headers }),
     content: {
       [mediaType]: {
         schema: {
           allOf: [
             { $ref: `#/components/schemas/${name}` },
-            {
-              properties: {
-                code: { type: 'string', enum: codes },
-                ...Object.assign({}, ...members.map(({ code }) => ERROR_MEMBERS[code])),
-              },
-            },
+            ...members.map((each) => ({ $ref: `#/components/schemas/${each}` })),
+            { properties: { code: { enum: codes } } },
           ],
         },
       },
@@ -118,23 +116,35 @@ export function errorResponse(errors: readonly RaisedError[], format: ErrorForma
   };
 }
 
-const text = { type: 'string' };
-const texts = { type: 'array', items: text };
-const bytes = { type: 'integer', description: 'The limit in bytes.' };
+const hasMembers = ({ members = {} }: RaisedError): boolean => Object.keys(members).length > 0;
 
-/** Members that errors of these codes may carry beside those of all problems. */
-export const ERROR_MEMBERS: Readonly<Record<string, Readonly<Record<string, JsonSchema>>>> = {
-  permission_denied: {
-    action: { ...text, description: 'The missing action on the object.' },
-    fields: { ...texts, description: 'The fields that you may not write.' },
-  },
-  precondition_failed: { etag: { ...text, description: 'The current version of the record.' } },
-  unsupported_media_type: { allowed: { ...texts, description: 'The media types that are accepted.' } },
-  unsupported_api_version: { supported: { ...texts, description: 'The versions that are supported.' } },
-  invalid_transition: { allowed: { ...texts, description: 'The transitions that are possible now.' } },
-  body_too_large: { bytes_max: bytes },
-  upload_too_large: { bytes_max: bytes },
-  too_deep: { depth_max: { type: 'integer', description: 'The limit of nested arrays and objects.' } },
-  throttled: { policy: { ...text, description: 'The limit that was reached.' } },
-  type_not_allowed: { allowed_types: { ...texts, description: 'The media types that are accepted.' } },
-};
+/** The component with the further members of an error; the short format has none. */
+function membersName(error: RaisedError, format: ErrorFormat): string | undefined {
+  return format === 'detail' || !hasMembers(error) ? undefined : `${pascalCase(error.code)}Members`;
+}
+
+/** Members beside those of all problems, by the name of their component. Two modules may have the same code: their members are together. */
+export function memberSchemas(errors: readonly RaisedError[], format: ErrorFormat): Readonly<Record<string, JsonSchema>> {
+  const named = errors.filter((error) => membersName(error, format) !== undefined).toSorted((a, b) => (a.detail < b.detail ? -1 : 1));
+  return Object.fromEntries(
+    [...Map.groupBy(named, (error) => membersName(error, format)!)].map(([name, group]) => [
+      name,
+      {
+        type: 'object',
+        properties: mergedMembers(group),
+      },
+    ]),
+  );
+}
+
+function mergedMembers(errors: readonly RaisedError[]): Record<string, JsonSchema> {
+  const merged: Record<string, JsonSchema> = {};
+  for (const [member, schemas] of Map.groupBy(
+    errors.flatMap(({ members = {} }) => Object.entries(members)),
+    ([name]) => name,
+  )) {
+    const different = [...new Map(schemas.map(([, schema]) => [JSON.stringify(schema), schema])).values()];
+    merged[member] = different.length === 1 ? different[0]! : { anyOf: different };
+  }
+  return merged;
+}

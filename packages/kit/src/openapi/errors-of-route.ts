@@ -3,6 +3,21 @@ import type { CompiledRoute, RaisedError } from '../http/compiled-route.ts';
 import { idempotencyErrors } from '../http/idempotency/errors.ts';
 import { admitsAnonymous, needsCsrfProof, needsScope } from './access.ts';
 
+/** Errors of every operation: failures of the server, and requests that no operation takes. `default` of the document. */
+export const ERRORS_ANYWHERE: readonly RaisedError[] = [
+  coreErrors.malformed_url,
+  coreErrors.malformed_request,
+  coreErrors.unexpected_body,
+  coreErrors.not_acceptable,
+  coreErrors.request_timeout,
+  coreErrors.body_too_large,
+  coreErrors.uri_too_long,
+  coreErrors.headers_too_large,
+  coreErrors.internal_error,
+  coreErrors.unavailable,
+  coreErrors.deadline_exceeded,
+];
+
 /** Every error the operation is known to answer with: those it declares and those its own options imply. */
 export function errorsOfRoute(route: CompiledRoute): readonly RaisedError[] {
   const found: RaisedError[] = [...route.raises];
@@ -11,13 +26,10 @@ export function errorsOfRoute(route: CompiledRoute): readonly RaisedError[] {
   };
   const open = admitsAnonymous(route);
   const { params, query, headers, body, rawBody } = route;
-  add(true, coreErrors.malformed_url, coreErrors.malformed_body);
-  add(body === undefined, coreErrors.unexpected_body);
-  add(body !== undefined && rawBody === undefined, coreErrors.too_deep);
-  add(body !== undefined, coreErrors.unsupported_media_type);
-  add(true, coreErrors.body_too_large);
+  add(body !== undefined, coreErrors.malformed_body, coreErrors.body_too_large, coreErrors.unsupported_media_type);
+  add(body !== undefined && rawBody === undefined, coreErrors.too_deep, coreErrors.too_many_members);
   add([params, query, headers, body].some((schema) => schema !== undefined) || query === undefined, coreErrors.validation_error);
-  add(route.authenticators.length > 0, coreErrors.invalid_credentials);
+  add(true, ...route.authenticators.flatMap(({ raises = [coreErrors.invalid_credentials] }) => raises));
   add(!open, coreErrors.not_authenticated, coreErrors.permission_denied);
   add(open && route.permission.kind !== 'allow_any', coreErrors.permission_denied);
   add(needsScope(route), coreErrors.scope_required, coreErrors.insufficient_scope);
@@ -33,7 +45,7 @@ export function errorsOfRoute(route: CompiledRoute): readonly RaisedError[] {
   }
   const seen = new Set<string>();
   return found
-    .map(({ status, code, detail }) => ({ status, code, detail }))
+    .map(({ status, code, detail, members }) => ({ status, code, detail, members }))
     .filter(({ status, code }) => !seen.has(`${status} ${code}`) && seen.add(`${status} ${code}`))
     .sort((a, b) => a.status - b.status || (a.code < b.code ? -1 : 1));
 }

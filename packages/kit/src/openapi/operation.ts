@@ -237,6 +237,6 @@ function sentenceOf(field: string): string {
 /** Where the author gives no description: who may call. */
 function accessOf(route: CompiledRoute): string {
   const open = securityOf(route).some((way) => Object.keys(way).length === 0);
-  const scope = route.scope === undefined ? '' : ` API keys need the scope \`${route.scope}\`.`;
-  return open ? `No authentication is required.${scope}` : `Authentication is required.${scope}`;
+  const scope = route.scope === undefined ? '' : ` API keys need \`${route.scope}\`.`;
+  return open ? `No authentication required.${scope}` : `Authentication required.${scope}`;
 }

@@ -12,8 +12,16 @@ export interface SchemaOwner {
   readonly controller: string;
   /** The resource of generic CRUD, in Pascal case. */
   readonly resource?: string | undefined;
-  /** The name of the schema itself where it has none: `ApiKeyCreateInput`. Not given: it stays where it is. */
+  /** The name of the schema itself where it has none: `ApiKey`. Not given: it stays where it is. */
   readonly fallback?: string | undefined;
+  /** Of the operation, in Pascal case: no other schema without a name is called `ApiKeyRetrieveOutput`. */
+  readonly operation: string;
+}
+
+/** Schemas with one name in one controller, which no rule tells apart. */
+export interface NameClash {
+  readonly name: string;
+  readonly controller: string;
 }
 
 interface Definition {
@@ -24,6 +32,8 @@ interface Definition {
   /** The document the definition came from; its references point there. */
   readonly source: JsonSchema;
   readonly owner: SchemaOwner;
+  /** A whole body or response that has no name. */
+  readonly isRoot: boolean;
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -55,14 +65,16 @@ function signatureOf(name: string, source: JsonSchema): string {
   return JSON.stringify([...seen].sort().map((each) => [each, definitions[each]]));
 }
 
-/** What leaves has the first claim to a plain name, then the schema with the most properties. The order of routes does not matter. */
+/**
+ * What leaves has the first claim to a plain name, then the controller that is called like the resource: named after itself, it has no other one. Then
+ * the schema with the most properties. The order of routes does not matter.
+ */
 function byClaim(a: Definition, b: Definition): number {
   const width = ({ schema }: Definition) => Object.keys(isObject(schema['properties']) ? schema['properties'] : {}).length;
   return (
     Number(a.direction === 'input') - Number(b.direction === 'input') ||
-    width(b) - width(a) ||
-    // Of equals, that of the controller with the name of the resource.
     Number(a.owner.controller !== a.owner.resource) - Number(b.owner.controller !== b.owner.resource) ||
+    width(b) - width(a) ||
     compareTexts(a.owner.controller, b.owner.controller) ||
     compareTexts(a.signature, b.signature)
   );
@@ -84,11 +96,6 @@ const isNameable = (json: JsonSchema): boolean =>
 function itemOf({ properties }: JsonSchema): JsonSchema | undefined {
   const { items, count } = (properties ?? {}) as { readonly items?: JsonSchema; readonly count?: unknown };
   return count !== undefined && isObject(items?.['items']) ? items['items'] : undefined;
-}
-
-function pageName(schema: JsonSchema): string | undefined {
-  const item = itemOf(schema)?.['$ref'];
-  return typeof item === 'string' ? `${item.replace('#/$defs/', '')}Page` : undefined;
 }
 
 /** One schema of several routes has the shortest of their names. */
@@ -114,16 +121,17 @@ const signatures = new WeakMap<JsonSchema, string>();
  * named after their controllers.
  */
 export class SchemaComponents {
-  readonly #reserved: readonly string[];
   readonly #definitions: Definition[] = [];
   readonly #roots = new Map<string, Definition[]>();
   readonly #names = new Map<string, string>();
   readonly #rootNames = new Map<string, string>();
   readonly #schemas = new Map<string, JsonSchema>();
+  readonly #taken: Set<string>;
+  readonly clashes: NameClash[] = [];
 
   /** `reserved` are names of other schemas of the document. */
   constructor(reserved: readonly string[] = []) {
-    this.#reserved = reserved;
+    this.#taken = new Set(reserved);
   }
 
   /** First pass: learn every definition before any name is given. */
@@ -131,55 +139,69 @@ export class SchemaComponents {
     if (given === undefined) return;
     const json = hoistComponents(given);
     for (const [name, schema] of Object.entries(definitionsOf(json))) {
-      if (!isAnonymous(name)) this.#definitions.push({ name, signature: signatureOf(name, json), direction, schema, source: json, owner });
+      if (!isAnonymous(name))
+        this.#definitions.push({ name, signature: signatureOf(name, json), direction, schema, source: json, owner, isRoot: false });
     }
     if (owner.fallback === undefined || !isNameable(json)) return;
     const { $defs: _, ...schema } = json;
     const signature = rootSignature(json);
     const known = this.#roots.get(signature) ?? [];
-    known.push({ name: pageName(schema) ?? owner.fallback, signature, direction, schema, source: json, owner });
+    known.push({ name: owner.fallback, signature, direction, schema, source: json, owner, isRoot: true });
     this.#roots.set(signature, known);
   }
 
-  /** Second pass: names. */
+  /** Second pass: names. Pages are named after their items, so those are named first. */
   settle(): void {
-    const rootNames = new Map([...this.#roots].map(([signature, uses]) => [signature, shortest(uses.map(({ name }) => name))]));
-    for (const [signature, uses] of this.#roots) {
+    const roots = [...this.#roots].map(([signature, uses]): Definition => {
       const [first] = uses.toSorted(byClaim) as [Definition];
-      // A page of the whole response of another route: `ApiKeyPage`.
-      const item = itemOf(first.schema);
-      const itemName = item === undefined ? undefined : rootNames.get(rootSignature({ ...item, $defs: first.source['$defs'] }));
-      this.#definitions.push({ ...first, name: itemName === undefined ? rootNames.get(signature)! : `${itemName}Page`, signature });
+      return { ...first, name: shortest(uses.map(({ name }) => name)), signature };
+    });
+    const { pages = [], others = [] } = Object.groupBy(roots, ({ schema }) => (itemOf(schema) === undefined ? 'others' : 'pages'));
+    this.#nameAll(this.#definitions, others);
+    this.#nameAll(
+      [],
+      pages.map((page) => ({ ...page, name: this.#pageName(page) })),
+    );
+    this.#definitions.push(...others, ...pages);
+    for (const { name, signature, schema, source, isRoot } of this.#definitions) {
+      const component = (isRoot ? this.#rootNames.get(signature) : this.#names.get(name + signature))!;
+      if (!this.#schemas.has(component)) this.#schemas.set(component, this.#rewriteMembers(schema, source, component));
     }
-    const taken = new Set(this.#reserved);
-    const groups = Map.groupBy(this.#definitions.toSorted(byClaim), ({ name }) => name);
-    const isMeant = (name: string) => groups.has(name);
+  }
+
+  /** `OrderPage` for a page of `Order`, whatever name that has. */
+  #pageName({ name, schema, source }: Definition): string {
+    const item = itemOf(schema)!;
+    const reference = item['$ref'];
+    const named =
+      typeof reference === 'string'
+        ? this.#target(reference, source, '').split('/').at(-1)
+        : this.#rootNames.get(rootSignature({ ...item, $defs: source['$defs'] }));
+    return named === undefined ? name : `${named}Page`;
+  }
+
+  #nameAll(definitions: readonly Definition[], roots: readonly Definition[]): void {
+    const groups = Map.groupBy([...definitions, ...roots].toSorted(byClaim), ({ name }) => name);
     for (const [name, group] of [...groups].toSorted(([a], [b]) => compareTexts(a, b))) {
       let plain: Definition | undefined;
+      const base = componentName(name);
       for (const definition of group) {
-        const key = name + definition.signature;
-        if (this.#names.has(key)) continue;
-        const base = componentName(name);
-        const after = componentName(namedAfterController(base, definition.owner));
+        const { signature, direction, owner, isRoot } = definition;
+        const [names, key] = isRoot ? [this.#rootNames, signature] : [this.#names, name + signature];
+        if (names.has(key)) continue;
+        const after = componentName(namedAfterController(base, owner));
         const candidates = [
           base,
-          ...(definition.direction === 'input' && plain?.direction === 'output' && !isMeant(`${base}Input`) ? [`${base}Input`] : []),
-          ...(isMeant(after) ? [] : [after]),
-          ...Array.from({ length: 1000 }, (_, index) => `${base}${index + 2}`),
+          ...(direction === 'input' && plain?.direction === 'output' && !groups.has(`${base}Input`) ? [`${base}Input`] : []),
+          ...(groups.has(after) ? [] : [after]),
+          ...(isRoot ? [`${owner.operation}${direction === 'input' ? 'Input' : 'Output'}`] : []),
         ];
-        const free = candidates.find((candidate) => !taken.has(candidate))!;
-        taken.add(free);
+        const free = candidates.find((candidate) => !this.#taken.has(candidate));
+        if (free === undefined) this.clashes.push({ name, controller: owner.controller });
         plain ??= definition;
-        this.#names.set(key, free);
+        this.#taken.add(free ?? base);
+        names.set(key, free ?? base);
       }
-    }
-    for (const [signature] of this.#roots) {
-      const { name } = this.#definitions.find((each) => each.signature === signature)!;
-      this.#rootNames.set(signature, this.#names.get(name + signature)!);
-    }
-    for (const { name, signature, schema, source } of this.#definitions) {
-      const component = this.#names.get(name + signature)!;
-      if (!this.#schemas.has(component)) this.#schemas.set(component, this.#rewriteMembers(schema, source, component));
     }
   }
 

@@ -17,7 +17,11 @@ export function controllerName({ controller }: CompiledRoute): string {
 export function ownerOf(route: CompiledRoute): SchemaOwner {
   const { openapi } = route.metadata as { readonly openapi?: { readonly 'x-kit-crud'?: { readonly resource?: string } } };
   const resource = openapi?.['x-kit-crud']?.resource;
-  return { controller: controllerName(route), resource: resource === undefined ? undefined : pascalCase(resource) };
+  return {
+    controller: controllerName(route),
+    resource: resource === undefined ? undefined : pascalCase(resource),
+    operation: pascalCase(route.operationId),
+  };
 }
 
 export function bodyName({ operationId }: CompiledRoute): string {

@@ -45,11 +45,12 @@ export class TestCallers {
   }
 
   #accepting(authenticator: Authenticator): Authenticator {
-    const { name, challenge, securityScheme } = authenticator;
+    const { name, challenge, securityScheme, raises } = authenticator;
     return {
       name,
       challenge,
       securityScheme,
+      raises,
       authenticate: (request) => this.#caller(request) ?? authenticator.authenticate(request),
       ...(authenticator.verifyCsrf === undefined
         ? {}

@@ -1,3 +1,4 @@
+import { ERRORS_ANYWHERE } from '../../src/openapi/errors-of-route.ts';
 import type { FuzzRequest, FuzzTarget } from './request-plan.ts';
 
 export interface FuzzAnswer {
@@ -6,16 +7,8 @@ export interface FuzzAnswer {
   readonly body: string;
 }
 
-/** Refusals of the server itself, possible at every address. */
-const EVERYWHERE = new Set([
-  'not_found',
-  'method_not_allowed',
-  'uri_too_long',
-  'malformed_url',
-  'not_acceptable',
-  'headers_too_large',
-  'malformed_request',
-]);
+/** Refusals of the server itself, possible at every address: `default` of the document, and addresses that are not in it. */
+const EVERYWHERE = new Set(['not_found', 'method_not_allowed', ...ERRORS_ANYWHERE.map(({ code }) => code)]);
 
 /** What may refuse a request that satisfies the document: who asks, and what is stored. */
 const BY_STATE = new Set([

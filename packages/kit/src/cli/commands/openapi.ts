@@ -133,6 +133,7 @@ function documentOf(app: App, options: Pick<OpenApiOptions, 'mount' | 'spec' | '
     throttleRates: app.settings.throttleRates,
     webhooks: openApiWebhooks(app.modules),
     ...options,
+    servers: options.servers ?? app.settings.apiServers.map((url) => ({ url })),
   });
 }
 

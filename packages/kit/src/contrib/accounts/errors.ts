@@ -28,6 +28,7 @@ export const accountErrors = defineErrors('accounts', {
     status: 409,
     detail: 'Rows refer to this user.',
     remedy: 'Delete the rows that `references` names or give them to another user, or deactivate the user instead.',
+    members: { references: { type: 'array', items: { type: 'string' }, description: 'Where records refer to the user.' } },
   },
   weak_password: { status: 422, detail: 'The password is too weak.', remedy: 'Correct what `detail` says.' },
 });

@@ -25,6 +25,8 @@ export function sessionAuthenticator(settings: AccountsSettings): Authenticator 
   return {
     name: 'session',
     securityScheme: { type: 'apiKey', in: 'cookie', name: cookieName, description: `Unsafe methods also need the header ${CSRF_HEADER}.` },
+    // A cookie without a session is no credential.
+    raises: [],
     async authenticate(request) {
       const token = sessionTokenOf(request.headers, settings);
       if (token === null) return null;

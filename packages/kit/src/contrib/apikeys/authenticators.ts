@@ -1,5 +1,6 @@
 import type { Authenticator, AuthRequest } from '../../auth/authenticator.ts';
 import type { Principal, User } from '../../auth/principal.ts';
+import { coreErrors } from '../../errors/core-errors.ts';
 import type { Db } from '../../db/db.ts';
 import type { ApiKey } from './api-key.ts';
 import { API_KEY_SCHEME, rememberApiKey } from './current-key.ts';
@@ -9,12 +10,16 @@ import { keyState } from './state.ts';
 import { findKeysWithOwners } from './store.ts';
 import { verifyApiKey } from './verify.ts';
 
+/** A caller that presents too many bad keys is throttled. */
+const RAISES = [apiKeyErrors.invalid_api_key, coreErrors.throttled];
+
 /** Reads the key from the header `X-API-Key`. */
 export class ApiKeyAuth implements Authenticator {
   readonly name = 'api_key';
   /** Not a registered scheme, but a 401 must name one, and a browser opens no dialog for it. */
   readonly challenge = 'ApiKey realm="api", header="X-API-Key"';
   readonly securityScheme = { type: 'apiKey', in: 'header', name: 'X-API-Key', description: 'A scoped API key.' };
+  readonly raises = RAISES;
 
   authenticate(request: AuthRequest): null | Promise<Principal> {
     const raw = request.headers['x-api-key'];
@@ -32,6 +37,7 @@ export class ApiKeyBearer implements Authenticator {
   readonly name = 'api_key_bearer';
   readonly challenge = 'Bearer realm="api"';
   readonly securityScheme = { type: 'http', scheme: 'bearer', description: 'A scoped API key.' };
+  readonly raises = RAISES;
 
   authenticate(request: AuthRequest): null | Promise<Principal> {
     const header = request.headers['authorization'];

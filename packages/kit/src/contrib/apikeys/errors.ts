@@ -26,5 +26,6 @@ export const apiKeyErrors = defineErrors('apikeys', {
     status: 409,
     detail: 'The owner has as many active keys as allowed.',
     remedy: 'Revoke a key that is no longer used; `limit` is how many may be active.',
+    members: { limit: { type: 'integer', description: 'The number of keys that may be active.' } },
   },
 });

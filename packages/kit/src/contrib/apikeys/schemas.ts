@@ -1,4 +1,4 @@
-import { jsonSchema } from '../../http/json-schema.ts';
+import { jsonSchema, namedSchema } from '../../http/json-schema.ts';
 import type { ApiKeyRecord } from './api-key.ts';
 import { GRACE_SECONDS_MAX, NAME_LENGTH_MAX, SCOPES_MAX } from './field-rules.ts';
 import { KEY_STATES, type KeyState } from './state.ts';
@@ -31,17 +31,21 @@ const recordProperties = {
 
 const record = { type: 'object', properties: recordProperties, required: Object.keys(recordProperties), additionalProperties: false };
 
-export const KeyRecord = jsonSchema<ApiKeyRecord>(record);
+const named = namedSchema('ApiKey', record);
+export const KeyRecord = jsonSchema<ApiKeyRecord>(named);
 
-export const IssuedKey = jsonSchema<ApiKeyRecord & { readonly key: string }>({
-  ...record,
-  properties: { ...recordProperties, key: { type: 'string', 'x-sensitive': true, description: 'The whole key. Shown this once.' } },
-  required: [...record.required, 'key'],
-});
+export const IssuedKey = jsonSchema<ApiKeyRecord & { readonly key: string }>(
+  {
+    ...record,
+    properties: { ...recordProperties, key: { type: 'string', 'x-sensitive': true, description: 'The whole key. Shown this once.' } },
+    required: [...record.required, 'key'],
+  },
+  { name: 'IssuedApiKey' },
+);
 
 export const KeyPage = jsonSchema<{ readonly items: readonly ApiKeyRecord[]; readonly count: number }>({
   type: 'object',
-  properties: { items: { type: 'array', items: record }, count: { type: 'integer', minimum: 0 } },
+  properties: { items: { type: 'array', items: named }, count: { type: 'integer', minimum: 0 } },
   required: ['items', 'count'],
   additionalProperties: false,
 });
@@ -72,18 +76,24 @@ export interface CreateFields {
   readonly rate_limit?: string | null;
 }
 
-export const CreateBody = jsonSchema<CreateFields>({
-  type: 'object',
-  properties: { name, scopes, expires_at: timestampOrNull, rate_limit: rateLimit },
-  required: ['name', 'scopes'],
-  additionalProperties: false,
-});
+export const CreateBody = jsonSchema<CreateFields>(
+  {
+    type: 'object',
+    properties: { name, scopes, expires_at: timestampOrNull, rate_limit: rateLimit },
+    required: ['name', 'scopes'],
+    additionalProperties: false,
+  },
+  { name: 'ApiKeyInput' },
+);
 
-export const EditBody = jsonSchema<Partial<CreateFields>>({
-  type: 'object',
-  properties: { name, scopes, expires_at: timestampOrNull, rate_limit: rateLimit },
-  additionalProperties: false,
-});
+export const EditBody = jsonSchema<Partial<CreateFields>>(
+  {
+    type: 'object',
+    properties: { name, scopes, expires_at: timestampOrNull, rate_limit: rateLimit },
+    additionalProperties: false,
+  },
+  { name: 'ApiKeyPatch' },
+);
 
 const rotation = jsonSchema<{ readonly grace_seconds?: number }>({
   type: 'object',

@@ -42,7 +42,7 @@ const properties = {
 };
 const entry = { type: 'object', properties, required: Object.keys(properties), additionalProperties: false };
 
-export const Entry = jsonSchema<EntryRecord>(entry);
+export const Entry = jsonSchema<EntryRecord>(entry, { name: 'AuditEntry' });
 
 export const EntryPage = page(Entry);
 

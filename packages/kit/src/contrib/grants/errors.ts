@@ -5,6 +5,7 @@ export const grantErrors = defineErrors('grants', {
     status: 403,
     detail: 'You can only grant or revoke actions that you have.',
     remedy: 'Ask a user who has the actions in `actions` for at least as long as the grant.',
+    members: { actions: { type: 'array', items: { type: 'string' }, description: 'The actions that you do not have.' } },
   },
   last_holder: {
     status: 409,
@@ -15,6 +16,7 @@ export const grantErrors = defineErrors('grants', {
     status: 409,
     detail: 'The object has the maximum number of grants.',
     remedy: 'Grant to a group instead. `limit` is the maximum.',
+    members: { limit: { type: 'integer', description: 'The limit of grants per object.' } },
   },
   grant_cycle: {
     status: 409,

@@ -1,4 +1,4 @@
-import { jsonSchema } from '../../http/json-schema.ts';
+import { jsonSchema, namedSchema } from '../../http/json-schema.ts';
 import type { GrantRow } from './store.ts';
 import { shownActions } from './stored-actions.ts';
 
@@ -21,20 +21,23 @@ export interface GrantBody {
   readonly expires_at?: string | null;
 }
 
-const one = { type: 'object', properties: given, required: ['subject'], additionalProperties: false };
+const one = namedSchema('GrantInput', { type: 'object', properties: given, required: ['subject'], additionalProperties: false });
 
 /** One grant, or several that are given together or not at all. */
-export const ShareBody = jsonSchema<GrantBody | { readonly items: readonly GrantBody[] }>({
-  oneOf: [
-    one,
-    {
-      type: 'object',
-      properties: { items: { type: 'array', items: one, minItems: 1, maxItems: 100 } },
-      required: ['items'],
-      additionalProperties: false,
-    },
-  ],
-});
+export const ShareBody = jsonSchema<GrantBody | { readonly items: readonly GrantBody[] }>(
+  {
+    oneOf: [
+      one,
+      {
+        type: 'object',
+        properties: { items: { type: 'array', items: one, minItems: 1, maxItems: 100 } },
+        required: ['items'],
+        additionalProperties: false,
+      },
+    ],
+  },
+  { name: 'ShareInput' },
+);
 
 export interface ShownGrant {
   readonly id: string;
@@ -48,7 +51,7 @@ export interface ShownGrant {
 }
 
 const time = { type: 'string', format: 'date-time' };
-const shown = {
+const shown = namedSchema('Grant', {
   type: 'object',
   properties: {
     id: { type: 'string', format: 'uuid' },
@@ -61,13 +64,16 @@ const shown = {
     expires_at: { ...time, type: ['string', 'null'] },
   },
   required: ['id', 'subject', 'name', 'set', 'actions', 'granted_by', 'created_at', 'expires_at'],
-};
-
-export const GrantList = jsonSchema<{ items: readonly ShownGrant[] }>({
-  type: 'object',
-  properties: { items: { type: 'array', items: shown } },
-  required: ['items'],
 });
+
+export const GrantList = jsonSchema<{ items: readonly ShownGrant[] }>(
+  {
+    type: 'object',
+    properties: { items: { type: 'array', items: shown } },
+    required: ['items'],
+  },
+  { name: 'GrantList' },
+);
 
 export function shownGrant(row: GrantRow, name: string | null): ShownGrant {
   return {

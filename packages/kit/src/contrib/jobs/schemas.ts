@@ -39,12 +39,15 @@ const properties = {
   finished_at: orNull(time),
 };
 
-export const JobOut = jsonSchema<JobRecord>({
-  type: 'object',
-  properties,
-  required: Object.keys(properties),
-  additionalProperties: false,
-});
+export const JobOut = jsonSchema<JobRecord>(
+  {
+    type: 'object',
+    properties,
+    required: Object.keys(properties),
+    additionalProperties: false,
+  },
+  { name: 'Job' },
+);
 export const JobPage = page(JobOut);
 export const JobId = idParams<{ readonly id: string }>({ id }, () => jobErrors.job_not_found());
 
@@ -76,9 +79,12 @@ export interface AcceptedJob {
   readonly url: string | null;
 }
 
-export const JobAccepted = jsonSchema<AcceptedJob>({
-  type: 'object',
-  properties: { id, status, url: { ...orNull(text), description: 'URL of the job.' } },
-  required: ['id', 'status', 'url'],
-  additionalProperties: false,
-});
+export const JobAccepted = jsonSchema<AcceptedJob>(
+  {
+    type: 'object',
+    properties: { id, status, url: { ...orNull(text), description: 'URL of the job.' } },
+    required: ['id', 'status', 'url'],
+    additionalProperties: false,
+  },
+  { name: 'AcceptedJob' },
+);

@@ -10,8 +10,14 @@ export const uploadErrors = defineErrors('uploads', {
     status: 415,
     detail: 'Files of this type are not accepted here.',
     remedy: 'Send a file of a type in `allowed_types`.',
+    members: { allowed_types: { type: 'array', items: { type: 'string' }, description: 'The media types that are accepted.' } },
   },
-  upload_too_large: { status: 413, detail: 'The file is too large.', remedy: 'Send a smaller file; `bytes_max` is the limit in bytes.' },
+  upload_too_large: {
+    status: 413,
+    detail: 'The file is too large.',
+    remedy: 'Send a smaller file; `bytes_max` is the limit in bytes.',
+    members: { bytes_max: { type: 'integer', description: 'The limit in bytes.' } },
+  },
   checksum_required: {
     status: 422,
     detail: 'A SHA-256 checksum is required here.',
@@ -36,16 +42,23 @@ export const uploadErrors = defineErrors('uploads', {
     status: 409,
     detail: 'The owner has used up the space for uploads.',
     remedy: 'Delete uploads that are no longer needed; `limit` says which limit was reached.',
+    members: {
+      limit: { type: 'string', enum: ['count', 'bytes'], description: 'The limit that was reached.' },
+      max: { type: 'integer', description: 'Its value.' },
+      used: { type: 'integer', description: 'What the owner uses.' },
+    },
   },
   not_uploaded: {
     status: 409,
     detail: 'The file has not arrived yet.',
     remedy: 'Send the file, or its missing parts, to the signed addresses first; `missing_parts` names some of them.',
+    members: { missing_parts: { type: 'array', items: { type: 'integer' }, description: 'Some of the parts that have not arrived.' } },
   },
   not_ready: {
     status: 409,
     detail: 'The upload is not complete.',
     remedy: 'Only complete uploads can be downloaded or referred to; `state` is what this one is.',
+    members: { state: { type: 'string', description: 'The state of the upload.' } },
   },
   not_multipart: { status: 409, detail: 'The upload is not a multipart upload.', remedy: 'Create it with `multipart: true`.' },
   upload_changed: {

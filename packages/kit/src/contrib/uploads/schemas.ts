@@ -1,4 +1,4 @@
-import { idParams, jsonSchema } from '../../http/json-schema.ts';
+import { idParams, jsonSchema, namedSchema } from '../../http/json-schema.ts';
 import { uploadErrors } from './errors.ts';
 import type { Schema } from '../../http/schema.ts';
 import { CHECKSUM_PATTERN } from './checksum.ts';
@@ -50,7 +50,7 @@ const signedProperties = {
 };
 
 const partProperties = { number: { type: 'integer' }, size, ...signedProperties };
-const part = closed(partProperties, ['number', 'size', 'method', 'url', 'headers']);
+const part = namedSchema('UploadPart', closed(partProperties, ['number', 'size', 'method', 'url', 'headers']));
 
 export interface PartOut extends SignedRequest {
   readonly number: number;
@@ -66,7 +66,7 @@ export interface ReadOut extends UploadRecord {
   readonly url_expires_at?: Date;
 }
 
-export const UploadOut = jsonSchema<UploadRecord>(closed(recordProperties));
+export const UploadOut = jsonSchema<UploadRecord>(closed(recordProperties), { name: 'Upload' });
 
 export const UploadRead = jsonSchema<ReadOut>(
   closed(
@@ -77,12 +77,14 @@ export const UploadRead = jsonSchema<ReadOut>(
     },
     Object.keys(recordProperties),
   ),
+  { name: 'UploadWithUrl' },
 );
 
 const multipart = closed({ part_size: { type: 'integer' }, part_count: { type: 'integer' }, parts: { type: 'array', items: part } });
 
 export const UploadCreated = jsonSchema<CreatedOut>(
   closed({ ...recordProperties, ...signedProperties, multipart }, Object.keys(recordProperties)),
+  { name: 'CreatedUpload' },
 );
 
 export interface CreateFields {
@@ -111,6 +113,7 @@ export const CreateBody = jsonSchema<CreateFields>(
     },
     ['filename', 'content_type', 'size'],
   ),
+  { name: 'UploadInput' },
 );
 
 export interface PartFields {
@@ -146,6 +149,7 @@ export const PartsOut = jsonSchema<PartsResult>(
       description: 'What has arrived so far.',
     },
   }),
+  { name: 'UploadParts' },
 );
 
 const completion = jsonSchema<{ readonly parts?: readonly PartFields[] }>(closed({ parts: parts(PART_NUMBER_MAX) }, []));

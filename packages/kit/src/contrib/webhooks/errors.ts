@@ -45,6 +45,7 @@ export const webhookErrors = defineErrors('webhooks', {
     status: 409,
     detail: 'The delivery waits for an earlier one with its ordering key.',
     remedy: 'Retry the delivery that `waits_for` names; this one is sent when that one has succeeded or failed for good.',
+    members: { waits_for: { type: 'string', description: 'The id of the earlier delivery.' } },
   },
   delivery_succeeded: {
     status: 409,
@@ -65,11 +66,13 @@ export const webhookErrors = defineErrors('webhooks', {
     status: 409,
     detail: 'The secret was rotated so often that the secrets before it still sign.',
     remedy: 'Rotate again after `retry_at`, when one of them has ended.',
+    members: { retry_at: { type: ['string', 'null'], format: 'date-time', description: 'When the next rotation is possible.' } },
   },
   quota_exceeded: {
     status: 409,
     detail: 'The owner has as many webhook endpoints as allowed.',
     remedy: 'Delete one that is no longer used; `limit` is how many may exist.',
+    members: { limit: { type: 'integer', description: 'The number of endpoints that an owner may have.' } },
   },
 });
 

@@ -1,6 +1,6 @@
-import { jsonSchema } from '../../http/json-schema.ts';
+import { jsonSchema, namedSchema } from '../../http/json-schema.ts';
 import type { Page } from '../../http/page.ts';
-import type { Schema } from '../../http/schema.ts';
+import type { JsonSchema, Schema } from '../../http/schema.ts';
 import type { DeliveryDetail, DeliveryRecord, EndpointRecord } from './endpoints/endpoint-record.ts';
 import { HEADER_VALUE_LENGTH_MAX, HEADERS_MAX, type CustomHeaders, type HeaderEdit } from './endpoints/custom-headers.ts';
 import { DELIVERY_STATUSES, DESCRIPTION_LENGTH_MAX, DISABLED_REASONS, FAILURE_REASONS, RATE_LENGTH_MAX, SIGNATURES } from './models.ts';
@@ -55,7 +55,7 @@ const sendTraceparent = {
 };
 const isActive = { type: 'boolean', description: 'false disables and fails what waits; true enables and clears failures.' };
 
-function closed(properties: Record<string, object>, required: readonly string[] = Object.keys(properties)): object {
+function closed(properties: Record<string, object>, required: readonly string[] = Object.keys(properties)): JsonSchema {
   return { type: 'object', properties, required, additionalProperties: false };
 }
 
@@ -110,48 +110,60 @@ function pageOf(item: object, count: object): object {
   return closed({ items: { type: 'array', items: item }, count, next: { ...textOrNull, description: 'The `cursor` of the next page.' } });
 }
 
-export const EndpointOut = jsonSchema<EndpointRecord>({ ...closed(endpointProperties) });
+const endpoint = namedSchema('WebhookEndpoint', closed(endpointProperties));
+const delivery = namedSchema('WebhookDelivery', closed(deliveryProperties));
 
-export const EndpointWithSecret = jsonSchema<EndpointRecord & { readonly secret: string | null }>({
-  ...closed({
-    ...endpointProperties,
-    secret: {
-      type: ['string', 'null'],
-      'x-sensitive': true,
-      description: 'The signing secret. Shown this once. null for `v1a`, whose private key stays here: receivers need `public_key`.',
-    },
-  }),
-});
+export const EndpointOut = jsonSchema<EndpointRecord>(endpoint);
+
+export const EndpointWithSecret = jsonSchema<EndpointRecord & { readonly secret: string | null }>(
+  {
+    ...closed({
+      ...endpointProperties,
+      secret: {
+        type: ['string', 'null'],
+        'x-sensitive': true,
+        description: 'The signing secret. Shown this once. null for `v1a`, whose private key stays here: receivers need `public_key`.',
+      },
+    }),
+  },
+  { name: 'WebhookEndpointWithSecret' },
+);
 
 export const EndpointPage = jsonSchema<Page<EndpointRecord>>({
-  ...pageOf(closed(endpointProperties), { type: 'integer', minimum: 0 }),
+  ...pageOf(endpoint, { type: 'integer', minimum: 0 }),
 });
 
-export const DeliveryOut = jsonSchema<DeliveryRecord>({ ...closed(deliveryProperties) });
+export const DeliveryOut = jsonSchema<DeliveryRecord>(delivery);
 
 export const DeliveryPage = jsonSchema<Page<DeliveryRecord>>({
-  ...pageOf(closed(deliveryProperties), { type: ['integer', 'null'], minimum: 0, description: 'null above 10,000.' }),
+  ...pageOf(delivery, { type: ['integer', 'null'], minimum: 0, description: 'null above 10,000.' }),
 });
 
-export const DeliveryDetailOut = jsonSchema<DeliveryDetail>({
-  ...closed({
-    ...deliveryProperties,
-    payload: closed({
-      type: { type: 'string' },
-      timestamp,
-      data: { type: ['object', 'null'], description: 'null: what is stored is not JSON.' },
+export const DeliveryDetailOut = jsonSchema<DeliveryDetail>(
+  {
+    ...closed({
+      ...deliveryProperties,
+      payload: closed({
+        type: { type: 'string' },
+        timestamp,
+        data: { type: ['object', 'null'], description: 'null: what is stored is not JSON.' },
+      }),
+      attempt_history: { type: 'array', items: attempt, description: 'Oldest first.' },
     }),
-    attempt_history: { type: 'array', items: attempt, description: 'Oldest first.' },
-  }),
-});
+  },
+  { name: 'WebhookDeliveryDetail' },
+);
 
-export const RecoveredOut = jsonSchema<Recovered>({
-  ...closed({
-    requeued: { type: 'integer', description: 'Failed deliveries that are due again.' },
-    added: { type: 'integer', description: 'Deliveries of events that came while the endpoint was disabled.' },
-    complete: { type: 'boolean', description: 'false: there may be more; repeat the call.' },
-  }),
-});
+export const RecoveredOut = jsonSchema<Recovered>(
+  {
+    ...closed({
+      requeued: { type: 'integer', description: 'Failed deliveries that are due again.' },
+      added: { type: 'integer', description: 'Deliveries of events that came while the endpoint was disabled.' },
+      complete: { type: 'boolean', description: 'false: there may be more; repeat the call.' },
+    }),
+  },
+  { name: 'WebhookRecovery' },
+);
 
 export interface EventTypeRecord {
   readonly name: string;
@@ -162,12 +174,15 @@ export interface EventTypeRecord {
 
 export const EventTypePage = jsonSchema<Page<EventTypeRecord>>({
   ...pageOf(
-    closed({
-      name: { type: 'string' },
-      description: { type: 'string' },
-      schema: { type: 'object', additionalProperties: true, description: 'The JSON Schema of `data`.' },
-      example: { type: ['object', 'null'], additionalProperties: true },
-    }),
+    namedSchema(
+      'WebhookEventType',
+      closed({
+        name: { type: 'string' },
+        description: { type: 'string' },
+        schema: { type: 'object', additionalProperties: true, description: 'The JSON Schema of `data`.' },
+        example: { type: ['object', 'null'], additionalProperties: true },
+      }),
+    ),
     { type: 'integer', minimum: 0 },
   ),
 });
@@ -211,21 +226,24 @@ export interface EndpointFields extends SharedFields {
   readonly headers?: CustomHeaders;
 }
 
-export const CreateBody = jsonSchema<EndpointFields>({
-  ...closed(
-    {
-      url,
-      events,
-      description,
-      signature,
-      schedule,
-      headers: headers(headerValue),
-      rate_limit: rateLimit,
-      send_traceparent: sendTraceparent,
-    },
-    ['url', 'events'],
-  ),
-});
+export const CreateBody = jsonSchema<EndpointFields>(
+  {
+    ...closed(
+      {
+        url,
+        events,
+        description,
+        signature,
+        schedule,
+        headers: headers(headerValue),
+        rate_limit: rateLimit,
+        send_traceparent: sendTraceparent,
+      },
+      ['url', 'events'],
+    ),
+  },
+  { name: 'WebhookEndpointInput' },
+);
 
 export interface UpdateFields extends SharedFields {
   readonly url?: string;
@@ -236,21 +254,24 @@ export interface UpdateFields extends SharedFields {
 
 const headerEdit = { ...headerValue, type: ['string', 'null'], description: 'null removes the header; headers that are not named stay.' };
 
-export const UpdateBody = jsonSchema<UpdateFields>({
-  ...closed(
-    {
-      url,
-      events,
-      description,
-      schedule,
-      headers: headers(headerEdit),
-      rate_limit: rateLimit,
-      send_traceparent: sendTraceparent,
-      is_active: isActive,
-    },
-    [],
-  ),
-});
+export const UpdateBody = jsonSchema<UpdateFields>(
+  {
+    ...closed(
+      {
+        url,
+        events,
+        description,
+        schedule,
+        headers: headers(headerEdit),
+        rate_limit: rateLimit,
+        send_traceparent: sendTraceparent,
+        is_active: isActive,
+      },
+      [],
+    ),
+  },
+  { name: 'WebhookEndpointPatch' },
+);
 
 /** Nothing needs to be said to send a failed delivery again: no body is an empty one. */
 export const RetryBody = optional(

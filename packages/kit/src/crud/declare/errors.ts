@@ -10,6 +10,7 @@ export const crudErrors = defineErrors('crud', {
     status: 412,
     detail: 'The row was changed meanwhile.',
     remedy: 'Read the row again, decide again, and send the new tag (`etag`) in `If-Match`.',
+    members: { etag: { type: 'string', description: 'The current version of the record.' } },
   },
   precondition_required: {
     status: 428,
@@ -20,30 +21,45 @@ export const crudErrors = defineErrors('crud', {
     status: 422,
     detail: 'The expansion would read too many rows.',
     remedy: 'Expand fewer paths, or ask for smaller pages with `limit`.',
+    members: {
+      paths_max: { type: 'integer', description: 'The limit of paths.' },
+      depth_max: { type: 'integer', description: 'The limit of relations in a path.' },
+      rows: { type: 'integer', description: 'The records that the request would read.' },
+      rows_max: { type: 'integer', description: 'The limit of records.' },
+    },
   },
   export_too_large: {
     status: 422,
     detail: 'The export has too many rows.',
     remedy: 'Filter the rows, and export them in several parts; `rows_max` is the limit.',
+    members: { rows_max: { type: 'integer', description: 'The limit of rows.' } },
   },
   deleted_with_parent: {
     status: 409,
     detail: 'The row was deleted with the row above it, and that one is still deleted.',
     remedy: 'Restore the row above it (`parent` names its resource): this one comes back with it.',
+    members: { parent: { type: 'string', description: 'The relation to the deleted parent.' } },
   },
   too_many_related: {
     status: 409,
     detail: 'Too many related rows would change with this one.',
     remedy: 'Delete the related rows first, in smaller steps.',
+    members: { rows_max: { type: 'integer', description: 'The limit of related records.' } },
   },
   too_many_groups: {
     status: 422,
     detail: 'The rows fall into too many groups.',
     remedy: 'Filter the rows, or group by a coarser column; `groups_max` is the limit.',
+    members: { groups_max: { type: 'integer', description: 'The limit of groups.' } },
   },
   invalid_transition: {
     status: 409,
     detail: 'The row cannot make this transition from its state.',
     remedy: 'Choose one of `allowed`: the transitions you may make now, as in `GET /:id/transitions`.',
+    members: {
+      from: { type: 'string', description: 'The current state.' },
+      to: { type: 'string', description: 'The state that the transition leads to.' },
+      allowed: { type: 'array', items: { type: 'string' }, description: 'The transitions that are possible now.' },
+    },
   },
 });

@@ -1,7 +1,6 @@
 import type { CompiledRoute } from '../../http/compiled-route.ts';
 import type { JsonSchema } from '../../http/schema.ts';
 import { openApiDocument, type OpenApiDocument } from '../document.ts';
-import { ERROR_MEMBERS } from '../error-responses.ts';
 import { errorsOfRoute } from '../errors-of-route.ts';
 import { openApiPath } from '../operation.ts';
 import { controllerName, pascalCase } from '../schema-names.ts';
@@ -177,7 +176,7 @@ function operationOf(route: CompiledRoute, field: string, document: OpenApiDocum
     result,
     problems: errorsOfRoute(route)
       .filter(({ code }) => !seen.has(code) && seen.add(code))
-      .map(({ code, status }) => ({ code, status, members: ERROR_MEMBERS[code] ?? {} })),
+      .map(({ code, status, members = {} }) => ({ code, status, members })),
     isIdempotent: route.idempotency !== undefined,
     item,
     row: rowOf(page ?? result.schemas[0], page !== undefined, query, resolve),
