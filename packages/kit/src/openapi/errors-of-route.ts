@@ -3,15 +3,20 @@ import type { CompiledRoute, RaisedError } from '../http/compiled-route.ts';
 import { idempotencyErrors } from '../http/idempotency/errors.ts';
 import { admitsAnonymous, needsCsrfProof, needsScope } from './access.ts';
 
-/** Errors of every operation: failures of the server, and requests that no operation takes. `default` of the document. */
+/** Errors of every operation: failures of the server, and requests that it does not take, such as a body where there is none. `default` of the document. */
 export const ERRORS_ANYWHERE: readonly RaisedError[] = [
   coreErrors.malformed_url,
   coreErrors.malformed_request,
   coreErrors.unexpected_body,
+  coreErrors.malformed_body,
+  coreErrors.too_deep,
+  coreErrors.too_many_members,
+  idempotencyErrors.idempotency_not_supported,
   coreErrors.not_acceptable,
   coreErrors.request_timeout,
   coreErrors.body_too_large,
   coreErrors.uri_too_long,
+  coreErrors.unsupported_media_type,
   coreErrors.headers_too_large,
   coreErrors.internal_error,
   coreErrors.unavailable,
@@ -38,7 +43,6 @@ export function errorsOfRoute(route: CompiledRoute): readonly RaisedError[] {
   add(route.throttles.length > 0, coreErrors.throttled);
   add(route.kind === 'stream', coreErrors.too_many_streams);
   if (route.idempotency !== undefined) {
-    // `idempotency_not_supported` is for a header that the other operations do not document.
     const { idempotency_key_required: required, idempotency_not_supported: _unsupported, ...others } = idempotencyErrors;
     add(true, ...Object.values(others));
     add(route.idempotency.isRequired, required);

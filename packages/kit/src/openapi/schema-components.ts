@@ -152,15 +152,15 @@ export class SchemaComponents {
 
   /** Second pass: names. Pages are named after their items, so those are named first. */
   settle(): void {
-    const roots = [...this.#roots].map(([signature, uses]): Definition => {
+    const roots = [...this.#roots].map(([, uses]): Definition => {
       const [first] = uses.toSorted(byClaim) as [Definition];
-      return { ...first, name: shortest(uses.map(({ name }) => name)), signature };
+      return Object.assign({}, first, { name: shortest(uses.map(({ name }) => name)) });
     });
     const { pages = [], others = [] } = Object.groupBy(roots, ({ schema }) => (itemOf(schema) === undefined ? 'others' : 'pages'));
     this.#nameAll(this.#definitions, others);
     this.#nameAll(
       [],
-      pages.map((page) => ({ ...page, name: this.#pageName(page) })),
+      pages.map((each) => Object.assign({}, each, { name: this.#pageName(each) })),
     );
     this.#definitions.push(...others, ...pages);
     for (const { name, signature, schema, source, isRoot } of this.#definitions) {
@@ -240,6 +240,8 @@ export class SchemaComponents {
           : [key, this.#rewrite(inner, source, owner)],
       ),
     );
+    // A tuple without a rest has no further items; Zod and others leave it unsaid.
+    if (Array.isArray(value['prefixItems']) && value['items'] === undefined) rewritten['items'] = false;
     return always === undefined ? rewritten : { ...rewritten, required: always };
   }
 

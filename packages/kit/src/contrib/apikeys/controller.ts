@@ -59,7 +59,13 @@ export class ApiKeyController extends Controller {
 
   list = route.get(
     '/',
-    { query: ListQuery, response: KeyPage, permission, summary: 'List your API keys, newest first' },
+    {
+      query: ListQuery,
+      response: KeyPage,
+      permission,
+      raises: [apiKeyErrors.keys_cannot_manage_keys],
+      summary: 'List your API keys, newest first',
+    },
     async ({ db, user, query, clock }) => {
       const now = clock.now();
       const { page = 1, page_size = PAGE_SIZE, state } = query;
@@ -92,7 +98,13 @@ export class ApiKeyController extends Controller {
 
   read = route.get(
     '/:id',
-    { params: KeyId, response: KeyRecord, permission, summary: 'Read one of your API keys' },
+    {
+      params: KeyId,
+      response: KeyRecord,
+      permission,
+      raises: [apiKeyErrors.api_key_not_found, apiKeyErrors.keys_cannot_manage_keys],
+      summary: 'Read one of your API keys',
+    },
     async ({ db, user, params }) => record(db, await ownKey({ db, user }, params.id)),
   );
 
@@ -104,7 +116,12 @@ export class ApiKeyController extends Controller {
       validate: (body, { db, user }) => this.#faults(db, user, body),
       response: KeyRecord,
       permission,
-      raises: [apiKeyErrors.key_revoked, apiKeyErrors.key_limit_reached, apiKeyErrors.keys_cannot_manage_keys],
+      raises: [
+        apiKeyErrors.api_key_not_found,
+        apiKeyErrors.key_revoked,
+        apiKeyErrors.key_limit_reached,
+        apiKeyErrors.keys_cannot_manage_keys,
+      ],
       summary: 'Rename an API key, change its scopes or expiry',
     },
     async ({ params, body, user, db, principal, requestId }) => {
@@ -123,7 +140,7 @@ export class ApiKeyController extends Controller {
       body: RotateBody,
       response: IssuedKey,
       permission,
-      raises: [apiKeyErrors.key_revoked, apiKeyErrors.keys_cannot_manage_keys],
+      raises: [apiKeyErrors.api_key_not_found, apiKeyErrors.key_revoked, apiKeyErrors.keys_cannot_manage_keys],
       summary: 'Give an API key a new secret',
       description: 'The old secret stops at once, or after `grace_seconds`. The answer is the only time the new key is shown.',
     },
@@ -140,7 +157,7 @@ export class ApiKeyController extends Controller {
     {
       params: KeyId,
       permission,
-      raises: [apiKeyErrors.keys_cannot_manage_keys],
+      raises: [apiKeyErrors.api_key_not_found, apiKeyErrors.keys_cannot_manage_keys],
       summary: 'Revoke an API key, for good',
       description: 'Idempotent: revoking a key again changes nothing.',
     },

@@ -1,0 +1,144 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type App, migrateApp } from 'kit';
+import { accountsOf, createUser } from 'kit/contrib/accounts';
+import { createApiKey } from 'kit/contrib/apikeys';
+import { openApiDocument } from '../../packages/kit/src/openapi/document.ts';
+import { ERRORS_ANYWHERE } from '../../packages/kit/src/openapi/errors-of-route.ts';
+import { sample } from '../../packages/kit/src/testing/sample/sample.ts';
+import { wholeDocument } from '../../packages/kit/test/whole-document.ts';
+import { kitchenSink } from './app.ts';
+
+// oxlint-disable-next-line typescript/no-explicit-any -- a document of any shape
+type Json = any;
+const PASSWORD = 'correct horse battery staple';
+const ID = '00000000-0000-7000-8000-000000000000';
+
+let app: App;
+let document: Json;
+const folder = mkdtempSync(join(tmpdir(), 'kit-sink-'));
+const keys: Record<string, string> = {};
+const session = { cookie: '', token: '' };
+
+beforeAll(async () => {
+  app = kitchenSink({ folder, database: `sqlite:${join(folder, 'sink.db')}` });
+  await migrateApp(app);
+  await app.ready();
+  document = wholeDocument(openApiDocument(app.routes, { title: 'x', version: '1', spec: '3.2' }));
+  const management = accountsOf(app.db).management('test');
+  for (const username of ['ann', 'sue']) {
+    const user = await createUser(app.db, { username, password: PASSWORD, is_staff: username === 'sue' }, management);
+    keys[username] = (await createApiKey(app.db, { user, name: 'all', scopes: ['*'] })).raw;
+    keys[`${username}-none`] = (await createApiKey(app.db, { user, name: 'none', scopes: ['other:read'] })).raw;
+  }
+  const login = await app.inject({ method: 'POST', url: '/v1/account/login', payload: { login: 'ann', password: PASSWORD } });
+  session.cookie = String(login.headers['set-cookie']).split(';')[0]!;
+  session.token = login.json<{ csrf_token: string }>().csrf_token;
+});
+afterAll(async () => {
+  await app.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+interface Attempt {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly query?: string;
+  readonly payload?: string;
+}
+
+/** Requests that are refused for as many reasons as a caller can give. */
+function attemptsOf(operation: Json): Attempt[] {
+  const type = Object.keys(operation.requestBody?.content ?? {})[0];
+  const schema = operation.requestBody?.content[type ?? '']?.schema;
+  const whole = schema === undefined ? undefined : { ...schema, components: document.components };
+  const body = type === undefined ? undefined : type === 'application/json' ? JSON.stringify(sample(whole, { seed: 7 })) : 'text';
+  const good = (key: string): Attempt => ({
+    headers: { 'x-api-key': keys[key]!, ...(type === undefined ? {} : { 'content-type': type }) },
+    ...(body === undefined ? {} : { payload: body }),
+  });
+  const sent = good('ann');
+  return [
+    { ...sent, headers: {} },
+    { ...sent, headers: { ...sent.headers, 'x-api-key': 'kit_wrong' } },
+    { ...sent, headers: { authorization: 'Bearer kit_wrong' } },
+    good('ann-none'),
+    good('sue-none'),
+    sent,
+    good('sue'),
+    { ...sent, query: 'surely_unknown=1' },
+    { ...sent, headers: { ...sent.headers, 'if-match': '"999"', 'if-none-match': '"x"' } },
+    { ...sent, headers: { ...sent.headers, 'idempotency-key': 'a b' } },
+    { ...sent, headers: { ...sent.headers, 'accept-version': '99' } },
+    { ...sent, headers: { ...sent.headers, 'content-type': 'application/xml' }, payload: '<a/>' },
+    { ...sent, headers: { ...sent.headers, 'content-type': 'application/json' }, payload: '{"a":' },
+    { ...sent, headers: { ...sent.headers, 'content-type': 'application/json' }, payload: `${'['.repeat(40)}${']'.repeat(40)}` },
+    { ...sent, headers: { ...sent.headers, 'content-type': 'application/json' }, payload: `[${'{"a":1},'.repeat(10_100)}{}]` },
+    { ...sent, headers: { ...sent.headers, 'content-type': 'application/json' }, payload: '{"surely_unknown":1}' },
+    { ...sent, headers: { ...(body === undefined ? {} : { 'content-type': type! }), cookie: session.cookie } },
+    {
+      ...sent,
+      headers: { ...(body === undefined ? {} : { 'content-type': type! }), cookie: session.cookie, 'x-csrf-token': session.token },
+    },
+  ];
+}
+
+const ANYWHERE = new Set(ERRORS_ANYWHERE.map(({ code }) => code));
+/** Documented where there is a body. */
+const OF_BODIES = new Set(['malformed_body', 'body_too_large', 'unsupported_media_type']);
+const OF_ALL = new Set(['type', 'title', 'status', 'detail', 'code', 'request_id', 'errors']);
+
+/** Members that the response's schema has beside those of all problems. */
+function membersOf(response: Json): Set<string> {
+  const parts: Json[] = response?.content?.['application/problem+json']?.schema?.allOf ?? [];
+  const resolved = parts.map((part) => (part.$ref === undefined ? part : document.components.schemas[part.$ref.split('/').at(-1)]));
+  return new Set(resolved.flatMap((part) => Object.keys(part.properties ?? {})));
+}
+
+test('every refusal of the running server is documented for its operation: status, code and members', { timeout: 300_000 }, async () => {
+  const faults = new Set<string>();
+  const seen = new Set<string>();
+  for (const [path, item] of Object.entries<Json>(document.paths))
+    for (const [method, operation] of Object.entries<Json>(item)) {
+      // It would end the session of the others.
+      if (operation.operationId === 'account_logout') continue;
+      for (const { headers, query, payload } of attemptsOf(operation)) {
+        const url = `${path.replaceAll(/\{\w+\}/g, ID)}${query === undefined ? '' : `?${query}`}`;
+        const isStream = operation.responses[200]?.content?.['text/event-stream'] !== undefined;
+        if (isStream && headers['x-api-key'] === keys['ann']) continue;
+        const response = await app.inject({
+          method: method.toUpperCase() as 'GET',
+          url,
+          headers,
+          ...(payload === undefined ? {} : { payload }),
+        });
+        if (response.statusCode < 400) continue;
+        const problem = response.json<Record<string, unknown> & { code: string }>();
+        const documented = operation.responses[response.statusCode];
+        const where = `${operation.operationId} ${response.statusCode} ${problem.code}`;
+        seen.add(problem.code);
+        if (response.statusCode >= 500) faults.add(`${where} ${String(problem['detail'])}`);
+        if (ANYWHERE.has(problem.code) && !(operation.requestBody !== undefined && OF_BODIES.has(problem.code))) continue;
+        if (documented?.['x-error-codes']?.includes(problem.code) !== true) faults.add(where);
+        const members = membersOf(documented);
+        for (const member of Object.keys(problem)) if (!OF_ALL.has(member) && !members.has(member)) faults.add(`${where} ${member}`);
+      }
+    }
+  expect([...faults].sort()).toEqual([]);
+  expect([...seen]).toEqual(
+    expect.arrayContaining([
+      'not_authenticated',
+      'invalid_api_key',
+      'insufficient_scope',
+      'csrf_failed',
+      'validation_error',
+      'malformed_body',
+      'too_deep',
+      'too_many_members',
+      'unsupported_media_type',
+      'not_found',
+      'unsupported_api_version',
+    ]),
+  );
+});
