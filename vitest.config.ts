@@ -32,6 +32,8 @@ const longOnly = [
   'packages/kit/src/admin/plans.long.test.ts',
   'packages/admin-ui/test/accessibility.slow.test.ts',
   'packages/admin-ui/test/hostile-data.slow.test.ts',
+  // Keys of killed requests are free when their lease ends: half a minute of waiting.
+  'test/clients/killed-server.long.test.ts',
 ];
 const ignored = ['**/node_modules/**', '**/dist/**', '**/.peers/**', '**/.data/**'];
 

@@ -10,13 +10,17 @@ export interface OrdersProcess {
   kill(): Promise<void>;
 }
 
-/** Starts the orders example on a port; its data is in the folder. */
-export async function startOrders(folder: string, port: number): Promise<OrdersProcess> {
+/** Starts the orders example on a port; its data is in the folder. With a folder for clients, both are written there first. */
+export async function startOrders(folder: string, port: number, clients?: string): Promise<OrdersProcess> {
   const script = join(import.meta.dirname, 'serve-orders.ts');
-  const child: ChildProcess = spawn(process.execPath, ['--conditions=source', script, String(port)], {
-    env: { ...process.env, NODE_OPTIONS: '', DATA_FOLDER: folder, LOG_LEVEL: 'error', DATABASE_URL: '', NODE_ENV: 'development' },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  const child: ChildProcess = spawn(
+    process.execPath,
+    ['--conditions=source', script, String(port), ...(clients === undefined ? [] : [clients])],
+    {
+      env: { ...process.env, NODE_OPTIONS: '', DATA_FOLDER: folder, LOG_LEVEL: 'error', DATABASE_URL: '', NODE_ENV: 'development' },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  );
   const exited = once(child, 'exit');
   const lines = createInterface({ input: child.stdout! });
   const [line] = (await Promise.race([

@@ -1,7 +1,12 @@
-// The orders example as its own process, which tests may kill: serve-orders.ts <port>. Prints one line of JSON when it listens.
+// The orders example as its own process, which tests may kill: serve-orders.ts <port> [folder for its clients]. Prints one line of JSON when it listens.
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { migrateApp } from 'kit';
 import { accountsOf, createUser } from 'kit/contrib/accounts';
 import { createApiKey } from 'kit/contrib/apikeys';
+import { clientPlan } from '../../packages/kit/src/openapi/clients/client-plan.ts';
+import { pythonClient } from '../../packages/kit/src/openapi/clients/python-client.ts';
+import { typescriptClient } from '../../packages/kit/src/openapi/clients/typescript-client.ts';
 import app from '../../examples/orders/kit.config.ts';
 
 const SCOPES = ['orders:read', 'orders:write', 'orders:share', 'jobs:read', 'jobs:write', 'uploads:read', 'uploads:write'];
@@ -15,5 +20,11 @@ const { raw: key } = await app.db.transaction(async (tx) => {
   const user = known ?? (await createUser(tx, { username: 'ann', password: PASSWORD, is_staff: true }, management));
   return createApiKey(tx, { user, name: 'client', scopes: SCOPES });
 });
-const url = await app.listen({ host: '127.0.0.1', port: Number(process.argv[2]) });
+const [, , port, folder] = process.argv;
+if (folder !== undefined) {
+  const plan = clientPlan(app.routes, { title: app.title, version: app.version });
+  writeFileSync(join(folder, 'api.ts'), typescriptClient(plan));
+  writeFileSync(join(folder, 'api.py'), pythonClient(plan));
+}
+const url = await app.listen({ host: '127.0.0.1', port: Number(port) });
 process.stdout.write(`${JSON.stringify({ url, key })}\n`);

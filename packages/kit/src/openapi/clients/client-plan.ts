@@ -42,6 +42,8 @@ export interface ClientGroup {
   /** `orders`. */
   readonly name: string;
   readonly operations: readonly ClientOperation[];
+  /** Where the controller takes files: the operations before and after a file is sent. */
+  readonly upload: { readonly create: ClientOperation; readonly complete: ClientOperation } | undefined;
 }
 
 /** An API as a client sees it, without the words of a language. */
@@ -85,7 +87,7 @@ export function clientPlan(routes: readonly CompiledRoute[], options: ClientPlan
         faults.push(
           `${controller}.${name} is mounted ${same.length} times (${same.map(({ path }) => path).join(', ')}). Generate one client per version with --mount.`,
         );
-    return { name: names.get(controller)!, operations };
+    return { name: names.get(controller)!, operations, upload: uploadOf(own, operations) };
   });
   if (faults.length > 0) throw new ClientRefused(faults);
   return {
@@ -94,6 +96,14 @@ export function clientPlan(routes: readonly CompiledRoute[], options: ClientPlan
     schemas: document.components['schemas'] as Readonly<Record<string, JsonSchema>>,
     groups: groups.toSorted((a, b) => (a.name < b.name ? -1 : 1)),
   };
+}
+
+/** A controller of uploads, unless it has an operation of that name already. */
+function uploadOf(routes: readonly CompiledRoute[], operations: readonly ClientOperation[]): ClientGroup['upload'] {
+  const named = (name: string) => operations.find((each) => each.name === name);
+  const [create, complete] = [named('create'), named('complete')];
+  const takesFiles = routes.some(({ metadata, field }) => field === 'create' && metadata['uploads'] !== undefined);
+  return takesFiles && create !== undefined && complete !== undefined && named('upload') === undefined ? { create, complete } : undefined;
 }
 
 const aliasOf = (route: CompiledRoute, own: readonly CompiledRoute[]): CompiledRoute | undefined =>

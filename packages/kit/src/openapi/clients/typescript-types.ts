@@ -7,7 +7,7 @@ const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
 
 /** Names of the runtime that a schema of the API must not take. */
 const RESERVED = new Set(
-  'Provided ConnectionOptions CallOptions Problem StreamEvent Operation Arguments Connection AnyPage Client Narrowed Listed Named Headers Response Blob FormData Readonly Record Required Pick Omit Partial Promise AsyncGenerator Error'.split(
+  'Provided ConnectionOptions CallOptions Progress UploadedFile SignedUpload Problem StreamEvent Operation Arguments Connection AnyPage Client Narrowed Listed Named Headers Response Blob FormData Readonly Record Required Pick Omit Partial Promise AsyncGenerator Error'.split(
     ' ',
   ),
 );

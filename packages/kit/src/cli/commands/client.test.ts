@@ -1,0 +1,76 @@
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Command } from 'commander';
+import { afterAll, expect, test } from 'vitest';
+import { createApp } from '../../app/create-app.ts';
+import { Controller } from '../../http/controller.ts';
+import { route } from '../../http/route.ts';
+import { allowAny } from '../../permissions/built-ins.ts';
+import { CliFailure } from '../cli-failure.ts';
+import type { CliContext } from '../context.ts';
+import { clientCommand } from './client.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'kit-client-command-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+class PingController extends Controller {
+  ping = route.get('/', { permission: allowAny }, () => undefined);
+}
+class FileController extends Controller {
+  any = route.get('/*', { permission: allowAny }, () => undefined);
+}
+
+/** What the command prints, or why it fails. */
+async function client(args: readonly string[], controller: new () => Controller = PingController): Promise<string> {
+  let printed = '';
+  const app = createApp({ database: 'sqlite::memory:', log: { level: 'silent' }, mount: { '/v1': { '/ping': controller } } });
+  const context = {
+    bareApp: () => Promise.resolve(app),
+    json: false,
+    print: (text: string) => void (printed += text),
+    fail: (message: string) => {
+      throw new CliFailure(message);
+    },
+  } as unknown as CliContext;
+  const command = new Command();
+  clientCommand.configure(command, context);
+  try {
+    await command.parseAsync(args, { from: 'user' });
+    return printed;
+  } catch (error) {
+    if (error instanceof CliFailure) return `failed: ${error.message}`;
+    throw error;
+  } finally {
+    await app.close();
+  }
+}
+
+test.each(['typescript', 'python'])(
+  '--check of %s passes for the current text and fails when the file is stale or missing',
+  async (language) => {
+    const file = join(folder, language);
+    expect(await client([language, '--out', file])).toBe(`${file} written.`);
+    const text = readFileSync(file, 'utf8');
+    expect(await client([language, '--out', file, '--check'])).toBe(`${file} is current.`);
+    expect(await client([language, '--out', file])).toBe(`${file} written.`);
+    expect(readFileSync(file, 'utf8')).toBe(text);
+    writeFileSync(file, `${text}//`);
+    expect(await client([language, '--out', file, '--check'])).toBe(
+      `failed: ${file} is not the current client. Write it again with: kit client ${language} --out ${file}`,
+    );
+    expect(await client([language, '--out', join(folder, 'none'), '--check'])).toContain('failed: There is no file');
+  },
+);
+
+test('a file that cannot be written leaves nothing behind, and a refused operation leaves the old file', async () => {
+  const place = join(folder, 'place');
+  mkdirSync(place);
+  expect(await client(['typescript', '--out', place])).toContain('cannot be written');
+  const file = join(place, 'api.ts');
+  writeFileSync(file, 'old');
+  expect(await client(['typescript', '--out', file], FileController)).toContain('failed: GET /v1/ping/{wildcard} has a path of any length');
+  expect([readdirSync(place), readFileSync(file, 'utf8')]).toEqual([['api.ts'], 'old']);
+  expect(await client(['cobol', '--out', file])).toContain('typescript or python, not "cobol"');
+  expect(await client(['typescript', '--out', file, '--mount', '/v9'])).toContain('No route is mounted at "/v9"');
+});

@@ -1,0 +1,148 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect as dial, createServer, type AddressInfo, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { z } from 'zod';
+import { coreErrors } from '../../errors/core-errors.ts';
+import { Controller } from '../../http/controller.ts';
+import { filePart, multipart } from '../../http/multipart.ts';
+import { raw } from '../../http/raw.ts';
+import { route } from '../../http/route.ts';
+import { allowAny } from '../../permissions/built-ins.ts';
+import { testApp, type TestApp } from '../../testing/test-app.ts';
+import { clientPlan } from './client-plan.ts';
+import { typescriptClient } from './typescript-client.ts';
+
+// oxlint-disable-next-line typescript/no-explicit-any -- the generated client is not known to the compiler
+type Generated = any;
+
+const Received = z.strictObject({ bytes: z.int(), title: z.string() });
+let stops = 0;
+
+class ThingController extends Controller {
+  numbers = route.stream(
+    '/numbers',
+    { permission: allowAny, response: z.strictObject({ number: z.int() }) },
+    async function* ({ request, signal }) {
+      for (let number = Number(request.headers['last-event-id'] ?? 0) + 1; number <= 30; number += 1) {
+        yield { id: String(number), data: { number } };
+        await wait(2, undefined, { signal });
+      }
+    },
+  );
+
+  /** Stops like a server that is being replaced, twice. */
+  restarted = route.stream(
+    '/restarted',
+    { permission: allowAny, response: z.strictObject({ number: z.int() }) },
+    async function* ({ request }) {
+      const number = Number(request.headers['last-event-id'] ?? 0) + 1;
+      yield { id: String(number), data: { number } };
+      if (number < 3) throw coreErrors.unavailable();
+    },
+  );
+
+  unnumbered = route.stream('/unnumbered', { permission: allowAny, response: z.strictObject({ number: z.int() }) }, async function* () {
+    stops += 1;
+    yield { data: { number: 1 } };
+    throw coreErrors.unavailable();
+  });
+
+  form = route.post(
+    '/form',
+    {
+      permission: allowAny,
+      body: multipart({ file: filePart({ bytesMax: 4_000_000, mediaTypes: ['text/plain'] }), title: z.string() }, { bytesMax: 5_000_000 }),
+      response: Received,
+    },
+    ({ body }) => ({ bytes: body.file.bytes.length, title: body.title }),
+  );
+
+  content = route.put(
+    '/content',
+    { permission: allowAny, body: raw(['text/plain'], { bytesMax: 4_000_000 }), response: Received },
+    ({ body }) => ({
+      bytes: body.length,
+      title: 'content',
+    }),
+  );
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'kit-ts-client-'));
+let kit: TestApp;
+let url: string;
+let api: Generated;
+
+beforeAll(async () => {
+  kit = await testApp({
+    mount: { '/v1': { '/things': ThingController } },
+  });
+  url = await kit.listen();
+  const file = join(folder, 'api.ts');
+  writeFileSync(file, typescriptClient(clientPlan(kit.app.routes, { title: 'Things', version: '1' })));
+  api = await import(file);
+});
+afterAll(async () => {
+  await kit.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** Passes bytes on, and cuts the first connections in the middle of their response. */
+async function cuttingProxy(cuts: number): Promise<string> {
+  const { port } = new URL(url);
+  let left = cuts;
+  const server = createServer((incoming: Socket) => {
+    const isCut = (left -= 1) >= 0;
+    let passed = 0;
+    const outgoing = dial(Number(port), '127.0.0.1');
+    for (const socket of [incoming, outgoing]) socket.on('error', () => undefined);
+    incoming.on('data', (chunk) => outgoing.write(chunk));
+    outgoing.on('data', (chunk) => {
+      passed += chunk.length;
+      if (isCut && passed > 700) incoming.resetAndDestroy();
+      else incoming.write(chunk);
+    });
+    outgoing.on('close', () => incoming.destroy());
+    incoming.on('close', () => outgoing.destroy());
+  });
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  onTestFinished(() => void server.close());
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+test('a stream that is cut goes on after the last event: every event comes once, in order', async () => {
+  const client = api.createClient({ baseUrl: await cuttingProxy(3), retries: 3 });
+  const numbers: number[] = [];
+  for await (const { data } of client.thing.numbers()) numbers.push(data.number);
+  expect(numbers).toEqual(Array.from({ length: 30 }, (_, index) => index + 1));
+});
+
+test('a stream of a server that stops goes on at the next one; without ids its end is an error', async () => {
+  const client = api.createClient({ baseUrl: url });
+  const numbers: number[] = [];
+  for await (const { data } of client.thing.restarted()) numbers.push(data.number);
+  expect(numbers).toEqual([1, 2, 3]);
+  const failing = async () => {
+    for await (const { data } of client.thing.unnumbered()) numbers.push(data.number);
+  };
+  await expect(failing()).rejects.toMatchObject({ code: 'unavailable' });
+  expect([stops, numbers]).toEqual([1, [1, 2, 3, 1]]);
+});
+
+test('forms and raw bodies report their progress up to the last byte', async () => {
+  const client = api.createClient({ baseUrl: url });
+  const file = new Blob([new Uint8Array(1_500_000).fill(97)], { type: 'text/plain' });
+  for (const [send, body] of [
+    [client.thing.form, { file, title: 'a title' }],
+    [client.thing.content, file],
+  ] as const) {
+    const seen: { sent: number; total: number }[] = [];
+    const received = await send({ body }, { onProgress: (progress: { sent: number; total: number }) => seen.push(progress) });
+    expect(received.bytes).toBe(1_500_000);
+    expect(seen.length).toBeGreaterThan(1);
+    expect(seen.at(-1)).toEqual({ sent: seen[0]!.total, total: seen[0]!.total });
+    expect(seen.map(({ sent }) => sent)).toEqual(seen.map(({ sent }) => sent).toSorted((a, b) => a - b));
+  }
+});
