@@ -1,4 +1,4 @@
-import { createApp } from 'kit';
+import { type App, createApp } from 'kit';
 import { admin } from 'kit/admin';
 import { AccountController, accounts } from 'kit/contrib/accounts';
 import { ApiKeyController, ApiKeyRateThrottle, apiKeys } from 'kit/contrib/apikeys';
@@ -18,8 +18,9 @@ import { orders } from './orders/module.ts';
 import { nightlyReport } from './orders/nightly-report.ts';
 import { announceReceipt } from './orders/order-paid.ts';
 import { liveSettings } from './settings.ts';
+import { ShopController } from './shop/controller.ts';
 
-export default createApp({
+const app: App = createApp({
   title: 'Orders',
   version: '1.0.0',
   description: 'Takes orders, hands out API keys, tells others by webhook, and reads its own settings from the configuration server.',
@@ -52,6 +53,8 @@ export default createApp({
       '/account': AccountController,
       '/audit': AuditController,
     },
-    '/': { '/health': HealthController },
+    '/': { '/health': HealthController, '/shop': new ShopController(() => app.routes) },
   },
 });
+
+export default app;

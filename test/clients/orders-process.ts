@@ -15,7 +15,7 @@ export async function startOrders(folder: string, port: number, clients?: string
   const script = join(import.meta.dirname, 'serve-orders.ts');
   const child: ChildProcess = spawn(
     process.execPath,
-    ['--conditions=source', script, String(port), ...(clients === undefined ? [] : [clients])],
+    ['--conditions=source', '--disable-warning=ExperimentalWarning', script, String(port), ...(clients === undefined ? [] : [clients])],
     {
       env: { ...process.env, NODE_OPTIONS: '', DATA_FOLDER: folder, LOG_LEVEL: 'error', DATABASE_URL: '', NODE_ENV: 'development' },
       stdio: ['ignore', 'pipe', 'inherit'],

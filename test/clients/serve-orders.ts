@@ -4,9 +4,7 @@ import { join } from 'node:path';
 import { migrateApp } from 'kit';
 import { accountsOf, createUser } from 'kit/contrib/accounts';
 import { createApiKey } from 'kit/contrib/apikeys';
-import { clientPlan } from '../../packages/kit/src/openapi/clients/client-plan.ts';
-import { pythonClient } from '../../packages/kit/src/openapi/clients/python-client.ts';
-import { typescriptClient } from '../../packages/kit/src/openapi/clients/typescript-client.ts';
+import { generateClient } from 'kit/openapi';
 import app from '../../examples/orders/kit.config.ts';
 
 const SCOPES = ['orders:read', 'orders:write', 'orders:share', 'jobs:read', 'jobs:write', 'uploads:read', 'uploads:write'];
@@ -22,9 +20,12 @@ const { raw: key } = await app.db.transaction(async (tx) => {
 });
 const [, , port, folder] = process.argv;
 if (folder !== undefined) {
-  const plan = clientPlan(app.routes, { title: app.title, version: app.version });
-  writeFileSync(join(folder, 'api.ts'), typescriptClient(plan));
-  writeFileSync(join(folder, 'api.py'), pythonClient(plan));
+  const { title, version } = app;
+  for (const [language, file] of [
+    ['typescript', 'api.ts'],
+    ['python', 'api.py'],
+  ] as const)
+    writeFileSync(join(folder, file), generateClient(app.routes, { language, title, version }));
 }
 const url = await app.listen({ host: '127.0.0.1', port: Number(port) });
 process.stdout.write(`${JSON.stringify({ url, key })}\n`);

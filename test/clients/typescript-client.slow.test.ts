@@ -1,13 +1,10 @@
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { stripTypeScriptTypes } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { readFileSync } from 'node:fs';
 import { rolldown } from 'rolldown';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { launchChromium } from '../provision/chromium.ts';
 import { freePort } from '../provision/free-port.ts';
 import { type OrdersProcess, startOrders } from './orders-process.ts';
 
@@ -223,30 +220,4 @@ describe('attempts', () => {
     await expect(client({ fetch: refused.fetch }).orders.list()).rejects.toMatchObject({ code: 'permission_denied' });
     expect([account.seen.length, pausing.seen.length, refused.seen.length]).toEqual([1, 1, 1]);
   });
-});
-
-test('works in a browser: log in with a session, list, place an order, follow a stream', { timeout: FIVE_MINUTES }, async () => {
-  const browser = await launchChromium();
-  try {
-    const page = await (await browser.newContext({ bypassCSP: true })).newPage();
-    await page.goto(`${orders.url}/docs`);
-    const script = stripTypeScriptTypes(readFileSync(file, 'utf8'));
-    await page.addScriptTag({ type: 'module', content: `${script}\nglobalThis.createClient = createClient;` });
-    await page.waitForFunction(() => 'createClient' in globalThis);
-    const seen = await page.evaluate(async (password: string) => {
-      const { createClient } = globalThis as unknown as { createClient: (options: object) => Generated };
-      const own = createClient({ session: true });
-      const refused = await own.account.login({ body: { login: 'ann', password: 'wrong' } }).catch((error: { code: string }) => error.code);
-      const { user } = await own.account.login({ body: { login: 'ann', password } });
-      const made = await own.orders.create({ body: { item: 'browser', quantity: 2 } });
-      const { items } = await own.orders.list({ item__contains: 'browser', fields: ['id'] });
-      const job = await own.orders.exportAll();
-      let last = '';
-      for await (const { data } of own.jobs.events({ id: job.id })) last = data.status;
-      return { refused, name: user.username, isListed: items[0]?.id === made.id, last };
-    }, 'correct horse battery staple');
-    expect(seen).toEqual({ refused: 'invalid_credentials', name: 'ann', isListed: true, last: 'succeeded' });
-  } finally {
-    await browser.close();
-  }
 });

@@ -73,6 +73,7 @@ export function panel(facts: PanelFacts): string {
     `  ${paint(1, 'Orders')}, ready in ${seconds.toFixed(1)} s. ${paint(2, 'Everything listens on loopback; Ctrl-C stops it.')}`,
     '',
     row('admin site', `${api.url}/admin/`, `log in as ${api.username} / ${api.password}`),
+    row('page for customers', `${api.url}/shop`, 'the same account; uses the generated client'),
     row('API reference', `${api.url}/docs`),
     row('API', `${api.url}/v1/orders`, api.portReason),
     row('configuration server', configuration.url, 'serves /orders/development; carrier_key is encrypted in its file'),

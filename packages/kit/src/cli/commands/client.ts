@@ -1,15 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { clientPlan, ClientRefused } from '../../openapi/clients/client-plan.ts';
-import { pythonClient } from '../../openapi/clients/python-client.ts';
-import { typescriptClient } from '../../openapi/clients/typescript-client.ts';
+import { ClientRefused } from '../../openapi/clients/client-plan.ts';
+import { CLIENT_LANGUAGES, type ClientLanguage, generateClient } from '../../openapi/clients/generate-client.ts';
 import type { App } from '../../app/module.ts';
 import type { CliContext } from '../context.ts';
 import type { CoreCommand } from '../core-command.ts';
-
-const LANGUAGES = { typescript: typescriptClient, python: pythonClient } as const;
-type Language = keyof typeof LANGUAGES;
 
 interface ClientCommandOptions {
   readonly out: string;
@@ -39,7 +35,7 @@ async function generate(language: string, { out, check = false, mount }: ClientC
     context.fail(
       `No route is mounted at ${JSON.stringify(mount)}; there are ${[...new Set(app.routes.map((route) => route.mount))].join(', ')}.`,
     );
-  const text = LANGUAGES[language](planOf(app, mount, context));
+  const text = textOf(language, app, mount, context);
   const again = `kit client ${language} --out ${out}${mount === undefined ? '' : ` --mount ${mount}`}`;
   if (check) {
     const stored = await readFile(resolve(out), 'utf8').catch((error: NodeJS.ErrnoException) =>
@@ -54,17 +50,17 @@ async function generate(language: string, { out, check = false, mount }: ClientC
   context.print(context.json ? JSON.stringify({ file: out, language }) : `${out} written.`);
 }
 
-function planOf(app: App, mount: string | undefined, context: CliContext): ReturnType<typeof clientPlan> {
+function textOf(language: ClientLanguage, app: App, mount: string | undefined, context: CliContext): string {
   try {
-    return clientPlan(app.routes, { title: app.title, version: app.version, mount });
+    return generateClient(app.routes, { language, title: app.title, version: app.version, mount });
   } catch (error) {
     if (error instanceof ClientRefused) return context.fail(error.message);
     throw error;
   }
 }
 
-function isLanguage(text: string): text is Language {
-  return Object.hasOwn(LANGUAGES, text);
+function isLanguage(text: string): text is ClientLanguage {
+  return Object.hasOwn(CLIENT_LANGUAGES, text);
 }
 
 /** The old file, or the whole new one: never a part. */
