@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { parse } from 'yaml';
 import { newProject, type NewProjectOptions } from './new-project.ts';
 import { TEMPLATES } from './project-files.ts';
 
@@ -48,6 +49,11 @@ describe.each(TEMPLATES)('the template %s', (template) => {
       expect(files).toContain(file);
     for (const file of ['kit.config.ts', 'package.json', 'src/app.ts', 'tsconfig.json']) expect(files).toContain(file);
     for (const file of files) expect(await readFile(join(parent, name, file), 'utf8')).not.toContain('{{');
+    const compose = parse(await readFile(join(parent, name, 'compose.yaml'), 'utf8'), { merge: true }) as {
+      name: unknown;
+      services: object;
+    };
+    expect(compose).toMatchObject({ name: 'blue-bikes', services: { api: { image: 'blue-bikes' }, migrate: { image: 'blue-bikes' } } });
     const manifest = JSON.parse(await readFile(join(parent, name, 'package.json'), 'utf8')) as Record<string, unknown>;
     expect(manifest).toMatchObject({
       name: 'blue-bikes',
