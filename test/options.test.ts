@@ -84,6 +84,7 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
       invalidCredentials: none,
       isKitError: none,
       isOwner: (misspelt) => kit.isOwner('owner_id', misspelt),
+      definePlugin: (misspelt: object) => kit.definePlugin({ name: 'options_test', ...misspelt }),
       migrateApp: (misspelt) =>
         kit.migrateApp(kit.createApp({ database: 'sqlite::memory:', mount: {}, log: { level: 'silent' } }), misspelt),
       moduleState: kit.moduleState,

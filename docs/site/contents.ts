@@ -29,6 +29,7 @@ export const groups: readonly Group[] = [
       'webhooks-receiving',
       'jobs',
       'admin',
+      'plugins',
       'config-server',
       'config-server-git',
       'config-server-encrypted',

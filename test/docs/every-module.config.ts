@@ -4,6 +4,7 @@ import { apiKeys } from 'kit/contrib/apikeys';
 import { audit } from 'kit/contrib/audit';
 import { diskStore, uploads } from 'kit/contrib/uploads';
 import { webhooks } from 'kit/contrib/webhooks';
+import { featureFlags } from 'example-feature-flags';
 import { grantsCommand } from '../../packages/kit/src/contrib/grants/commands.ts';
 import { jobsCommand } from '../../packages/kit/src/contrib/jobs/commands/commands.ts';
 
@@ -16,6 +17,7 @@ export default createApp({
     apiKeys(),
     webhooks(),
     uploads({ store: diskStore({ folder: './data/uploads' }) }),
+    featureFlags({ flags: {} }),
     { name: 'grants', commands: [grantsCommand] },
     { name: 'jobs', commands: [jobsCommand] },
   ],

@@ -51,7 +51,7 @@ export type {
   ServerSentEvent,
   StreamOptions,
 } from './http/index.ts';
-export { createApp, migrateApp, moduleState, StartUpError } from './app/index.ts';
+export { createApp, definePlugin, migrateApp, moduleState, StartUpError } from './app/index.ts';
 export type {
   App,
   AppOptions,

@@ -38,7 +38,7 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
   E006: {
     title: 'Modules do not fit together',
     explanation:
-      'A module requires one that is not installed, two modules have one name, modules require each other in a ring, two bring users, or a module has its tables in a database that the app does not have.',
+      'A module requires one that is not installed, two modules have one name, modules wait for each other in a ring, two bring users or the same table, command, job or error code, a plugin uses another copy of this package, or a module has its tables in a database that the app does not have.',
     remedy: 'Install what is required; remove the duplicate; give the app the database, or correct its name.',
   },
   E007: {

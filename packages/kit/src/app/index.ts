@@ -2,6 +2,7 @@ export type { Check, CheckFault } from './check.ts';
 export type { Command, CommandContext } from './command.ts';
 export { readSettings, type Settings, type SettingsInput, type SettingsReading } from './config.ts';
 export { cursorsOf } from './cursors.ts';
+export { definePlugin } from './define-plugin.ts';
 export { driftOf, migrateApp, migrationModules, pendingOf } from './migration-modules.ts';
 export type { App, Module } from './module.ts';
 export { moduleState, type ModuleState } from './module-state.ts';

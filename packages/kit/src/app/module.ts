@@ -31,6 +31,8 @@ export interface Module {
   readonly name: string;
   /** Names of modules that must be installed too; they are set up and started first. */
   readonly requires?: readonly string[];
+  /** Names of modules that come first where they are installed, so that their middleware, `setup` and `start` run before this one's. */
+  readonly after?: readonly string[];
   readonly models?: readonly Model[];
   readonly migrations?: readonly Migration[];
   /** Aliases of the databases its tables are in; `default` alone unless given. */

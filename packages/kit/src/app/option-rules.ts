@@ -64,9 +64,11 @@ const declaration = implementationOf<AdminDeclaration>('what the admin site show
   uploads: objectWith('{ table, targets, origin, attach }', 'targets', 'attach'),
 });
 
-export const aModule = implementationOf<Module>('a module, such as accounts()', {
+/** The members of a module, for those that `createApp` is given and those that `definePlugin` declares. */
+export const moduleRules: OptionRules<Module> = {
   name: required(filledText),
   requires: listOf(text),
+  after: listOf(text),
   models: listOf(objectWith('a model: model("orders", { … })')),
   migrations: listOf(objectWith('a migration: migration("0001_initial", [ … ])')),
   databases: listOf(filledText, { min: 1 }),
@@ -93,7 +95,9 @@ export const aModule = implementationOf<Module>('a module, such as accounts()', 
   setup: aFunction,
   start: aFunction,
   stop: aFunction,
-});
+};
+
+export const aModule = implementationOf<Module>('a module, such as accounts()', moduleRules);
 
 export const permission = rule(
   'a permission, such as isAuthenticated; combine with all(), any(), not()',

@@ -2,7 +2,7 @@ import { didYouMean } from '../options/did-you-mean.ts';
 import type { Fault } from '../options/fault.ts';
 import type { Module } from './module.ts';
 
-/** Modules in the order they start: what a module requires comes before it, otherwise as given. Reversed, the order they stop. */
+/** Modules in the order they start: what a module requires, or names in `after`, comes before it; otherwise as given. Reversed, the order they stop. */
 export function orderModules(modules: readonly Module[]): { readonly ordered: readonly Module[]; readonly faults: readonly Fault[] } {
   const faults: Fault[] = [];
   const byName = new Map<string, Module>();
@@ -17,8 +17,8 @@ export function orderModules(modules: readonly Module[]): { readonly ordered: re
     if (state.get(module) === 'visiting') {
       faults.push({
         id: 'E006',
-        message: `Modules require each other: ${[...trail, module.name].join(' → ')}.`,
-        hint: 'Remove one of these requirements.',
+        message: `Modules wait for each other: ${[...trail, module.name].join(' → ')}.`,
+        hint: 'Remove one of these names from requires or after.',
       });
       return;
     }
@@ -30,6 +30,10 @@ export function orderModules(modules: readonly Module[]): { readonly ordered: re
         const hint = didYouMean(name, [...byName.keys()]).trim() || `Add ${name}() to modules.`;
         faults.push({ id: 'E006', message: `The module "${module.name}" requires "${name}", which is not installed.`, hint });
       }
+    }
+    for (const name of module.after ?? []) {
+      const earlier = byName.get(name);
+      if (earlier !== undefined) visit(earlier, [...trail, module.name]);
     }
     state.set(module, 'done');
     ordered.push(module);

@@ -28,7 +28,9 @@ import { createLog } from './create-log.ts';
 import { sensitiveNamesOf } from './sensitive-names.ts';
 import { databaseSources, Databases } from './databases.ts';
 import { databasesOf } from './migration-modules.ts';
+import { foreignCopyFaults } from './define-plugin.ts';
 import type { Module } from './module.ts';
+import { moduleConflicts } from './module-conflicts.ts';
 import { anAuthenticator, aModule, appRules, versionOptionNames } from './option-rules.ts';
 import type { AppOptions, Controllers, VersionMount } from './options.ts';
 import { orderModules } from './order-modules.ts';
@@ -69,7 +71,7 @@ export function planApp(options: AppOptions): AppPlan {
     jsonMembers: options.jsonMembersMax ?? INPUT_LIMITS.jsonMembers,
   });
   const { ordered, faults: moduleFaults } = orderModules(given<Module>('modules', aModule));
-  faults.push(...moduleFaults);
+  faults.push(...foreignCopyFaults(ordered), ...moduleFaults, ...moduleConflicts(ordered));
   const declared = [
     ...given<Authenticator>('authenticators', anAuthenticator),
     ...ordered.flatMap((module) => module.authenticators ?? []),

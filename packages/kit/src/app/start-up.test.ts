@@ -243,7 +243,7 @@ describe('modules', () => {
 
   test('may not require each other, nor appear twice, nor both provide users', () => {
     expect(sentences({ modules: [named('a', ['b']), named('b', ['a'])] })).toEqual([
-      'E006 Modules require each other: a → b → a. Remove one of these requirements.',
+      'E006 Modules wait for each other: a → b → a. Remove one of these names from requires or after.',
     ]);
     expect(sentences({ modules: [named('a'), named('a')] })[0]).toContain('Two modules are named "a"');
     const users = { ...directory };
