@@ -12,6 +12,7 @@ import { migrateCommand } from './commands/migrate.ts';
 import { clientCommand } from './commands/client.ts';
 import { newCommand } from './commands/new.ts';
 import { openapiCommand } from './commands/openapi.ts';
+import { scaffoldCommand } from './commands/scaffold.ts';
 import { shellCommand } from './commands/shell.ts';
 import { startCommand } from './commands/start.ts';
 import { devServeCommand } from './dev/serve-command.ts';
@@ -40,6 +41,7 @@ const CORE_COMMANDS: readonly CoreCommand[] = [
   devServeCommand,
   startCommand,
   migrateCommand,
+  scaffoldCommand,
   checkCommand,
   inspectCommand,
   doctorCommand,

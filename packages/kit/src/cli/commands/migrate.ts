@@ -10,11 +10,12 @@ export const migrateCommand: CoreCommand = {
     command
       .option('--check', 'change nothing; exit code 1 when something is pending, or tables are not what this version needs')
       .option('--dry-run', 'change nothing; print the SQL that would run')
+      .option('--adopt', 'record migrations that only create tables which exist already, instead of running them')
       .addHelpText('after', HELP)
-      .action(async ({ check, dryRun }: { check?: boolean; dryRun?: boolean }) => {
+      .action(async ({ check, dryRun, adopt }: { check?: boolean; dryRun?: boolean; adopt?: boolean }) => {
         if (check === true) await checkOnly(context);
         else if (dryRun === true) await printStatements(context);
-        else await apply(context);
+        else await apply(context, adopt === true);
       });
     addMigrateMake(command, context);
   },
@@ -25,7 +26,7 @@ Applies the migrations of the toolkit and of every installed module, each in a t
 that a module has tables in.
 Two processes may run this at once: the second waits and finds nothing left to do.`;
 
-async function apply(context: CliContext): Promise<void> {
+async function apply(context: CliContext, adopt: boolean): Promise<void> {
   const app = await (await context.bareApp()).openDatabases();
   const pending = await pendingOf(app);
   const progress = pending.length > 0 && !context.json ? context.progress('Migrating', pending.length) : undefined;
@@ -34,7 +35,7 @@ async function apply(context: CliContext): Promise<void> {
     warn: (fields: object, message: string) => app.log.warn(fields, message),
     error: (fields: object, message: string) => app.log.error(fields, message),
   };
-  const report = await migrateApp(app, { log }).finally(() => progress?.end());
+  const report = await migrateApp(app, { log, adopt }).finally(() => progress?.end());
   if (context.json) return context.print(JSON.stringify({ applied: report.applied, unknown: report.unknown, backups: report.backups }));
   for (const id of report.applied) context.print(`${context.paint('green', 'applied')} ${id}`);
   for (const id of report.unknown)

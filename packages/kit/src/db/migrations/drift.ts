@@ -1,4 +1,5 @@
 import type { Database } from '../db.ts';
+import type { Model } from '../model.ts';
 import { columnCheck, columnCheckName, columnType } from '../ddl.ts';
 import type { Dialect } from '../dialect.ts';
 import { columnOf, type IndexDefinition, type TableDefinition } from '../table-definition.ts';
@@ -42,6 +43,17 @@ export async function checkDrift(modules: readonly MigrationModule[], database?:
 /** Why statements of this version fail on tables that others changed: a sentence per table, column or key. */
 export async function unwritableTables(modules: readonly MigrationModule[], database: Database): Promise<string[]> {
   return (await differences(modules, database)).filter(({ kind }) => kind === 'unwritable').map(({ sentence }) => sentence);
+}
+
+/** Where the tables of the models differ from what the models declare, whoever created them. Tables with more than that are no difference. */
+export async function declaredDrift(database: Database, models: readonly Model[]): Promise<string[]> {
+  const found: Difference[] = [];
+  for (const { table } of models) {
+    const actual = await findTable(database, table.name);
+    if (actual === undefined) found.push(unwritable(`Table "${table.name}" is missing from the database.`));
+    else found.push(...tableDifferences(table, actual, database.dialect, false));
+  }
+  return found.filter(({ kind }) => kind !== 'addition').map(({ sentence: text }) => text.replace('in the migrations', 'in the model'));
 }
 
 /** Needs no database: what `kit migrate --check` asks first. */

@@ -6,6 +6,8 @@ export interface FoundColumn {
   readonly type: string;
   readonly nullable: boolean;
   readonly hasDefault: boolean;
+  /** The expression, as the database prints it. */
+  readonly defaultSql: string | null;
 }
 
 export interface FoundIndex {
@@ -51,7 +53,12 @@ async function findSqliteTable(db: Db, table: string): Promise<FoundTable | unde
     columns: new Map(
       columns.map((each) => [
         each.name,
-        { type: each.type.toLowerCase(), nullable: each.notnull === 0, hasDefault: each.dflt_value !== null },
+        {
+          type: each.type.toLowerCase(),
+          nullable: each.notnull === 0,
+          hasDefault: each.dflt_value !== null,
+          defaultSql: each.dflt_value,
+        },
       ]),
     ),
     primaryKey: columns
@@ -67,11 +74,12 @@ async function findSqliteTable(db: Db, table: string): Promise<FoundTable | unde
 }
 
 async function findPostgresTable(db: Db, table: string): Promise<FoundTable | undefined> {
-  const columns = await db.query<{ name: string; type: string; nullable: boolean; has_default: boolean }>(
+  const columns = await db.query<{ name: string; type: string; nullable: boolean; has_default: boolean; default_sql: string | null }>(
     // A domain is its base type with checks of its own.
-    `select a.attname as name, not a.attnotnull as nullable, a.atthasdef as has_default,
+    `select a.attname as name, not a.attnotnull as nullable, a.atthasdef as has_default, pg_get_expr(d.adbin, d.adrelid) as default_sql,
        case when t.typtype = 'd' then format_type(t.typbasetype, t.typtypmod) else format_type(a.atttypid, a.atttypmod) end as type
-     from pg_attribute a join pg_type t on t.oid = a.atttypid where a.attrelid = to_regclass(quote_ident($1)) and a.attnum > 0 and not a.attisdropped order by a.attnum`,
+     from pg_attribute a join pg_type t on t.oid = a.atttypid left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
+     where a.attrelid = to_regclass(quote_ident($1)) and a.attnum > 0 and not a.attisdropped order by a.attnum`,
     [table],
   );
   if (columns.length === 0) return undefined;
@@ -104,7 +112,12 @@ async function findPostgresTable(db: Db, table: string): Promise<FoundTable | un
   );
   const actions: Readonly<Record<string, OnDelete | 'no action'>> = { c: 'cascade', r: 'restrict', n: 'set null' };
   return {
-    columns: new Map(columns.map((each) => [each.name, { type: each.type, nullable: each.nullable, hasDefault: each.has_default }])),
+    columns: new Map(
+      columns.map((each) => [
+        each.name,
+        { type: each.type, nullable: each.nullable, hasDefault: each.has_default, defaultSql: each.default_sql },
+      ]),
+    ),
     primaryKey: parts.filter((part) => part.primary).map((part) => part.column),
     indexes: collectIndexes(parts.filter((part) => !part.primary)),
     references: new Map(

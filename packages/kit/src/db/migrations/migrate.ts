@@ -4,6 +4,7 @@ import { dbErrors } from '../errors.ts';
 import type { Handle } from '../handle.ts';
 import { type DbLog, silentLog } from '../log.ts';
 import { quoteName as q } from '../names.ts';
+import { findTable } from './found-schema.ts';
 import { compareHistory, ensureHistory, readHistory, recordApplied } from './history.ts';
 import type { Operation } from './operation.ts';
 import { type MigrationModule, type PlannedMigration, planMigrations } from './plan.ts';
@@ -20,6 +21,11 @@ export interface MigrateOptions {
   readonly dryRun?: boolean;
   /** Copies an SQLite file before a table with rows is rebuilt. On by default. */
   readonly backup?: boolean;
+  /**
+   * For tables that were there before their first migration: a migration that only creates tables, all of which exist, is recorded as applied
+   * and not run. `kit migrate --check` reports where such tables differ.
+   */
+  readonly adopt?: boolean;
   /** How long to wait for another process that migrates. */
   readonly lockWaitMs?: number;
 }
@@ -28,6 +34,7 @@ const rules: OptionRules<MigrateOptions> = {
   log: objectWith('a log with warn and error, such as pino()', 'warn', 'error'),
   dryRun: flag,
   backup: flag,
+  adopt: flag,
   lockWaitMs: milliseconds(0),
 };
 
@@ -99,7 +106,8 @@ async function applyStep(
     const done = await tx.query('select checksum from kit_migrations where module = $1 and name = $2', [step.module, step.migration.name]);
     if (done.length > 0) return;
     if (rebuilds && options.backup !== false) report.backups.push(...(await backUp(tx, engine, step)));
-    for (const { operation, before } of statesOf(step)) await applyTo(tx, operation, before);
+    const adopts = options.adopt === true && (await createsExisting(tx, step));
+    if (!adopts) for (const { operation, before } of statesOf(step)) await applyTo(tx, operation, before);
     if (rebuilds) await checkForeignKeys(tx);
     await recordApplied(tx, step);
     tx.afterCommit(() => {
@@ -110,6 +118,13 @@ async function applyStep(
   engine.forgetStatements();
   if (report.backups.length > 0)
     (options.log ?? log ?? silentLog).warn({ backups: report.backups }, 'tables were rebuilt; a copy of the file from before is beside it');
+}
+
+/** Whether the migration only creates tables, and the database has all of them. */
+async function createsExisting(tx: Db, { migration }: PlannedMigration): Promise<boolean> {
+  for (const operation of migration.operations)
+    if (operation.op !== 'create_table' || (await findTable(tx, operation.table)) === undefined) return false;
+  return migration.operations.length > 0;
 }
 
 /** On SQLite the transaction itself is the lock. The limit is for this lock only: how long a migration waits for tables is up to the server. */

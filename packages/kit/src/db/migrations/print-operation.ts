@@ -9,56 +9,58 @@ export function printOperation(operation: Operation): string {
     case 'create_table':
       return printTable(operation.definition);
     case 'drop_table':
-      return `dropTable(${text(operation.table)})`;
+      return `dropTable(${printText(operation.table)})`;
     case 'rename_table':
-      return `renameTable(${text(operation.table)}, ${text(operation.to)})`;
+      return `renameTable(${printText(operation.table)}, ${printText(operation.to)})`;
     case 'add_column':
-      return `addColumn(${text(operation.table)}, ${text(operation.column)}, ${printColumn(operation.definition)}${options(operation)})`;
+      return `addColumn(${printText(operation.table)}, ${printText(operation.column)}, ${printColumn(operation.definition)}${options(operation)})`;
     case 'alter_column':
-      return `alterColumn(${text(operation.table)}, ${text(operation.column)}, ${printColumn(operation.definition)}${options(operation)})`;
+      return `alterColumn(${printText(operation.table)}, ${printText(operation.column)}, ${printColumn(operation.definition)}${options(operation)})`;
     case 'drop_column':
-      return `dropColumn(${text(operation.table)}, ${text(operation.column)})`;
+      return `dropColumn(${printText(operation.table)}, ${printText(operation.column)})`;
     case 'rename_column':
-      return `renameColumn(${text(operation.table)}, ${text(operation.column)}, ${text(operation.to)})`;
+      return `renameColumn(${printText(operation.table)}, ${printText(operation.column)}, ${printText(operation.to)})`;
     case 'create_index':
-      return `createIndex(${text(operation.table)}, ${printIndex(operation.table, operation.index)})`;
+      return `createIndex(${printText(operation.table)}, ${printIndex(operation.table, operation.index)})`;
     case 'drop_index':
-      return `dropIndex(${text(operation.table)}, ${text(operation.name)})`;
+      return `dropIndex(${printText(operation.table)}, ${printText(operation.name)})`;
     case 'add_check':
-      return `addCheck(${text(operation.table)}, ${text(shortCheckName(operation.table, operation.name))}, ${text(operation.sql)})`;
+      return `addCheck(${printText(operation.table)}, ${printText(shortCheckName(operation.table, operation.name))}, ${printText(operation.sql)})`;
     case 'drop_check':
-      return `dropCheck(${text(operation.table)}, ${text(shortCheckName(operation.table, operation.name))})`;
+      return `dropCheck(${printText(operation.table)}, ${printText(shortCheckName(operation.table, operation.name))})`;
     case 'create_full_text':
-      return `createFullText(${text(operation.table)}, ${printFullText(operation.table, operation.fullText)})`;
+      return `createFullText(${printText(operation.table)}, ${printFullText(operation.table, operation.fullText)})`;
     case 'drop_full_text':
-      return `dropFullText(${text(operation.table)}, ${text(operation.name)})`;
+      return `dropFullText(${printText(operation.table)}, ${printText(operation.name)})`;
     default:
       throw new TypeError(`A ${operation.op} operation is written by hand.`);
   }
 }
 
+/** The call of `createTable`. */
 function printTable(table: TableDefinition): string {
   const columns = Object.entries(table.columns).map(([name, column]) => {
     const key = table.primaryKey.length === 1 && table.primaryKey[0] === name ? '.pk()' : '';
     return `    ${name}: ${printColumn(column)}${key},`;
   });
   const more = [
-    table.primaryKey.length > 1 ? `primaryKey: [${table.primaryKey.map(text).join(', ')}]` : undefined,
+    table.primaryKey.length > 1 ? `primaryKey: [${table.primaryKey.map(printText).join(', ')}]` : undefined,
     table.indexes.length > 0
       ? `indexes: [\n${table.indexes.map((index) => `      ${printIndex(table.name, index)},`).join('\n')}\n    ]`
       : undefined,
     Object.keys(table.checks).length > 0
       ? `checks: { ${Object.entries(table.checks)
-          .map(([name, sql]) => `${shortCheckName(table.name, name)}: ${text(sql)}`)
+          .map(([name, sql]) => `${shortCheckName(table.name, name)}: ${printText(sql)}`)
           .join(', ')} }`
       : undefined,
     table.fullText === undefined ? undefined : `fullText: [${table.fullText.map((each) => printFullText(table.name, each)).join(', ')}]`,
   ].filter((part) => part !== undefined);
   const tail = more.length === 0 ? '' : `, {\n${more.map((part) => `    ${part},`).join('\n')}\n  }`;
-  return `createTable(${text(table.name)}, {\n${columns.join('\n')}\n  }${tail})`;
+  return `createTable(${printText(table.name)}, {\n${columns.join('\n')}\n  }${tail})`;
 }
 
-function printColumn(column: ColumnDefinition): string {
+/** `t.text(200).nullable()`. */
+export function printColumn(column: ColumnDefinition): string {
   const { references } = column;
   const base = references === undefined ? printKind(column) : printReference(column, references);
   return `${base}${column.nullable ? '.nullable()' : ''}${printDefault(column)}`;
@@ -66,11 +68,11 @@ function printColumn(column: ColumnDefinition): string {
 
 function printReference(column: ColumnDefinition, references: NonNullable<ColumnDefinition['references']>): string {
   const settings = [
-    references.onDelete === 'restrict' ? undefined : `onDelete: ${text(references.onDelete)}`,
-    references.column === 'id' ? undefined : `column: ${text(references.column)}`,
+    references.onDelete === 'restrict' ? undefined : `onDelete: ${printText(references.onDelete)}`,
+    references.column === 'id' ? undefined : `column: ${printText(references.column)}`,
     column.kind === 'uuid' ? undefined : `type: ${printKind(column)}`,
   ].filter((part) => part !== undefined);
-  return `t.ref(${text(references.table)}${settings.length === 0 ? '' : `, { ${settings.join(', ')} }`})`;
+  return `t.ref(${printText(references.table)}${settings.length === 0 ? '' : `, { ${settings.join(', ')} }`})`;
 }
 
 function printKind(column: ColumnDefinition): string {
@@ -80,7 +82,7 @@ function printKind(column: ColumnDefinition): string {
     case 'decimal':
       return `t.decimal(${column.precision}, ${column.scale})`;
     case 'enum':
-      return `t.enum([${(column.values ?? []).map(text).join(', ')}])`;
+      return `t.enum([${(column.values ?? []).map(printText).join(', ')}])`;
     case 'array':
       return `t.array(${column.of === undefined ? 't.text()' : printKind(column.of)})`;
     default:
@@ -90,29 +92,30 @@ function printKind(column: ColumnDefinition): string {
 
 function printDefault({ kind, dbDefault }: ColumnDefinition): string {
   if (dbDefault === undefined) return '';
-  if ('make' in dbDefault) return `.dbDefault(${text(dbDefault.make === 'now' ? 'now' : 'random')})`;
+  if ('make' in dbDefault) return `.dbDefault(${printText(dbDefault.make === 'now' ? 'now' : 'random')})`;
   const { value } = dbDefault;
   if (kind === 'bigint') return `.dbDefault(${value}n)`;
   if (kind === 'json' || kind === 'array') return `.dbDefault(${value})`;
-  return `.dbDefault(${typeof value === 'string' ? text(value) : value})`;
+  return `.dbDefault(${typeof value === 'string' ? printText(value) : value})`;
 }
 
-function printIndex(table: string, index: IndexDefinition): string {
+/** The declaration of an index, without a name that is derived. */
+export function printIndex(table: string, index: IndexDefinition): string {
   const derived = derivedName(table, ...index.columns.map((column) => column.replace(/^-/, '')), index.unique ? 'unique' : 'index');
   const parts = [
-    `columns: [${index.columns.map(text).join(', ')}]`,
+    `columns: [${index.columns.map(printText).join(', ')}]`,
     index.unique ? 'unique: true' : undefined,
-    index.where === undefined ? undefined : `where: ${text(index.where)}`,
-    index.name === derived ? undefined : `name: ${text(index.name)}`,
+    index.where === undefined ? undefined : `where: ${printText(index.where)}`,
+    index.name === derived ? undefined : `name: ${printText(index.name)}`,
   ].filter((part) => part !== undefined);
   return `{ ${parts.join(', ')} }`;
 }
 
 function printFullText(table: string, { name, columns, config }: FullTextDefinition): string {
   const parts = [
-    `columns: [${columns.map(text).join(', ')}]`,
-    config === 'simple' ? undefined : `config: ${text(config)}`,
-    name === derivedName(table, ...columns, 'search') ? undefined : `name: ${text(name)}`,
+    `columns: [${columns.map(printText).join(', ')}]`,
+    config === 'simple' ? undefined : `config: ${printText(config)}`,
+    name === derivedName(table, ...columns, 'search') ? undefined : `name: ${printText(name)}`,
   ].filter((part) => part !== undefined);
   return `{ ${parts.join(', ')} }`;
 }
@@ -127,11 +130,11 @@ function options({ backfill, using }: { readonly backfill?: SqlText; readonly us
 }
 
 function printSql(sql: SqlText): string {
-  return typeof sql === 'string' ? text(sql) : `{ sqlite: ${text(sql.sqlite)}, postgres: ${text(sql.postgres)} }`;
+  return typeof sql === 'string' ? printText(sql) : `{ sqlite: ${printText(sql.sqlite)}, postgres: ${printText(sql.postgres)} }`;
 }
 
 /** A string literal in the style of the sources: single quotes, unless the text has some. */
-function text(value: string): string {
+export function printText(value: string): string {
   if (value.includes("'") && !value.includes('"')) return JSON.stringify(value);
   return `'${JSON.stringify(value)
     .slice(1, -1)

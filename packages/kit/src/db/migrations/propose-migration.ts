@@ -26,7 +26,7 @@ export function proposeMigration(models: readonly Model[], state: SchemaState, n
   );
   if (operations.length === 0) return undefined;
   const notes = operations.flatMap((operation) => noteOn(operation));
-  return { name, operations, notes, source: printMigration(name, operations, notes) };
+  return { name, operations, notes, source: migrationSource(name, operations, notes) };
 }
 
 /**
@@ -73,7 +73,8 @@ const BUILDERS: Readonly<Partial<Record<Operation['op'], string>>> = {
   drop_full_text: 'dropFullText',
 };
 
-function printMigration(name: string, operations: readonly Operation[], notes: readonly string[]): string {
+/** The file of a migration: TypeScript that exports it. */
+export function migrationSource(name: string, operations: readonly Operation[], notes: readonly string[]): string {
   const body = operations.map((operation) => `  ${printOperation(operation)},`).join('\n');
   const names = [...new Set(operations.flatMap((operation) => BUILDERS[operation.op] ?? []))];
   const imports = [...names, 'migration', ...(/\bt\./.test(body) ? ['t'] : [])].sort();

@@ -172,7 +172,8 @@ export class CrudSubject {
   /** Changes that are valid for the row: one column of a new input. Undefined when no column of the input is offered for changes. */
   async changes(): Promise<Item | undefined> {
     if (!this.#routes.has('partialUpdate')) return undefined;
-    const known = this.operations.input;
+    // A key that clients choose is chosen once.
+    const known = this.operations.input.filter((name) => !this.operations.policy.model.primaryKey.includes(name));
     const first = Object.entries(await this.input()).find(([name, value]) => known.includes(name) && value !== null);
     return first === undefined ? undefined : { [first[0]]: first[1] };
   }
