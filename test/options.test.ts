@@ -88,6 +88,7 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
       migrateApp: (misspelt) =>
         kit.migrateApp(kit.createApp({ database: 'sqlite::memory:', mount: {}, log: { level: 'silent' } }), misspelt),
       moduleState: kit.moduleState,
+      seed: none,
       not: none,
       on: (misspelt) => kit.on(kit.domainEvent('options.tested', z.object({})), start, misspelt),
       page: none,

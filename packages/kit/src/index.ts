@@ -51,7 +51,7 @@ export type {
   ServerSentEvent,
   StreamOptions,
 } from './http/index.ts';
-export { createApp, definePlugin, migrateApp, moduleState, StartUpError } from './app/index.ts';
+export { createApp, definePlugin, migrateApp, moduleState, seed, StartUpError } from './app/index.ts';
 export type {
   App,
   AppOptions,
@@ -63,6 +63,8 @@ export type {
   Module,
   ModuleState,
   Registry,
+  Seed,
+  SeedContext,
   Settings,
 } from './app/index.ts';
 export type { Counter, Histogram, MetricRegistry } from './observe/index.ts';

@@ -23,6 +23,7 @@ import type { ThrottleStorage } from '../throttle/storage.ts';
 import { collectRegistry } from './collect-registry.ts';
 import type { Settings } from './config.ts';
 import { Connections } from './connections.ts';
+import type { Seed } from './seed.ts';
 import { serveCors, type CorsOptions } from './cors.ts';
 import { healthChecks } from './health-checks.ts';
 import { InFlight } from './in-flight.ts';
@@ -65,6 +66,7 @@ class Application implements App {
   readonly plugin: FastifyPluginAsync;
   readonly resources: readonly ResourceDeclaration[];
   readonly eventHandlers: readonly EventHandler[];
+  readonly seeds: readonly Seed[];
   readonly rules: Readonly<Record<string, Rule>>;
   readonly hasTenants: boolean;
   readonly warnings: readonly Fault[];
@@ -93,6 +95,7 @@ class Application implements App {
     this.#cors = options.cors;
     this.resources = [...(options.resources ?? []), ...this.#plan.modules.flatMap((module) => module.resources ?? [])];
     this.eventHandlers = [...(options.handlers ?? []), ...this.#plan.modules.flatMap((module) => module.handlers ?? [])];
+    this.seeds = options.seeds ?? [];
     this.rules = options.rules ?? {};
     this.hasTenants = options.tenant !== undefined;
     // Modules are not asked what they provide to an app that cannot start.

@@ -9,6 +9,7 @@ export { moduleState, type ModuleState } from './module-state.ts';
 export type { AppOptions, Controllers, VersionMount } from './options.ts';
 export type { EventEntry, EventPublisher, GroupChangeListener, Registry, UserChangeListener } from './registry.ts';
 export { checkDescriptions, type CheckDescription } from './checks.ts';
+export { seed, type Seed, type SeedContext } from './seed.ts';
 export { createApp } from './create-app.ts';
 export { StartUpError } from './start-up-error.ts';
 export { adminCount, adminDone, adminEach } from './admin/each.ts';

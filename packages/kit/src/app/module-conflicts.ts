@@ -23,6 +23,11 @@ const CLAIMS: readonly { readonly what: string; readonly hint: string; readonly 
     of: ({ jobs = [] }) => jobs.map((job) => ({ name: job.name, value: job })),
   },
   {
+    what: 'the seed',
+    hint: 'Give one of them another name.',
+    of: ({ seeds = [] }) => seeds.map((seed) => ({ name: seed.name, value: seed })),
+  },
+  {
     what: ERROR_CODE,
     hint: 'The statuses differ. Codes are promises to clients: begin those of a plugin with its subject, such as parcel_lost.',
     of: ({ errors = {} }) => codesOf(errors),

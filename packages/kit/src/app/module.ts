@@ -25,6 +25,7 @@ import type { Check } from './check.ts';
 import type { Command } from './command.ts';
 import type { Settings } from './config.ts';
 import type { Registry } from './registry.ts';
+import type { Seed } from './seed.ts';
 
 /** A part of an application: accounts, API keys, webhooks, your own. Everything in it is data or a hook. */
 export interface Module {
@@ -52,6 +53,8 @@ export interface Module {
   readonly handlers?: readonly EventHandler[];
   /** Background jobs of the module, what `job(…)` of `kit/contrib/jobs` returns: run when the jobs module is installed. */
   readonly jobs?: readonly JobDeclaration[];
+  /** Rows for development and tests, run by `kit seed` before those of the app. */
+  readonly seeds?: readonly Seed[];
   readonly commands?: readonly Command<App>[];
   readonly checks?: readonly Check<App>[];
   /** Controllers at an address of the module's own: `{ '/admin': AdminController }`. Checked like all other routes. */
@@ -133,6 +136,8 @@ export interface App {
   readonly eventHandlers: readonly EventHandler[];
   /** Policies given to the app and its modules, without those of controllers. */
   readonly resources: readonly ResourceDeclaration[];
+  /** The seeds that `createApp` was given, without those of modules. */
+  readonly seeds: readonly Seed[];
   /** The named rules that `createApp` was given. */
   readonly rules: Readonly<Record<string, Rule>>;
   /** Whether `createApp` was given a tenant resolver. */

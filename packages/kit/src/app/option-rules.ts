@@ -27,6 +27,7 @@ import type { Check } from './check.ts';
 import type { Command } from './command.ts';
 import { corsRule } from './cors.ts';
 import type { Module } from './module.ts';
+import type { Seed } from './seed.ts';
 import type { AppOptions, VersionMount } from './options.ts';
 
 export const anAuthenticator = implementationOf<Authenticator>('an authenticator, such as new ApiKeyAuth()', {
@@ -64,6 +65,11 @@ const declaration = implementationOf<AdminDeclaration>('what the admin site show
   uploads: objectWith('{ table, targets, origin, attach }', 'targets', 'attach'),
 });
 
+const aSeed = implementationOf<Seed>('a seed: seed("demo", async ({ put, id }) => { … })', {
+  name: required(filledText),
+  run: required(aFunction),
+});
+
 /** The members of a module, for those that `createApp` is given and those that `definePlugin` declares. */
 export const moduleRules: OptionRules<Module> = {
   name: required(filledText),
@@ -81,6 +87,7 @@ export const moduleRules: OptionRules<Module> = {
   handlers: listOf(objectWith('a handler, such as on(OrderPaid, handler)', 'handle')),
   resources: listOf(objectWith('a resource, such as resource(orders, { … })')),
   jobs: listOf(objectWith('a job: job("reports.send", { … })')),
+  seeds: listOf(aSeed),
   onRoute: aFunction,
   middleware: listOf(middleware),
   commands: listOf(command),
@@ -122,6 +129,7 @@ export const appRules: OptionRules<AppOptions> = {
   rules: recordOf(aFunction),
   handlers: listOf(objectWith('a handler, such as on(OrderPaid, handler)', 'handle')),
   resources: listOf(objectWith('a resource, such as resource(orders, { … })')),
+  seeds: listOf(aSeed),
   tenant: aFunction,
   settings: objectWith('an object'),
   log: objectWith('options of pino, or a pino logger'),

@@ -16,6 +16,7 @@ import type { Throttle } from '../throttle/throttle.ts';
 import type { SettingsInput } from './config.ts';
 import type { CorsOptions } from './cors.ts';
 import type { Module, ResourceDeclaration } from './module.ts';
+import type { Seed } from './seed.ts';
 
 export type Controllers = Readonly<Record<string /* '/orders' */, Mountable>>;
 
@@ -47,6 +48,8 @@ export interface AppOptions {
   readonly handlers?: readonly EventHandler[];
   /** Policies of models that have no controller: what `resource(…)` of `kit/crud` returns. */
   readonly resources?: readonly ResourceDeclaration[];
+  /** Rows for development and tests: what `seed(…)` returns. `kit seed` runs them. */
+  readonly seeds?: readonly Seed[];
   /** Named rules for `hasRule('name')`. */
   readonly rules?: Readonly<Record<string, Rule>>;
   /** Whose tenant a request acts for; asked by tenant throttles and tenant-scoped modules. */

@@ -12,6 +12,7 @@ import { migrateCommand } from './commands/migrate.ts';
 import { clientCommand } from './commands/client.ts';
 import { newCommand } from './commands/new.ts';
 import { openapiCommand } from './commands/openapi.ts';
+import { seedCommand } from './commands/seed.ts';
 import { scaffoldCommand } from './commands/scaffold.ts';
 import { shellCommand } from './commands/shell.ts';
 import { startCommand } from './commands/start.ts';
@@ -42,6 +43,7 @@ const CORE_COMMANDS: readonly CoreCommand[] = [
   startCommand,
   migrateCommand,
   scaffoldCommand,
+  seedCommand,
   checkCommand,
   inspectCommand,
   doctorCommand,

@@ -2,6 +2,7 @@ import { pino } from 'pino';
 import { createApp } from '../app/create-app.ts';
 import { migrateApp } from '../app/migration-modules.ts';
 import type { App } from '../app/module.ts';
+import { runSeeds } from '../app/run-seeds.ts';
 import type { AppOptions } from '../app/options.ts';
 import { testedAuthenticators, type TestedOptions } from '../app/tested-authenticators.ts';
 import type { Middleware } from '../http/middleware.ts';
@@ -10,7 +11,7 @@ import { loggedError } from '../errors/logged-error.ts';
 import { testPostgresUrl } from './config.ts';
 import { createPostgresDatabase, createSqliteDatabase, type DatabasePlace } from './test-database.ts';
 import { readOptions, requireArguments } from '../options/read-options.ts';
-import { aFunction, either, flag, wholeNumber, anObject } from '../options/value-rule.ts';
+import { aFunction, anObject, either, filledText, flag, listOf, wholeNumber } from '../options/value-rule.ts';
 import { type AsOptions, TestCallers, type TestClient, type TestUser } from './test-callers.ts';
 
 export interface TestAppOptions extends Omit<AppOptions, 'database' | 'log'> {
@@ -26,6 +27,8 @@ export interface TestAppOptions extends Omit<AppOptions, 'database' | 'log'> {
    * one statement may run.
    */
   readonly strictQueries?: boolean | number;
+  /** Seeds of the app and its modules that fill the database, before `prepare`: `true` for all, or their names. */
+  readonly runSeeds?: boolean | readonly string[];
   /** Fills the database: after the migrations, before modules are set up. */
   readonly prepare?: (app: App) => unknown;
 }
@@ -37,7 +40,12 @@ export interface LogRecord {
   readonly [name: string]: unknown;
 }
 
-const optionRules = { migrate: flag, prepare: aFunction, strictQueries: either('true, false or a number', flag, wholeNumber(2)) };
+const optionRules = {
+  migrate: flag,
+  prepare: aFunction,
+  runSeeds: either('true, false or names of seeds', flag, listOf(filledText)),
+  strictQueries: either('true, false or a number', flag, wholeNumber(2)),
+};
 
 export interface TestApp extends AsyncDisposable {
   readonly app: App;
@@ -58,8 +66,8 @@ export interface TestApp extends AsyncDisposable {
 /** A real application on a new real database. Ends both: `await using { app } = await testApp(…)` or `close()`. */
 export async function testApp(options: TestAppOptions): Promise<TestApp> {
   requireArguments('testApp()', { options }, { options: anObject });
-  const { database = 'sqlite', migrate: migrates = true, prepare, strictQueries = false, ...rest } = options;
-  readOptions('testApp()', { migrate: migrates, prepare, strictQueries }, optionRules);
+  const { database = 'sqlite', migrate: migrates = true, prepare, strictQueries = false, runSeeds: seeding = false, ...rest } = options;
+  readOptions('testApp()', { migrate: migrates, prepare, strictQueries, runSeeds: seeding }, optionRules);
   const place = await placeOf(database);
   const records: LogRecord[] = [];
   const log = pino(
@@ -83,6 +91,7 @@ export async function testApp(options: TestAppOptions): Promise<TestApp> {
   try {
     await app.openDatabases();
     if (migrates) await migrateApp(app);
+    if (seeding !== false) await runSeeds(app, seeding === true ? undefined : seeding);
     await prepare?.(app);
     await app.ready();
   } catch (error) {

@@ -19,8 +19,8 @@ export function planNew(
   { owner, tenant }: ScaffoldOptions,
   isScaffolded: (table: string) => boolean,
 ): ScaffoldTable {
-  const scope = [owner, tenant].filter((column) => column !== undefined);
-  const clash = ['id', 'created_at', 'updated_at', 'version'].find((name) => Object.hasOwn(fields, name) || scope.includes(name));
+  const scope = new Set([owner, tenant]);
+  const clash = ['id', 'created_at', 'updated_at', 'version'].find((name) => Object.hasOwn(fields, name) || scope.has(name));
   if (clash !== undefined) throw new CliFailure(`Every scaffolded model has the column "${clash}"; leave it out.`);
   const parents = Object.entries(fields).flatMap(([column, { references }]): Parent[] => {
     if (references === undefined || references.table === table) return [];
@@ -98,7 +98,7 @@ function existing(app: App, table: string, isScaffolded: (table: string) => bool
     .find((resource) => isResource(resource) && resource.model.name === table);
   if (!isResource(found)) return undefined;
   const { tenant, owner, version } = found.options;
-  const definition = found.model.table as TableDefinition;
+  const definition = found.model.table;
   return {
     definition,
     owner: typeof owner === 'object' ? (owner as { readonly column: string }).column : (owner as string | undefined),

@@ -17,7 +17,7 @@ export function printSource(table: ScaffoldTable): string {
     `import { CrudController, ${parents.length > 0 ? 'one, ' : ''}resource } from 'kit/crud';`,
     `import { ${helpers.join(', ')} } from 'kit/db';`,
     `import create from '../migrations/${names.migration}.ts';`,
-    ...[...new Set(parents.map(({ model, table: file }) => `import { ${model} } from './${file}.ts';`))],
+    ...new Set(parents.map(({ model, table: file }) => `import { ${model} } from './${file}.ts';`)),
   ];
   return `${imports.join('\n')}
 

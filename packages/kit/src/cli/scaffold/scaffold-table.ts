@@ -77,7 +77,7 @@ export function newTable({ table, fields, owner, tenant, parents }: NewTableOpti
     ...STAMPS,
   };
   const filtered = Object.entries(fields).filter(([name, column]) => isFilter(column) && !scope.includes(name));
-  const indexes = [[...scope, '-id'], ...filtered.map(([name]) => [...scope, name])].filter((index) => index.join() !== '-id');
+  const indexes = [[...scope, '-id'], ...filtered.map(([name]) => scope.concat(name))].filter((index) => index.join() !== '-id');
   return {
     definition: { name: table, columns, primaryKey: ['id'], indexes: indexes.map((index) => plainIndex(table, index)), checks: {} },
     owner,

@@ -80,6 +80,18 @@ test('a new resource: files, next steps, and nothing is written over', async () 
   expect(await text('src/projects.ts')).toContain('archived: t.bool()');
 });
 
+test('kit seed creates the rows that the app declares, and finds them at the next run; not in production', async () => {
+  expect((await kit('seed')).stdout).toBe('demo 3 created, 0 changed, 0 as they were\n');
+  expect((await kit('seed', 'demo', '--json')).stdout).toBe('[{"name":"demo","created":0,"changed":0,"unchanged":3}]\n');
+  expect((await kit('seed', '--list')).stdout).toBe('demo\n');
+  expect(await kit('seed', 'dmo')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('There is no seed "dmo". Did you mean "demo"?') as string,
+  });
+  const production = await program.run(['seed'], { environment: { NODE_ENV: 'production' } });
+  expect(production).toMatchObject({ code: 1, stderr: expect.stringContaining('NODE_ENV is production') as string });
+});
+
 test('a dry run prints the files and writes none', async () => {
   const dry = await kit('scaffold', 'wishes', 'text:text', '--dry-run');
   expect(dry.stdout).toContain('// src/wishes.ts');

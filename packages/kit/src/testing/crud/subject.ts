@@ -173,8 +173,9 @@ export class CrudSubject {
   async changes(): Promise<Item | undefined> {
     if (!this.#routes.has('partialUpdate')) return undefined;
     // A key that clients choose is chosen once.
-    const known = this.operations.input.filter((name) => !this.operations.policy.model.primaryKey.includes(name));
-    const first = Object.entries(await this.input()).find(([name, value]) => known.includes(name) && value !== null);
+    const { input, policy } = this.operations;
+    const known = new Set(input.filter((name) => !policy.model.primaryKey.includes(name)));
+    const first = Object.entries(await this.input()).find(([name, value]) => known.has(name) && value !== null);
     return first === undefined ? undefined : { [first[0]]: first[1] };
   }
 

@@ -4,12 +4,14 @@ import { ApiKeyController, ApiKeyRateThrottle, apiKeys } from 'kit/contrib/apike
 import { HealthController, requestId, requestLog, securityHeaders } from 'kit/middleware';
 import { clientThrottle } from 'kit/throttle';
 import { NoteController, noteModule } from './notes.ts';
+import { demo } from './seeds.ts';
 
 /** The application without its database: kit.config.ts and the tests each add theirs. */
 export const appOptions: AppOptions = {
   title: '{{name}}',
   version: '0.1.0',
   modules: [accounts(), apiKeys(), noteModule()],
+  seeds: [demo],
   middleware: [requestId(), requestLog(), securityHeaders()],
   throttles: [clientThrottle('600/min'), ApiKeyRateThrottle('300/min')],
   mount: {

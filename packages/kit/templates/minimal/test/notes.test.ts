@@ -16,6 +16,13 @@ test('a note is created, and only its owner sees it', async () => {
   expect((await app.inject(url)).statusCode).toBe(401);
 });
 
+test('the seed of the app fills a database', async () => {
+  await using app = await testApp({ ...appOptions, runSeeds: true });
+  const [user] = await app.app.db.query<{ id: string }>("select id from users where username = 'ada'");
+  const notes = await app.as({ id: user?.id ?? '' }).get('/v1/notes?pinned=true');
+  expect(notes.json()).toMatchObject({ items: [{ title: 'Milk' }] });
+});
+
 // What generic CRUD guarantees, tried on this resource. With KIT_TEST_POSTGRES_URL on PostgreSQL, too.
 crudTests(NoteController, {
   app: (database) => testApp({ ...appOptions, database: database.db }),
