@@ -1,0 +1,87 @@
+import { didYouMean } from '../../options/did-you-mean.ts';
+import type { Fault } from '../../options/fault.ts';
+import { isTransitionName } from '../declare/transition-rule.ts';
+import { widestView } from '../policy/make-view.ts';
+import type { Policy } from '../policy/policy.ts';
+import { transitionRulesOf } from '../write/possible-transitions.ts';
+import { pastOperations } from '../write/record-changes.ts';
+
+/** What is wrong with the state, computed fields and unique columns of a resource. */
+export function columnFaults(policy: Policy, place: string): Fault[] {
+  return [...stateFaults(policy, place), ...computedFaults(policy, place), ...uniqueFaults(policy, place)];
+}
+
+function stateFaults(policy: Policy, place: string): Fault[] {
+  const { options, statements } = policy;
+  const transitions = Object.entries(transitionRulesOf(policy));
+  const state = options.state as string | undefined;
+  if (state === undefined)
+    return transitions.length === 0
+      ? []
+      : [{ id: 'E018', message: `${place}: has transitions and no state.`, hint: 'Say state: "status".' }];
+  const column = statements.byName.get(state);
+  if (column === undefined)
+    return [
+      {
+        id: 'E012',
+        message: `${place}: state names no column "${state}".`,
+        hint: didYouMean(state, [...statements.byName.keys()]).trim() || undefined,
+      },
+    ];
+  const values = column.definition.values ?? [];
+  if (column.definition.kind !== 'enum')
+    return [{ id: 'E018', message: `${place}: the state column "${state}" is not an enum.`, hint: "t.enum(['open', 'paid'])." }];
+  const faults: Fault[] = [];
+  const add = (message: string, hint: string) => void faults.push({ id: 'E018', message: `${place}: the transition ${message}`, hint });
+  for (const [name, { from, to }] of transitions) {
+    if (!isTransitionName(name))
+      add(`${JSON.stringify(name)} has a name that cannot be part of an address.`, 'Use letters, digits, "-" and "_": "close".');
+    if (from.length === 0) add(`"${name}" can never run.`, 'Name a state in from.');
+    if (pastOperations.has(name))
+      add(`"${name}" is recorded and announced under the name of another change.`, 'Give it another name: a verb, such as "close".');
+    for (const each of [...from, to])
+      if (!values.includes(each as string))
+        add(`"${name}" has the state "${String(each)}", which "${state}" cannot be.`, `Known: ${values.join(', ')}.`);
+  }
+  return faults;
+}
+
+function computedFaults(policy: Policy, place: string): Fault[] {
+  const known = [...policy.statements.byName.keys()];
+  // In the place of a column that is hidden it is the only one of its name.
+  const view = widestView(policy);
+  const isTaken = (name: string) => view.knows(name) !== undefined || Object.hasOwn(policy.resource.relations as object, name);
+  const faults: Fault[] = [];
+  for (const [name, { requires }] of Object.entries(policy.options.computed ?? {})) {
+    const add = (id: string, message: string, hint?: string) =>
+      void faults.push({ id, message: `${place}: the computed field "${name}" ${message}`, hint });
+    if (isTaken(name)) add('E018', 'has the name of a column or relation.', 'Give it another name.');
+    for (const path of requires) {
+      const [first = '', second, ...deeper] = path.split('.');
+      const edge = policy.edge(first);
+      if (second === undefined) {
+        if (!known.includes(first)) add('E012', `requires no column "${first}".`, didYouMean(first, known).trim() || undefined);
+      } else if (edge?.kind !== 'one' || !edge.target.statements.byName.has(second) || deeper.length > 0)
+        add('W006', `requires "${path}", which is no column of a to-one relation.`, 'It gets null for it.');
+    }
+  }
+  return faults;
+}
+
+/** A unique value that clients send tells every caller that some row has it. */
+function uniqueFaults(policy: Policy, place: string): Fault[] {
+  const { options, model, owner, statements } = policy;
+  const scoping = [options.tenant, owner?.column].filter((name) => name !== undefined) as string[];
+  if (scoping.length === 0) return [];
+  const isSent = (name: string) => {
+    const column = statements.byName.get(name.replace(/^-/, ''));
+    return column !== undefined && policy.accepts(column);
+  };
+  return model.table.indexes
+    .filter(({ unique, columns }) => unique && !scoping.includes((columns[0] ?? '').replace(/^-/, '')) && columns.some(isSent))
+    .map(({ columns }) => ({
+      id: 'W011',
+      message: `${place}: "${columns.join(', ')}" is unique over all ${options.tenant === undefined ? 'owners' : 'tenants'}: a 409 tells that a foreign row exists.`,
+      hint: `Begin the index with "${scoping[0]}", unless that is meant.`,
+    }));
+}

@@ -1,0 +1,182 @@
+import type { ModelColumn } from '../../db/model-statements.ts';
+import type { Where } from '../../db/where/where.ts';
+import { didYouMean } from '../../options/did-you-mean.ts';
+import type { Fault } from '../../options/fault.ts';
+import { limits } from '../declare/limits.ts';
+import { orderTerm } from '../declare/ordering.ts';
+import type { Policy } from '../policy/policy.ts';
+import { createFaults, inputNames } from './create-faults.ts';
+import { isIndexed } from './unindexed.ts';
+
+/** Where relations lead, and what reading them costs. */
+export function relationFaults(policy: Policy, place: string): Fault[] {
+  const faults: Fault[] = [];
+  const add = (id: string, message: string, hint?: string) => void faults.push({ id, message: `${place}: ${message}`, hint });
+  for (const [name, relation] of Object.entries(
+    policy.resource.relations as Readonly<
+      Record<string, { readonly kind: string; readonly column: string; readonly model: () => unknown; readonly limit?: number }>
+    >,
+  )) {
+    if (policy.hasColumn(name)) add('E018', `the relation "${name}" has the name of a column.`, 'Give it another name.');
+    // "<relation>_more" says that there are more rows than are shown.
+    const more = `${name}_more`;
+    if (
+      relation.kind === 'many' &&
+      (policy.hasColumn(more) || more in (policy.options.computed ?? {}) || more in policy.resource.relations)
+    )
+      add('E018', `the relation "${name}" shows "${more}" beside it, which is the name of a field.`, 'Give one of them another name.');
+    const edge = policy.edge(name);
+    if (edge === undefined) {
+      const target = (relation.model() as { readonly name: string }).name;
+      add(
+        'E017',
+        `the relation "${name}" leads to "${target}", which has no resource.`,
+        `Mount a controller of it, or give resource(${target}, …) to createApp({ resources }).`,
+      );
+      continue;
+    }
+    const holder = edge.kind === 'one' ? policy : edge.target;
+    const referred = edge.kind === 'one' ? edge.target : policy;
+    const column = holder.statements.byName.get(edge.column);
+    if (column === undefined)
+      add(
+        'E012',
+        `the relation "${name}" names no column "${edge.column}" of "${holder.model.name}".`,
+        didYouMean(edge.column, [...holder.statements.byName.keys()]).trim() || undefined,
+      );
+    else if (!refersTo(holder, column, referred))
+      add(
+        'E017',
+        `the relation "${name}" is through "${edge.column}" of "${holder.model.name}", which does not refer to "${referred.model.name}".`,
+        `Declare it: ${edge.column}: t.ref(() => ${referred.model.name}).`,
+      );
+    if (edge.target.using !== policy.using)
+      add(
+        'E017',
+        `the relation "${name}" leads to "${edge.target.model.name}", whose rows are in the database "${edge.target.using}".`,
+        `One statement reads both: keep them in one database, this one in "${policy.using}".`,
+      );
+    if (edge.kind === 'many' && column !== undefined && !isIndexed(holder, column.name))
+      add(
+        'W007',
+        `the relation "${name}" reads "${edge.column}" of "${holder.model.name}", which no index begins with.`,
+        `Its limit bounds what is shown, not what is read: indexes: [{ columns: ['${edge.column}'] }].`,
+      );
+    if (edge.kind === 'many' && relation.limit === undefined)
+      add('W007', `the relation "${name}" has no limit; 20 rows per parent are shown.`, 'Say it: many(…, { limit: 20 }).');
+  }
+  return faults;
+}
+
+function refersTo(holder: Policy, column: ModelColumn, referred: Policy): boolean {
+  const target = column.settings.reference?.target;
+  return typeof target === 'string' ? target === referred.model.name : holder.referenced(column) === referred;
+}
+
+/** Conditions and orders that are data: a name that does not exist would fail at the first request that uses them. */
+export function conditionFaults(policy: Policy, place: string): Fault[] {
+  const { options } = policy;
+  const faults: Fault[] = [];
+  const check = (option: string, target: Policy, where: unknown) => {
+    if (where === undefined || typeof where === 'boolean') return;
+    const refusal = target.rows.refusalOf(where as Where);
+    if (refusal === undefined) return;
+    const [problem, nearest] = refusal.split('; did you mean');
+    const hint = nearest === undefined ? `Known: ${[...target.statements.byName.keys()].join(', ')}.` : `Did you mean${nearest}`;
+    faults.push({ id: 'E012', message: `${place}: ${option} has a condition that cannot be used: ${problem}`, hint });
+  };
+  check('anonymous', policy, options.anonymous);
+  check('admin.rows', policy, options.admin?.rows);
+  for (const name of Object.keys(policy.resource.relations as object)) {
+    const edge = policy.edge(name);
+    if (edge === undefined) continue;
+    const { target, where, order } = edge;
+    check(`where of the relation "${name}"`, target, where);
+    for (const { column } of order.map(orderTerm)) {
+      const declared = target.statements.byName.get(column);
+      const problem =
+        declared === undefined
+          ? `names no column "${column}" of "${target.model.name}".`
+          : ['json', 'array', 'bytes'].includes(declared.definition.kind)
+            ? `has "${column}", and ${declared.definition.kind} columns have no order.`
+            : undefined;
+      if (problem !== undefined)
+        faults.push({
+          id: 'E012',
+          message: `${place}: order of the relation "${name}" ${problem}`,
+          hint: didYouMean(column, declared === undefined ? [...target.statements.byName.keys()] : []).trim() || undefined,
+        });
+    }
+  }
+  return faults;
+}
+
+/** Rows that are written with their parent: what may be sent, and that callers cannot remove what they could not read. */
+export function nestedFaults(policy: Policy, place: string): Fault[] {
+  const faults: Fault[] = [];
+  const relations = policy.resource.relations as Readonly<Record<string, { readonly kind: string; readonly limit?: number }>>;
+  for (const [name, nested] of Object.entries(policy.options.nested ?? {})) {
+    const add = (id: string, message: string, hint: string) =>
+      void faults.push({ id, message: `${place}: nested "${name}" ${message}`, hint });
+    const edge = policy.edge(name);
+    if (nested === undefined || (edge === undefined && name in relations)) continue;
+    if (edge?.kind !== 'many') {
+      add(
+        'E012',
+        'names no to-many relation.',
+        didYouMean(name, Object.keys(relations)).trim() || 'Declare it: many(() => model, column).',
+      );
+      continue;
+    }
+    const { target } = edge;
+    if (target.using !== policy.using) add('E012', 'leads to another database.', 'Write those rows at their own address.');
+    const allowed = inputNames(target).filter((column) => column !== edge.column);
+    for (const column of nested.input)
+      if (!allowed.includes(column))
+        add(
+          'E012',
+          `names "${column}", which a client may not send.`,
+          didYouMean(column, allowed).trim() || `Known: ${allowed.join(', ')}.`,
+        );
+    if (nested.missing === 'delete' && edge.limit < (nested.max ?? limits.nested))
+      add(
+        'E012',
+        `deletes what is missing among ${nested.max ?? limits.nested}, and the relation shows ${edge.limit}.`,
+        'Callers must not delete what they could not read: raise the limit of many(…), or lower max.',
+      );
+    faults.push(...createFaults(target, `resource(${target.model.name}) nested in ${place}`, edge.column, nested.input));
+  }
+  return faults;
+}
+
+/** Rows that are only marked as deleted: the columns, the cascade, and unique values that must be free again. */
+export function softDeleteFaults(policy: Policy, place: string): Fault[] {
+  const { options, softDelete, model } = policy;
+  const faults: Fault[] = [];
+  const add = (message: string, hint: string) => void faults.push({ id: 'E020', message: `${place}: ${message}`, hint });
+  if (options.softDelete !== undefined && options.softDelete !== false && softDelete === undefined)
+    add('says softDelete, and the model has no deleted_at and deletion_id.', 'Add ...softDelete() to the model.');
+  if (softDelete === undefined) return faults;
+  for (const name of softDelete.cascade) {
+    const edge = policy.edge(name);
+    if (edge === undefined || edge.kind !== 'many')
+      add(
+        `the cascade names no to-many relation "${name}".`,
+        didYouMean(name, Object.keys(policy.resource.relations as object)).trim() || 'Declare it: many(() => model, column).',
+      );
+    else if (edge.target.softDelete === undefined)
+      add(
+        `the cascade over "${name}" leads to "${edge.target.model.name}", which does not delete softly.`,
+        'Add ...softDelete() to that model.',
+      );
+    else if (edge.target.using !== policy.using) add(`the cascade over "${name}" leads to another database.`, 'Remove it.');
+  }
+  for (const { unique, columns, where } of model.table.indexes) {
+    if (unique && where !== `${softDelete.deletedAt} is null`)
+      add(
+        `"${columns.join(', ')}" stays taken by deleted rows.`,
+        `Declare it in indexes: softDeleteUnique(${columns.map((name) => `'${name}'`).join(', ')}).`,
+      );
+  }
+  return faults;
+}
