@@ -63,7 +63,8 @@ const longProject = {
 export default defineConfig({
   test: {
     pool: 'forks',
-    maxWorkers: 2,
+    // One more than cores: tests of processes, browsers and timers wait most of their time.
+    maxWorkers: 3,
     projects: [
       {
         resolve,
