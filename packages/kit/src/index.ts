@@ -18,6 +18,7 @@ export {
   allowAny,
   any,
   denyAll,
+  hasRecentLogin,
   hasRule,
   hasScopes,
   isAuthenticated,

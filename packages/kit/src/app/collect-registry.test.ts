@@ -10,7 +10,16 @@ const heard = async () => undefined;
 
 test('an app without providers has an empty registry, which nothing can fill later', () => {
   const { registry } = make([]);
-  expect(registry).toEqual({ audit: null, events: null, jobs: null, metrics: null, groups: null, groupChanges: [], userChanges: [] });
+  expect(registry).toEqual({
+    audit: null,
+    events: null,
+    jobs: null,
+    metrics: null,
+    groups: null,
+    identities: null,
+    groupChanges: [],
+    userChanges: [],
+  });
   expect(() => Object.assign(registry, { audit })).toThrow(TypeError);
 });
 
@@ -25,6 +34,6 @@ test('what modules provide is there before any module is installed; all may list
 test('two providers of one thing, or of something unknown, fail the start and are named', () => {
   expect(() => make([providing('a', { audit }), providing('b', { audit })])).toThrow('The modules "a" and "b" both provide audit.');
   expect(() => make([providing('a', { event: 1 } as never)])).toThrow(
-    'The module "a" provides "event", which is unknown. Known: audit, events, jobs, metrics, groups, groupChanges, userChanges.',
+    'The module "a" provides "event", which is unknown. Known: audit, events, jobs, metrics, groups, identities, groupChanges, userChanges.',
   );
 });

@@ -123,6 +123,8 @@ class Application implements App {
     for (const module of this.#plan.modules) module.install?.(this);
     const { metrics } = this.registry;
     if (metrics !== null) for (const module of this.#plan.modules) module.metrics?.(metrics, this);
+    const { clock, log, registry: installed } = this;
+    for (const authenticator of this.authenticators) authenticator.install?.({ clock, log, metrics, identities: installed.identities });
     for (const controller of this.controllers) controller.install?.(this);
   }
 

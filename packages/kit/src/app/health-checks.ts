@@ -6,7 +6,10 @@ import { safeMethods } from '../permissions/built-ins.ts';
 import { databasesOf, SchemaWatch } from './migration-modules.ts';
 import type { App } from './module.ts';
 
-/** What an app needs to serve: each database answers, takes changes where the app makes some, and has tables that this version can use. */
+/**
+ * What an app needs to serve: each database answers, takes changes where the app makes some, and has tables that this version can use. Then
+ * the checks of its authenticators and modules.
+ */
 export function healthChecks(app: App): Readonly<Record<string, HealthCheck>> {
   const isWriter = app.routes.some(({ method }) => !safeMethods.has(method));
   // One that no module has tables in may be a replica for reading.
@@ -19,7 +22,9 @@ export function healthChecks(app: App): Readonly<Record<string, HealthCheck>> {
       checkTables(await watch.faults(alias));
     },
   ]);
-  return Object.freeze(Object.fromEntries(ofDatabases));
+  const ofAuthenticators = app.authenticators.flatMap(({ healthChecks: checks = {} }) => Object.entries(checks));
+  const ofModules = app.modules.flatMap(({ healthChecks: checks = {} }) => Object.entries(checks));
+  return Object.freeze(Object.fromEntries([...ofDatabases, ...ofAuthenticators, ...ofModules]));
 }
 
 async function checkDatabase(database: Database | undefined, isWritten: boolean): Promise<void> {

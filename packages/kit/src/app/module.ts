@@ -59,6 +59,8 @@ export interface Module {
   readonly checks?: readonly Check<App>[];
   /** Controllers at an address of the module's own: `{ '/admin': AdminController }`. Checked like all other routes. */
   readonly mount?: Readonly<Record<string /* '/admin' */, Mountable>>;
+  /** What `ready` of HealthController reports for it, by name. `{ warning }` reports a problem that does not stop the work. */
+  readonly healthChecks?: Readonly<Record<string, HealthCheck>>;
   /** What the admin site shows for this module. */
   readonly admin?: AdminDeclaration;
   /** Looks at every route of the app while it is created; throwing is a fault of the route. */

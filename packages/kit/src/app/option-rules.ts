@@ -38,6 +38,8 @@ export const anAuthenticator = implementationOf<Authenticator>('an authenticator
   authenticate: required(aFunction),
   verifyCsrf: aFunction,
   principalsOf: aFunction,
+  install: aFunction,
+  healthChecks: recordOf(aFunction),
 });
 
 const registration = implementationOf<Registration>('a service, such as singleton(mailer, {}, () => new Mailer())', {
@@ -92,6 +94,7 @@ export const moduleRules: OptionRules<Module> = {
   middleware: listOf(middleware),
   commands: listOf(command),
   checks: listOf(check),
+  healthChecks: recordOf(aFunction),
   mount: rule('controllers by prefix: { "/billing": BillingController }', isMembers),
   admin: declaration,
   metrics: aFunction,

@@ -1,5 +1,6 @@
 import type { AuditEntry, AuditSink } from '../auth/audit-sink.ts';
 import type { GroupDirectory } from '../auth/group-directory.ts';
+import type { IdentityDirectory } from '../auth/identity-directory.ts';
 import type { Db } from '../db/db.ts';
 import type { SqlExecutor } from '../db/foreign/sql-executor.ts';
 import type { EventHandler } from '../events/event-handler.ts';
@@ -17,6 +18,8 @@ export interface Registry {
   readonly metrics: MetricRegistry | null;
   /** Null: there are no groups. */
   readonly groups: GroupDirectory | null;
+  /** Null: users of identity providers cannot be provisioned. */
+  readonly identities: IdentityDirectory | null;
   /** Called in the transaction that deletes a group. */
   readonly groupChanges: readonly GroupChangeListener[];
   /** Called in the transaction by everything that changes users (activates, deactivates, deletes). */
@@ -65,6 +68,7 @@ export const emptyRegistry: Registry = Object.freeze({
   jobs: null,
   metrics: null,
   groups: null,
+  identities: null,
   groupChanges: [],
   userChanges: [],
 });

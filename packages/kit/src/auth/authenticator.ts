@@ -1,5 +1,8 @@
-import type { ErrorDefinition } from '../errors/catalog.ts';
+import type { Clock } from '../db/clock.ts';
 import type { Db } from '../db/db.ts';
+import type { ErrorDefinition } from '../errors/catalog.ts';
+import type { MetricRegistry } from '../observe/metric-registry.ts';
+import type { IdentityDirectory } from './identity-directory.ts';
 import type { Principal } from './principal.ts';
 
 /** What an authenticator may look at: never the body, which has not been read when it runs. */
@@ -12,6 +15,16 @@ export interface AuthRequest {
 }
 
 type Answer<T> = T | Promise<T>;
+
+/** What an authenticator may use of the app that it is given to. */
+export interface AuthenticatorHost {
+  readonly clock: Clock;
+  readonly log: { info(details: object, message: string): void; warn(details: object, message: string): void };
+  /** Null without metrics(). */
+  readonly metrics: MetricRegistry | null;
+  /** Null without a module that stores identities, such as accounts(). */
+  readonly identities: IdentityDirectory | null;
+}
 
 export interface Authenticator {
   /** Unique in the app; routes choose a subset by it, OpenAPI names the security scheme after it. */
@@ -39,4 +52,8 @@ export interface Authenticator {
    * request of each credential is authenticated again.
    */
   principalsOf?(db: Db, credentialIds: readonly string[]): Promise<ReadonlyMap<string, Principal>>;
+  /** Called once while the app is created, without I/O. What it throws stops the start. */
+  install?(host: AuthenticatorHost): void;
+  /** What `ready` of HealthController reports for it, by name. `{ warning }` reports a problem that does not stop the work. */
+  readonly healthChecks?: Readonly<Record<string, (context: { readonly signal: AbortSignal }) => unknown>>;
 }

@@ -17,4 +17,12 @@ export interface Principal {
   readonly scopes: readonly string[] | null;
   /** The stored credential, e.g. the API key's id. */
   readonly credentialId?: string | undefined;
+  /** Verified claims of an access token. */
+  readonly claims?: Readonly<Record<string, unknown>> | undefined;
+  /** The tenant that the credential is for, for `createApp({ tenant: ({ principal }) => principal?.tenant ?? null })`. */
+  readonly tenant?: string | null | undefined;
+  /** False where the person has to prove to be there before sensitive changes; undefined for credentials of programs. */
+  readonly recentLogin?: boolean | undefined;
+  /** `missing`: the user's staff rights are withheld until a second factor is proved. Undefined: not known, or not needed. */
+  readonly secondFactor?: 'proved' | 'missing' | undefined;
 }

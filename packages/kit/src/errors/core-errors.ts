@@ -58,6 +58,16 @@ export const coreErrors = defineErrors('core', {
     remedy: 'Use a key that has the scope named in `required_scope`.',
     members: { required_scope: { type: 'string', description: 'The scope that the operation requires.' } },
   },
+  second_factor_required: {
+    status: 403,
+    detail: 'Staff rights need a second factor.',
+    remedy: 'Set up one-time codes for your account, then log in with one.',
+  },
+  recent_login_required: {
+    status: 403,
+    detail: 'This change needs a login within the last 10 minutes.',
+    remedy: 'Prove that you are there with `POST presence` of the account, then send the request again.',
+  },
   tenant_required: { status: 403, detail: 'The request belongs to no tenant.', remedy: 'Act as a member of a tenant.' },
   csrf_failed: {
     status: 403,

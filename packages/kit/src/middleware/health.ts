@@ -13,7 +13,7 @@ export interface HealthContext {
   readonly databases: Readonly<Record<string, Database>>;
 }
 
-/** Resolves when the thing works; throws, or takes too long, when it does not. */
+/** Resolves when the thing works; throws, or takes too long, when it does not. Returns `{ warning }` when it works, and an operator should know of something. */
 export type HealthCheck = (context: HealthContext) => unknown;
 
 export interface HealthOptions {
@@ -25,7 +25,7 @@ export interface HealthOptions {
 
 export interface HealthReport {
   readonly status: 'ok' | 'unavailable';
-  readonly checks: Readonly<Record<string, { readonly status: 'ok' | 'failed' | 'timeout'; readonly detail?: string }>>;
+  readonly checks: Readonly<Record<string, { readonly status: 'ok' | 'warning' | 'failed' | 'timeout'; readonly detail?: string }>>;
 }
 
 /** What the controller asks of the app it is mounted in. */
@@ -59,7 +59,7 @@ const READY: JsonSchema = {
       type: 'object',
       additionalProperties: {
         type: 'object',
-        properties: { status: { enum: ['ok', 'failed', 'timeout'] }, detail: { type: 'string' } },
+        properties: { status: { enum: ['ok', 'warning', 'failed', 'timeout'] }, detail: { type: 'string' } },
         required: ['status'],
         additionalProperties: false,
       },
@@ -84,8 +84,8 @@ export async function runHealthChecks(
   }, deadlineMs);
   const run = async (name: string, check: HealthCheck): Promise<HealthReport['checks'][string]> => {
     try {
-      await check({ ...context, signal: aborter.signal });
-      return { status: 'ok' };
+      const found = await check({ ...context, signal: aborter.signal });
+      return isWarning(found) ? { status: 'warning', detail: found.warning } : { status: 'ok' };
     } catch (error) {
       onFailure(name, error);
       return error instanceof NotReady ? { status: 'failed', detail: error.detail } : { status: 'failed' };
@@ -95,7 +95,14 @@ export async function runHealthChecks(
     Object.entries(checks).map(async ([name, check]) => [name, await Promise.race([run(name, check), deadline.promise])] as const),
   );
   clearTimeout(timer);
-  return { status: results.every(([, { status }]) => status === 'ok') ? 'ok' : 'unavailable', checks: Object.fromEntries(results) };
+  return {
+    status: results.every(([, { status }]) => status === 'ok' || status === 'warning') ? 'ok' : 'unavailable',
+    checks: Object.fromEntries(results),
+  };
+}
+
+function isWarning(found: unknown): found is { readonly warning: string } {
+  return typeof found === 'object' && found !== null && typeof (found as { warning?: unknown }).warning === 'string';
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { User } from '../auth/principal.ts';
 import { coreErrors } from '../errors/core-errors.ts';
-import { Permission, type PermissionContext, type RowCondition, type Rule } from './permission.ts';
+import { defaultDenial, Permission, type PermissionContext, type RowCondition, type Rule } from './permission.ts';
 import { scopeCovers } from './scope.ts';
 import { type OptionRules, readOptions } from '../options/read-options.ts';
 import { aFunction, filledText, flag, listOf } from '../options/value-rule.ts';
@@ -29,11 +29,17 @@ export const isAuthenticated = new Permission<User>({
   evaluate: ({ principal }) => principal !== null,
 });
 
+/** A member of staff whose second factor is missing learns that, not that the account has no rights. */
+function staffDenial(context: PermissionContext) {
+  return context.principal?.secondFactor === 'missing' ? coreErrors.second_factor_required() : defaultDenial(context);
+}
+
 export const isStaff = new Permission<User>({
   name: 'isStaff',
   kind: 'is_staff',
   requires: NO_COLUMNS,
   evaluate: ({ user }) => user !== null && user.is_staff,
+  denial: staffDenial,
 });
 
 export const isSuperuser = new Permission<User>({
@@ -41,6 +47,19 @@ export const isSuperuser = new Permission<User>({
   kind: 'is_superuser',
   requires: NO_COLUMNS,
   evaluate: ({ user }) => user !== null && user.is_superuser,
+  denial: staffDenial,
+});
+
+/**
+ * The person at the browser logged in, or proved to be there, within the last minutes. Holds for credentials of programs, which nobody can
+ * leave open on a desk.
+ */
+export const hasRecentLogin = new Permission({
+  name: 'hasRecentLogin',
+  kind: 'has_recent_login',
+  requires: NO_COLUMNS,
+  evaluate: ({ principal }) => principal?.recentLogin !== false,
+  denial: () => coreErrors.recent_login_required(),
 });
 
 export const isReadOnly = new Permission({
@@ -110,7 +129,11 @@ export function hasScopes(options: HasScopesOptions = {}): Permission<User> {
 function scopeDenial({ principal, scope }: PermissionContext) {
   if (principal === null) return coreErrors.not_authenticated();
   const extensions = { required_scope: scope };
-  return principal.scopes === null ? coreErrors.scope_required({ extensions }) : coreErrors.insufficient_scope({ extensions });
+  if (principal.scopes === null) return coreErrors.scope_required({ extensions });
+  // RFC 6750 3.1: a client of an identity provider learns from the challenge which scope to ask for.
+  const headers =
+    principal.scheme === 'jwt' ? { 'www-authenticate': `Bearer realm="api", error="insufficient_scope", scope="${scope}"` } : {};
+  return coreErrors.insufficient_scope({ extensions, headers });
 }
 
 export interface HasRuleOptions {

@@ -1,6 +1,7 @@
 export {
   allowAny,
   denyAll,
+  hasRecentLogin,
   hasRule,
   hasScopes,
   isAuthenticated,

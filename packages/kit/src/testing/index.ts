@@ -7,3 +7,4 @@ export { s3Double, type S3Double, type S3DoubleOptions, type S3Fault } from './s
 export { testApp, type LogRecord, type TestApp, type TestAppOptions } from './test-app.ts';
 export type { AsOptions, TestClient, TestUser } from './test-callers.ts';
 export { createPostgresDatabase, createSqliteDatabase, ensurePostgresTemplate, type DatabasePlace } from './test-database.ts';
+export { oneTimeCode } from './one-time-code.ts';

@@ -128,6 +128,8 @@ export interface AdminResource extends Omit<AdminResourceShape, 'actions'> {
   readonly related?: readonly { readonly to: string; readonly filter: string }[];
   /** `titles` knows only the records that the caller may see: other pages show nothing of the rest, except to superusers. */
   readonly isRestricted?: boolean;
+  /** Operations (`create`, or names of actions) that need a login within the last minutes: those that hand out a credential or rights. */
+  readonly needsPresence?: readonly string[];
   /** Reading a record is recorded in the audit log. */
   readonly auditReads?: boolean;
   /** Fields of its records that hold ids of others, and of which kind: `{ endpoint_id: 'webhook_endpoint' }`. */
