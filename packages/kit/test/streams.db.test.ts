@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { accounts, changeStaff, createUser, deactivateUser } from '../src/contrib/accounts/index.ts';
 import { accountsOf } from '../src/contrib/accounts/accounts.ts';
 import { sessionCookieName } from '../src/contrib/accounts/cookie.ts';
-import { logOut, openSession } from '../src/contrib/accounts/sessions.ts';
+import { insertNewSession, logOut } from '../src/contrib/accounts/sessions.ts';
 import type { UserRow } from '../src/contrib/accounts/store.ts';
 import { apiKeys, createApiKey, revokeApiKey, updateApiKey } from '../src/contrib/apikeys/index.ts';
 import { job, JobController, jobs, startJob } from '../src/contrib/jobs/index.ts';
@@ -96,7 +96,7 @@ describeDatabases('event streams', (database) => {
   test('a stream of a session ends with the session', async () => {
     const ann = await person();
     const { settings, clock } = accountsOf(database.db);
-    const { token } = await database.db.transaction((tx) => openSession(tx, ann, settings, clock));
+    const { token } = await database.db.transaction((tx) => insertNewSession(tx, ann, settings, clock, { secondFactor: false }));
     const cookie = `${sessionCookieName({ secure: settings.secureCookies })}=${token}`;
     const stream = await follow(await jobOf(ann.id), { cookie });
     expect(stream.status).toBe(200);

@@ -52,7 +52,7 @@ export class Shop implements AsyncDisposable {
       mount,
       resources,
       modules: [
-        accounts({ secureCookies: false, passwordCost: { logN: 4, r: 8, p: 1 } }),
+        accounts({ secondFactor: 'optional', secureCookies: false, passwordCost: { logN: 4, r: 8, p: 1 } }),
         audit(),
         webhooks({
           jitter: false,

@@ -1,5 +1,6 @@
 import type { Module } from '../app/module.ts';
 import type { Middleware } from '../http/middleware.ts';
+import { accountController } from './account-controller.ts';
 import { AdminSite } from './admin-site.ts';
 import { adminErrors } from './errors.ts';
 import { listController } from './list-controller.ts';
@@ -26,6 +27,7 @@ export function admin(options: AdminOptions = {}): Module {
     mount: {
       [prefix]: siteController(site),
       [`${prefix}/api`]: sessionController(site),
+      [`${prefix}/api/account`]: accountController(),
       [`${prefix}/api/overview`]: overviewController(site),
       [`${prefix}/api/resources`]: resourceController(site),
       [`${prefix}/api/lists`]: listController(site),

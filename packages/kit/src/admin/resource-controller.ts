@@ -5,7 +5,7 @@ import { Controller } from '../http/controller.ts';
 import { jsonSchema } from '../http/json-schema.ts';
 import { route } from '../http/route.ts';
 import { isStaff } from '../permissions/built-ins.ts';
-import type { User } from '../auth/principal.ts';
+import type { Principal, User } from '../auth/principal.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import type { Cursors } from '../db/keyset/cursor.ts';
 import { fieldsOf, REASON, type AdminSite } from './admin-site.ts';
@@ -43,6 +43,10 @@ const RecordAnswer = jsonSchema<AdminRecord>({});
 const Result = jsonSchema<AdminResult>({});
 const Preview = jsonSchema<AdminPreview>({});
 
+function requirePresence({ needsPresence = [] }: AdminResource, operation: string, { recentLogin }: Principal): void {
+  if (recentLogin === false && needsPresence.includes(operation)) throw coreErrors.recent_login_required();
+}
+
 /** Every list, record, form and action of the site: one set of routes over what the modules declare. */
 export function resourceController(site: AdminSite): Controller {
   const facts = { permission: isStaff, auth: ['session'], hidden: true, metadata: { admin: true } } as const;
@@ -58,6 +62,7 @@ export function resourceController(site: AdminSite): Controller {
     create = route.post('/:resource', { ...facts, params: ResourceName, body: Fields, response: Result, status: 201 }, async (context) => {
       const resource = site.resource(context.params.resource);
       await requireRole(site.settings, context.user, resource, 'create');
+      requirePresence(resource, 'create', context.principal);
       if ('refused' in resource.creation || resource.create === undefined)
         throw adminErrors.not_creatable('refused' in resource.creation ? { detail: resource.creation.refused } : {});
       const asked = site.context(context, context.principal);
@@ -117,6 +122,7 @@ export function resourceController(site: AdminSite): Controller {
         const { ids, fields = {} } = context.body;
         if (action.on === 'record' && ids.length > 1) throw adminErrors.one_record_only();
         await requireRole(site.settings, context.user, resource, action);
+        requirePresence(resource, action.name, context.principal);
         const asked = site.context(context, context.principal);
         const { [REASON]: reason, ...own } = await readActionFields(action, fields, (values) => action.validate?.(asked, ids, values));
         const read = action.reason === undefined ? (reason === undefined ? own : { ...own, reason }) : own;

@@ -7,6 +7,7 @@ import type { UserRow } from '../contrib/accounts/store.ts';
 import type { AdminContext } from '../app/admin/declaration.ts';
 import type { User } from '../auth/principal.ts';
 import type { Db } from '../db/db.ts';
+import { coreErrors } from '../errors/core-errors.ts';
 import { hasCode, isKitError } from '../errors/kit-error.ts';
 import { Controller } from '../http/controller.ts';
 import { jsonSchema } from '../http/json-schema.ts';
@@ -38,7 +39,9 @@ export function sessionController(site: AdminSite): Controller {
           await record(site, tx, context, 'admin.login', user);
         };
         try {
-          const { user, csrf_token } = await logInByPassword(context, context.body, admit);
+          const { user, csrf_token, second_factor } = await logInByPassword(context, context.body, admit);
+          // The session is open, without staff rights: it can set up the codes.
+          if (second_factor === 'setup_required') throw coreErrors.second_factor_required({ extensions: { csrf_token } });
           const principal = { user: publicUser(user), scheme: 'session', scopes: null };
           return await answer(site, site.context(context, principal), csrf_token);
         } catch (error) {
@@ -65,7 +68,8 @@ export function sessionController(site: AdminSite): Controller {
       { ...facts, response: SessionAnswer, permission: isAuthenticated, auth: ['session'] },
       async (context) => {
         const csrf_token = csrfTokenOf(context, accountsOf(context.db)) ?? '';
-        // A refused user can still log out, which needs the token.
+        // A refused user can still log out, or set up one-time codes: both need the token.
+        if (context.principal.secondFactor === 'missing') throw coreErrors.second_factor_required({ extensions: { csrf_token } });
         if (!context.user.is_staff)
           throw adminErrors.staff_only({ detail: 'This account is not a member of the staff.', extensions: { csrf_token } });
         return answer(site, site.context(context, context.principal), csrf_token);

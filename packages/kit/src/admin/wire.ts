@@ -1,5 +1,7 @@
 // The answers of the admin site's own JSON API, beside the shapes that modules declare. Routes, below the site's prefix:
-//   POST   api/login                                  { login, password } → AdminSession, sets the session cookie
+//   POST   api/login                                  { login, password, code? } → AdminSession, sets the session cookie; 401
+//                                                     one_time_code_required asks for `code`, 403 second_factor_required to set one up
+//   …      api/account/…                              the routes of AccountController, for the user's own account
 //   POST   api/logout                                 → 204
 //   GET    api/session                                → AdminSession; 403 staff_only carries `csrf_token`, to log out with
 //   GET    api/overview?range=24h                     → AdminOverviewAnswer

@@ -63,7 +63,7 @@ export class AdminApp {
     this.app = createApp({
       database,
       modules: [
-        accounts({ passwordCost: { logN: 4, r: 8, p: 1 } }),
+        accounts({ secondFactor: 'optional', passwordCost: { logN: 4, r: 8, p: 1 } }),
         audit(),
         ...modules,
         admin({ site: pathToFileURL(`${this.#folder}/`), ...adminOptions }),

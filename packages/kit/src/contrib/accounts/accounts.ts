@@ -19,6 +19,11 @@ export interface Accounts {
   readonly throttleRates: App['settings']['throttleRates'];
   /** Undefined unless the application has metrics. */
   readonly logins: Counter<'outcome'> | undefined;
+  /** One-time codes by outcome; undefined without metrics. */
+  readonly codes: Counter<'outcome'> | undefined;
+  readonly mails: Counter<'outcome'> | undefined;
+  /** The application's name, which authenticator apps show and mails mention. */
+  readonly title: string;
   /** Null: nothing is recorded. */
   audit(): AuditSink | null;
   /** Told in the transaction when a group is deleted. */
@@ -33,9 +38,17 @@ export const accountsState = moduleState<Accounts>({ name: 'Accounts', setUp: 'a
 export const accountsOf = (db: Db): Accounts => accountsState.of(db);
 
 /** What can come of a login by password. `throttled`: the account's budget of guesses is used up. */
-export const LOGIN_OUTCOMES = ['succeeded', 'refused', 'throttled', 'failed'] as const;
+export const LOGIN_OUTCOMES = ['succeeded', 'refused', 'throttled', 'failed', 'code_required'] as const;
+export const CODE_OUTCOMES = ['accepted', 'refused', 'throttled'] as const;
+export const MAIL_OUTCOMES = ['sent', 'failed', 'no_recipient'] as const;
 
-export function accountsIn(app: App, settings: AccountsSettings, logins?: Counter<'outcome'>): Accounts {
+export interface AccountsMetrics {
+  readonly logins: Counter<'outcome'>;
+  readonly codes: Counter<'outcome'>;
+  readonly mails: Counter<'outcome'>;
+}
+
+export function accountsIn(app: App, settings: AccountsSettings, metrics?: AccountsMetrics): Accounts {
   const { clock, log, throttleStorage, registry } = app;
   return Object.freeze({
     settings,
@@ -43,7 +56,10 @@ export function accountsIn(app: App, settings: AccountsSettings, logins?: Counte
     log,
     throttleStorage,
     throttleRates: app.settings.throttleRates,
-    logins,
+    logins: metrics?.logins,
+    codes: metrics?.codes,
+    mails: metrics?.mails,
+    title: app.title,
     audit: () => registry.audit,
     groupChanges: () => registry.groupChanges,
     management(actor: UserManagement['actor'], requestId: string | null = null): UserManagement {

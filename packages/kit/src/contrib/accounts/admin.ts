@@ -3,11 +3,18 @@ import { AdminConditions, type AdminOrders, adminRows, sortableColumns } from '.
 import { adminDone, adminEach } from '../../app/admin/each.ts';
 import type { AdminAction, AdminContext, AdminDeclaration, AdminResource } from '../../app/admin/declaration.ts';
 import { boundOrder, newestRows, searchRows } from '../../app/admin/search-rows.ts';
-import type { AdminRow, AdminState, AdminWords } from '../../app/admin/shapes.ts';
+import type { AdminField, AdminResult, AdminRow, AdminSection, AdminState, AdminWords } from '../../app/admin/shapes.ts';
 import type { User } from '../../auth/principal.ts';
 import type { Db } from '../../db/db.ts';
 import { accountsOf } from './accounts.ts';
+import { coreErrors } from '../../errors/core-errors.ts';
 import { accountErrors } from './errors.ts';
+import { identitiesOf } from './identity-store.ts';
+import { inviteUser } from './invite-user.ts';
+import { mailsResource } from './mail-admin.ts';
+import type { AccountsSettings } from './options.ts';
+import { secondFactorState } from './second-factor.ts';
+import { startReset } from './send-link.ts';
 import { activateUser, changeStaff, deactivateUser, deleteUser } from './manage-users.ts';
 import type { UserManagement } from './user-management.ts';
 import { groupsResource } from './group-admin.ts';
@@ -37,6 +44,7 @@ const columns = sortableColumns(
 const GROUPS_SHOWN = 100;
 /** The newest; their number is among the facts. */
 const SESSIONS_SHOWN = 10;
+const IDENTITIES_SHOWN = 20;
 
 const yesNo = [
   { value: 'yes', label: 'Yes' },
@@ -44,11 +52,20 @@ const yesNo = [
 ];
 
 /** The admin site's lists of users and groups. */
-export function accountsAdmin(): AdminDeclaration {
-  return { resources: [usersResource(), groupsResource()] };
+export function accountsAdmin({ signUp, mail }: Pick<AccountsSettings, 'signUp' | 'mail'>): AdminDeclaration {
+  const isInviting = signUp === 'invitation' && mail !== null;
+  const sent = mail?.sent === undefined ? [] : [mailsResource(mail.sent)];
+  return { resources: [usersResource({ isInviting, isMailing: mail !== null }), groupsResource(), ...sent] };
 }
 
-function usersResource(): AdminResource {
+const invitation: { readonly fields: readonly AdminField[] } = {
+  fields: [
+    { name: 'username', label: 'User name', kind: 'text', required: true, maxLength: 150 },
+    { name: 'email', label: 'E-mail', kind: 'text', required: true, maxLength: 254, help: 'The invitation is sent to this address.' },
+  ],
+};
+
+function usersResource({ isInviting, isMailing }: { readonly isInviting: boolean; readonly isMailing: boolean }): AdminResource {
   return {
     name: 'users',
     label: 'Users',
@@ -63,14 +80,16 @@ function usersResource(): AdminResource {
       { name: 'staff', label: 'Staff', kind: 'select', choices: yesNo },
     ],
     searches: 'user name or e-mail',
-    creation: {
-      refused: 'Users are created where their password can be handed over: `kit user create` on the server, or your own sign-up.',
-    },
+    creation: isInviting
+      ? invitation
+      : { refused: "Invitations are not enabled. Use `kit user create` on the server, or accounts({ signUp: 'invitation', mail })." },
+    needsPresence: ['create', 'make-staff', 'send-reset'],
     editable: false,
     removable: true,
     removal:
       'Sessions, memberships, API keys and grants are deleted with the user. Refused while other records refer to the user: deactivate the user instead. This cannot be undone.',
     actions: [
+      ...(isMailing ? [sendReset] : []),
       userAction(activateUser, {
         name: 'activate',
         label: 'Activate',
@@ -112,6 +131,7 @@ function usersResource(): AdminResource {
         },
       }),
     ],
+    ...(isInviting ? { create: invite } : {}),
     async list({ db }, query) {
       const where = new AdminConditions(db.dialect);
       if (query.search !== null) {
@@ -147,7 +167,10 @@ function usersResource(): AdminResource {
       const user = isUuid(id) ? await findUserById(db, id) : null;
       if (user === null) return null;
       const sessions = await countSessionsOf(db, user.id, clock.now());
-      const open = await openSessionsOf(db, user.id, clock.now(), SESSIONS_SHOWN);
+      const seenAfter = new Date(clock.now().getTime() - accountsOf(db).settings.sessionIdleMs);
+      const open = await openSessionsOf(db, user.id, clock.now(), seenAfter, SESSIONS_SHOWN);
+      const factor = await secondFactorState(db, user.id);
+      const identities = await identitiesOf(db, user.id, IDENTITIES_SHOWN);
       const memberships = await groupsOfUser(db, user.id, GROUPS_SHOWN);
       const row = rowOf(user);
       return {
@@ -161,6 +184,7 @@ function usersResource(): AdminResource {
               ...columns,
               { name: 'updated_at', label: 'Changed', kind: 'time' },
               { name: 'password', label: 'Password', kind: 'text' },
+              { name: 'second_factor', label: 'Second factor', kind: 'text' },
               { name: 'sessions', label: 'Open sessions', kind: 'number' },
               { name: 'id', label: 'Id', kind: 'code' },
             ],
@@ -168,6 +192,7 @@ function usersResource(): AdminResource {
               ...row.values,
               updated_at: user.updated_at.toISOString(),
               password: user.password_hash === null ? 'not set: cannot log in with one' : 'set',
+              second_factor: factor.confirmedAt === null ? 'not set up' : `one-time codes; ${factor.recoveryCodes} recovery codes left`,
               sessions,
               id: user.id,
             },
@@ -179,6 +204,8 @@ function usersResource(): AdminResource {
               { name: 'created_at', label: 'Logged in', kind: 'time' },
               { name: 'seen_at', label: 'Last seen', kind: 'time' },
               { name: 'expires_at', label: 'Ends', kind: 'time' },
+              { name: 'device', label: 'Device', kind: 'text' },
+              { name: 'address', label: 'IP address', kind: 'text', secondary: true },
               { name: 'id', label: 'Id', kind: 'code', secondary: true },
             ],
             rows: open.map(({ id: session, ...times }) => ({
@@ -189,6 +216,8 @@ function usersResource(): AdminResource {
                 created_at: times.created_at.toISOString(),
                 seen_at: times.seen_at.toISOString(),
                 expires_at: times.expires_at.toISOString(),
+                device: times.device,
+                address: times.address,
               },
             })),
             empty: 'Not logged in anywhere.',
@@ -204,8 +233,9 @@ function usersResource(): AdminResource {
             })),
             empty: 'In no group.',
           },
+          ...(identities.length === 0 ? [] : [identitySection(identities)]),
         ],
-        actions: actionsOn(user, principal.user),
+        actions: [...actionsOn(user, principal.user), ...(isMailing && canReset(user, principal.user) ? ['send-reset'] : [])],
         removable: user.id !== principal.user.id && (principal.user.is_superuser || !user.is_superuser),
       };
     },
@@ -217,6 +247,61 @@ function usersResource(): AdminResource {
       });
       return { message: `${username} is deleted.` };
     },
+  };
+}
+
+async function invite({ db, principal, requestId }: AdminContext, fields: Readonly<Record<string, unknown>>): Promise<AdminResult> {
+  const wanted = { username: String(fields['username']), email: String(fields['email']) };
+  try {
+    const user = await inviteUser(db, wanted, accountsOf(db).management(principal, requestId));
+    return { message: `${user.username} is created; the invitation to ${user.email} is queued.`, id: user.id };
+  } catch (error) {
+    const field = { username_taken: 'username', email_taken: 'email' }[(error as { code?: string }).code ?? ''];
+    if (field === undefined) throw error;
+    const { code, detail } = error as { code: string; detail: string };
+    throw coreErrors.validation_error({ errors: [{ location: ['body', field], code, message: detail }] });
+  }
+}
+
+const sendReset: AdminAction = {
+  name: 'send-reset',
+  label: 'Send password link',
+  tone: 'neutral',
+  on: 'record',
+  confirm: {
+    one: 'A link to set a new password is sent to the address of this user. The old password works until the link is used.',
+    many: 'A link to set a new password is sent to the address of each user. The old passwords work until the links are used.',
+  },
+  async run(context, ids) {
+    const result = await adminEach(context, ids, async (id) => {
+      const user = await context.db.transaction((tx) => requireChangeable(tx, context, id, false));
+      if (!canReset(user, context.principal.user))
+        throw accountErrors.user_not_found({ detail: 'The user has no password or no e-mail address.' });
+      await startReset(context.db, user.username);
+    });
+    return adminDone(result, ['user', 'users'], 'sent a link');
+  },
+};
+
+function canReset(user: UserRow, actor: User): boolean {
+  return user.is_active && user.email !== null && user.password_hash !== null && (actor.is_superuser || !user.is_superuser);
+}
+
+function identitySection(identities: Awaited<ReturnType<typeof identitiesOf>>): AdminSection {
+  return {
+    kind: 'table',
+    title: 'Identity providers',
+    columns: [
+      { name: 'issuer', label: 'Issuer', kind: 'text' },
+      { name: 'subject', label: 'Subject', kind: 'code' },
+      { name: 'created_at', label: 'Since', kind: 'time' },
+    ],
+    rows: identities.map(({ issuer, subject, created_at }) => ({
+      id: `${issuer} ${subject}`,
+      title: subject,
+      values: { issuer, subject, created_at: created_at.toISOString() },
+    })),
+    empty: '',
   };
 }
 
@@ -255,13 +340,14 @@ function userAction(
 }
 
 /** Users cannot lock themselves out, and only a superuser changes a superuser: else staff could take the site from its owners. */
-async function requireChangeable(tx: Db, { principal }: AdminContext, id: string, takesAway: boolean): Promise<void> {
+async function requireChangeable(tx: Db, { principal }: AdminContext, id: string, takesAway: boolean): Promise<UserRow> {
   const user = isUuid(id) ? await lockUser(tx, id) : null;
   if (user === null) throw accountErrors.user_not_found();
   if (takesAway && user.id === principal.user.id)
     throw accountErrors.own_account({ detail: `${user.username} is your own account; another member of the staff has to do this.` });
   if (user.is_superuser && !principal.user.is_superuser)
     throw accountErrors.superuser_only({ detail: `${user.username} is a superuser; only a superuser may change that account.` });
+  return user;
 }
 
 function actionsOn(user: User, actor: User): string[] {

@@ -3,8 +3,15 @@ import type { App } from '../../app/module.ts';
 import type { Command, CommandContext } from '../../app/command.ts';
 import { accountsOf } from './accounts.ts';
 import { activateUser, changePassword, createUser, deactivateUser, deleteUser, publicUser, requireUser } from './manage-users.ts';
+import type { Db } from '../../db/db.ts';
+import { createLink } from './links.ts';
+import type { LinkPurpose } from './link-store.ts';
+import { normalizeLogin } from './login-name.ts';
+import { linkTo } from './mail.ts';
 import { generatePassword } from './password-policy.ts';
-import { listUsers, type UserRow } from './store.ts';
+import { resetSecondFactor } from './second-factor.ts';
+import { startInvitation, startReset } from './send-link.ts';
+import { findUserByLogin, listUsers, type UserRow } from './store.ts';
 
 const ACTOR = 'cli';
 const PAGE = 500;
@@ -14,13 +21,16 @@ interface PasswordChoice {
   readonly password?: boolean;
 }
 
-/** `kit user create|deactivate|activate|delete|password|list`. */
+/** `kit user create|invite|reset|reset-factor|deactivate|activate|delete|password|list`. */
 export const userCommand: Command<App> = {
   name: 'user',
-  summary: 'create, deactivate, delete and list users, set passwords',
+  summary: 'create, invite, deactivate, delete and list users, set passwords, reset second factors',
   configure(command, context) {
     addCreate(command, context);
     addPassword(command, context);
+    addInvite(command, context);
+    addReset(command, context);
+    addResetFactor(command, context);
     for (const [name, change, done] of [
       ['deactivate', deactivateUser, 'is deactivated; all sessions ended'],
       ['activate', activateUser, 'is active'],
@@ -78,6 +88,77 @@ function addPassword(command: CommanderCommand, context: CommandContext<App>): v
       await changePassword(db, user, password, accountsOf(db).management(ACTOR));
       show(context, user, `The password of ${user.username} is changed; all sessions ended.`, options.generate === true ? password : null);
     });
+}
+
+function addInvite(command: CommanderCommand, context: CommandContext<App>): void {
+  command
+    .command('invite <username>')
+    .description('create a user, or take one without a password, and send a link to choose a password')
+    .option('--email <address>', 'where the invitation is sent')
+    .option('--staff', 'may use what isStaff guards')
+    .option('--print', 'print the link on the last line instead of sending it')
+    .action(async (username: string, options: { email?: string; staff?: boolean; print?: boolean }) => {
+      const { db } = await context.app();
+      const management = accountsOf(db).management(ACTOR);
+      const known = await findUserByLogin(db, normalizeLogin(username));
+      if (known !== null && known.password_hash !== null)
+        context.fail(`${known.username} has a password already. \`kit user reset ${known.username}\` sends a link to set a new one.`);
+      const facts = { username, email: options.email ?? null, is_staff: options.staff === true };
+      const invited = await db.transaction(async (tx) => {
+        const user = known ?? (await createUser(tx, { ...facts, password: null }, management));
+        if (options.print === true) return { user, link: await printedLink(tx, user, 'invitation') };
+        if (user.email === null) context.fail('The user has no e-mail address: add --email <address>, or --print to print the link.');
+        await startInvitation(tx, user);
+        return { user, link: null };
+      });
+      showLink(context, invited, `${invited.user.username} is invited`);
+    });
+}
+
+function addReset(command: CommanderCommand, context: CommandContext<App>): void {
+  command
+    .command('reset <user>')
+    .description('send a user a link to set a new password; the old password works until then')
+    .option('--print', 'print the link on the last line instead of sending it')
+    .action(async (login: string, options: { print?: boolean }) => {
+      const { db } = await context.app();
+      const user = await requireUser(db, login);
+      if (!user.is_active) context.fail(`${user.username} is deactivated.`);
+      if (options.print === true) {
+        showLink(context, { user, link: await printedLink(db, user, 'reset') }, 'Link created');
+        return;
+      }
+      if (user.email === null || user.password_hash === null)
+        context.fail(`${user.username} has no ${user.email === null ? 'e-mail address' : 'password'}: use --print to print a link.`);
+      await startReset(db, user.username);
+      showLink(context, { user, link: null }, `Asked for a link for ${user.username}`);
+    });
+}
+
+function addResetFactor(command: CommanderCommand, context: CommandContext<App>): void {
+  command
+    .command('reset-factor <user>')
+    .description('remove the second factor and the recovery codes of a user who lost them, and end all sessions')
+    .action(async (login: string) => {
+      const { db } = await context.app();
+      const user = await requireUser(db, login);
+      const removed = await resetSecondFactor(db, user, ACTOR);
+      const next = removed ? 'is removed; all sessions ended. The next login can set up a new one.' : 'was not set up.';
+      show(context, user, `The second factor of ${user.username} ${next}`);
+    });
+}
+
+/** The link with the address of the page where there is one, else only its token. */
+async function printedLink(db: Db, user: UserRow, purpose: LinkPurpose): Promise<string> {
+  const { mail } = accountsOf(db).settings;
+  const { token } = await createLink(db, user, purpose);
+  return mail === null ? token : linkTo(mail, purpose, token);
+}
+
+function showLink(context: CommandContext<App>, { user, link }: { user: UserRow; link: string | null }, sentence: string): void {
+  if (context.json) return context.print(JSON.stringify({ ...asJson(user), link }));
+  context.print(link === null ? `${sentence}; the mail to ${user.email} is queued.` : `${sentence}. Hand over this link; it works once:`);
+  if (link !== null) context.print(link);
 }
 
 function addList(command: CommanderCommand, context: CommandContext<App>): void {

@@ -1,39 +1,78 @@
 import { coreErrors } from '../../errors/core-errors.ts';
 import { Controller } from '../../http/controller.ts';
 import { route } from '../../http/route.ts';
-import { allowAny, isAuthenticated } from '../../permissions/built-ins.ts';
+import { allowAny, hasRecentLogin, isAuthenticated, isStaff } from '../../permissions/built-ins.ts';
 import { all, Permission } from '../../permissions/permission.ts';
 import { accountsOf } from './accounts.ts';
-import { accountErrors, loginFailed } from './errors.ts';
-import { loginClientThrottle, logoutClientThrottle, takeLoginAttempt } from './login-throttle.ts';
-import { hashNewPassword, publicUser, replacePassword } from './manage-users.ts';
-import { csrfTokenOf, endSession, logInByPassword, sessionAnswer } from './password-login.ts';
-import { LoginBody, PasswordBody, SessionAnswer } from './schemas.ts';
-import { openSession, verifiedUser } from './sessions.ts';
-import { lockForLogin } from './store.ts';
+import { accountErrors } from './errors.ts';
+import { inviteUser } from './invite-user.ts';
+import { useLink } from './links.ts';
+import { linkClientThrottle, loginClientThrottle, logoutClientThrottle, takeResetAttempt } from './login-throttle.ts';
+import { publicUser } from './manage-users.ts';
+import {
+  beginOwnFactor,
+  changeOwnPassword,
+  confirmOwnFactor,
+  endOtherSessions,
+  endOwnSession,
+  ownFactor,
+  ownSessions,
+  provePresence,
+  removeOwnFactor,
+  renewOwnRecoveryCodes,
+} from './own-account.ts';
+import { csrfTokenOf, endSession, logInByPassword, requireOwnOrigin, secondFactorOf } from './password-login.ts';
+import {
+  CodeBody,
+  FactorAnswer,
+  FactorSetup,
+  FactorState,
+  InvitationBody,
+  InvitedUser,
+  LinkBody,
+  LoginBody,
+  PasswordBody,
+  PresenceBody,
+  RecoveryCodes,
+  ResetBody,
+  SessionAnswer,
+  SessionId,
+  SessionList,
+  SessionsEnded,
+} from './schemas.ts';
+import { startReset } from './send-link.ts';
 import type { App } from '../../app/module.ts';
 import { requiredModule } from '../../app/required-module.ts';
 import type { Fault } from '../../options/fault.ts';
 
-/** A password is changed by the person at the browser: never by a key, whichever authenticators a wrapped route names. */
+/** An account is changed by the person at the browser: never by a key or an access token, whichever authenticators a wrapped route names. */
 const bySession = new Permission({ name: 'bySession', evaluate: ({ principal }) => principal?.scheme === 'session' });
+const own = { permission: all(isAuthenticated, bySession), auth: ['session'] } as const;
+const ownAndPresent = { permission: all(isAuthenticated, bySession, hasRecentLogin), auth: ['session'] } as const;
+/** Open to everybody: what a link or a typed name allows does not depend on who sends it. */
+const open = { permission: allowAny, csrf: false, auth: [] } as const;
 
-/** Password login and sessions for browsers. Mounted where the app likes: `'/account': AccountController`. */
+/** Password login, sessions, second factors and links for browsers. Mounted where the app likes: `'/account': AccountController`. */
 export class AccountController extends Controller {
   static override readonly tags = ['account'];
 
   login = route.post(
     '/login',
     {
+      ...open,
       body: LoginBody,
       response: SessionAnswer,
-      permission: allowAny,
       throttles: [loginClientThrottle],
-      csrf: false,
-      auth: [],
-      raises: [coreErrors.invalid_credentials, coreErrors.throttled, coreErrors.csrf_failed],
+      raises: [
+        coreErrors.invalid_credentials,
+        accountErrors.one_time_code_required,
+        accountErrors.invalid_one_time_code,
+        coreErrors.throttled,
+        coreErrors.csrf_failed,
+      ],
       summary: 'Log in with a password',
-      description: 'Sets the session cookie. A session the request already carries ends.',
+      description:
+        'Sets the session cookie. A session the request already carries ends. With a second factor, send the same login again with `code`.',
     },
     (context) => logInByPassword(context, context.body),
   );
@@ -55,36 +94,194 @@ export class AccountController extends Controller {
     async (context) => {
       const accounts = accountsOf(context.db);
       void context.reply.header('cache-control', 'no-store');
-      return { user: publicUser(context.user), csrf_token: csrfTokenOf(context, accounts) };
+      return { user: publicUser(context.user), csrf_token: csrfTokenOf(context, accounts), second_factor: secondFactorOf(context) };
     },
   );
 
   password = route.post(
     '/password',
     {
+      ...ownAndPresent,
       body: PasswordBody,
       response: SessionAnswer,
-      permission: all(isAuthenticated, bySession),
-      auth: ['session'],
-      raises: [coreErrors.invalid_credentials, accountErrors.weak_password, coreErrors.throttled],
+      raises: [coreErrors.invalid_credentials, accountErrors.weak_password, coreErrors.throttled, coreErrors.recent_login_required],
       summary: 'Change your password',
       description: 'Every session of the user ends; the answer sets the cookie of a new one.',
     },
+    (context) => changeOwnPassword(context, context.body.current_password, context.body.new_password),
+  );
+
+  presence = route.post(
+    '/presence',
+    {
+      ...own,
+      body: PresenceBody,
+      response: SessionAnswer,
+      raises: [
+        coreErrors.invalid_credentials,
+        accountErrors.one_time_code_required,
+        accountErrors.invalid_one_time_code,
+        coreErrors.throttled,
+      ],
+      summary: 'Prove that you are there',
+      description:
+        'Needed within 10 minutes before a change of the password or the second factor, and before creating an API key. The session gets a new cookie and CSRF token.',
+    },
+    (context) => provePresence(context, context.body),
+  );
+
+  sessions = route.get('/sessions', { ...own, response: SessionList, summary: 'List your sessions, newest first' }, async (context) => {
+    void context.reply.header('cache-control', 'no-store');
+    return { items: await ownSessions(context) };
+  });
+
+  endSession = route.delete(
+    '/sessions/:id',
+    { ...own, params: SessionId, raises: [accountErrors.session_not_found], summary: 'End one of your sessions' },
+    (context) => endOwnSession(context, context.params.id.toLowerCase()),
+  );
+
+  endOtherSessions = route.post(
+    '/sessions/end-others',
+    { ...own, response: SessionsEnded, summary: 'End all your other sessions' },
+    async (context) => ({ ended: await endOtherSessions(context) }),
+  );
+
+  factor = route.get('/factor', { ...own, response: FactorState, summary: 'Read the state of your second factor' }, ({ db, user }) =>
+    ownFactor({ db, user }),
+  );
+
+  beginFactor = route.post(
+    '/factor',
+    {
+      ...ownAndPresent,
+      response: FactorSetup,
+      raises: [coreErrors.recent_login_required],
+      summary: 'Begin to set up one-time codes',
+      description: 'Add the secret to an authenticator app, then confirm it with a code. A factor that is in use stays in use until then.',
+    },
+    (context) => {
+      void context.reply.header('cache-control', 'no-store');
+      return beginOwnFactor(context);
+    },
+  );
+
+  confirmFactor = route.post(
+    '/factor/confirm',
+    {
+      ...ownAndPresent,
+      body: CodeBody,
+      response: FactorAnswer,
+      raises: [
+        accountErrors.no_pending_factor,
+        accountErrors.invalid_one_time_code,
+        coreErrors.throttled,
+        coreErrors.recent_login_required,
+      ],
+      summary: 'Confirm one-time codes',
+      description: 'Logins ask for a code from now on. Your other sessions end. The recovery codes are shown only here.',
+    },
+    (context) => confirmOwnFactor(context, context.body.code),
+  );
+
+  renewRecoveryCodes = route.post(
+    '/factor/recovery-codes',
+    {
+      ...ownAndPresent,
+      response: RecoveryCodes,
+      raises: [accountErrors.no_second_factor, coreErrors.recent_login_required],
+      summary: 'Replace your recovery codes',
+    },
     async (context) => {
-      const accounts = accountsOf(context.db);
-      const { current_password, new_password } = context.body;
-      const { username } = context.user;
-      const giveBack = await takeLoginAttempt(context.db, username, accounts.throttleStorage, accounts.throttleRates, context.clock.now());
-      const user = await verifiedUser(context.db, username, current_password, accounts.settings);
-      await giveBack();
-      const hash = await hashNewPassword(new_password, user, accounts.settings.passwordCost);
-      const session = await context.db.transaction(async (tx) => {
-        // It was not changed, nor the user deactivated, since it was verified: else two changes at once would both count.
-        if (!(await lockForLogin(tx, user.id, user.password_hash ?? '', user.password_hash ?? ''))) throw loginFailed();
-        const changed = await replacePassword(tx, user.id, hash, accounts.management(context.principal, context.requestId));
-        return openSession(tx, changed, accounts.settings, context.clock);
-      });
-      return sessionAnswer(context, accounts, session);
+      void context.reply.header('cache-control', 'no-store');
+      return { recovery_codes: await renewOwnRecoveryCodes(context) };
+    },
+  );
+
+  removeFactor = route.delete(
+    '/factor',
+    {
+      ...ownAndPresent,
+      response: SessionAnswer,
+      raises: [accountErrors.no_second_factor, coreErrors.recent_login_required],
+      summary: 'Remove your second factor',
+      description: 'Every session of the user ends; the answer sets the cookie of a new one.',
+    },
+    (context) => removeOwnFactor(context),
+  );
+
+  reset = route.post(
+    '/reset',
+    {
+      ...open,
+      body: ResetBody,
+      status: 202,
+      throttles: [linkClientThrottle],
+      raises: [accountErrors.mail_not_set_up, coreErrors.throttled, coreErrors.csrf_failed],
+      summary: 'Ask for a link to set a new password',
+      description: 'Returns the same for known and unknown users. Sent only to users who have a password and an e-mail address.',
+    },
+    async (context) => {
+      requireOwnOrigin(context, accountsOf(context.db));
+      await takeResetAttempt(context.body.login, accountsOf(context.db), context.clock.now());
+      await startReset(context.db, context.body.login);
+    },
+  );
+
+  confirmReset = route.post(
+    '/reset/confirm',
+    {
+      ...open,
+      body: LinkBody,
+      throttles: [linkClientThrottle],
+      raises: [accountErrors.invalid_link, accountErrors.weak_password, coreErrors.throttled, coreErrors.csrf_failed],
+      summary: 'Set a new password with a link',
+      description: 'The link, other links and all sessions of the user end. Log in with the new password afterwards.',
+    },
+    async (context) => {
+      requireOwnOrigin(context, accountsOf(context.db));
+      await useLink(context.db, 'reset', context.body.token, context.body.password, { requestId: context.requestId });
+    },
+  );
+
+  invite = route.post(
+    '/invitations',
+    {
+      permission: all(isStaff, bySession, hasRecentLogin),
+      auth: ['session'],
+      body: InvitationBody,
+      response: InvitedUser,
+      status: 202,
+      raises: [
+        accountErrors.sign_up_closed,
+        accountErrors.mail_not_set_up,
+        accountErrors.username_taken,
+        accountErrors.email_taken,
+        accountErrors.invalid_user,
+        coreErrors.recent_login_required,
+      ],
+      summary: 'Invite a user by mail',
+    },
+    async ({ db, body, principal, requestId }) => {
+      const accounts = accountsOf(db);
+      if (accounts.settings.signUp === 'closed') throw accountErrors.sign_up_closed();
+      return { user: publicUser(await inviteUser(db, body, accounts.management(principal, requestId))) };
+    },
+  );
+
+  acceptInvitation = route.post(
+    '/invitations/accept',
+    {
+      ...open,
+      body: LinkBody,
+      throttles: [linkClientThrottle],
+      raises: [accountErrors.invalid_link, accountErrors.weak_password, coreErrors.throttled, coreErrors.csrf_failed],
+      summary: 'Accept an invitation',
+      description: 'Sets the first password. Log in with it afterwards.',
+    },
+    async (context) => {
+      requireOwnOrigin(context, accountsOf(context.db));
+      await useLink(context.db, 'invitation', context.body.token, context.body.password, { requestId: context.requestId });
     },
   );
 

@@ -30,6 +30,34 @@ export const accountErrors = defineErrors('accounts', {
     remedy: 'Delete the rows that `references` names or give them to another user, or deactivate the user instead.',
     members: { references: { type: 'array', items: { type: 'string' }, description: 'Where records refer to the user.' } },
   },
+  one_time_code_required: {
+    status: 401,
+    detail: 'A one-time code is required.',
+    remedy: 'Send the login again with `code`: six digits of the authenticator app, or a recovery code.',
+  },
+  invalid_one_time_code: {
+    status: 401,
+    detail: 'The one-time code is wrong, or was used before.',
+    remedy: 'Wait for the next code of the authenticator app, or use a recovery code.',
+  },
+  no_pending_factor: { status: 409, detail: 'No second factor is being set up.', remedy: 'Begin with `POST factor`.' },
+  no_second_factor: { status: 409, detail: 'The user has no second factor.', remedy: 'Set one up with `POST factor`.' },
+  session_not_found: { status: 404, detail: 'There is no such session.', remedy: 'Read the list of sessions again; it may have ended.' },
+  invalid_link: {
+    status: 410,
+    detail: 'The link is not valid: it was used, has expired, or was replaced.',
+    remedy: 'Ask for a new link.',
+  },
+  sign_up_closed: {
+    status: 403,
+    detail: 'Invitations are not enabled.',
+    remedy: "Enable them with accounts({ signUp: 'invitation' }), or use `kit user invite` on the server.",
+  },
+  mail_not_set_up: {
+    status: 409,
+    detail: 'This application sends no mail.',
+    remedy: 'Set accounts({ mail }), or let an operator create the link with `kit user reset --print`.',
+  },
   weak_password: { status: 422, detail: 'The password is too weak.', remedy: 'Correct what `detail` says.' },
 });
 

@@ -17,9 +17,10 @@ export const groupCommand: Command<App> = {
       .command('create <name>')
       .description('create a group')
       .option('--tenant <key>', 'the tenant that the group counts in (default: every tenant)')
-      .action(async (name: string, options: { tenant?: string }) => {
+      .option('--managed-by <issuer>', 'the identity provider whose tokens decide who is a member: the `issuer` of jwtBearer()')
+      .action(async (name: string, options: { tenant?: string; managedBy?: string }) => {
         const { db } = await context.app();
-        const group = await createGroup(db, { name, tenantKey: options.tenant ?? null }, CHANGE);
+        const group = await createGroup(db, { name, tenantKey: options.tenant ?? null, managedBy: options.managedBy ?? null }, CHANGE);
         show(context, group, `Group ${group.name} created (id ${group.id}).`);
       });
     command
@@ -89,6 +90,6 @@ function show(context: CommandContext<App>, group: GroupRow, sentence: string): 
   context.print(context.json ? JSON.stringify(asJson(group)) : sentence);
 }
 
-function asJson({ tenant_key, ...group }: GroupRow): object {
-  return { ...group, tenant_key: tenant_key === '' ? null : tenant_key };
+function asJson({ tenant_key, managed_by, ...group }: GroupRow): object {
+  return { ...group, tenant_key: tenant_key === '' ? null : tenant_key, managed_by: managed_by === '' ? null : managed_by };
 }

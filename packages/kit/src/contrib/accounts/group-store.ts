@@ -5,6 +5,8 @@ export interface GroupRow {
   /** Empty: of no tenant. */
   readonly tenant_key: string;
   readonly name: string;
+  /** The issuer whose tokens decide who is a member; empty: nobody else. */
+  readonly managed_by: string;
   readonly created_at: Date;
   readonly updated_at: Date;
 }
@@ -15,7 +17,7 @@ export interface MemberRow {
   readonly created_at: Date;
 }
 
-const GROUP = 'id, tenant_key, name, created_at, updated_at';
+const GROUP = 'id, tenant_key, name, managed_by, created_at, updated_at';
 
 export async function findGroupById(db: Db, id: string): Promise<GroupRow | null> {
   const [row] = await db.query<GroupRow>(`select ${GROUP} from groups where id = $1`, [id]);
@@ -38,10 +40,11 @@ export async function lockGroup(tx: Db, id: string): Promise<GroupRow | null> {
 }
 
 /** Null when the tenant has a group of this name. */
-export async function insertGroup(tx: Db, { id, tenant_key, name, created_at, updated_at }: GroupRow): Promise<GroupRow | null> {
+export async function insertGroup(tx: Db, group: GroupRow): Promise<GroupRow | null> {
+  const { id, tenant_key, name, managed_by, created_at, updated_at } = group;
   const [row] = await tx.query<GroupRow>(
-    `insert into groups (${GROUP}) values ($1, $2, $3, $4, $5) on conflict do nothing returning ${GROUP}`,
-    [id, tenant_key, name, created_at, updated_at],
+    `insert into groups (${GROUP}) values ($1, $2, $3, $4, $5, $6) on conflict do nothing returning ${GROUP}`,
+    [id, tenant_key, name, managed_by, created_at, updated_at],
   );
   return row ?? null;
 }
@@ -114,4 +117,25 @@ export async function groupsOfUser(db: Db, userId: string, limit: number): Promi
     'select g.id, g.name from group_members m join groups g on g.id = m.group_id where m.user_id = $1 order by g.name limit $2',
     [userId, limit],
   );
+}
+
+type NamedGroup = Pick<GroupRow, 'id' | 'name'>;
+
+/** The user's groups among those that the issuer manages. */
+export function memberships(db: Db, userId: string, issuer: string): Promise<NamedGroup[]> {
+  return db.query<NamedGroup>(
+    'select g.id, g.name from group_members m join groups g on g.id = m.group_id where m.user_id = $1 and g.managed_by = $2',
+    [userId, issuer],
+  );
+}
+
+/** Makes the user a member of exactly these groups, of those that the issuer manages; returns the memberships. Names of other groups have no effect. */
+export async function setMemberships(tx: Db, userId: string, issuer: string, names: readonly string[], now: Date): Promise<NamedGroup[]> {
+  const managed = await tx.query<NamedGroup>('select id, name from groups where managed_by = $1', [issuer]);
+  const wanted = managed.filter(({ name }) => names.includes(name));
+  const kept = new Set(wanted.map(({ id }) => id));
+  const before = await memberships(tx, userId, issuer);
+  for (const { id } of before) if (!kept.has(id)) await deleteMember(tx, id, userId);
+  for (const { id } of wanted) await insertMember(tx, id, userId, now);
+  return wanted;
 }

@@ -20,6 +20,7 @@ import {
   lockGroup,
   renameGroupRow,
 } from './group-store.ts';
+import { forgetAppliedGroups } from './identity-store.ts';
 import { findUserById } from './store.ts';
 import { isUuid } from '../../db/uuid.ts';
 import { queryable } from '../../options/value-rule.ts';
@@ -34,10 +35,14 @@ export interface NewGroup {
   readonly name: string;
   /** The tenant that the group counts in. Null: the group counts in every tenant. */
   readonly tenantKey: string | null;
+  /** The `issuer` of jwtBearer() whose tokens decide who is a member. Default: members are added and removed here. */
+  readonly managedBy?: string | null;
 }
 
 const CHANGE: ReadonlySet<string> = new Set(Object.keys({ by: true, requestId: true } satisfies Record<keyof GroupChange, true>));
-const NEW_GROUP: ReadonlySet<string> = new Set(Object.keys({ name: true, tenantKey: true } satisfies Record<keyof NewGroup, true>));
+const NEW_GROUP: ReadonlySet<string> = new Set(
+  Object.keys({ name: true, tenantKey: true, managedBy: true } satisfies Record<keyof NewGroup, true>),
+);
 const NAME_MAX = 150;
 
 /** The memberships of this module, as every other module sees them. */
@@ -69,9 +74,11 @@ export async function createGroup(db: Db, group: NewGroup, change: GroupChange =
   const { clock } = accountsOf(db);
   const now = clock.now();
   return db.transaction(async (tx) => {
-    const row = { id: uuidv7(clock), tenant_key: group.tenantKey ?? '', name, created_at: now, updated_at: now };
+    const managed_by = group.managedBy ?? '';
+    const row = { id: uuidv7(clock), tenant_key: group.tenantKey ?? '', name, managed_by, created_at: now, updated_at: now };
     const made = await insertGroup(tx, row);
     if (made === null) throw accountErrors.group_name_taken();
+    if (managed_by !== '') await forgetAppliedGroups(tx, managed_by);
     await record(tx, change, { action: 'group.created', target_id: made.id, before: null, after: facts(made) });
     return made;
   });
@@ -161,8 +168,8 @@ function asGroup(row: GroupRow | null): Group | null {
   return row === null ? null : { id: row.id, name: row.name, tenantKey: row.tenant_key === '' ? null : row.tenant_key };
 }
 
-function facts({ name, tenant_key }: GroupRow): object {
-  return { name, ...(tenant_key === '' ? {} : { tenant_key }) };
+function facts({ name, tenant_key, managed_by }: GroupRow): object {
+  return { name, ...(tenant_key === '' ? {} : { tenant_key }), ...(managed_by === '' ? {} : { managed_by }) };
 }
 
 async function record(tx: Db, { by, requestId }: GroupChange, entry: Omit<AuditEntry, 'target_type' | 'actor'>): Promise<void> {

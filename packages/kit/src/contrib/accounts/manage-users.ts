@@ -8,6 +8,7 @@ import { accountErrors } from './errors.ts';
 import { emailFault, normalizeEmail, normalizeLogin, normalizeUsername, usernameFault } from './login-name.ts';
 import { passwordFault } from './password-policy.ts';
 import { hashPassword, type PasswordCost } from './password.ts';
+import { deleteLinksOf } from './link-store.ts';
 import {
   deleteSessionsOf,
   deleteUserRow,
@@ -120,6 +121,8 @@ export async function changeStaff(
     if (before.is_staff === staff) return user;
     const action = staff ? 'user.staff_granted' : 'user.staff_removed';
     await record(tx, management, { action, target_id: id, before: { is_staff: before.is_staff }, after: { is_staff: staff } });
+    // More rights need a new token: a session that somebody planted before does not become one of staff.
+    if (staff) await deleteSessionsOf(tx, id);
     // Keys and caches remember the owner with its flags.
     await tellListeners(tx, id, management);
     return user;
@@ -177,6 +180,8 @@ export async function replacePassword(tx: Db, id: string, hash: string, manageme
   const changed = await setPasswordHash(tx, id, hash, management.clock.now());
   if (changed === null) throw accountErrors.user_not_found();
   const ended = await deleteSessionsOf(tx, id);
+  // A link that somebody else holds must not undo the change.
+  await deleteLinksOf(tx, id);
   await record(tx, management, { action: 'user.password_changed', target_id: id, metadata: { logins_ended: ended } });
   return changed;
 }
@@ -193,6 +198,7 @@ async function changeActive(db: Db, id: string, active: boolean, management: Use
     const user = await setActive(tx, id, active, management.clock.now());
     if (before === null || user === null) throw accountErrors.user_not_found();
     const ended = await deleteSessionsOf(tx, id);
+    await deleteLinksOf(tx, id);
     if (before.is_active !== active) {
       const action = active ? 'user.activated' : 'user.deactivated';
       const [was, is] = [{ is_active: before.is_active }, { is_active: active }];

@@ -23,6 +23,8 @@ export const groups = model(
     /** Empty: of no tenant, and so of all of them. */
     tenant_key: t.text(200).dbDefault(''),
     name: t.text({ min: 1, max: 150 }),
+    /** The issuer whose tokens decide who is a member. Empty: members are added and removed here. */
+    managed_by: t.text(255).dbDefault(''),
     ...timestamps(),
   },
   { guarded: true, indexes: [{ columns: ['tenant_key', 'name'], unique: true }] },
@@ -48,6 +50,73 @@ export const sessions = model(
     created_at: t.timestamp(),
     seen_at: t.timestamp(),
     expires_at: t.timestamp(),
+    /** When the person last proved to be there: at login, and with `POST presence`. */
+    present_at: t.timestamp(),
+    /** Whether a second factor was proved, here or by the login that opened it. */
+    second_factor: t.bool(),
+    /** The browser, as it names itself. */
+    device: t.text(200).nullable(),
+    address: t.text(64).nullable(),
   },
   { guarded: true, indexes: [{ columns: ['user_id'] }, { columns: ['expires_at'] }] },
+);
+
+export const userFactors = model(
+  'user_factors',
+  {
+    user_id: t.ref(() => users, { onDelete: 'cascade' }).pk(),
+    /** Base32. It must be readable to compute codes. */
+    secret: t.text(64).nullable().sensitive(),
+    /** Shown, and not confirmed with a code yet: no login asks for it. */
+    pending_secret: t.text(64).nullable().sensitive(),
+    confirmed_at: t.timestamp().nullable(),
+    /** The 30-second step of the last accepted code: it and earlier ones are used up. */
+    last_step: t.int(),
+    /** Attempts since `attempts_since`, successful ones excepted. */
+    attempts: t.int(),
+    attempts_since: t.timestamp(),
+    created_at: t.timestamp(),
+  },
+  { guarded: true },
+);
+
+export const userRecoveryCodes = model(
+  'user_recovery_codes',
+  {
+    id: t.uuidv7().pk(),
+    user_id: t.ref(() => users, { onDelete: 'cascade' }),
+    /** SHA-256, in hexadecimal. A used code is deleted. */
+    code_digest: t.text(64).sensitive(),
+  },
+  { guarded: true, indexes: [{ columns: ['user_id', 'code_digest'], unique: true }] },
+);
+
+export const LINK_PURPOSES = ['invitation', 'reset'] as const;
+
+export const accountLinks = model(
+  'account_links',
+  {
+    id: t.uuidv7().pk(),
+    user_id: t.ref(() => users, { onDelete: 'cascade' }),
+    purpose: t.enum(LINK_PURPOSES),
+    /** SHA-256 of the token in the link, in hexadecimal. A used link is deleted. */
+    token_digest: t.text(64).unique().sensitive(),
+    created_at: t.timestamp(),
+    expires_at: t.timestamp(),
+  },
+  { guarded: true, indexes: [{ columns: ['user_id'] }, { columns: ['expires_at'] }] },
+);
+
+export const userIdentities = model(
+  'user_identities',
+  {
+    issuer: t.text(255),
+    subject: t.text(255),
+    user_id: t.ref(() => users, { onDelete: 'cascade' }),
+    /** Of the groups in the newest token that was applied. */
+    groups_digest: t.text(64).nullable(),
+    groups_at: t.timestamp().nullable(),
+    created_at: t.timestamp(),
+  },
+  { guarded: true, primaryKey: ['issuer', 'subject'], indexes: [{ columns: ['user_id'] }] },
 );

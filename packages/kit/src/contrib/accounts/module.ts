@@ -1,7 +1,7 @@
 import type { Module } from '../../app/module.ts';
 import type { Database } from '../../db/db.ts';
-import type { Counter } from '../../observe/metric-registry.ts';
-import { accountsIn, accountsState, LOGIN_OUTCOMES } from './accounts.ts';
+import type { HealthContext } from '../../middleware/health.ts';
+import { accountsIn, type AccountsMetrics, accountsState, CODE_OUTCOMES, LOGIN_OUTCOMES, MAIL_OUTCOMES } from './accounts.ts';
 import { accountsAdmin } from './admin.ts';
 import { userCommand } from './commands.ts';
 import { groupCommand } from './group-commands.ts';
@@ -10,8 +10,11 @@ import { accountsEnvironment } from './config.ts';
 import { accountErrors } from './errors.ts';
 import { initial } from './migrations/0001_initial.ts';
 import { groupTables } from './migrations/0002_groups.ts';
-import { groupMembers, groups, sessions, users } from './models.ts';
+import { accountsIdentities } from './identities.ts';
+import { mailHealth } from './mail-health.ts';
+import { accountLinks, groupMembers, groups, sessions, userFactors, userIdentities, userRecoveryCodes, users } from './models.ts';
 import { readAccountsOptions, type AccountsOptions } from './options.ts';
+import { sendLink } from './send-link.ts';
 import { sessionAuthenticator } from './session-authenticator.ts';
 import { accountsDirectory } from './user-directory.ts';
 
@@ -19,26 +22,30 @@ import { accountsDirectory } from './user-directory.ts';
 export function accounts(options: AccountsOptions = {}): Module {
   const settings = readAccountsOptions(options, accountsEnvironment());
   let database: Database | undefined;
-  let logins: Counter<'outcome'> | undefined;
+  let metrics: AccountsMetrics | undefined;
   return {
     name: 'accounts',
-    models: [users, sessions, groups, groupMembers],
+    models: [users, sessions, userFactors, userRecoveryCodes, accountLinks, userIdentities, groups, groupMembers],
+    // Mail is sent by a job, so that none is lost and none is sent for what was rolled back.
+    ...(settings.mail === null ? {} : { requires: ['jobs'], jobs: [sendLink] }),
     migrations: [initial, groupTables],
     authenticators: [sessionAuthenticator(settings)],
     users: accountsDirectory,
     errors: accountErrors,
     commands: [userCommand, groupCommand],
-    provides: () => ({ groups: accountsGroups }),
-    admin: accountsAdmin(),
+    provides: () => ({ groups: accountsGroups, identities: accountsIdentities }),
+    admin: accountsAdmin(settings),
+    ...(settings.mail === null ? {} : { healthChecks: { mail: ({ databases }: HealthContext) => mailHealth(databases['default']) } }),
     metrics(registry) {
-      logins = registry.counter({
-        name: 'kit_accounts_logins_total',
-        help: 'Logins by password, by outcome.',
-        labels: { outcome: LOGIN_OUTCOMES },
-      });
+      const [logins, codes, mails] = [
+        { name: 'kit_accounts_logins_total', help: 'Logins by password, by outcome.', labels: { outcome: LOGIN_OUTCOMES } },
+        { name: 'kit_accounts_codes_total', help: 'One-time and recovery codes, by outcome.', labels: { outcome: CODE_OUTCOMES } },
+        { name: 'kit_accounts_mails_total', help: 'Attempts to send a mail, by outcome.', labels: { outcome: MAIL_OUTCOMES } },
+      ].map((each) => registry.counter(each)) as [AccountsMetrics['logins'], AccountsMetrics['codes'], AccountsMetrics['mails']];
+      metrics = { logins, codes, mails };
     },
     setup(app) {
-      accountsState.bind(app.db, accountsIn(app, settings, logins));
+      accountsState.bind(app.db, accountsIn(app, settings, metrics));
       database = app.db;
     },
     stop() {

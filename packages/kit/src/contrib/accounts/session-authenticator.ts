@@ -1,5 +1,5 @@
 import type { Authenticator, AuthRequest } from '../../auth/authenticator.ts';
-import type { Principal } from '../../auth/principal.ts';
+import type { Principal, User } from '../../auth/principal.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { accountsOf } from './accounts.ts';
 import { readCookie, sessionCookieName } from './cookie.ts';
@@ -13,6 +13,8 @@ export const CSRF_HEADER = 'x-csrf-token';
 
 /** Idle time is measured this exactly, at most: a busy session is written once a minute, not once a request. */
 const SEEN_EVERY_MS = 60_000;
+/** How long after a login, or a proof of presence, the settings of the account can be changed. */
+const PRESENCE_MS = 10 * 60_000;
 
 /**
  * Authenticates by session cookie. A cookie that names no live session makes the request anonymous, not bad: browsers
@@ -40,12 +42,12 @@ export function sessionAuthenticator(settings: AccountsSettings): Authenticator 
           log.warn({ err: error }, 'A session could not be marked as seen.'),
         );
       }
-      return principalOf(session);
+      return principalOf(session, settings, now);
     },
     async principalsOf(db, sessionIds) {
       const now = accountsOf(db).clock.now();
       const live = await findSessions(db, sessionIds, now, new Date(now.getTime() - settings.sessionIdleMs));
-      return new Map(live.map((session) => [session.session_id, principalOf(session)]));
+      return new Map(live.map((session) => [session.session_id, principalOf(session, settings, now)]));
     },
     verifyCsrf(request: AuthRequest) {
       const fault = csrfFault(request, settings, origins);
@@ -54,8 +56,26 @@ export function sessionAuthenticator(settings: AccountsSettings): Authenticator 
   };
 }
 
-function principalOf(session: SessionWithUser): Principal {
-  return { user: publicUser(session), scheme: 'session', scopes: null, credentialId: session.session_id };
+function principalOf(session: SessionWithUser, settings: AccountsSettings, now: Date): Principal {
+  const principal = { scheme: 'session', scopes: null, credentialId: session.session_id } as const;
+  const recentLogin = now.getTime() - session.present_at.getTime() <= PRESENCE_MS;
+  return { user: effectiveUser(session, session.second_factor, settings), ...principal, recentLogin, ...factorFacts(session, settings) };
+}
+
+function factorFacts(session: SessionWithUser, settings: AccountsSettings): Pick<Principal, 'secondFactor'> {
+  if (session.second_factor) return { secondFactor: 'proved' };
+  return needsSecondFactor(session, settings) ? { secondFactor: 'missing' } : {};
+}
+
+/** Staff may do nothing as staff until the second factor is proved: whatever asks for `is_staff` is closed to a password alone. */
+export function effectiveUser(user: User, secondFactor: boolean, settings: Pick<AccountsSettings, 'secondFactor'>): User {
+  const { is_staff, is_superuser, ...rest } = publicUser(user);
+  const isWithheld = !secondFactor && needsSecondFactor(user, settings);
+  return { ...rest, is_staff: is_staff && !isWithheld, is_superuser: is_superuser && !isWithheld };
+}
+
+export function needsSecondFactor({ is_staff, is_superuser }: User, { secondFactor }: Pick<AccountsSettings, 'secondFactor'>): boolean {
+  return secondFactor === 'required' && (is_staff || is_superuser);
 }
 
 /** The token in the request's session cookie; null when there is none of the right form. */

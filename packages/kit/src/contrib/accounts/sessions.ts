@@ -7,6 +7,7 @@ import { normalizeLogin } from './login-name.ts';
 import type { AccountsSettings } from './options.ts';
 import { PASSWORD_LENGTH_MAX } from './password-policy.ts';
 import { decoyHash, hashPassword, needsRehash, verifyPassword } from './password.ts';
+import { proveSecondFactor } from './second-factor.ts';
 import { newSessionToken, sessionDigest } from './session-token.ts';
 import { deleteExpiredSessions, deleteSession, findUserByLogin, lockForLogin, insertSession, type UserRow } from './store.ts';
 import { refuseUnknownNames, requireArguments } from '../../options/read-options.ts';
@@ -17,19 +18,32 @@ export interface NewSession {
   /** For the cookie; exists nowhere else. */
   readonly token: string;
   readonly expiresAt: Date;
+  readonly secondFactor: boolean;
+}
+
+/** Where a session is opened: shown to the user in the list of sessions. */
+export interface SessionPlace {
+  readonly device: string | null;
+  readonly address: string | null;
 }
 
 export interface LoginAttempt {
   readonly login: string;
   readonly password: string;
+  /** The one-time code, or a recovery code, of a user who has a second factor. */
+  readonly code?: string | undefined;
   /** The token the request already carries: that session ends, so a login never continues a session it did not start. */
   readonly previousToken: string | null;
   /** Asked once the password was right, in the transaction that opens the session: what it throws refuses the login. */
   readonly admit?: ((tx: Db, user: UserRow) => void | Promise<void>) | undefined;
+  readonly place?: SessionPlace | undefined;
 }
 
 const ATTEMPT: ReadonlySet<string> = new Set(
-  Object.keys({ login: true, password: true, previousToken: true, admit: true } satisfies Record<keyof LoginAttempt, true>),
+  Object.keys({ login: true, password: true, code: true, previousToken: true, admit: true, place: true } satisfies Record<
+    keyof LoginAttempt,
+    true
+  >),
 );
 
 type SessionSettings = Pick<AccountsSettings, 'passwordCost' | 'sessionLifetimeMs'>;
@@ -48,6 +62,7 @@ export async function logIn(
   const { login, password } = attempt;
   requireArguments('logIn()', { db, login, password }, { db: queryable, login: text, password: text });
   const user = await verifiedUser(db, attempt.login, attempt.password, settings);
+  const secondFactor = await proveSecondFactor(db, user, attempt.code);
   const verifiedHash = user.password_hash ?? '';
   // While the password is at hand: a hash made at an older cost is replaced. Before the transaction, because it is slow.
   const newHash = needsRehash(verifiedHash, settings.passwordCost)
@@ -59,7 +74,7 @@ export async function logIn(
     if (attempt.previousToken !== null && attempt.previousToken !== undefined)
       await deleteSession(tx, sessionDigest(attempt.previousToken));
     await deleteExpiredSessions(tx, clock.now());
-    return openSession(tx, user, settings, clock);
+    return insertNewSession(tx, user, settings, clock, { secondFactor, place: attempt.place });
   });
 }
 
@@ -76,12 +91,28 @@ export async function verifiedUser(
   return user;
 }
 
-export async function openSession(tx: Db, user: UserRow, settings: SessionSettings, clock: Clock): Promise<NewSession> {
+export async function insertNewSession(
+  tx: Db,
+  user: UserRow,
+  settings: SessionSettings,
+  clock: Clock,
+  { secondFactor, place = NOWHERE }: { readonly secondFactor: boolean; readonly place?: SessionPlace | undefined },
+): Promise<NewSession> {
   const now = clock.now();
   const token = newSessionToken();
   const expiresAt = new Date(now.getTime() + settings.sessionLifetimeMs);
-  await insertSession(tx, { id: uuidv7(clock), created_at: now, seen_at: now, expires_at: expiresAt }, user.id, sessionDigest(token));
-  return { user, token, expiresAt };
+  const times = { created_at: now, seen_at: now, expires_at: expiresAt, present_at: now };
+  await insertSession(tx, { id: uuidv7(clock), ...times, second_factor: secondFactor, ...place }, user.id, sessionDigest(token));
+  return { user, token, expiresAt, secondFactor };
+}
+
+const NOWHERE: SessionPlace = { device: null, address: null };
+const DEVICE_LENGTH_MAX = 200;
+
+export function placeOf(headers: Readonly<Record<string, unknown>>, address: string | undefined): SessionPlace {
+  const agent = headers['user-agent'];
+  const device = typeof agent === 'string' && agent !== '' ? agent.slice(0, DEVICE_LENGTH_MAX).toWellFormed() : null;
+  return { device, address: address === undefined || address === '' ? null : address.slice(0, 64) };
 }
 
 /** Repeatable. */

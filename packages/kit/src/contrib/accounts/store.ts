@@ -14,6 +14,10 @@ export interface SessionRow {
   readonly created_at: Date;
   readonly seen_at: Date;
   readonly expires_at: Date;
+  readonly present_at: Date;
+  readonly second_factor: boolean;
+  readonly device: string | null;
+  readonly address: string | null;
 }
 
 const USER = 'id, username, email, is_active, is_staff, is_superuser, password_hash, created_at, updated_at';
@@ -98,18 +102,12 @@ export async function countSessionsOf(db: Db, userId: string, now: Date): Promis
   return Number(row?.count ?? 0);
 }
 
-export interface OpenSession {
-  readonly id: string;
-  readonly created_at: Date;
-  readonly seen_at: Date;
-  readonly expires_at: Date;
-}
-
 /** The newest first, without their tokens. */
-export function openSessionsOf(db: Db, userId: string, now: Date, limit: number): Promise<OpenSession[]> {
-  return db.query<OpenSession>(
-    'select id, created_at, seen_at, expires_at from sessions where user_id = $1 and expires_at > $2 order by id desc limit $3',
-    [userId, now, limit],
+export function openSessionsOf(db: Db, userId: string, now: Date, seenAfter: Date, limit: number): Promise<SessionRow[]> {
+  return db.query<SessionRow>(
+    `select id, created_at, seen_at, expires_at, present_at, second_factor, device, address from sessions
+     where user_id = $1 and expires_at > $2 and seen_at > $3 order by id desc limit $4`,
+    [userId, now, seenAfter, limit],
   );
 }
 
@@ -137,20 +135,35 @@ export async function lockForLogin(tx: Db, id: string, verifiedHash: string, new
 }
 
 export async function insertSession(tx: Db, session: SessionRow, userId: string, digest: string): Promise<void> {
-  await tx.query('insert into sessions (id, user_id, token_digest, created_at, seen_at, expires_at) values ($1, $2, $3, $4, $5, $6)', [
-    session.id,
-    userId,
-    digest,
-    session.created_at,
-    session.seen_at,
-    session.expires_at,
-  ]);
+  const { id, created_at, seen_at, expires_at, present_at, second_factor, device, address } = session;
+  await tx.query(
+    `insert into sessions (id, user_id, token_digest, created_at, seen_at, expires_at, present_at, second_factor, device, address)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+    [id, userId, digest, created_at, seen_at, expires_at, present_at, second_factor, device, address],
+  );
 }
 
-export type SessionWithUser = User & { readonly session_id: string; readonly seen_at: Date; readonly expires_at: Date };
+/** The session goes on under another token: whoever knows the old one is out. */
+export async function renewSession(tx: Db, id: string, digest: string, presentAt: Date, secondFactor: boolean): Promise<SessionRow | null> {
+  const [row] = await tx.query<SessionRow>(
+    `update sessions set token_digest = $2, present_at = $3, second_factor = $4 where id = $1
+     returning id, created_at, seen_at, expires_at, present_at, second_factor, device, address`,
+    [id, digest, presentAt, secondFactor],
+  );
+  return row ?? null;
+}
+
+export interface SessionWithUser extends User {
+  readonly session_id: string;
+  readonly seen_at: Date;
+  readonly expires_at: Date;
+  readonly present_at: Date;
+  readonly second_factor: boolean;
+}
 
 /** The live session of a token and its active user: one indexed read, the whole cost of authenticating. */
-const LIVE_SESSIONS = `select u.id, u.username, u.email, u.is_active, u.is_staff, u.is_superuser, s.id as session_id, s.seen_at, s.expires_at
+const LIVE_SESSIONS = `select u.id, u.username, u.email, u.is_active, u.is_staff, u.is_superuser,
+    s.id as session_id, s.seen_at, s.expires_at, s.present_at, s.second_factor
   from sessions s join users u on u.id = s.user_id
   where s.expires_at > $2 and s.seen_at > $3 and u.is_active = $4`;
 
@@ -174,6 +187,16 @@ export async function deleteSession(db: Db, digest: string): Promise<void> {
   await db.query('delete from sessions where token_digest = $1', [digest]);
 }
 
+/** True when the user had the session. */
+export async function deleteSessionById(db: Db, userId: string, id: string): Promise<boolean> {
+  return (await db.query('delete from sessions where user_id = $1 and id = $2 returning id', [userId, id])).length === 1;
+}
+
+/** How many there were. */
+export async function deleteOtherSessions(db: Db, userId: string, id: string): Promise<number> {
+  return (await db.query('delete from sessions where user_id = $1 and id <> $2 returning id', [userId, id])).length;
+}
+
 /** How many there were. */
 export async function deleteSessionsOf(tx: Db, userId: string): Promise<number> {
   return (await tx.query('delete from sessions where user_id = $1 returning id', [userId])).length;
@@ -181,4 +204,10 @@ export async function deleteSessionsOf(tx: Db, userId: string): Promise<number> 
 
 export async function deleteExpiredSessions(db: Db, now: Date): Promise<void> {
   await db.query('delete from sessions where expires_at <= $1', [now]);
+}
+
+/** The active user, locked until the transaction ends; null when there is none. */
+export async function lockActiveUser(tx: Db, id: string): Promise<UserRow | null> {
+  const user = await lockUser(tx, id);
+  return user !== null && user.is_active ? user : null;
 }

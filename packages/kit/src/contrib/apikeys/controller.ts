@@ -4,7 +4,7 @@ import { coreErrors } from '../../errors/core-errors.ts';
 import type { FieldError } from '../../errors/kit-error.ts';
 import { Controller } from '../../http/controller.ts';
 import { route } from '../../http/route.ts';
-import { isAuthenticated } from '../../permissions/built-ins.ts';
+import { hasRecentLogin, isAuthenticated } from '../../permissions/built-ins.ts';
 import { all, type Permission } from '../../permissions/permission.ts';
 import { type ApiKey, apiKeyRecord, type ApiKeyRecord } from './api-key.ts';
 import { createApiKey, type IssuedApiKey } from './create.ts';
@@ -32,6 +32,8 @@ const PAGE_SIZE_MAX = 100;
 
 /** On the class and on every route: neither a subclass nor a route taken out of its class can leave the guard behind. */
 const permission = all(notByApiKey, isAuthenticated);
+/** For what hands out a credential: an open browser is not enough. */
+const byPresentCaller = all(permission, hasRecentLogin);
 
 const scope = rule('a scope: "*", "orders:*" or "orders:read"', isScope);
 
@@ -79,18 +81,18 @@ export class ApiKeyController extends Controller {
     '/',
     {
       body: CreateBody,
-      validate: (body, { db, user }) => this.#faults(db, user, body),
+      validate: (body, { db, principal }) => this.#faults(db, principal, body),
       response: IssuedKey,
       status: 201,
-      permission,
-      raises: [apiKeyErrors.key_limit_reached, apiKeyErrors.keys_cannot_manage_keys],
+      permission: byPresentCaller,
+      raises: [apiKeyErrors.key_limit_reached, apiKeyErrors.keys_cannot_manage_keys, coreErrors.recent_login_required],
       summary: 'Create an API key',
       description: 'The answer is the only time the key itself is shown.',
     },
     async ({ body, user, db, principal, requestId, reply }) => {
       const fields = this.#fields(body);
       const { name, scopes } = body;
-      this.#check(db, user, { name, scopes, ...fields }, scopes);
+      this.#check(db, principal, { name, scopes, ...fields }, scopes);
       void reply.header('cache-control', 'no-store');
       return issued(db, await createApiKey(db, { user, name, scopes, ...fields, by: principal, requestId }));
     },
@@ -113,14 +115,15 @@ export class ApiKeyController extends Controller {
     {
       params: KeyId,
       body: EditBody,
-      validate: (body, { db, user }) => this.#faults(db, user, body),
+      validate: (body, { db, principal }) => this.#faults(db, principal, body),
       response: KeyRecord,
-      permission,
+      permission: byPresentCaller,
       raises: [
         apiKeyErrors.api_key_not_found,
         apiKeyErrors.key_revoked,
         apiKeyErrors.key_limit_reached,
         apiKeyErrors.keys_cannot_manage_keys,
+        coreErrors.recent_login_required,
       ],
       summary: 'Rename an API key, change its scopes or expiry',
     },
@@ -128,7 +131,7 @@ export class ApiKeyController extends Controller {
       const key = await ownKey({ db, user }, params.id);
       const { name, scopes } = body;
       const edit = { name, scopes, ...this.#fields(body) };
-      this.#check(db, user, edit, scopes ?? (livesLonger(key, edit.expiresAt) ? key.scopes : []));
+      this.#check(db, principal, edit, scopes ?? (livesLonger(key, edit.expiresAt) ? key.scopes : []));
       return record(db, await updateApiKey(db, key, { ...edit, by: principal, requestId }));
     },
   );
@@ -139,14 +142,19 @@ export class ApiKeyController extends Controller {
       params: KeyId,
       body: RotateBody,
       response: IssuedKey,
-      permission,
-      raises: [apiKeyErrors.api_key_not_found, apiKeyErrors.key_revoked, apiKeyErrors.keys_cannot_manage_keys],
+      permission: byPresentCaller,
+      raises: [
+        apiKeyErrors.api_key_not_found,
+        apiKeyErrors.key_revoked,
+        apiKeyErrors.keys_cannot_manage_keys,
+        coreErrors.recent_login_required,
+      ],
       summary: 'Give an API key a new secret',
       description: 'The old secret stops at once, or after `grace_seconds`. The answer is the only time the new key is shown.',
     },
     async ({ params, body, user, db, principal, requestId, reply }) => {
       const key = await ownKey({ db, user }, params.id);
-      const check = ({ scopes }: ApiKey) => this.#check(db, user, {}, scopes);
+      const check = ({ scopes }: ApiKey) => this.#check(db, principal, {}, scopes);
       void reply.header('cache-control', 'no-store');
       return issued(db, await rotateApiKey(db, key, { graceSeconds: body.grace_seconds, check, by: principal, requestId }));
     },
@@ -171,9 +179,9 @@ export class ApiKeyController extends Controller {
   }
 
   /** What is wrong with the members that the schema accepts: reported together with what the schema refuses. */
-  #faults(db: Db, user: User, body: Partial<CreateFields>): readonly FieldError[] {
+  #faults(db: Db, principal: Principal, body: Partial<CreateFields>): readonly FieldError[] {
     const { name, scopes } = body;
-    return [...this.#rateLimitFaults(body), ...this.#ruleFaults(db, user, { name, scopes, ...fieldsOf(body) }, scopes ?? [])];
+    return [...this.#rateLimitFaults(body), ...this.#ruleFaults(db, principal, { name, scopes, ...fieldsOf(body) }, scopes ?? [])];
   }
 
   #rateLimitFaults({ rate_limit }: Partial<CreateFields>): FieldError[] {
@@ -188,14 +196,16 @@ export class ApiKeyController extends Controller {
     return fieldsOf(body);
   }
 
-  #ruleFaults(db: Db, user: User, fields: KeyFields, granted: readonly string[]): FieldError[] {
+  #ruleFaults(db: Db, { user, scopes: own }: Principal, fields: KeyFields, granted: readonly string[]): FieldError[] {
     const { clock, routeScopes } = keyringOf(db);
     const grantable = this.#options.grantableScopes ?? defaultGrantable(routeScopes(), user);
-    return [...fieldFaults(fields, clock.now()), ...grantFaults(granted, grantable)];
+    const faults = [...fieldFaults(fields, clock.now()), ...grantFaults(granted, grantable)];
+    // An access token cannot hand out scopes that it does not carry.
+    return own === null || faults.length > 0 ? faults : grantFaults(granted, own);
   }
   /** Every fault at once: of the fields themselves, and of scopes that the caller may not grant. */
-  #check(db: Db, user: User, fields: KeyFields, granted: readonly string[]): void {
-    const faults = this.#ruleFaults(db, user, fields, granted);
+  #check(db: Db, principal: Principal, fields: KeyFields, granted: readonly string[]): void {
+    const faults = this.#ruleFaults(db, principal, fields, granted);
     if (faults.length > 0) throw invalid(faults);
   }
 

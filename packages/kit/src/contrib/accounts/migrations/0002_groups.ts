@@ -10,6 +10,7 @@ export const groupTables = migration('0002_groups', [
       id: t.uuidv7().pk(),
       tenant_key: t.text(200).dbDefault(''),
       name: t.text({ min: 1, max: 150 }),
+      managed_by: t.text(255).dbDefault(''),
       ...timestamps(),
     },
     { indexes: [{ columns: ['tenant_key', 'name'], unique: true }] },

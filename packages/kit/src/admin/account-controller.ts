@@ -1,0 +1,28 @@
+import { AccountController } from '../contrib/accounts/controller.ts';
+import type { Controller } from '../http/controller.ts';
+
+const facts = { hidden: true, metadata: { admin: true } } as const;
+
+/** The user's own account: password, sessions, one-time codes, links. The routes of AccountController, for an application that does not mount it. */
+export function accountController(): Controller {
+  class KitAdminAccountController extends AccountController {
+    override login = this.wrap('login', facts) as never;
+    override logout = this.wrap('logout', facts) as never;
+    override me = this.wrap('me', facts) as never;
+    override password = this.wrap('password', facts) as never;
+    override presence = this.wrap('presence', facts) as never;
+    override sessions = this.wrap('sessions', facts) as never;
+    override endSession = this.wrap('endSession', facts) as never;
+    override endOtherSessions = this.wrap('endOtherSessions', facts) as never;
+    override factor = this.wrap('factor', facts) as never;
+    override beginFactor = this.wrap('beginFactor', facts) as never;
+    override confirmFactor = this.wrap('confirmFactor', facts) as never;
+    override renewRecoveryCodes = this.wrap('renewRecoveryCodes', facts) as never;
+    override removeFactor = this.wrap('removeFactor', facts) as never;
+    override reset = this.wrap('reset', facts) as never;
+    override confirmReset = this.wrap('confirmReset', facts) as never;
+    override invite = this.wrap('invite', facts) as never;
+    override acceptInvitation = this.wrap('acceptInvitation', facts) as never;
+  }
+  return new KitAdminAccountController();
+}

@@ -1,0 +1,56 @@
+import type { AuditEntry } from '../../auth/audit-sink.ts';
+import type { Db } from '../../db/db.ts';
+import { uuidv7 } from '../../db/uuidv7.ts';
+import { accountsOf } from './accounts.ts';
+import { accountErrors } from './errors.ts';
+import { deleteExpiredLinks, findLinkUser, insertLink, type LinkPurpose, takeLink } from './link-store.ts';
+import { hashNewPassword, replacePassword } from './manage-users.ts';
+import { isSessionToken, newSessionToken, sessionDigest } from './session-token.ts';
+import { findUserById, lockActiveUser, type UserRow } from './store.ts';
+
+const HOUR_MS = 3_600_000;
+const LIFETIME_MS: Readonly<Record<LinkPurpose, number>> = { invitation: 7 * 24 * HOUR_MS, reset: HOUR_MS };
+
+export interface NewLink {
+  readonly id: string;
+  /** 256 random bits; the database has only its digest. */
+  readonly token: string;
+  readonly expiresAt: Date;
+}
+
+/** A link for one use. Earlier links of the user stay good until one is used: a mail may overtake another. */
+export async function createLink(db: Db, user: Pick<UserRow, 'id'>, purpose: LinkPurpose): Promise<NewLink> {
+  const { clock } = accountsOf(db);
+  const now = clock.now();
+  const [id, token, expiresAt] = [uuidv7(clock), newSessionToken(), new Date(now.getTime() + LIFETIME_MS[purpose])];
+  await deleteExpiredLinks(db, now);
+  await insertLink(db, { id, user_id: user.id, purpose, token_digest: sessionDigest(token), created_at: now, expires_at: expiresAt });
+  return { id, token, expiresAt };
+}
+
+/**
+ * Sets the password of the user that the link was sent to. The link, the user's other links and all sessions end in the same transaction: of
+ * twenty requests with one link, one succeeds. The password is hashed only for a link that is good, because that is slow.
+ */
+export async function useLink(
+  db: Db,
+  purpose: LinkPurpose,
+  token: string,
+  password: string,
+  change: { readonly requestId: string | null },
+): Promise<UserRow> {
+  const accounts = accountsOf(db);
+  const { clock, settings } = accounts;
+  const digest = sessionDigest(token);
+  const known = isSessionToken(token) ? await findLinkUser(db, purpose, digest, clock.now()) : null;
+  const owner = known === null ? null : await findUserById(db, known);
+  if (owner === null || !owner.is_active) throw accountErrors.invalid_link();
+  const hash = await hashNewPassword(password, owner, settings.passwordCost);
+  return db.transaction(async (tx) => {
+    // Locked first, as a change of the password does: neither waits for what the other holds.
+    const user = await lockActiveUser(tx, owner.id);
+    if (user === null || (await takeLink(tx, purpose, digest, clock.now())) === null) throw accountErrors.invalid_link();
+    const actor: AuditEntry['actor'] = `${purpose} link`;
+    return replacePassword(tx, user.id, hash, accounts.management(actor, change.requestId));
+  });
+}

@@ -1,0 +1,78 @@
+import type { User } from '../../auth/principal.ts';
+import { implementationOf } from '../../options/read-options.ts';
+import { aFunction, objectWith, required, sentenceRule } from '../../options/value-rule.ts';
+import type { LinkPurpose } from './link-store.ts';
+
+export interface MailMessage {
+  readonly to: string;
+  readonly subject: string;
+  readonly text: string;
+}
+
+/** How mail leaves the application: what `smtpMail(…)` and, in development, `folderMail(…)` return, or your own. */
+export interface MailPort {
+  /** Resolves when the mail was accepted. What it throws is tried again later; `permanent(error)` of `kit/contrib/jobs` is not. */
+  send(message: MailMessage, options: { readonly signal: AbortSignal }): Promise<unknown>;
+  /** What was sent, for the admin site of a development system. */
+  readonly sent?: SentMail;
+}
+
+export interface SentMail {
+  /** The newest first. */
+  list(limit: number): Promise<readonly StoredMail[]>;
+  read(id: string): Promise<StoredMail | null>;
+}
+
+export interface StoredMail extends MailMessage {
+  readonly id: string;
+  readonly sentAt: Date;
+}
+
+export interface MailOptions extends MailPort {
+  /**
+   * The page that takes the links: `https://shop.example.com/account`. The token is appended as `#reset=…` or `#invitation=…`: browsers do not
+   * send a fragment, so that it is in no server's log. The admin site takes them, too: `https://shop.example.com/admin/`.
+   */
+  readonly linkUrl: string;
+  /** The text of a mail. Default: a few sentences in English with the application's title. */
+  compose?(mail: AccountMail): Pick<MailMessage, 'subject' | 'text'>;
+}
+
+export interface AccountMail {
+  readonly purpose: LinkPurpose;
+  readonly user: User;
+  readonly link: string;
+  readonly expiresAt: Date;
+  /** The application's title. */
+  readonly title: string;
+}
+
+export const mailRule = implementationOf<MailOptions>('mail: { ...smtpMail(…), linkUrl }', {
+  send: required(aFunction),
+  sent: objectWith('{ list, read }', 'list', 'read'),
+  linkUrl: required(sentenceRule<unknown>(linkUrlFault)),
+  compose: aFunction,
+});
+
+function linkUrlFault(value: unknown): string | null {
+  const url = typeof value === 'string' ? URL.parse(value) : null;
+  if (url !== null && /^https?:$/.test(url.protocol) && url.hash === '' && url.username === '' && url.password === '') return null;
+  return `Expected the URL of a page such as "https://shop.example.com/account", without a fragment, not ${JSON.stringify(value)}.`;
+}
+
+export function linkTo({ linkUrl }: Pick<MailOptions, 'linkUrl'>, purpose: LinkPurpose, token: string): string {
+  return `${linkUrl}#${purpose}=${token}`;
+}
+
+export function defaultMail({ purpose, user, link, expiresAt, title }: AccountMail): Pick<MailMessage, 'subject' | 'text'> {
+  const until = `The link can be used once, until ${expiresAt.toISOString().slice(0, 16).replace('T', ' ')} UTC.`;
+  if (purpose === 'invitation')
+    return {
+      subject: `Your account at ${title}`,
+      text: `An account was created for you at ${title}. Your user name is ${user.username}.\n\nChoose a password here:\n${link}\n\n${until}\n`,
+    };
+  return {
+    subject: `Set a new password for ${title}`,
+    text: `Somebody asked to set a new password for ${user.username} at ${title}.\n\nSet it here:\n${link}\n\n${until} If it was not you, ignore this mail: nothing has changed.\n`,
+  };
+}
