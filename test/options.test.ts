@@ -7,6 +7,8 @@ import * as configClient from '@kit/config-server/client';
 import * as kit from 'kit';
 import * as admin from 'kit/admin';
 import * as accounts from 'kit/contrib/accounts';
+import * as smtp from 'kit/contrib/accounts/smtp';
+import * as jwt from 'kit/contrib/jwt';
 import * as apiKeys from 'kit/contrib/apikeys';
 import * as audit from 'kit/contrib/audit';
 import * as grants from 'kit/contrib/grants';
@@ -137,12 +139,18 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
       deactivateUser: (misspelt) => accounts.deactivateUser(nothing, 'id', misspelt),
       deleteGroup: (misspelt) => accounts.deleteGroup(nothing, 'id', misspelt),
       deleteUser: (misspelt) => accounts.deleteUser(nothing, 'id', misspelt),
+      folderMail: accounts.folderMail,
+      inviteUser: (misspelt) => accounts.inviteUser(nothing, misspelt, nothing),
       logIn: (misspelt) => accounts.logIn(nothing, misspelt, nothing, nothing),
       logOut: none,
+      openSession: (misspelt) => accounts.openSession(nothing, nothing, nothing, misspelt),
       removeGroupMember: (misspelt) => accounts.removeGroupMember(nothing, 'id', 'id', misspelt),
       renameGroup: (misspelt) => accounts.renameGroup(nothing, 'id', 'name', misspelt),
+      resetSecondFactor: none,
     },
   },
+  'kit/contrib/accounts/smtp': { module: smtp, entries: { smtpMail: smtp.smtpMail } },
+  'kit/contrib/jwt': { module: jwt, entries: { jwtBearer: jwt.jwtBearer } },
   'kit/contrib/apikeys': {
     module: apiKeys,
     entries: {
@@ -454,6 +462,7 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
       ensurePostgresTemplate: none,
       expectQueries: none,
       fakeClock: none,
+      oneTimeCode: none,
       s3Double: testing.s3Double,
       sample: (misspelt) => testing.sample({ type: 'string' }, misspelt),
       testApp: (misspelt) => testing.testApp({ mount: {}, ...(misspelt as object) }),

@@ -1,0 +1,2 @@
+export { jwtBearer } from './jwt-bearer.ts';
+export type { JwtBearerOptions } from './options.ts';

@@ -1,0 +1,202 @@
+import { jwtVerify, type JWTVerifyOptions } from 'jose';
+import type { Authenticator, AuthenticatorHost, AuthRequest } from '../../auth/authenticator.ts';
+import type { ExternalIdentity, IdentityDirectory } from '../../auth/identity-directory.ts';
+import type { Principal, User } from '../../auth/principal.ts';
+import { StartUpError } from '../../app/start-up-error.ts';
+import { systemClock } from '../../db/clock.ts';
+import type { Db } from '../../db/db.ts';
+import { isKitError } from '../../errors/kit-error.ts';
+import { NotReady } from '../../middleware/health.ts';
+import type { Counter } from '../../observe/metric-registry.ts';
+import { bearerToken } from './bearer-token.ts';
+import { IssuerKeys } from './issuer-keys.ts';
+import { type Claims, type IssuerSettings, type JwtBearerOptions, readJwtBearerOptions } from './options.ts';
+import { readKeys } from './read-keys.ts';
+import { CHALLENGE, type Refusal, refusalOf, REFUSALS, refused } from './refusal.ts';
+import { digestOf, groupsOf, newIdentity, scopesOf, tenantOf } from './token-claims.ts';
+
+const SUBJECT_LENGTH_MAX = 255;
+const OUTCOMES = ['accepted', 'failed', ...(Object.keys(REFUSALS) as Refusal[])] as const;
+
+interface Metrics {
+  readonly tokens: Counter<'issuer' | 'outcome'>;
+  readonly reads: Counter<'issuer' | 'outcome'>;
+}
+
+/**
+ * Authenticates with access tokens of identity providers: `Authorization: Bearer <JWT>`. A list of options accepts several issuers, chosen by
+ * `iss`. Any other bearer value is left to the next authenticator. Needs the package `jose`.
+ */
+export function jwtBearer(options: JwtBearerOptions | readonly JwtBearerOptions[]): Authenticator {
+  const settings = readJwtBearerOptions(options);
+  let host: AuthenticatorHost | undefined;
+  let metrics: Metrics | undefined;
+  const now = (): Date => (host?.clock ?? systemClock).now();
+  const issuers = new Map(settings.map((each) => [each.issuer, issuerOf(each, now, (fault, keys) => noteAttempt(each, fault, keys))]));
+
+  function noteAttempt({ issuer }: IssuerSettings, fault: Error | null, keys: IssuerKeys): void {
+    metrics?.reads.add({ issuer, outcome: fault === null ? 'succeeded' : 'failed' });
+    if (fault === null) return;
+    const effect = keys.hasKeys ? 'known keys stay valid' : 'tokens of this issuer cannot be verified';
+    host?.log.warn({ err: fault, issuer }, `jwt: could not read the keys of the issuer; ${effect}`);
+  }
+
+  return {
+    name: 'jwt',
+    challenge: CHALLENGE,
+    securityScheme: {
+      type: 'http',
+      scheme: 'bearer',
+      bearerFormat: 'JWT',
+      description: `Access tokens of ${[...issuers.keys()].join(', ')}.`,
+    },
+    authenticate(request) {
+      const presented = bearerToken(request.headers['authorization']);
+      if (presented.kind === 'none') return null;
+      if (presented.kind === 'too_long') throw refused('too_long');
+      const issuer = issuers.get(presented.issuer);
+      if (issuer === undefined) return null;
+      return authenticated(issuer, presented.token, request, host?.identities ?? null).then(
+        (principal) => {
+          metrics?.tokens.add({ issuer: presented.issuer, outcome: 'accepted' });
+          return principal;
+        },
+        (error: unknown) => {
+          metrics?.tokens.add({ issuer: presented.issuer, outcome: outcomeOf(error) });
+          throw error;
+        },
+      );
+    },
+    install(app) {
+      host = app;
+      const provisioning = settings.filter(({ find }) => find === undefined);
+      if (provisioning.length > 0 && app.identities === null)
+        throw new StartUpError(
+          provisioning.map(({ issuer }) => ({
+            id: 'E006',
+            message: `jwtBearer(): \`provision\` is set for ${issuer}, and no module stores users of identity providers.`,
+            hint: 'Add accounts() to modules, or use `find: (claims, db) => user`.',
+          })),
+        );
+      metrics = app.metrics === null ? undefined : declareMetrics(app.metrics, issuers);
+    },
+    healthChecks: Object.fromEntries(
+      settings.map(({ issuer }, index) => [healthName(index), () => health(issuer, issuers.get(issuer)?.keys)]),
+    ),
+  };
+}
+
+interface Issuer {
+  readonly settings: IssuerSettings;
+  readonly keys: IssuerKeys;
+  readonly rules: JWTVerifyOptions;
+  readonly now: () => Date;
+}
+
+function issuerOf(settings: IssuerSettings, now: () => Date, onAttempt: (fault: Error | null, keys: IssuerKeys) => void): Issuer {
+  const keys: IssuerKeys = new IssuerKeys({
+    read: () => readKeys(settings),
+    refreshMs: settings.refreshMs,
+    now: () => now().getTime(),
+    onAttempt: (fault) => onAttempt(fault, keys),
+  });
+  const { issuer, audience, algorithms, clockToleranceMs, typ } = settings;
+  const rules: JWTVerifyOptions = {
+    issuer,
+    audience: [...audience],
+    algorithms: [...algorithms],
+    clockTolerance: Math.round(clockToleranceMs / 1000),
+    requiredClaims: ['iss', 'aud', 'exp', 'iat', 'sub'],
+    ...(typ === null ? {} : { typ }),
+  };
+  return { settings, keys, rules, now };
+}
+
+async function authenticated(issuer: Issuer, token: string, { db }: AuthRequest, identities: IdentityDirectory | null): Promise<Principal> {
+  const { settings } = issuer;
+  const claims = await verifiedClaims(issuer, token);
+  const user = await (settings.find === undefined
+    ? provisionedUser(db, claims, settings, identities as IdentityDirectory)
+    : settings.find(claims, db));
+  if (user === null || user === undefined) throw refused('unknown_user');
+  if (!user.is_active) throw refused('inactive_user');
+  const tenant = tenantOf(claims, settings);
+  // No `credentialId`: a client that renews its token between two attempts must find its idempotency key again.
+  return { user, scheme: 'jwt', scopes: scopesOf(claims, settings), claims, ...(tenant === undefined ? {} : { tenant }) };
+}
+
+async function verifiedClaims({ keys, rules, settings, now }: Issuer, token: string): Promise<Claims> {
+  try {
+    const currentDate = now();
+    const { payload } = await jwtVerify(token, keys.find, { ...rules, currentDate });
+    // jose looks at `iat` only with a maximum age. A token from the future was made by a clock, or a person, that cannot be trusted.
+    if ((payload.iat as number) * 1000 > currentDate.getTime() + settings.clockToleranceMs) throw refused('not_yet_valid');
+    const { sub } = payload;
+    if (typeof sub !== 'string' || sub === '' || sub.length > SUBJECT_LENGTH_MAX || sub.includes('\0')) throw refused('claims');
+    return payload;
+  } catch (error) {
+    const refusal = refusalOf(error);
+    throw refusal === null ? error : refused(refusal);
+  }
+}
+
+/** One statement for a user who is known and whose groups have not changed. */
+async function provisionedUser(db: Db, claims: Claims, settings: IssuerSettings, identities: IdentityDirectory): Promise<User> {
+  const identity: ExternalIdentity = { issuer: settings.issuer, subject: claims['sub'] as string };
+  const known = await identities.find(db, identity);
+  const user = known?.user ?? (await identities.provision(db, newIdentity(claims, settings)));
+  const names = groupsOf(claims, settings);
+  if (names === null || !user.is_active) return user;
+  const digest = digestOf(names);
+  const issuedAt = new Date((claims['iat'] as number) * 1000);
+  const isOlder = known !== null && known.groupsAt !== null && issuedAt < known.groupsAt;
+  if (known?.groupsDigest !== digest && !isOlder) await identities.applyGroups(db, user, { ...identity, names, digest, issuedAt });
+  return user;
+}
+
+function outcomeOf(error: unknown): (typeof OUTCOMES)[number] {
+  const [, refusal] = isKitError(error) ? error.message.split('jwt: ') : [];
+  return OUTCOMES.find((outcome) => outcome === refusal) ?? 'failed';
+}
+
+function declareMetrics(registry: NonNullable<AuthenticatorHost['metrics']>, issuers: ReadonlyMap<string, Issuer>): Metrics {
+  const names = [...issuers.keys()];
+  registry.gauge({
+    name: 'kit_jwt_key_age_seconds',
+    help: 'Time since the keys of the issuer were last read.',
+    labels: { issuer: names },
+    read: () =>
+      [...issuers].flatMap(([issuer, { keys }]) => (keys.ageMs === null ? [] : [{ labels: { issuer }, value: keys.ageMs / 1000 }])),
+  });
+  return {
+    tokens: registry.counter({
+      name: 'kit_jwt_tokens_total',
+      help: 'Access tokens, by outcome.',
+      labels: { issuer: names, outcome: OUTCOMES },
+    }),
+    reads: registry.counter({
+      name: 'kit_jwt_key_reads_total',
+      help: 'Attempts to read the keys of the issuer.',
+      labels: { issuer: names, outcome: ['succeeded', 'failed'] },
+    }),
+  };
+}
+
+/** Without the host name: whoever can read the health page need not learn where staff log in. */
+function healthName(index: number): string {
+  return index === 0 ? 'jwt_keys' : `jwt_keys_${index + 1}`;
+}
+
+async function health(issuer: string, keys: IssuerKeys | undefined): Promise<unknown> {
+  await keys?.refreshed();
+  if (keys?.hasKeys === false)
+    throw new NotReady(
+      'The keys of the identity provider cannot be read. Its access tokens are rejected.',
+      `${issuer}: ${keys.fault?.message}`,
+    );
+  if (keys === undefined || keys.fault === null) return undefined;
+  const minutes = Math.floor((keys.ageMs ?? 0) / 60_000);
+  return {
+    warning: `The identity provider has not responded; its keys were read ${minutes} minutes ago and stay valid. The log has the reason.`,
+  };
+}

@@ -1,0 +1,87 @@
+import type { JSONWebKeySet, JWK } from 'jose';
+import { type IssuerSettings, providerUrlFault } from './options.ts';
+
+/** A discovery document has about 5 KB, a key set of Microsoft about 15 KB. */
+const BODY_BYTES_MAX = 262_144;
+const KEYS_MAX = 100;
+/** Of one request, from the first byte sent to the last byte read: a provider that answers slowly counts as down. */
+const TIMEOUT_MS = 5000;
+
+/** A provider that cannot be used. The message goes to the log and to `kit doctor`, never to a caller. */
+export class ProviderFault extends Error {
+  override readonly name = 'ProviderFault';
+}
+
+/** The public keys of an issuer, read from its provider. Two requests, or one with `jwksUri`. */
+export async function readKeys({ issuer, jwksUri }: Pick<IssuerSettings, 'issuer' | 'jwksUri'>): Promise<JSONWebKeySet> {
+  const url = jwksUri ?? (await discoveredKeysUrl(issuer));
+  const set = await readJson(url);
+  const listed: unknown = set['keys'];
+  if (!Array.isArray(listed)) throw new ProviderFault(`${url} does not return a key set: "keys" is missing.`);
+  if (listed.length > KEYS_MAX) throw new ProviderFault(`${url} returns ${listed.length} keys; at most ${KEYS_MAX} are accepted.`);
+  const keys = listed.filter(isVerificationKey);
+  // An empty list would end every login: it is more likely a mistake than the withdrawal of all keys.
+  if (keys.length === 0) throw new ProviderFault(`${url} returns no public key for signatures.`);
+  return { keys };
+}
+
+async function discoveredKeysUrl(issuer: string): Promise<string> {
+  const url = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
+  const document = await readJson(url);
+  if (document['issuer'] !== issuer)
+    throw new ProviderFault(
+      `${url} belongs to the issuer ${JSON.stringify(document['issuer'])}, not to ${JSON.stringify(issuer)}. Set \`issuer\` exactly as the provider spells it.`,
+    );
+  const found = document['jwks_uri'];
+  const fault = providerUrlFault(found);
+  if (fault !== null) throw new ProviderFault(`${url} has an unusable jwks_uri. ${fault}`);
+  return found as string;
+}
+
+/** Symmetric keys have no place in a public set: a token signed with one would be signed by anyone who can read the set. */
+function isVerificationKey(key: unknown): key is JWK {
+  if (typeof key !== 'object' || key === null) return false;
+  const { kty, use } = key as JWK;
+  return (kty === 'RSA' || kty === 'EC' || kty === 'OKP') && (use === undefined || use === 'sig');
+}
+
+async function readJson(url: string): Promise<Record<string, unknown>> {
+  let response: Response;
+  let body: string;
+  try {
+    const signal = AbortSignal.timeout(TIMEOUT_MS);
+    response = await fetch(url, { signal, redirect: 'error', headers: { accept: 'application/json' } });
+    body = await limitedText(response, url);
+  } catch (error) {
+    if (error instanceof ProviderFault) throw error;
+    const isLate = error instanceof DOMException && error.name === 'TimeoutError';
+    throw new ProviderFault(isLate ? `${url} did not respond within ${TIMEOUT_MS} ms.` : `${url} cannot be read: ${reasonOf(error)}.`, {
+      cause: error,
+    });
+  }
+  if (!response.ok) throw new ProviderFault(`${url} responded with status ${response.status}.`);
+  try {
+    const value: unknown = JSON.parse(body);
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+  } catch {
+    // The sentence below is for this, too.
+  }
+  throw new ProviderFault(`${url} did not return a JSON object.`);
+}
+
+async function limitedText(response: Response, url: string): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.byteLength;
+    if (bytes > BODY_BYTES_MAX) throw new ProviderFault(`${url} returned more than ${BODY_BYTES_MAX} bytes.`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+/** Node says "fetch failed" and puts the reason into the cause. */
+function reasonOf(error: unknown): string {
+  const cause = error instanceof Error ? (error.cause ?? error) : error;
+  return cause instanceof Error ? cause.message : String(cause);
+}

@@ -1,0 +1,46 @@
+import { errors } from 'jose';
+import { coreErrors } from '../../errors/core-errors.ts';
+import type { KitError } from '../../errors/kit-error.ts';
+import { TOKEN_LENGTH_MAX } from './bearer-token.ts';
+
+export const CHALLENGE = 'Bearer realm="api"';
+
+/** Why a token is rejected. The names are labels of a metric. */
+export const REFUSALS = {
+  too_long: `The access token is longer than ${TOKEN_LENGTH_MAX} characters.`,
+  malformed: 'The access token is malformed.',
+  algorithm: 'The access token is signed with an algorithm that is not accepted.',
+  unknown_key: 'The access token is signed with a key that its issuer does not publish.',
+  signature: 'The signature of the access token is wrong.',
+  expired: 'The access token has expired.',
+  not_yet_valid: 'The access token is not valid yet.',
+  audience: 'The access token is for another audience.',
+  claims: 'The access token lacks a required claim, or a claim is wrong.',
+  unknown_user: 'The user of the access token is not known here.',
+  inactive_user: 'The user of the access token is deactivated.',
+} as const;
+
+export type Refusal = keyof typeof REFUSALS;
+
+/** The 401 of RFC 6750: the sentence is in the body and in the challenge. */
+export function refused(refusal: Refusal): KitError {
+  const detail = REFUSALS[refusal];
+  return coreErrors.invalid_credentials({
+    detail,
+    message: `jwt: ${refusal}`,
+    headers: { 'www-authenticate': `${CHALLENGE}, error="invalid_token", error_description="${detail}"` },
+  });
+}
+
+/** jose checks claims after the signature, so a sentence about claims tells nothing about a forged token. */
+export function refusalOf(error: unknown): Refusal | null {
+  if (error instanceof errors.JWTExpired) return 'expired';
+  if (error instanceof errors.JWTClaimValidationFailed) {
+    if (error.claim === 'aud' && error.reason === 'check_failed') return 'audience';
+    return error.claim === 'nbf' && error.reason === 'check_failed' ? 'not_yet_valid' : 'claims';
+  }
+  if (error instanceof errors.JOSEAlgNotAllowed || error instanceof errors.JOSENotSupported) return 'algorithm';
+  if (error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys) return 'unknown_key';
+  if (error instanceof errors.JWSSignatureVerificationFailed) return 'signature';
+  return error instanceof errors.JOSEError ? 'malformed' : null;
+}
