@@ -14,6 +14,7 @@ const ListPage = lazy(async () => ({ default: (await import('./list/list-page.ts
 const CreatePage = lazy(async () => ({ default: (await import('./record/create-page.tsx')).CreatePage }));
 const ImportPage = lazy(async () => ({ default: (await import('./record/import-page.tsx')).ImportPage }));
 const EditPage = lazy(async () => ({ default: (await import('./record/edit-page.tsx')).EditPage }));
+const AccountPage = lazy(async () => ({ default: (await import('./account/account-page.tsx')).AccountPage }));
 const RecordPage = lazy(async () => ({ default: (await import('./record/record-page.tsx')).RecordPage }));
 
 export function App() {
@@ -42,6 +43,7 @@ function Page() {
 function Screen({ place }: { readonly place: Place }) {
   const { site } = useSession();
   if (place.page === 'overview') return <OverviewPage />;
+  if (place.page === 'account') return <AccountPage />;
   const resource = 'resource' in place ? site.resources.find(({ name }) => name === place.resource) : undefined;
   if (resource === undefined) return <UnknownPage />;
   switch (place.page) {

@@ -22,6 +22,12 @@ let csrfToken: string | null = null;
 
 let onSessionLost: () => void = () => {};
 let onRefused: () => void = () => {};
+/** Asks the person to prove to be there; false when that was cancelled. */
+let askPresence: () => Promise<boolean> = () => Promise.resolve(false);
+
+export function watchPresence(ask: () => Promise<boolean>): void {
+  askPresence = ask;
+}
 
 /** Who is told when an answer says that no user is logged in, or that the user may not be here. */
 export function watchSession(handlers: { readonly lost: () => void; readonly refused: () => void }): void {
@@ -83,11 +89,32 @@ async function request<T>(path: string, options: RequestOptions = {}): Promise<T
     if (response.ok) return (response.status === 204 ? undefined : await response.json()) as T;
     fault = renewal ?? (await readFault(response));
   }
-  if (path !== 'login' && path !== 'session') {
-    if (fault.status === 401) onSessionLost();
+  // Nothing was done: the same request goes out again once the person has proved to be there.
+  if (fault.code === 'recent_login_required' && path !== 'account/presence' && (await askPresence())) {
+    response = await send(path, options);
+    if (response.ok) return (response.status === 204 ? undefined : await response.json()) as T;
+    fault = await readFault(response);
+  }
+  if (!OPEN_PATHS.has(path)) {
+    if (fault.status === 401 && !isWrongProof(fault)) onSessionLost();
     if (fault.code === 'permission_denied' || fault.code === 'staff_only') onRefused();
   }
   throw fault;
+}
+
+/** Requests whose 401 or 403 is about what was typed, not about the session. */
+const OPEN_PATHS: ReadonlySet<string> = new Set([
+  'login',
+  'session',
+  'account/presence',
+  'account/reset',
+  'account/reset/confirm',
+  'account/invitations/accept',
+]);
+
+/** A wrong password or code in a form of the account: the session goes on. */
+function isWrongProof({ code }: ApiFault): boolean {
+  return code === 'invalid_credentials' || code === 'invalid_one_time_code' || code === 'one_time_code_required';
 }
 
 const resource = (name: string, ...rest: string[]): string => ['resources', name, ...rest].map(encodeURIComponent).join('/');
@@ -104,10 +131,108 @@ export async function readSession(signal?: AbortSignal): Promise<AdminSession> {
   }
 }
 
-export async function logIn(login: string, password: string): Promise<AdminSession> {
-  const session = await request<AdminSession>('login', { method: 'POST', body: { login, password } });
-  csrfToken = session.csrf_token;
-  return session;
+/** Throws 401 `one_time_code_required` where `code` is missing. */
+export async function logIn(login: string, password: string, code?: string): Promise<AdminSession> {
+  try {
+    const session = await request<AdminSession>('login', {
+      method: 'POST',
+      body: { login, password, ...(code === undefined ? {} : { code }) },
+    });
+    csrfToken = session.csrf_token;
+    return session;
+  } catch (error) {
+    // Logged in, and one-time codes have to be set up first.
+    if (error instanceof ApiFault && error.csrfToken !== null) csrfToken = error.csrfToken;
+    throw error;
+  }
+}
+
+// The user's own account: the routes of AccountController. Those that renew the session answer with its new token.
+
+interface RenewedSession {
+  readonly csrf_token: string;
+}
+
+async function renewing<T extends RenewedSession>(path: string, options: RequestOptions): Promise<T> {
+  const renewed = await request<T>(path, options);
+  csrfToken = renewed.csrf_token;
+  return renewed;
+}
+
+export interface OwnSession {
+  readonly id: string;
+  readonly current: boolean;
+  readonly device: string | null;
+  readonly address: string | null;
+  readonly created_at: string;
+  readonly seen_at: string;
+}
+
+export interface OwnFactor {
+  readonly enabled: boolean;
+  readonly required: boolean;
+  readonly recovery_codes_left: number;
+}
+
+export interface NewFactor {
+  readonly secret: string;
+  readonly uri: string;
+}
+
+export async function provePresence(password: string, code?: string): Promise<void> {
+  await renewing('account/presence', { method: 'POST', body: { password, ...(code === undefined ? {} : { code }) } });
+}
+
+export async function changePassword(current_password: string, new_password: string): Promise<void> {
+  await renewing('account/password', { method: 'POST', body: { current_password, new_password } });
+}
+
+export async function listOwnSessions(signal?: AbortSignal): Promise<readonly OwnSession[]> {
+  return (await request<{ items: readonly OwnSession[] }>('account/sessions', { signal })).items;
+}
+
+export function endOwnSession(id: string): Promise<void> {
+  return request(`account/sessions/${encodeURIComponent(id)}`, { method: 'DELETE' });
+}
+
+export function endOtherSessions(): Promise<{ readonly ended: number }> {
+  return request('account/sessions/end-others', { method: 'POST' });
+}
+
+export function readFactor(signal?: AbortSignal): Promise<OwnFactor> {
+  return request('account/factor', { signal });
+}
+
+export function beginFactor(): Promise<NewFactor> {
+  return request('account/factor', { method: 'POST' });
+}
+
+/** The recovery codes, which are shown once. */
+export async function confirmFactor(code: string): Promise<readonly string[]> {
+  const answer = await renewing<RenewedSession & { recovery_codes: readonly string[] }>('account/factor/confirm', {
+    method: 'POST',
+    body: { code },
+  });
+  return answer.recovery_codes;
+}
+
+export async function renewRecoveryCodes(): Promise<readonly string[]> {
+  return (await request<{ recovery_codes: readonly string[] }>('account/factor/recovery-codes', { method: 'POST' })).recovery_codes;
+}
+
+export async function removeFactor(): Promise<void> {
+  await renewing('account/factor', { method: 'DELETE' });
+}
+
+export function askForReset(login: string): Promise<void> {
+  return request('account/reset', { method: 'POST', body: { login } });
+}
+
+export function choosePassword(purpose: 'reset' | 'invitation', token: string, password: string): Promise<void> {
+  return request(purpose === 'reset' ? 'account/reset/confirm' : 'account/invitations/accept', {
+    method: 'POST',
+    body: { token, password },
+  });
 }
 
 export async function logOut(): Promise<void> {

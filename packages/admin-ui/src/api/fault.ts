@@ -47,6 +47,8 @@ export function toFault(error: unknown): ApiFault {
 /** What went wrong, in two or three words. */
 export function titleOf({ status, code }: ApiFault): string {
   if (status === 0) return code === 'unreachable' ? 'Server not reachable' : 'Page error';
+  if (code === 'recent_login_required') return 'Confirmation needed';
+  if (code === 'invalid_link') return 'Link not valid';
   if (status === 401) return 'Login failed';
   if (status === 403) return code === 'csrf_failed' ? 'Session out of date' : 'Not allowed';
   if (status === 404) return 'Not found';

@@ -6,6 +6,7 @@ export type Place =
   | { readonly page: 'import'; readonly resource: string }
   | { readonly page: 'record'; readonly resource: string; readonly id: string }
   | { readonly page: 'edit'; readonly resource: string; readonly id: string }
+  | { readonly page: 'account' }
   | { readonly page: 'unknown' };
 
 export interface Location {
@@ -31,6 +32,7 @@ function parsePath(path: string): Place {
   const [resource, id, verb] = parts.map(decode);
   if (parts.length === 0) return { page: 'overview' };
   if (resource === undefined || parts.length > 3) return { page: 'unknown' };
+  if (resource === '-') return id === 'account' && verb === undefined ? { page: 'account' } : { page: 'unknown' };
   if (id === undefined) return { page: 'list', resource };
   if (verb === undefined) return { page: 'record', resource, id };
   if (id === '-' && verb === 'new') return { page: 'create', resource };
@@ -53,6 +55,7 @@ export function hashOf(place: Place, params: Params = {}): string {
 
 function pathOf(place: Place): string {
   if (place.page === 'overview' || place.page === 'unknown') return '/';
+  if (place.page === 'account') return '/-/account';
   const list = `/${encodeURIComponent(place.resource)}`;
   if (place.page === 'list') return list;
   if (place.page === 'create') return `${list}/-/new`;

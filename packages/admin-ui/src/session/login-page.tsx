@@ -1,10 +1,13 @@
-import { Text, Title } from '@mantine/core';
-import { useEffect } from 'react';
+import { Anchor, Text, Title } from '@mantine/core';
+import { lazy, Suspense, useEffect, useState } from 'react';
 import type { AdminSession } from '../api/shapes.ts';
 import { LoginForm } from './login-form.tsx';
 import css from './session.module.css';
 
-export function LoginPage({ onEntered }: { readonly onEntered: (session: AdminSession) => void }) {
+const ResetForm = lazy(async () => ({ default: (await import('./reset-form.tsx')).ResetForm }));
+
+export function LoginPage({ onEntered, onSetup }: { readonly onEntered: (session: AdminSession) => void; readonly onSetup: () => void }) {
+  const [forgotten, setForgotten] = useState(false);
   useEffect(() => {
     document.title = 'Log in · Admin';
   }, []);
@@ -14,9 +17,20 @@ export function LoginPage({ onEntered }: { readonly onEntered: (session: AdminSe
         <img src="./icon.svg" alt="" className={css['mark']} />
         <Title order={1}>Admin</Title>
         <Text size="sm" c="dimmed" mt={4} mb="lg">
-          Log in with your staff account.
+          {forgotten ? 'A link to set a new password is sent by mail.' : 'Log in with your staff account.'}
         </Text>
-        <LoginForm onEntered={onEntered} />
+        {forgotten ? (
+          <Suspense>
+            <ResetForm onDone={() => setForgotten(false)} />
+          </Suspense>
+        ) : (
+          <LoginForm onEntered={onEntered} onSetup={onSetup} />
+        )}
+        {!forgotten && (
+          <Anchor component="button" type="button" size="sm" mt="md" onClick={() => setForgotten(true)}>
+            Forgot your password?
+          </Anchor>
+        )}
       </div>
     </main>
   );

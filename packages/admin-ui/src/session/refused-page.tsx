@@ -7,7 +7,7 @@ import { leave } from './leave.ts';
 import css from './session.module.css';
 
 /** Logged in, but not as staff: say so, and offer the ways out. */
-export function RefusedPage({ onEntered }: { readonly onEntered: (session: AdminSession) => void }) {
+export function RefusedPage({ onEntered, onSetup }: { readonly onEntered: (session: AdminSession) => void; readonly onSetup: () => void }) {
   const [other, setOther] = useState(false);
   useEffect(() => {
     document.title = 'Staff only · Admin';
@@ -21,7 +21,7 @@ export function RefusedPage({ onEntered }: { readonly onEntered: (session: Admin
           account.
         </Text>
         {other ? (
-          <LoginForm onEntered={onEntered} />
+          <LoginForm onEntered={onEntered} onSetup={onSetup} />
         ) : (
           <Stack gap="sm">
             <Button onClick={() => setOther(true)}>Log in with another account</Button>

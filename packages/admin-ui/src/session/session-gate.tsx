@@ -1,13 +1,16 @@
 import { Center, Loader, Modal, Text } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { createContext, useContext, useEffect, useState, type ReactNode } from 'react';
+import { createContext, lazy, Suspense, useContext, useEffect, useState, type ReactNode } from 'react';
 import { readSession, watchSession } from '../api/client.ts';
 import { toFault } from '../api/fault.ts';
 import type { AdminSession } from '../api/shapes.ts';
 import { FaultNotice } from '../feedback/fault-notice.tsx';
 import { LoginForm } from './login-form.tsx';
 import { LoginPage } from './login-page.tsx';
+import { PresenceProvider } from './presence-provider.tsx';
 import { RefusedPage } from './refused-page.tsx';
+
+const SetupPage = lazy(async () => ({ default: (await import('./setup-page.tsx')).SetupPage }));
 
 const SESSION = ['session'] as const;
 
@@ -48,7 +51,16 @@ export function SessionGate({ children }: { readonly children: ReactNode }) {
   };
 
   const fault = query.error === null ? null : toFault(query.error);
-  if (fault?.status === 403) return <RefusedPage onEntered={entered} />;
+  const readAgain = (): void => void client.invalidateQueries({ queryKey: SESSION });
+  if (fault?.code === 'second_factor_required')
+    return (
+      <PresenceProvider>
+        <Suspense>
+          <SetupPage onDone={readAgain} />
+        </Suspense>
+      </PresenceProvider>
+    );
+  if (fault?.status === 403) return <RefusedPage onEntered={entered} onSetup={readAgain} />;
   if (query.data === undefined) {
     if (fault === null) {
       return (
@@ -57,7 +69,7 @@ export function SessionGate({ children }: { readonly children: ReactNode }) {
         </Center>
       );
     }
-    if (fault.status === 401) return <LoginPage onEntered={entered} />;
+    if (fault.status === 401) return <LoginPage onEntered={entered} onSetup={readAgain} />;
     return (
       <Center mih="100vh" p="md">
         <FaultNotice error={fault} onRetry={() => void query.refetch()} />
@@ -66,7 +78,7 @@ export function SessionGate({ children }: { readonly children: ReactNode }) {
   }
   return (
     <SessionContext value={query.data}>
-      {children}
+      <PresenceProvider>{children}</PresenceProvider>
       <Modal
         opened={expired || fault?.status === 401}
         onClose={() => {}}
@@ -80,7 +92,7 @@ export function SessionGate({ children }: { readonly children: ReactNode }) {
         <Text size="sm" mb="md">
           Log in again to go on where you were.
         </Text>
-        <LoginForm login={query.data.user.username} onEntered={entered} />
+        <LoginForm login={query.data.user.username} onEntered={entered} onSetup={readAgain} />
       </Modal>
     </SessionContext>
   );

@@ -1,6 +1,7 @@
 import { Button, Menu } from '@mantine/core';
 import { logOut } from '../api/client.ts';
 import { Icon } from '../icons/icon.tsx';
+import { hashOf } from '../routing/location.ts';
 import { leave } from '../session/leave.ts';
 import { useSession } from '../session/session-gate.tsx';
 import { setExactTimes, useExactTimes } from '../values/preferences.ts';
@@ -24,6 +25,9 @@ export function UserMenu() {
         </Menu.Label>
         <Menu.Item leftSection={<Icon name="clock" size={16} />} onClick={() => setExactTimes(!exact)}>
           {exact ? 'Show relative times' : 'Show exact times'}
+        </Menu.Item>
+        <Menu.Item leftSection={<Icon name="key" size={16} />} component="a" href={hashOf({ page: 'account' })}>
+          Your account
         </Menu.Item>
         <Menu.Divider />
         <Menu.Item leftSection={<Icon name="leave" size={16} />} onClick={() => void leave(logOut)}>

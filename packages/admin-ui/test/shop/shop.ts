@@ -1,5 +1,5 @@
 import type { Module } from '../../../kit/src/app/index.ts';
-import { accounts, accountsOf, createUser, type NewUser } from '../../../kit/src/contrib/accounts/index.ts';
+import { accounts, accountsOf, type AccountsOptions, createUser, type NewUser } from '../../../kit/src/contrib/accounts/index.ts';
 import { admin, type AdminRoles } from '../../../kit/src/admin/index.ts';
 import { apiKeys } from '../../../kit/src/contrib/apikeys/index.ts';
 import { audit } from '../../../kit/src/contrib/audit/index.ts';
@@ -34,6 +34,7 @@ export class Shop implements AsyncDisposable {
     readonly database?: NonNullable<TestAppOptions['database']>;
     readonly prefix?: `/${string}`;
     readonly roles?: AdminRoles;
+    readonly accounts?: AccountsOptions;
     /** Besides those of every shop. */
     readonly modules?: readonly Module[];
     readonly mount?: NonNullable<TestAppOptions['mount']>;
@@ -52,7 +53,7 @@ export class Shop implements AsyncDisposable {
       mount,
       resources,
       modules: [
-        accounts({ secondFactor: 'optional', secureCookies: false, passwordCost: { logN: 4, r: 8, p: 1 } }),
+        accounts({ secondFactor: 'optional', secureCookies: false, passwordCost: { logN: 4, r: 8, p: 1 }, ...options.accounts }),
         audit(),
         webhooks({
           jitter: false,

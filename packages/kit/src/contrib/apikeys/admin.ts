@@ -69,6 +69,7 @@ const resource: AdminResource = {
   group: 'Access',
   icon: 'key',
   auditedAs: 'api_key',
+  needsPresence: ['create'],
   columns,
   filters: [
     { name: 'state', label: 'State', kind: 'select', choices: KEY_STATES.map((value) => ({ value, label: LABELS[value] })) },

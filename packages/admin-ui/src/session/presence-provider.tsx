@@ -1,0 +1,27 @@
+import { lazy, Suspense, useEffect, useState, type ReactNode } from 'react';
+import { watchPresence } from '../api/client.ts';
+
+const PresenceDialog = lazy(async () => ({ default: (await import('./presence-dialog.tsx')).PresenceDialog }));
+
+/** Asks in place when the server wants to know that the person is still there; the request that it refused then goes out again. */
+export function PresenceProvider({ children }: { readonly children: ReactNode }) {
+  const [answer, setAnswer] = useState<((isPresent: boolean) => void) | null>(null);
+  useEffect(() => {
+    watchPresence(() => new Promise((settle) => setAnswer(() => settle)));
+    return () => watchPresence(() => Promise.resolve(false));
+  }, []);
+  const close = (isPresent: boolean): void => {
+    answer?.(isPresent);
+    setAnswer(null);
+  };
+  return (
+    <>
+      {children}
+      {answer !== null && (
+        <Suspense>
+          <PresenceDialog onClose={close} />
+        </Suspense>
+      )}
+    </>
+  );
+}
