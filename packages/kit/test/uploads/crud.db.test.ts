@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { z } from 'zod';
 import { uploadRef, uploadRelation } from '../../src/contrib/uploads/index.ts';
 import { CrudController, resource } from '../../src/crud/index.ts';
 import { t } from '../../src/db/column.ts';
@@ -20,6 +21,28 @@ const letterResource = resource(letters, {
   relations: { file: uploadRelation('file_id') },
 });
 class LetterController extends CrudController(letterResource, { permission: isAuthenticated, expand: ['file'] }) {}
+/** Open notes are seen by everyone who signed in. */
+const noteColumns = { id: t.uuidv7().pk(), owner_id: t.text(64).readOnly(), title: t.text(100), is_open: t.bool() };
+const notes = model('notes', { ...noteColumns, file_id: uploadRef().nullable() });
+const notesInitial = migration('0001_initial', [createTable('notes', { ...noteColumns, file_id: t.ref('uploads').nullable() })]);
+const noteResource = resource(notes, {
+  rows: ({ user }) => ({ or: [{ owner_id: user.id }, { is_open: true }] }),
+  hooks: { create: async ({ input, user }, next) => next({ ...input, owner_id: user!.id }) },
+  relations: { file: uploadRelation('file_id') },
+  computed: {
+    label: {
+      requires: ['file.filename'],
+      response: z.string().nullable(),
+      value: (row: { file: { filename: string } | null }) => row.file?.filename ?? null,
+    },
+  },
+});
+class NoteController extends CrudController(noteResource, {
+  permission: isAuthenticated,
+  expand: ['file'],
+  filters: { 'file.filename': ['eq'] },
+  export: ['jsonl'],
+}) {}
 const text = Buffer.from('hello, world');
 
 describeDatabases('uploads in generic controllers', (database) => {
@@ -63,5 +86,42 @@ describeDatabases('uploads in generic controllers', (database) => {
     expect(file.headers['content-disposition']).toContain('attachment');
     const list = await app.call<{ items: { file: { url: string } | null }[] }>('GET', '/v1/letters?expand=file');
     expect(list.body.items.every(({ file: each }) => each === null || each.url.includes('signature='))).toBe(true);
+  });
+
+  test('who sees a row by another rule than its owner gets its file on every path, and may not refer to it', async () => {
+    await using app = await uploadApp({
+      database: database.db,
+      modules: [{ name: 'board', requires: ['uploads'], models: [notes], migrations: [notesInitial] }],
+      mount: { '/notes': NoteController },
+    });
+    const { id: fileId } = (await app.upload(text, { filename: 'Plan.txt' })).body;
+    const { id: closedFile } = (await app.upload(text, { filename: 'Diary.txt' })).body;
+    const as = (user: string) => ({ 'x-user': user, 'content-type': 'application/json' });
+    const send = (user: string, body: object) => app.call('POST', '/v1/notes?expand=file', JSON.stringify(body), as(user));
+    const open = await send('ann', { title: 'open', is_open: true, file_id: fileId });
+    const closed = await send('ann', { title: 'closed', is_open: false, file_id: closedFile });
+    expect([open.status, closed.status]).toEqual([201, 201]);
+    type Note = { title: string; label: string | null; file: { id: string; filename: string; size: number; url: string } | null };
+    const read = async (path: string, user = 'bob') => app.call<Note & { items: Note[] }>('GET', `/v1/notes${path}`, undefined, as(user));
+    const one = await read(`/${String(open.body['id'])}?expand=file`);
+    expect(one.body).toMatchObject({ label: 'Plan.txt', file: { id: fileId, filename: 'Plan.txt', size: text.length } });
+    expect((await app.call('GET', one.body.file?.url ?? '', undefined, {})).bytes).toEqual(text);
+    expect((await read('?expand=file')).body.items).toMatchObject([{ title: 'open', label: 'Plan.txt', file: { id: fileId } }]);
+    expect((await read('?file__filename=Plan.txt')).body.items).toHaveLength(1);
+    // The file of a row that bob does not see is as unknown as the row.
+    expect((await read('?file__filename=Diary.txt')).body.items).toEqual([]);
+    expect((await read(`/${String(closed.body['id'])}?expand=file`)).status).toBe(404);
+    const exported = await app.call('GET', '/v1/notes/export?expand=file', undefined, as('bob'));
+    expect(exported.bytes.toString()).toContain('Plan.txt');
+    expect(exported.bytes.toString()).not.toContain('Diary.txt');
+    // Bob may look at the upload itself no more than before, nor give it to a row of his own.
+    expect((await app.call('GET', `/v1/uploads/${fileId}`, undefined, as('bob'))).status).toBe(404);
+    expect(await send('bob', { title: 'taken', is_open: false, file_id: fileId })).toMatchObject({
+      status: 422,
+      body: { errors: [{ location: ['body', 'file_id'], code: 'unknown_reference' }] },
+    });
+    // Only complete files are shown.
+    await database.db.query("update uploads set state = 'quarantined' where id = $1", [fileId]);
+    expect((await read(`/${String(open.body['id'])}?expand=file`)).body).toMatchObject({ label: null, file: null });
   });
 });

@@ -2,16 +2,20 @@ import { resource } from '../../crud/checks/declare-resource.ts';
 import { one, type ToOne } from '../../crud/declare/relation.ts';
 import type { AnyResource } from '../../crud/declare/resource.ts';
 import type { Db } from '../../db/db.ts';
+import type { Where } from '../../db/where/where.ts';
 import { jsonSchema } from '../../http/json-schema.ts';
 import { signedDownload } from './download.ts';
 import { uploads } from './models.ts';
 import type { Upload } from './upload.ts';
 
+/** A file is part of the record that refers to it: who sees the record gets the file. */
+const COMPLETE = Object.freeze({ state: 'complete' }) as Where<(typeof uploads)['columns']>;
+
 const SHOWN: ReadonlySet<string> = new Set(['id', 'filename', 'content_type', 'completed_at']);
 
 /**
- * Which uploads generic controllers accept and show: complete ones of the caller itself. So a client may send the id of its own upload only,
- * and `?expand=` shows name, size, type and a signed address.
+ * Which uploads generic controllers accept: complete ones of the caller itself. So a client may send the id of its own upload only. `?expand=`
+ * of {@link uploadRelation} shows name, size, type and a signed address to everyone who sees the row.
  */
 export function uploadResource(database: () => Db): AnyResource {
   const declared = resource(uploads, {
@@ -39,5 +43,5 @@ export function uploadResource(database: () => Db): AnyResource {
 
 /** The upload that an `uploadRef()` column refers to, for `relations` of a resource: `{ invoice: uploadRelation('invoice_id') }`. */
 export function uploadRelation(column: string): ToOne<(typeof uploads)['columns']> {
-  return one(() => uploads, column);
+  return Object.freeze({ ...one(() => uploads, column), seenWithRow: COMPLETE });
 }

@@ -13,6 +13,11 @@ export interface ToOne<C extends Columns = Columns> {
   readonly model: () => Model<C>;
   /** The column of this row that refers to the other. */
   readonly column: string;
+  /**
+   * Callers who see this row also see the other one, where it matches this condition: the other row is part of this one. Which rows clients may
+   * refer to is still decided by the resource of the other. Relations of modules have it; `one()` never does.
+   */
+  readonly seenWithRow?: Where<C>;
 }
 
 /** Rows of the model refer to this one. */

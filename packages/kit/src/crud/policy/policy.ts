@@ -24,6 +24,8 @@ export interface Edge {
   readonly order: readonly string[];
   readonly limit: number;
   readonly where: Where | undefined;
+  /** Of a to-one relation: which rows at its end are seen by whoever sees the row at its start. */
+  readonly seenWithRow: Where | undefined;
 }
 
 /** Finds the policy of a model among all of the app. */
@@ -147,8 +149,10 @@ export class Policy {
     const target = this.#policyOf(relation.model() as Model);
     if (target === undefined) return undefined;
     const { kind, column } = relation;
-    if (kind === 'one') return { name, kind, target, column, order: [], limit: 1, where: undefined };
-    return { name, kind, target, column, order: relation.order, limit: relation.limit ?? EXPAND_LIMIT_DEFAULT, where: relation.where };
+    if (kind === 'one')
+      return { name, kind, target, column, order: [], limit: 1, where: undefined, seenWithRow: relation.seenWithRow as Where | undefined };
+    const { order, limit = EXPAND_LIMIT_DEFAULT, where } = relation;
+    return { name, kind, target, column, order, limit, where, seenWithRow: undefined };
   }
 
   /** The policy of the model that a column refers to. */

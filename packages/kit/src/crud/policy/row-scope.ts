@@ -35,6 +35,7 @@ interface ScopedEdge {
   readonly target: ScopedPolicy;
   readonly column: string;
   readonly where: Where | undefined;
+  readonly seenWithRow: Where | undefined;
 }
 
 /** Which rows of a resource a caller may see and change, as conditions of SQL. Every path to the rows asks here. */
@@ -66,6 +67,17 @@ export class RowScope {
     const given = admin === undefined ? await this.#given(request) : (admin.rows as Where | boolean);
     const granted = await this.#granted(request, VIEW);
     return this.#decide(request, [tenant, ownedOrGranted(owned, granted), given], rows, isDeciding(owned, granted));
+  }
+
+  /** The rows at the end of a to-one relation of a row that the caller sees. */
+  async throughRow(request: CrudRequest, { seenWithRow }: Pick<ScopedEdge, 'seenWithRow'>): Promise<Scope> {
+    if (seenWithRow === undefined) return this.ofEdge(request);
+    const where = this.#seenWithRow(seenWithRow);
+    return { where, compiled: this.compile(request, where) };
+  }
+
+  #seenWithRow(condition: Where, rows: RowState = 'live'): Where | boolean {
+    return every([condition, ...this.#statePart(rows)]);
   }
 
   /**
@@ -189,7 +201,7 @@ export class RowScope {
         else if (!this.#policy.hasColumn(name)) {
           const edge = this.#policy.edge(name);
           if (edge === undefined) continue;
-          found.add(edge.target);
+          if (edge.seenWithRow === undefined) found.add(edge.target);
           for (const each of Object.values((inner ?? {}) as object)) edge.target.rows.#related(each, found);
         }
       }
@@ -244,7 +256,8 @@ export class RowScope {
   #relation(request: CrudRequest, name: string, related: RowState): WhereRelation | undefined {
     const edge = this.#policy.edge(name);
     if (edge === undefined) return undefined;
-    const { kind, target, column, where } = edge;
+    const { kind, target, column, where, seenWithRow } = edge;
+    if (seenWithRow !== undefined) return { kind, model: target.model, column, where: target.rows.#seenWithRow(seenWithRow, related) };
     const scope = request.scopes.get(target.rows.#keys[related]);
     if (scope === undefined) throw new Error(`The rows of "${target.name}" were not decided before a condition asked for them.`);
     return { kind, model: target.model, column, where: every([scope.where, ...(where === undefined ? [] : [where])]) };

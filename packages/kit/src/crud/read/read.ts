@@ -6,7 +6,7 @@ import { coreErrors } from '../../errors/core-errors.ts';
 import type { Item } from '../declare/item.ts';
 import { orderTerm } from '../declare/ordering.ts';
 import type { CrudRequest, Scope } from '../policy/crud-request.ts';
-import type { Edge, Policy } from '../policy/policy.ts';
+import type { Edge } from '../policy/policy.ts';
 import { keyType, orderBySql } from '../policy/portable-columns.ts';
 import { every, type RowState } from '../policy/row-scope.ts';
 import { buildItems } from './present.ts';
@@ -71,9 +71,9 @@ export async function* streamRows(db: Db, request: CrudRequest, selection: Selec
   yield* db.stream<Item>(statement.text, statement.values, chunkSize, isWire(selection) ? WIRE : PLAIN);
 }
 
-async function scopesOf(policies: readonly Policy[], request: CrudRequest): Promise<Scope[]> {
+async function scopesOf(edges: readonly Edge[], request: CrudRequest): Promise<Scope[]> {
   const scopes: Scope[] = [];
-  for (const policy of policies) scopes.push(await policy.rows.ofEdge(request));
+  for (const edge of edges) scopes.push(await edge.target.rows.throughRow(request, edge));
   return scopes;
 }
 

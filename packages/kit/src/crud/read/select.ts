@@ -16,6 +16,8 @@ export interface Table {
   /** Prefix of its columns in the result: empty for the root. */
   readonly prefix: string;
   readonly columns: Set<string>;
+  /** The relation that leads here; undefined for the root. */
+  readonly edge: Edge | undefined;
   /** Absent for relations that only computed fields look at. */
   readonly shape: Shape | undefined;
   readonly joins: Join[];
@@ -53,14 +55,14 @@ export class SelectUnit {
   readonly resultColumns: readonly string[];
   readonly #tables: Table[] = [];
   readonly #extra: readonly string[];
-  #joined: readonly Policy[] | undefined;
+  #joined: readonly Edge[] | undefined;
 
   /** `extra`: columns of the root that the reader of the rows needs, shown or not: the ordering's, the version. */
   constructor(shape: Shape, extra: readonly string[] = []) {
     this.shape = shape;
     this.key = `${shape.key}+${extra.join()}`;
     const batches: Batch[] = [];
-    this.root = this.#table(shape.policy, '', shape, batches, []);
+    this.root = this.#table(shape.policy, undefined, '', shape, batches, []);
     this.batches = batches;
     this.#extra = [...new Set(extra)].filter((name) => !this.root.columns.has(name));
     const columns = this.#columns();
@@ -78,8 +80,15 @@ export class SelectUnit {
     return this.batches.length > 0 || this.joined().length > 0;
   }
 
-  #table(policy: Policy, prefix: string, shape: Shape | undefined, batches: Batch[], path: readonly string[]): Table {
-    const table: Table = { alias: `t${this.#tables.length}`, policy, prefix, columns: new Set([policy.key.name]), shape, joins: [] };
+  #table(
+    policy: Policy,
+    edge: Edge | undefined,
+    prefix: string,
+    shape: Shape | undefined,
+    batches: Batch[],
+    path: readonly string[],
+  ): Table {
+    const table: Table = { alias: `t${this.#tables.length}`, policy, edge, prefix, columns: new Set([policy.key.name]), shape, joins: [] };
     this.#tables.push(table);
     if (shape === undefined) return table;
     for (const { name, shown } of shape.columns) if (shown !== 'null') table.columns.add(name);
@@ -108,7 +117,7 @@ export class SelectUnit {
   }
 
   #join(table: Table, edge: Edge, shape: Shape | undefined, batches: Batch[], path: readonly string[]): Table {
-    const joined = this.#table(edge.target, `${this.#tables.length}.`, shape, batches, [...path, edge.name]);
+    const joined = this.#table(edge.target, edge, `${this.#tables.length}.`, shape, batches, [...path, edge.name]);
     table.joins.push({ edge, table: joined });
     return joined;
   }
@@ -123,9 +132,9 @@ export class SelectUnit {
     return this.root.alias;
   }
 
-  /** The policies whose rows the statement reads through relations, in the order of their placeholders. */
-  joined(): readonly Policy[] {
-    return (this.#joined ??= this.#tables.slice(1).map(({ policy }) => policy));
+  /** The relations that the statement reads rows through, in the order of their placeholders. */
+  joined(): readonly Edge[] {
+    return (this.#joined ??= this.#tables.slice(1).map(({ edge }) => edge as Edge));
   }
 
   /** What the statement does, in a few words: `orders join customer; batch items limit 50`. Never SQL, never values. */
