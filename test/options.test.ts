@@ -447,6 +447,7 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
   'kit/openapi': {
     module: openapi,
     entries: {
+      generateClient: (misspelt) => openapi.generateClient([], misspelt),
       openApiDocument: (misspelt) => openapi.openApiDocument([], misspelt),
       openApiText: none,
       referenceController: openapi.referenceController,

@@ -28,6 +28,7 @@ export const groups: readonly Group[] = [
       'webhooks-operating',
       'webhooks-receiving',
       'jobs',
+      'browser-clients',
       'admin',
       'plugins',
       'config-server',
