@@ -3,11 +3,12 @@
 // bare driver hands out what it reads; find() also turns it into Dates, booleans, bigints and JSON. Kysely without our
 // templates is shown beside them. Rates are lookups per second of this process's CPU time: that is what limits a server,
 // and it does not move with the load of the machine or of the database server.
+import { kyselyOf, type Tables } from 'kit/kysely';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { find, insertMany, model, openDatabase, t, tableStatements, timestamps, uuidv7, type Database, type Tables } from 'kit/db';
+import { find, insertMany, model, openDatabase, t, tableStatements, timestamps, uuidv7, type Database } from 'kit/db';
 import pg from 'pg';
 import { startPostgresServer } from '../test/provision/postgres-server.ts';
 import { defineBenchmark, type BenchmarkContext } from './harness/benchmark.ts';
@@ -67,7 +68,7 @@ function lookups(
 }
 
 function ours(db: Database, ids: readonly string[], concurrency: number): Contender[] {
-  const kysely = db.tables<Shop>().kysely;
+  const kysely = kyselyOf<Shop>(db);
   return [
     { name: 'kit', measure: lookups(ids, (id) => find(db, orders, id), concurrency) },
     {

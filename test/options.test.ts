@@ -20,6 +20,7 @@ import * as tracing from 'kit/contrib/tracing';
 import * as webhooks from 'kit/contrib/webhooks';
 import * as crud from 'kit/crud';
 import * as db from 'kit/db';
+import * as kysely from 'kit/kysely';
 import * as di from 'kit/di';
 import * as middleware from 'kit/middleware';
 import * as openapi from 'kit/openapi';
@@ -381,7 +382,6 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
       getOrCreateSecret: none,
       softDelete: (misspelt) => db.softDelete(misspelt),
       softDeleteUnique: none,
-      sqlFragment: none,
       sql: (misspelt) => db.sql(misspelt),
       tableStatements: none,
       timestamps: none,
@@ -389,10 +389,10 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
       userStamps: none,
       uuidv7: none,
       versioned: none,
-      whereExpression: none,
       whereSql: none,
     },
   },
+  'kit/kysely': { module: kysely, entries: { kyselyOf: none, whereExpression: none } },
   'kit/db, t': {
     module: db.t,
     entries: {

@@ -1,6 +1,7 @@
+import type { Tables } from 'kit/kysely';
 import { users } from 'kit/contrib/accounts';
 import { uploadRef } from 'kit/contrib/uploads';
-import { model, t, timestamps, versioned, type Row, type Tables } from 'kit/db';
+import { model, t, timestamps, versioned, type Row } from 'kit/db';
 
 export const orders = model(
   'orders',
@@ -28,5 +29,5 @@ export const orders = model(
 );
 
 export type Order = Row<typeof orders>;
-/** For queries: `db.tables<OrderTables>().selectFrom('orders')`. */
+/** For queries: `kyselyOf<OrderTables>(db).selectFrom('orders')`. */
 export type OrderTables = Tables<{ orders: typeof orders }>;

@@ -1,3 +1,4 @@
+import { kyselyOf } from 'kit/kysely';
 import type { Db } from 'kit/db';
 import type { Order, OrderTables } from '../models.ts';
 
@@ -8,7 +9,7 @@ export interface OrderPage {
 
 /** Newest first: keys are UUIDv7, so their order is the order of creation. */
 export async function ordersOf(db: Db, ownerId: string, page: number, pageSize: number): Promise<OrderPage> {
-  const own = db.tables<OrderTables>().selectFrom('orders').where('owner_id', '=', ownerId);
+  const own = kyselyOf<OrderTables>(db).selectFrom('orders').where('owner_id', '=', ownerId);
   const items = await own
     .selectAll()
     .orderBy('id', 'desc')
@@ -20,7 +21,7 @@ export async function ordersOf(db: Db, ownerId: string, page: number, pageSize: 
 }
 
 export async function orderOf(db: Db, ownerId: string, id: string): Promise<Order | undefined> {
-  return db.tables<OrderTables>().selectFrom('orders').selectAll().where('id', '=', id).where('owner_id', '=', ownerId).executeTakeFirst();
+  return kyselyOf<OrderTables>(db).selectFrom('orders').selectAll().where('id', '=', id).where('owner_id', '=', ownerId).executeTakeFirst();
 }
 
 /** Check and write are one statement, so that two payments of one order cannot both succeed. */
@@ -31,8 +32,7 @@ export async function closeOpenOrder(
   status: 'paid' | 'cancelled',
   now: Date,
 ): Promise<Order | undefined> {
-  return db
-    .tables<OrderTables>()
+  return kyselyOf<OrderTables>(db)
     .updateTable('orders')
     .set((column) => ({ status, updated_at: now, version: column('version', '+', 1) }))
     .where('id', '=', id)
@@ -43,8 +43,7 @@ export async function closeOpenOrder(
 }
 
 export async function attachInvoice(db: Db, ownerId: string, id: string, uploadId: string, now: Date): Promise<Order | undefined> {
-  return db
-    .tables<OrderTables>()
+  return kyselyOf<OrderTables>(db)
     .updateTable('orders')
     .set((column) => ({ invoice_id: uploadId, updated_at: now, version: column('version', '+', 1) }))
     .where('id', '=', id)

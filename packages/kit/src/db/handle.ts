@@ -1,7 +1,6 @@
-import { Kysely, type KyselyProps, Transaction } from 'kysely';
 import { ambientScope, openScopeOf, runInScope, type AmbientScope } from './ambient.ts';
 import type { Clock } from './clock.ts';
-import type { AnyTables, Database, Db, ExecuteResult } from './db.ts';
+import type { Database, Db, ExecuteResult } from './db.ts';
 import type { Dialect } from './dialect.ts';
 import type {
   Engine,
@@ -13,13 +12,11 @@ import type {
   TransactionOptions,
 } from './engine.ts';
 import { dbErrors } from './errors.ts';
-import { EngineConnection, EngineDialect } from './kysely-dialect.ts';
 import type { DbLog } from './log.ts';
 import type { ObservedRunner } from './observed-runner.ts';
 import { isReadOnly } from './statement-text.ts';
 import { refuseUnknownNames } from '../options/read-options.ts';
 
-const BUILDERS = ['selectFrom', 'selectNoFrom', 'insertInto', 'updateTable', 'deleteFrom', 'with', 'withRecursive', 'case'] as const;
 const STREAM_CHUNK = 200;
 
 const TRANSACTION_OPTIONS: ReadonlySet<string> = new Set(
@@ -29,8 +26,6 @@ const TRANSACTION_OPTIONS: ReadonlySet<string> = new Set(
 /** What every handle on one database shares. */
 export interface HandleContext {
   readonly engine: Engine;
-  readonly kysely: Kysely<AnyTables>;
-  readonly kyselyProps: Omit<KyselyProps, 'executor'>;
   readonly using: string;
   readonly clock: Clock;
   readonly log: DbLog;
@@ -43,7 +38,6 @@ export class Handle {
   readonly context: HandleContext;
   readonly runner: ObservedRunner;
   readonly #scope: TransactionScope | undefined;
-  #kysely: Kysely<AnyTables> | undefined;
 
   constructor(context: HandleContext, runner: ObservedRunner, scope?: TransactionScope) {
     this.context = context;
@@ -69,23 +63,6 @@ export class Handle {
 
   get database(): Database {
     return this.context.database();
-  }
-
-  get kysely(): Kysely<AnyTables> {
-    if (this.#scope === undefined) return this.context.kysely;
-    return (this.#kysely ??= this.#boundKysely());
-  }
-
-  get fn(): Kysely<AnyTables>['fn'] {
-    return this.context.kysely.fn;
-  }
-
-  get dynamic(): Kysely<AnyTables>['dynamic'] {
-    return this.context.kysely.dynamic;
-  }
-
-  tables<U>(): Db<U> {
-    return this as unknown as Db<U>;
   }
 
   async query<R>(text: string, parameters: readonly unknown[] = [], options?: QueryOptions): Promise<R[]> {
@@ -169,12 +146,6 @@ export class Handle {
     if (scope.callbacks.length > 0) await runCallbacks(scope.callbacks, this.context.log);
     return result;
   }
-
-  #boundKysely(): Kysely<AnyTables> {
-    const connection = new EngineConnection(this.runner);
-    const executor = this.context.kysely.getExecutor().withConnectionProvider({ provideConnection: (consumer) => consumer(connection) });
-    return new Transaction<AnyTables>({ ...this.context.kyselyProps, executor });
-  }
 }
 
 export function engineOf(db: Db): Engine {
@@ -187,14 +158,6 @@ export function engineOf(db: Db): Engine {
  */
 export async function sendStatement(tx: Db, text: string, parameters: readonly unknown[], sent?: SentStatement): Promise<void> {
   await (tx as unknown as Handle).send(text, parameters, sent);
-}
-
-for (const name of BUILDERS) {
-  Object.defineProperty(Handle.prototype, name, {
-    value(this: Handle, ...values: unknown[]): unknown {
-      return (this.kysely[name] as (...values: unknown[]) => unknown)(...values);
-    },
-  });
 }
 
 /** A transaction or one of its savepoints: its handle, its callbacks and whether it is still open. */
@@ -345,12 +308,4 @@ async function runCallbacks(callbacks: readonly (() => unknown)[], log: DbLog): 
 
 function callbackFailed(error: unknown, log: DbLog): void {
   log.error({ err: error }, 'an after-commit callback failed');
-}
-
-export function kyselyOf(
-  engine: Engine,
-  runner: ObservedRunner,
-): { kysely: Kysely<AnyTables>; kyselyProps: Omit<KyselyProps, 'executor'> } {
-  const dialect = new EngineDialect(engine, runner);
-  return { kysely: new Kysely<AnyTables>({ dialect }), kyselyProps: { config: { dialect }, driver: dialect.createDriver(), dialect } };
 }

@@ -51,15 +51,13 @@ export {
   type Key,
   type ListOptions,
 } from './repository.ts';
-export type { Columns, Input, Insert, Patch, Row, Tables, Update } from './rows.ts';
+export type { Columns, Input, Insert, Patch, Row, Update } from './rows.ts';
 export { getOrCreateSecret } from './secrets.ts';
 export { softDelete, softDeleteUnique, timestamps, userStamps, versioned } from './standard-columns.ts';
 export type { ColumnDefinition, FullTextDefinition, IndexDefinition, OnDelete, TableDefinition } from './table-definition.ts';
 export type { ModelFullText, ModelIndex, ModelOptions } from './table-from-columns.ts';
 export { uuidv7 } from './uuidv7.ts';
 export { compileWhere } from './where/compile-where.ts';
-export { whereExpression } from './where/where-expression.ts';
 export { whereSql } from './where/where-sql.ts';
 export type { Where } from './where/where.ts';
-export { sql as sqlFragment } from 'kysely';
 export { tableStatements } from './ddl.ts';

@@ -1,3 +1,4 @@
+import { kyselyOf, type Tables } from './kysely/index.ts';
 import { describe, expect, expectTypeOf, test } from 'vitest';
 import { z } from 'zod';
 import { t } from './column.ts';
@@ -6,7 +7,7 @@ import { softDelete, softDeleteUnique, timestamps, userStamps, versioned } from 
 import { modelFaults } from './model-faults.ts';
 import { insert } from './repository.ts';
 import type { Db } from './db.ts';
-import type { Input, Insert, Patch, Row, Tables, Update } from './rows.ts';
+import type { Input, Insert, Patch, Row, Update } from './rows.ts';
 import type { Schema } from './standard-schema.ts';
 
 const users = model('users', { id: t.uuidv7().pk(), email: t.text({ max: 40, format: 'email' }).unique(), password: t.text().sensitive() });
@@ -55,14 +56,12 @@ describe('types', () => {
     type Shop = Tables<{ orders: typeof orders }>;
     expectTypeOf<keyof Shop['orders']>().toEqualTypeOf<keyof Row<typeof orders>>();
     const queries = (db: Db): unknown[] => [
-      () => db.tables<Shop>().selectFrom('orders').select('total'),
+      () => kyselyOf<Shop>(db).selectFrom('orders').select('total'),
       // @ts-expect-error no such table
-      () => db.tables<Shop>().selectFrom('oders'),
+      () => kyselyOf<Shop>(db).selectFrom('oders'),
       // @ts-expect-error no such column
-      () => db.tables<Shop>().selectFrom('orders').select('totl'),
-      // @ts-expect-error a handle has no builders before its tables are known
-      () => db.selectFrom('orders'),
-      () => db.transaction((tx) => insert(tx.tables<Shop>(), users, { email: 'x', password: 'y' })),
+      () => kyselyOf<Shop>(db).selectFrom('orders').select('totl'),
+      () => db.transaction((tx) => insert(tx, users, { email: 'x', password: 'y' })),
     ];
     expect(queries).toBeTypeOf('function');
   });

@@ -5,7 +5,7 @@ import { type Clock, systemClock } from './clock.ts';
 import { type DatabaseObserver, DatabaseObservers, type PoolStatus } from './database-observer.ts';
 import type { Database, Db } from './db.ts';
 import type { Engine, ListenOptions, NotificationListener } from './engine.ts';
-import { Handle, kyselyOf, type HandleContext } from './handle.ts';
+import { Handle, type HandleContext } from './handle.ts';
 import { type DbLog, silentLog } from './log.ts';
 import { maskPassword } from './mask-password.ts';
 import { ObservedRunner } from './observed-runner.ts';
@@ -117,7 +117,6 @@ class OpenedDatabase extends Handle {
     const runner = new ObservedRunner(engine, using, observers);
     const context: HandleContext = {
       engine,
-      ...kyselyOf(engine, runner),
       using,
       clock: options.clock ?? systemClock,
       log: options.log ?? silentLog,

@@ -1,3 +1,4 @@
+import { kyselyOf, type Tables } from './kysely/index.ts';
 import { expect, test } from 'vitest';
 import { describeDatabases } from '../testing/databases.ts';
 import { t } from './column.ts';
@@ -5,7 +6,6 @@ import { constraintViolation, isUniqueViolation } from './constraint-violation.t
 import type { Db } from './db.ts';
 import { tableStatements } from './ddl.ts';
 import { model } from './model.ts';
-import type { Tables } from './rows.ts';
 import { timestamps, versioned } from './standard-columns.ts';
 import { containsSql, startsWithSql } from './portable-sql.ts';
 import { countQueries, observeQueries } from './query-observer.ts';
@@ -213,7 +213,7 @@ describeDatabases(
         await find(database.db, teams, team.id);
         await database.db.transaction(async (tx) => {
           await find(tx, teams, team.id);
-          await tx.tables<Shop>().selectFrom('teams').select('id').where('name', '=', 'secret value').execute();
+          await kyselyOf<Shop>(tx).selectFrom('teams').select('id').where('name', '=', 'secret value').execute();
         });
         await database.db.query('select nothing from nowhere').catch(() => undefined);
       });
@@ -269,7 +269,7 @@ describeDatabases(
       });
       expect(inside).toBe(500);
       let streamed = 0;
-      for await (const row of database.db.tables<Shop>().selectFrom('teams').select('name').where('name', 'like', 'stream%').stream(50))
+      for await (const row of kyselyOf<Shop>(database.db).selectFrom('teams').select('name').where('name', 'like', 'stream%').stream(50))
         streamed += row['name'] === '' ? 0 : 1;
       expect(streamed).toBe(500);
     });

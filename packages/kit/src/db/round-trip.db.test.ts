@@ -1,3 +1,4 @@
+import { kyselyOf, type Tables } from './kysely/index.ts';
 import { deepStrictEqual } from 'node:assert';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -8,7 +9,7 @@ import { tableStatements } from './ddl.ts';
 import { json } from './json-parameter.ts';
 import { model } from './model.ts';
 import { find, insert, list, update } from './repository.ts';
-import type { Insert, Tables } from './rows.ts';
+import type { Insert } from './rows.ts';
 import { uuidv7 } from './uuidv7.ts';
 
 const things = model('things', {
@@ -107,14 +108,18 @@ describeDatabases(
   'values',
   (database) => {
     test('every kind of value comes back identical: from the insert, a lookup, a hand-built query and inside a transaction', async () => {
-      const db = database.db.tables<Shop>();
+      const { db } = database;
       await fc.assert(
         fc.asyncProperty(row, async (values) => {
           const written = await insert(db, things, values);
           // Node's comparison: vitest's trips over data that has a key "constructor".
           deepStrictEqual(written, { id: written.id, ...values });
           deepStrictEqual(await find(db, things, written.id), written);
-          const selected = await db.selectFrom('things as thing').selectAll().where('thing.id', '=', written.id).executeTakeFirst();
+          const selected = await kyselyOf<Shop>(db)
+            .selectFrom('things as thing')
+            .selectAll()
+            .where('thing.id', '=', written.id)
+            .executeTakeFirst();
           deepStrictEqual(selected, written);
           const inside = await db.transaction((tx) => tx.query('select x.* from (select * from things) x where x.id = $1', [written.id]));
           deepStrictEqual(inside, [written]);
@@ -124,12 +129,12 @@ describeDatabases(
     });
 
     test('values written by a hand-built query come back identical too', async () => {
-      const db = database.db.tables<Shop>();
+      const { db } = database;
       await fc.assert(
         fc.asyncProperty(row, async (values) => {
           const id = uuidv7();
           const { doc, ...rest } = values;
-          await db
+          await kyselyOf<Shop>(db)
             .insertInto('things')
             .values({ ...rest, id, doc: json(doc) })
             .execute();
@@ -191,7 +196,7 @@ describeDatabases(
       ] as const) {
         const { id } = await insert(database.db, maybes, { price: given });
         expect((await find(database.db, maybes, id))?.price).toBe(kept);
-        await database.db.tables<Shop>().updateTable('maybes').set({ price: given }).where('id', '=', id).execute();
+        await kyselyOf<Shop>(database.db).updateTable('maybes').set({ price: given }).where('id', '=', id).execute();
         expect((await find(database.db, maybes, id))?.price).toBe(kept);
       }
     });

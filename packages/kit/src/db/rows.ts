@@ -1,10 +1,9 @@
-import type { ColumnType } from 'kysely';
 import type { AnyColumn, Column } from './column.ts';
 import type { JsonParameter } from './json-parameter.ts';
 
 export type Columns = Readonly<Record<string, AnyColumn>>;
 
-interface HasColumns {
+export interface HasColumns {
   readonly columns: Columns;
 }
 
@@ -38,7 +37,7 @@ export type Input<M extends HasColumns> = InputOf<M['columns']>;
 export type Patch<M extends HasColumns> = PatchOf<M['columns']>;
 
 /** JSON values that a driver would take for something else must be marked with `json(…)`. */
-type Written<S> = S extends
+export type Written<S> = S extends
   | string
   | number
   | bigint
@@ -51,12 +50,3 @@ type Written<S> = S extends
   : unknown extends S
     ? JsonParameter | Readonly<Record<string, unknown>> | null
     : S | JsonParameter<S>;
-
-type TableOf<C> = {
-  [K in keyof C]: C[K] extends Column<infer S, infer O, boolean>
-    ? ColumnType<S, O extends true ? Written<S> | undefined : Written<S>, Written<S>>
-    : never;
-};
-
-/** Kysely's table map of some models: `type Shop = Tables<{ orders: typeof orders; customers: typeof customers }>`. */
-export type Tables<M extends Readonly<Record<string, HasColumns>>> = { [K in keyof M]: TableOf<M[K]['columns']> };

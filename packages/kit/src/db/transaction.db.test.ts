@@ -1,3 +1,4 @@
+import { kyselyOf } from './kysely/index.ts';
 import { expect, test } from 'vitest';
 import { describeDatabases } from '../testing/databases.ts';
 import { currentTransaction } from './ambient.ts';
@@ -15,8 +16,8 @@ const prepare = async (db: Db): Promise<void> => {
 describeDatabases(
   'transactions',
   (database) => {
-    const entries = (): Db<Tables> => database.db.tables<Tables>();
-    const add = (db: Db<Tables>, label: string): Promise<unknown> => db.insertInto('entries').values({ label }).execute();
+    const entries = (): Db => database.db;
+    const add = (db: Db, label: string): Promise<unknown> => kyselyOf<Tables>(db).insertInto('entries').values({ label }).execute();
     const labels = async (prefix: string): Promise<string[]> =>
       (await database.db.query<{ label: string }>('select label from entries where label like $1 order by label', [`${prefix}%`])).map(
         (row) => row.label,
@@ -328,15 +329,19 @@ describeDatabases(
       expect(await labels('refused')).toEqual([]);
     });
 
-    test('builders on the handle and on the transaction are typed and run on the right connection', async () => {
+    test('Kysely on the handle and on the transaction is typed and runs on the right connection', async () => {
       await entries().transaction(async (tx) => {
         await add(tx, 'typed-1');
-        const inside = await tx.selectFrom('entries').select('label').where('label', '=', 'typed-1').executeTakeFirst();
+        const inside = await kyselyOf<Tables>(tx).selectFrom('entries').select('label').where('label', '=', 'typed-1').executeTakeFirst();
         expect(inside).toEqual({ label: 'typed-1' });
-        const outside = await entries().selectFrom('entries').select('label').where('label', '=', 'typed-1').executeTakeFirst();
+        const outside = await kyselyOf<Tables>(entries())
+          .selectFrom('entries')
+          .select('label')
+          .where('label', '=', 'typed-1')
+          .executeTakeFirst();
         expect(outside).toBeUndefined();
       });
-      const removed = await entries().deleteFrom('entries').where('label', '=', 'typed-1').executeTakeFirst();
+      const removed = await kyselyOf<Tables>(entries()).deleteFrom('entries').where('label', '=', 'typed-1').executeTakeFirst();
       expect(removed.numDeletedRows).toBe(1n);
     });
   },

@@ -1,3 +1,4 @@
+import { kyselyOf, whereExpression } from '../../db/kysely/index.ts';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
@@ -13,7 +14,7 @@ import {
 } from '../../../test/grants/drive.ts';
 import { CrudController, crudOf } from '../../crud/index.ts';
 import { insert, insertMany } from '../../db/index.ts';
-import { compileWhere, whereExpression } from '../../db/index.ts';
+import { compileWhere } from '../../db/index.ts';
 import { isAuthenticated } from '../../permissions/index.ts';
 import { describeDatabases } from '../../testing/databases.ts';
 import { scaled } from '../../../../../test/provision/scale.ts';
@@ -254,8 +255,7 @@ describeDatabases('random grants', (database) => {
             parameters,
           );
           expect(ids(byHand).toSorted()).toEqual(ids(visible).toSorted());
-          const byBuilder = await database.db
-            .tables<{ docs: { id: string; deleted_at: Date | null } }>()
+          const byBuilder = await kyselyOf<{ docs: { id: string; deleted_at: Date | null } }>(database.db)
             .selectFrom('docs')
             .select('id')
             .where(whereExpression(database.db, docs, where))

@@ -1,3 +1,4 @@
+import { kyselyOf, whereExpression } from '../../db/kysely/index.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   CommentController,
@@ -9,7 +10,7 @@ import {
   FolderController,
   startDrive,
 } from '../../../test/grants/drive.ts';
-import { countQueries, find, list, model, createTable, migration, t, whereExpression } from '../../db/index.ts';
+import { countQueries, find, list, model, createTable, migration, t } from '../../db/index.ts';
 import { Controller, route } from '../../http/index.ts';
 import { any, hasRule, isAuthenticated, not, Permission } from '../../permissions/index.ts';
 import { describeDatabases } from '../../testing/databases.ts';
@@ -131,8 +132,7 @@ describeDatabases('hasGrant', (database) => {
     const where = await grantedCondition(database.db, { user: drive.user('cid'), tenant: 'north' }, docs, 'change');
     const found = (await list(database.db, docs, { where: where as never, orderBy: ['id'] })).map(({ id }) => id);
     expect(found).toEqual([own, given].toSorted());
-    const built = await database.db
-      .tables<{ docs: { id: string } }>()
+    const built = await kyselyOf<{ docs: { id: string } }>(database.db)
       .selectFrom('docs')
       .select('id')
       .where(whereExpression(database.db, docs, where))

@@ -1,4 +1,4 @@
-import { CompiledQuery } from 'kysely';
+import { randomUUID } from 'node:crypto';
 import type { Dialect } from '../dialect.ts';
 import { reorder, toPositional } from '../statement-text.ts';
 import { TransactionRefused } from './transaction-refused.ts';
@@ -16,7 +16,8 @@ import { objectWith } from '../../options/value-rule.ts';
 export interface KyselyTransaction {
   readonly isTransaction: boolean;
   getExecutor(): { readonly adapter: object };
-  executeQuery(query: CompiledQuery): Promise<{ readonly rows: unknown[] }>;
+  // oxlint-disable-next-line typescript/no-explicit-any -- a compiled query of whichever copy of Kysely the application has
+  executeQuery(query: any): Promise<{ readonly rows: unknown[] }>;
 }
 
 export interface KyselyTransactionOptions extends ForeignTransactionOptions {
@@ -43,12 +44,17 @@ export function kyselyTransaction(trx: KyselyTransaction, options: KyselyTransac
     query: async <R>(text: string, parameters: readonly SqlParameter[]) => {
       const statement = dialect === 'postgres' ? { text, order: undefined } : toPositional(text);
       try {
-        return (await trx.executeQuery(CompiledQuery.raw(statement.text, [...reorder(parameters, statement.order)]))).rows as R[];
+        return (await trx.executeQuery(compiled(statement.text, [...reorder(parameters, statement.order)]))).rows as R[];
       } catch (error) {
         throw isEnded(error) ? transactionEnded(error) : error;
       }
     },
   };
+}
+
+/** What Kysely's `CompiledQuery.raw` returns. Its package is not needed for that. */
+function compiled(sql: string, parameters: readonly unknown[]): object {
+  return { sql, parameters, query: { kind: 'RawNode', sqlFragments: [sql], parameters: [] }, queryId: { queryId: randomUUID() } };
 }
 
 /** Kysely's own refusal has no code. */

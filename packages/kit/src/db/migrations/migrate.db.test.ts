@@ -1,4 +1,4 @@
-import type { AnyTables } from '../db.ts';
+import { kyselyOf } from '../kysely/index.ts';
 import { existsSync, rmSync } from 'node:fs';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -196,8 +196,7 @@ describeDatabases('migrations', (database) => {
       },
     ]);
     const insertOrder = (values: Record<string, unknown>): Promise<unknown> =>
-      database.db
-        .tables<AnyTables>()
+      kyselyOf<any>(database.db)
         .insertInto(orders)
         .values({ label: 'x', price: '1', ...values })
         .execute();

@@ -1,3 +1,4 @@
+import { kyselyOf, type Tables, whereExpression } from '../kysely/index.ts';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { describeDatabases } from '../../testing/databases.ts';
@@ -8,10 +9,9 @@ import { model } from '../model.ts';
 import { openDatabase } from '../open-database.ts';
 import { countQueries } from '../query-observer.ts';
 import { count, findBy, insert, insertMany, list } from '../repository.ts';
-import type { Row, Tables } from '../rows.ts';
+import type { Row } from '../rows.ts';
 import { compileWhere, type CompiledWhere } from './compile-where.ts';
 import type { ThreeValued } from './evaluate-where.ts';
-import { whereExpression } from './where-expression.ts';
 import { whereSql } from './where-sql.ts';
 import type { Where, WhereRelations } from './where.ts';
 
@@ -233,8 +233,7 @@ describeDatabases(
     test('composes with a statement by hand, with Kysely and with the repository', async () => {
       const where = { or: [{ note: { contains: 'A' } }, { size: { gte: 1, lte: 2 } }] } satisfies Where<Columns>;
       const matching = stored.filter((row) => compileWhere(samples, where).matches(row) === true).map(({ id }) => id);
-      const byBuilder = await database.db
-        .tables<Tables<{ samples: typeof samples }>>()
+      const byBuilder = await kyselyOf<Tables<{ samples: typeof samples }>>(database.db)
         .selectFrom('samples as s')
         .select('s.id')
         .where('s.id', '>=', 0)
@@ -321,8 +320,7 @@ describeDatabases(
       };
       expect(await select(teams, where)).toEqual(['blue', 'grey']);
       const expression = whereExpression(db(), teams, where as Where<typeof teams.columns>);
-      const found = await db()
-        .tables<Tables<{ teams: typeof teams }>>()
+      const found = await kyselyOf<Tables<{ teams: typeof teams }>>(db())
         .selectFrom('teams')
         .select('name')
         .where(expression)

@@ -3,15 +3,15 @@ import type { Db } from '../db.ts';
 import type { Model } from '../model.ts';
 import { quoteName } from '../names.ts';
 import type { Columns } from '../rows.ts';
-import { compileWhere } from './compile-where.ts';
-import { splitAtPlaceholders } from './where-sql.ts';
-import type { Where } from './where.ts';
+import { compileWhere } from '../where/compile-where.ts';
+import { splitAtPlaceholders } from '../where/where-sql.ts';
+import type { Where } from '../where/where.ts';
 import { requireArguments } from '../../options/read-options.ts';
 import { aModel, anObject } from '../../options/value-rule.ts';
 
 /**
- * A tree for Kysely: `shop.selectFrom('orders').where(whereExpression(db, orders, { item: { contains: 'lamp' } }))`. `alias` is what the query
- * calls the table; its name unless given.
+ * A tree for Kysely: `kyselyOf<Shop>(db).selectFrom('orders').where(whereExpression(db, orders, { item: { contains: 'lamp' } }))`.
+ * `alias` is the name of the table in the query (default: its own).
  */
 export function whereExpression<C extends Columns>(
   db: Pick<Db, 'dialect'>,
