@@ -1,11 +1,11 @@
-import { randomBytes } from 'node:crypto';
-import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { ClientRefused } from '../../openapi/clients/client-plan.ts';
 import { CLIENT_LANGUAGES, type ClientLanguage, generateClient } from '../../openapi/clients/generate-client.ts';
 import type { App } from '../../app/module.ts';
 import type { CliContext } from '../context.ts';
 import type { CoreCommand } from '../core-command.ts';
+import { replaceFile } from '../write-client.ts';
 
 interface ClientCommandOptions {
   readonly out: string;
@@ -61,16 +61,4 @@ function textOf(language: ClientLanguage, app: App, mount: string | undefined, c
 
 function isLanguage(text: string): text is ClientLanguage {
   return Object.hasOwn(CLIENT_LANGUAGES, text);
-}
-
-/** The old file, or the whole new one: never a part. */
-async function replaceFile(file: string, text: string): Promise<void> {
-  const draft = `${file}.${randomBytes(6).toString('hex')}.tmp`;
-  try {
-    await writeFile(draft, text, { flag: 'wx' });
-    await rename(draft, file);
-  } catch (error) {
-    await rm(draft, { force: true });
-    throw error;
-  }
 }

@@ -1,4 +1,4 @@
-import { dirname } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import type { CliContext } from '../context.ts';
 import type { CoreCommand } from '../core-command.ts';
 import { DevServer, reservePort } from '../dev/dev-server.ts';
@@ -7,9 +7,11 @@ import { readDotenv } from '../dotenv.ts';
 import { missingConfig } from '../find-config.ts';
 import { DEFAULT_HOST, DEFAULT_PORT, listeningPlace, portNumber, type PlaceOptions } from '../listening-place.ts';
 import { stopSignal } from '../stop-signal.ts';
+import { languageOf } from '../write-client.ts';
 
 interface DevOptions extends PlaceOptions {
   readonly yes?: boolean;
+  readonly client?: readonly string[];
 }
 
 /** Files of a change that a message names. */
@@ -23,6 +25,7 @@ export const devCommand: CoreCommand = {
       .option('-p, --port <number>', `port to listen on (PORT; default ${DEFAULT_PORT}; 0 picks a free one and keeps it)`, portNumber)
       .option('-H, --host <address>', `address to listen on (HOST; default ${DEFAULT_HOST})`)
       .option('-y, --yes', 'apply pending migrations without asking')
+      .option('--client <file...>', 'write a client at each start and keep it current: .ts or .py')
       .addHelpText('after', HELP)
       .action(async (options: DevOptions) => run(options, context));
   },
@@ -40,15 +43,22 @@ async function run(options: DevOptions, context: CliContext): Promise<void> {
   // Read here for the port alone: the process of the app reads the file again at every start.
   const settings = { ...readDotenv(configFile, environment), ...environment };
   const place = await reservePort(listeningPlace(options, settings, (message) => context.fail(message)));
+  const clients = (options.client ?? []).map((file) => resolve(cwd, file));
+  const other = clients.find((file) => languageOf(file) === undefined);
+  if (other !== undefined) return context.fail(`--client is ${other}; clients are written to files that end with .ts or .py.`);
   const program = [process.argv[1] ?? '', '--config', configFile] as const;
-  const server = new DevServer({ program, cwd, environment, terminal, place, yes: options.yes === true });
-  const watch = new FileWatch(dirname(configFile), (files) => {
-    const named = files.slice(0, NAMED_MAX).join(', ');
-    context.stderr.write(
-      `${context.paint('dim', `↻ ${named}${files.length > NAMED_MAX ? ` and ${files.length - NAMED_MAX} more` : ''}`)}\n`,
-    );
-    void server.restart();
-  });
+  const server = new DevServer({ program, cwd, environment, terminal, place, yes: options.yes === true, clients });
+  const watch = new FileWatch(
+    dirname(configFile),
+    (files) => {
+      const named = files.slice(0, NAMED_MAX).join(', ');
+      context.stderr.write(
+        `${context.paint('dim', `↻ ${named}${files.length > NAMED_MAX ? ` and ${files.length - NAMED_MAX} more` : ''}`)}\n`,
+      );
+      void server.restart();
+    },
+    clients,
+  );
   server.start();
   await stopSignal();
   watch.close();

@@ -15,6 +15,8 @@ export interface DevServerOptions {
   readonly place: ListeningPlace;
   /** Apply pending migrations without asking. */
   readonly yes: boolean;
+  /** Files with clients that each start keeps current. */
+  readonly clients?: readonly string[];
 }
 
 /** A process that does not end by itself after SIGTERM is killed: it is about to be replaced. */
@@ -39,15 +41,19 @@ export class DevServer {
   }
 
   start(): void {
-    const { program, cwd, environment, place } = this.#options;
+    const { program, cwd, environment, place, clients = [] } = this.#options;
     const [path, ...args] = program;
     this.#beganAtMs = performance.now();
     this.#question = new AbortController();
-    const child = fork(path, [...args, 'dev-serve', '--port', String(place.port), '--host', place.host], {
-      cwd,
-      env: { SHUTDOWN_TIMEOUT_MS: String(OPEN_REQUESTS_MS), ...environment, NODE_ENV: environment['NODE_ENV'] || 'development' },
-      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-    });
+    const child = fork(
+      path,
+      [...args, 'dev-serve', '--port', String(place.port), '--host', place.host, ...clients.flatMap((file) => ['--client', file])],
+      {
+        cwd,
+        env: { SHUTDOWN_TIMEOUT_MS: String(OPEN_REQUESTS_MS), ...environment, NODE_ENV: environment['NODE_ENV'] || 'development' },
+        stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      },
+    );
     this.#child = child;
     child.on('message', (message: FromApp) => void this.#heard(message, child));
     child.once('exit', (code, signal) => {
@@ -91,6 +97,10 @@ export class DevServer {
   async #heard(message: FromApp, child: ChildProcess): Promise<void> {
     if (message.type === 'ready') return this.#ready(message);
     if (message.type === 'migrated') return message.migrations.forEach((id) => this.#say('green', '✓', `applied ${id}`));
+    if (message.type === 'client')
+      return message.problem === undefined
+        ? this.#say('green', '✓', `wrote the client ${message.file}`)
+        : this.#say('red', '✗', `The client ${message.file} was not written: ${message.problem}`);
     const answer: ToApp = { migrate: this.#options.yes || (await this.#ask(message.migrations, message.database)) };
     if (child.connected) child.send(answer);
   }

@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -34,7 +34,7 @@ import { createTable, migration, model, t } from ${sourceOf('db/index.ts')};
 import { greeting } from './greeting.ts';
 const notes = model('notes', { id: t.uuidv7().pk() });
 class Greeting extends Controller {
-  read = route.get('/', { permission: allowAny }, async ({ reply }) => void reply.header('x-greeting', greeting + (process.env['SUFFIX'] ?? '')));
+  read = route.get('/', { permission: allowAny }, async ({ reply }) => void reply.header('x-greeting', greeting + (process.env['SUFFIX'] ?? '') + ' ' + (process.env['SET'] ?? '')));
 }
 export default createApp({
   title: 'Greeter',
@@ -61,12 +61,6 @@ function dev(cwd: string, args: readonly string[] = ['--yes'], environment: Read
   let read = 0;
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (printed += chunk.toString()));
   child.stdin.end();
-  onTestFinished(async () => {
-    if (child.exitCode !== null || child.signalCode !== null) return;
-    const ended = once(child, 'exit');
-    child.kill('SIGTERM');
-    await ended;
-  });
   return {
     child,
     output: () => printed,
@@ -81,6 +75,13 @@ function dev(cwd: string, args: readonly string[] = ['--yes'], environment: Read
   };
 }
 
+async function ended({ child }: Dev): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exit = once(child, 'exit');
+  child.kill('SIGTERM');
+  await exit;
+}
+
 const LISTENS = /listens on (http:\/\/\S+)/;
 
 async function urlOf(running: Dev): Promise<string> {
@@ -89,85 +90,91 @@ async function urlOf(running: Dev): Promise<string> {
 
 const greetingAt = async (url: string) => (await fetch(`${url}/v1/greeting`)).headers.get('x-greeting');
 
-test('a saved file is served at the same URL; a broken one is explained with its place, and the next save recovers', async () => {
-  const place = await project();
-  const running = dev(place);
-  const url = await urlOf(running);
-  expect(await greetingAt(url)).toBe('one');
-  await running.next(/reference +\S+\/docs\n/);
+// One server for all of them: each test goes on where the one before it ended.
+describe('while files change', () => {
+  let place = '';
+  let url = '';
+  let running: Dev;
+  test('the app is served, and its client is written', async () => {
+    place = await project();
+    running = dev(place, ['--yes', '--client', 'web-api.ts'], { SET: 'set' });
+    url = await urlOf(running);
+    await running.next(/wrote the client \S+web-api\.ts\n/);
+  });
+  afterAll(() => ended(running));
+  const save = (file: string, text: string) => writeFile(join(place, file), text);
 
-  await writeFile(join(place, 'greeting.ts'), `export const greeting: string = 'two';\n`);
-  expect(await running.next(/↻ greeting\.ts\n/)).not.toContain('✗');
-  expect(await urlOf(running)).toBe(url);
-  expect(await greetingAt(url)).toBe('two');
+  test('a saved file is served at the same URL', async () => {
+    expect(await greetingAt(url)).toBe('one set');
+    expect(running.output()).toMatch(/reference +\S+\/docs\n/);
+    await save('greeting.ts', `export const greeting: string = 'two';\n`);
+    expect(await running.next(/↻ greeting\.ts\n/)).not.toContain('✗');
+    expect(await urlOf(running)).toBe(url);
+    expect(await greetingAt(url)).toBe('two set');
+  });
 
-  await writeFile(join(place, 'greeting.ts'), `export const greeting: string = 'three;\n`);
-  const failed = await running.next(/Save a file to start it again\.\n/);
-  expect(failed).toContain('kit.config.ts could not be loaded');
-  expect(failed).toContain(`at ${join(place, 'greeting.ts')}:1`);
+  test('an app that does not start is explained with its place, and the next save recovers', async () => {
+    await save('greeting.ts', `export const greeting: string = 'three;\n`);
+    const failed = await running.next(/Save a file to start it again\.\n/);
+    expect(failed).toContain('kit.config.ts could not be loaded');
+    expect(failed).toContain(`at ${join(place, 'greeting.ts')}:1`);
+    await save('greeting.ts', `export const greeting: string = 'three';\n`);
+    expect(await urlOf(running)).toBe(url);
+    expect(await greetingAt(url)).toBe('three set');
+  });
 
-  await writeFile(join(place, 'greeting.ts'), `export const greeting: string = 'three';\n`);
-  expect(await urlOf(running)).toBe(url);
-  expect(await greetingAt(url)).toBe('three');
-});
+  test('a client is written again when the API changes, and writing it does not restart the app', async () => {
+    const config = await readFile(join(place, 'kit.config.ts'), 'utf8');
+    expect(await readFile(join(place, 'web-api.ts'), 'utf8')).toContain('Greeter');
+    await save('kit.config.ts', config.replace("'Greeter'", "'Welcomer'"));
+    const printed = await running.next(/wrote the client \S+web-api\.ts\n/);
+    expect(printed.match(/↻/g)).toHaveLength(1);
+    expect(await readFile(join(place, 'web-api.ts'), 'utf8')).toContain('Welcomer');
+  });
 
-test('files of new folders are noticed; tests, data and a save without a change are not', async () => {
-  const place = await project();
-  const running = dev(place);
-  await urlOf(running);
-  await running.next(/reference/);
-  await mkdir(join(place, 'data'));
-  await writeFile(join(place, 'data/state.json'), '{}');
-  await writeFile(join(place, 'greeting.test.ts'), 'export {};');
-  await writeFile(join(place, 'greeting.ts'), `export const greeting: string = 'one';\n`);
-  await mkdir(join(place, 'src'));
-  await writeFile(join(place, 'src/more.ts'), 'export const more = 1;\n');
-  expect(await running.next(/↻ .*\n/)).toContain('↻ src/more.ts\n');
+  test('.env is read at every start, and variables that are set win', async () => {
+    await save('.env', 'SUFFIX=-a\nSET=other\n');
+    expect(await running.next(LISTENS)).not.toContain('web-api');
+    expect(await greetingAt(url)).toBe('three-a set');
+  });
+
+  test('files of new folders are noticed; tests, data and a save without a change are not', async () => {
+    await mkdir(join(place, 'data'));
+    await save('data/state.json', '{}');
+    await save('greeting.test.ts', 'export {};');
+    await save('greeting.ts', `export const greeting: string = 'three';\n`);
+    await mkdir(join(place, 'src'));
+    await save('src/more.ts', 'export const more = 1;\n');
+    expect(await running.next(/↻ .*\n/)).toContain('↻ src/more.ts\n');
+    await urlOf(running);
+  });
+
+  test('the process of the app ends with kit dev, however that ends', async () => {
+    running.child.kill('SIGKILL');
+    const state = () =>
+      fetch(url).then(
+        () => 'serving',
+        () => 'ended',
+      );
+    await expect.poll(state, { timeout: 120_000 }).toBe('ended');
+  });
 });
 
 test('pending migrations are not applied without a person or --yes, and the app then starts with the next save', async () => {
   const place = await project();
   const running = dev(place, []);
+  onTestFinished(() => ended(running));
   const asked = await running.next(/Save a file to start it again/);
   expect(asked).toContain('notes/0001_initial');
   expect(asked).toContain('kit dev --yes');
   expect((await program.run(['migrate'], { cwd: place })).code).toBe(0);
   await writeFile(join(place, 'greeting.ts'), `export const greeting: string = 'two';\n`);
-  expect(await greetingAt(await urlOf(running))).toBe('two');
-});
-
-test('.env is read at every start, and variables that are set win', async () => {
-  const place = await project();
-  await writeFile(join(place, '.env'), 'SUFFIX=-a\n');
-  const running = dev(place);
-  const url = await urlOf(running);
-  expect(await greetingAt(url)).toBe('one-a');
-  await writeFile(join(place, '.env'), 'SUFFIX=-b\n');
-  await urlOf(running);
-  expect(await greetingAt(url)).toBe('one-b');
-  const other = dev(place, ['--yes'], { SUFFIX: '-set' });
-  expect(await greetingAt(await urlOf(other))).toBe('one-set');
-});
-
-test('the process of the app ends with kit dev, however that ends', async () => {
-  const running = dev(await project());
-  const url = await urlOf(running);
-  running.child.kill('SIGKILL');
-  await expect
-    .poll(
-      () =>
-        fetch(url).then(
-          () => 'serving',
-          () => 'ended',
-        ),
-      { timeout: 120_000 },
-    )
-    .toBe('ended');
+  expect(await greetingAt(await urlOf(running))).toBe('two ');
 });
 
 describe('it does not start, and says why', () => {
   test('in production', async () => {
-    const { code, stderr } = await program.spawn(['dev'], { cwd: await project(), environment: { NODE_ENV: 'production' } });
+    const { code, stderr } = await program.run(['dev'], { cwd: await project(), environment: { NODE_ENV: 'production' } });
     expect([code, stderr]).toEqual([1, expect.stringContaining('NODE_ENV is production. Use kit start')]);
   });
 
@@ -176,12 +183,17 @@ describe('it does not start, and says why', () => {
     await once(other, 'listening');
     onTestFinished(() => void other.close());
     const { port } = other.address() as AddressInfo;
-    const { code, stderr } = await program.spawn(['dev', '--port', String(port)], { cwd: await project() });
+    const { code, stderr } = await program.run(['dev', '--port', String(port)], { cwd: await project() });
     expect([code, stderr]).toEqual([1, expect.stringContaining(`Another program already listens on 127.0.0.1:${port}`)]);
   });
 
+  test('with a client in a language that is not supported', async () => {
+    const { code, stderr } = await program.run(['dev', '--client', 'api.go'], { cwd: await project() });
+    expect([code, stderr]).toEqual([1, expect.stringContaining('files that end with .ts or .py')]);
+  });
+
   test('without an app', async () => {
-    const { code, stderr } = await program.spawn(['dev'], { cwd: folder });
+    const { code, stderr } = await program.run(['dev'], { cwd: folder });
     expect([code, stderr]).toEqual([1, expect.stringContaining('No kit.config.ts found')]);
   });
 });

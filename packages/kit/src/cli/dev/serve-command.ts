@@ -5,6 +5,7 @@ import type { CliContext } from '../context.ts';
 import type { CoreCommand } from '../core-command.ts';
 import { listeningPlace, portNumber, type PlaceOptions } from '../listening-place.ts';
 import { stopSignal } from '../stop-signal.ts';
+import { keepClientCurrent, languageOf } from '../write-client.ts';
 import type { FromApp, ToApp } from './messages.ts';
 
 /** The app's own process under `kit dev`, which starts it again on every change and speaks with it over a channel. */
@@ -16,15 +17,18 @@ export const devServeCommand: CoreCommand = {
     command
       .requiredOption('--port <number>', 'port to listen on', portNumber)
       .requiredOption('--host <address>', 'address to listen on')
-      .action(async (options: PlaceOptions) => {
+      .option('--client <file...>', 'clients to keep current')
+      .action(async (options: PlaceOptions & { readonly client?: readonly string[] }) => {
         if (process.send === undefined) context.fail('This command is started by kit dev.');
+        // Listened for from the start: without its parent, whenever that ends, nothing would stop this process.
+        const orphaned = once(process, 'disconnect');
         await migrateAfterAsking(await (await context.bareApp()).openDatabases(), context);
         const app = await context.app();
         const url = await app.listen(listeningPlace(options, {}, (message) => context.fail(message)));
         tell({ type: 'ready', title: app.title, url, links: linksOf(app) });
+        for (const file of options.client ?? []) await writeClient(app, file);
         for (const text of await app.monitor()) context.stderr.write(`${text}\n`);
-        // Without its parent nothing would stop this process.
-        await Promise.race([stopSignal(), once(process, 'disconnect')]);
+        await Promise.race([stopSignal(), orphaned]);
       });
   },
 };
@@ -38,6 +42,15 @@ async function migrateAfterAsking(app: App, context: CliContext): Promise<void> 
   if (!migrate) context.fail(`${migrations.length} pending: run kit migrate, or save a file to be asked again.`);
   const { applied } = await migrateApp(app);
   tell({ type: 'migrated', migrations: applied });
+}
+
+/** A client that cannot be written is reported; the app serves all the same. */
+async function writeClient(app: App, file: string): Promise<void> {
+  try {
+    if (await keepClientCurrent(app, file, languageOf(file) ?? 'typescript')) tell({ type: 'client', file });
+  } catch (error) {
+    tell({ type: 'client', file, problem: (error as Error).message });
+  }
 }
 
 function tell(message: FromApp): void {

@@ -15,12 +15,15 @@ const SETTLE_MS = 40;
 export class FileWatch {
   readonly #folder: string;
   readonly #changed: (files: readonly string[]) => void;
+  readonly #except: ReadonlySet<string>;
   readonly #watchers = new Map<string, FSWatcher>();
   readonly #contents = new Map<string, string>();
   readonly #pending = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(folder: string, changed: (files: readonly string[]) => void) {
+  /** `except`: files that each start writes itself. */
+  constructor(folder: string, changed: (files: readonly string[]) => void, except: readonly string[] = []) {
+    this.#except = new Set(except);
     this.#folder = folder;
     this.#changed = changed;
     this.#add(folder);
@@ -48,6 +51,7 @@ export class FileWatch {
   #noticed(folder: string, name: string | null): void {
     if (name === null) return;
     const path = join(folder, name);
+    if (this.#except.has(path)) return;
     if (isWatchedFile(name)) this.#pending.add(path);
     else if (isWatchedFolder(name)) this.#noticedFolder(path);
     if (this.#pending.size === 0) return;
