@@ -27,13 +27,15 @@ const setupFiles = ['test/provision/clean-process.ts', 'test/provision/property-
 const globalSetup = ['test/provision/admin-site.ts', 'test/provision/global-setup.ts'];
 // Mocks of modules only work in a process that has not loaded them yet; pages of all errors have those that other tests declare.
 const isolated = ['packages/kit/src/contrib/apikeys/verify.test.ts', 'test/reference-pages.test.ts'];
-// One to two minutes each: plans of every list of the admin site on large tables, and its screens one by one under axe and with hostile data.
+// One to two minutes each: plans of every list of the admin site on large tables, its screens one by one under axe and with hostile data, and the
+// built documentation site, whose pages, links and fragments pages.test.ts checks before the build.
 const longOnly = [
   'packages/kit/src/admin/plans.long.test.ts',
   'packages/admin-ui/test/accessibility.slow.test.ts',
   'packages/admin-ui/test/hostile-data.slow.test.ts',
   // Keys of killed requests are free when their lease ends: half a minute of waiting.
   'test/clients/killed-server.long.test.ts',
+  'docs/site/site.slow.test.ts',
 ];
 const ignored = ['**/node_modules/**', '**/dist/**', '**/.peers/**', '**/.data/**'];
 

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, inject, onTestFinished, test } from 'vitest';
 import { createPostgresDatabase } from 'kit/testing';
+import { KitProgram, type KitRun } from '../packages/kit/test/cli/kit-program.ts';
 import { root } from './docs/pages.ts';
 import { compose, deployedProcesses, pods } from './deployment/manifests.ts';
 import { freePort } from './provision/free-port.ts';
@@ -14,20 +15,27 @@ const PROGRAMS: Readonly<Record<string, string>> = {
 };
 const app = join(root, 'examples/orders/kit.config.ts');
 
-test('every command of the examples exists, with every option it is given', () => {
+test('every command of the examples exists, with every option it is given', async () => {
+  // One process for all commands of kit: each would load the app again.
+  const kit = new KitProgram(root, { DATA_FOLDER: mkdtempSync(join(tmpdir(), 'kit-commands-')) });
+  onTestFinished(() => kit.close());
   const shapes = new Map(deployedProcesses().map(({ argv }) => [argv.filter((arg) => !/^[/\d]/.test(arg)).join(' '), argv]));
   expect(shapes.size).toBeGreaterThan(5);
-  const general = spawnSync(process.execPath, [PROGRAMS['kit'] ?? '', '--help'], { encoding: 'utf8' }).stdout;
+  const general = (await kit.run(['--help'])).stdout;
   for (const [shape, [program = '', ...args]] of shapes) {
     // `kit --config <file> <command…> <options…>`; the configuration server has options only.
     const words = program === 'kit' ? args.slice(2).filter((arg) => !/^(-|[/\d])/.test(arg) && arg !== '0.0.0.0') : [];
-    const config = program === 'kit' ? ['--config', app] : [];
-    const help = spawnSync(process.execPath, [PROGRAMS[program] ?? '', ...config, ...words, '--help'], { encoding: 'utf8' });
-    expect(`${shape}: ${help.status} ${help.stderr}`).toBe(`${shape}: 0 `);
+    const help = program === 'kit' ? await kit.run(['--config', app, ...words, '--help']) : helpOf(program);
+    expect(`${shape}: ${help.code} ${help.stderr}`).toBe(`${shape}: 0 `);
     for (const option of args.filter((arg) => arg.startsWith('--')))
       expect(program === 'kit' ? `${help.stdout}${general}` : help.stdout).toContain(option);
   }
 }, 600_000);
+
+function helpOf(program: string): KitRun {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [PROGRAMS[program] ?? '', '--help'], { encoding: 'utf8' });
+  return { code: status, stdout, stderr };
+}
 
 test('what compose.yaml describes runs here: migrate, serve, deliver, answer the probes, stop in time', { timeout: 900_000 }, async () => {
   const folder = mkdtempSync(join(tmpdir(), 'kit-deployment-'));

@@ -3,7 +3,7 @@ import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { build, preview } from 'astro';
 import { close, createIndex } from 'pagefind';
-import { fileAddress, root, siteContent } from './pages.ts';
+import { fileAddress, llmsText, plainPages, root, siteContent } from './pages.ts';
 
 process.env['ASTRO_TELEMETRY_DISABLED'] = '1';
 // Where the shell says development, Astro would build the pages of a development server, whose search is only a notice.
@@ -25,10 +25,11 @@ fill(
   '.pages',
   pages.map(({ slug, markdown }) => [`${slug === '' ? 'index' : slug}.md`, (path) => writeFileSync(path, markdown)]),
 );
-fill(
-  '.public',
-  [...files].map((file) => [fileAddress(file).slice(1), (path) => cpSync(join(root, file), path)]),
-);
+fill('.public', [
+  ...[...files].map((file): [string, (path: string) => void] => [fileAddress(file).slice(1), (path) => cpSync(join(root, file), path)]),
+  ...plainPages().map(({ path: place, markdown }): [string, (path: string) => void] => [place, (path) => writeFileSync(path, markdown)]),
+  ['llms.txt', (path) => writeFileSync(path, llmsText())],
+]);
 cpSync(join(folder, 'public'), join(folder, '.public'), { recursive: true });
 
 /**

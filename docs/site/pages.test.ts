@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { sidebar, siteContent, sitePages, slugOf } from './pages.ts';
+import { llmsText, plainPages, sidebar, siteContent, sitePages, slugOf } from './pages.ts';
 
 const page = (path: string, text: string) => ({ path, slug: slugOf(path), title: 'T', text });
 
@@ -31,4 +31,22 @@ test('every page but the landing page is in the sidebar exactly once', () => {
     .map(({ slug }) => slug)
     .filter((slug) => slug !== '');
   expect(links.toSorted()).toEqual(slugs.map((slug) => `/${slug}/`).toSorted());
+});
+
+test('each page is there as Markdown, with links to the Markdown of others, and llms.txt lists all of them', () => {
+  const pages = [
+    page('docs/README.md', '# Kit\n\nFor backend teams.\n'),
+    page('docs/guide/webhooks.md', '# T\n\nSend events. See [x](../reference/db.md#models) and [home](../README.md).\n'),
+    page('docs/reference/db.md', '# T\n\nTables.\n'),
+  ];
+  expect(plainPages(pages)).toEqual([
+    { path: 'index.md', markdown: '# Kit\n\nFor backend teams.\n' },
+    { path: 'guide/webhooks.md', markdown: '# T\n\nSend events. See [x](/reference/db.md#models) and [home](/index.md).\n' },
+    { path: 'reference/db.md', markdown: '# T\n\nTables.\n' },
+  ]);
+  expect(llmsText(pages)).toBe(
+    '# T\n\n> For backend teams.\n\n## Guides\n\n- [T](/guide/webhooks.md): Send events. See x and home.\n\n## Reference\n\n- [T](/reference/db.md): Tables.\n',
+  );
+  const listed = llmsText();
+  expect(plainPages().filter(({ path }) => path !== 'index.md' && !listed.includes(`(/${path})`))).toEqual([]);
 });

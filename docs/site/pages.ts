@@ -45,6 +45,37 @@ function titleOf(path: string, text: string): string {
   return title.replaceAll('`', '');
 }
 
+/** The pages as Markdown, for programs that read the site: beside each page, with links to one another. */
+export function plainPages(pages: readonly SitePage[] = sitePages()): { readonly path: string; readonly markdown: string }[] {
+  const slugs = new Map(pages.map(({ path, slug }) => [path, slug]));
+  return pages.map((page) => ({
+    path: plainPath(page.slug),
+    markdown: outsideCode(page.text.replaceAll(/<!--[\s\S]*?-->\n*/g, ''), (prose) =>
+      relink(prose, page.path, slugs, new Set(), (slug) => `/${plainPath(slug)}`),
+    ),
+  }));
+}
+
+/** `llms.txt`: the site at a glance for programs, every page by its title, its summary and where its Markdown is. */
+export function llmsText(pages: readonly SitePage[] = sitePages()): string {
+  const bySlug = new Map(pages.map((page) => [page.slug, page]));
+  const line = ({ label, link }: { readonly label: string; readonly link: string }): string => {
+    const page = bySlug.get(link.slice(1, -1));
+    const about = page === undefined ? '' : summary(page.text.replace(/^# .+\n+/m, ''));
+    return `- [${label}](/${plainPath(link.slice(1, -1))})${about === '' ? '' : `: ${about}`}`;
+  };
+  const home = bySlug.get('');
+  const entries = sidebar(pages);
+  const alone = entries.flatMap((entry) => ('items' in entry ? [] : [line(entry)]));
+  const groupsOf = entries.flatMap((entry) => ('items' in entry ? [`## ${entry.label}\n\n${entry.items.map(line).join('\n')}`] : []));
+  const about = home === undefined ? '' : `> ${summary(home.text.replace(/^# .+\n+/m, ''))}`;
+  return `${[`# ${home?.title ?? 'Documentation'}`, about, ...(alone.length === 0 ? [] : [alone.join('\n')]), ...groupsOf].filter(Boolean).join('\n\n')}\n`;
+}
+
+function plainPath(slug: string): string {
+  return `${slug === '' ? 'index' : slug}.md`;
+}
+
 /** Every page as Starlight wants it: front matter instead of the first heading, and links that work on the site. */
 export function siteContent(pages: readonly SitePage[] = sitePages()): SiteContent {
   const slugs = new Map(pages.map(({ path, slug }) => [path, slug]));
@@ -70,7 +101,13 @@ function outsideCode(text: string, change: (prose: string) => string): string {
 /** Inline code, which is left alone, or a link; its label may hold code. */
 const CODE_OR_LINK = /`[^`\n]*`|\[((?:`[^`\n]*`|[^[\]`]|\[[^\]]*\])*)\]\(([^)\s]+)\)/g;
 
-function relink(prose: string, from: string, slugs: ReadonlyMap<string, string>, files: Set<string>): string {
+function relink(
+  prose: string,
+  from: string,
+  slugs: ReadonlyMap<string, string>,
+  files: Set<string>,
+  place = (slug: string): string => (slug === '' ? '/' : `/${slug}/`),
+): string {
   return prose.replaceAll(CODE_OR_LINK, (whole, label: string, href: string | undefined) => {
     if (href === undefined || /^([a-z]+:|#|\/)/i.test(href)) return whole;
     const [target = '', fragment] = href.split('#');
@@ -80,8 +117,8 @@ function relink(prose: string, from: string, slugs: ReadonlyMap<string, string>,
       .replace(/\/$/, '');
     const slug = slugs.get(path) ?? slugs.get(`${path}/README.md`);
     const anchor = fragment === undefined ? '' : `#${fragment}`;
-    if (slug !== undefined) return `[${label}](${slug === '' ? '/' : `/${slug}/`}${anchor})`;
-    if (path === 'README.md') return `[${label}](/${anchor})`;
+    if (slug !== undefined) return `[${label}](${place(slug)}${anchor})`;
+    if (path === 'README.md') return `[${label}](${place('')}${anchor})`;
     if (!existsSync(join(root, path))) throw new Error(`${from} links to ${href}, which does not exist.`);
     // A folder without a README has nothing to show here.
     if (statSync(join(root, path)).isDirectory()) return label;
@@ -106,6 +143,7 @@ function summary(body: string): string {
     .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1')
     .replaceAll(/[`*]/g, '')
     .replaceAll('\n', ' ')
+    .trim()
     .slice(0, 300);
 }
 

@@ -3,6 +3,7 @@ import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
 import { createPostgresDatabase, type DatabasePlace } from 'kit/testing';
+import { scaled } from '../../../test/provision/scale.ts';
 
 const root = join(import.meta.dirname, '..', '..', '..');
 
@@ -48,7 +49,10 @@ function shell(command: string, folder: string, databaseUrl: string | undefined)
   return result.stdout;
 }
 
-for (const kind of ['SQLite', 'PostgreSQL'] as const) {
+// The short run has SQLite, which `npm start` uses; deployment.slow.test.ts runs the same app on PostgreSQL.
+const kinds = (['SQLite', 'PostgreSQL'] as const).slice(0, scaled(1, 2));
+
+for (const kind of kinds) {
   let folder: string;
   let database: DatabasePlace | undefined;
 
