@@ -1,4 +1,8 @@
 import { execFile } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
@@ -9,6 +13,7 @@ import { apiKeys, createApiKey } from '../src/contrib/apikeys/index.ts';
 import { Controller } from '../src/http/controller.ts';
 import { route } from '../src/http/route.ts';
 import { allowAny, isAuthenticated } from '../src/permissions/built-ins.ts';
+import { generateClient } from '../src/openapi/index.ts';
 import { testApp, type TestApp } from '../src/testing/test-app.ts';
 import { OrderController } from './sample-app/order-controller.ts';
 import { sampleOptions } from './sample-app/app.ts';
@@ -45,6 +50,8 @@ class NoteController extends Controller {
 }
 
 const PASSWORD = 'correct horse battery';
+/** Its samples are run where it has httpx. */
+const PYTHON = ['/usr/bin/python3', 'python3'].find((each) => spawnSync(each, ['-c', 'import httpx']).status === 0);
 
 /** What a shell gets when a command is pasted into it: the status of the answer. */
 async function pastedInto(env: Readonly<Record<string, string>>, command: string): Promise<string> {
@@ -131,7 +138,7 @@ test('an operation opens by keyboard and shows parameters, body, answers with co
       .first()
       .isVisible(),
   ).toBe(true);
-  await operation.getByRole('button', { name: 'Copy the curl command' }).click();
+  await operation.getByRole('button', { name: 'Copy the sample' }).click();
   await operation.getByText('Copied').waitFor();
   const command = await page.evaluate('navigator.clipboard.readText()');
   expect(command).toContain(`curl -X POST '${address}/v1/orders'`);
@@ -173,6 +180,50 @@ test('the command of a change works as it is copied: with an API key first, and 
   expect(await pastedInto({ CREDENTIAL: raw }, await command())).toBe('201');
   await page.getByPlaceholder('Paste a key to fill the samples').fill(raw);
   expect(await pastedInto({}, await command())).toBe('201');
+
+  // The same call with a generated client, as it is copied.
+  const folder = mkdtempSync(join(tmpdir(), 'kit-samples-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const sample = operation.locator('.sample code').filter({ hasText: 'client' });
+  for (const [language, client, main] of [
+    ['TypeScript', 'api.ts', 'main.ts'],
+    ['Python', 'api.py', 'main.py'],
+  ] as const) {
+    await operation.getByRole('button', { name: language }).click();
+    const text = String(await sample.textContent());
+    expect(text).toContain(raw);
+    writeFileSync(
+      join(folder, client),
+      generateClient(shop.app.routes, { language: language === 'Python' ? 'python' : 'typescript', title: 'Notes', version: '1' }),
+    );
+    writeFileSync(join(folder, main), text);
+    const program = language === 'Python' ? PYTHON : process.execPath;
+    if (program !== undefined) expect((await promisify(execFile)(program, [main], { cwd: folder })).stdout).toContain('parent');
+  }
+  await operation.getByRole('button', { name: 'curl' }).click();
+
+  // And from the page: with the pasted key, without credentials, and with a session.
+  const tries = operation.locator('details', { hasText: 'Try it' }).last();
+  await tries.locator('summary').click();
+  const result = tries.locator('.try-result .status');
+  const attempt = async () => {
+    await tries.locator('.try-result').evaluate((node) => node.replaceChildren());
+    await tries.getByRole('button', { name: 'Send' }).click();
+    return result.textContent();
+  };
+  expect(await attempt()).toBe('201');
+  await page.getByPlaceholder('Paste a key to fill the samples').fill('');
+  expect(await attempt()).toBe('401');
+  complaints.length = 0;
+  await page.evaluate(
+    `fetch('/v1/account/login', { method: 'POST', headers: { 'content-type': 'application/json' }, body: ${JSON.stringify(JSON.stringify({ login: 'ada', password: PASSWORD }))} })`,
+  );
+  expect(await attempt()).toBe('201');
+  await tries.getByLabel('Body').last().fill('{"text":1}');
+  expect(await attempt()).toBe('422');
+  expect(await tries.locator('.try-result pre').textContent()).toContain('"validation_error"');
+  complaints.length = 0;
+  await page.context().clearCookies();
 
   const login = await fetch(`${address}/v1/account/login`, {
     method: 'POST',

@@ -13,6 +13,7 @@ import { groupValueFaults, middleware as aMiddleware, throttle as aThrottle, usa
 import { TrustedProxies } from '../http/trusted-proxies.ts';
 import { openApiDocument } from '../openapi/document.ts';
 import { schemaNameFaults } from '../openapi/schemas-of-routes.ts';
+import { clientNames } from '../openapi/clients/client-names.ts';
 import { referenceController } from '../openapi/reference/controller.ts';
 import { allowAny } from '../permissions/built-ins.ts';
 import { didYouMean } from '../options/did-you-mean.ts';
@@ -216,7 +217,17 @@ function referenceMount(
     version,
     links: { docs: path, openapi: `${path.slice(0, path.lastIndexOf('/'))}/openapi.json`, ...siteLinks(routes()) },
   });
-  return [atRoot({ '/': referenceController({ path, permission, document, index }) })];
+  const facts = () => ({ clients: clientNames(routes()), session: sessionPath(routes()) });
+  return [atRoot({ '/': referenceController({ path, permission, document, index, facts }) })];
+}
+
+/** The route that returns the CSRF token of a session: that of accounts, or of the admin site. */
+function sessionPath(routes: readonly CompiledRoute[]): string | null {
+  const found = routes.filter(
+    ({ method, path, response }) =>
+      method === 'GET' && !path.includes(':') && JSON.stringify(response?.json ?? {}).includes('"csrf_token"'),
+  );
+  return found.toSorted((a, b) => Number(a.hidden) - Number(b.hidden))[0]?.path ?? null;
 }
 
 /** Sites for people among the routes: each names itself with `metadata: { site: 'admin' }`. */

@@ -3,7 +3,8 @@ import type { JsonSchema } from '../../http/schema.ts';
 import { openApiDocument, type OpenApiDocument } from '../document.ts';
 import { errorsOfRoute } from '../errors-of-route.ts';
 import { openApiPath } from '../operation.ts';
-import { controllerName, pascalCase } from '../schema-names.ts';
+import { pascalCase } from '../schema-names.ts';
+import { aliasOf, camelCase, groupNames } from './client-names.ts';
 
 export interface ClientParameter {
   readonly name: string;
@@ -79,7 +80,6 @@ export function clientPlan(routes: readonly CompiledRoute[], options: ClientPlan
   const names = groupNames([...byController.values()]);
   const groups = [...byController].map(([controller, own]): ClientGroup => {
     const operations = own
-      // Of both, the POST alias passes every proxy.
       .filter((route) => aliasOf(route, own) === undefined)
       .map((route) => operationOf(route, own.find((other) => aliasOf(other, own) === route)?.field ?? route.field, document, faults));
     for (const [name, same] of Map.groupBy(operations, ({ name: each }) => each))
@@ -106,29 +106,8 @@ function uploadOf(routes: readonly CompiledRoute[], operations: readonly ClientO
   return takesFiles && create !== undefined && complete !== undefined && named('upload') === undefined ? { create, complete } : undefined;
 }
 
-const aliasOf = (route: CompiledRoute, own: readonly CompiledRoute[]): CompiledRoute | undefined =>
-  route.method === 'QUERY' ? own.find(({ method, path }) => method === 'POST' && path === `${route.path}/query`) : undefined;
-
 const byPath = (a: CompiledRoute, b: CompiledRoute): number =>
   a.path === b.path ? (a.method < b.method ? -1 : 1) : a.path < b.path ? -1 : 1;
-
-export function camelCase(text: string): string {
-  const pascal = pascalCase(text);
-  return pascal.charAt(0).toLowerCase() + pascal.slice(1);
-}
-
-/** After the tag of the controller where it is the only one with it, otherwise after the controller. */
-function groupNames(controllers: readonly (readonly CompiledRoute[])[]): ReadonlyMap<string, string> {
-  const tagOf = ([first]: readonly CompiledRoute[]) => camelCase(first?.tags[0] ?? '');
-  const tags = controllers.map(tagOf);
-  return new Map(
-    controllers.map((own) => {
-      const tag = tagOf(own);
-      const isOnly = tag !== '' && tags.filter((each) => each === tag).length === 1;
-      return [own[0]!.controller, isOnly ? tag : camelCase(controllerName(own[0]!))];
-    }),
-  );
-}
 
 function operationOf(route: CompiledRoute, field: string, document: OpenApiDocument, faults: string[]): ClientOperation {
   const path = openApiPath(route.path);

@@ -10,6 +10,22 @@ export async function loadDocument(address) {
 
 export const apiDocument = () => api;
 
+/** What the document cannot say: names of client methods, and where a session's CSRF token is. */
+let facts = { clients: {}, session: null };
+
+export async function loadFacts(address) {
+  const response = await fetch(address, { headers: { accept: 'application/json' } }).catch(() => undefined);
+  if (response?.ok) facts = await response.json();
+}
+
+export const pageFacts = () => facts;
+
+/** Where requests go: the first server of the document; a relative one is below this page's origin. */
+export function serverUrl() {
+  const base = (api.servers?.[0]?.url ?? '').replace(/\/$/, '');
+  return /^https?:/.test(base) ? base : `${location.origin}${base}`;
+}
+
 /** Follows a reference inside the document. */
 export function resolve(value) {
   let current = value;

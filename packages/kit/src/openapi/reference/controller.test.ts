@@ -17,10 +17,11 @@ test('the page, its parts and the document are served with a policy that allows 
   await using app = await testApp({ mount, middleware: [securityHeaders()], title: 'Pings', version: '2' });
   for (const [url, type] of [
     ['/docs', 'text/html'],
-    ...['reference', 'api-document', 'credentials', 'dom', 'example', 'operation-view', 'schema-view'].map(
+    ...['reference', 'api-document', 'credentials', 'dom', 'example', 'operation-view', 'samples', 'schema-view', 'try-it'].map(
       (name) => [`/docs/${name}.js`, 'text/javascript'] as const,
     ),
     ['/docs/reference.css', 'text/css'],
+    ['/docs/facts.json', 'application/json'],
     ['/openapi.json', 'application/json'],
   ] as const) {
     const response = await app.inject(url);

@@ -18,8 +18,17 @@ export interface ReferenceOptions {
   readonly permission: Permission;
   /** The document's text; asked once, when it is first needed. */
   readonly document: () => string;
+  /** What the document cannot say, for samples and requests of the page; asked once. */
+  readonly facts?: () => ReferenceFacts;
   /** What stands at `/`, where the application has no operation of its own there. Not given: nothing. */
   readonly index?: () => ApiIndex;
+}
+
+export interface ReferenceFacts {
+  /** The method of a generated client by operation id: `['orders', 'list']`. */
+  readonly clients: Readonly<Record<string, readonly [group: string, method: string]>>;
+  /** The path that returns the CSRF token of the caller's session. */
+  readonly session: string | null;
 }
 
 /** Where to go from the address of the application itself. */
@@ -34,6 +43,7 @@ const rules: OptionRules<ReferenceOptions> = {
   path: rule('a path such as "/docs"', (value) => typeof value === 'string' && value.startsWith('/')),
   permission: required(instanceOf(Permission, 'a permission, such as isStaff')),
   document: required(aFunction),
+  facts: aFunction,
   index: aFunction,
 };
 
@@ -52,7 +62,9 @@ const ASSETS = [
   'dom.js',
   'example.js',
   'operation-view.js',
+  'samples.js',
   'schema-view.js',
+  'try-it.js',
 ];
 
 const AssetName = jsonSchema<{ readonly asset: string }>({
@@ -94,6 +106,11 @@ export function referenceController(options: ReferenceOptions): Controller {
   const page = asset('reference.html').replaceAll('docs/reference.', `${folder}/reference.`);
   const assets = new Map(ASSETS.map((name) => [name, asset(name)]));
   const { index } = options;
+  const factsText = (reply: FastifyReply): string => {
+    safe(reply);
+    reply.header('content-type', 'application/json; charset=utf-8');
+    return JSON.stringify(options.facts?.() ?? { clients: {}, session: null });
+  };
   let served: ServedDocument | undefined;
 
   // The name is part of the operation ids: an application may have a ReferenceController of its own.
@@ -107,6 +124,7 @@ export function referenceController(options: ReferenceOptions): Controller {
       `${path}/:asset`,
       { ...facts, params: AssetName, response: raw('text/javascript; charset=utf-8') },
       ({ params, reply }) => {
+        if (params.asset === 'facts.json') return factsText(reply);
         const content = assets.get(params.asset);
         if (content === undefined) throw coreErrors.not_found();
         safe(reply);

@@ -59,3 +59,31 @@ export function credentialLines(operation, method) {
     return { lines: ['-u "$USERNAME:$PASSWORD"'], variables: ['USERNAME', 'PASSWORD'] };
   return { lines: [`-H ${quoted(`Authorization: Bearer ${secret('CREDENTIAL')}`)}`], variables: variables('CREDENTIAL') };
 }
+
+/** How the chosen credential is given to a generated client, as text of its language. */
+export function clientCredential(operation, { named, variable, quote, yes }) {
+  const name = schemeOf(operation);
+  const scheme = name === undefined ? undefined : schemes()[name];
+  if (scheme === undefined) return [];
+  const isChosen = pasted !== '' && (chosen === null ? name === schemeNames()[0] : name === chosen);
+  const secret = isChosen ? quote(pasted) : variable('CREDENTIAL');
+  if (scheme.type === 'apiKey' && scheme.in === 'header')
+    return [
+      named(
+        scheme.name.toLowerCase() === 'x-api-key' ? 'apiKey' : 'headers',
+        scheme.name.toLowerCase() === 'x-api-key' ? secret : `{ ${quote(scheme.name)}: ${secret} }`,
+      ),
+    ];
+  if (scheme.type === 'apiKey') return [named('session', yes)];
+  return scheme.type === 'http' && scheme.scheme !== 'basic' ? [named('bearer', secret)] : [];
+}
+
+/** What a request of this page carries: a pasted key, or the session of this browser. */
+export function requestCredential(operation) {
+  const name = schemeOf(operation);
+  const scheme = name === undefined ? undefined : schemes()[name];
+  if (pasted === '' || scheme === undefined || scheme.in === 'cookie') return { headers: {}, isSession: true };
+  const headers =
+    scheme.type === 'apiKey' ? { [scheme.name]: pasted } : { authorization: `${scheme.scheme === 'basic' ? 'Basic' : 'Bearer'} ${pasted}` };
+  return { headers, isSession: false };
+}

@@ -1,5 +1,4 @@
-import { apiDocument, resolve } from './api-document.js';
-import { credentialLines } from './credentials.js';
+import { resolve } from './api-document.js';
 
 /**
  * An example for a schema that brings none: enough to show the shape. One that is sent has null where null is accepted: an id that was made up
@@ -53,28 +52,4 @@ export function mediaExample(media, isSent = false) {
   if (media.example !== undefined) return media.example;
   const first = Object.values(media.examples ?? {})[0];
   return first ? resolve(first).value : example(media.schema, isSent);
-}
-
-export const quote = (text) => `'${String(text).replaceAll("'", `'\\''`)}'`;
-
-export function curl(path, method, operation, parameters) {
-  const base = (apiDocument().servers?.[0]?.url ?? '').replace(/\/$/, '');
-  const origin = /^https?:/.test(base) ? base : `${location.origin}${base}`;
-  const filled = path.replaceAll(/\{([^}]+)\}/g, (_, name) =>
-    encodeURIComponent(String(example(parameters.find((parameter) => parameter.in === 'path' && parameter.name === name)?.schema ?? {}))),
-  );
-  const query = parameters
-    .filter((parameter) => parameter.in === 'query' && parameter.required)
-    .map((parameter) => `${encodeURIComponent(parameter.name)}=${encodeURIComponent(String(example(parameter.schema)))}`);
-  const lines = [
-    `curl${method === 'get' ? '' : ` -X ${method.toUpperCase()}`} ${quote(`${origin}${filled}${query.length > 0 ? `?${query.join('&')}` : ''}`)}`,
-    ...credentialLines(operation, method).lines,
-  ];
-  const [type, media] = Object.entries(resolve(operation.requestBody).content ?? {})[0] ?? [];
-  if (type)
-    lines.push(
-      `-H ${quote(`Content-Type: ${type}`)}`,
-      `--data ${quote(type.includes('json') ? JSON.stringify(mediaExample(media, true)) : '@file')}`,
-    );
-  return lines.join(' \\\n  ');
 }

@@ -1,8 +1,10 @@
 import { apiDocument, refName, resolve } from './api-document.js';
 import { el, inline, prose } from './dom.js';
 import { credentialLines, onCredentials, schemeOf } from './credentials.js';
-import { curl, mediaExample } from './example.js';
+import { mediaExample } from './example.js';
+import { LANGUAGES } from './samples.js';
 import { facts, flags, tree, typeNode } from './schema-view.js';
+import { tryIt } from './try-it.js';
 
 export function sampleBlock(text, label) {
   const button = el('button', { type: 'button', class: 'button copy', 'aria-label': `Copy ${label}` }, 'Copy');
@@ -21,29 +23,49 @@ export function sampleBlock(text, label) {
   return el('div', { class: 'sample' }, el('pre', { tabindex: '0' }, code), button);
 }
 
-/** A command that works as it stands: with the chosen credential, and with what has to be set before it. */
-export function requestSample(path, method, operation, parameters) {
-  const block = sampleBlock(curl(path, method, operation, parameters), 'the curl command');
+let language = 'curl';
+const languageListeners = new Set();
+
+/** Samples that work as they stand: with the chosen credential, and with what has to be set before. One choice of language for the whole page. */
+export function requestSample(entry) {
+  const { operation, method } = entry;
+  const offered = Object.keys(LANGUAGES).filter((name) => LANGUAGES[name](entry) !== undefined);
+  const tabs = offered.map((name) => el('button', { type: 'button', class: 'button', onclick: () => chooseLanguage(name) }, name));
+  const block = sampleBlock('', 'the sample');
   const note = el('p', { class: 'sample-note' });
   const draw = () => {
-    block.querySelector('code').textContent = curl(path, method, operation, parameters);
+    const shown = offered.includes(language) ? language : 'curl';
+    for (const [index, name] of offered.entries()) tabs[index].setAttribute('aria-pressed', String(name === shown));
+    block.querySelector('code').textContent = LANGUAGES[shown](entry);
     const { variables } = credentialLines(operation, method);
     const scheme = schemeOf(operation);
+    const isSession = shown !== 'curl' && variables.some((text) => text.startsWith('CSRF_TOKEN'));
     note.replaceChildren(
+      ...(shown === 'curl'
+        ? []
+        : [`Uses the client of `, el('code', {}, `kit client ${shown.toLowerCase()} --out api.${shown === 'Python' ? 'py' : 'ts'}`), '. ']),
       ...(scheme === undefined
         ? []
-        : [
-            'With ',
-            el('code', {}, scheme),
-            variables.length === 0
-              ? '.'
-              : [': set ', variables.map((text, index) => [index > 0 ? ' and ' : '', el('code', {}, text)]), ' first.'],
-          ].flat(Infinity)),
+        : isSession
+          ? ['For a page with a session; the client sends the CSRF token of its login.']
+          : [
+              'With ',
+              el('code', {}, scheme),
+              variables.length === 0
+                ? '.'
+                : [': set ', variables.map((text, index) => [index > 0 ? ' and ' : '', el('code', {}, text)]), ' first.'],
+            ].flat(Infinity)),
     );
   };
   draw();
   onCredentials(draw);
-  return [block, note];
+  languageListeners.add(draw);
+  return [el('div', { class: 'tabs', role: 'group', 'aria-label': 'Language of the samples' }, tabs), block, note];
+}
+
+function chooseLanguage(name) {
+  language = name;
+  for (const draw of languageListeners) draw();
 }
 
 export const pretty = (value) => (typeof value === 'string' ? value : JSON.stringify(value, null, 2));
@@ -168,7 +190,8 @@ export function operationNode({ id, path, method, operation, shared }) {
         parameterTable(parameters),
         requestBlock(operation),
         el('h4', {}, 'Request'),
-        requestSample(path, method, operation, parameters),
+        requestSample({ path, method, operation, parameters }),
+        tryIt({ path, method, operation, parameters }),
         answers(operation),
       ),
     );

@@ -1,5 +1,5 @@
 // Draws the OpenAPI document beside this page.
-import { loadDocument, resolve } from './api-document.js';
+import { loadDocument, loadFacts, resolve } from './api-document.js';
 import { schemeNames, setCredentials } from './credentials.js';
 import { el, prose } from './dom.js';
 import { operationNode } from './operation-view.js';
@@ -168,7 +168,11 @@ function wire(operations, groups) {
 }
 
 try {
-  draw(await loadDocument(document.querySelector('a[download]').href));
+  const [api] = await Promise.all([
+    loadDocument(document.querySelector('a[download]').href),
+    loadFacts(new URL('facts.json', import.meta.url)),
+  ]);
+  draw(api);
 } catch (error) {
   document.getElementById('list').append(el('p', { class: 'notice', role: 'alert' }, `The document could not be read: ${error.message}`));
 }
