@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { AppOptions, Module } from 'kit';
 import type { JobsOptions } from 'kit/contrib/jobs';
 import { metrics } from 'kit/contrib/metrics';
+import { folderMail, type AccountsOptions } from 'kit/contrib/accounts';
 import { diskStore, type UploadOptions } from 'kit/contrib/uploads';
 import { sqlStorage } from 'kit/throttle';
 import { URLPolicy, type WebhookOptions } from 'kit/contrib/webhooks';
@@ -50,6 +51,13 @@ export function monitoring(): Module[] {
 /** Invoices lie beside the database; the addresses they are sent to are signed with UPLOAD_URL_KEYS, or with a secret of the installation. */
 export function uploadOptions(): UploadOptions {
   return { store: diskStore({ folder: join(dataFolder, 'uploads') }) };
+}
+
+/** In development mails are files in a folder, which the admin site shows; links in them lead to PUBLIC_URL. Elsewhere `kit user invite --print` hands links over. */
+export function accountOptions(): AccountsOptions {
+  const { NODE_ENV: mode, PUBLIC_URL: url = 'http://127.0.0.1:3000' } = process.env;
+  if (mode !== 'development') return {};
+  return { signUp: 'invitation', mail: { ...folderMail({ folder: join(dataFolder, 'mails') }), linkUrl: `${url}/admin/` } };
 }
 
 /** In development webhooks may go to this machine, and the API sends them itself; elsewhere `kit webhooks deliver --loop` does. */

@@ -9,7 +9,7 @@ import { uploads } from 'kit/contrib/uploads';
 import { WebhookEndpointController, webhooks } from 'kit/contrib/webhooks';
 import { HealthController, requestId, requestLog, securityHeaders } from 'kit/middleware';
 import { clientThrottle } from 'kit/throttle';
-import { database, jobOptions, log, monitoring, throttling, uploadOptions, webhookOptions } from './config.ts';
+import { accountOptions, database, jobOptions, log, monitoring, throttling, uploadOptions, webhookOptions } from './config.ts';
 import { orderActions } from './orders/actions.ts';
 import { OrderController } from './orders/controller.ts';
 import { InvoiceController } from './orders/invoice-controller.ts';
@@ -27,7 +27,7 @@ const app: App = createApp({
   ...database(),
   log: log(),
   modules: [
-    accounts(),
+    accounts(accountOptions()),
     audit(),
     apiKeys(),
     webhooks(webhookOptions()),

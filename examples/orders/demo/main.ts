@@ -44,6 +44,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 async function start() {
   // First: a PORT that cannot be used ends the start before anything runs.
   const port = await apiPort(3000, process.env['PORT']);
+  process.env['PUBLIC_URL'] ??= `http://127.0.0.1:${port.port}`;
   step('starting the configuration server');
   const configuration = await startConfigServer(dataFolder);
   process.env['CONFIG_URL'] = configuration.url;

@@ -22,6 +22,12 @@ function dataSetting(): string {
   return folder === undefined ? '' : `DATA_FOLDER=${relative(startedIn(), resolve(folder))} `;
 }
 
+/** An authenticator app without a phone. npm runs it in the folder of the example. */
+function codeCommand(): string {
+  const folder = process.env['DATA_FOLDER'];
+  return `${folder === undefined ? '' : `DATA_FOLDER=${folder} `}npm run --silent code --workspace examples/orders`;
+}
+
 /** Ten commands, each copy-paste ready in the folder npm start was called in. */
 export function commands({ api, configuration, receiver }: PanelFacts): { readonly title: string; readonly command: string }[] {
   const key = `-H 'X-API-Key: ${api.key}'`;
@@ -73,7 +79,13 @@ export function panel(facts: PanelFacts): string {
     `  ${paint(1, 'Orders')}, ready in ${seconds.toFixed(1)} s. ${paint(2, 'Everything listens on loopback; Ctrl-C stops it.')}`,
     '',
     row('admin site', `${api.url}/admin/`, `log in as ${api.username} / ${api.password}`),
-    row('page for customers', `${api.url}/shop`, 'the same account; uses the generated client'),
+    row('one-time code', codeCommand(), 'asked for after the password; prints the code of these 30 seconds'),
+    row('mails', `${api.url}/admin/#/mails`, 'after an invitation, or "Forgot your password?"; stored in a folder'),
+    row(
+      'page for customers',
+      `${api.url}/shop`,
+      `log in as ${api.customer.username} / ${api.customer.password}; uses the generated client`,
+    ),
     row('API reference', `${api.url}/docs`),
     row('API', `${api.url}/v1/orders`, api.portReason),
     row('configuration server', configuration.url, 'serves /orders/development; carrier_key is encrypted in its file'),

@@ -15,6 +15,7 @@ import type { Db } from 'kit/db';
 import { crudOf } from 'kit/crud';
 import { orderResource } from '../orders/resource.ts';
 import { settings } from '../settings.ts';
+import { setUpCodes } from './one-time-codes.ts';
 import { BROKEN_PATH, type DemoReceiver } from './start-receiver.ts';
 
 export interface DemoAccess {
@@ -24,6 +25,8 @@ export interface DemoAccess {
   /** New at every start: the database keeps only the digest of its secret. */
   readonly key: string;
   readonly endpointId: string;
+  /** For the page for customers. */
+  readonly customer: { readonly username: string; readonly password: string };
   /** The users an order can be shared with. */
   readonly colleagueId: string;
   readonly groupId: string;
@@ -50,13 +53,16 @@ export async function seed(app: App, receiver: DemoReceiver): Promise<DemoAccess
     const endpointId = await endpointAt(tx, user, receiver, { path: '/', description: KEY_NAME });
     return { username: USERNAME, password, key, endpointId };
   });
-  const colleagueId = await seedNeighbour(app, receiver, management);
-  return { ...access, colleagueId, groupId: await supportDesk(app, colleagueId) };
+  const customerPassword = randomBytes(12).toString('base64url');
+  const colleagueId = await seedNeighbour(app, receiver, management, customerPassword);
+  await setUpCodes(app, { username: USERNAME, password });
+  const customer = { username: NEIGHBOUR, password: customerPassword };
+  return { ...access, customer, colleagueId, groupId: await supportDesk(app, colleagueId) };
 }
 
 async function staffUser(app: App, tx: Db, password: string, management: UserManagement): Promise<Owner> {
   const known = await app.users?.findByLogin(tx, USERNAME);
-  if (!known) return createUser(tx, { username: USERNAME, password, is_staff: true }, management);
+  if (!known) return createUser(tx, { username: USERNAME, email: 'demo@example.com', password, is_staff: true }, management);
   await changePassword(tx, known, password, management);
   return known;
 }
@@ -93,9 +99,10 @@ async function endpointAt(
 }
 
 /** Another customer: keys in several states, an endpoint that works, one that fails, and a dozen orders that were announced to both. */
-async function seedNeighbour(app: App, receiver: DemoReceiver, management: UserManagement): Promise<string> {
+async function seedNeighbour(app: App, receiver: DemoReceiver, management: UserManagement, password: string): Promise<string> {
   const known = await app.users?.findByLogin(app.db, NEIGHBOUR);
   const user = known ?? (await createUser(app.db, { username: NEIGHBOUR, email: 'ada@example.com' }, management));
+  await changePassword(app.db, { ...user, email: null }, password, management);
   await app.db.transaction(async (tx) => {
     await endpointAt(tx, user, receiver, { path: '/shop', description: 'Shop front' });
     await endpointAt(tx, user, receiver, { path: BROKEN_PATH, description: 'Warehouse, down at the moment' });

@@ -20,6 +20,7 @@ test('the tour shows the commands that npm start prints, in their order', () => 
       groupId: 'GROUP',
       username: '',
       password: '',
+      customer: { username: '', password: '' },
       stop: () => Promise.resolve(),
     },
     configuration: {
