@@ -36,6 +36,7 @@ const longOnly = [
   // Keys of killed requests are free when their lease ends: half a minute of waiting.
   'test/clients/killed-server.long.test.ts',
   'docs/site/site.slow.test.ts',
+  'test/clients/kitchen-sink-clients.long.test.ts',
 ];
 const ignored = ['**/node_modules/**', '**/dist/**', '**/.peers/**', '**/.data/**'];
 

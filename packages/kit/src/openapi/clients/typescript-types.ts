@@ -97,7 +97,18 @@ function objectOf(json: Json, indent: string): string {
   return `{\n${members.join('\n')}\n${indent}}`;
 }
 
-const grouped = (type: string): string => (/[|&]|^readonly /.test(type) && !type.startsWith('{') ? `(${type})` : type);
+/** In parentheses where an operator would bind differently beside it. */
+function grouped(type: string): string {
+  // Members of an object and texts stand between brackets of their own.
+  const outside = type.replaceAll(/\/\*\*.*?\*\/|"(?:[^"\\]|\\.)*"/gs, '');
+  let depth = 0;
+  for (const character of outside) {
+    if ('{(<['.includes(character)) depth += 1;
+    else if ('})>]'.includes(character)) depth -= 1;
+    else if (depth === 0 && '|&'.includes(character)) return `(${type})`;
+  }
+  return type.startsWith('readonly ') ? `(${type})` : type;
+}
 
 export const union = (types: readonly string[]): string => {
   const each = [...new Set(types)];

@@ -17,7 +17,7 @@ export function bodyOf(operation) {
 function needed(parameters) {
   return parameters
     .filter((parameter) => parameter.in === 'path' || (parameter.in === 'query' && parameter.required))
-    .map((parameter) => ({ ...parameter, value: parameter.example ?? example(parameter.schema ?? {}) }));
+    .map(({ name, in: place, schema, example: given }) => ({ name, in: place, value: given ?? example(schema ?? {}) }));
 }
 
 export function requestUrl(path, values) {

@@ -30,12 +30,13 @@ export function tryIt({ path, method, operation, parameters }) {
     isForm ? el('p', {}, 'Forms with files cannot be sent from this page: use a sample.') : button,
     output,
   );
-  form.addEventListener('submit', async (event) => {
-    event.preventDefault();
+  const submit = async () => {
     button.disabled = true;
     output.replaceChildren('Sending …');
     try {
-      const values = fields.filter(({ input }) => input.value !== '').map(({ parameter, input }) => ({ ...parameter, value: input.value }));
+      const values = fields
+        .filter(({ input }) => input.value !== '')
+        .map(({ parameter, input }) => ({ name: parameter.name, in: parameter.in, value: input.value }));
       const sent = content === undefined ? undefined : content.tagName === 'TEXTAREA' ? content.value : content.files[0];
       output.replaceChildren(...(await send({ path, method, operation }, values, body?.type, sent)));
     } catch (error) {
@@ -43,6 +44,10 @@ export function tryIt({ path, method, operation, parameters }) {
     } finally {
       button.disabled = false;
     }
+  };
+  form.addEventListener('submit', (event) => {
+    event.preventDefault();
+    void submit();
   });
   return el('details', { class: 'answer' }, el('summary', {}, 'Try it'), form);
 }
