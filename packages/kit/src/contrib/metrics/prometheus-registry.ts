@@ -1,4 +1,4 @@
-import { Gauge as PromGauge, type Metric, Registry as PromRegistry } from 'prom-client';
+import { Counter as PromCounter, Gauge as PromGauge, Histogram as PromHistogram, Registry as PromRegistry } from 'prom-client';
 import type {
   Counter,
   GaugeOptions,
@@ -10,20 +10,12 @@ import type {
   MetricRegistry,
 } from '../../observe/metric-registry.ts';
 import { BoundedLabels } from './bounded-labels.ts';
-import { SeriesTable } from './series-table.ts';
 
 /** From a cached lookup to a request whose client has given up. */
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 /** Prometheus gives a scrape 10 s unless told: a database that hangs must not cost the other metrics. */
 const READ_MS_MAX = 3000;
 const NAME = /^[a-z][a-z0-9]*(_[a-z0-9]+)*$/;
-
-/** One line of the exposition. */
-interface Sample {
-  readonly metricName?: string;
-  readonly labels: Readonly<Record<string, string | number>>;
-  readonly value: number;
-}
 
 interface ReadGauge {
   readonly name: string;
@@ -51,49 +43,31 @@ export class PrometheusRegistry implements MetricRegistry {
 
   counter<L extends string = never>(options: MetricOptions<L>): Counter<L> {
     if (!options.name.endsWith('_total')) throw new TypeError(`The counter "${options.name}" must end in "_total".`);
-    const table = new SeriesTable(this.#declare(options), () => ({ value: 0 }));
-    this.#register(options, 'counter', () => table.all.map(({ labels, series: { value } }) => ({ labels, value })));
+    const bounds = this.#declare(options);
+    const counter = new PromCounter({ ...this.#described(options), labelNames: bounds.names });
     return {
       add(labels, by = 1) {
         if (!(by >= 0 && by < Infinity)) throw new TypeError(`${options.name} cannot count ${by}: a counter only rises.`);
-        table.of(labels).value += by;
+        counter.inc(bounds.bound(labels), by);
       },
     };
   }
 
   histogram<L extends string = never>(options: HistogramOptions<L>): Histogram<L> {
     const { name, buckets = SECONDS } = options;
-    const table = new SeriesTable(this.#declare(options), () => ({ sum: 0, count: 0, counts: buckets.map(() => 0) }));
-    this.#register(options, 'histogram', () =>
-      table.all.flatMap(({ labels, series: { sum, count, counts } }) => {
-        let below = 0;
-        return [
-          ...buckets.map((bound, index) => ({
-            metricName: `${name}_bucket`,
-            labels: { le: bound, ...labels },
-            value: (below += counts[index] ?? 0),
-          })),
-          { metricName: `${name}_bucket`, labels: { le: '+Inf', ...labels }, value: count },
-          { metricName: `${name}_sum`, labels, value: sum },
-          { metricName: `${name}_count`, labels, value: count },
-        ];
-      }),
-    );
+    const bounds = this.#declare(options);
+    const histogram = new PromHistogram({ ...this.#described(options), labelNames: bounds.names, buckets: [...buckets] });
     return {
       observe(labels, value) {
         if (!Number.isFinite(value)) throw new TypeError(`${name} cannot observe ${value}: it is not a number.`);
-        const series = table.of(labels);
-        series.sum += value;
-        series.count += 1;
-        const bucket = buckets.findIndex((bound) => value <= bound);
-        if (bucket !== -1) series.counts[bucket] = (series.counts[bucket] ?? 0) + 1;
+        histogram.observe(bounds.bound(labels), value);
       },
     };
   }
 
   gauge<L extends string = never>(options: GaugeOptions<L>): void {
     const bounds = this.#declare(options);
-    const gauge = new PromGauge({ ...described(options), labelNames: bounds.names, registers: [this.prometheus] });
+    const gauge = new PromGauge({ ...this.#described(options), labelNames: bounds.names });
     this.#gauges.push({
       name: options.name,
       async refresh() {
@@ -111,10 +85,8 @@ export class PrometheusRegistry implements MetricRegistry {
     });
   }
 
-  /** The library writes what is counted here. It takes any object that has `get`, and says so of its own classes only. */
-  #register<L extends string>({ name, help, labels }: MetricOptions<L>, type: 'counter' | 'histogram', values: () => Sample[]): void {
-    const metric = { name, help, type, labelNames: Object.keys(labels ?? {}), get: async () => ({ name, help, type, values: values() }) };
-    this.prometheus.registerMetric(metric as unknown as Metric);
+  #described({ name, help }: { readonly name: string; readonly help: string }): { name: string; help: string; registers: PromRegistry[] } {
+    return { name, help, registers: [this.prometheus] };
   }
 
   #declare<L extends string>({ name, labels }: MetricOptions<L>): BoundedLabels<L> {
@@ -142,10 +114,6 @@ export class PrometheusRegistry implements MetricRegistry {
     );
     return this.prometheus.metrics();
   }
-}
-
-function described({ name, help }: { readonly name: string; readonly help: string }): { name: string; help: string } {
-  return { name, help };
 }
 
 async function withDeadline<R>(work: () => Promise<R>): Promise<R> {
