@@ -182,7 +182,7 @@ process.on('warning', (warning: Error & { readonly code?: string }) => {
 
 Deprecated **operations of your API** are another matter: \`deprecated\` on a route and the [deprecation middleware](middleware.md) tell your clients.
 
-${parts.join('\n\n')}
+${parts.length === 0 ? 'Nothing is deprecated.' : parts.join('\n\n')}
 `;
 }
 

@@ -7,7 +7,7 @@ export type { Host } from './host.ts';
 export { jsonSchema } from './json-schema.ts';
 export type { Log } from './log.ts';
 export type { Middleware, RequestPart } from './middleware.ts';
-export { isRoute, route, wrapRoute } from './route.ts';
+export { isRoute, route } from './route.ts';
 export type { Deprecation, HttpMethod, Route, RouteFacts, RouteOptions, StreamOptions } from './route.ts';
 export { isSchema, jsonSchemaOf, type JsonSchema, type OutputOf, type Schema, type SchemaIssue, type SchemaResult } from './schema.ts';
 export type { ServerSentEvent } from './server-sent-event.ts';

@@ -4,7 +4,6 @@ import type { ErrorDefinition } from '../errors/catalog.ts';
 import { ErrorMap, type ErrorClass } from '../errors/error-map.ts';
 import type { FieldError } from '../errors/kit-error.ts';
 import { all, type Permission } from '../permissions/permission.ts';
-import { warnDeprecated } from '../options/warn-deprecated.ts';
 import type { Throttle } from '../throttle/throttle.ts';
 import type { HandlerContext } from './handler-context.ts';
 import type { AtomicOptions, Idempotent } from './idempotency/options.ts';
@@ -270,12 +269,6 @@ export function isRoute(value: unknown): value is Route {
 export type WrapOptions = Partial<RouteFacts & Pick<RouteOptions, 'permission'>>;
 
 type WrapHandler = (context: HandlerContext, next: () => unknown) => unknown;
-
-/** @deprecated KIT_DEP0001: write `override list = this.wrap('list', facts, handler)`. */
-export function wrapRoute(inherited: Route, facts: WrapOptions, handler?: WrapHandler): Route {
-  warnDeprecated('KIT_DEP0001');
-  return routeAround(inherited, facts, handler);
-}
 
 /**
  * The route with a handler around its own. A permission, throttles and errors are added to the route's; other facts replace those of the

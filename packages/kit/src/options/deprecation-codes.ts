@@ -8,14 +8,7 @@ export interface DeprecationNotice {
   readonly remedy: string;
 }
 
-/** docs/reference/deprecations.md is generated from this table. */
-export const deprecationNotices = {
-  KIT_DEP0001: {
-    title: 'wrapRoute() for overriding a route of a controller',
-    since: '0.1.0',
-    removal: '1.0.0',
-    remedy: "Write `override list = this.wrap('list', facts, handler)`: it is typed, and knows the inherited route.",
-  },
-} as const satisfies Readonly<Record<`KIT_DEP${number}`, DeprecationNotice>>;
+export type DeprecationCode = `KIT_DEP${number}`;
 
-export type DeprecationCode = keyof typeof deprecationNotices;
+/** Nothing is deprecated before the first release. docs/reference/deprecations.md is generated from this table. */
+export const deprecationNotices: Readonly<Record<DeprecationCode, DeprecationNotice>> = {};
