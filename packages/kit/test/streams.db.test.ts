@@ -7,7 +7,7 @@ import { insertNewSession, logOut } from '../src/contrib/accounts/sessions.ts';
 import type { UserRow } from '../src/contrib/accounts/store.ts';
 import { apiKeys, createApiKey, revokeApiKey, updateApiKey } from '../src/contrib/apikeys/index.ts';
 import { job, JobController, jobs, startJob } from '../src/contrib/jobs/index.ts';
-import { STREAMS_PER_CALLER_MAX } from '../src/http/open-streams.ts';
+import { INPUT_LIMITS } from '../src/options/input-limits.ts';
 import { describeDatabases } from '../src/testing/index.ts';
 import { testApp, type TestApp } from '../src/testing/test-app.ts';
 
@@ -120,10 +120,10 @@ describeDatabases('event streams', (database) => {
     await vi.waitUntil(() => queries.mock.calls.length === 0 || (queries.mockClear(), false), { timeout: 30_000, interval: 600 });
   });
 
-  test(`a caller may have ${STREAMS_PER_CALLER_MAX} streams, and another one when one is closed`, async () => {
+  test(`a caller may have ${INPUT_LIMITS.streamsPerCaller} streams, and another one when one is closed`, async () => {
     const [ann, bob] = [await person(), await person()];
     const [first, second, id] = [await keyOf(ann), await keyOf(ann), await jobOf(ann.id)];
-    for (let n = 0; n < STREAMS_PER_CALLER_MAX; n++)
+    for (let n = 0; n < INPUT_LIMITS.streamsPerCaller; n++)
       expect((await follow(id, { 'x-api-key': n % 2 === 0 ? first.raw : second.raw })).status).toBe(200);
     const refused = await follow(id, { 'x-api-key': second.raw });
     await ended(refused);

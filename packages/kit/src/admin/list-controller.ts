@@ -7,8 +7,10 @@ import { ExportStream } from '../crud/files/export-stream.ts';
 import { limits } from '../crud/declare/limits.ts';
 import { Controller } from '../http/controller.ts';
 import { jsonSchema } from '../http/json-schema.ts';
+import { countExport } from '../http/open-exports.ts';
 import { raw } from '../http/raw.ts';
 import { route } from '../http/route.ts';
+import { exchangeOf } from '../http/serve-route.ts';
 import { isStaff } from '../permissions/built-ins.ts';
 import type { AdminSite } from './admin-site.ts';
 import { adminErrors } from './errors.ts';
@@ -71,33 +73,41 @@ export function listController(site: AdminSite): Controller {
         const caller = { cursors: await cursorsOf(site.app), userId: context.user.id };
         const query = readListQuery(resource, parameters, caller);
         const asked = site.context(context, context.principal);
+        const onEnd = countExport(exchangeOf(context.request));
         const pieces = resource.exportRows(asked, query, format);
-        // What is refused is refused now, with the first rows read.
-        const first = await pieces.next();
-        const { search, filters, sort } = query;
-        const target = resource.auditedAs ?? resource.name;
-        await asked.audit?.record(asked.db, [
-          {
-            actor: context.principal,
-            action: `${target}.exported`,
-            target_type: target,
-            target_id: resource.name,
-            metadata: { format, search, filters, sort },
-            request_id: context.requestId,
-          },
-        ]);
-        context.reply.header('content-type', `${mediaTypes[format]}; charset=utf-8`);
-        context.reply.header('content-disposition', `attachment; filename="${resource.name}.${format}"`);
-        const detail = `The export failed; the log has details under request id ${context.requestId}.`;
-        return new ExportStream(pieces, {
-          opening: first.done === true ? '' : first.value,
-          ...(format === 'csv' ? {} : { errorLine: () => `${JSON.stringify({ error: { detail } })}\n` }),
-          onError: (error) => context.log.error({ err: error, resource: resource.name }, 'admin: an export failed'),
-          response: context.reply.raw,
-          signal: context.signal,
-          idleMs: limits.exportIdleMs,
-          durationMs: limits.exportDurationMs,
-        });
+        try {
+          // What is refused is refused now, with the first rows read.
+          const first = await pieces.next();
+          const { search, filters, sort } = query;
+          const target = resource.auditedAs ?? resource.name;
+          await asked.audit?.record(asked.db, [
+            {
+              actor: context.principal,
+              action: `${target}.exported`,
+              target_type: target,
+              target_id: resource.name,
+              metadata: { format, search, filters, sort },
+              request_id: context.requestId,
+            },
+          ]);
+          context.reply.header('content-type', `${mediaTypes[format]}; charset=utf-8`);
+          context.reply.header('content-disposition', `attachment; filename="${resource.name}.${format}"`);
+          const detail = `The export failed; the log has details under request id ${context.requestId}.`;
+          return new ExportStream(pieces, {
+            opening: first.done === true ? '' : first.value,
+            ...(format === 'csv' ? {} : { errorLine: () => `${JSON.stringify({ error: { detail } })}\n` }),
+            onError: (error) => context.log.error({ err: error, resource: resource.name }, 'admin: an export failed'),
+            signal: context.signal,
+            idleMs: limits.exportIdleMs,
+            durationMs: limits.exportDurationMs,
+            onEnd,
+          });
+        } catch (error) {
+          // Not sent: its connection goes back.
+          await pieces.return(undefined).catch(() => undefined);
+          onEnd();
+          throw error;
+        }
       },
     );
 

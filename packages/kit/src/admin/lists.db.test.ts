@@ -134,6 +134,17 @@ describeDatabases('lists of the admin site', (database) => {
     expect((await site.get(staff, 'lists/api-keys/export')).status).toBe(409);
   });
 
+  test('an export that finds no connection free is 503, and takes none', async () => {
+    const cursors = Array.from({ length: 5 }, () =>
+      database.db.stream('select id from customers union all select id from customers', [], 1)[Symbol.asyncIterator](),
+    );
+    await Promise.all(cursors.map((cursor) => cursor.next()));
+    const refused = await site.get(staff, 'lists/parcels/export');
+    expect([refused.status, (refused.body as { code: string }).code]).toEqual([503, 'too_many_cursors']);
+    for (const cursor of cursors) await cursor.return?.();
+    for (let n = 0; n < 7; n += 1) expect((await site.get(staff, 'lists/parcels/export')).status).toBe(200);
+  });
+
   test('a file is imported through the pipeline, all rows or none; a dry run says the same and writes nothing', async () => {
     changes.length = 0;
     const file = `code,weight,remark,customer_id,created_at\nB-1,3,,${customer},2026-01-01\nB-2,4,two,${customer},2026-01-01\n`;

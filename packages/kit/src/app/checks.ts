@@ -113,7 +113,7 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
   E019: {
     title: 'Idempotency cannot be kept',
     explanation:
-      'A route is idempotent without being atomic, as a stream, for a body that is streamed, or for anonymous callers who cannot be told apart; or its resource lives in another database than the record of keys.',
+      'A route is idempotent without being atomic, as a stream, for a body that is streamed, or for anonymous callers who cannot be told apart; or its resource lives in another database than the record of keys. Also: a route is atomic and streams its body, so that its transaction would wait for the client.',
     remedy: 'Add `atomic: true` and write with `tx`; require authentication, or say `idempotent: { anonymous }`.',
   },
   E020: {

@@ -142,6 +142,8 @@ export const appRules: OptionRules<AppOptions> = {
   bodyBytesMax: wholeNumber(1),
   jsonDepthMax: wholeNumber(1),
   jsonMembersMax: wholeNumber(1),
+  jsonItemsMax: wholeNumber(1),
+  idempotencyRecordsMax: wholeNumber(1),
   timeoutMs: milliseconds(0),
   title: text,
   version: text,

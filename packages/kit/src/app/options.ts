@@ -67,6 +67,10 @@ export interface AppOptions {
   readonly jsonDepthMax?: number;
   /** Members of all objects in a JSON body together. Default: 10,000. */
   readonly jsonMembersMax?: number;
+  /** Items of all arrays in a JSON body together. Default: 50,000. */
+  readonly jsonItemsMax?: number;
+  /** Idempotency records that one caller may have at the same time. Default: 100,000. */
+  readonly idempotencyRecordsMax?: number;
   /** Longest a handler may take; no limit unless given. A route may set its own. */
   readonly timeoutMs?: number;
   readonly title?: string;

@@ -70,6 +70,8 @@ export function planApp(options: AppOptions): AppPlan {
     bodyBytes: options.bodyBytesMax ?? INPUT_LIMITS.bodyBytes,
     jsonDepth: options.jsonDepthMax ?? INPUT_LIMITS.jsonDepth,
     jsonMembers: options.jsonMembersMax ?? INPUT_LIMITS.jsonMembers,
+    jsonItems: options.jsonItemsMax ?? INPUT_LIMITS.jsonItems,
+    idempotencyRecords: options.idempotencyRecordsMax ?? INPUT_LIMITS.idempotencyRecords,
   });
   const { ordered, faults: moduleFaults } = orderModules(given<Module>('modules', aModule));
   faults.push(...foreignCopyFaults(ordered), ...moduleFaults, ...moduleConflicts(ordered));

@@ -45,8 +45,14 @@ export interface QueryOptions {
   readonly writes?: boolean;
 }
 
-/** What an engine reads of {@link QueryOptions} when it streams. */
-export type StreamOptions = Pick<QueryOptions, 'as'>;
+/** How a query is streamed. */
+export interface StreamOptions extends Pick<QueryOptions, 'as'> {
+  /**
+   * How long to wait when too many streamed queries are open; the `waitMsMax` of the database by default. Streams of one process use half of
+   * the connections at most.
+   */
+  readonly waitMsMax?: number;
+}
 
 /** Runs one statement. Texts carry the dialect's own placeholders: `?` on SQLite, `$1` on PostgreSQL. */
 export interface StatementRunner {

@@ -16,6 +16,20 @@ export const dbErrors = defineErrors('db', {
     remedy: 'The connection was refused, lost or not free in time. Retry; check the server and the pool size.',
     retryAfterSeconds: 5,
   },
+  too_many_cursors: {
+    status: 503,
+    detail: 'Too many exports are running. Try again shortly.',
+    remedy:
+      'Exports and other streamed queries use at most half of the connections (`cursors_max`). Retry after the seconds in `Retry-After`; if it persists, raise `poolMax`, or look for clients that read slowly.',
+    retryAfterSeconds: 10,
+  },
+  write_conflict: {
+    status: 409,
+    detail: 'Another request changed the same records at the same time. Nothing was saved.',
+    remedy:
+      'The database ended this transaction because of a deadlock or a serialization failure, also after it was run again. Send the request again.',
+    retryAfterSeconds: 1,
+  },
   database_read_only: {
     status: 503,
     detail: 'The database does not take changes right now. Try again shortly.',

@@ -24,6 +24,12 @@ export const coreErrors = defineErrors('core', {
     remedy: 'Send less in one request; the limit is 10,000 members of all objects together unless the application says otherwise.',
     members: { members_max: { type: 'integer', description: 'The limit of members of all objects together.' } },
   },
+  too_many_items: {
+    status: 400,
+    detail: 'The arrays of the request body have too many items.',
+    remedy: 'Send less in one request; the limit is 50,000 items of all arrays together unless the application sets another one.',
+    members: { items_max: { type: 'integer', description: 'The limit of items of all arrays together.' } },
+  },
   unexpected_body: {
     status: 400,
     detail: 'This operation takes no request body.',
@@ -123,6 +129,12 @@ export const coreErrors = defineErrors('core', {
     detail: 'Too many requests.',
     remedy: 'Wait for the seconds in `Retry-After`.',
     members: { policy: { type: 'string', description: 'The limit that was reached.' } },
+  },
+  too_many_exports: {
+    status: 429,
+    detail: 'You have too many exports running.',
+    remedy: 'Wait until one of your exports has ended, then start another one. `exports_max` is the limit per caller and process.',
+    members: { exports_max: { type: 'integer', description: 'The limit per caller and process.' } },
   },
   internal_error: {
     status: 500,

@@ -4,6 +4,7 @@ import type { Database } from '../db/db.ts';
 import type { Container } from '../di/container.ts';
 import type { ErrorMap } from '../errors/error-map.ts';
 import type { ErrorFormat } from '../errors/render.ts';
+import type { InputLimits } from '../options/input-limits.ts';
 import type { Rule } from '../permissions/permission.ts';
 import type { ThrottleStorage } from '../throttle/storage.ts';
 import type { ThrottleRates } from '../throttle/throttle.ts';
@@ -32,8 +33,7 @@ export interface Host {
   /** Whose tenant the exchange acts for. */
   tenantOf(exchange: object): string | null | Promise<string | null>;
   readonly blocking: BlockingWatch;
-  readonly jsonDepthMax: number;
-  readonly jsonMembersMax: number;
+  readonly inputLimits: InputLimits;
   /** Aborted when the server begins to stop: streams end now, ordinary requests may finish. */
   readonly draining: AbortSignal;
   /** Aborted when the server must not wait for open requests any longer. */

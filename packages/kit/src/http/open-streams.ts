@@ -3,11 +3,10 @@ import type { Principal } from '../auth/principal.ts';
 import type { Database } from '../db/db.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import { isKitError } from '../errors/kit-error.ts';
+import { CallerCounts } from './caller-counts.ts';
 import type { Exchange } from './exchange.ts';
 import type { Host } from './host.ts';
 
-/** Event streams that one caller may have open in one process; an anonymous caller is known by its address. */
-export const STREAMS_PER_CALLER_MAX = 100;
 /** How often the callers of open streams are looked up: a revoked credential ends its streams within a second. */
 const LOOK_EVERY_MS = 500;
 const RETRY_AFTER_SECONDS = 10;
@@ -19,7 +18,7 @@ const RETRY_AFTER_SECONDS = 10;
 export class OpenStreams {
   readonly #host: Host;
   readonly #streams = new Set<Exchange>();
-  readonly #counts = new Map<string, number>();
+  readonly #counts = new CallerCounts();
   #timer: NodeJS.Timeout | undefined;
   #isLooking = false;
 
@@ -29,24 +28,23 @@ export class OpenStreams {
 
   /** Counts a stream until the returned function is called. Throws when its caller has too many. */
   add(exchange: Exchange): () => void {
-    const key = callerKey(exchange);
-    const count = (this.#counts.get(key) ?? 0) + 1;
-    if (count > STREAMS_PER_CALLER_MAX)
+    const max = this.#host.inputLimits.streamsPerCaller;
+    const done = this.#counts.add(exchange, max);
+    if (done === undefined)
       throw coreErrors.too_many_streams({
         headers: { 'retry-after': String(RETRY_AFTER_SECONDS) },
-        extensions: { streams_max: STREAMS_PER_CALLER_MAX },
+        extensions: { streams_max: max },
       });
-    this.#counts.set(key, count);
     this.#streams.add(exchange);
     this.#timer ??= setInterval(() => void this.#look(), LOOK_EVERY_MS).unref();
-    return () => this.#remove(exchange, key);
+    return () => {
+      done();
+      this.#remove(exchange);
+    };
   }
 
-  #remove(exchange: Exchange, key: string): void {
-    if (!this.#streams.delete(exchange)) return;
-    const left = (this.#counts.get(key) ?? 1) - 1;
-    if (left === 0) this.#counts.delete(key);
-    else this.#counts.set(key, left);
+  #remove(exchange: Exchange): void {
+    this.#streams.delete(exchange);
     if (this.#streams.size > 0) return;
     clearInterval(this.#timer);
     this.#timer = undefined;
@@ -84,10 +82,6 @@ export function openStreamsOf(host: Host): OpenStreams {
   const known = openStreams.get(host) ?? new OpenStreams(host);
   openStreams.set(host, known);
   return known;
-}
-
-function callerKey({ principal, clientAddress }: Exchange): string {
-  return principal === null ? `address ${clientAddress}` : `user ${principal.user.id}`;
 }
 
 /** With one question where the authenticator can answer it, else by authenticating one request of each credential again. */

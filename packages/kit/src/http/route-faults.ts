@@ -102,6 +102,11 @@ function atomicFaults(where: string, { kind, atomic, idempotency, rawBody, permi
   const add = (message: string, hint: string) => void faults.push({ id: 'E019', message: `${where}: ${message}`, hint });
   if (kind === 'stream' && atomic !== undefined)
     add('a stream cannot be atomic: it is sent while it is made.', 'Remove atomic; open a transaction in the handler.');
+  if (idempotency === undefined && atomic !== undefined && rawBody?.stream === true && rawBody.read === undefined)
+    add(
+      'is atomic and reads its body as a stream: the transaction would wait for the client.',
+      'Take the body as bytes, or open a transaction in the handler when the body has been read.',
+    );
   if (idempotency === undefined) return faults;
   if (kind === 'stream') add('a stream cannot be idempotent: its events are not stored.', 'Remove idempotent.');
   else if (atomic === undefined && route.isAtomicWithKey !== true)

@@ -1,7 +1,7 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { createApp } from '../app/create-app.ts';
 import type { App } from '../app/module.ts';
@@ -222,6 +222,30 @@ describe('the end of a stream', () => {
     response.destroy();
     await until(() => finalised.length > 0);
     expect(finalised).toEqual(['flood']);
+  });
+
+  test('a client that takes nothing for a minute is cut, and the generator is finalised', async () => {
+    finalised = [];
+    // Sockets have timers of their own: only the wait for the client is shortened.
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    try {
+      const response = await open('/flood');
+      response.on('error', () => undefined).pause();
+      let [before, waits] = [-1, 0];
+      while (before !== produced || waits < 20) {
+        waits = before === produced ? waits + 1 : 0;
+        before = produced;
+        await delay(10);
+      }
+      vi.advanceTimersByTime(59_000);
+      await delay(50);
+      expect(finalised).toEqual([]);
+      vi.advanceTimersByTime(1_000);
+      await until(() => finalised.length > 0);
+      expect(finalised).toEqual(['flood']);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   test('a server that stops ends streams at once with an error event that says so', async () => {

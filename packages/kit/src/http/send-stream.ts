@@ -123,7 +123,19 @@ class EventWriter {
     const text = formatEvent({ ...event, data });
     this.#open();
     const { raw } = this.#exchange.reply;
-    if (!raw.write(text)) await once(raw, 'drain', { signal: this.#exchange.signal }).catch(() => undefined);
+    if (!raw.write(text)) await this.#drained();
+  }
+
+  /** The generator may have a connection of the database in hand: it does not wait for ever. */
+  async #drained(): Promise<void> {
+    const { reply, signal, host, log, route } = this.#exchange;
+    const { clientIdleMs } = host.inputLimits;
+    const cut = setTimeout(() => {
+      log.warn({ operation: route?.operationId }, `a stream was cut: its client took nothing for ${clientIdleMs} ms`);
+      reply.raw.destroy();
+    }, clientIdleMs);
+    await once(reply.raw, 'drain', { signal }).catch(() => undefined);
+    clearTimeout(cut);
   }
 
   heartbeat(): void {

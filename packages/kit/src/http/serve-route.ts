@@ -10,6 +10,7 @@ import { inSpan, type SpanOptions } from '../observe/tracing.ts';
 import { admissionStages, runStages, type Stage } from './admission.ts';
 import { fail, prepareHeaders, renderFailure, sendFailure, type AnswerPlan } from './answer.ts';
 import { answerFactsOf } from './answer-facts.ts';
+import { pacedStreams } from './client-pace.ts';
 import type { CompiledRoute, RouteSchema } from './compiled-route.ts';
 import { enclosureOf, type Enclosure } from './enclosure.ts';
 import { Exchange } from './exchange.ts';
@@ -479,7 +480,10 @@ function send(plan: RoutePlan, exchange: Exchange, { body, sent, contentType }: 
     reply.send(Readable.from([]));
     return;
   }
-  if (plan.enclosure !== undefined && body instanceof Readable) keepAsyncContext(body);
+  if (body instanceof Readable) {
+    if (plan.enclosure !== undefined) keepAsyncContext(body);
+    if (!pacedStreams.has(body)) cutIdleClient(exchange);
+  }
   if (body === undefined) reply.send();
   else reply.send(sent ?? body);
 }
@@ -489,6 +493,19 @@ const noText = (): string => '';
 /** A stream is read when its connection has room: what it does then, such as statements, still belongs to this request. */
 function keepAsyncContext(stream: Readable): void {
   stream._read = AsyncResource.bind(stream._read.bind(stream));
+}
+
+/**
+ * What is read to make the stream, a file or a query, is open for as long as the client likes. Node's timer starts over with every byte that
+ * leaves; while the source has given nothing to send, the client is not waited for.
+ */
+function cutIdleClient({ reply: { raw }, host, log, route }: Exchange): void {
+  const { clientIdleMs } = host.inputLimits;
+  raw.setTimeout(clientIdleMs, () => {
+    if (raw.writableLength === 0 && !raw.writableNeedDrain) return;
+    log.warn({ operation: route?.operationId }, `a response was cut: its client took nothing for ${clientIdleMs} ms`);
+    raw.destroy();
+  });
 }
 
 /** A stream that is not read keeps its file or connection open. */

@@ -33,7 +33,7 @@ export function serveRoutes(fastify: FastifyInstance, host: Host, served: Served
   const parse = (request: FastifyRequest, body: Buffer) => {
     refuseEncoding(request.headers);
     refuseCharset(request.headers);
-    return body.length === 0 ? undefined : parseJson(body, host.jsonDepthMax, host.jsonMembersMax);
+    return body.length === 0 ? undefined : parseJson(body, host.inputLimits);
   };
   fastify.addContentTypeParser(/^application\/(?:[\w.-]+\+)?json(?:\s*;|$)/i, { parseAs: 'buffer' }, (request, body, done) => {
     try {

@@ -1,4 +1,4 @@
-/** How much one request may bring, whatever the route. Every input has a size and a count. */
+/** How much one request, one caller and one waiting client may take, whatever the route. Every input has a size, a count and a time. */
 export interface InputLimits {
   /** Bytes of a body; an app and a route may set their own. */
   readonly bodyBytes: number;
@@ -6,6 +6,8 @@ export interface InputLimits {
   readonly jsonDepth: number;
   /** Members of all objects of a JSON body together; an app may set its own. */
   readonly jsonMembers: number;
+  /** Items of all arrays of a JSON body together; an app may set its own. */
+  readonly jsonItems: number;
   /** Characters of a URL, its cursor left out. */
   readonly urlLength: number;
   /** Characters of a path parameter. */
@@ -18,6 +20,18 @@ export interface InputLimits {
   readonly suggestedNameLength: number;
   /** Known names that are compared with it. */
   readonly suggestedNames: number;
+  /** Event streams that one caller may have open in one process. */
+  readonly streamsPerCaller: number;
+  /** Exports that one caller may have open in one process. */
+  readonly exportsPerCaller: number;
+  /** Percent of the connections of a database that exports and other streamed queries may use; the rest is for everything else. */
+  readonly cursorsPercent: number;
+  /** Milliseconds after which a client that takes nothing of a response is disconnected. */
+  readonly clientIdleMs: number;
+  /** Bytes that the client of an export takes per second on average, while it is waited for. */
+  readonly clientBytesPerSecond: number;
+  /** Idempotency records that one caller may have; an app may set its own. */
+  readonly idempotencyRecords: number;
 }
 
 /** The one place of these numbers; docs/reference/http.md lists them, and `kit inspect` prints those of an app. */
@@ -26,6 +40,8 @@ export const INPUT_LIMITS: InputLimits = Object.freeze({
   jsonDepth: 32,
   // A bulk request of 100 items with 100 fields each. A member costs 5 µs before anything is known about the caller.
   jsonMembers: 10_000,
+  // 30 vectors of 1,536 numbers. A number costs a tenth of a member; the body limit alone would allow 500,000 of them.
+  jsonItems: 50_000,
   // Longer ones are rejected by proxies and browsers on the way; Node itself stops at 16 KiB of headers.
   urlLength: 8192,
   // Ids, slugs and signed cursors fit.
@@ -36,4 +52,15 @@ export const INPUT_LIMITS: InputLimits = Object.freeze({
   // Comparing two names costs the product of their lengths: 100 errors with 200 names of 64 characters each are 80 ms at most.
   suggestedNameLength: 64,
   suggestedNames: 200,
+  // A browser opens 6 per host over HTTP/1.1; a service that follows jobs opens more.
+  streamsPerCaller: 100,
+  // Fewer than the 5 cursors of a pool of 10: one caller leaves room for others.
+  exportsPerCaller: 3,
+  // Readiness probes and ordinary requests get a connection however many exports wait for their clients.
+  cursorsPercent: 50,
+  clientIdleMs: 60_000,
+  // Slower than a modem. A client that takes less keeps a snapshot open and a connection busy for nothing.
+  clientBytesPerSecond: 4096,
+  // More than one request per second, all day. The records of one caller then take at most 25 GB, and 100 MB with responses of 1 KB.
+  idempotencyRecords: 100_000,
 });

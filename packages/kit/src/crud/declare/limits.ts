@@ -1,3 +1,5 @@
+import { INPUT_LIMITS } from '../../options/input-limits.ts';
+
 /** Bounds of what one request may ask of a controller. Each is a whole number of 1 or more; asking for more is a 4xx that names it. */
 export interface LimitOptions {
   /** Rows that `offset` may skip; 10,000 unless given. */
@@ -69,7 +71,7 @@ export const limits = Object.freeze({
   /** Columns of a CSV file, members of a JSON line: more than any table has. */
   importColumns: 1_000,
   exportRows: 1_000_000,
-  exportIdleMs: 60_000,
+  exportIdleMs: INPUT_LIMITS.clientIdleMs,
   exportDurationMs: 15 * 60_000,
   /** Compiled statements kept per resource. */
   plans: 1_000,

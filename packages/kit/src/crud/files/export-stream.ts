@@ -1,5 +1,6 @@
-import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
+import { ClientPace, pacedStreams } from '../../http/client-pace.ts';
+import { INPUT_LIMITS } from '../../options/input-limits.ts';
 
 export interface ExportStreamOptions {
   /** The text before the first row. */
@@ -7,13 +8,17 @@ export interface ExportStreamOptions {
   /** The last line of a file that ends with an error. Without it the connection is cut: a short file must not look whole. */
   readonly errorLine?: (error: unknown) => string;
   readonly onError: (error: unknown) => void;
-  readonly response: ServerResponse;
   readonly signal: AbortSignal;
-  /** A client that takes no byte for this long is cut. */
+  /** A client that takes nothing for this long is cut, and so is one that takes less than the minimum on average. */
   readonly idleMs: number;
   /** An export that takes longer is cut: its snapshot holds back vacuum and checkpoints. */
   readonly durationMs: number;
+  /** Called when the rows are no longer needed, perhaps twice. */
+  readonly onEnd: () => void;
 }
+
+/** Bytes that are handed over together. Small ones show how fast the client is. */
+const PIECE_BYTES = 64 * 1024;
 
 /**
  * The text of an export. One chunk is read whenever the client has taken the one before, so that a slow reader slows the cursor. The source
@@ -24,20 +29,25 @@ export class ExportStream extends Readable {
   readonly #options: ExportStreamOptions;
   readonly #deadline: NodeJS.Timeout;
   readonly #stop: () => void;
-  #opening: string | undefined;
+  readonly #pace: ClientPace;
+  /** Bytes that were read and not handed over yet. */
+  #rest: Buffer;
+  #handedOver = 0;
   #isReading = false;
   #isOver = false;
 
   constructor(source: AsyncIterator<string>, options: ExportStreamOptions) {
-    super({ highWaterMark: 64 * 1024 });
+    super({ highWaterMark: PIECE_BYTES });
     this.#source = source;
     this.#options = options;
-    this.#opening = options.opening;
-    const { response, signal, idleMs, durationMs } = options;
+    this.#rest = Buffer.from(options.opening);
+    const { signal, idleMs, durationMs } = options;
     this.#deadline = setTimeout(() => this.#fail(new ExportCut(`it took longer than ${durationMs} ms`)), durationMs);
-    // Node's own timer: it starts over with every byte the client takes. While the database is working, the client is not waited for.
-    response.setTimeout(idleMs, () => {
-      if (!this.#isReading && !this.destroyed) this.destroy(new ExportCut(`the client took nothing for ${idleMs} ms`));
+    pacedStreams.add(this);
+    this.#pace = new ClientPace({
+      idleMs,
+      bytesPerSecond: INPUT_LIMITS.clientBytesPerSecond,
+      onSlow: (why) => this.destroy(new ExportCut(why)),
     });
     this.#stop = () => this.destroy(signal.reason as Error);
     if (signal.aborted) queueMicrotask(this.#stop);
@@ -45,17 +55,20 @@ export class ExportStream extends Readable {
   }
 
   override _read(): void {
-    if (this.#opening !== undefined) {
-      const opening = this.#opening;
-      this.#opening = undefined;
-      // An empty push would end nothing and read nothing.
-      if (opening !== '') {
-        this.push(opening);
-        return;
-      }
-    }
-    if (this.#isReading || this.#isOver) return;
-    void this.#next();
+    this.#pace.took(this.#handedOver);
+    this.#handedOver = 0;
+    if (this.#rest.length > 0) this.#handOver();
+    else if (!this.#isReading && !this.#isOver) void this.#next();
+  }
+
+  /** An empty piece would end nothing and read nothing. */
+  #handOver(): void {
+    const piece = this.#rest.subarray(0, PIECE_BYTES);
+    this.#rest = this.#rest.subarray(PIECE_BYTES);
+    this.#handedOver = piece.length;
+    this.#pace.wait();
+    this.push(piece);
+    if (this.#isOver && this.#rest.length === 0) this.push(null);
   }
 
   async #next(): Promise<void> {
@@ -65,11 +78,17 @@ export class ExportStream extends Readable {
       this.#isReading = false;
       if (this.#isOver || this.destroyed) return;
       if (done === true) this.#end();
-      else this.push(value);
+      else this.#take(value);
     } catch (error) {
       this.#isReading = false;
       this.#fail(error);
     }
+  }
+
+  #take(text: string): void {
+    this.#rest = Buffer.from(text);
+    if (this.#rest.length > 0) this.#handOver();
+    else void this.#next();
   }
 
   #end(): void {
@@ -86,16 +105,20 @@ export class ExportStream extends Readable {
     }
     onError(error);
     this.#isOver = true;
-    this.push(errorLine(error));
-    this.push(null);
+    // The rows that were read already still go out before the line.
+    this.#rest = Buffer.concat([this.#rest, Buffer.from(errorLine(error))]);
+    if (this.#handedOver === 0) this.#handOver();
     // The snapshot is not kept until a slow client has read the last line.
     void this.#release();
   }
 
   #release(): Promise<unknown> {
     clearTimeout(this.#deadline);
+    if (this.destroyed) this.#pace.stop();
     this.#options.signal.removeEventListener('abort', this.#stop);
-    return Promise.resolve(this.#source.return?.()).catch(() => undefined);
+    return Promise.resolve(this.#source.return?.())
+      .catch(() => undefined)
+      .finally(this.#options.onEnd);
   }
 
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {

@@ -6,6 +6,7 @@ import type { Exchange } from '../../http/exchange.ts';
 import { compileSerializer, type Serializer } from '../../http/json/project.ts';
 import type { QueryValues } from '../../http/query-string.ts';
 import { jsonSchemaOf } from '../../http/schema.ts';
+import { countExport } from '../../http/open-exports.ts';
 import { exchangeOf } from '../../http/serve-route.ts';
 import type { CrudRequest } from '../policy/crud-request.ts';
 import { csvColumns, csvHeader, csvWriter } from './csv-text.ts';
@@ -49,6 +50,16 @@ export class Exporter {
 
   /** Everything that may be refused is refused before the first byte; the first rows are read by then, too. */
   readonly handle = async (context: Context): Promise<ExportStream> => {
+    const onEnd = countExport(exchangeOf(context.request));
+    try {
+      return await this.#open(context, onEnd);
+    } catch (error) {
+      onEnd();
+      throw error;
+    }
+  };
+
+  async #open(context: Context, onEnd: () => void): Promise<ExportStream> {
     const access = this.#access;
     const { policy } = access;
     const request = await access.request(context, 'export');
@@ -77,12 +88,12 @@ export class Exporter {
       opening: (format === 'csv' ? csvHeader(columns) : '') + (first.done === true ? '' : first.value),
       ...(format === 'csv' ? {} : { errorLine: () => `${JSON.stringify({ error: rendered?.document })}\n` }),
       onError: (error) => (rendered = render(error)),
-      response: context.reply.raw,
       signal: context.signal,
       idleMs: this.#options.idleMs,
       durationMs: this.#options.durationMs,
+      onEnd,
     });
-  };
+  }
 
   async *#chunks(
     db: Db,

@@ -1,13 +1,13 @@
 import type { ColumnSettings } from '../../db/column.ts';
 import { isInexact, NUMBER_NOT_EXACT, NUMBER_NOT_EXACT_MESSAGE } from '../../http/json/inexact-numbers.ts';
-import { readJson } from '../../http/json/parse-json.ts';
+import { type JsonLimits, readJson } from '../../http/json/parse-json.ts';
 import { unguarded } from './csv-text.ts';
 
 /**
  * The text of a cell as the JSON that the input schema of its column reads; text that is not JSON stays text, so that the schema reports it.
- * `depthMax`: levels of nesting of a row.
+ * `limits`: of the JSON in a row.
  */
-export function cellValue({ kind }: ColumnSettings, text: string, depthMax: number): unknown {
+export function cellValue({ kind }: ColumnSettings, text: string, limits: JsonLimits): unknown {
   switch (kind) {
     case 'text':
       return unguarded(text);
@@ -19,7 +19,7 @@ export function cellValue({ kind }: ColumnSettings, text: string, depthMax: numb
       return text === 'true' ? true : text === 'false' ? false : text;
     case 'json':
     case 'array':
-      return jsonValue(kind, text, depthMax - 1);
+      return jsonValue(kind, text, { ...limits, jsonDepth: limits.jsonDepth - 1 });
     default:
       return text;
   }
@@ -40,9 +40,9 @@ export class CellFault {
   }
 }
 
-function jsonValue(kind: 'json' | 'array', text: string, depthMax: number): unknown {
-  const { value, fault, isTooDeep, inexact = [] } = readJson(text, depthMax);
-  if (isTooDeep === true) return new CellFault(`Must not be nested more than ${depthMax} levels deep.`);
+function jsonValue(kind: 'json' | 'array', text: string, limits: JsonLimits): unknown {
+  const { value, fault, isTooDeep, inexact = [] } = readJson(text, limits);
+  if (isTooDeep === true) return new CellFault(`Must not be nested more than ${limits.jsonDepth} levels deep.`);
   if (inexact.length > 0) return new CellFault(NUMBER_NOT_EXACT_MESSAGE, NUMBER_NOT_EXACT);
   if (fault === undefined) return value;
   if (fault.code !== 'invalid_json') return new CellFault(`Must be acceptable JSON: ${fault.message} at column ${fault.column}.`);

@@ -6,12 +6,13 @@ import { type FieldError, hasCode, isKitError } from '../../errors/kit-error.ts'
 import { jsonSchema } from '../../http/json-schema.ts';
 import { filePart, type MultipartFile, readMultipart } from '../../http/multipart.ts';
 import type { QueryValues } from '../../http/query-string.ts';
-import { JSON_DEPTH_MAX } from '../../http/json/parse-json.ts';
+import type { JsonLimits } from '../../http/json/parse-json.ts';
 import { inexactNumberFaults } from '../../http/json/inexact-numbers.ts';
 import { compileUnknownFields } from '../../http/json/unknown-fields.ts';
 import { type JsonSchema, jsonSchemaOf, type Schema } from '../../http/schema.ts';
 import { exchangeOf } from '../../http/serve-route.ts';
 import { didYouMean } from '../../options/did-you-mean.ts';
+import { INPUT_LIMITS } from '../../options/input-limits.ts';
 import { absentValue } from '../write/absent-value.ts';
 import type { Asked, Intent, RowIntent } from '../write/intent.ts';
 import type { Pipeline } from '../write/pipeline.ts';
@@ -96,7 +97,7 @@ export class Importer {
     const parameters = this.#parameters(context.query as QueryValues);
     await access.parentRows(context, request, policy.database(request), true);
     const { body, format } = await this.#file(context, parameters.format);
-    const rows = new RowImport(access, { ...this.options, jsonDepthMax: exchangeOf(context.request).host.jsonDepthMax });
+    const rows = new RowImport(access, { ...this.options, json: exchangeOf(context.request).host.inputLimits });
     const result = await rows.run(request, body, format, parameters, access.fixedIntent(context));
     access.admitWithoutObject(context);
     if (parameters.isDryRun) context.reply.code(200);
@@ -159,8 +160,8 @@ export class Importer {
 export interface RowImportOptions {
   readonly rowsMax: number;
   readonly by?: string | undefined;
-  /** Levels of nesting of a row, as of a body; the default of apps unless given. */
-  readonly jsonDepthMax?: number;
+  /** Limits of the JSON in a row, as of a body. Default: those of an app that sets none. */
+  readonly json?: JsonLimits;
 }
 
 /**
@@ -340,7 +341,7 @@ class RowReader {
   readonly #view: View;
   readonly #rowsMax: number;
   readonly #faultsMax: number;
-  readonly #depthMax: number;
+  readonly #json: JsonLimits;
   readonly #faults: FieldError[] = [];
   readonly #ignored = new Set<string>();
   readonly #input: ReadonlySet<string>;
@@ -351,13 +352,13 @@ class RowReader {
   /** Input columns that a rule about the row decides. */
   readonly #ruled = new Set<string>();
 
-  constructor(access: ImportTarget, view: View, request: CrudRequest, { rowsMax, jsonDepthMax = JSON_DEPTH_MAX }: RowImportOptions) {
+  constructor(access: ImportTarget, view: View, request: CrudRequest, { rowsMax, json = INPUT_LIMITS }: RowImportOptions) {
     this.#access = access;
     this.#request = request;
     this.#view = view;
     this.#rowsMax = rowsMax;
     this.#faultsMax = access.list.limits.importErrors;
-    this.#depthMax = jsonDepthMax;
+    this.#json = json;
     this.#input = new Set(access.input);
   }
 
@@ -405,7 +406,7 @@ class RowReader {
   async read(body: Readable, format: FileFormat): Promise<ImportItem[]> {
     const { policy } = this.#access;
     await this.#decideUnwritable();
-    const file = await readFile(body, format, this.#depthMax);
+    const file = await readFile(body, format, this.#json);
     if (file.header !== undefined) this.#header(file.header);
     const declared = this.#access.schema ?? bodySchemas(policy, this.#access.input).create;
     const schema = declared['~standard'];
@@ -543,7 +544,7 @@ class RowReader {
         if (column.nullable) given[name] = null;
         continue;
       }
-      const value = cellValue(this.#access.policy.settingsOf(name), text, this.#depthMax);
+      const value = cellValue(this.#access.policy.settingsOf(name), text, this.#json);
       if (value instanceof CellFault) this.#refuse(['body', number, name], value.code, value.message);
       else given[name] = value;
     }

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { CsvError, parse } from 'csv-parse';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { FieldError } from '../../errors/kit-error.ts';
-import { readJson } from '../../http/json/parse-json.ts';
+import { type JsonLimits, readJson } from '../../http/json/parse-json.ts';
 import type { FileFormat } from '../declare/file-options.ts';
 
 /** One row of a file, with its number as an editor of the file counts: CSV rows from 2, below the header; lines from 1. */
@@ -18,9 +18,9 @@ export interface ReadFile {
   readonly rows: AsyncIterable<readonly FileRow[]>;
 }
 
-/** `depthMax`: levels of nesting of a JSON line, as of a body. */
-export async function readFile(body: Readable, format: FileFormat, depthMax: number): Promise<ReadFile> {
-  if (format === 'jsonl') return { header: undefined, rows: jsonRows(decoded(body), depthMax) };
+/** `limits`: of a JSON line, as of a body. */
+export async function readFile(body: Readable, format: FileFormat, limits: JsonLimits): Promise<ReadFile> {
+  if (format === 'jsonl') return { header: undefined, rows: jsonRows(decoded(body), limits) };
   const records = csvRecords(decoded(body))[Symbol.asyncIterator]();
   const first = await records.next();
   if (first.done === true) throw coreErrors.validation_error({ errors: [NO_HEADER] });
@@ -124,14 +124,14 @@ function isRecord(value: CsvRecord | FileRow): value is CsvRecord {
   return 'cells' in value;
 }
 
-async function* jsonRows(text: AsyncIterable<string>, depthMax: number): AsyncGenerator<FileRow[]> {
+async function* jsonRows(text: AsyncIterable<string>, limits: JsonLimits): AsyncGenerator<FileRow[]> {
   let number = 0;
   let rest = '';
   const read = (lines: readonly string[]): FileRow[] => {
     const rows: FileRow[] = [];
     for (const line of lines) {
       number += 1;
-      if (line.trim() !== '') rows.push(jsonRow(line, number, depthMax));
+      if (line.trim() !== '') rows.push(jsonRow(line, number, limits));
     }
     return rows;
   };
@@ -148,9 +148,9 @@ async function* jsonRows(text: AsyncIterable<string>, depthMax: number): AsyncGe
 }
 
 /** A line is read as strictly as a body: what was given twice, or as a number too large, would be stored as something else. */
-function jsonRow(line: string, number: number, depthMax: number): FileRow {
-  const { value, fault, isTooDeep } = readJson(line, depthMax);
-  if (isTooDeep === true) return { number, fault: `is nested more than ${depthMax} levels deep` };
+function jsonRow(line: string, number: number, limits: JsonLimits): FileRow {
+  const { value, fault, isTooDeep } = readJson(line, limits);
+  if (isTooDeep === true) return { number, fault: `is nested more than ${limits.jsonDepth} levels deep` };
   if (fault !== undefined) return { number, fault: `is not acceptable JSON: ${fault.message} at column ${fault.column}`, path: fault.path };
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { number, values: value as Record<string, unknown> };
   return { number, fault: 'must be a JSON object' };

@@ -68,7 +68,8 @@ export async function selectRows(db: Db, request: CrudRequest, selection: Select
 export async function* streamRows(db: Db, request: CrudRequest, selection: Selection, chunkSize: number): AsyncGenerator<Item[]> {
   const statement = await selectStatement(db, request, selection);
   if (statement === undefined) return;
-  yield* db.stream<Item>(statement.text, statement.values, chunkSize, isWire(selection) ? WIRE : PLAIN);
+  // An export that finds no connection free is refused; its client may come back.
+  yield* db.stream<Item>(statement.text, statement.values, chunkSize, { ...(isWire(selection) ? WIRE : PLAIN), waitMsMax: 0 });
 }
 
 async function scopesOf(edges: readonly Edge[], request: CrudRequest): Promise<Scope[]> {

@@ -13,6 +13,7 @@ import type {
 } from '../engine.ts';
 import type { DbLog } from '../log.ts';
 import { runOnClient, streamOnClient, type QuerySettings } from './client-queries.ts';
+import { CursorSlots } from '../cursor-slots.ts';
 import { isConnectionFailure, translateFailure } from './connection-failure.ts';
 import { PostgresListener } from './listener.ts';
 import { Pipeline } from './pipeline.ts';
@@ -37,6 +38,8 @@ const STALE_PLAN = 'RevalidateCachedQuery';
 export class PostgresEngine implements Engine {
   readonly dialect = 'postgres';
   readonly #pool: pg.Pool;
+  readonly #cursors: CursorSlots;
+  readonly #acquireDeadlineMs: number;
   readonly #clients = new Set<pg.ClientBase>();
   readonly #names: StatementNames | undefined;
   /** How many names had been given when a connection was last rid of old statements. */
@@ -55,6 +58,8 @@ export class PostgresEngine implements Engine {
       keepAlive: true,
       pipeline: options.prepare,
     });
+    this.#cursors = new CursorSlots(options.poolMax);
+    this.#acquireDeadlineMs = options.acquireDeadlineMs;
     // Without these two a connection that dies, idle or in use, ends the process with an unhandled 'error' event.
     this.#pool.on('error', (error) =>
       options.log.warn({ err: error }, 'an idle PostgreSQL connection was lost; the pool opens another when needed'),
@@ -119,7 +124,21 @@ export class PostgresEngine implements Engine {
     text: string,
     parameters: readonly unknown[],
     chunkSize: number,
-    options?: StreamOptions,
+    options: StreamOptions = {},
+  ): AsyncIterableIterator<StatementResult> {
+    await this.#cursors.acquire(options.waitMsMax ?? this.#acquireDeadlineMs);
+    try {
+      yield* this.#streamed(text, parameters, chunkSize, options);
+    } finally {
+      this.#cursors.release();
+    }
+  }
+
+  async *#streamed(
+    text: string,
+    parameters: readonly unknown[],
+    chunkSize: number,
+    options: StreamOptions,
   ): AsyncIterableIterator<StatementResult> {
     const transaction = await this.#acquire();
     let failure: unknown;

@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { openScopeOf } from '../ambient.ts';
+import { CursorSlots } from '../cursor-slots.ts';
 import type { PoolStatus } from '../database-observer.ts';
 import type {
   Engine,
@@ -29,6 +30,9 @@ export interface SqliteEngineOptions {
   readonly log: DbLog;
 }
 
+/** Streamed queries open connections of their own. Each holds back checkpoints: they are limited as in a pool of 10. */
+const CURSOR_CONNECTIONS = 10;
+
 /**
  * One writer connection and one reader. Reads see the last commit and never wait (126 ms behind an open transaction on
  * one connection, 21 ms with their own); writes queue here, and wait for other processes without blocking the event loop.
@@ -40,6 +44,7 @@ export class SqliteEngine implements Engine {
   readonly writer: SqliteConnection;
   readonly #reader: SqliteConnection;
   readonly #queue = new WriterQueue();
+  readonly #cursors = new CursorSlots(CURSOR_CONNECTIONS);
   readonly #notifications = new EventEmitter().setMaxListeners(0);
   readonly #inMemory: boolean;
   readonly #checkpointer: Checkpointer | undefined;
@@ -123,9 +128,23 @@ export class SqliteEngine implements Engine {
       return;
     }
     // A statement being stepped keeps its connection on one snapshot: on the shared reader every other read would go stale.
+    await this.#cursors.acquire(options.waitMsMax ?? this.options.busyDeadlineMs);
+    try {
+      yield* this.#streamed(text, parameters, chunkSize, options);
+    } finally {
+      this.#cursors.release();
+    }
+  }
+
+  async *#streamed(
+    text: string,
+    parameters: readonly unknown[],
+    chunkSize: number,
+    { as }: StreamOptions,
+  ): AsyncIterableIterator<StatementResult> {
     const connection = await openReader(this.file, this.options);
     try {
-      yield* chunks(connection.iterate(text, parameters, options.as), chunkSize);
+      yield* chunks(connection.iterate(text, parameters, as), chunkSize);
     } finally {
       connection.close();
     }

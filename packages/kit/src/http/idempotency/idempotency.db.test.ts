@@ -348,6 +348,7 @@ describe('E019', () => {
     ['told apart', route.post('/', { permission: allowAny, atomic: true, idempotent: true }, work)],
     ['as a stream', route.post('/', { permission, atomic: true, idempotent: true, body: raw(['text/csv'], { stream: true }) }, work)],
     ['is a read', route.get('/', { permission, atomic: true, idempotent: true, response: schema }, () => ({}))],
+    ['would wait for the client', route.post('/', { permission, atomic: true, body: raw(['text/plain'], { stream: true }) }, work)],
     ['cannot be atomic', { ...route.stream('/', { permission }, async function* none() {}), options: { permission, atomic: true } }],
   ])('refuses what is %s', (reason, given) => {
     const faults = start({ field: given });

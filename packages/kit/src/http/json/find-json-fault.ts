@@ -3,7 +3,14 @@ import { isInexact } from './inexact-numbers.ts';
 
 /** Why and where a text is not acceptable JSON. */
 export interface JsonFault {
-  readonly code: 'invalid_json' | 'duplicate_key' | 'forbidden_key' | 'number_out_of_range' | 'too_many_members' | 'invalid_text';
+  readonly code:
+    | 'invalid_json'
+    | 'duplicate_key'
+    | 'forbidden_key'
+    | 'number_out_of_range'
+    | 'too_many_members'
+    | 'too_many_items'
+    | 'invalid_text';
   readonly message: string;
   readonly path: readonly (string | number)[];
   readonly line: number;

@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { KitError } from '../../errors/kit-error.ts';
+import { INPUT_LIMITS } from '../../options/input-limits.ts';
 import { parseJson, readJson } from './parse-json.ts';
 
-const parse = (text: string | Buffer, depthMax = 32) => parseJson(Buffer.from(text as string), depthMax);
+const parse = (text: string | Buffer, jsonDepth = 32) => parseJson(Buffer.from(text as string), { ...INPUT_LIMITS, jsonDepth });
 
 function faultOf(text: string | Buffer, depthMax = 32): KitError {
   try {
@@ -131,12 +132,51 @@ function outcome(work: () => unknown): { readonly value: unknown } | { readonly 
 
 test('members of all objects together have a limit, which is found before anything is parsed', () => {
   const body = (count: number) => Buffer.from(`[{${Array.from({ length: count }, (_, index) => `"k${index}":{"a":1}`).join(',')}}]`);
-  expect(() => parseJson(body(5000), 32)).not.toThrow();
-  expect(() => parseJson(body(5001), 32)).toThrow(
+  expect(() => parseJson(body(5000))).not.toThrow();
+  expect(() => parseJson(body(5001))).toThrow(
     expect.objectContaining({ code: 'too_many_members', status: 400, extensions: { members_max: 10_000 } }) as Error,
   );
-  expect(() => parseJson(body(6), 32, 11)).toThrow(expect.objectContaining({ code: 'too_many_members' }) as Error);
+  expect(() => parseJson(body(6), { ...INPUT_LIMITS, jsonMembers: 11 })).toThrow(
+    expect.objectContaining({ code: 'too_many_members' }) as Error,
+  );
   // Not JSON at all, and still not parsed.
-  expect(readJson('::::', 32, 3)).toEqual({ fault: expect.objectContaining({ code: 'too_many_members' }) as unknown });
-  expect(parseJson(Buffer.from('{"a":"::::::::::::"}'), 32, 1)).toEqual({ a: '::::::::::::' });
+  expect(readJson('::::', { ...INPUT_LIMITS, jsonMembers: 3 })).toEqual({
+    fault: expect.objectContaining({ code: 'too_many_members' }) as unknown,
+  });
+  expect(parseJson(Buffer.from('{"a":"::::::::::::"}'), { ...INPUT_LIMITS, jsonMembers: 1 })).toEqual({ a: '::::::::::::' });
+});
+
+test('items of all arrays together have a limit, which is found before anything is parsed', () => {
+  const limits = { ...INPUT_LIMITS, jsonItems: 4 };
+  const parsed = (text: string) => parseJson(Buffer.from(text), limits);
+  for (const text of [
+    '[1,2,3,4]',
+    '[ [ ] , [], [ "a,b,[" ] ]',
+    '{"a":[1,2],"b":[{"c":1,"d":2},[]]}',
+    '{"a":1,"b":2,"c":{},"d":{},"e":4,"f":5}',
+  ])
+    expect(parsed(text)).toEqual(JSON.parse(text));
+  for (const text of ['[1,2,3,4,5]', '[[1],[2],[3]]', '{"a":[1,2],"b":[{"c":1},[3]]}', '[{},{},{},{},{}]'])
+    expect(() => parsed(text)).toThrow(
+      expect.objectContaining({ code: 'too_many_items', status: 400, extensions: { items_max: 4 } }) as Error,
+    );
+  expect(() => parseJson(Buffer.from(`[${'0,'.repeat(49_999)}0]`))).not.toThrow();
+  expect(() => parseJson(Buffer.from(`[${'0,'.repeat(50_000)}0]`))).toThrow(expect.objectContaining({ code: 'too_many_items' }) as Error);
+});
+
+test('counted items are those that JSON.parse finds', () => {
+  const itemsOf = (value: unknown): number =>
+    Array.isArray(value)
+      ? value.reduce<number>((sum, each) => sum + 1 + itemsOf(each), 0)
+      : typeof value === 'object' && value !== null
+        ? Object.values(value).reduce<number>((sum, each) => sum + itemsOf(each), 0)
+        : 0;
+  fc.assert(
+    fc.property(fc.json(), (text) => {
+      const jsonItems = itemsOf(JSON.parse(text));
+      const limits = { ...INPUT_LIMITS, jsonItems, jsonDepth: 1000 };
+      expect(readJson(text, limits).fault?.code).not.toBe('too_many_items');
+      expect(readJson(text, { ...limits, jsonItems: jsonItems - 1 }).fault?.code).toBe('too_many_items');
+    }),
+  );
 });

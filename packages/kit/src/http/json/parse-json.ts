@@ -1,30 +1,32 @@
 import { isUtf8 } from 'node:buffer';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { KitError } from '../../errors/kit-error.ts';
-import { INPUT_LIMITS } from '../../options/input-limits.ts';
+import { INPUT_LIMITS, type InputLimits } from '../../options/input-limits.ts';
 import { findInexactNumbers, findJsonFault, type JsonFault } from './find-json-fault.ts';
 import { EXACT_DIGITS, NUMBER_NOT_EXACT, NUMBER_NOT_EXACT_MESSAGE, noteInexactNumbers } from './inexact-numbers.ts';
 
-/** Levels of nesting unless an app says otherwise. */
-export const JSON_DEPTH_MAX = INPUT_LIMITS.jsonDepth;
-
 const TOO_MANY_MEMBERS = 'too_many_members';
+const TOO_MANY_ITEMS = 'too_many_items';
+
+/** How deep a document may be nested, and how much may be in it. */
+export type JsonLimits = Pick<InputLimits, 'jsonDepth' | 'jsonMembers' | 'jsonItems'>;
 
 /** Keys that reach an object's prototype when copied carelessly. No honest client sends them. */
 const prototypeKeys: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
 
 /**
  * Reads a JSON body, stricter than JSON.parse: valid UTF-8, no duplicate or prototype keys, no numbers that become infinite, no text a
- * database cannot hold (U+0000, lone surrogates), nesting at most `depthMax`, at most `membersMax` members. The last two are found before
- * anything is parsed.
+ * database cannot hold (U+0000, lone surrogates), no more levels, members and items than the limits. Those are counted before anything is
+ * parsed.
  *
  * The native parser does the reading. Duplicates are found by counting: as many keys in the value as colons outside strings, or one was
  * lost. Only a body with a fault is read again, character by character, to say where.
  */
-export function parseJson(bytes: Buffer, depthMax: number, membersMax: number = INPUT_LIMITS.jsonMembers): unknown {
+export function parseJson(bytes: Buffer, limits: JsonLimits = INPUT_LIMITS): unknown {
   if (!isUtf8(bytes)) throw coreErrors.malformed_body({ detail: 'The request body is not valid UTF-8.' });
   const text = bytes.toString('utf8');
-  const read = readJson(text, depthMax, membersMax);
+  const read = readJson(text, limits);
+  const { jsonDepth: depthMax, jsonMembers: membersMax, jsonItems: itemsMax } = limits;
   if (read.isTooDeep === true)
     throw coreErrors.too_deep({
       detail: `The request body is nested more than ${depthMax} levels deep.`,
@@ -34,6 +36,11 @@ export function parseJson(bytes: Buffer, depthMax: number, membersMax: number = 
     throw coreErrors.too_many_members({
       detail: `The request body has more than ${membersMax} members.`,
       extensions: { members_max: membersMax },
+    });
+  if (read.fault?.code === TOO_MANY_ITEMS)
+    throw coreErrors.too_many_items({
+      detail: `The arrays of the request body have more than ${itemsMax} items.`,
+      extensions: { items_max: itemsMax },
     });
   if (read.fault !== undefined) throw malformed(read.fault);
   // In a body with members, numbers are reported at their place, together with what the schema finds.
@@ -51,11 +58,11 @@ export interface ReadJson {
 }
 
 /** Reads JSON by the rules of a body: {@link parseJson}. */
-export function readJson(text: string, depthMax: number, membersMax: number = INPUT_LIMITS.jsonMembers): ReadJson {
+export function readJson(text: string, { jsonDepth, jsonMembers, jsonItems }: JsonLimits = INPUT_LIMITS): ReadJson {
   const shape = scan(text);
-  if (shape.depth > depthMax) return { isTooDeep: true };
-  if (shape.colons > membersMax)
-    return { fault: { code: TOO_MANY_MEMBERS, message: `more than ${membersMax} members`, line: 1, column: 1, path: [] } };
+  if (shape.depth > jsonDepth) return { isTooDeep: true };
+  if (shape.colons > jsonMembers) return { fault: { ...AT_START, code: TOO_MANY_MEMBERS, message: `more than ${jsonMembers} members` } };
+  if (shape.items > jsonItems) return { fault: { ...AT_START, code: TOO_MANY_ITEMS, message: `arrays with more than ${jsonItems} items` } };
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -72,6 +79,8 @@ export function readJson(text: string, depthMax: number, membersMax: number = IN
   return { value, inexact };
 }
 
+const AT_START = { line: 1, column: 1, path: [] } as const;
+
 function malformed(found: JsonFault): KitError {
   return coreErrors.malformed_body({
     detail: `The request body is not acceptable JSON: ${found.message} at line ${found.line}, column ${found.column}.`,
@@ -83,20 +92,27 @@ function malformed(found: JsonFault): KitError {
 
 const QUOTE = 34;
 const BACKSLASH = 92;
+const SPACE = 32;
 
 const ZERO = 48;
 const NINE = 57;
 const POINT = 46;
 
-interface TextShape {
+interface JsonShape {
   readonly depth: number;
+  /** One per member. */
   readonly colons: number;
+  /** Of all arrays. */
+  readonly items: number;
   readonly hasEscapes: boolean;
   /** Of the longest number. */
   readonly digits: number;
 }
 
-function scan(text: string): TextShape {
+function scan(text: string): JsonShape {
+  /** Members and items: the first one of an object or array that is not empty, and one after every comma. */
+  let values = 0;
+  let isEmpty = false;
   let depth = 0;
   let deepest = 0;
   let colons = 0;
@@ -106,12 +122,14 @@ function scan(text: string): TextShape {
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
     if (code >= ZERO && code <= NINE) {
+      isEmpty = false;
       digits += 1;
       if (digits > longest) longest = digits;
       continue;
     }
     if (code !== POINT) digits = 0;
     if (code === QUOTE) {
+      isEmpty = false;
       for (at += 1; at < text.length; at += 1) {
         const inner = text.charCodeAt(at);
         if (inner === QUOTE) break;
@@ -122,11 +140,18 @@ function scan(text: string): TextShape {
       }
     } else if (code === 123 || code === 91) {
       depth += 1;
+      values += 1;
+      isEmpty = true;
       if (depth > deepest) deepest = depth;
-    } else if (code === 125 || code === 93) depth -= 1;
-    else if (code === 58) colons += 1;
+    } else if (code === 125 || code === 93) {
+      depth -= 1;
+      if (isEmpty) values -= 1;
+      isEmpty = false;
+    } else if (code === 58) colons += 1;
+    else if (code === 44) values += 1;
+    else if (code > SPACE) isEmpty = false;
   }
-  return { depth: deepest, colons, hasEscapes, digits: longest };
+  return { depth: deepest, colons, items: values - colons, hasEscapes, digits: longest };
 }
 
 /**
