@@ -38,8 +38,8 @@ export const exportOrders = job('orders.export', {
   },
 });
 
-/** Quoted where it must be. What a spreadsheet would take for a formula is made text. */
+/** Quoted where it must be. What a spreadsheet would take for a formula is made text, at the start and after other separators than ours. */
 function cell(value: string | number): string {
-  const text = String(value).replace(/^[=+\-@\t\r]/, "'$&");
+  const text = String(value).replaceAll(/(?<=^|[;\t\r\n])(?=[ \u00A0]*[=+\-@＝＋－＠])/gu, "'");
   return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

@@ -63,7 +63,7 @@ function kindFormat({ kind }: ColumnSettings): Format {
       return (value) => textCell(value as string);
     case 'json':
     case 'array':
-      return (value) => quoted(JSON.stringify(value));
+      return jsonCell;
     case 'enum':
       return (value) => quoted(String(value));
     default:
@@ -76,22 +76,36 @@ function computedCell(value: unknown): string {
   if (typeof value === 'string') return textCell(value);
   if (value instanceof Date) return value.toISOString();
   // Numbers and booleans are their own JSON; a bigint has none.
-  return typeof value === 'bigint' ? value.toString() : quoted(JSON.stringify(value));
+  return typeof value === 'bigint' ? value.toString() : jsonCell(value);
 }
 
-/** Spreadsheets run text that starts with one of these as a formula. */
-const FORMULA_START = /^[=+\-@'\t\r\n]/;
+/**
+ * Where a spreadsheet would see the start of a formula: `=`, `+`, `-`, `@` and their full-width forms at the start of a cell, spaces before
+ * them or not. Programs that divide a file at `;` or tabs do not respect our quotes, so a cell also starts after those and after line breaks.
+ * `'` is our own mark: text that has it there gets another one. At the very start tabs and line breaks count, too: some programs drop them.
+ */
+const FORMULA = String.raw`[ \u00A0]*[=+\-@＝＋－＠']`;
+const CELL_START = String.raw`(?<=^|[;\t\r\n])`;
+const UNMARKED = new RegExp(`${CELL_START}(?=${FORMULA})|^(?=[\\t\\r\\n])`, 'gu');
+const MARKED = new RegExp(`${CELL_START}'(?=${FORMULA})|^'(?=[\\t\\r\\n])`, 'gu');
 const NEEDS_QUOTES = /[",\r\n]|^\s|\s$/;
 
 /** Text of a user, as no formula. The empty text is `""`, so that it differs from NULL. */
 function textCell(text: string): string {
-  return text === '' ? '""' : quoted(FORMULA_START.test(text) ? `'${text}` : text);
+  return text === '' ? '""' : quoted(text.replace(UNMARKED, "'"));
 }
 
-/** What {@link textCell} wrote, without the mark it added. */
+/** What {@link textCell} wrote, without the marks it added. */
 export function unguarded(text: string): string {
-  return text.startsWith("'") && FORMULA_START.test(text.slice(1)) ? text.slice(1) : text;
+  return text.replace(MARKED, '');
 }
+
+/** JSON can write any character in another way: a reader of JSON notices nothing. */
+function jsonCell(value: unknown): string {
+  return quoted(JSON.stringify(value).replaceAll(JSON_SEPARATOR, String.raw`\u003b`));
+}
+
+const JSON_SEPARATOR = new RegExp(`;(?=${FORMULA})`, 'gu');
 
 function quoted(text: string): string {
   return NEEDS_QUOTES.test(text) ? `"${text.replaceAll('"', '""')}"` : text;

@@ -188,11 +188,13 @@ describeDatabases('import', (database) => {
     await insertMany(
       database.db,
       things,
-      ['=1+1', "'quoted", "'=x", '-5', '+1', '@a', '\ttab', '\nline', "'", 'plain'].map((title, index) => ({
-        owner_id: people.ann.id,
-        sku: `s${index}`,
-        title,
-      })),
+      ['=1+1', "'quoted", "'=x", '-5', '+1', '@a', '\ttab', '\nline', "'", 'plain', '＝1', ';=1', "a;'-1", 'x\t＠y'].map(
+        (title, index) => ({
+          owner_id: people.ann.id,
+          sku: `s${index}`,
+          title,
+        }),
+      ),
     );
     const file = await exported('ann', '?fields=sku,title');
     expect(file).toContain(`s0,'=1+1\r\n`);
@@ -541,6 +543,7 @@ function generator(seed: number) {
     '+',
     '-',
     '@',
+    '＝',
     '\t',
     '\r',
     '\n',
