@@ -82,6 +82,7 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
       emit: none,
       errors: (misspelt) => kit.errors().on(Error, { status: 400, code: 'a', ...(misspelt as object) }),
       hasCode: none,
+      hasRole: none,
       hasRule: (misspelt) => kit.hasRule('a', misspelt),
       hasScopes: kit.hasScopes,
       invalidCredentials: none,

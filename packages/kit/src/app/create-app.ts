@@ -58,6 +58,21 @@ function knownTenant(exchange: Exchange, found: string | null | Promise<string |
   return found instanceof Promise ? found.then(remember) : remember(found);
 }
 
+/** The tenant, once the user is known to be a member: whatever names it (a header, a path, a claim) is only a wish until then. */
+async function provedTenant(
+  exchange: Exchange,
+  asked: string | null | Promise<string | null>,
+  membershipOf: NonNullable<AppOptions['membership']>,
+): Promise<string | null> {
+  const { principal, db } = exchange;
+  const tenant = principal === null ? null : await asked;
+  if (principal === null || tenant === null || tenant === undefined || tenant === '') return null;
+  const membership = await membershipOf({ user: principal.user, tenant, principal, db });
+  if (membership === null || membership === undefined) throw coreErrors.not_a_member();
+  exchange.knownMembership = membership;
+  return tenant;
+}
+
 class Application implements App {
   readonly title: string;
   readonly version: string;
@@ -130,7 +145,7 @@ class Application implements App {
 
   #createHost(options: AppOptions): Host {
     const { databases, services, clock, log, settings, trustedProxies, throttleStorage } = this.#plan;
-    const { tenant } = options;
+    const { tenant, membership } = options;
     return {
       get db() {
         return databases.get('default');
@@ -149,7 +164,11 @@ class Application implements App {
       trustedProxies,
       throttleStorage,
       throttleRates: settings.throttleRates,
-      tenantOf: (exchange) => knownTenant(exchange as Exchange, tenant?.(exchange as Exchange) ?? null),
+      tenantOf: (exchange) => {
+        const asking = exchange as Exchange;
+        const found = tenant?.(asking) ?? null;
+        return knownTenant(asking, membership === undefined ? found : provedTenant(asking, found, membership));
+      },
       blocking: new BlockingWatch(settings.warnBlockingMs, log),
       inputLimits: this.#plan.inputLimits,
       draining: this.#draining.signal,

@@ -134,6 +134,7 @@ export const appRules: OptionRules<AppOptions> = {
   resources: listOf(objectWith('a resource, such as resource(orders, { … })')),
   seeds: listOf(aSeed),
   tenant: aFunction,
+  membership: aFunction,
   settings: objectWith('an object'),
   log: objectWith('options of pino, or a pino logger'),
   clock,

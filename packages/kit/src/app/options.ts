@@ -1,8 +1,10 @@
 import type { Logger, LoggerOptions } from 'pino';
 import type { Authenticator } from '../auth/authenticator.ts';
+import type { Membership } from '../auth/membership.ts';
+import type { Principal, User } from '../auth/principal.ts';
 import type { UserSource } from '../auth/user-directory.ts';
 import type { Clock } from '../db/clock.ts';
-import type { Database } from '../db/db.ts';
+import type { Database, Db } from '../db/db.ts';
 import type { Registration } from '../di/registration.ts';
 import type { EventHandler } from '../events/event-handler.ts';
 import type { ErrorMap } from '../errors/error-map.ts';
@@ -31,6 +33,14 @@ export interface VersionMount {
   readonly permission?: Permission;
 }
 
+/** Whose membership in which tenant. */
+export interface MembershipQuestion {
+  readonly user: User;
+  readonly tenant: string;
+  readonly principal: Principal;
+  readonly db: Db;
+}
+
 export interface AppOptions {
   /** A URL (`sqlite:./data/app.db`, `postgres://…`), an open database, or several by name with one called `default`. DATABASE_URL unless given. */
   readonly database?: string | Database | Readonly<Record<string, string | Database>>;
@@ -54,6 +64,11 @@ export interface AppOptions {
   readonly rules?: Readonly<Record<string, Rule>>;
   /** Whose tenant a request acts for; asked by tenant throttles and tenant-scoped modules. */
   readonly tenant?: (exchange: Exchange) => string | null | Promise<string | null>;
+  /**
+   * What the user is in the tenant that `tenant` found; null when the user is not a member, which rejects the request with 403
+   * `not_a_member`. Asked once per request, when the tenant or the membership is first needed. Anonymous callers then have no tenant.
+   */
+  readonly membership?: (asked: MembershipQuestion) => Membership | null | Promise<Membership | null>;
   readonly settings?: SettingsInput;
   readonly log?: LoggerOptions | Logger;
   readonly clock?: Clock;

@@ -74,6 +74,11 @@ export const coreErrors = defineErrors('core', {
     detail: 'This change needs a login within the last 10 minutes.',
     remedy: 'Prove that you are there with `POST presence` of the account, then send the request again.',
   },
+  not_a_member: {
+    status: 403,
+    detail: 'You are not a member of this tenant.',
+    remedy: 'Name a tenant that you belong to, or ask one of its administrators to add you.',
+  },
   tenant_required: { status: 403, detail: 'The request belongs to no tenant.', remedy: 'Act as a member of a tenant.' },
   csrf_failed: {
     status: 403,

@@ -1,3 +1,4 @@
+import type { Membership } from '../auth/membership.ts';
 import type { Principal, User } from '../auth/principal.ts';
 
 /** Who makes the request: resolved once, so that throttles, permissions and handlers see one answer. */
@@ -6,4 +7,6 @@ export interface Caller<U extends User | null = User | null> {
   readonly principal: null extends U ? Principal | null : Principal;
   /** What `createApp({ tenant })` found; null without a resolver. */
   readonly tenant: string | null;
+  /** What `createApp({ membership })` returned for the tenant; null without one. */
+  readonly membership?: Membership | null;
 }

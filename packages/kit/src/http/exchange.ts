@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AuthRequest, Authenticator } from '../auth/authenticator.ts';
+import type { Membership } from '../auth/membership.ts';
 import type { Principal, User } from '../auth/principal.ts';
 import type { Clock } from '../db/clock.ts';
 import type { Database, Db } from '../db/db.ts';
@@ -60,6 +61,8 @@ export class Exchange implements AuthRequest, PermissionContext {
   idempotency: IdempotencyOutcome | null = null;
   /** The tenant, once it was asked for. */
   knownTenant: string | null = null;
+  /** What `createApp({ membership })` returned, once the tenant was asked for. */
+  knownMembership: Membership | null = null;
   #queryPlan: string[] | undefined;
   #clientAddress: string | undefined;
   #log: Log | undefined;
@@ -98,8 +101,14 @@ export class Exchange implements AuthRequest, PermissionContext {
     return this.#tenant.value;
   }
 
+  /** What the caller is in the tenant: found together with the tenant, so asked once. */
+  get membership(): Promise<Membership | null> {
+    return Promise.resolve(this.tenant).then(() => this.knownMembership);
+  }
+
   async caller(): Promise<Caller> {
-    return { user: this.user, principal: this.principal, tenant: await this.tenant };
+    const tenant = await this.tenant;
+    return { user: this.user, principal: this.principal, tenant, membership: this.knownMembership };
   }
 
   get scope(): string | undefined {

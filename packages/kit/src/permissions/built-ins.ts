@@ -136,6 +136,22 @@ function scopeDenial({ principal, scope }: PermissionContext) {
   return coreErrors.insufficient_scope({ extensions, headers });
 }
 
+/** The caller has one of these roles in the tenant of the request: `createApp({ tenant, membership })`. Without a tenant nobody has a role. */
+export function hasRole(...roles: readonly [string, ...string[]]): Permission<User> {
+  if (roles.length === 0 || roles.some((role) => typeof role !== 'string' || role === ''))
+    throw new TypeError(`hasRole() takes names of roles, such as hasRole('admin').`);
+  return new Permission<User>({
+    name: `hasRole(${roles.join(', ')})`,
+    kind: 'has_role',
+    requires: NO_COLUMNS,
+    async evaluate({ user, membership }) {
+      if (user === null) return false;
+      const held = (await membership)?.roles ?? [];
+      return roles.some((role) => held.includes(role));
+    },
+  });
+}
+
 export interface HasRuleOptions {
   /** Which rows of a table the rule holds for, so that it can guard a list: the same decision as a condition, `({ user }) => ({ team: user?.id })`. */
   readonly rows?: (context: PermissionContext) => RowCondition | Promise<RowCondition>;

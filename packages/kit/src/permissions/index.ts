@@ -2,6 +2,7 @@ export {
   allowAny,
   denyAll,
   hasRecentLogin,
+  hasRole,
   hasRule,
   hasScopes,
   isAuthenticated,

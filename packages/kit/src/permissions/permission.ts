@@ -1,3 +1,4 @@
+import type { Membership } from '../auth/membership.ts';
 import type { Principal, User } from '../auth/principal.ts';
 import type { Db } from '../db/db.ts';
 import { coreErrors } from '../errors/core-errors.ts';
@@ -14,6 +15,8 @@ export interface PermissionContext {
   readonly user: User | null;
   /** The tenant that the caller acts in: what `createApp({ tenant })` found. Null without one. */
   readonly tenant: string | null | Promise<string | null>;
+  /** What the caller is in the tenant: what `createApp({ membership })` returned. Undefined outside requests. */
+  readonly membership?: Membership | null | Promise<Membership | null> | undefined;
   /** The scope the operation declares, if any. */
   readonly scope: string | undefined;
   readonly db: Db;
