@@ -146,6 +146,17 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
       'An operation has no action that grants decide it by, or a declaration of actions names a set, action, column or parent that does not exist.',
     remedy: 'Correct `objectActions(…)`, or map the operation: `grants(orders, { operations: { approve: "change" } })`.',
   },
+  E025: {
+    title: 'The app cannot be examined',
+    explanation:
+      'Found by `kit doctor`: the config file is missing or cannot be loaded, the app does not start, or a database cannot be reached.',
+    remedy: 'Do what the message says, then run `kit doctor` again: other checks run only after it.',
+  },
+  E026: {
+    title: 'Migrations are pending',
+    explanation: 'Found by `kit doctor` and by every command that reads tables: a database does not have all migrations of this version.',
+    remedy: 'Run `kit migrate`, once per release, before the new version serves.',
+  },
   W003: {
     title: 'Public write without a throttle',
     explanation: 'Anyone on the network may call a writing operation as often as they like.',
@@ -202,5 +213,39 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
     explanation:
       'A resource opens a guarded column, such as `is_staff` of users, or a controller deletes rows that a module manages. The checks of the module are passed over.',
     remedy: 'Use the functions of the module in routes of your own. Otherwise make sure that the permission is as narrow as it should be.',
+  },
+  W014: {
+    title: 'All clients of a proxy are counted as one',
+    explanation:
+      'Found by `kit doctor`: throttles count by client address, and no proxy is trusted. Behind a proxy all clients have its address.',
+    remedy: 'Set `TRUSTED_PROXIES` to the address of the proxy, or to `none` where there is no proxy.',
+  },
+  W015: {
+    title: 'Each process counts throttles for itself',
+    explanation:
+      'Found by `kit doctor`: on PostgreSQL an app usually has several processes, and with N of them a client gets N times its rate.',
+    remedy: 'Give `createApp` a `throttleStorage` that the processes share: `sqlStorage()` or `redisStorage()`.',
+  },
+  W016: {
+    title: 'An untested release of Node',
+    explanation: 'Found by `kit doctor`: this version of the toolkit was not tested on this major release of Node.',
+    remedy: 'Use one of the releases that the message lists.',
+  },
+  W017: {
+    title: 'Tables differ from their migrations',
+    explanation:
+      'Found by `kit doctor`: somebody changed a table after its migrations were applied, or a newer version did. A missing table or column is a fault.',
+    remedy: 'Change the table back, write a migration, or deploy the newer version again.',
+  },
+  W018: {
+    title: 'A unique value of a deleted row cannot be used again',
+    explanation: 'Found by `kit doctor`: a model with soft deletion has a unique index that also counts deleted rows. For a model with a resource it is E020.',
+    remedy: "Make the index partial (`where: 'deleted_at is null'`), or declare the column with `softDeleteUnique()`.",
+  },
+  W019: {
+    title: 'Rows have an owner, and every caller sees them',
+    explanation:
+      'Found by `kit doctor`: a resource is `unscoped`, and its model has a column that looks like an owner, such as `owner_id`.',
+    remedy: 'Set `owner` of the resource; silence the check with a reason where every caller should see every row.',
   },
 };

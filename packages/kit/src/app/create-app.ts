@@ -24,6 +24,7 @@ import { collectRegistry } from './collect-registry.ts';
 import type { Settings } from './config.ts';
 import { Connections } from './connections.ts';
 import type { Seed } from './seed.ts';
+import { isSilenced } from './silenced-checks.ts';
 import { serveCors, type CorsOptions } from './cors.ts';
 import { healthChecks } from './health-checks.ts';
 import { InFlight } from './in-flight.ts';
@@ -82,6 +83,7 @@ class Application implements App {
   readonly resources: readonly ResourceDeclaration[];
   readonly eventHandlers: readonly EventHandler[];
   readonly seeds: readonly Seed[];
+  readonly silencedChecks: Readonly<Record<string, string>>;
   readonly rules: Readonly<Record<string, Rule>>;
   readonly hasTenants: boolean;
   readonly warnings: readonly Fault[];
@@ -111,6 +113,7 @@ class Application implements App {
     this.resources = [...(options.resources ?? []), ...this.#plan.modules.flatMap((module) => module.resources ?? [])];
     this.eventHandlers = [...(options.handlers ?? []), ...this.#plan.modules.flatMap((module) => module.handlers ?? [])];
     this.seeds = options.seeds ?? [];
+    this.silencedChecks = options.silencedChecks ?? {};
     this.rules = options.rules ?? {};
     this.hasTenants = options.tenant !== undefined;
     // Modules are not asked what they provide to an app that cannot start.
@@ -122,7 +125,7 @@ class Application implements App {
     const found = [...this.#plan.faults, ...conflicts, ...declared.flatMap((each) => each.faults?.(this) ?? [])];
     const faults = found.filter(isError);
     if (faults.length > 0) throw new StartUpError(faults);
-    this.warnings = found;
+    this.warnings = found.filter(({ id }) => isSilenced(this, id) === undefined);
     const undurable = registry.jobs === null ? this.eventHandlers.filter(({ durable }) => durable) : [];
     if (undurable.length > 0)
       throw new StartUpError(
@@ -313,7 +316,7 @@ class Application implements App {
     const ofModules = checks.map(async (check) => check.run(this));
     const ofDeclarations = [...this.controllers, ...this.resources].map(async (each) => each.databaseFaults?.(this) ?? []);
     const faults = (await Promise.all([...ofModules, ...ofDeclarations])).flat();
-    this.#moduleWarnings = faults.filter((fault) => !isError(fault));
+    this.#moduleWarnings = faults.filter((fault) => !isError(fault) && isSilenced(this, fault.id) === undefined);
     const fatal = faults.filter(isError);
     if (fatal.length > 0) throw new StartUpError(fatal);
   }

@@ -140,6 +140,8 @@ export interface App {
   readonly resources: readonly ResourceDeclaration[];
   /** The seeds that `createApp` was given, without those of modules. */
   readonly seeds: readonly Seed[];
+  /** Warnings that the app silences, with their reasons. */
+  readonly silencedChecks: Readonly<Record<string, string>>;
   /** The named rules that `createApp` was given. */
   readonly rules: Readonly<Record<string, Rule>>;
   /** Whether `createApp` was given a tenant resolver. */

@@ -133,6 +133,7 @@ export const appRules: OptionRules<AppOptions> = {
   handlers: listOf(objectWith('a handler, such as on(OrderPaid, handler)', 'handle')),
   resources: listOf(objectWith('a resource, such as resource(orders, { … })')),
   seeds: listOf(aSeed),
+  silencedChecks: rule("warnings with their reasons: { W008: 'the table has 200 rows' }", isMembers),
   tenant: aFunction,
   membership: aFunction,
   settings: objectWith('an object'),

@@ -60,6 +60,8 @@ export interface AppOptions {
   readonly resources?: readonly ResourceDeclaration[];
   /** Rows for development and tests: what `seed(…)` returns. `kit seed` runs them. */
   readonly seeds?: readonly Seed[];
+  /** Warnings that are right for this app, each with the reason: `{ W008: 'the table has 200 rows' }`. Errors cannot be silenced. */
+  readonly silencedChecks?: Readonly<Record<string /* 'W008' */, string>>;
   /** Named rules for `hasRule('name')`. */
   readonly rules?: Readonly<Record<string, Rule>>;
   /** Whose tenant a request acts for; asked by tenant throttles and tenant-scoped modules. */

@@ -20,7 +20,7 @@ import { didYouMean } from '../options/did-you-mean.ts';
 import type { Fault } from '../options/fault.ts';
 import { INPUT_LIMITS, type InputLimits } from '../options/input-limits.ts';
 import { optionFaults, unknownNames } from '../options/read-options.ts';
-import type { ValueRule } from '../options/value-rule.ts';
+import { isMembers, type ValueRule } from '../options/value-rule.ts';
 import { memoryStorage } from '../throttle/memory-storage.ts';
 import type { ThrottleStorage } from '../throttle/storage.ts';
 import type { Throttle } from '../throttle/throttle.ts';
@@ -35,6 +35,7 @@ import { moduleConflicts } from './module-conflicts.ts';
 import { anAuthenticator, aModule, appRules, versionOptionNames } from './option-rules.ts';
 import type { AppOptions, Controllers, VersionMount } from './options.ts';
 import { orderModules } from './order-modules.ts';
+import { silencedFaults } from './silenced-checks.ts';
 import { testedAuthenticators, type TestedOptions } from './tested-authenticators.ts';
 
 /** Everything `createApp` decides before any I/O. */
@@ -73,6 +74,7 @@ export function planApp(options: AppOptions): AppPlan {
     jsonItems: options.jsonItemsMax ?? INPUT_LIMITS.jsonItems,
     idempotencyRecords: options.idempotencyRecordsMax ?? INPUT_LIMITS.idempotencyRecords,
   });
+  if (isMembers(options.silencedChecks)) faults.push(...silencedFaults(options.silencedChecks));
   const { ordered, faults: moduleFaults } = orderModules(given<Module>('modules', aModule));
   faults.push(...foreignCopyFaults(ordered), ...moduleFaults, ...moduleConflicts(ordered));
   const declared = [

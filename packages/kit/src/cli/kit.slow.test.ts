@@ -167,7 +167,7 @@ export default createApp({
     expect(shown.code).toBe(0);
     expect(shown.stdout).toMatch(/^note \(table notes, NoteController\): rows every row \(unscoped\)\.$/m);
     expect(shown.stdout).toMatch(/^cost +isStaff +isStaff$/m);
-    expect(shown.stdout).toMatch(/^destroy +DELETE +\/v1\/notes\/:id +isStaff +- +1 +2, 1 \(default\) +-$/m);
+    expect(shown.stdout).toMatch(/^destroy +DELETE +\/v1\/notes\/:id +isStaff +- +- +accepted +1 +2, 1 \(default\) +-$/m);
     expect(shown.stdout).toMatch(/^list +GET .* 2, 1 \(default\) +5 s, table:notes, notes$/m);
     const routes = JSON.parse((await run(['inspect', '--json', '/v1/notes'], { cwd: place })).stdout) as object[];
     expect(routes).toContainEqual(
@@ -453,7 +453,7 @@ export default createApp({ database: 'sqlite:app.db', throttles: [clientThrottle
     const { code, stdout } = await run(['doctor'], { cwd: place });
     expect([code, stdout]).toEqual([
       1,
-      expect.stringMatching(/^fault {3}tables: Table "kit_idempotency" is missing from the database\. .*restore a backup/m),
+      expect.stringMatching(/^fault {3}tables: W017 Table "kit_idempotency" is missing from the database\. .*restore a backup/m),
     ]);
   });
 });

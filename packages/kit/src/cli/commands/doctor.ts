@@ -1,41 +1,76 @@
+import { Option } from 'commander';
 import { describeOutdated, driftOf, driftRemedy, outdatedDatabases } from '../../app/migration-modules.ts';
 import type { App } from '../../app/module.ts';
+import { modelWarnings } from '../../app/model-warnings.ts';
+import { isSilenced } from '../../app/silenced-checks.ts';
 import { unboundedLists } from '../../app/unbounded-lists.ts';
 import { listWarnings } from '../../crud/inspect/list-warnings.ts';
+import { scopeWarnings } from '../../crud/inspect/scope-warnings.ts';
 import type { Fault } from '../../options/fault.ts';
 import type { CliContext } from '../context.ts';
 import type { CoreCommand } from '../core-command.ts';
 import { explainFailure } from '../explain-failure.ts';
 import { missingConfig } from '../find-config.ts';
 import { moduleFaults } from '../module-faults.ts';
+import { sarifLog } from '../sarif.ts';
 
 interface Finding {
+  /** The rule; docs/reference/checks.md explains each. Absent where everything is well. */
+  readonly id?: string;
   readonly subject: string;
-  readonly state: 'ok' | 'warning' | 'fault';
+  readonly state: 'ok' | 'warning' | 'fault' | 'silenced';
   readonly detail: string;
 }
 
 /** Current when this version of kit was released; 26 is tested too. */
 const NODE_TESTED = [22, 24, 26];
 
+const FORMATS = ['table', 'json', 'sarif'] as const;
+const LEVELS = ['fault', 'warn'] as const;
+
+interface DoctorOptions {
+  readonly failOn: (typeof LEVELS)[number];
+  readonly format?: (typeof FORMATS)[number];
+}
+
 export const doctorCommand: CoreCommand = {
   name: 'doctor',
-  summary: 'look for what keeps the app from running well, and say what to do',
+  summary: 'check the app, its settings and databases, and suggest fixes',
   configure(command, context) {
-    command.addHelpText('after', '\nExit code 1 when something is broken; warnings alone give 0.').action(async () => {
-      const findings = await examine(context);
-      const broken = findings.some(({ state }) => state === 'fault');
-      if (context.json) context.print(JSON.stringify({ ok: !broken, findings }, null, 2));
-      else for (const finding of findings) context.print(line(finding, context));
-      if (broken) context.fail(`${findings.filter(({ state }) => state === 'fault').length} of ${findings.length} checks failed.`);
-    });
+    command
+      .addOption(new Option('--fail-on <level>', 'exit with 1 on a fault, or on a warning, too').choices(LEVELS).default('fault'))
+      .addOption(new Option('--format <format>', 'how to print the findings (default: table; --json is json)').choices(FORMATS))
+      .addHelpText('after', HELP)
+      .action(async ({ failOn, format = context.json ? 'json' : 'table' }: DoctorOptions) => {
+        const findings = await examine(context);
+        const bad = findings.filter(({ state }) => state === 'fault' || (failOn === 'warn' && state === 'warning'));
+        if (format === 'json') context.print(JSON.stringify({ ok: bad.length === 0, findings }, null, 2));
+        else if (format === 'sarif') context.print(JSON.stringify(sarifLog(findings), null, 2));
+        else for (const finding of findings) context.print(line(finding, context));
+        if (bad.length > 0) context.fail(`${bad.length} of ${findings.length} checks failed.`);
+      });
   },
 };
 
+const HELP = `
+Exit code 1 when something is broken; warnings alone give 0, unless --fail-on warn. docs/reference/checks.md explains every id. A warning that is right for your
+app is silenced with a reason: createApp({ silencedChecks: { W008: 'the table has 200 rows' } }).`;
+
 async function examine(context: CliContext): Promise<Finding[]> {
+  const findings = await found(context);
+  const app = await context.bareApp().catch(() => undefined);
+  return findings.map((finding) => (app === undefined ? finding : silenced(app, finding)));
+}
+
+function silenced(app: App, finding: Finding): Finding {
+  const reason = finding.state === 'warning' ? isSilenced(app, finding.id) : undefined;
+  return reason === undefined ? finding : { ...finding, state: 'silenced', detail: `${finding.detail} Silenced: ${reason}` };
+}
+
+async function found(context: CliContext): Promise<Finding[]> {
   const findings = [nodeVersion()];
   if (context.configFile === null)
-    return [...findings, { subject: 'config', state: 'fault', detail: missingConfig(process.cwd()).replaceAll('\n', ' ') }];
+    return [...findings, { id: 'E025', subject: 'config', state: 'fault', detail: missingConfig(process.cwd()).replaceAll('\n', ' ') }];
   const loaded = await attempt('config', () => context.bareApp());
   if ('finding' in loaded) return [...findings, loaded.finding];
   findings.push({ subject: 'config', state: 'ok', detail: context.configFile });
@@ -51,7 +86,13 @@ async function examine(context: CliContext): Promise<Finding[]> {
     detail: `${opened.value.routes.length} routes, ${opened.value.modules.length} ${opened.value.modules.length === 1 ? 'module' : 'modules'}`,
   });
   findings.push(...throttles(opened.value));
-  return [...findings, ...(await databases(opened.value)), ...(await moduleChecks(opened.value)), ...(await lists(opened.value))];
+  return [
+    ...findings,
+    ...(await databases(opened.value)),
+    ...opened.value.warnings.map((fault) => warning('app', fault)),
+    ...(await moduleChecks(opened.value)),
+    ...(await lists(opened.value)),
+  ];
 }
 
 /** What throttles count wrongly in a deployment of several clients behind one proxy, or of several processes. */
@@ -62,6 +103,7 @@ function throttles(app: App): Finding[] {
     ...(countsAddresses && app.settings.trustedProxies === undefined
       ? [
           {
+            id: 'W014',
             subject: 'proxies',
             state: 'warning',
             detail:
@@ -72,6 +114,7 @@ function throttles(app: App): Finding[] {
     ...(used.length > 0 && app.throttleStorage.isLocal === true && app.db.dialect === 'postgres'
       ? [
           {
+            id: 'W015',
             subject: 'throttles',
             state: 'warning',
             detail:
@@ -86,6 +129,7 @@ function nodeVersion(): Finding {
   const { node } = process.versions;
   const tested = NODE_TESTED.includes(Number(node.split('.')[0]));
   return {
+    ...(tested ? {} : { id: 'W016' }),
     subject: 'node',
     state: tested ? 'ok' : 'warning',
     detail: tested ? node : `${node} is not among the tested releases ${NODE_TESTED.join(', ')}.`,
@@ -119,8 +163,9 @@ async function migrations(app: App): Promise<Finding[]> {
   if ('finding' in drift) return [drift.finding];
   return [
     ...(outdated.value.length === 0 ? [{ subject, state: 'ok', detail: 'all applied' } as const] : []),
-    ...outdated.value.map((each): Finding => ({ subject, state: 'fault', detail: describeOutdated(each) })),
+    ...outdated.value.map((each): Finding => ({ id: 'E026', subject, state: 'fault', detail: describeOutdated(each) })),
     ...drift.value.database.map((fault): Finding => ({
+      id: 'W017',
       subject: 'tables',
       // What is there besides harms nobody; what is not there fails the first statement that needs it.
       state: fault.includes(' is missing from the database') ? 'fault' : 'warning',
@@ -130,24 +175,27 @@ async function migrations(app: App): Promise<Finding[]> {
   ];
 }
 
-/** Lists that read a whole table, or that have no limit. */
-async function lists(app: App): Promise<Finding[]> {
-  const warning = (subject: string, { id, message, hint }: Fault): Finding => ({
+function warning(subject: string, { id, message, hint }: Fault): Finding {
+  return {
+    id,
     subject,
-    state: 'warning',
-    detail: `${id} ${message} ${hint ?? ''}`,
-  });
+    state: id.startsWith('E') ? 'fault' : 'warning',
+    detail: `${id} ${message}${hint === undefined ? '' : ` ${hint}`}`,
+  };
+}
+
+/** Lists that read a whole table or have no limit, resources whose rows belong to nobody, and models that cannot work as they look. */
+async function lists(app: App): Promise<Finding[]> {
   return [
     ...(await listWarnings(app)).map(({ resource, fault }) => warning(`resource ${resource}`, fault)),
     ...unboundedLists(app.routes).map((fault) => warning('routes', fault)),
+    ...scopeWarnings(app).map(({ resource, fault }) => warning(`resource ${resource}`, fault)),
+    ...modelWarnings(app).map((fault) => warning('models', fault)),
   ];
 }
 
 async function moduleChecks(app: App): Promise<Finding[]> {
-  return (await moduleFaults(app)).map(({ module, fault: { id, message, hint } }) => {
-    const detail = `${id} ${message}${hint === undefined ? '' : ` ${hint}`}`;
-    return { subject: module, state: id.startsWith('E') ? 'fault' : 'warning', detail };
-  });
+  return (await moduleFaults(app)).map(({ module, fault }) => warning(module, fault));
 }
 
 /** The result, or the finding that says why there is none. */
@@ -156,15 +204,16 @@ async function attempt<T>(subject: string, work: () => Promise<T>): Promise<{ va
     return { value: await work() };
   } catch (error) {
     const detail = explainFailure(error) ?? (error instanceof Error ? error.message : String(error));
-    return { finding: { subject, state: 'fault', detail } };
+    return { finding: { id: 'E025', subject, state: 'fault', detail } };
   }
 }
 
-function line({ subject, state, detail }: Finding, context: CliContext): string {
+function line({ id, subject, state, detail }: Finding, context: CliContext): string {
   const mark = {
     ok: context.paint('green', 'ok     '),
     warning: context.paint('yellow', 'warning'),
     fault: context.paint('red', 'fault  '),
+    silenced: context.paint('dim', 'silenced'),
   }[state];
-  return `${mark} ${subject}: ${detail}`;
+  return `${mark} ${subject}: ${id === undefined || detail.startsWith(id) ? detail : `${id} ${detail}`}`;
 }

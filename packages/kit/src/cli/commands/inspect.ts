@@ -1,26 +1,37 @@
 import { describeResources, type ResourceDescription } from '../../crud/inspect/describe-resource.ts';
+import type { App } from '../../app/module.ts';
+import type { User } from '../../auth/principal.ts';
+import { crudOf } from '../../crud/serve/crud-of.ts';
+import { observeQueries } from '../../db/query-observer.ts';
 import type { CompiledRoute, ResponseFacts } from '../../http/compiled-route.ts';
 import type { InputLimits } from '../../options/input-limits.ts';
 import { fixedRate } from '../../throttle/fixed-rate.ts';
 import { formatRate, type Rate } from '../../throttle/rate.ts';
 import type { CoreCommand } from '../core-command.ts';
 import type { CliContext } from '../context.ts';
+import { shellScope } from '../shell-scope.ts';
 import { table } from '../terminal.ts';
 
 export const inspectCommand: CoreCommand = {
   name: 'inspect',
-  summary: 'list every route with its permission, scope and throttles, or say all about one resource',
+  summary: 'list routes with permission, scope and throttles, or describe one resource',
   configure(command, context) {
     command
       .argument('[text]', 'a resource or its table, or a part of a path, operation or controller')
-      .addHelpText('after', '\nReads the route table; no database is opened.')
-      .action(async (text?: string) => {
+      .option('--sql', 'of a resource: also the SQL that reads the rows of a caller; opens the database')
+      .addHelpText('after', '\nReads the route table; without --sql no database is opened.')
+      .action(async (text: string | undefined, { sql = false }: { sql?: boolean }) => {
         const app = await context.bareApp();
         const resources = describeResources(app).filter(({ resource, table: name }) => text === resource || text === name);
-        if (resources.length > 0)
-          return context.json
-            ? context.print(JSON.stringify(resources, null, 2))
-            : resources.forEach((each) => printResource(context, each));
+        if (sql && resources.length === 0) context.fail('--sql is for one resource: kit inspect orders --sql.');
+        if (resources.length > 0) {
+          const statements = sql ? await listStatements(await context.app(), text ?? '') : [];
+          if (context.json)
+            return context.print(JSON.stringify(sql ? resources.map((each) => ({ ...each, sql: statements })) : resources, null, 2));
+          for (const each of resources) printResource(context, each);
+          for (const statement of statements) context.print(statement);
+          return;
+        }
         const routes = app.routes.filter((route) => text === undefined || searchable(route).includes(text.toLowerCase()));
         if (context.json) return context.print(JSON.stringify(routes.map(asJson), null, 2));
         if (routes.length === 0)
@@ -44,7 +55,7 @@ function limits(app: InputLimits): string {
 
 /** Policy, fields by role, operations and what they cost. */
 function printResource(context: CliContext, described: ResourceDescription): void {
-  const { resource, table: name, controller, rows, fields, operations, search, unindexed } = described;
+  const { resource, table: name, controller, rows, fields, operations, relations, filters, ordering, search, unindexed } = described;
   const print = ([head = '', ...lines]: readonly string[]) => {
     context.print(context.paint('bold', head));
     for (const line of lines) context.print(line);
@@ -60,21 +71,49 @@ function printResource(context: CliContext, described: ResourceDescription): voi
   );
   print(
     table(
-      ['OPERATION', 'METHOD', 'PATH', 'PERMISSION', 'SCOPE', 'STATEMENTS', 'VERSIONS', 'CACHE'],
+      ['OPERATION', 'METHOD', 'PATH', 'PERMISSION', 'SCOPE', 'THROTTLES', 'IDEMPOTENCY', 'STATEMENTS', 'VERSIONS', 'CACHE'],
       operations.map((each) => [
         each.name,
         each.method,
         each.path,
         each.permission,
         each.scope ?? '-',
+        each.throttles.join(', ') || '-',
+        each.idempotency === 'none' ? '-' : each.idempotency,
         each.statements,
         FACTS.versions(each.responses),
         FACTS.cache(each.responses),
       ]),
     ),
   );
+  if (relations.length > 0)
+    print(
+      table(
+        ['RELATION', 'KIND', 'RESOURCE', 'COLUMN', 'EXPAND'],
+        relations.map((each) => [each.name, each.kind, each.resource, each.column, each.expand ? 'yes' : 'no']),
+      ),
+    );
+  const filtered = Object.entries(filters).map(([column, operators]) => `${column} (${operators.join(', ')})`);
+  if (filtered.length > 0) context.print(`filters: ${filtered.join(', ')}.`);
+  if (ordering.length > 0) context.print(`ordering: ${ordering.join(', ')}.`);
   if (search !== null) context.print(`search: ${search.backend} of ${search.columns.join(', ')}.`);
   for (const { table: owner, column, usedBy } of unindexed) context.print(`W008 no index begins with ${owner}.${column} (${usedBy}).`);
+}
+
+/** What the database is sent for the rows of a caller: by the rules of the policy, as a user and tenant that have none. */
+async function listStatements(app: App, name: string): Promise<string[]> {
+  const statements: string[] = [];
+  const nobody = '00000000-0000-7000-8000-000000000000';
+  const user: User = { id: nobody, username: nobody, email: null, is_active: true, is_staff: false, is_superuser: false };
+  for (const resource of Object.values(shellScope(app).resources)) {
+    if (resource.name !== name && resource.model.name !== name) continue;
+    const reached = crudOf(app, resource).as({ user, tenant: nobody });
+    await observeQueries(
+      ({ sql }) => void statements.push(sql),
+      () => reached.rows({}, 1),
+    );
+  }
+  return statements;
 }
 
 function searchable(route: CompiledRoute): string {

@@ -21,10 +21,26 @@ export interface ResourceDescription {
     readonly path: string;
     readonly permission: string;
     readonly scope: string | null;
+    readonly throttles: readonly string[];
+    /** Whether each request is one transaction. */
+    readonly transaction: boolean;
+    /** Whether requests can carry an idempotency key. */
+    readonly idempotency: 'required' | 'accepted' | 'none';
     readonly statements: string;
     /** Versions of its responses, and how they are cached. */
     readonly responses: ResponseFacts;
   }[];
+  /** Where relations lead, by which column, and whether callers can expand them. */
+  readonly relations: readonly {
+    readonly name: string;
+    readonly kind: string;
+    readonly resource: string;
+    readonly column: string;
+    readonly expand: boolean;
+  }[];
+  /** Filters of lists with their operators, and the columns that lists can be sorted by. */
+  readonly filters: Readonly<Record<string, readonly string[]>>;
+  readonly ordering: readonly string[];
   /** How `?search=` finds rows; null where lists have no search. */
   readonly search: { readonly backend: string; readonly columns: readonly string[] } | null;
   readonly unindexed: readonly UnindexedColumn[];
@@ -55,12 +71,30 @@ function describe(app: App, controller: MountedController, mounted: MountedResou
         path: route.path,
         permission: route.permission.name,
         scope: route.scope ?? null,
+        throttles: route.throttles.map(({ name }) => name),
+        transaction: route.atomic !== undefined,
+        idempotency: route.idempotency === undefined ? 'none' : mounted.options.idempotency === 'required' ? 'required' : 'accepted',
         statements: statementsOf(mounted, route.field, app),
         responses: route.responseFacts,
       })),
+    relations: relationsOf(mounted),
+    filters: Object.fromEntries(
+      Object.entries(mounted.options.filters ?? {}).map(([name, operators]) => [
+        name,
+        Array.isArray(operators) ? operators.map(String) : ['custom'],
+      ]),
+    ),
+    ordering: [...(mounted.options.ordering?.by ?? [])].map(String),
     search: mounted.list.search === undefined ? null : { backend: mounted.list.search.name, columns: mounted.list.search.columns },
     unindexed: unindexedColumns(mounted),
   };
+}
+
+function relationsOf({ policy, options }: MountedResource): ResourceDescription['relations'] {
+  const expanded = new Set((options.expand ?? []).map((path) => path.split('.', 1)[0]));
+  return Object.entries(policy.resource.relations as Readonly<Record<string, { readonly kind: string; readonly column: string }>>).map(
+    ([name, { kind, column }]) => ({ name, kind, resource: policy.edge(name)?.target.name ?? '-', column, expand: expanded.has(name) }),
+  );
 }
 
 function rowsOf({ policy }: MountedResource): string[] {

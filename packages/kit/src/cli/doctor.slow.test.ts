@@ -1,0 +1,129 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { KitProgram, sourceOf } from '../../test/cli/kit-program.ts';
+import { checkDescriptions } from '../app/checks.ts';
+
+let folder = '';
+let program: KitProgram;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'kit-doctor-'));
+  program = new KitProgram(folder, { TRUSTED_PROXIES: 'none' });
+  await writeFile(
+    join(folder, 'kit.config.ts'),
+    `import { createApp } from ${sourceOf('index.ts')};
+import { isAuthenticated } from ${sourceOf('permissions/index.ts')};
+import { accounts, AccountController } from ${sourceOf('contrib/accounts/index.ts')};
+import { apiKeys, ApiKeyController } from ${sourceOf('contrib/apikeys/index.ts')};
+import { webhooks, WebhookEndpointController } from ${sourceOf('contrib/webhooks/index.ts')};
+import { jobs, JobController } from ${sourceOf('contrib/jobs/index.ts')};
+import { audit, AuditController } from ${sourceOf('contrib/audit/index.ts')};
+import { admin } from ${sourceOf('admin/index.ts')};
+import { HealthController } from ${sourceOf('middleware/index.ts')};
+import { CrudController, resource } from ${sourceOf('crud/index.ts')};
+import { createTable, migration, model, softDelete, t } from ${sourceOf('db/index.ts')};
+const columns = { id: t.uuidv7().pk(), owner_id: t.uuid().nullable() };
+const things = model('things', columns);
+const codeColumns = { code: t.text(40).unique(), id: t.uuidv7().pk(), ...softDelete() };
+const codes = model('codes', codeColumns);
+class ThingController extends CrudController(resource(things, { unscoped: true }), { permission: isAuthenticated }) {}
+const own = process.env['OWN'] === '1';
+export default createApp({
+  database: 'sqlite:app.db',
+  modules: [accounts(), audit(), apiKeys(), webhooks(), jobs(), admin(),
+    ...(own ? [{ name: 'things', models: [things, codes], migrations: [migration('0001_initial', [createTable('things', columns), createTable('codes', codeColumns)])] }] : [])],
+  mount: {
+    '/v1': { '/account': AccountController, '/api-keys': ApiKeyController, '/webhooks': WebhookEndpointController, '/jobs': JobController, '/audit': AuditController,
+      ...(own ? { '/things': ThingController } : {}) },
+    '/': { '/health': HealthController },
+  },
+  silencedChecks: process.env['SILENCED'] === undefined ? {} : JSON.parse(process.env['SILENCED']),
+});
+`,
+  );
+  await program.run(['migrate'], { environment: { OWN: '1' } });
+});
+afterAll(async () => {
+  await program.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const doctor = (args: readonly string[] = [], environment: Readonly<Record<string, string>> = {}) =>
+  program.run(['doctor', ...args], { environment });
+
+interface Report {
+  readonly findings: readonly { readonly id?: string; readonly subject: string; readonly state: string; readonly detail: string }[];
+}
+
+test('an app of the modules of the toolkit alone has no finding about their routes, models and resources', async () => {
+  const { findings } = JSON.parse((await doctor(['--json'])).stdout) as Report;
+  expect(findings.filter(({ subject, state }) => state !== 'ok' && /^(?:routes|models|resource|app)/.test(subject))).toEqual([]);
+});
+
+test('a unique index beside soft deletion and an owner that nothing scopes by are found, each with an id that the page explains', async () => {
+  const { stdout, code } = await doctor([], { OWN: '1' });
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/^warning models: W018 the unique index \S+ of codes \(code\) also counts soft-deleted rows\./m);
+  expect(stdout).toMatch(
+    /^warning resource thing: W019 every caller of ThingController sees every row of things, which has the column owner_id\./m,
+  );
+  const { findings } = JSON.parse((await doctor(['--json'], { OWN: '1' })).stdout) as Report;
+  const ids = findings.flatMap(({ id }) => id ?? []);
+  expect(ids.filter((id) => checkDescriptions[id] === undefined)).toEqual([]);
+  expect(findings.filter(({ state, id }) => state !== 'ok' && id === undefined)).toEqual([]);
+});
+
+test('--fail-on warn fails on warnings; silenced ones do not count, and keep their reason', async () => {
+  expect((await doctor(['--fail-on', 'warn'], { OWN: '1' })).code).toBe(1);
+  const silenced = JSON.stringify({ W018: 'codes are never used again', W019: 'a shared catalog' });
+  const { code, stdout } = await doctor(['--fail-on', 'warn'], { OWN: '1', SILENCED: silenced });
+  expect(stdout).toMatch(/^silenced models: W018 .* Silenced: codes are never used again$/m);
+  expect([code, stdout.match(/^warning.*/gm)]).toEqual([0, null]);
+  expect((await doctor(['--fail-on', 'errors'])).code).toBe(1);
+});
+
+test('only warnings that exist can be silenced, and only with a reason', async () => {
+  const { stderr } = await program.run(['inspect'], {
+    environment: { SILENCED: JSON.stringify({ E006: 'because', W018: '', W0189: 'because' }) },
+  });
+  expect(stderr).toContain('silencedChecks.E006": only warnings (W…) can be silenced.');
+  expect(stderr).toContain('silencedChecks.W018": has no reason.');
+  expect(stderr).toContain('silencedChecks.W0189": there is no such check. Did you mean "W018"?');
+});
+
+test('SARIF has a rule for every result, and the reason of what is silenced', async () => {
+  const { stdout } = await doctor(['--format', 'sarif'], { OWN: '1', SILENCED: JSON.stringify({ W019: 'a shared catalog' }) });
+  const { version, runs } = JSON.parse(stdout) as {
+    version: string;
+    runs: { tool: { driver: { rules: { id: string }[] } }; results: { ruleId: string; level: string; suppressions?: object[] }[] }[];
+  };
+  expect(version).toBe('2.1.0');
+  expect(runs[0]?.tool.driver.rules.map(({ id }) => id)).toEqual([...new Set(runs[0]?.results.map(({ ruleId }) => ruleId))].sort());
+  expect(runs[0]?.results).toContainEqual(expect.objectContaining({ ruleId: 'W018', level: 'warning' }));
+  expect(runs[0]?.results).toContainEqual(
+    expect.objectContaining({ ruleId: 'W019', level: 'note', suppressions: [{ kind: 'inSource', justification: 'a shared catalog' }] }),
+  );
+});
+
+test('kit inspect shows a resource with its policy, operations and the SQL of its rows', async () => {
+  const { stdout } = await program.run(['inspect', 'things', '--sql'], { environment: { OWN: '1' } });
+  expect(stdout).toContain('thing (table things, ThingController): rows every row (unscoped).');
+  expect(stdout).toMatch(/^OPERATION +METHOD +PATH +PERMISSION +SCOPE +THROTTLES +IDEMPOTENCY +STATEMENTS/m);
+  expect(stdout).toMatch(/^select .*"owner_id".* from "things" .*limit/m);
+  const [described] = JSON.parse((await program.run(['inspect', 'things', '--json', '--sql'], { environment: { OWN: '1' } })).stdout) as {
+    sql: string[];
+    relations: object[];
+    operations: { name: string; idempotency: string }[];
+  }[];
+  expect(described).toMatchObject({ relations: [], sql: [expect.stringContaining('from "things"') as string] });
+  expect(described?.operations.find(({ name }) => name === 'create')).toMatchObject({
+    idempotency: 'accepted',
+    throttles: [],
+    transaction: false,
+  });
+  expect(await program.run(['inspect', 'nothing', '--sql'])).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('--sql is for one resource') as string,
+  });
+});
