@@ -1,5 +1,6 @@
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { codeBlocks, pages } from './docs/pages.ts';
+import { codeBlocks, pages, root } from './docs/pages.ts';
 import { isRun, walkPage, type Preparation } from './docs/walk-page.ts';
 
 const password = (): string => 'a long and odd one 7\n';
@@ -23,6 +24,7 @@ const preparations: Readonly<Record<string, Preparation>> = {
 export WEBHOOK_SECRET_KEYS=$(kit webhooks generate-key | tail -n 1)
 node -e 'new (require("node:sqlite").DatabaseSync)("data/app.db").exec(process.argv[1])' "${OLD_EVENT}"`,
   },
+  'docs/guide/zero-to-deployed.md': { before: `node '${join(root, 'test/docs/new-project.ts')}' full helpdesk` },
   'docs/reference/accounts.md': {
     before: 'kit migrate; PASSWORD="a long and odd one 7"',
     input: { 'user create ada': password },

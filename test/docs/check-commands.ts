@@ -9,7 +9,19 @@ import { commandLines, simpleCommands } from './shell-commands.ts';
 const app = join(import.meta.dirname, 'every-module.config.ts');
 
 /** Programs that are not ours and not here; of their commands only the files of the repository are checked. */
-const STRANGERS = new Set(['age', 'age-keygen', 'curl', 'docker', 'kubectl', 'systemctl', 'install', 'mv']);
+const STRANGERS = new Set([
+  'age',
+  'age-keygen',
+  'curl',
+  'docker',
+  'kubectl',
+  'systemctl',
+  'install',
+  'mv',
+  'pg_dump',
+  'pg_restore',
+  'createdb',
+]);
 
 /** What is wrong with commands that cannot be run: programs, options, scripts, variables and files that do not exist. */
 export async function commandFaults(text: string): Promise<string[]> {
