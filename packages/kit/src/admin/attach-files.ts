@@ -1,3 +1,4 @@
+import { CONFLICT_RETRIES } from '../db/conflict-retries.ts';
 import type { AdminContext, AttachedFile } from '../app/admin/declaration.ts';
 import { find } from '../db/repository.ts';
 import type { Db } from '../db/db.ts';
@@ -17,7 +18,7 @@ export async function writeWithFiles(
     const row = await write({ tx });
     await attachFiles(tx, plan, context, fields, row);
     return row;
-  });
+  }, CONFLICT_RETRIES);
 }
 
 /** The files that a form sent are given to the owner of the row that refers to them. */

@@ -1,3 +1,4 @@
+import { CONFLICT_RETRIES } from '../db/conflict-retries.ts';
 import { databaseNamed } from '../db/named-database.ts';
 import type { AdminContext, AdminFile } from '../app/admin/declaration.ts';
 import type { App } from '../app/module.ts';
@@ -68,7 +69,7 @@ export function modelStore(plan: Plan): RowStore {
         await attachFiles(tx, plan, context, fields, made);
         await record(context, tx, 'created', keyOf(plan, made), null, outputOf(model, made));
         return made;
-      });
+      }, CONFLICT_RETRIES);
     },
     update(context, id, fields) {
       const values = checked(model.patch['~standard'].validate({ ...fields }));
@@ -80,7 +81,7 @@ export function modelStore(plan: Plan): RowStore {
         await attachFiles(tx, plan, context, fields, after);
         await record(context, tx, 'updated', keyOf(plan, before), outputOf(model, before), outputOf(model, after));
         return after;
-      });
+      }, CONFLICT_RETRIES);
     },
     remove(context, id) {
       const { clock } = context;
@@ -91,7 +92,7 @@ export function modelStore(plan: Plan): RowStore {
         else await remove(tx, model, plan.key(id));
         await record(context, tx, 'deleted', keyOf(plan, before), outputOf(model, before), null);
         return before;
-      });
+      }, CONFLICT_RETRIES);
     },
     restore(context, id) {
       return databaseOf(plan, context).transaction(async (tx) => {
@@ -99,7 +100,7 @@ export function modelStore(plan: Plan): RowStore {
         if (!isDeleted(plan, before)) throw adminErrors.not_restorable();
         const after: Row | undefined = await update(tx, model, plan.key(id), { [DELETED]: null, deletion_id: null } as never);
         await record(context, tx, 'restored', keyOf(plan, before), null, outputOf(model, after ?? before));
-      });
+      }, CONFLICT_RETRIES);
     },
   };
 }

@@ -1,3 +1,4 @@
+import { CONFLICT_RETRIES } from '../db/conflict-retries.ts';
 import type { Db } from '../db/db.ts';
 import type { Clock } from '../db/clock.ts';
 import { uuidv7 } from '../db/uuidv7.ts';
@@ -29,7 +30,7 @@ export function saveFilter(
       [uuidv7(clock), userId, resource, name, query, clock.now()],
     );
     return { id: row?.id ?? '', name, query };
-  });
+  }, CONFLICT_RETRIES);
 }
 
 /** A filter of another user gets the same answer as a missing one. */

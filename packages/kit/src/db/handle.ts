@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { ambientScope, openScopeOf, runInScope, type AmbientScope } from './ambient.ts';
 import type { Clock } from './clock.ts';
 import type { Database, Db, ExecuteResult } from './db.ts';
@@ -11,6 +12,7 @@ import type {
   StreamOptions,
   TransactionOptions,
 } from './engine.ts';
+import { isKitError } from '../errors/kit-error.ts';
 import { dbErrors } from './errors.ts';
 import type { DbLog } from './log.ts';
 import type { ObservedRunner } from './observed-runner.ts';
@@ -18,6 +20,8 @@ import { isReadOnly } from './statement-text.ts';
 import { refuseUnknownNames } from '../options/read-options.ts';
 
 const STREAM_CHUNK = 200;
+/** At most, before a transaction is run again. */
+const RETRY_PAUSE_MS = 50;
 
 const TRANSACTION_OPTIONS: ReadonlySet<string> = new Set(
   Object.keys({ isolation: true, readOnly: true, retries: true } satisfies Record<keyof TransactionOptions, true>),
@@ -119,8 +123,12 @@ export class Handle {
       try {
         return await this.#attempt(work, options);
       } catch (error) {
-        if (retriesLeft <= 0 || !this.context.engine.isRetryable(error)) throw error;
+        if (!this.context.engine.isRetryable(error)) throw error;
+        if (retriesLeft <= 0)
+          throw isKitError(error) ? error : dbErrors.write_conflict({ cause: error, message: (error as Error | null)?.message });
         this.runner.observers.retried();
+        // Two that lost to one another must not meet again.
+        await pause(Math.random() * RETRY_PAUSE_MS);
       }
     }
   }

@@ -1,3 +1,4 @@
+import { CONFLICT_RETRIES } from './conflict-retries.ts';
 import { hasCode } from '../errors/kit-error.ts';
 import type { Clock } from './clock.ts';
 import type { Db } from './db.ts';
@@ -128,7 +129,7 @@ export async function insertMany<M extends Model>(db: Db, model: M, rows: readon
     }
     return written;
   };
-  return db.isTransaction ? write(db) : db.transaction(write);
+  return db.isTransaction ? write(db) : db.transaction(write, CONFLICT_RETRIES);
 }
 
 /** Changes one row and returns it, or undefined when there is none. No changes: the row as it is. */

@@ -3,6 +3,7 @@ import { isUtf8 } from 'node:buffer';
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest, RouteOptions as FastifyRouteOptions } from 'fastify';
 import { challengesOf } from '../auth/authenticate.ts';
+import { CONFLICT_RETRIES } from '../db/conflict-retries.ts';
 import type { Db } from '../db/db.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import { hasCode } from '../errors/kit-error.ts';
@@ -302,22 +303,26 @@ async function inTransaction(
   const { statusCode } = reply;
   try {
     let isRepeated = false;
+    let repeated = context;
     const serve = async (tx: Db): Promise<ComposedAnswer> => {
       // The work may run again after a conflict: what the first attempt said about its answer is forgotten.
       if (isRepeated) {
         resetReply(exchange, headers, statusCode);
         exchange.verdict = verdict;
+        // A body that is a stream was read by the first attempt.
+        repeated = new Handling(exchange, await plan.readInput(exchange));
       }
       isRepeated = true;
       exchange.tx = tx;
       exchange.ownsTransaction = plan.isUnwrapped;
-      const composed = compose(plan, exchange, context, await run(plan, exchange, context));
+      const composed = compose(plan, exchange, repeated, await run(plan, exchange, repeated));
       // The deadline has answered: nothing of the request may stay.
       if (composed === undefined) throw coreErrors.deadline_exceeded();
       await complete?.(tx, keptAnswer(exchange, headers, composed));
       return composed;
     };
-    return await exchange.host.db.transaction(serve, plan.route.atomic ?? {});
+    // Generic CRUD has no `atomic`: its work may be repeated.
+    return await exchange.host.db.transaction(serve, plan.route.atomic ?? CONFLICT_RETRIES);
   } finally {
     exchange.leaveTransaction();
   }

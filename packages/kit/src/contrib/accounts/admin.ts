@@ -1,3 +1,4 @@
+import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
 import { isUuid } from '../../db/uuid.ts';
 import { AdminConditions, type AdminOrders, adminRows, sortableColumns } from '../../app/admin/list.ts';
 import { adminDone, adminEach } from '../../app/admin/each.ts';
@@ -244,7 +245,7 @@ function usersResource({ isInviting, isMailing }: { readonly isInviting: boolean
       const { username } = await context.db.transaction(async (tx) => {
         await requireChangeable(tx, context, id, true);
         return deleteUser(tx, id, management);
-      });
+      }, CONFLICT_RETRIES);
       return { message: `${username} is deleted.` };
     },
   };
@@ -332,7 +333,7 @@ function userAction(
         context.db.transaction(async (tx) => {
           await requireChangeable(tx, context, id, shape.tone === 'bad');
           await change(tx, id, management);
-        }),
+        }, CONFLICT_RETRIES),
       );
       return adminDone(result, ['user', 'users'], participle);
     },

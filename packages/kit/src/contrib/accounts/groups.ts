@@ -1,3 +1,4 @@
+import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
 import type { AuditEntry } from '../../auth/audit-sink.ts';
 import type { Group, GroupDirectory } from '../../auth/group-directory.ts';
 import { hasHiddenCharacters } from '../../auth/hidden-characters.ts';
@@ -81,7 +82,7 @@ export async function createGroup(db: Db, group: NewGroup, change: GroupChange =
     if (managed_by !== '') await forgetAppliedGroups(tx, managed_by);
     await record(tx, change, { action: 'group.created', target_id: made.id, before: null, after: facts(made) });
     return made;
-  });
+  }, CONFLICT_RETRIES);
 }
 
 export async function renameGroup(db: Db, id: string, name: string, change: GroupChange = {}): Promise<GroupRow> {
@@ -96,7 +97,7 @@ export async function renameGroup(db: Db, id: string, name: string, change: Grou
     const after = await renameGroupRow(tx, id, wanted, accountsOf(tx).clock.now());
     await record(tx, change, { action: 'group.renamed', target_id: id, before: facts(before), after: facts(after) });
     return after;
-  });
+  }, CONFLICT_RETRIES);
 }
 
 /** Removes the group, its memberships, and what other modules keep for it, in one transaction. */
@@ -108,7 +109,7 @@ export async function deleteGroup(db: Db, id: string, change: GroupChange = {}):
     await deleteGroupRow(tx, id);
     await record(tx, change, { action: 'group.deleted', target_id: id, before: facts(group), after: null });
     for (const tell of accountsOf(tx).groupChanges()) await tell(tx, id);
-  });
+  }, CONFLICT_RETRIES);
 }
 
 /** True when the user was not a member before. */
@@ -121,7 +122,7 @@ export async function addGroupMember(db: Db, groupId: string, userId: string, ch
     const added = await insertMember(tx, groupId, userId, accountsOf(tx).clock.now());
     if (added) await record(tx, change, { action: 'group.member_added', target_id: groupId, metadata: { user_id: userId } });
     return added;
-  });
+  }, CONFLICT_RETRIES);
 }
 
 /** True when the user was a member. */
@@ -133,7 +134,7 @@ export async function removeGroupMember(db: Db, groupId: string, userId: string,
     const removed = isUuid(userId) && (await deleteMember(tx, groupId, userId));
     if (removed) await record(tx, change, { action: 'group.member_removed', target_id: groupId, metadata: { user_id: userId } });
     return removed;
-  });
+  }, CONFLICT_RETRIES);
 }
 
 /** By id or name; `tenantKey` where two tenants have a group of this name. */

@@ -1,3 +1,4 @@
+import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
 import type { AuditEntry } from '../../auth/audit-sink.ts';
 import type { User } from '../../auth/principal.ts';
 import type { Db } from '../../db/db.ts';
@@ -74,7 +75,7 @@ export async function createUser(db: Db, input: NewUser, management: UserManagem
     }
     await record(tx, management, { action: 'user.created', target_id: user.id, before: null, after: publicUser(user) });
     return user;
-  });
+  }, CONFLICT_RETRIES);
 }
 
 /** Every fault at once: of the user name, the address and the password. */
@@ -126,7 +127,7 @@ export async function changeStaff(
     // Keys and caches remember the owner with its flags.
     await tellListeners(tx, id, management);
     return user;
-  });
+  }, CONFLICT_RETRIES);
 }
 
 /**
@@ -152,7 +153,7 @@ export async function deleteUser(db: Db, id: string, management: UserManagement 
     await record(tx, management, { action: 'user.deleted', target_id: user.id, before: publicUser(user), after: null, metadata });
     await tellListeners(tx, user.id, management);
     return user;
-  });
+  }, CONFLICT_RETRIES);
 }
 
 function userInUse({ username }: UserRow, places: readonly string[]): Error {
@@ -172,7 +173,7 @@ export async function changePassword(
 ): Promise<UserRow> {
   checkManagement('changePassword()', management);
   const hash = await hashNewPassword(password, user, management.passwordCost);
-  return db.transaction((tx) => replacePassword(tx, user.id, hash, management));
+  return db.transaction((tx) => replacePassword(tx, user.id, hash, management), CONFLICT_RETRIES);
 }
 
 /** The second half of {@link changePassword}, for callers with more to do in the same transaction. */
@@ -206,7 +207,7 @@ async function changeActive(db: Db, id: string, active: boolean, management: Use
       await tellListeners(tx, id, management);
     }
     return user;
-  });
+  }, CONFLICT_RETRIES);
 }
 
 /** Slow on purpose: call it before a transaction, which would hold the writer all the while. */

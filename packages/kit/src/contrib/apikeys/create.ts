@@ -1,3 +1,4 @@
+import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
 import type { User } from '../../auth/principal.ts';
 import type { Db } from '../../db/db.ts';
 import { uuidv7 } from '../../db/uuidv7.ts';
@@ -70,5 +71,5 @@ export async function createApiKey(db: Db, input: NewApiKey): Promise<IssuedApiK
     };
     await recordChange(tx, 'created', { before: null, after: apiKey }, input);
     return { apiKey, raw: formatKey(keyring.tag, { prefix, secret }) };
-  });
+  }, CONFLICT_RETRIES);
 }

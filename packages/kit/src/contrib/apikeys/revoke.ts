@@ -1,3 +1,4 @@
+import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
 import { withoutKeys } from '../../auth/without-keys.ts';
 import type { Db } from '../../db/db.ts';
 import type { ApiKey } from './api-key.ts';
@@ -30,7 +31,7 @@ export async function revokeApiKey(db: Db, key: Pick<ApiKey, 'id'> | string, rev
     if (!(await changeUnrevokedKey(tx, before.id, changes))) return;
     const metadata = changes.revoked_reason === null ? {} : { reason: changes.revoked_reason };
     await recordChange(tx, 'revoked', { before, after: { ...before, ...changes } }, revocation, metadata);
-  });
+  }, CONFLICT_RETRIES);
 }
 
 /** By code points, as the column counts: never half of a surrogate pair. */

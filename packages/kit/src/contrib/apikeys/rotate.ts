@@ -1,3 +1,4 @@
+import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
 import type { Db } from '../../db/db.ts';
 import { normaliseScopes } from '../../permissions/scope.ts';
 import type { ApiKey } from './api-key.ts';
@@ -59,5 +60,5 @@ export async function rotateApiKey(db: Db, key: Pick<ApiKey, 'id'> | string, rot
     const after: ApiKey = { ...before, ...changes, ...previous };
     await recordChange(tx, 'rotated', { before, after }, rotation, { grace_seconds: graceSeconds });
     return { apiKey: after, raw: formatKey(keyring.tag, { prefix: before.prefix, secret }) };
-  });
+  }, CONFLICT_RETRIES);
 }

@@ -1,3 +1,4 @@
+import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
 import type { Db } from '../../db/db.ts';
 import { normaliseScopes } from '../../permissions/scope.ts';
 import type { ApiKey } from './api-key.ts';
@@ -46,5 +47,5 @@ export async function updateApiKey(db: Db, key: Pick<ApiKey, 'id'> | string, edi
     if (!(await changeUnrevokedKey(tx, before.id, changes))) throw apiKeyErrors.key_revoked();
     await recordChange(tx, 'updated', { before, after }, edit);
     return after;
-  });
+  }, CONFLICT_RETRIES);
 }

@@ -1,3 +1,4 @@
+import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
 import type { AdminContext, AdminDeclaration, AdminResource } from '../../app/admin/declaration.ts';
 import { AdminConditions, type AdminOrders, adminRows, sortableColumns } from '../../app/admin/list.ts';
 import { boundOrder, newestRows } from '../../app/admin/search-rows.ts';
@@ -171,7 +172,7 @@ function grantsResource(declared: () => ReadonlyMap<string, ObjectActions>): Adm
       };
     },
     async validate(context, fields) {
-      await context.db.transaction(async (tx) => void (await checkedGrant(tx, context, fields)));
+      await context.db.transaction(async (tx) => void (await checkedGrant(tx, context, fields)), CONFLICT_RETRIES);
     },
     async create(context, fields) {
       const { db, principal, requestId } = context;
@@ -179,7 +180,7 @@ function grantsResource(declared: () => ReadonlyMap<string, ObjectActions>): Adm
         const { object, subject, terms } = await checkedGrant(tx, context, fields);
         const given = { subject: subject as string, ...terms };
         return shareObject(tx, object as SharedObject, [given], { by: principal, requestId }, () => ['body']);
-      });
+      }, CONFLICT_RETRIES);
       return { message: 'Granted.', id: (row as GrantRow).id };
     },
     async remove(context, id) {
@@ -190,7 +191,7 @@ function grantsResource(declared: () => ReadonlyMap<string, ObjectActions>): Adm
       await db.transaction(async (tx) => {
         const asker = await adminAskerOf(context, declaration, row.object_id, tx);
         await unshareObject(tx, await lockToShare(tx, declaration, row.object_id, asker), row.id, { by: principal, requestId });
-      });
+      }, CONFLICT_RETRIES);
       return { message: 'The grant is revoked.' };
     },
   };

@@ -1,3 +1,4 @@
+import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
 import { sameId } from '../../auth/same-id.ts';
 import type { Db } from '../../db/db.ts';
 import { statementsOf } from '../../db/model-statements.ts';
@@ -77,7 +78,7 @@ export async function grant(db: Db, input: NewGrant): Promise<GrantRow> {
     const [change] = await putGrants(tx, locked, [checked as CheckedGrant], by);
     await recordGrants(tx, [change as ChangedGrant], { by, requestId });
     return (change as ChangedGrant).after as GrantRow;
-  });
+  }, CONFLICT_RETRIES);
 }
 
 /** Removes the grant of a subject on an object. False when there was none. */
@@ -92,7 +93,7 @@ export async function revoke(db: Db, input: Revocation): Promise<boolean> {
     await deleteGrant(tx, row.id);
     await recordGrants(tx, [{ before: row, after: null }], { by, requestId });
     return true;
-  });
+  }, CONFLICT_RETRIES);
 }
 
 /** Makes these the grants of an object, and removes all others. */
@@ -110,7 +111,7 @@ export async function replaceGrants(db: Db, input: ReplacedGrants): Promise<read
     const changes = await putGrants(tx, link, checked, by);
     await recordGrants(tx, [...removed.map((before) => ({ before, after: null })), ...changes], { by, requestId });
     return changes.map(({ after }) => after as GrantRow);
-  });
+  }, CONFLICT_RETRIES);
 }
 
 /** Hands what one subject has to another: its grant, and the ownership where the object is its own. False when it has neither. */
@@ -141,7 +142,7 @@ export async function transfer(db: Db, input: Transfer): Promise<boolean> {
     const changes = await putGrants(tx, link, [{ subject: to, stored: both, expiresAt }], by);
     await recordGrants(tx, [{ before: given, after: null }, ...changes], { by, requestId });
     return true;
-  });
+  }, CONFLICT_RETRIES);
 }
 
 function merged(declaration: ObjectActions, one: string, other: string): string {

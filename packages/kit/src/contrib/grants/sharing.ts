@@ -1,3 +1,4 @@
+import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
 import type { App } from '../../app/module.ts';
 import type { Db } from '../../db/db.ts';
 import type { Model } from '../../db/model.ts';
@@ -113,7 +114,7 @@ export function sharing<B extends CrudClassLike>(base: B): Shared<B> {
           return context.db.transaction(async (tx) => {
             const object = await lockedFor(tx, declared(), id, context);
             return { items: await shown(tx, await shareObject(tx, object, items, changeOf(context), locationOf)) };
-          });
+          }, CONFLICT_RETRIES);
         },
       );
       this.unshare = route.delete(
@@ -131,7 +132,7 @@ export function sharing<B extends CrudClassLike>(base: B): Shared<B> {
             const object = await lockedFor(tx, declared(), id, context);
             if (!isUuid(grantId)) throw coreErrors.not_found();
             await unshareObject(tx, object, grantId, changeOf(context));
-          });
+          }, CONFLICT_RETRIES);
         },
       );
     }

@@ -1,3 +1,4 @@
+import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
 import type { App } from '../../app/module.ts';
 import { requiredModule } from '../../app/required-module.ts';
 import type { Fault } from '../../options/fault.ts';
@@ -114,7 +115,7 @@ export class JobController extends Controller {
     return this.#db(context).transaction(async (tx) => {
       const { id: found } = await this.#find(context, tx, id);
       return this.#shown(await change(tx, found), tx);
-    });
+    }, CONFLICT_RETRIES);
   }
 
   /** A job of another owner looks exactly like a missing one. */

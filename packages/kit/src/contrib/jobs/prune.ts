@@ -1,3 +1,4 @@
+import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
 import type { Database } from '../../db/db.ts';
 import { pruneFinished } from './store.ts';
 import { requireArguments } from '../../options/read-options.ts';
@@ -11,7 +12,7 @@ export async function pruneJobs(db: Database, before: Date, limit: number): Prom
   requireArguments('pruneJobs()', { db, before }, { db: database, before: aDate });
   let removed = 0;
   while (removed < limit) {
-    const batch = await db.transaction((tx) => pruneFinished(tx, before, Math.min(BATCH, limit - removed)));
+    const batch = await db.transaction((tx) => pruneFinished(tx, before, Math.min(BATCH, limit - removed)), CONFLICT_RETRIES);
     if (batch === 0) break;
     removed += batch;
   }

@@ -1,3 +1,4 @@
+import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
 import { isUniqueViolation } from '../../db/constraint-violation.ts';
 import type { Database, Db } from '../../db/db.ts';
 import { type OptionRules, readOptions, requireArguments } from '../../options/read-options.ts';
@@ -52,7 +53,7 @@ export async function retryFailed(db: Database, filter: FailedJobFilter, limit =
     for (const id of ids) {
       after = id;
       try {
-        await db.transaction((tx) => retryJob(tx, id));
+        await db.transaction((tx) => retryJob(tx, id), CONFLICT_RETRIES);
         retried++;
       } catch (error) {
         if (!['unique_key_taken', 'job_not_retryable', 'job_not_found'].includes((error as { code?: string }).code ?? '')) throw error;

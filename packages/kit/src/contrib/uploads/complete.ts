@@ -1,3 +1,4 @@
+import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
 import { buffer } from 'node:stream/consumers';
 import type { Db } from '../../db/db.ts';
 import { hasCode } from '../../errors/kit-error.ts';
@@ -119,7 +120,7 @@ async function adopt(db: Db, upload: Upload, { finalKey, removalId, etag, versio
     if (after !== null && scan !== null) await jobs()?.scan(tx, upload.id);
     if (after !== null) await recordChange(tx, scan === null ? 'completed' : 'quarantined', { before: upload, after }, context);
     return { after, removals };
-  });
+  }, CONFLICT_RETRIES);
   await outcome.removals.afterCommit(db);
   if (outcome.after !== null) return outcome.after;
   const current = await findUpload(db, upload.id);

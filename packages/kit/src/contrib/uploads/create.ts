@@ -1,3 +1,4 @@
+import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
 import type { Db } from '../../db/db.ts';
 import { normalChecksum } from './checksum.ts';
 import { displayName } from './file-name.ts';
@@ -66,7 +67,7 @@ export async function createUpload(db: Db, input: NewUpload): Promise<CreatedUpl
     });
     await recordChange(tx, 'created', { before: null, after: created }, input);
     return created;
-  });
+  }, CONFLICT_RETRIES);
   if (multipart) return beginMultipart(db, upload, input);
   const request = await store.presign({
     operation: 'put',

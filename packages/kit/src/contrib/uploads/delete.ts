@@ -1,3 +1,4 @@
+import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
 import { constraintViolation } from '../../db/constraint-violation.ts';
 import type { Db } from '../../db/db.ts';
 import { uploadErrors } from './errors.ts';
@@ -16,7 +17,7 @@ export async function removeUpload(db: Db, scope: UploadScope | null, id: string
     return scheduleRemovals(tx, objectsOf(tx, upload));
   };
   try {
-    const removals = await db.transaction(remove);
+    const removals = await db.transaction(remove, CONFLICT_RETRIES);
     await removals.afterCommit(db);
   } catch (error) {
     const kind = constraintViolation(error)?.kind;

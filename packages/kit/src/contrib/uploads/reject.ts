@@ -1,3 +1,4 @@
+import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
 import type { Db } from '../../db/db.ts';
 import type { KitError } from '../../errors/kit-error.ts';
 import { uploadErrors } from './errors.ts';
@@ -22,7 +23,7 @@ export async function rejectUpload(
     if (after === null) return null;
     await recordChange(tx, 'rejected', { before: upload, after }, context);
     return scheduleRemovals(tx, objectsOf(tx, upload));
-  });
+  }, CONFLICT_RETRIES);
   await removals?.afterCommit(db);
   return uploadErrors[code]({ detail: reason });
 }

@@ -1,3 +1,4 @@
+import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
 import type { Db } from '../../db/db.ts';
 import { uploadErrors } from './errors.ts';
 import { uploadsOf } from './in-use.ts';
@@ -54,7 +55,7 @@ async function scanOne(db: Db, upload: Upload, scan: Scan): Promise<keyof ScanRe
     await db.transaction(async (tx) => {
       const after = await changeState(tx, id, 'quarantined', { state: 'complete', completed_at: clock.now(), scan_due_at: null });
       if (after !== null) await recordChange(tx, 'completed', { before: upload, after });
-    });
+    }, CONFLICT_RETRIES);
     return 'clean';
   } catch (error) {
     log.warn({ err: error, upload: id, attempts: upload.scan_attempts }, 'an upload could not be scanned; it stays in quarantine');

@@ -1,3 +1,4 @@
+import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
 import { databaseNamed } from '../../db/named-database.ts';
 import type { Database, Db } from '../../db/db.ts';
 import type { User } from '../../auth/principal.ts';
@@ -150,7 +151,7 @@ export class WebhookEndpointController extends Controller {
         const result = await createEndpoint(tx, input);
         await recordEndpointChange(tx, 'created', { before: null, after: result.endpoint }, author(context));
         return result;
-      });
+      }, CONFLICT_RETRIES);
       void context.reply.header('cache-control', 'no-store');
       return withSecret(this.#db(context), created);
     },
@@ -354,7 +355,7 @@ export class WebhookEndpointController extends Controller {
       const endpoint = await lockOwnEndpoint(tx, scope, id);
       if (endpoint === null) throw webhookErrors.endpoint_not_found();
       return work(tx, endpoint);
-    });
+    }, CONFLICT_RETRIES);
   }
 
   /** Reported together with what the schema refuses; the verbs check again. */

@@ -254,6 +254,7 @@ export class RowImport {
     let updated = 0;
     try {
       await pipeline.together(db, async (tx, changes) => {
+        [created, updated] = [0, 0];
         const intent = { ...given, via: 'import' as const, changes };
         const size = tx.dialect === 'postgres' ? BATCH_ROWS_POSTGRES : BATCH_ROWS;
         for (let start = 0; start < items.length; start += size) {

@@ -1,3 +1,4 @@
+import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
 import type { Db } from '../../db/db.ts';
 import { crudErrors } from '../declare/errors.ts';
 import type { Item } from '../declare/item.ts';
@@ -32,7 +33,7 @@ const NOTHING_ASKED: Asked = Object.freeze({});
 
 /**
  * The one way rows change: API, bulk, import, nested rows, the admin site and programs hand in an intent. Its rows go through the same steps
- * in one transaction: target, authorize, precondition, state, writable, references, write, access, changed, children, record, present.
+ * in one transaction, which is run again when another one makes it lose: target, authorize, precondition, state, writable, references, write, access, changed, children, record, present.
  */
 export class Pipeline {
   readonly policy: Policy;
@@ -73,11 +74,13 @@ export class Pipeline {
     const [only] = intent.rows;
     if (form === 'statement' && only !== undefined)
       return [await atRow(only, () => this.#writer.writeNow(db, request, scope, intent, asked))];
-    const rows = intent.rows.map((row): WrittenRow => ({ intent: row, before: null, after: null, isWritten: false }));
     try {
-      return await this.#inTransaction(db, intent, (tx, changes) => this.#steps({ tx, request, intent, asked, scope, rows, changes }));
+      return await this.#inTransaction(db, intent, (tx, changes) => {
+        const rows = intent.rows.map((row): WrittenRow => ({ intent: row, before: null, after: null, isWritten: false }));
+        return this.#steps({ tx, request, intent, asked, scope, rows, changes });
+      });
     } catch (error) {
-      throw rows.length > 1 ? await this.#writer.culprit(db, request, scope, intent, error) : error;
+      throw intent.rows.length > 1 ? await this.#writer.culprit(db, request, scope, intent, error) : error;
     }
   }
 
@@ -100,7 +103,7 @@ export class Pipeline {
     // Application code that called may catch the error and go on: then only a savepoint undoes the write. Which of many rows failed is looked up after it.
     const isOwn = asked?.ownsTransaction === true && db.isTransaction && rows.length === 1;
     const run = (tx: Db) => work(tx, changes ?? []);
-    return isOwn ? run(db) : db.transaction(run);
+    return isOwn ? run(db) : db.transaction(run, CONFLICT_RETRIES);
   }
 
   /**
@@ -118,7 +121,7 @@ export class Pipeline {
       const result = await work(tx, changes);
       await recordChanges(tx, this.#recorders, changes);
       return result;
-    });
+    }, CONFLICT_RETRIES);
   }
 
   async #steps(state: WriteState): Promise<Item[]> {

@@ -1,3 +1,4 @@
+import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
 import type { App } from '../../app/module.ts';
 import type { Database, Db } from '../../db/db.ts';
 import { constraintViolation } from '../../db/constraint-violation.ts';
@@ -53,7 +54,7 @@ async function purgeKeys(
     const done = await db.transaction(async (tx) => {
       const still = await lockDeleted(tx, policy, keys, before);
       return { removed: still.length, related: still.length === 0 ? 0 : await removeRows(tx, policy, still) };
-    });
+    }, CONFLICT_RETRIES);
     report.related += done.related;
     report.removed += done.removed;
   } catch (error) {

@@ -15,6 +15,14 @@ export function isConnectionFailure(error: unknown): boolean {
   return DRIVER.test(error.message);
 }
 
+/** A deadlock, or a serialization failure: this transaction lost, and the same may succeed when it is run again. */
+const CONFLICTS: ReadonlySet<unknown> = new Set(['40P01', '40001']);
+
+export function isConflict(error: unknown): boolean {
+  const code = (error as { code?: unknown } | null)?.code;
+  return CONFLICTS.has(code) || code === dbErrors.write_conflict.code;
+}
+
 /** A lost or refused connection, a server that takes no changes and a full disk are the caller's "try again", everything else stays what it is. */
 export function translateFailure(error: unknown): unknown {
   if (isConnectionFailure(error) && !isKitError(error))
@@ -25,6 +33,7 @@ export function translateFailure(error: unknown): unknown {
       cause: error,
       message: `${(error as Error).message}: a pooler between the app and PostgreSQL does not keep prepared statements. Set DATABASE_PREPARE=off, or openDatabase(url, { prepare: false }).`,
     });
+  if (CONFLICTS.has(code)) return dbErrors.write_conflict({ cause: error, message: (error as Error).message });
   if (code === '25006') return dbErrors.database_read_only({ cause: error, message: (error as Error).message });
   if (code === '53100') return dbErrors.storage_full({ cause: error, message: (error as Error).message });
   if (code === '25P02') {

@@ -195,7 +195,7 @@ describe('retries', () => {
       },
       { isolation: 'serializable' },
     );
-    await expect(clash).rejects.toMatchObject({ code: '40001' });
+    await expect(clash).rejects.toMatchObject({ code: 'write_conflict', status: 409, cause: { code: '40001' } });
   });
 
   test('a deadlock is retried too', async () => {

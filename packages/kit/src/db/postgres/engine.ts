@@ -14,7 +14,7 @@ import type {
 import type { DbLog } from '../log.ts';
 import { runOnClient, streamOnClient, type QuerySettings } from './client-queries.ts';
 import { CursorSlots } from '../cursor-slots.ts';
-import { isConnectionFailure, translateFailure } from './connection-failure.ts';
+import { isConflict, isConnectionFailure, translateFailure } from './connection-failure.ts';
 import { PostgresListener } from './listener.ts';
 import { Pipeline } from './pipeline.ts';
 import { StatementNames } from './statement-names.ts';
@@ -29,8 +29,6 @@ export interface PostgresEngineOptions {
   readonly log: DbLog;
 }
 
-const SERIALIZATION_FAILURE = '40001';
-const DEADLOCK = '40P01';
 /** The server routine that says "cached plan must not change result type": a migration changed a named statement's columns. */
 const STALE_PLAN = 'RevalidateCachedQuery';
 
@@ -162,8 +160,7 @@ export class PostgresEngine implements Engine {
   }
 
   isRetryable(error: unknown): boolean {
-    const code = (error as { code?: unknown } | null)?.code;
-    return code === SERIALIZATION_FAILURE || code === DEADLOCK;
+    return isConflict(error);
   }
 
   listen(channel: string, listener: NotificationListener, options: ListenOptions): Promise<() => Promise<void>> {

@@ -154,7 +154,11 @@ export class PostgresTransaction implements EngineTransaction {
   ): AsyncIterableIterator<StatementResult> {
     this.#refuseWhenOver();
     if (!this.#isOpen) await this.#opened();
-    yield* streamOnClient(this.#client, text, parameters, chunkSize, options);
+    try {
+      yield* streamOnClient(this.#client, text, parameters, chunkSize, options);
+    } catch (error) {
+      throw this.#translated(this.#cause(error));
+    }
   }
 
   async savepoint(name: string): Promise<void> {
@@ -187,7 +191,8 @@ export class PostgresTransaction implements EngineTransaction {
       this.#uncork();
       result = await answer;
     } catch (error) {
-      if (!isConnectionFailure(error)) throw error;
+      // PostgreSQL has rolled back.
+      if (!isConnectionFailure(error)) throw translateFailure(error);
       throw dbErrors.commit_unknown({ cause: error, message: 'the connection was lost during COMMIT' });
     }
     this.#end();

@@ -105,6 +105,8 @@ function refusalOf({ audience }: KeyedAttempt, { status, headers, contentType, b
 
 function failedOutcome({ status }: RenderedError, error: unknown): 'lost' | 'refused' | 'released' {
   if (hasCode(error, 'idempotency_lost')) return 'lost';
+  // The request may succeed when it is sent again.
+  if (hasCode(error, 'write_conflict')) return 'released';
   return status < 500 && !NOT_KEPT.has(status) ? 'refused' : 'released';
 }
 

@@ -1,3 +1,4 @@
+import { CONFLICT_RETRIES } from '../../../db/conflict-retries.ts';
 import { sortableColumns } from '../../../app/admin/list.ts';
 import { adminDone, adminEach } from '../../../app/admin/each.ts';
 import { isUuid } from '../../../db/uuid.ts';
@@ -134,7 +135,7 @@ function action(place: AdminPlace, name: string, { label, tone, confirm, words, 
               request_id: context.requestId,
             },
           ]);
-        });
+        }, CONFLICT_RETRIES);
       });
       return adminDone(result, ['job', 'jobs'], words);
     },

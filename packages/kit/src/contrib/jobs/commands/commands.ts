@@ -1,3 +1,4 @@
+import { CONFLICT_RETRIES } from '../../../db/conflict-retries.ts';
 import type { Command as CommanderCommand } from 'commander';
 import type { Command } from '../../../app/command.ts';
 import type { App } from '../../../app/module.ts';
@@ -104,7 +105,7 @@ function addRetry(command: CommanderCommand, context: Context): void {
       });
       const db = await databaseNamed(context, options.database);
       if (job !== undefined) {
-        await refusedAsSentence(context, () => db.transaction((tx) => retryJob(tx, job)));
+        await refusedAsSentence(context, () => db.transaction((tx) => retryJob(tx, job), CONFLICT_RETRIES));
         return context.print(context.json ? JSON.stringify({ id: job, status: 'queued' }) : `Job ${job} is queued again.`);
       }
       const { name, queue, code } = options;
@@ -124,7 +125,7 @@ function addCancel(command: CommanderCommand, context: Context): void {
     .action(async (options: { id: string; database: string }) => {
       const id = idOption('--id', options.id, '`kit jobs list`');
       const db = await databaseNamed(context, options.database);
-      const { status } = await refusedAsSentence(context, () => db.transaction((tx) => cancelJob(tx, id)));
+      const { status } = await refusedAsSentence(context, () => db.transaction((tx) => cancelJob(tx, id), CONFLICT_RETRIES));
       context.print(context.json ? JSON.stringify({ id, status }) : `Job ${id} is ${status}.`);
     });
 }

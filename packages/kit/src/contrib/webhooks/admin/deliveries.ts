@@ -1,3 +1,4 @@
+import { CONFLICT_RETRIES } from '../../../db/conflict-retries.ts';
 import { adminCount, adminDone, adminEach } from '../../../app/admin/each.ts';
 import { sortableColumns } from '../../../app/admin/list.ts';
 import { isUuid } from '../../../db/uuid.ts';
@@ -198,7 +199,7 @@ async function queueAgain(context: AdminContext, db: Db, id: string): Promise<vo
         request_id: context.requestId,
       },
     ]);
-  });
+  }, CONFLICT_RETRIES);
 }
 
 async function countHeld(db: Db, deliveries: readonly { readonly id: string }[]): Promise<number> {

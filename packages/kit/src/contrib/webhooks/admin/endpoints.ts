@@ -1,3 +1,4 @@
+import { CONFLICT_RETRIES } from '../../../db/conflict-retries.ts';
 import { adminBuckets } from '../../../app/admin/range.ts';
 import { adminCount, adminDone, adminEach } from '../../../app/admin/each.ts';
 import { sortableColumns } from '../../../app/admin/list.ts';
@@ -282,7 +283,7 @@ export function endpointsResource(place: AdminPlace): AdminResource {
         });
         await recordEndpointChange(tx, 'created', { before: null, after: created.endpoint }, author(context));
         return created;
-      });
+      }, CONFLICT_RETRIES);
       return { message: `The endpoint ${shownUrl(endpoint.url)} is created.`, id: endpoint.id, secret: shownOnce(endpoint, secret) };
     },
     async update(context, id, fields) {
@@ -501,7 +502,7 @@ async function change<R>(db: Db, id: string, work: (tx: Db, endpoint: WebhookEnd
     const endpoint = isUuid(id) ? await lockEndpoint(tx, id) : null;
     if (endpoint === null) throw webhookErrors.endpoint_not_found();
     return work(tx, endpoint);
-  });
+  }, CONFLICT_RETRIES);
 }
 
 function author({ principal, requestId }: AdminContext) {

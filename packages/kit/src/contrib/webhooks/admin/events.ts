@@ -1,3 +1,4 @@
+import { CONFLICT_RETRIES } from '../../../db/conflict-retries.ts';
 import { sortableColumns } from '../../../app/admin/list.ts';
 import { isUuid } from '../../../db/uuid.ts';
 import type { AdminContext, AdminResource } from '../../../app/admin/declaration.ts';
@@ -189,7 +190,7 @@ async function assign(place: AdminPlace, context: AdminContext, id: string, fiel
         request_id: context.requestId,
       },
     ]);
-  });
+  }, CONFLICT_RETRIES);
   return { message: `The event is for: ${AUDIENCE_LABELS[audience.kind].toLowerCase()}.`, id };
 }
 

@@ -1,3 +1,4 @@
+import { CONFLICT_RETRIES } from '../../../db/conflict-retries.ts';
 import type { Command as CommanderCommand } from 'commander';
 import type { Command, CommandContext } from '../../../app/command.ts';
 import type { App } from '../../../app/module.ts';
@@ -57,7 +58,7 @@ function addRetry(command: CommanderCommand, context: Context): void {
     .action(async (options: { deliveryId: string; force?: boolean; database: string }) => {
       const id = idOption('--delivery-id', options.deliveryId, 'the API');
       const db = await databaseNamed(context, options.database);
-      const delivery = await db.transaction((tx) => retryDelivery(tx, id, { force: options.force === true }));
+      const delivery = await db.transaction((tx) => retryDelivery(tx, id, { force: options.force === true }), CONFLICT_RETRIES);
       const { status, event_type, endpoint_id } = delivery;
       context.print(
         context.json ? JSON.stringify({ id, status, event_type, endpoint_id }) : `Delivery ${id} (${event_type}) is queued again.`,

@@ -1,3 +1,4 @@
+import { CONFLICT_RETRIES } from '../../../db/conflict-retries.ts';
 import type { Command as CommanderCommand } from 'commander';
 import type { CommandContext } from '../../../app/command.ts';
 import type { App } from '../../../app/module.ts';
@@ -113,7 +114,7 @@ function addAssignAudience(command: CommanderCommand, context: Context): void {
         audience: () => readAudience({ owner, tenantKey, broadcast }),
       });
       const db = await databaseNamed(context, options.database);
-      const assigned = await db.transaction((tx) => assignAudience(tx, id, audience));
+      const assigned = await db.transaction((tx) => assignAudience(tx, id, audience), CONFLICT_RETRIES);
       if (!assigned) context.fail(`There is no event ${id} without an audience: it does not exist or has one already.`);
       context.print(context.json ? JSON.stringify({ id, audience: audience.kind }) : `Event ${id} is for: ${audience.kind}.`);
     });

@@ -1,3 +1,4 @@
+import { CONFLICT_RETRIES } from '../../../db/conflict-retries.ts';
 import type { Database } from '../../../db/db.ts';
 import { firstIdFrom } from '../publishing/event-id.ts';
 import {
@@ -24,7 +25,7 @@ const FIRST_ID = '00000000-0000-0000-0000-000000000000';
 export async function prune(db: Database, before: Date, limit: number): Promise<number> {
   let removed = 0;
   while (removed < limit) {
-    const batch = await db.transaction((tx) => pruneEvents(tx, before, Math.min(BATCH, limit - removed)));
+    const batch = await db.transaction((tx) => pruneEvents(tx, before, Math.min(BATCH, limit - removed)), CONFLICT_RETRIES);
     if (batch === 0) break;
     removed += batch;
   }
@@ -48,7 +49,7 @@ export async function replay(db: Database, filter: ReplayFilter, { dryRun = fals
           const requeued = await requeueFinished(tx, ids, clock.now());
           await db.notify(tx, WAKE_CHANNEL);
           return requeued;
-        });
+        }, CONFLICT_RETRIES);
     after = last;
   }
 }

@@ -1,3 +1,4 @@
+import { CONFLICT_RETRIES } from '../../../db/conflict-retries.ts';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Db } from '../../../db/db.ts';
 import { uuidv7 } from '../../../db/uuidv7.ts';
@@ -301,7 +302,7 @@ export class ResultWriter {
     const { database } = this.#webhooks;
     const rows = [...batch.successes, ...batch.others, ...batch.rejections];
     const ids = rows.map(({ id }) => id);
-    const free = await database.transaction((tx) => lockFree(tx, ids));
+    const free = await database.transaction((tx) => lockFree(tx, ids), CONFLICT_RETRIES);
     const missing = rows.filter(({ id }) => !free.has(id));
     // What is not found is deleted.
     const locked = new Set((await unwritten(database, missing)).map(({ id }) => id));
@@ -420,7 +421,7 @@ export class ResultWriter {
     }
     for (const [{ id, url }, reason] of reasons.values()) {
       try {
-        if (!(await database.transaction((tx) => disableUnlocked(tx, id, reason, url)))) continue;
+        if (!(await database.transaction((tx) => disableUnlocked(tx, id, reason, url), CONFLICT_RETRIES))) continue;
       } catch (error) {
         // The next failed attempt is a reason again. Other endpoints' results do not wait for this one.
         log.error({ err: error, endpoint_id: id }, 'could not disable a webhook endpoint');

@@ -145,7 +145,7 @@ describeOutbox('a delivery never outlives its event or its endpoint', (outbox) =
       },
       { isolation: 'repeatable read' },
     );
-    await expect(publishing).rejects.toMatchObject({ code: '40001' });
+    await expect(publishing).rejects.toMatchObject({ code: 'write_conflict' });
     expect(await orphans()).toBe(0);
   });
 
@@ -204,7 +204,7 @@ describeOutbox('a delivery never outlives its event or its endpoint', (outbox) =
     const any = (): WebhookEndpoint | undefined => [...targets][Math.floor(Math.random() * targets.size)];
     const ignore = (error: unknown): void => {
       const { code } = error as { code?: string };
-      if (code !== 'endpoint_not_found' && code !== '40P01') throw error;
+      if (code !== 'endpoint_not_found' && code !== 'write_conflict') throw error;
     };
     const actions: readonly (() => Promise<unknown>)[] = [
       async () => void targets.add(await endpoint({ owner: owners[Math.floor(Math.random() * 3)] ?? '' })),
