@@ -27,6 +27,13 @@ export const idempotencyErrors = defineErrors('idempotency', {
     detail: 'A request with this `Idempotency-Key` is being worked on.',
     remedy: 'Repeat the request after the seconds in `Retry-After`: you get its response then.',
   },
+  too_many_idempotency_keys: {
+    status: 429,
+    detail: 'You have used too many idempotency keys in the last 24 hours. Nothing was done.',
+    remedy:
+      'Wait until older keys have expired, or send the request without a key where the operation allows it. `keys_max` is the limit per caller; `idempotencyRecordsMax` of the app sets it.',
+    retryAfterSeconds: 60,
+  },
   idempotency_lost: {
     status: 409,
     detail: 'Another attempt with this `Idempotency-Key` took over. This one changed nothing.',

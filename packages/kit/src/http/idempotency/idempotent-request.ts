@@ -8,14 +8,17 @@ import type { Exchange } from '../exchange.ts';
 import { idempotencyErrors } from './errors.ts';
 import type { IdempotencyPlan } from './options.ts';
 import type { IdempotencyOutcome } from './outcome.ts';
+import { mayHaveRecord } from './record-limit.ts';
 import {
   type Claim,
   claimKey,
   claimOrFind,
   completeClaim,
   completeInTransaction,
+  findRecord,
   type FoundRecord,
   isAbandoned,
+  isExpired,
   type KeptAnswer,
   type KeyedRequest,
   LEASE_MS,
@@ -156,7 +159,8 @@ function attemptAs(
 /** A record that goes between the claim and the look at it was released: the next claim gets the key. */
 async function settleClaim(attempt: KeyedAttempt, claim: Claim): Promise<ClaimResult> {
   const { exchange, audience } = attempt;
-  const { db } = exchange.host;
+  const { db, inputLimits } = exchange.host;
+  if (!(await mayHaveRecord(db, claim.caller, inputLimits.idempotencyRecords))) return repeatOnly(attempt, claim);
   for (let found = await claimOrFind(db, claim), left = ATTEMPTS_MAX - 1; ; left -= 1) {
     if (found === 'claimed') return new IdempotentRequest(attempt, claim);
     if (found !== undefined) {
@@ -169,6 +173,18 @@ async function settleClaim(attempt: KeyedAttempt, claim: Claim): Promise<ClaimRe
 }
 
 const ATTEMPTS_MAX = 3;
+
+/** The caller has too many records: a key that has one still gets its response, or its next attempt. */
+async function repeatOnly(attempt: KeyedAttempt, claim: Claim): Promise<ClaimResult> {
+  const { exchange, audience } = attempt;
+  const { db, inputLimits } = exchange.host;
+  const found = await findRecord(db, claim);
+  if (found === undefined || isExpired(found))
+    throw idempotencyErrors.too_many_idempotency_keys({ extensions: { keys_max: inputLimits.idempotencyRecords } });
+  if (!isAbandoned(db, found, claim)) return decide(exchange, found, claim, audience);
+  if (await claimKey(db, claim)) return new IdempotentRequest(attempt, claim);
+  throw inProgress(1);
+}
 
 function decide(exchange: Exchange, record: FoundRecord, { fingerprint }: KeyedRequest, audience: string): Replay {
   const refuse = (outcome: IdempotencyOutcome, error: KitError): never => {

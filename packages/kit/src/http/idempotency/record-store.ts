@@ -56,8 +56,16 @@ function headersText(headers: KeptAnswer['headers']): string {
 export async function claimOrFind(db: Db, claim: Claim): Promise<Found> {
   if (db.dialect === 'postgres') return foundIn(await db.query<FoundRow>(CLAIM_OR_FIND, claimValues(db, claim), PIPELINED));
   if ((await db.execute(CLAIM_NEW, claimValues(db, claim))).count > 0) return 'claimed';
-  const [record] = await db.query<FoundRecord>(FIND, [claim.scopeHash, db.clock.now()], PIPELINED);
+  return findRecord(db, claim);
+}
+
+export async function findRecord(db: Db, { scopeHash }: Claim): Promise<FoundRecord | undefined> {
+  const [record] = await db.query<FoundRecord>(FIND, [scopeHash, db.clock.now()], PIPELINED);
   return record;
+}
+
+export function isExpired({ is_expired: expired }: FoundRecord): boolean {
+  return expired === true || expired === 1;
 }
 
 /** What a later request with the same key needs to know. The database compares the times: most records are complete, and reading two dates takes 4 µs. */
@@ -131,7 +139,7 @@ function claimValues({ clock }: Db, { scopeHash, key, caller, operation, fingerp
 
 /** Whether a record may be taken over; the statement that does it decides. */
 export function isAbandoned({ clock }: Db, record: FoundRecord, { fingerprint }: KeyedRequest): boolean {
-  if (record.is_expired === true || record.is_expired === 1) return true;
+  if (isExpired(record)) return true;
   return record.lease_until !== null && new Date(record.lease_until) <= clock.now() && record.fingerprint === fingerprint;
 }
 

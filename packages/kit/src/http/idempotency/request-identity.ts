@@ -40,8 +40,9 @@ function credentialOf(principal: Principal | null, anonymous: string | undefined
 }
 
 /** For people who look at the table: `user ann via api_key`. */
-export function callerText({ principal, tenant }: IdentifiedRequest): string {
-  const who = principal === null ? 'anonymous' : `user ${principal.user.id} via ${principal.scheme}`;
+export function callerText({ principal, anonymous, tenant }: IdentifiedRequest): string {
+  // Anonymous callers are told apart, without storing what they are known by.
+  const who = principal === null ? `anonymous ${digest([anonymous]).slice(0, 12)}` : `user ${principal.user.id} via ${principal.scheme}`;
   return (tenant === null ? who : `${who} of ${tenant}`).slice(0, CALLER_LENGTH_MAX);
 }
 
