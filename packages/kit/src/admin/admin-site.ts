@@ -9,7 +9,7 @@ import type { AdminRole, AdminSettings } from './options.ts';
 import { FileFields } from './file-fields.ts';
 import { resourceFaults, sourceFaults } from './resource-faults.ts';
 import { readSite, type SiteFile } from './site-files.ts';
-import { recordSight } from './record-sight.ts';
+import { targetSight } from './target-sight.ts';
 import { neededRoleFaults, refusalOf, roleOf, type StaffOperation } from './staff-roles.ts';
 
 /** Fields that hold the id of a user, wherever they are. */
@@ -149,7 +149,7 @@ export class AdminSite {
       const target = of(targetType);
       const role = await roleOf(this.settings, principal.user);
       if (target !== undefined && refusalOf(this.settings, role, target, 'read') !== null) return { ids: new Set(), shows: () => false };
-      return recordSight(context, targetType, [...new Set(ids)], target);
+      return targetSight(context, targetType, [...new Set(ids)], target);
     };
     const tenant = async (): Promise<string | null> => (await caller()).tenant;
     const { audit } = this.app.registry;

@@ -19,6 +19,7 @@ export interface EntryRecord {
   readonly metadata: unknown;
   readonly request_id: string | null;
   readonly hash: string;
+  readonly values_hidden: boolean;
 }
 
 const text = { type: 'string' };
@@ -39,6 +40,10 @@ const properties = {
   metadata: {},
   request_id: textOrNull,
   hash: { ...text, description: 'SHA-256 over this entry and every entry before it.' },
+  values_hidden: {
+    type: 'boolean',
+    description: 'You cannot see the record, so `before`, `after` and `metadata` are null. Superusers see every record.',
+  },
 };
 const entry = { type: 'object', properties, required: Object.keys(properties), additionalProperties: false };
 

@@ -1,0 +1,49 @@
+import type { App } from '../../app/module.ts';
+import { statementsOf } from '../../db/model-statements.ts';
+import { quoteName } from '../../db/names.ts';
+import { isKitError } from '../../errors/kit-error.ts';
+import type { AnyResource } from '../declare/resource.ts';
+import { AdminAccess } from './admin-access.ts';
+import type { ProgramCaller } from './crud-of.ts';
+
+/** What a staff member may know of some records: which of them, and which of their fields. */
+export interface RecordSight {
+  readonly ids: ReadonlySet<string>;
+  readonly shows: (field: string) => boolean;
+}
+
+const NOTHING: RecordSight = { ids: new Set(), shows: () => false };
+
+/**
+ * What a staff member may know of records of a resource that another page speaks about, such as the audit log. Superusers know every record, but
+ * not the columns that the rules of the resource hide from them.
+ */
+export async function recordSight(app: App, resource: AnyResource, caller: ProgramCaller, ids: readonly string[]): Promise<RecordSight> {
+  try {
+    return await sightOf(app, resource, caller, ids);
+  } catch (error) {
+    if (isKitError(error) && (error.status === 401 || error.status === 403)) return NOTHING;
+    throw error;
+  }
+}
+
+async function sightOf(app: App, resource: AnyResource, caller: ProgramCaller, ids: readonly string[]): Promise<RecordSight> {
+  const access = new AdminAccess(app, resource, caller);
+  const columns = await access.columns();
+  const shows = (field: string) => !Object.hasOwn(resource.model.columns as object, field) || columns.has(field);
+  if (caller.user?.is_superuser === true || ids.length === 0) return { ids: new Set(ids), shows };
+  const { table } = statementsOf(resource.model);
+  const db = app.databases[resource.options.using ?? 'default'] ?? app.db;
+  const parameters: unknown[] = [];
+  const condition = await access.condition(db.dialect, 't', parameters, 'any');
+  if (typeof condition === 'boolean') return condition ? { ids: new Set(ids), shows } : NOTHING;
+  const name = `t.${quoteName(access.keyName)}`;
+  const keyText = db.dialect === 'postgres' ? `${name}::text` : `cast(${name} as text)`;
+  const listed = ids.map((id) => `$${parameters.push(id)}`).join(', ');
+  const rows = await db.query<{ id: string }>(
+    `select ${keyText} as id from ${table} t where ${keyText} in (${listed}) and (${condition})`,
+    parameters,
+    { replanned: true },
+  );
+  return { ids: new Set(rows.map(({ id }) => id)), shows };
+}
