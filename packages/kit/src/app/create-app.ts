@@ -20,6 +20,7 @@ import type { Fault } from '../options/fault.ts';
 import type { InputLimits } from '../options/input-limits.ts';
 import type { Rule } from '../permissions/permission.ts';
 import type { ThrottleStorage } from '../throttle/storage.ts';
+import { addAppOfDatabase, removeAppOfDatabase } from './apps-of-database.ts';
 import { collectRegistry } from './collect-registry.ts';
 import type { Settings } from './config.ts';
 import { Connections } from './connections.ts';
@@ -288,6 +289,7 @@ class Application implements App {
       const drift = modelDriftFaults(this);
       if (drift.length > 0) throw new StartUpError(drift);
       await databases.open(clock, log);
+      this.#bindDatabases();
       throttleStorage.open?.({ db: this.db, log });
       await services.start();
       this.#bindEvents();
@@ -415,6 +417,14 @@ class Application implements App {
 
   #stop(): Promise<void> {
     return this.#steps.run('stop', () => this.#end());
+  }
+
+  /** From a database to the app that is open on it; until the modules, whose jobs use it, have stopped. */
+  #bindDatabases(): void {
+    for (const database of Object.values(this.databases)) {
+      addAppOfDatabase(database, this);
+      this.#running.push({ what: `the database ${database.using}`, stop: () => removeAppOfDatabase(database, this) });
+    }
   }
 
   /** After the last request: stops everything it could use, newest first. One failure does not stop the rest. */

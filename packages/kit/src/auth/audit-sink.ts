@@ -3,7 +3,7 @@ import type { Principal, User } from './principal.ts';
 
 /** Who did what to which object. */
 export interface AuditEntry {
-  /** A string names a program, such as a command; null is an unknown actor. */
+  /** A string names a program, such as a command. Without one: the caller of the request whose handler records it, else unknown. */
   readonly actor?: Principal | User | string | null;
   readonly action: string;
   readonly target_type: string;

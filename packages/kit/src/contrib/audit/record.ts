@@ -2,6 +2,7 @@ import type { AuditEntry, AuditSink } from '../../auth/audit-sink.ts';
 import type { Clock } from '../../db/clock.ts';
 import type { Db } from '../../db/db.ts';
 import { uuidv7 } from '../../db/uuidv7.ts';
+import { actingRequest } from '../../http/acting-request.ts';
 import type { EntryContent } from './chain.ts';
 import { masked } from './mask.ts';
 import { sealers } from './sealer.ts';
@@ -42,18 +43,20 @@ export function auditSink({ clock, sensitive, recorded, databases }: AuditSinkOp
 }
 
 function contentOf(entry: AuditEntry, clock: Clock, sensitive: ReadonlySet<string>): EntryContent {
+  const acting = actingRequest();
   const plain = (value: unknown) => masked(value, sensitive) ?? null;
   return {
     id: uuidv7(clock),
     at: clock.now(),
-    ...actorOf(entry.actor ?? null),
+    // What is called in a handler without saying who acts is done by the caller of the request.
+    ...actorOf(entry.actor ?? acting?.principal ?? null),
     action: entry.action,
     target_type: entry.target_type,
     target_id: entry.target_id,
     before: plain(entry.before ?? null),
     after: plain(entry.after ?? null),
     metadata: plain(entry.metadata ?? null),
-    request_id: entry.request_id ?? null,
+    request_id: entry.request_id ?? acting?.requestId ?? null,
   };
 }
 

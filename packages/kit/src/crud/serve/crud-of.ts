@@ -1,15 +1,18 @@
+import { appsOfDatabase } from '../../app/apps-of-database.ts';
 import type { App } from '../../app/module.ts';
 import type { Principal, User } from '../../auth/principal.ts';
 import type { Db } from '../../db/db.ts';
+import type { Model } from '../../db/model.ts';
 import type { Columns, RowOf } from '../../db/rows.ts';
 import type { Where } from '../../db/where/where.ts';
 import type { ServiceScope } from '../../di/container.ts';
 import { type OptionRules, readOptions, requireArguments } from '../../options/read-options.ts';
-import { filledText, nullable, objectWith, required, rule } from '../../options/value-rule.ts';
+import { either, filledText, nullable, objectWith, queryable, required, rule } from '../../options/value-rule.ts';
 import { allowAny } from '../../permissions/built-ins.ts';
 import type { PermissionContext } from '../../permissions/permission.ts';
 import type { RowWriter } from '../declare/crud-options.ts';
 import type { CrudRequest } from '../policy/crud-request.ts';
+import { policiesOf } from '../policy/policies.ts';
 import { limits } from '../declare/limits.ts';
 import { Operations } from './operations.ts';
 import type { AsCaller } from './programs.ts';
@@ -51,16 +54,23 @@ export interface CrudProgram<C extends Columns, R extends Relations, P, T extend
   present(rows: readonly RowOf<C>[]): Promise<Record<string, unknown>[]>;
 }
 
-/** What programs, jobs and commands reach a resource with: `crudOf(app, orderResource).as({ user, tenant }).find(id)`. */
+/**
+ * What programs, jobs and commands reach a resource with: `crudOf(app, orderResource).as({ user, tenant }).find(id)`. Where no app is at hand, as in
+ * a job, a database or transaction of the app does: `crudOf(db, orderResource)`.
+ */
 export function crudOf<C extends Columns, R extends Relations, P extends string, I extends string, T extends string>(
-  app: App,
+  source: App | Db,
   resource: Resource<C, R, P, I, T>,
 ): { as(caller: ProgramCaller): CrudProgram<C, R, P, T> } {
   requireArguments(
     'crudOf()',
-    { app, resource },
-    { app: objectWith('an app: createApp(…)', 'inject'), resource: rule('a resource: resource(model, options)', isResource) },
+    { app: source, resource },
+    {
+      app: either('an app, or a database of it: createApp(…), or the db of a job', anApp, queryable),
+      resource: rule('a resource: resource(model, options)', isResource),
+    },
   );
+  const app = appOf(source, resource);
   const { programs } = operationsOf(app, resource);
   return {
     as(caller) {
@@ -74,6 +84,19 @@ export function crudOf<C extends Columns, R extends Relations, P extends string,
       } as unknown as CrudProgram<C, R, P, T>;
     },
   };
+}
+
+const anApp = objectWith('an app: createApp(…)', 'inject');
+
+/** The app itself, or the one that is open on the database and has the resource. */
+function appOf(source: App | Db, resource: AnyResource): App {
+  if ('inject' in source) return source;
+  const apps = appsOfDatabase(source.database);
+  const app = apps.find((each) => policiesOf(each).find(resource.model as unknown as Model) !== undefined) ?? apps[0];
+  if (app !== undefined) return app;
+  throw new Error(
+    `crudOf(): no app is open on the database "${source.using}". Call it between app.ready() and app.close(), or pass the app.`,
+  );
 }
 
 type KnownOperations = WeakMap<App, Map<AnyResource, Operations>>;

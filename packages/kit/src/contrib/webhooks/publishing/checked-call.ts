@@ -75,7 +75,8 @@ export function checkedCalls<E>(events: readonly E[], check: (event: E) => Check
 function readCall(tx: SqlExecutor, type: string | EventType, data: object, options: PublishOptions): CheckedCall {
   checkNames(options, OPTIONS);
   const database = databaseOf(tx, options.using);
-  const clock = tx.clock ?? database?.clock ?? systemClock;
+  // The application's: its workers compare the time with theirs.
+  const clock = (database === undefined ? undefined : findWebhooks(database)?.clock) ?? tx.clock ?? database?.clock ?? systemClock;
   const name = checkedType(type);
   const event: NewEvent = {
     id: uuidv7(clock),
