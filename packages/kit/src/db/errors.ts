@@ -22,6 +22,7 @@ export const dbErrors = defineErrors('db', {
     remedy:
       'Exports and other streamed queries use at most half of the connections (`cursors_max`). Retry after the seconds in `Retry-After`; if it persists, raise `poolMax`, or look for clients that read slowly.',
     retryAfterSeconds: 10,
+    members: { cursors_max: { type: 'integer', description: 'The limit of streamed queries per process.' } },
   },
   write_conflict: {
     status: 409,

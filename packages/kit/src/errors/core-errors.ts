@@ -105,6 +105,17 @@ export const coreErrors = defineErrors('core', {
   },
   request_timeout: { status: 408, detail: 'The request did not arrive in time.', remedy: 'Send it again, faster or in smaller parts.' },
   conflict: { status: 409, detail: 'The request conflicts with the current state.', remedy: 'Read the current state, then decide again.' },
+  precondition_failed: {
+    status: 412,
+    detail: 'The record was changed meanwhile.',
+    remedy: 'Read the record again, decide again, and send the new tag (`etag`) in `If-Match`.',
+    members: { etag: { type: 'string', description: 'The current version of the record.' } },
+  },
+  precondition_required: {
+    status: 428,
+    detail: 'This operation needs an `If-Match` header.',
+    remedy: 'Send the `ETag` of your last read in `If-Match`.',
+  },
   body_too_large: {
     status: 413,
     detail: 'The request body is too large.',

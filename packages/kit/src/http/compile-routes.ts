@@ -1,3 +1,4 @@
+import { conditionalFaults, withConditionalFacts } from './conditional-facts.ts';
 import type { Authenticator } from '../auth/authenticator.ts';
 import { constraintErrors } from '../db/constraint-fault.ts';
 import { isErrorDefinition } from '../errors/catalog.ts';
@@ -170,11 +171,11 @@ class RouteCompiler implements CompiledMount {
   }
 
   #route({ mount, prefix, type, inherited, suffix }: MountedClass, field: string, route: Route): void {
-    const { options } = route;
     const where = `${type.name}.${field}`;
-    const unusable = routeValueFaults(where, route);
+    const unusable = [...routeValueFaults(where, route), ...conditionalFaults(where, route)];
     this.faults.push(...unusable);
     if (unusable.length > 0) return;
+    const options = withConditionalFacts(route);
     this.faults.push(...routeOptionFaults(where, route), ...partFaults(where, [mount.path, prefix, route.path]));
     const permission = this.#permission(where, [...inherited.permissions, mount.permission, options.permission]);
     if (permission === undefined) return;

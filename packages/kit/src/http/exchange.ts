@@ -59,6 +59,10 @@ export class Exchange implements AuthRequest, PermissionContext {
   ownsTransaction = false;
   /** What the idempotency key of the request came to; null without one. */
   idempotency: IdempotencyOutcome | null = null;
+  /** The tag of the response, once the handler set it. */
+  etag: string | undefined = undefined;
+  /** Whether the handler compared `If-Match` with the current version. */
+  isMatchDecided = false;
   /** The tenant, once it was asked for. */
   knownTenant: string | null = null;
   /** What `createApp({ membership })` returned, once the tenant was asked for. */

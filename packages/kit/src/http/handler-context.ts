@@ -35,6 +35,10 @@ export interface HandlerContext<Params = unknown, Query = unknown, Headers = unk
   readonly authorize: <T>(object: T) => Promise<NonNullable<T>>;
   /** User, principal and tenant, resolved once per request. */
   readonly caller: () => Promise<Caller<U>>;
+  /** The version that the response is of: it becomes its `ETag`. Needs `etag` on the route. */
+  readonly etag: (version: string | number) => void;
+  /** Compares the current version of the object with `If-Match`: 412 when it is another. Call it before the change, with the row locked. Needs `etag` on the route. */
+  readonly ifMatch: (version: string | number) => void;
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
 }

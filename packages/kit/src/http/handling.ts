@@ -7,6 +7,7 @@ import type { ServiceScope } from '../di/container.ts';
 import { authorize } from './admission.ts';
 import type { Caller } from './caller.ts';
 import type { CompiledRoute } from './compiled-route.ts';
+import { requireMatch, setTag } from './conditional-request.ts';
 import type { Exchange } from './exchange.ts';
 import type { HandlerContext } from './handler-context.ts';
 import type { Log } from './log.ts';
@@ -87,6 +88,16 @@ export class Handling implements HandlerContext {
   get caller(): () => Promise<Caller> {
     const exchange = this.#exchange;
     return () => exchange.caller();
+  }
+
+  get etag(): (version: string | number) => void {
+    const exchange = this.#exchange;
+    return (version) => setTag(exchange, version);
+  }
+
+  get ifMatch(): (version: string | number) => void {
+    const exchange = this.#exchange;
+    return (version) => requireMatch(exchange, version);
   }
 
   get request(): FastifyRequest {

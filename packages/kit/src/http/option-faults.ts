@@ -34,6 +34,7 @@ const routeOptionNames = [
   'metadata',
   'atomic',
   'idempotent',
+  'etag',
 ];
 const streamOptionNames = [...routeOptionNames, 'method', 'heartbeatMs'];
 

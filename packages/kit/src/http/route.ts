@@ -69,6 +69,11 @@ export interface RouteFacts {
    * change and the note that it was made are saved together.
    */
   readonly idempotent?: Idempotent;
+  /**
+   * Conditional requests. A read answers 304 where `If-None-Match` names its `ETag`: the version that the handler set with `etag(version)`, else a
+   * hash of the body. A change calls `ifMatch(version)` with the current version: 412 unless `If-Match` names it. `'required'`: 428 without the header.
+   */
+  readonly etag?: true | 'required';
   /** Left out of the OpenAPI document. */
   readonly hidden?: boolean;
   /** Facts of modules about this route (CRUD, idempotency, …), keyed by module name; never read by the core. */

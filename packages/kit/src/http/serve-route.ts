@@ -13,6 +13,7 @@ import { admissionStages, runStages, type Stage } from './admission.ts';
 import { fail, prepareHeaders, renderFailure, sendFailure, type AnswerPlan } from './answer.ts';
 import { answerFactsOf } from './answer-facts.ts';
 import { pacedStreams } from './client-pace.ts';
+import { conditionalText, requirePrecondition } from './conditional-request.ts';
 import type { CompiledRoute, RouteSchema } from './compiled-route.ts';
 import { enclosureOf, type Enclosure } from './enclosure.ts';
 import { Exchange } from './exchange.ts';
@@ -231,6 +232,7 @@ function limitTime(exchange: Exchange, plan: RoutePlan): void {
 
 function invoke(plan: RoutePlan, exchange: Exchange, input: Input): void {
   const { route } = plan;
+  requirePrecondition(exchange);
   const context = new Handling(exchange, input);
   if (route.kind === 'stream') {
     // Its generator runs while the events are sent, and so does the span of the handler.
@@ -310,6 +312,8 @@ async function inTransaction(
       if (isRepeated) {
         resetReply(exchange, headers, statusCode);
         exchange.verdict = verdict;
+        exchange.etag = undefined;
+        exchange.isMatchDecided = false;
         // A body that is a stream was read by the first attempt.
         repeated = new Handling(exchange, await plan.readInput(exchange));
       }
@@ -466,7 +470,12 @@ function compose(plan: RoutePlan, exchange: Exchange, context: Handling, value: 
   if (brought !== undefined) reply.code(brought.status).headers(brought.headers);
   const serialize = plan.others.has(reply.statusCode) ? plan.others.get(reply.statusCode) : plan.serialize;
   const { finish: finishAnswer } = route.route;
-  const text = finishAnswer === undefined ? undefined : finishAnswer(context, value, serialize?.text ?? noText);
+  const text =
+    finishAnswer !== undefined
+      ? finishAnswer(context, value, serialize?.text ?? noText)
+      : route.route.options.etag === undefined
+        ? undefined
+        : conditionalText(exchange, context, value, serialize?.text);
   if (text === null) return NO_BODY;
   if (serialize !== undefined) {
     const body = text ?? serialize.text(value);

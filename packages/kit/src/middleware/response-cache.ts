@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { canonicalJson } from '../db/canonical-json.ts';
 import { announceWritesOf, hearsTableWrites, watchTableWrites } from '../db/table-writes.ts';
+import { matchesNone } from '../http/conditional-request.ts';
 import type { CompiledRoute, ResponseFacts } from '../http/compiled-route.ts';
 import type { Exchange } from '../http/exchange.ts';
 import type { Host } from '../http/host.ts';
@@ -106,7 +107,7 @@ export class ResponseCache implements Middleware {
       found ?? (await store.fill(key, policy.tags, now + policy.maxAgeMs, make, (made) => mayBeKept(made, principal === null)));
     if (response === undefined) return undefined;
     const etag = response.headers['etag'];
-    return response.status === 200 && typeof etag === 'string' && namesTag(ifNoneMatch, etag) ? notModified(response) : response;
+    return response.status === 200 && typeof etag === 'string' && matchesNone(ifNoneMatch, etag) ? notModified(response) : response;
   }
 
   #storeOf(host: Host): ResponseStore {
@@ -205,13 +206,6 @@ function mayBeKept({ status, headers }: MadeResponse, isAnonymous: boolean): boo
     !(isAnonymous && /private/i.test(control)) &&
     vary.every((name) => KEYED.has(name))
   );
-}
-
-function namesTag(header: string | undefined, etag: string): boolean {
-  if (header === undefined) return false;
-  if (header.trim() === '*') return true;
-  const bare = etag.replace(/^W\//, '');
-  return [...header.matchAll(/(?:W\/)?("[^"]*")/g)].some(([, tag]) => tag === bare);
 }
 
 function notModified({ headers }: MadeResponse): MadeResponse {

@@ -6,17 +6,6 @@ export const crudErrors = defineErrors('crud', {
     detail: 'The cursor does not belong to this list.',
     remedy: 'Follow `next` and `previous` as they are, or start at the first page: a cursor is bound to caller, filters and ordering.',
   },
-  precondition_failed: {
-    status: 412,
-    detail: 'The row was changed meanwhile.',
-    remedy: 'Read the row again, decide again, and send the new tag (`etag`) in `If-Match`.',
-    members: { etag: { type: 'string', description: 'The current version of the record.' } },
-  },
-  precondition_required: {
-    status: 428,
-    detail: 'This operation needs an `If-Match` header.',
-    remedy: 'Send the `ETag` of your last read in `If-Match`.',
-  },
   expand_too_costly: {
     status: 422,
     detail: 'The expansion would read too many rows.',

@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import { shortHash } from '../../http/conditional-request.ts';
 import type { Policy } from '../policy/policy.ts';
 import type { Shape } from './shape.ts';
 
@@ -26,9 +26,4 @@ function hasMoreThanColumns({ edges, computed, columns }: Shape): boolean {
 export function bodyTag(source: Exclude<TagSource, { kind: 'version' }>, body: string): string {
   const digest = shortHash(body);
   return source.kind === 'body' ? `"${digest}"` : `"${source.version}-${digest}"`;
-}
-
-/** 96 bits: tags tell representations apart, they guard nothing. */
-function shortHash(text: string): string {
-  return hash('sha256', text, 'base64url').slice(0, 16);
 }

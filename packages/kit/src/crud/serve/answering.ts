@@ -1,9 +1,9 @@
 import type { FastifyReply } from 'fastify';
+import { isNotModified } from '../../http/conditional-request.ts';
 import type { Route } from '../../http/route.ts';
 import { bodyTag, type TagSource } from '../read/etag.ts';
 import type { ListResult } from '../read/list.ts';
 import type { Context } from '../read/list-access.ts';
-import { matchesNone } from '../write/precondition.ts';
 
 /** What the answer of an operation is, besides its value. */
 interface AnswerFacts {
@@ -38,22 +38,11 @@ export class Answering {
     if (facts === undefined) return serialize(value);
     for (const name in facts.headers) appendHeader(reply, name, facts.headers[name] as string);
     if (facts.tag === undefined) return serialize(value);
-    const ifNoneMatch = context.request.headers['if-none-match'];
-    const isRead = context.request.method === 'GET' || context.request.method === 'HEAD' || context.request.method === 'QUERY';
     // A wrapper that answers with something else has another body than the version stands for.
     const tag: TagSource = facts.value === value || facts.tag.kind !== 'version' ? facts.tag : { kind: 'body' };
     let text: string | undefined;
     const etag = tag.kind === 'version' ? tag.tag : bodyTag(tag, (text = serialize(value)));
-    reply.header('etag', etag);
-    if (context.user !== null) {
-      reply.header('cache-control', 'private, no-cache');
-      appendHeader(reply, 'vary', 'Authorization, X-API-Key, Cookie');
-    }
-    if (isRead && matchesNone(ifNoneMatch, etag)) {
-      reply.code(304);
-      return null;
-    }
-    return text ?? serialize(value);
+    return isNotModified(context, etag) ? null : (text ?? serialize(value));
   };
 }
 

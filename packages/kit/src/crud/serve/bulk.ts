@@ -13,7 +13,6 @@ import type { PendingChange } from '../write/record-changes.ts';
 import type { CrudRequest } from '../policy/crud-request.ts';
 import type { BulkOptions } from '../declare/bulk-options.ts';
 import type { ResourceAccess } from './resource-access.ts';
-import { crudErrors } from '../declare/errors.ts';
 import type { ReadItem } from '../write/item-reader.ts';
 import { noteItems } from '../write/note-items.ts';
 import { limits } from '../declare/limits.ts';
@@ -190,7 +189,7 @@ export class BulkOperations {
     const errors = items
       .filter(({ version }) => version === undefined)
       .map(({ at }) => ({ location: [...at, name], code: 'required', message: 'Give the version you read.' }));
-    if (errors.length > 0) throw crudErrors.precondition_required({ detail: `Every item needs its "${name}".`, errors });
+    if (errors.length > 0) throw coreErrors.precondition_required({ detail: `Every item needs its "${name}".`, errors });
   }
 
   #answer({ reply }: Context, results: readonly BulkResult[]): object {

@@ -77,9 +77,9 @@ export class OperationRoutes {
     const notFound = [coreErrors.not_found];
     const conflicts = [coreErrors.conflict];
     const guarded =
-      etag === false ? [] : [crudErrors.precondition_failed, ...(etag === 'required' ? [crudErrors.precondition_required] : [])];
+      etag === false ? [] : [coreErrors.precondition_failed, ...(etag === 'required' ? [coreErrors.precondition_required] : [])];
     // Children that are written with their parent carry versions of their own.
-    const nestedVersions = access.resource.options.nested === undefined ? [] : [crudErrors.precondition_failed];
+    const nestedVersions = access.resource.options.nested === undefined ? [] : [coreErrors.precondition_failed];
     const expanding = expand === undefined ? [] : [crudErrors.expand_too_costly];
     const paged = [...(style === 'offset' ? [] : [crudErrors.invalid_cursor]), ...expanding];
     const parentParams = this.#options.parent === undefined ? {} : { params: maker.parentParams() };
@@ -161,7 +161,7 @@ export class OperationRoutes {
             ...notFound,
             ...conflicts,
             crudErrors.deleted_with_parent,
-            ...(etag === false ? [] : [crudErrors.precondition_failed]),
+            ...(etag === false ? [] : [coreErrors.precondition_failed]),
             ...expanding,
           ],
         },
@@ -273,8 +273,8 @@ export class OperationRoutes {
     const named = [
       ...raises,
       coreErrors.not_found,
-      ...(hasVersions ? [crudErrors.precondition_failed] : []),
-      ...(requiresVersion ? [crudErrors.precondition_required] : []),
+      ...(hasVersions ? [coreErrors.precondition_failed] : []),
+      ...(requiresVersion ? [coreErrors.precondition_required] : []),
     ];
     if (offered.create)
       yield* maker.route(

@@ -4,7 +4,6 @@ import type { Schema } from '../../http/schema.ts';
 import { isAuthenticated } from '../../permissions/built-ins.ts';
 import { all, type Permission } from '../../permissions/permission.ts';
 import type { AnyCrudOptions } from '../declare/crud-options.ts';
-import { crudErrors } from '../declare/errors.ts';
 import { keyParams } from '../mount/schemas.ts';
 import { hasTenant } from '../policy/has-tenant.ts';
 import type { Context } from '../read/list-access.ts';
@@ -121,8 +120,8 @@ export class RouteMaker {
     if ((method === 'GET' || method === 'QUERY') && '304' in responses)
       return { requestHeaders: { 'If-None-Match': 'The `ETag` you have: 304 without a body where it is still current.' } };
     // Items of a bulk operation carry their versions themselves.
-    if (!hasKey || !raises.includes(crudErrors.precondition_failed)) return {};
-    const isRequired = raises.includes(crudErrors.precondition_required);
+    if (!hasKey || !raises.includes(coreErrors.precondition_failed)) return {};
+    const isRequired = raises.includes(coreErrors.precondition_required);
     return {
       requestHeaders: { 'If-Match': 'The `ETag` of your last read: 412 where the row was changed meanwhile. `*` means: if it is there.' },
       ...(isRequired ? { requiredHeaders: ['If-Match'] } : {}),

@@ -2,7 +2,6 @@ import type { Db } from '../../db/db.ts';
 import type { Where } from '../../db/where/where.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { exchangeOf } from '../../http/serve-route.ts';
-import { crudErrors } from '../declare/errors.ts';
 import type { Item } from '../declare/item.ts';
 import type { CrudRequest } from '../policy/crud-request.ts';
 import { isKey, type Policy } from '../policy/policy.ts';
@@ -16,7 +15,7 @@ import { absentValue } from '../write/absent-value.ts';
 import type { Asked, Intent, Present } from '../write/intent.ts';
 import type { ReadItem } from '../write/item-reader.ts';
 import { type NestedItems, requiredByPut, writeNested } from '../write/nested.ts';
-import { type Precondition, readIfMatch } from '../write/precondition.ts';
+import { type Precondition, preconditionOf } from '../write/precondition.ts';
 import type { RowForm, RowKey } from '../write/row-statements.ts';
 import type { Answering } from './answering.ts';
 import type { Reading } from './reading.ts';
@@ -225,12 +224,12 @@ export class Writing {
   #keyed(context: Context): { readonly key: RowKey; readonly ifMatch: Precondition | undefined } {
     const { headers } = exchangeOf(context.request);
     const isChecked = this.#access.options.etag !== false;
-    return { key: this.#access.key(context), ifMatch: isChecked ? readIfMatch(headers['if-match'] as string | undefined) : undefined };
+    return { key: this.#access.key(context), ifMatch: isChecked ? preconditionOf(headers['if-match'] as string | undefined) : undefined };
   }
 
   #requirePrecondition(context: Context): void {
     if (this.#access.options.etag === 'required' && context.request.headers['if-match'] === undefined)
-      throw crudErrors.precondition_required();
+      throw coreErrors.precondition_required();
   }
 }
 

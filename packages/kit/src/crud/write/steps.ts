@@ -1,7 +1,6 @@
 import type { Db } from '../../db/db.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { FieldError } from '../../errors/kit-error.ts';
-import { crudErrors } from '../declare/errors.ts';
 import type { FieldRule } from '../declare/field-rule.ts';
 import type { Item } from '../declare/item.ts';
 import type { TransitionRule } from '../declare/transition-rule.ts';
@@ -35,7 +34,7 @@ export function refuseStale(policy: Policy, rows: readonly { readonly intent: Ro
   const [first] = stale;
   if (first === undefined) return;
   if (first.intent.at === undefined) throw staleRow(policy, first.row, asked);
-  throw crudErrors.precondition_failed({
+  throw coreErrors.precondition_failed({
     errors: stale.map(({ intent, row }) => ({
       location: [...(intent.at ?? ['body']), version ?? ''],
       code: 'precondition_failed',
@@ -46,11 +45,11 @@ export function refuseStale(policy: Policy, rows: readonly { readonly intent: Ro
 
 export function staleRow(policy: Policy, row: Item, { etagOf }: Asked): Error {
   if (policy.options.version === undefined)
-    return crudErrors.precondition_failed({
+    return coreErrors.precondition_failed({
       detail: 'These rows have no version that `If-Match` could name. Leave it out, or send `*`.',
     });
   const etag = etagOf?.(row);
-  return crudErrors.precondition_failed(etag === undefined ? {} : { extensions: { etag }, headers: { etag } });
+  return coreErrors.precondition_failed(etag === undefined ? {} : { extensions: { etag }, headers: { etag } });
 }
 
 /** A transition that the row cannot make. It is undone before the other transitions are looked at. */

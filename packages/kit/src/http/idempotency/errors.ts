@@ -33,6 +33,7 @@ export const idempotencyErrors = defineErrors('idempotency', {
     remedy:
       'Wait until older keys have expired, or send the request without a key where the operation allows it. `keys_max` is the limit per caller; `idempotencyRecordsMax` of the app sets it.',
     retryAfterSeconds: 60,
+    members: { keys_max: { type: 'integer', description: 'The limit per caller.' } },
   },
   idempotency_lost: {
     status: 409,
