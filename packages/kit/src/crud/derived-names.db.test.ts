@@ -33,14 +33,14 @@ const paperResource = resource(papers, {
     shout: {
       requires: ['note'],
       response: z.string(),
-      value: ({ note }: { note: string | null }) => `${note ?? ''}!`,
+      value: ({ note }) => `${note ?? ''}!`,
     },
     label: {
       requires: ['note', 'title'],
       response: z.string(),
-      value: ({ note, title }: { note: string; title: string }) => `${title} ${note}`,
+      value: ({ note, title }) => `${title} ${note}`,
     },
-    code_length: { requires: ['code'], response: z.int(), value: ({ code }: { code: string | null }) => code?.length ?? 0 },
+    code_length: { requires: ['code'], response: z.int(), value: ({ code }) => code?.length ?? 0 },
   },
 });
 

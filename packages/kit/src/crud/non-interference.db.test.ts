@@ -60,7 +60,7 @@ const memoResource = resource(memos, {
   hidden: ['name'],
   fields: { note: visibleTo(isOwner()), credit: visibleTo(isStaff) },
   computed: {
-    shout: { requires: ['note'], response: z.string(), value: ({ note }: { note: string }) => `${note}!` },
+    shout: { requires: ['note'], response: z.string(), value: ({ note }) => `${note}!` },
     label: { requires: ['title', 'note', 'customer.name'], response: z.string(), value: (row: object) => JSON.stringify(row) },
     worth: { requires: ['customer.credit', 'credit'], response: z.string(), value: (row: object) => JSON.stringify(row) },
   },

@@ -1,6 +1,6 @@
 export { currentTransaction } from './ambient.ts';
 export { type Clock } from './clock.ts';
-export { type Column, t, type AnyColumn, type ColumnSettings } from './column.ts';
+export { type Column, t, type AnyColumn, type ColumnSettings, type Guarded } from './column.ts';
 export { constraintFault } from './constraint-fault.ts';
 export { constraintViolation, isUniqueViolation, type ConstraintViolation } from './constraint-violation.ts';
 export type { DatabaseObserver } from './database-observer.ts';
@@ -51,7 +51,7 @@ export {
   type Key,
   type ListOptions,
 } from './repository.ts';
-export type { Columns, Input, Insert, Patch, Row, Update } from './rows.ts';
+export type { Columns, Input, Insert, Patch, Row, RowOf, Update } from './rows.ts';
 export { getOrCreateSecret } from './secrets.ts';
 export { softDelete, softDeleteUnique, timestamps, userStamps, versioned } from './standard-columns.ts';
 export type { ColumnDefinition, FullTextDefinition, IndexDefinition, OnDelete, TableDefinition } from './table-definition.ts';

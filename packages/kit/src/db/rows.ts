@@ -12,7 +12,8 @@ type Value<X> = X extends Column<infer S, boolean, boolean> ? S : never;
 type OptionalKeys<C> = { [K in keyof C]: C[K] extends Column<any, true, boolean> ? K : never }[keyof C];
 type Flat<X> = { [K in keyof X]: X[K] } & {};
 
-export type RowOf<C> = { [K in keyof C]: Value<C[K]> };
+/** Flat, so that an editor shows the values of a row and not the declarations of its columns. */
+export type RowOf<C> = { [K in keyof C]: Value<C[K]> } & {};
 export type InsertOf<C> = Flat<
   { [K in Exclude<keyof C, OptionalKeys<C>>]: Value<C[K]> } & { [K in OptionalKeys<C>]?: Value<C[K]> | null | undefined }
 >;

@@ -80,7 +80,14 @@ export interface RouteFacts {
   readonly metadata?: Readonly<Record<string, unknown>>;
 }
 
-export interface RouteOptions<
+/** Every route sets a permission: access is closed by default. Apart from the other options, or a misspelt `permission` hides their types. */
+export interface RequiresPermission<U extends User | null = User | null> {
+  /** Who can call the route; `allowAny` for everyone. Added to the controller's permission. */
+  readonly permission: Permission<U>;
+}
+
+/** Options of a route besides its permission. */
+export interface RouteSettings<
   P extends MaybeSchema = MaybeSchema,
   Q extends MaybeSchema = MaybeSchema,
   H extends MaybeSchema = MaybeSchema,
@@ -103,9 +110,18 @@ export interface RouteOptions<
     body: Partial<InputOf<B>>,
     context: HandlerContext<unknown, unknown, unknown, unknown, U>,
   ): readonly FieldError[] | void | Promise<readonly FieldError[] | void>;
-  /** Closed by default: say who may, if only `allowAny`. Added to the controller's. */
-  readonly permission: Permission<U>;
 }
+
+/** Options of a route. */
+export interface RouteOptions<
+  P extends MaybeSchema = MaybeSchema,
+  Q extends MaybeSchema = MaybeSchema,
+  H extends MaybeSchema = MaybeSchema,
+  B extends MaybeSchema = MaybeSchema,
+  R extends MaybeSchema = MaybeSchema,
+  U extends User | null = User | null,
+>
+  extends RouteSettings<P, Q, H, B, R, U>, RequiresPermission<U> {}
 
 export interface StreamOptions<
   P extends MaybeSchema = MaybeSchema,
@@ -114,7 +130,18 @@ export interface StreamOptions<
   B extends MaybeSchema = MaybeSchema,
   R extends MaybeSchema = MaybeSchema,
   U extends User | null = User | null,
-> extends RouteOptions<P, Q, H, B, R, U> {
+>
+  extends StreamSettings<P, Q, H, B, R, U>, RequiresPermission<U> {}
+
+/** Options of a stream besides its permission. */
+export interface StreamSettings<
+  P extends MaybeSchema = MaybeSchema,
+  Q extends MaybeSchema = MaybeSchema,
+  H extends MaybeSchema = MaybeSchema,
+  B extends MaybeSchema = MaybeSchema,
+  R extends MaybeSchema = MaybeSchema,
+  U extends User | null = User | null,
+> extends RouteSettings<P, Q, H, B, R, U> {
   /** `GET` unless said; `POST` and `QUERY` streams may have a body. */
   readonly method?: 'GET' | 'POST' | 'QUERY';
   /** A comment line is sent when nothing else was for this long, so proxies keep the connection. */
@@ -124,12 +151,26 @@ export interface StreamOptions<
 // oxlint-disable-next-line typescript/no-explicit-any -- any schema, result and context; the options say which result fits
 type AnyOperation<Result = any> = Operation<any, Result, any>;
 
-/** A route that points to a command or query: its schema is that of the body (of the query string on GET and DELETE). */
-export interface OperationRouteOptions<R extends MaybeSchema = MaybeSchema, U extends User | null = User | null> extends Omit<
-  RouteOptions<undefined, undefined, undefined, undefined, R, U>,
-  'query' | 'body'
-> {
-  readonly command: AnyOperation<AnswerOf<R>>;
+/** Shown by the compiler where a handler returns a body and the route has no `response` schema. No value has this type. */
+export interface SetAResponseSchema {
+  readonly responseIsMissing: never;
+}
+
+type Returned<R> = R extends Schema
+  ? AnswerOf<R> | Promise<AnswerOf<R>>
+  : void | undefined | Promise<void | undefined> | SetAResponseSchema;
+
+/**
+ * The last argument of a route: its handler, or nothing where `command` names a command or query. One signature for both: with two, the compiler
+ * reports a mistake against the wrong one.
+ */
+type HandlerArgument<O, Path extends string, P, Q, H, B, R, U extends User | null> = [O] extends [undefined]
+  ? [handler: (context: ContextOf<Path, P, Q, H, B, U>) => Returned<R>]
+  : [];
+
+/** `command` is a command or query whose schema is that of the body (of the query string on GET and DELETE); `body` and `query` are its own. */
+interface OperationOption<O, R> {
+  readonly command?: O & AnyOperation<AnswerOf<R>>;
 }
 
 /** No schema: nothing was declared, so nothing is passed on. */
@@ -174,12 +215,7 @@ export interface Route {
   readonly isUnwrapped?: boolean;
 }
 
-type OperationVerb = <R extends MaybeSchema = undefined, U extends User | null = User | null>(
-  path: string,
-  options: OperationRouteOptions<R, U>,
-) => Route;
-
-type HandlerVerb = <
+type Verb = <
   const Path extends string,
   P extends MaybeSchema = undefined,
   Q extends MaybeSchema = undefined,
@@ -187,26 +223,25 @@ type HandlerVerb = <
   B extends MaybeSchema = undefined,
   R extends MaybeSchema = undefined,
   U extends User | null = User | null,
+  O extends AnyOperation | undefined = undefined,
 >(
   path: Path,
-  options: RouteOptions<P, Q, H, B, R, U>,
-  handler: (context: ContextOf<Path, P, Q, H, B, U>) => AnswerOf<R> | Promise<AnswerOf<R>>,
+  options: RequiresPermission<U> & RouteSettings<P, Q, H, B, R, U> & OperationOption<O, R>,
+  ...handler: HandlerArgument<NoInfer<O>, Path, P, Q, H, B, R, U>
 ) => Route;
 
-type Verb = HandlerVerb & OperationVerb;
-type BodylessVerb = BodylessHandlerVerb & OperationVerb;
-
-type BodylessHandlerVerb = <
+type BodylessVerb = <
   const Path extends string,
   P extends MaybeSchema = undefined,
   Q extends MaybeSchema = undefined,
   H extends MaybeSchema = undefined,
   R extends MaybeSchema = undefined,
   U extends User | null = User | null,
+  O extends AnyOperation | undefined = undefined,
 >(
   path: Path,
-  options: RouteOptions<P, Q, H, undefined, R, U>,
-  handler: (context: ContextOf<Path, P, Q, H, undefined, U>) => AnswerOf<R> | Promise<AnswerOf<R>>,
+  options: RequiresPermission<U> & RouteSettings<P, Q, H, undefined, R, U> & OperationOption<O, R>,
+  ...handler: HandlerArgument<NoInfer<O>, Path, P, Q, H, undefined, R, U>
 ) => Route;
 
 type StreamVerb = <
@@ -219,7 +254,7 @@ type StreamVerb = <
   U extends User | null = User | null,
 >(
   path: Path,
-  options: StreamOptions<P, Q, H, B, R, U>,
+  options: RequiresPermission<U> & StreamSettings<P, Q, H, B, R, U>,
   handler: (context: ContextOf<Path, P, Q, H, B, U>) => AsyncIterable<ServerSentEvent<R extends Schema ? AnswerOf<R> : unknown>>,
 ) => Route;
 

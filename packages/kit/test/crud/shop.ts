@@ -126,7 +126,7 @@ export const orderResource = resource(orders, {
     overdue: {
       requires: ['due_at', 'customer.terms'],
       response: z.boolean(),
-      value: (row: { due_at: Date | null; customer: { terms: number } | null }, { now }) => row.due_at !== null && row.due_at < now,
+      value: (row, { now }) => row.due_at !== null && row.due_at < now,
     },
   },
   state: 'status',

@@ -21,6 +21,6 @@ export { objectActions, type ObjectActions, type ObjectActionsOptions } from './
 export { hasGrant } from './permission.ts';
 export { pruneGrants } from './prune.ts';
 export type { GrantChange } from './record-grant.ts';
-export { sharing, type SharingRoutes } from './sharing.ts';
+export { sharing, type Shared, type SharingRoutes } from './sharing.ts';
 export type { GrantRow } from './store.ts';
 export type { WideSubject } from './subject.ts';

@@ -7,7 +7,7 @@ import { singular } from '../declare/names.ts';
 import { checkOptions, resourceRules } from '../declare/option-rules.ts';
 import { databaseFaults, resourceFaults } from './policy-faults.ts';
 import type { Name, Relations } from '../declare/relation.ts';
-import type { RelatedOf, Resource, ResourceOptions } from '../declare/resource.ts';
+import type { AnyResourceOptions, RelatedOf, Resource, ResourceOptions } from '../declare/resource.ts';
 
 /** Declares the policy of a model. Who may call an operation is said where it is mounted; which rows and fields, here. */
 export function resource<
@@ -21,15 +21,18 @@ export function resource<
   const S extends Name<C> = never,
   const T extends string = never,
   const W extends Where<C, RelatedOf<R>> | boolean = boolean,
-  const X extends string = never,
->(model: Model<C>, options: ResourceOptions<C, R, O, N, V, I, S, T, W, X>): Resource<C, R, O | N | V, I, T, X> {
+  // oxlint-disable-next-line typescript/no-empty-object-type -- no computed fields
+  const Q = {},
+  // oxlint-disable-next-line typescript/no-empty-object-type -- no computed fields
+  Y = {},
+>(model: Model<C>, options: ResourceOptions<C, R, O, N, V, I, S, T, W, Q, Y>): Resource<C, R, O | N | V, I, T, Extract<keyof Q, string>> {
   requireArguments('resource()', { model }, { model: aModel });
   checkOptions(`resource(${model.name})`, options, resourceRules);
-  const declared: Resource<C, R, O | N | V, I, T, X> = {
+  const declared: Resource<C, R, O | N | V, I, T, Extract<keyof Q, string>> = {
     isResource: true,
     name: options.name ?? singular(model.name),
     model,
-    options,
+    options: options as unknown as AnyResourceOptions,
     relations: options.relations ?? ({} as R),
     faults: resourceFaults,
     databaseFaults: async (app) => databaseFaults(declared, app),

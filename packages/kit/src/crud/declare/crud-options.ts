@@ -2,7 +2,6 @@ import type { User } from '../../auth/principal.ts';
 import type { Db } from '../../db/db.ts';
 import type { Model } from '../../db/model.ts';
 import type { Columns, InputOf, InsertOf, PatchOf, RowOf, UpdateOf } from '../../db/rows.ts';
-import type { WhereOperator } from '../../db/where/operators.ts';
 import type { Where } from '../../db/where/where.ts';
 import type { ControllerBase, controllerOptionNames } from '../../http/controller.ts';
 import type { HandlerContext } from '../../http/handler-context.ts';
@@ -12,49 +11,45 @@ import type { Permission } from '../../permissions/permission.ts';
 import type { ExportOptions, FileFormat } from './file-options.ts';
 import type { BulkOptions } from './bulk-options.ts';
 import type { ImportOptions } from './file-options.ts';
+import type { NamesChecked, UnknownColumn } from './checked-where.ts';
 import type { CustomFilter } from './filter.ts';
 import type { LimitOptions } from './limits.ts';
 import type { ListPage } from './list-page.ts';
 import type { PageOptions } from './page-options.ts';
 import type { StatsOptions } from './stats-options.ts';
-import type { Name, Relations, ToMany, ToOne } from './relation.ts';
-import type { Resource } from './resource.ts';
+import type { Paths, PathValue, ToOneNames } from './paths.ts';
+import type { Name, Relations } from './relation.ts';
+import type { RelatedOf, Resource } from './resource.ts';
 import type { SearchBackend } from './search-backend.ts';
+
+/** Shown by the compiler where `CrudController()` is given a model: declare `resource(model, { … })`. No value has this type. */
+export interface UseResourceOfTheModel {
+  readonly isResource: never;
+}
 
 type Flat<X> = { [K in keyof X]: X[K] } & {};
 type Without<X, K> = { [P in keyof X as P extends K ? never : P]: X[P] };
-type Text = 'contains' | 'starts' | 'ends';
-type Order = 'gt' | 'gte' | 'lt' | 'lte';
-type Equal = 'eq' | 'ne' | 'in' | 'nin' | 'isnull';
+/** The operators that filters of a value of this type may offer. Written out, so that an error lists them. */
+type OperatorOf<V> = [V] extends [string]
+  ? string extends V
+    ? 'eq' | 'ne' | 'in' | 'nin' | 'isnull' | 'gt' | 'gte' | 'lt' | 'lte' | 'contains' | 'starts' | 'ends'
+    : 'eq' | 'ne' | 'in' | 'nin' | 'isnull' | 'gt' | 'gte' | 'lt' | 'lte'
+  : [V] extends [number | bigint | Date]
+    ? 'eq' | 'ne' | 'in' | 'nin' | 'isnull' | 'gt' | 'gte' | 'lt' | 'lte'
+    : [V] extends [boolean | Uint8Array]
+      ? 'eq' | 'ne' | 'in' | 'nin' | 'isnull'
+      : 'isnull';
 
-/** The operators that filters of a value of this type may offer. */
-type OperatorOf<V> = Extract<
-  WhereOperator,
-  [V] extends [string]
-    ? Equal | Order | Text
-    : [V] extends [number | bigint | Date]
-      ? Equal | Order
-      : [V] extends [boolean | Uint8Array]
-        ? Equal
-        : 'isnull'
->;
-
-type ColumnsOf<X> = X extends ToOne<infer C> ? C : X extends ToMany<infer C> ? C : never;
-type ToOneNames<R> = { [K in Extract<keyof R, string>]: R[K] extends ToOne ? K : never }[Extract<keyof R, string>];
-type Paths<R> = { [K in ToOneNames<R>]: `${K}.${Name<ColumnsOf<R[K]>>}` }[ToOneNames<R>];
-type PathValue<R, P> = P extends `${infer K}.${infer N}`
-  ? K extends keyof R
-    ? N extends keyof ColumnsOf<R[K]>
-      ? RowOf<ColumnsOf<R[K]>>[N]
-      : never
-    : never
-  : never;
-type FilterOf<C extends Columns, R, K> =
+type OperatorList<C extends Columns, R, K> =
   K extends Name<C>
-    ? readonly OperatorOf<NonNullable<RowOf<C>[K]>>[] | CustomFilter<Where<C>>
+    ? readonly OperatorOf<NonNullable<RowOf<C>[K]>>[]
     : K extends Paths<R>
       ? readonly OperatorOf<NonNullable<PathValue<R, K>>>[]
-      : CustomFilter<Where<C>>;
+      : UnknownColumn<K>;
+/** `W` is the condition of a custom filter; unknown where a list of operators is given. */
+type FilterOf<C extends Columns, R extends Relations, K, W> = unknown extends W
+  ? OperatorList<C, R, K>
+  : NamesChecked<W, C, R> & CustomFilter<W> & CustomFilter<Where<C, RelatedOf<R>>>;
 
 export type Operation = 'list' | 'query' | 'retrieve' | 'create' | 'update' | 'partialUpdate' | 'destroy';
 
@@ -94,7 +89,7 @@ export interface CrudOptions<
   readonly input?: readonly Name<C>[];
   /** Columns and computed fields shown; narrower than the resource's. */
   readonly output?: readonly (Name<C> | X)[];
-  readonly filters?: { readonly [K in keyof F]: FilterOf<C, R, K> };
+  readonly filters?: { readonly [K in keyof F]: FilterOf<C, R, K, F[K]> };
   /** Columns that `search` looks into, or how it finds rows: `fullText({ columns: ['title'] })`. */
   readonly search?: readonly Name<C>[] | SearchBackend<Name<C>>;
   readonly ordering?: { readonly by: readonly Name<C>[]; readonly default?: readonly (Name<C> | `-${Name<C>}`)[] };

@@ -10,6 +10,11 @@ export interface FieldRule {
   readonly writableBy?: Permission;
 }
 
+/** Shown by the compiler where a field is given a bare permission: it does not say whether to see or to write. No value has this type. */
+export interface UseVisibleToOrWritableBy {
+  readonly ruleIsMissing: never;
+}
+
 /**
  * Only callers that the permission admits see the column, and may write it. A permission about the object (`isOwner()`) is decided per
  * row. `hidden: 'null'` shows null instead of leaving the member out, for nullable columns.

@@ -6,12 +6,14 @@ import type { Model } from '../../db/model.ts';
 import type { Columns, InputOf, InsertOf, PatchOf, RowOf, UpdateOf } from '../../db/rows.ts';
 import type { Where } from '../../db/where/where.ts';
 import type { ServiceScope } from '../../di/container.ts';
-import type { OutputOf, Schema } from '../../http/schema.ts';
+import type { AnswerOf, OutputOf, Schema } from '../../http/schema.ts';
 import type { Fault } from '../../options/fault.ts';
 import type { Permission } from '../../permissions/permission.ts';
 import type { CrudCaller } from './crud-caller.ts';
-import type { FieldRule } from './field-rule.ts';
+import type { FieldRule, UseVisibleToOrWritableBy } from './field-rule.ts';
 import type { NestedOptions, NestedRelation } from './nested-options.ts';
+import type { NamesChecked } from './checked-where.ts';
+import type { Paths, RowOfPaths } from './paths.ts';
 import type { Name, Relations, ToMany, ToOne } from './relation.ts';
 import type { RowAccess } from './row-access.ts';
 
@@ -89,10 +91,19 @@ export interface Hooks<C extends Columns, P, I> {
   ) => Promise<RowOf<C>>;
 }
 
+/** Shown by the compiler for transitions of a resource without `state`, the column that they change. No value has this type. */
+export interface SetTheStateOption {
+  readonly stateIsMissing: never;
+}
+
+type StateOf<C extends Columns, S> = [S] extends [never] ? SetTheStateOption : RowOf<C>[Extract<S, keyof C>];
+
 /** A change of the state column: `pay: { from: ['open'], to: 'paid' }`. */
 export interface Transition<C extends Columns, S> {
-  readonly from: readonly RowOf<C>[Extract<S, keyof C>][];
-  readonly to: RowOf<C>[Extract<S, keyof C>];
+  /** States in which the transition is possible. */
+  readonly from: readonly StateOf<C, S>[];
+  /** The state after the transition. */
+  readonly to: StateOf<C, S>;
   /** Added to the controller's. */
   readonly permission?: Permission;
   /** The body it takes; the hook gets it. */
@@ -109,14 +120,28 @@ export interface ComputedContext {
   readonly caller: CrudCaller;
 }
 
-/** A field made from others when a row is shown. Exactly what `requires` names is loaded for it. */
-export interface ComputedField<C extends Columns> {
-  /** Columns (`due_at`) and columns of to-one relations (`customer.terms`). */
-  readonly requires: readonly (Name<C> | `${string}.${string}`)[];
+/** A field computed from others when a row is shown. Exactly the columns that `requires` names are loaded for it. */
+export interface ComputedField {
+  readonly requires: readonly string[];
   readonly response: Schema;
-  // oxlint-disable-next-line typescript/no-explicit-any -- the row has what `requires` names; related columns are below their relation
+  // oxlint-disable-next-line typescript/no-explicit-any -- erased: `resource()` checked it against the columns that `requires` names
   readonly value: (row: any, context: ComputedContext) => unknown;
 }
+
+/** Computed fields by name. `Q` has the paths that each of them requires, `Y` the schema of each. */
+type ComputedFields<C extends Columns, R, Q, Y> = {
+  readonly [K in keyof Q]: {
+    /** Columns (`due_at`), and columns of to-one relations (`customer.terms`). */
+    readonly requires: readonly (Q[K] extends Name<C> | Paths<R> ? Q[K] : Name<C> | Paths<R>)[];
+    /** Gets the required columns; those of a relation are below its name, or null where the caller does not see the other row. */
+    readonly value: (row: RowOfPaths<C, R, Q[K]>, context: ComputedContext) => Computed<Y, K>;
+  };
+} & {
+  /** The schema of the value. */
+  readonly [K in keyof Y]: { readonly response: Y[K] & Schema };
+};
+
+type Computed<Y, K> = K extends keyof Y ? AnswerOf<Y[K] & Schema> | Promise<AnswerOf<Y[K] & Schema>> : unknown;
 
 export interface ResourceOptions<
   C extends Columns,
@@ -128,7 +153,8 @@ export interface ResourceOptions<
   S extends Name<C>,
   T extends string,
   W,
-  X extends string,
+  Q = Readonly<Record<string, Name<C>>>,
+  Y = Readonly<Record<string, Schema>>,
 > {
   /** In events, audit entries and documents; the singular of the table unless given. */
   readonly name?: string;
@@ -137,7 +163,7 @@ export interface ResourceOptions<
   /** Rows of the caller only; set on create, never taken from a client. */
   readonly owner?: O | OwnerRule<O>;
   /** Which rows a caller sees, as data. Adds to `tenant` and `owner`. */
-  readonly rows?: (caller: CrudCaller<User>) => W | Promise<W>;
+  readonly rows?: NamesChecked<W, C, R> & ((caller: CrudCaller<User>) => W | Promise<W>);
   /** Which rows callers without credentials see; none unless given. */
   readonly anonymous?: Where<C> | boolean;
   /** Rows by grants, joined to `owner` by OR. */
@@ -156,8 +182,10 @@ export interface ResourceOptions<
   readonly input?: readonly I[];
   /** Never on the wire, on no edge. */
   readonly hidden?: readonly Name<C>[];
-  readonly fields?: { readonly [K in Name<C>]?: FieldRule };
-  readonly computed?: { readonly [K in X]: ComputedField<C> };
+  /** Who can see and write single columns: `{ margin: visibleTo(isStaff), discount: writableBy(isStaff) }`. */
+  readonly fields?: { readonly [K in Name<C>]?: FieldRule | UseVisibleToOrWritableBy };
+  /** Fields computed from columns when a row is shown: `{ overdue: { requires: ['due_at'], response: z.boolean(), value: ({ due_at }, { now }) => … } }`. */
+  readonly computed?: ComputedFields<C, R, Q, Y>;
   /** The column of the state that transitions change. */
   readonly state?: S;
   readonly transitions?: { readonly [K in T]: Transition<C, NoInfer<S>> };
@@ -182,9 +210,11 @@ export interface ResourceOptions<
 /** The options with every type erased: what the code of this ring works with. */
 export interface AnyResourceOptions extends Omit<
   // oxlint-disable-next-line typescript/no-explicit-any -- erased on purpose
-  ResourceOptions<any, Relations, any, any, any, any, any, any, any, string>,
-  'softDelete' | 'nested'
+  ResourceOptions<any, Relations, any, any, any, any, any, any, any>,
+  'softDelete' | 'nested' | 'computed' | 'fields'
 > {
+  readonly fields?: Readonly<Record<string, FieldRule | undefined>>;
+  readonly computed?: Readonly<Record<string, ComputedField>>;
   readonly nested?: Readonly<Record<string, NestedRelation | undefined>>;
   readonly softDelete?: boolean | { readonly cascade?: readonly string[] };
 }

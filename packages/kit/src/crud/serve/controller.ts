@@ -11,7 +11,7 @@ import type { Schema } from '../../http/schema.ts';
 import type { Fault } from '../../options/fault.ts';
 import { type Permission } from '../../permissions/permission.ts';
 import type { BulkOptions } from '../declare/bulk-options.ts';
-import type { AnyCrudOptions, CrudClass, CrudOptions, Extra, Offered } from '../declare/crud-options.ts';
+import type { AnyCrudOptions, CrudClass, CrudOptions, Extra, Offered, UseResourceOfTheModel } from '../declare/crud-options.ts';
 import { controllerFaults } from '../checks/controller-faults.ts';
 import { unknownDatabase } from '../checks/policy-faults.ts';
 import { Operations } from './operations.ts';
@@ -50,12 +50,12 @@ export function CrudController<
   const B extends BulkOptions = {},
   X extends string = string,
 >(
-  source: Resource<C, R, P, I, T, X>,
+  source: Resource<C, R, P, I, T, X> | UseResourceOfTheModel,
   options: CrudOptions<C, R, U, N, F, Q, B, NoInfer<X>>,
 ): CrudClass<C, U, Offered<N, Extra<Q, B>>, T, I, P> {
   requireResource(source);
   checkControllerOptions(options);
-  return crudClass(source, options) as CrudClass<C, U, Offered<N, Extra<Q, B>>, T, I, P>;
+  return crudClass(source as AnyResource, options) as CrudClass<C, U, Offered<N, Extra<Q, B>>, T, I, P>;
 }
 
 const mountedByController = new WeakMap<object, MountedResource>();
