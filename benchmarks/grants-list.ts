@@ -27,7 +27,7 @@ const docs = model(
   { id: t.uuidv7().pk(), owner_id: t.uuid().readOnly(), folder_id: t.ref(() => folders).nullable(), title: t.text(100) },
   { indexes },
 );
-const sets = { viewer: ['view'], editor: ['viewer', 'change'] };
+const sets = { viewer: ['view'], editor: ['viewer', 'change'] } as const;
 const folderActions = objectActions(folders, { actions: ['view', 'change', 'delete'], sets, creator: 'editor' });
 const docActions = objectActions(docs, { actions: ['view', 'change', 'delete'], sets, through: 'folder_id' });
 class DocController extends CrudController(resource(docs, { owner: 'owner_id', access: grants(docs), input: ['title'] }), {

@@ -74,6 +74,37 @@ describeDatabases('an app', (database) => {
     await expect(app.ready()).resolves.toBe(app);
   });
 
+  test('E027: a reference by name to a table that does not exist stops the start; a table that was created elsewhere is enough', async () => {
+    const columns = { id: t.uuidv7().pk(), note_id: t.ref('nots') };
+    // A module whose migrations are not applied: PostgreSQL would refuse the table itself.
+    const pages = {
+      name: 'pages',
+      models: [model('pages', columns)],
+      migrations: [migration('0001_initial', [createTable('pages', columns)])],
+    };
+    const open = async () => {
+      app = createApp({ database: database.url, modules: [notesModule, pages], mount: {}, log: { level: 'silent' } });
+      return app.ready();
+    };
+    await expect(open()).rejects.toMatchObject({
+      faults: [
+        {
+          id: 'E027',
+          message: 'Model "pages", column "note_id": references the table "nots", which does not exist.',
+          hint: 'Did you mean "notes"?',
+        },
+      ],
+    });
+    const other = await openDatabase(database.url);
+    await other.query('create table nots (id integer primary key)');
+    try {
+      await expect(open()).resolves.toBe(app);
+    } finally {
+      await other.query('drop table nots');
+      await other.close();
+    }
+  });
+
   test('every database gets the tables of the modules that live in it, and no others', async () => {
     const archive = await createSqliteDatabase();
     app = createApp({

@@ -157,6 +157,12 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
     explanation: 'Found by `kit doctor` and by every command that reads tables: a database does not have all migrations of this version.',
     remedy: 'Run `kit migrate`, once per release, before the new version serves.',
   },
+  E027: {
+    title: 'Reference to an unknown table',
+    explanation:
+      "A model refers to a table by name, `t.ref('custmers')`, and neither a model, a migration nor the database has a table of this name. SQLite creates such a reference; the first insert fails.",
+    remedy: 'Correct the name, or refer to the model: `t.ref(() => customers)`.',
+  },
   W003: {
     title: 'Public write without a throttle',
     explanation: 'Anyone on the network may call a writing operation as often as they like.',
@@ -247,5 +253,11 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
     explanation:
       'Found by `kit doctor`: a resource is `unscoped`, and its model has a column that looks like an owner, such as `owner_id`.',
     remedy: 'Set `owner` of the resource; silence the check with a reason where every caller should see every row.',
+  },
+  W020: {
+    title: 'Misspelt event type',
+    explanation:
+      '`availableEvents` of a webhook controller has an event type that no resource publishes and that looks like one that is published. Endpoints can subscribe to it and never receive an event.',
+    remedy: 'Correct the event type.',
   },
 };

@@ -29,7 +29,7 @@ import { isSilenced } from './silenced-checks.ts';
 import { serveCors, type CorsOptions } from './cors.ts';
 import { healthChecks } from './health-checks.ts';
 import { InFlight } from './in-flight.ts';
-import { modelDriftFaults } from './migration-modules.ts';
+import { modelDriftFaults, unknownReferences } from './migration-modules.ts';
 import type { App, Module, MountedController, ResourceDeclaration } from './module.ts';
 import type { AppOptions } from './options.ts';
 import { ownFastify } from './own-fastify.ts';
@@ -317,7 +317,7 @@ class Application implements App {
     const checks = this.#plan.modules.flatMap((module) => module.checks ?? []);
     const ofModules = checks.map(async (check) => check.run(this));
     const ofDeclarations = [...this.controllers, ...this.resources].map(async (each) => each.databaseFaults?.(this) ?? []);
-    const faults = (await Promise.all([...ofModules, ...ofDeclarations])).flat();
+    const faults = (await Promise.all([...ofModules, ...ofDeclarations, unknownReferences(this)])).flat();
     this.#moduleWarnings = faults.filter((fault) => !isError(fault) && isSilenced(this, fault.id) === undefined);
     const fatal = faults.filter(isError);
     if (fatal.length > 0) throw new StartUpError(fatal);

@@ -2,11 +2,13 @@ import { checkDrift, type Drift, modelDrift, unwritableTables } from '../db/migr
 import { newerMigrations, readHistory } from '../db/migrations/history.ts';
 import { migrate, pendingMigrations, type MigrateOptions, type MigrationReport } from '../db/migrations/migrate.ts';
 import type { Database } from '../db/db.ts';
-import type { MigrationModule } from '../db/migrations/plan.ts';
+import { findTable } from '../db/migrations/found-schema.ts';
+import { type MigrationModule, planMigrations } from '../db/migrations/plan.ts';
 import { secretsAndIdempotency } from '../db/core/migrations/0002_secrets_and_idempotency.ts';
 import { idempotency, secrets } from '../db/core/models.ts';
 import { initial as throttleMigration } from '../throttle/migrations/0001_throttles.ts';
 import { throttles as throttleModel } from '../throttle/models.ts';
+import { didYouMean } from '../options/did-you-mean.ts';
 import type { Fault } from '../options/fault.ts';
 import type { App, Module } from './module.ts';
 import { requireArguments } from '../options/read-options.ts';
@@ -64,6 +66,32 @@ export function modelDriftFaults(app: App): readonly Fault[] {
   } catch (error) {
     return [{ id: 'E023', message: (error as Error).message }];
   }
+}
+
+/**
+ * References by name (`t.ref('customers')`) to a table that no migration or model has and that is not in the database either: SQLite creates such a
+ * reference, and the first insert fails. Needs open databases.
+ */
+export async function unknownReferences(app: App): Promise<readonly Fault[]> {
+  const faults: Fault[] = [];
+  for (const { database, modules } of targetsOf(app)) {
+    const migrated = modules.filter(({ migrations = [] }) => migrations.length > 0);
+    const known = new Set([
+      ...planMigrations(migrated).end.keys(),
+      ...modules.flatMap(({ models = [] }) => models.map(({ name }) => name)),
+    ]);
+    for (const { name, columns } of migrated.flatMap(({ models = [] }) => models))
+      for (const [column, { settings }] of Object.entries(columns)) {
+        const target = settings.reference?.target;
+        if (typeof target !== 'string' || known.has(target) || (await findTable(database, target)) !== undefined) continue;
+        faults.push({
+          id: 'E027',
+          message: `Model "${name}", column "${column}": references the table "${target}", which does not exist.`,
+          hint: didYouMean(target, [...known]).trim() || 'Refer to the model: t.ref(() => model).',
+        });
+      }
+  }
+  return faults;
 }
 
 /** What `kit migrate` would apply, over all databases: `accounts/0001_initial`. Needs open databases. */

@@ -14,7 +14,7 @@ import { refuseUnknownNames, requireArguments } from '../options/read-options.ts
 import { aModel, queryable, anObject, aList } from '../options/value-rule.ts';
 
 /** A row's key: its value, or for keys of several columns an object with each of them. */
-export type Key = string | number | bigint | Readonly<Record<string, unknown>>;
+export type Key<M extends Model = Model> = string | number | bigint | Partial<Row<M>>;
 
 export interface FindOptions {
   /**
@@ -27,7 +27,12 @@ export interface FindOptions {
 const FIND_OPTIONS: ReadonlySet<string> = new Set(Object.keys({ lock: true } satisfies Record<keyof FindOptions, true>));
 
 /** The row with this key. A key that no row can have (a malformed UUID) finds nothing. */
-export async function find<M extends Model>(db: Db, model: M, key: Key, options: FindOptions = {}): Promise<Row<M> | undefined> {
+export async function find<M extends Model>(
+  db: Db,
+  model: M,
+  key: Key<NoInfer<M>>,
+  options: FindOptions = {},
+): Promise<Row<M> | undefined> {
   refuseUnknownNames('find()', options, FIND_OPTIONS);
   requireArguments('find()', { db, model }, { db: queryable, model: aModel });
   const statements = statementsOf(model);
@@ -133,7 +138,7 @@ export async function insertMany<M extends Model>(db: Db, model: M, rows: readon
 }
 
 /** Changes one row and returns it, or undefined when there is none. No changes: the row as it is. */
-export async function update<M extends Model>(db: Db, model: M, key: Key, changes: Update<M>): Promise<Row<M> | undefined> {
+export async function update<M extends Model>(db: Db, model: M, key: Key<NoInfer<M>>, changes: Update<M>): Promise<Row<M> | undefined> {
   requireArguments('update()', { db, model, changes }, { db: queryable, model: aModel, changes: anObject });
   const statements = statementsOf(model);
   const keys = keyValues(statements, key);
@@ -164,7 +169,7 @@ export async function update<M extends Model>(db: Db, model: M, key: Key, change
 }
 
 /** Deletes one row and says whether there was one. */
-export async function remove<M extends Model>(db: Db, model: M, key: Key): Promise<boolean> {
+export async function remove<M extends Model>(db: Db, model: M, key: Key<NoInfer<M>>): Promise<boolean> {
   requireArguments('remove()', { db, model }, { db: queryable, model: aModel });
   const statements = statementsOf(model);
   const values = keyValues(statements, key);

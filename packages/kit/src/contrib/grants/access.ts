@@ -10,11 +10,11 @@ import { tableBackend } from './backends/table-backend.ts';
 import type { KnownAsker } from './asker.ts';
 import { knownAsker } from './caller-subjects.ts';
 import { followRow } from './follow-rows.ts';
-import { actionsOfModel, type ObjectActions } from './object-actions.ts';
+import { actionsOfModel, modelOfActions, type ObjectActions } from './object-actions.ts';
 
-export interface GrantsOptions {
+export interface GrantsOptions<A extends string = string> {
   /** The action of operations that have none of their own name: `{ approve: 'change' }`. */
-  readonly operations?: Readonly<Record<string, string>>;
+  readonly operations?: Readonly<Record<string, A>>;
 }
 
 const rules: OptionRules<GrantsOptions> = { operations: recordOf(filledText) };
@@ -40,8 +40,15 @@ const ACTIONS: Readonly<Record<string, string | null>> = {
   restore: 'delete',
 };
 
-/** Rows by grants: `resource(orders, { owner: 'owner_id', access: grants(orders) })`. The owner holds everything without a grant. */
-export function grants<C extends Columns>(model: Model<C>, options: GrantsOptions = {}): RowAccess {
+/**
+ * Rows by grants: `resource(orders, { owner: 'owner_id', access: grants(orderActions) })`. The owner has every action without a grant. Takes
+ * the declaration of `objectActions()`, or its model.
+ */
+export function grants<C extends Columns, A extends string = string>(
+  source: Model<C> | ObjectActions<A>,
+  options: GrantsOptions<NoInfer<A>> = {},
+): RowAccess {
+  const model = modelOfActions(source as Model | ObjectActions);
   requireArguments('grants()', { model }, { model: aModel });
   const place = `grants(${model.name})`;
   const { operations = {} } = readOptions(place, options, rules);

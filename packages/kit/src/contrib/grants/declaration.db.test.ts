@@ -56,6 +56,9 @@ describeDatabases('a grant stores the name of a set', (database) => {
       const plan = await insert(db, plans, { title: 'launch' });
       await grant(db, { subject: `group:${DESK}`, set: 'viewer', object: { type: plans, id: plan.id } });
       expect(await actionsOf(db, { user: ada, tenant: null }, { type: plans, id: plan.id })).toEqual(new Set(['view']));
+      // Programs print the message: it has what is wrong.
+      const misspelt = grant(db, { subject: `group:${DESK}`, set: 'viewr', object: { type: plans, id: plan.id } });
+      await expect(misspelt).rejects.toThrow('There is no set "viewr". Known: viewer.');
       return plan.id;
     });
     const held = (sets: Readonly<Record<string, readonly string[]>>) =>

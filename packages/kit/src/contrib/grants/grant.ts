@@ -5,7 +5,7 @@ import { statementsOf } from '../../db/model-statements.ts';
 import { quoteName } from '../../db/names.ts';
 import { uuidv7 } from '../../db/uuidv7.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
-import type { FieldError } from '../../errors/kit-error.ts';
+import type { FieldError, KitError } from '../../errors/kit-error.ts';
 import { refuseUnknownNames, requireArguments } from '../../options/read-options.ts';
 import { grantErrors } from './errors.ts';
 import { declarationOf, grantsState, type ObjectRef } from './grants-state.ts';
@@ -18,18 +18,20 @@ import { type ParsedSubject, parseSubject, subjectText } from './subject.ts';
 import { anObject, queryable } from '../../options/value-rule.ts';
 
 /** The actions of a grant and its subject. */
-export interface GivenGrant {
+export interface GivenGrant<A extends string = string, S extends string = string> {
   /** `user:<id>`, `group:<id>`, or `tenant`, `authenticated`, `public` where the model's declaration allows them. */
   readonly subject: string;
-  readonly set?: string;
-  readonly action?: string;
-  readonly actions?: readonly string[];
-  /** Absent and null: for good. */
+  /** A set of the declaration. */
+  readonly set?: S;
+  /** One action; `actions` for several. */
+  readonly action?: A;
+  readonly actions?: readonly A[];
+  /** Default: the grant does not expire. */
   readonly expiresAt?: Date | null;
 }
 
-export interface NewGrant extends GivenGrant, GrantChange {
-  readonly object: ObjectRef;
+export interface NewGrant<A extends string = string, S extends string = string> extends GivenGrant<NoInfer<A>, NoInfer<S>>, GrantChange {
+  readonly object: ObjectRef<A, S>;
 }
 
 export interface Revocation extends GrantChange {
@@ -37,9 +39,9 @@ export interface Revocation extends GrantChange {
   readonly object: ObjectRef;
 }
 
-export interface ReplacedGrants extends GrantChange {
-  readonly object: ObjectRef;
-  readonly grants: readonly GivenGrant[];
+export interface ReplacedGrants<A extends string = string, S extends string = string> extends GrantChange {
+  readonly object: ObjectRef<A, S>;
+  readonly grants: readonly GivenGrant<NoInfer<A>, NoInfer<S>>[];
 }
 
 export interface Transfer extends GrantChange {
@@ -68,7 +70,7 @@ export interface CheckedGrant {
  * Grants a set, an action or some actions on an object, in the caller's transaction. A subject has one grant per object: granting again
  * replaces it. Trusted like any function of the program: who may share what is checked by the sharing routes.
  */
-export async function grant(db: Db, input: NewGrant): Promise<GrantRow> {
+export async function grant<A extends string = string, S extends string = string>(db: Db, input: NewGrant<A, S>): Promise<GrantRow> {
   refuseUnknownNames('grant()', input, NEW_GRANT);
   requireArguments('grant()', { db, input }, { db: queryable, input: anObject });
   const { object, by, requestId, ...given } = input;
@@ -97,7 +99,10 @@ export async function revoke(db: Db, input: Revocation): Promise<boolean> {
 }
 
 /** Makes these the grants of an object, and removes all others. */
-export async function replaceGrants(db: Db, input: ReplacedGrants): Promise<readonly GrantRow[]> {
+export async function replaceGrants<A extends string = string, S extends string = string>(
+  db: Db,
+  input: ReplacedGrants<A, S>,
+): Promise<readonly GrantRow[]> {
   refuseUnknownNames('replaceGrants()', input, REPLACED);
   requireArguments('replaceGrants()', { db, input }, { db: queryable, input: anObject });
   for (const each of input.grants) refuseUnknownNames('replaceGrants()', each, GIVEN_GRANT);
@@ -215,7 +220,7 @@ export async function checkGrants(
     seen.add(subject);
     checked.push({ subject, ...readTerms(declaration, given, at, now, errors) });
   }
-  if (errors.length > 0) throw coreErrors.validation_error({ errors });
+  if (errors.length > 0) throw invalidGrants(errors);
   return checked;
 }
 
@@ -233,7 +238,12 @@ export function checkTerms(
   const errors: FieldError[] = [];
   if (declaration === undefined) readExpiry(given, at, now, errors);
   else readTerms(declaration, given, at, now, errors);
-  if (errors.length > 0) throw coreErrors.validation_error({ errors });
+  if (errors.length > 0) throw invalidGrants(errors);
+}
+
+/** Programs print the message: it has the faults, too. */
+function invalidGrants(errors: readonly FieldError[]): KitError {
+  return coreErrors.validation_error({ errors, message: errors.map(({ message }) => message).join(' ') });
 }
 
 function readTerms(

@@ -8,7 +8,7 @@ import type { Db } from '../../db/db.ts';
 import type { Model } from '../../db/model.ts';
 import type { Rule } from '../../permissions/permission.ts';
 import { didYouMean } from '../../options/did-you-mean.ts';
-import { actionsOfModel, type ObjectActions } from './object-actions.ts';
+import { actionsOfModel, modelOfActions, type ObjectActions } from './object-actions.ts';
 
 /** The module at run time: what it decides by, and what it uses of the app. */
 export interface GrantsState {
@@ -28,14 +28,15 @@ export const grantsState = moduleState<GrantsState>({
   setUp: 'add objectGrants({ objects }) to the modules of createApp',
 });
 
-/** An object: a model or the name of its table, and the key of the row. */
-export interface ObjectRef {
-  readonly type: Model | string;
+/** An object: the declaration of its actions, its model or the name of its table, and the key of the row. */
+export interface ObjectRef<A extends string = string, S extends string = string> {
+  readonly type: ObjectActions<A, S> | Model | string;
   readonly id: string | number | bigint;
 }
 
 /** The declaration of a model. A model without one is a mistake of the program. */
-export function declarationOf(db: Db, type: Model | string): ObjectActions {
+export function declarationOf(db: Db, source: ObjectActions | Model | string): ObjectActions {
+  const type = typeof source === 'string' ? source : modelOfActions(source);
   const { objects } = grantsState.of(db);
   const name = typeof type === 'string' ? type : type.name;
   const found = objects.get(name);

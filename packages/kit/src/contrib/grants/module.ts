@@ -138,10 +138,8 @@ function routeFaults(app: App): Fault[] {
     const model = (controller as { readonly crudResource?: DeclaredResource } | undefined)?.crudResource?.model;
     if (model !== undefined) bindRoute(route, model);
     return asked.flatMap(({ action, model: named }): Fault[] => {
-      const message = grantFault({ action, model: named ?? model });
-      return message === undefined
-        ? []
-        : [{ id: 'E024', message: `${route.controller}.${route.field}: ${message}`, hint: `Say it: hasGrant('${action}', orders).` }];
+      const fault = grantFault({ action, model: named ?? model });
+      return fault === undefined ? [] : [{ ...fault, id: 'E024', message: `${route.controller}.${route.field}: ${fault.message}` }];
     });
   });
 }

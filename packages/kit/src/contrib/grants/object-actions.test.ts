@@ -127,11 +127,19 @@ describe('at start-up', () => {
     class Custom extends Controller {
       one = route.get('/', { permission: hasGrant('change') }, () => undefined);
     }
-    await expect(start([actions], Custom)).rejects.toThrow(/hasGrant\('change'\) does not know its model/);
+    await expect(start([actions], Custom)).rejects.toThrow(/hasGrant\('change'\) has no model\. Pass the declaration/);
     class Named extends Controller {
       one = route.get('/', { permission: hasGrant('fly', each as never) }, () => undefined);
     }
-    await expect(start([actions], Named)).rejects.toThrow(/has no such action/);
+    await expect(start([actions], Named)).rejects.toThrow(/has no such action\. Known: view, change, delete\./);
+    class Misspelt extends Controller {
+      one = route.get('/', { permission: hasGrant('chnage', each as never) }, () => undefined);
+    }
+    await expect(start([actions], Misspelt)).rejects.toThrow(/has no such action\. Did you mean "change"\?/);
+    class Declared extends Controller {
+      one = route.get('/', { permission: hasGrant('change', actions) }, () => undefined);
+    }
+    await expect(start([actions], Declared)).resolves.toBeUndefined();
     const made = resource(each, { owner: 'owner_id', access: grants(each) });
     class Things extends CrudController(made, { permission: isAuthenticated }) {}
     await expect(start([actions], class Shared extends sharing(Things) {})).rejects.toThrow(/no action "share"/);

@@ -12,13 +12,13 @@ import { WIDE_SUBJECTS, type WideSubject } from './subject.ts';
 
 type Name<C> = Extract<keyof C, string>;
 
-export interface ObjectActionsOptions<C extends Columns = Columns> {
+export interface ObjectActionsOptions<C extends Columns = Columns, A extends string = string, S extends string = string> {
   /** What can be done to an object. `view` must be among them; `share` is needed to share it. */
-  readonly actions: readonly string[];
+  readonly actions: readonly A[];
   /** Names for several actions; a set may name other sets. What it contains is looked up when it is used, not when it is granted. */
-  readonly sets?: Readonly<Record<string, readonly string[]>>;
+  readonly sets?: { readonly [K in S]: readonly (NoInfer<A> | NoInfer<S>)[] };
   /** What the creator of an object is granted when it is made through CRUD: a set or an action. */
-  readonly creator?: string;
+  readonly creator?: NoInfer<A> | NoInfer<S>;
   /** A column that refers to another model with actions: what is granted on the parent holds for the object, too. */
   readonly through?: Name<C>;
   /** The action on the parent that creating an object below it, or moving one there, takes. Default: `change`. */
@@ -60,13 +60,20 @@ const rules: OptionRules<ObjectActionsOptions> = {
 
 const declared = new WeakMap<Model, ObjectActions>();
 
+/** The model of a declaration, or the model itself: functions take either, and check names of actions where they have the declaration. */
+export function modelOfActions(source: Model | ObjectActions): Model {
+  return source instanceof ObjectActions ? source.model : source;
+}
+
 /** The declaration of a model, if there is one. */
 export function actionsOfModel(model: Model): ObjectActions | undefined {
   return declared.get(model);
 }
 
-/** The actions of one model, with sets resolved. */
-export class ObjectActions {
+/** The actions of one model, with sets resolved. `A` has the names of actions, `S` those of sets. */
+export class ObjectActions<A extends string = string, S extends string = string> {
+  /** In types only: the names, so that what grants them can be checked. */
+  declare readonly names?: { readonly action: A; readonly set: S };
   readonly model: Model;
   /** The name of the table: `object_type` of its grants. */
   readonly type: string;
@@ -203,15 +210,18 @@ const NOTHING: ReadonlySet<string> = new Set();
  * Declares what can be done to the objects of a model, and under which names it is granted. Give it to `objectGrants({ objects: [...] })`, and
  * the model to `access: grants(orders)` of its resource.
  */
-export function objectActions<C extends Columns>(model: Model<C>, options: ObjectActionsOptions<C>): ObjectActions {
+export function objectActions<C extends Columns, const A extends string, const S extends string = never>(
+  model: Model<C>,
+  options: ObjectActionsOptions<C, A, S>,
+): ObjectActions<A, S> {
   requireArguments('objectActions()', { model }, { model: aModel });
   const place = `objectActions(${model.name})`;
-  readOptions(place, options, rules as OptionRules<ObjectActionsOptions<C>>);
-  const faults = declarationFaults(place, options as ObjectActionsOptions);
+  readOptions(place, options, rules as OptionRules<ObjectActionsOptions<C, A, S>>);
+  const faults = declarationFaults(place, options);
   if (declared.has(model)) faults.push({ id: 'E011', message: `${place}: the model has actions already.`, hint: 'Declare them once.' });
-  const { sets, unknown } = resolveSets(place, options as ObjectActionsOptions);
+  const { sets, unknown } = resolveSets(place, options);
   if (faults.length + unknown.length > 0) throw new InvalidOptions([...faults, ...unknown]);
-  const made = new ObjectActions(model, options as ObjectActionsOptions, sets);
+  const made = new ObjectActions<A, S>(model, options, sets);
   declared.set(model, made);
   return made;
 }

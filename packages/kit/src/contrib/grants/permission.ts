@@ -1,13 +1,15 @@
 import type { Model } from '../../db/model.ts';
 import type { Where } from '../../db/where/where.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
+import { didYouMean } from '../../options/did-you-mean.ts';
+import type { Fault } from '../../options/fault.ts';
 import { Permission, type PermissionContext } from '../../permissions/permission.ts';
 import type { GrantQuestion } from './backends/grant-backend.ts';
 import type { Asker } from './asker.ts';
 import { isExempt, knownAsker } from './caller-subjects.ts';
 import { inTenant, ownedOrGranted, rowPlan } from './granted-condition.ts';
 import { declarationOf } from './grants-state.ts';
-import { actionsOfModel, type ObjectActions } from './object-actions.ts';
+import { actionsOfModel, modelOfActions, type ObjectActions } from './object-actions.ts';
 import { encodedKey } from './object-chain.ts';
 import { sameId } from '../../auth/same-id.ts';
 
@@ -28,14 +30,16 @@ export function askedGrants(permission: Permission): readonly { readonly action:
 
 /**
  * The caller holds the action on the loaded object: as its owner, by a grant, a group or a parent. Unknown until `authorize(object)`; in a list
- * it is a condition. Without `view` the object is a 404, with `view` and without the action a 403 that names it. `model` is the model of the
- * object; on controllers of a resource it is the resource's.
+ * it is a condition. Without `view` the object is a 404, with `view` and without the action a 403 that names it. `source` is the declaration
+ * of `objectActions()` or its model; on controllers of a resource it is the resource's.
  */
-export function hasGrant(action: string, model?: Model): Permission {
+export function hasGrant<A extends string = string>(action: NoInfer<A>, source?: Model | ObjectActions<A>): Permission {
+  const model = source === undefined ? undefined : modelOfActions(source as Model | ObjectActions);
   if (typeof action !== 'string' || action === '') throw new TypeError("hasGrant() takes the name of an action: hasGrant('change').");
   const modelFor = (context: PermissionContext): ObjectActions => {
     const found = model ?? modelsOfRoutes.get((context as { readonly route?: object }).route ?? context);
-    if (found === undefined) throw new Error(`hasGrant('${action}') does not know the model: hasGrant('${action}', orders).`);
+    if (found === undefined)
+      throw new Error(`hasGrant('${action}') needs a model: hasGrant('${action}', orderActions), where orderActions is objectActions(…).`);
     return declarationOf(context.db, found);
   };
   const questionOf = async (context: PermissionContext): Promise<RowQuestion> => {
@@ -141,9 +145,26 @@ function isOfTenant({ tenant: column }: ObjectActions, stored: unknown, { tenant
 }
 
 /** For start-up: the model of a permission that names one must have actions, and the action must be one of them. */
-export function grantFault({ action, model }: { readonly action: string; readonly model: Model | undefined }): string | undefined {
-  if (model === undefined) return `hasGrant('${action}') does not know its model.`;
+export function grantFault({
+  action,
+  model,
+}: {
+  readonly action: string;
+  readonly model: Model | undefined;
+}): Pick<Fault, 'message' | 'hint'> | undefined {
+  if (model === undefined)
+    return {
+      message: `hasGrant('${action}') has no model.`,
+      hint: `Pass the declaration: hasGrant('${action}', objectActions(model, …)).`,
+    };
   const declaration = actionsOfModel(model);
-  if (declaration === undefined) return `hasGrant('${action}'): the model "${model.name}" has no actions.`;
-  return declaration.actions.has(action) ? undefined : `hasGrant('${action}'): "${model.name}" has no such action.`;
+  if (declaration === undefined)
+    return {
+      message: `hasGrant('${action}'): the model "${model.name}" has no actions.`,
+      hint: `Declare objectActions(${model.name}, …).`,
+    };
+  if (declaration.actions.has(action)) return undefined;
+  const known = [...declaration.actions];
+  const hint = didYouMean(action, known).trim() || `Known: ${known.join(', ')}.`;
+  return { message: `hasGrant('${action}'): "${model.name}" has no such action.`, hint };
 }

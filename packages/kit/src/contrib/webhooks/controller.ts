@@ -54,6 +54,7 @@ import { rateFault } from '../../throttle/rate.ts';
 import { webhooksOf } from './webhooks.ts';
 import type { App } from '../../app/module.ts';
 import { requiredModule } from '../../app/required-module.ts';
+import { misspeltEvents } from './misspelt-events.ts';
 import type { Fault } from '../../options/fault.ts';
 
 type Context = HandlerContext<unknown, unknown, unknown, unknown, User>;
@@ -375,7 +376,8 @@ export class WebhookEndpointController extends Controller {
   }
 
   faults(app: App): readonly Fault[] {
-    return requiredModule(app, 'webhooks', this.constructor.name, 'webhooks()');
+    const { name } = this.constructor;
+    return [...requiredModule(app, 'webhooks', name, 'webhooks()'), ...misspeltEvents(app, name, this.#options.availableEvents ?? [])];
   }
 }
 
