@@ -66,7 +66,7 @@ async function put<M extends Model>(
     ([name, value]) => value !== undefined && !model.primaryKey.includes(name) && !isDeepStrictEqual(value, stored[name]),
   );
   if (changes.length === 0) return { row: found, outcome: 'unchanged' };
-  const key = Object.fromEntries(model.primaryKey.map((name) => [name, stored[name]]));
+  const key = Object.fromEntries(model.primaryKey.map((name) => [name, stored[name]])) as Partial<Row<M>>;
   const changed = await update(tx, model, key, Object.fromEntries(changes) as Update<M>);
   return { row: changed ?? found, outcome: 'changed' };
 }
@@ -83,7 +83,7 @@ async function storedRow<M extends Model>(
       `put(${model.name}) has no ${missing.join(', ')}, so a second run would create the row again. Give it, such as id('ada'), or find the row by other columns: { by: ['name'] }.`,
     );
   const values = Object.fromEntries(by.map((name) => [name, row[name]]));
-  if (by === model.primaryKey) return find(tx, model, values);
+  if (by === model.primaryKey) return find(tx, model, values as Partial<Row<M>>);
   const rows = await list(tx, model, { where: values as never, limit: 2 });
   if (rows.length > 1)
     throw new TypeError(`put(${model.name}): several rows have the same ${by.join(', ')}; choose columns that are unique together.`);

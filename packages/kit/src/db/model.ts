@@ -24,14 +24,19 @@ export interface Model<C extends Columns = Columns> {
   readonly patch: Schema<Record<string, unknown>, PatchOf<C>>;
 }
 
-/** Declares a table. Every fault of the declaration is reported at once, at start-up. */
-export function model<const C extends Columns>(
+/**
+ * Declares a table: its columns, the types of its rows, and the schemas of requests and responses. All problems of a declaration are reported
+ * together.
+ *
+ * ```ts
+ * const notes = model('notes', { id: t.uuidv7().pk(), owner_id: t.uuid().readOnly(), title: t.text(200) }, { indexes: [{ columns: ['owner_id', '-id'] }] });
+ * ```
+ */
+export function model<const C extends Columns, const G extends boolean = false>(
   name: string,
-  columns: C,
-  options: ModelOptions & { readonly guarded: true },
-): Model<Guarded<C>>;
-export function model<const C extends Columns>(name: string, columns: C, options?: ModelOptions): Model<C>;
-export function model<const C extends Columns>(name: string, given: C, options: ModelOptions = {}): Model<C> {
+  given: C,
+  options: ModelOptions<NoInfer<Extract<keyof C, string>>> & { readonly guarded?: G } = {},
+): Model<G extends true ? Guarded<C> : C> {
   readOptions(`model("${name}")`, options, modelRules);
   requireArguments('model()', { name, columns: given }, { name: filledText, columns: anObject });
   const primaryKey = primaryKeyOf(given, options);
@@ -40,7 +45,7 @@ export function model<const C extends Columns>(name: string, given: C, options: 
   const columns = options.guarded === true ? guardedColumns(given) : given;
   let table: TableDefinition | undefined;
   const component = componentName(name);
-  return Object.freeze({
+  const made: Model<C> = {
     name,
     columns,
     primaryKey: Object.freeze([...primaryKey]),
@@ -50,5 +55,6 @@ export function model<const C extends Columns>(name: string, given: C, options: 
     input: inputSchema<InputOf<C>>(columns, `${component}Input`),
     output: outputSchema<RowOf<C>>(columns, component),
     patch: patchSchema<PatchOf<C>>(columns, `${component}Patch`),
-  });
+  };
+  return Object.freeze(made) as unknown as Model<G extends true ? Guarded<C> : C>;
 }

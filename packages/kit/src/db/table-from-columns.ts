@@ -5,9 +5,14 @@ import type { ColumnDefinition, FullTextDefinition, IndexDefinition, TableDefini
 import { objectOf, type OptionRules } from '../options/read-options.ts';
 import { filledText, flag, listOf, recordOf, required, rule } from '../options/value-rule.ts';
 
-export interface ModelIndex {
+/** A name that an editor completes; others are checked when the model is declared, because lists are often shared variables. */
+type Suggested<N extends string> = N | (string & {});
+
+/** An index of a table: `{ columns: ['owner_id', '-created_at'] }`. */
+export interface ModelIndex<N extends string = string> {
   /** Column names; a leading minus means descending. */
-  readonly columns: readonly string[];
+  readonly columns: readonly Suggested<N | `-${N}`>[];
+  /** No two rows have the same values. */
   readonly unique?: boolean;
   /** Condition of a partial index, in SQL that both databases read: `deleted_at is null`. */
   readonly where?: string;
@@ -15,23 +20,25 @@ export interface ModelIndex {
 }
 
 /** Text columns whose words can be searched for. */
-export interface ModelFullText {
-  readonly columns: readonly string[];
+export interface ModelFullText<N extends string = string> {
+  readonly columns: readonly Suggested<N>[];
   /** The text search configuration of PostgreSQL; `simple` unless given, which is the only one that SQLite matches alike. */
   readonly config?: string;
   readonly name?: string;
 }
 
-export interface ModelOptions {
-  readonly indexes?: readonly ModelIndex[];
+/** Options of `model()` and `createTable()`. */
+export interface ModelOptions<N extends string = string> {
+  /** Indexes besides those of unique columns. */
+  readonly indexes?: readonly ModelIndex<N>[];
   /** For keys of several columns; `.pk()` on each of them says the same. */
-  readonly primaryKey?: readonly string[];
+  readonly primaryKey?: readonly Suggested<N>[];
   /** Every column is guarded: rows that only one module writes, by rules of its own. See `.guarded()`. */
   readonly guarded?: boolean;
   /** Conditions every row satisfies, by short name, in SQL that both databases read. */
   readonly checks?: Readonly<Record<string, string>>;
   /** Full-text search: a generated column and an index on PostgreSQL, an FTS5 table and triggers on SQLite, written by migrations. */
-  readonly fullText?: readonly ModelFullText[];
+  readonly fullText?: readonly ModelFullText<N>[];
 }
 
 export const indexRules: OptionRules<ModelIndex> = {

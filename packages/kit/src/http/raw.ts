@@ -35,16 +35,25 @@ export interface RawBodySchema<Body extends Readable | Buffer> extends Schema<Bo
   readonly rawBody: RawBody;
 }
 
-/** The response is text, bytes or a stream of this media type. */
-export function raw(mediaType: string): RawSchema;
-/** The request body is one of these media types, and the handler reads it as a stream. */
-export function raw(mediaTypes: readonly string[], options: RawBodyOptions & { readonly stream: true }): RawBodySchema<Readable>;
-/** The request body is one of these media types, and the handler gets its bytes. */
-export function raw(mediaTypes: readonly string[], options?: RawBodyOptions): RawBodySchema<Buffer>;
-export function raw(
-  mediaTypes: string | readonly string[],
-  options: RawBodyOptions = {},
-): RawSchema | RawBodySchema<Readable> | RawBodySchema<Buffer> {
+type RawOf<M, S> = M extends string ? RawSchema : S extends true ? RawBodySchema<Readable> : RawBodySchema<Buffer>;
+
+/**
+ * A body that is not JSON. One media type is a response of text, bytes or a stream; a list of them is a request body, which the handler gets as a
+ * `Buffer`, or with `stream: true` as a `Readable`.
+ *
+ * ```ts
+ * route.get('/report', { permission, response: raw('application/pdf') }, () => renderPdf());
+ * route.post('/photo', { permission, body: raw(['image/*'], { bytesMax: 5_000_000 }) }, ({ body }) => store(body));
+ * ```
+ */
+export function raw<const M extends string | readonly string[], const S extends boolean = false>(
+  mediaTypes: M,
+  ...[options = {}]: M extends string ? [] : [options?: RawBodyOptions & { readonly stream?: S }]
+): RawOf<M, S> {
+  return rawSchema(mediaTypes, options) as RawOf<M, S>;
+}
+
+function rawSchema(mediaTypes: string | readonly string[], options: RawBodyOptions): RawSchema | RawBodySchema<Readable & Buffer> {
   if (typeof mediaTypes === 'string') return { rawMediaType: mediaTypes, ...binarySchema<RawContent>(mediaTypes) };
   requireArguments('raw()', { mediaTypes, options }, { mediaTypes: aList, options: anObject });
   const faults = rawBodyFaults(mediaTypes, options);

@@ -165,7 +165,17 @@ type Returned<R> = R extends Schema
  * reports a mistake against the wrong one.
  */
 type HandlerArgument<O, Path extends string, P, Q, H, B, R, U extends User | null> = [O] extends [undefined]
-  ? [handler: (context: ContextOf<Path, P, Q, H, B, U>) => Returned<R>]
+  ? [
+      handler: (
+        context: HandlerContext<
+          OutputOf<P, string extends Path ? Nothing : PathParams<Path>>,
+          OutputOf<Q, Nothing>,
+          OutputOf<H, Nothing>,
+          OutputOf<B>,
+          U
+        >,
+      ) => Returned<R>,
+    ]
   : [];
 
 /** `command` is a command or query whose schema is that of the body (of the query string on GET and DELETE); `body` and `query` are its own. */

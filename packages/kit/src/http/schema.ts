@@ -14,8 +14,11 @@ export type OutputOf<S, Missing = undefined> = S extends Schema ? NonNullable<S[
  * be what goes into the schema (a row with its dates) and what comes out of it (defaults present) at once.
  */
 export type AnswerOf<S> = S extends Schema
-  ? NonNullable<S['~standard']['types']>['input'] & NonNullable<S['~standard']['types']>['output']
+  ? Both<NonNullable<S['~standard']['types']>['input'], NonNullable<S['~standard']['types']>['output']>
   : undefined | void;
+
+/** One of two equal types: an error then shows the type once. */
+type Both<I, O> = [I] extends [O] ? ([O] extends [I] ? O : I & O) : I & O;
 
 /**
  * Query parameters that the handler reads itself from the raw text, because what they mean depends on the caller; the body of QUERY too. The

@@ -6,6 +6,14 @@ export interface Rate {
   readonly periodMs: number;
 }
 
+type Period = 's' | 'sec' | 'second' | 'm' | 'min' | 'minute' | 'h' | 'hour' | 'd' | 'day';
+
+/** A rate as text: `1000/hour`, `20/5min`. */
+export type RateText = `${number}/${Period}` | `${number}/${number}${Period}`;
+
+/** A text that is known when you compile must be a rate; one that is only known at run time is checked at startup. */
+export type CheckedRate<T extends string> = string extends T ? T : T extends RateText ? T : RateText;
+
 const SECOND_MS = 1000;
 const DAY_MS = 86_400 * SECOND_MS;
 

@@ -1,5 +1,5 @@
 import { clientKey } from './client-key.ts';
-import { toRate, type Rate } from './rate.ts';
+import { type CheckedRate, toRate, type Rate } from './rate.ts';
 import { throttleName, type Throttle, type ThrottleContext, type ThrottleRates } from './throttle.ts';
 import { type OptionRules, readOptions } from '../options/read-options.ts';
 import { aFunction, text } from '../options/value-rule.ts';
@@ -12,19 +12,19 @@ export interface ThrottleOptions {
 const throttleRules: OptionRules<ThrottleOptions> = { name: text };
 
 /** A budget per authenticated user, whatever the credential. Anonymous requests pass. */
-export function userThrottle(rate: Rate | string, options: ThrottleOptions = {}): Throttle {
+export function userThrottle<const T extends string = string>(rate: Rate | CheckedRate<T>, options: ThrottleOptions = {}): Throttle {
   const { name = 'user' } = readOptions('userThrottle()', options, throttleRules);
   return fixed(name, 'principal', rate, ({ principal }) => principal?.user.id ?? null);
 }
 
 /** A budget per client address for requests without a principal. Authenticated requests pass. */
-export function anonymousThrottle(rate: Rate | string, options: ThrottleOptions = {}): Throttle {
+export function anonymousThrottle<const T extends string = string>(rate: Rate | CheckedRate<T>, options: ThrottleOptions = {}): Throttle {
   const { name = 'anonymous' } = readOptions('anonymousThrottle()', options, throttleRules);
   return fixed(name, 'principal', rate, ({ principal, clientAddress }) => (principal === null ? clientKey(clientAddress) : null));
 }
 
 /** A budget per client address for every request, decided before any credential is looked at. */
-export function clientThrottle(rate: Rate | string, options: ThrottleOptions = {}): Throttle {
+export function clientThrottle<const T extends string = string>(rate: Rate | CheckedRate<T>, options: ThrottleOptions = {}): Throttle {
   const { name = 'client' } = readOptions('clientThrottle()', options, throttleRules);
   return fixed(name, 'client', rate, ({ clientAddress }) => clientKey(clientAddress));
 }
@@ -35,7 +35,10 @@ export interface TenantThrottleOptions extends ThrottleOptions {
 }
 
 /** One budget shared by all callers of a tenant. Requests without a tenant pass. */
-export function tenantThrottle(rate: Rate | string, options: TenantThrottleOptions = {}): Throttle {
+export function tenantThrottle<const T extends string = string>(
+  rate: Rate | CheckedRate<T>,
+  options: TenantThrottleOptions = {},
+): Throttle {
   const given = readOptions('tenantThrottle()', options, { ...throttleRules, tenant: aFunction });
   return fixed(given.name ?? 'tenant', 'principal', rate, given.tenant ?? (({ tenant }) => tenant));
 }

@@ -8,7 +8,6 @@ import type { AnyResource } from '../declare/resource.ts';
 import { columnFaults } from './column-faults.ts';
 import { inputNames } from './create-faults.ts';
 import { conditionFaults, nestedFaults, relationFaults, softDeleteFaults } from './relation-faults.ts';
-import type { FieldRule } from '../declare/field-rule.ts';
 
 const REPORTED = new WeakSet<object>();
 
@@ -149,7 +148,7 @@ function policyFaults(policy: Policy, app: App): Fault[] {
       name === options.state ? 'The state is changed by transitions.' : remedy,
     );
   }
-  const rules = (options.fields ?? {}) as Readonly<Record<string, FieldRule | undefined>>;
+  const rules = options.fields ?? {};
   for (const [name, rule] of Object.entries(rules)) {
     const column = statements.byName.get(name);
     if (column?.settings.guarded === true && policy.accepts(column))

@@ -57,7 +57,18 @@ export type Operation = 'list' | 'query' | 'retrieve' | 'create' | 'update' | 'p
 export type OperationOptions = Partial<RouteFacts & { readonly permission: Permission; readonly path: string }>;
 /** Operations that exist only where an option declares them. */
 export type DeclaredOperation = 'export' | 'import' | 'stats' | 'meta' | 'restore' | 'bulkCreate' | 'bulkUpdate' | 'bulkDestroy';
-type OperationsOf = { readonly [K in Operation | DeclaredOperation]?: false | OperationOptions };
+/** Shown by the compiler for settings of an operation that does not exist. No value has this type. */
+export interface UnknownOperation<N> {
+  readonly unknownOperation: N;
+}
+/** `N` keeps which operations are `false`: they do not exist in the type of the controller. */
+type OperationsOf<N, T> = {
+  readonly [K in keyof N]: K extends Operation | DeclaredOperation | T
+    ? N[K] extends false
+      ? N[K]
+      : OperationOptions
+    : UnknownOperation<K>;
+} & { readonly [K in Operation | DeclaredOperation]?: unknown };
 /** The operations that are not `false`. */
 export type Offered<N, X = never> = Exclude<Operation | X, { [K in keyof N]: N[K] extends false ? K : never }[keyof N]>;
 /** The operations that options ask for. */
@@ -76,6 +87,7 @@ export interface CrudOptions<
   Q = boolean,
   B = BulkOptions,
   X extends string = string,
+  T = string,
 > {
   /** Part of every operation; nothing below can remove it. */
   readonly permission: Permission<U>;
@@ -117,7 +129,8 @@ export interface CrudOptions<
   readonly stats?: StatsOptions<Name<C>>;
   /** `GET /meta`: what a caller may see, send and do. */
   readonly meta?: boolean;
-  readonly operations?: N & OperationsOf;
+  /** Settings of single operations, such as `{ destroy: { permission: isStaff } }`; `false` removes one. A permission is added. */
+  readonly operations?: OperationsOf<N, T>;
 }
 
 /** The options with every type erased. */

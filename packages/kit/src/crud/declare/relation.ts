@@ -1,6 +1,7 @@
 import type { Model } from '../../db/model.ts';
 import type { Columns } from '../../db/rows.ts';
 import type { Where } from '../../db/where/where.ts';
+import type { UnknownColumn } from './checked-where.ts';
 import { readOptions } from '../../options/read-options.ts';
 import { anything, filledText, listOf, wholeNumber } from '../../options/value-rule.ts';
 
@@ -8,11 +9,11 @@ import { anything, filledText, listOf, wholeNumber } from '../../options/value-r
 export type Name<C> = Extract<keyof C, string>;
 
 /** This row refers to one of the model's. */
-export interface ToOne<C extends Columns = Columns> {
+export interface ToOne<C extends Columns = Columns, K extends string = string> {
   readonly kind: 'one';
   readonly model: () => Model<C>;
   /** The column of this row that refers to the other. */
-  readonly column: string;
+  readonly column: K;
   /**
    * Callers who see this row also see the other one, where it matches this condition: the other row is part of this one. Which rows clients may
    * refer to is still decided by the resource of the other. Relations of modules have it; `one()` never does.
@@ -50,7 +51,7 @@ export const EXPAND_LIMIT_DEFAULT = 20;
 export const EXPAND_LIMIT_MAX = 100;
 
 /** The row that `column` refers to: `customer: one(() => customers, 'customer_id')`. Models, not resources: types would be circular. */
-export function one<C extends Columns>(model: () => Model<C>, column: string): ToOne<C> {
+export function one<C extends Columns, const K extends string>(model: () => Model<C>, column: K): ToOne<C, K> {
   return Object.freeze({ kind: 'one', model, column });
 }
 
@@ -63,3 +64,14 @@ export function many<C extends Columns>(model: () => Model<C>, column: Name<C>, 
   } = readOptions('many()', options, { order: listOf(filledText), limit: wholeNumber(1, EXPAND_LIMIT_MAX), where: anything });
   return Object.freeze({ kind: 'many', model, column, order, limit, where });
 }
+
+/** Relations to one row whose column this model does not have, replaced by a type that no value fits. */
+export type KnownColumns<R, C> = {
+  readonly [K in keyof R]: R[K] extends { readonly kind: 'one'; readonly column: infer N }
+    ? string extends N
+      ? unknown
+      : N extends keyof C
+        ? unknown
+        : UnknownColumn<N>
+    : unknown;
+};

@@ -14,7 +14,7 @@ import type { FieldRule, UseVisibleToOrWritableBy } from './field-rule.ts';
 import type { NestedOptions, NestedRelation } from './nested-options.ts';
 import type { NamesChecked } from './checked-where.ts';
 import type { Paths, RowOfPaths } from './paths.ts';
-import type { Name, Relations, ToMany, ToOne } from './relation.ts';
+import type { KnownColumns, Name, Relations, ToMany, ToOne } from './relation.ts';
 import type { RowAccess } from './row-access.ts';
 
 type Flat<X> = { [K in keyof X]: X[K] } & {};
@@ -177,7 +177,8 @@ export interface ResourceOptions<
    * `softDelete()`; `false` removes rows all the same.
    */
   readonly softDelete?: boolean | { readonly cascade?: readonly ToManyNames<R>[] };
-  readonly relations?: R;
+  /** Other models that rows refer to, or are referred to by: `{ customer: one(() => customers, 'customer_id') }`. */
+  readonly relations?: KnownColumns<NoInfer<R>, C> & R;
   /** Columns a client may send; every writable one that is not hidden unless given. */
   readonly input?: readonly I[];
   /** Never on the wire, on no edge. */

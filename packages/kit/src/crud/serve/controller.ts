@@ -51,11 +51,11 @@ export function CrudController<
   X extends string = string,
 >(
   source: Resource<C, R, P, I, T, X> | UseResourceOfTheModel,
-  options: CrudOptions<C, R, U, N, F, Q, B, NoInfer<X>>,
+  options: CrudOptions<C, R, U, N, F, Q, B, NoInfer<X>, NoInfer<T>>,
 ): CrudClass<C, U, Offered<N, Extra<Q, B>>, T, I, P> {
   requireResource(source);
   checkControllerOptions(options);
-  return crudClass(source as AnyResource, options) as CrudClass<C, U, Offered<N, Extra<Q, B>>, T, I, P>;
+  return crudClass(source as AnyResource, options as unknown as AnyCrudOptions) as CrudClass<C, U, Offered<N, Extra<Q, B>>, T, I, P>;
 }
 
 const mountedByController = new WeakMap<object, MountedResource>();
