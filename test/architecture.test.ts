@@ -43,6 +43,11 @@ describe('imports go one way', () => {
     expect(faults.map(({ path }) => path)).toEqual([]);
   });
 
+  test('no source file of crud is longer than 400 lines', () => {
+    const long = [...sources.values()].filter(({ path, text }) => path.startsWith('packages/kit/src/crud/') && text.split('\n').length > 401);
+    expect(long.map(({ path }) => path)).toEqual([]);
+  });
+
   test('there is no import cycle, type-only imports included', () => {
     expect(findCycle(sources)).toBeUndefined();
   });

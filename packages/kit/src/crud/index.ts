@@ -9,7 +9,7 @@ export { visibleTo, writableBy, type FieldRule } from './declare/field-rule.ts';
 export { filter, type CustomFilter } from './declare/filter.ts';
 export { avg, count, countDistinct, max, min, sum, type Metric, type MetricKind } from './declare/metric.ts';
 export type { StatsOptions } from './declare/stats-options.ts';
-export type { ImportResult } from './files/import.ts';
+export type { ImportResult } from './files/row-import.ts';
 export type { ImportOptions } from './declare/file-options.ts';
 export type { ListPage } from './declare/list-page.ts';
 export type { CountMode, PageOptions } from './declare/page-options.ts';

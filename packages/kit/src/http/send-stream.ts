@@ -126,7 +126,7 @@ class EventWriter {
     if (!raw.write(text)) await this.#drained();
   }
 
-  /** The generator may have a connection of the database in hand: it does not wait for ever. */
+  /** The generator may have a connection of the database in hand: it does not wait forever. */
   async #drained(): Promise<void> {
     const { reply, signal, host, log, route } = this.#exchange;
     const { clientIdleMs } = host.inputLimits;

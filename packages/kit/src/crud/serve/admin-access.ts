@@ -11,6 +11,7 @@ import { policiesOf } from '../policy/policies.ts';
 import type { Edge, Policy } from '../policy/policy.ts';
 import type { RowState } from '../policy/row-scope.ts';
 import { possibleTransitions } from '../write/possible-transitions.ts';
+import { readKey } from '../read/parameter-value.ts';
 import { presentRows, selectRows } from '../read/read.ts';
 import type { TransitionRule } from '../declare/transition-rule.ts';
 import type { AnyResource } from '../declare/resource.ts';
@@ -22,7 +23,7 @@ import { ofVersion } from '../write/precondition.ts';
 import type { Readable } from 'node:stream';
 import type { Schema } from '../../http/schema.ts';
 import type { FileFormat } from '../declare/file-options.ts';
-import { type ImportResult, RowImport } from '../files/import.ts';
+import { type ImportResult, RowImport } from '../files/row-import.ts';
 
 /** What a form of the admin site sent, besides its values. */
 export interface AdminWrite {
@@ -110,6 +111,22 @@ export class AdminAccess {
 
   rows(where?: Where, limit: number = limits.pageMax): Promise<Item[]> {
     return this.#as('list', (request) => this.#programs.rowsAs(request, where, limit));
+  }
+
+  /** Those of these keys, as text, whose rows the site shows, deleted ones included. A text that cannot be a key is not among them. */
+  knownKeys(texts: readonly string[]): Promise<ReadonlySet<string>> {
+    return this.#as('list', async (request) => {
+      const { policy } = this.#mounted;
+      const key = policy.key.name;
+      const settings = policy.settingsOf(key);
+      const values = texts.flatMap((text) => {
+        const read = readKey(settings, text);
+        return read.fault === undefined ? [read.value] : [];
+      });
+      if (values.length === 0) return new Set<string>();
+      const rows = await this.#programs.rowsAs(request, { [key]: { in: values } } as Where, values.length, 'any');
+      return new Set(rows.map((row) => String(row[key])));
+    });
   }
 
   /** The condition on the rows that the site shows, for a statement of its own; values are appended to `parameters`. `true` is every row. */

@@ -1,6 +1,4 @@
 import type { App } from '../../app/module.ts';
-import { statementsOf } from '../../db/model-statements.ts';
-import { quoteName } from '../../db/names.ts';
 import { isKitError } from '../../errors/kit-error.ts';
 import type { AnyResource } from '../declare/resource.ts';
 import { AdminAccess } from './admin-access.ts';
@@ -32,18 +30,5 @@ async function sightOf(app: App, resource: AnyResource, caller: ProgramCaller, i
   const columns = await access.columns();
   const shows = (field: string) => !Object.hasOwn(resource.model.columns as object, field) || columns.has(field);
   if (caller.user?.is_superuser === true || ids.length === 0) return { ids: new Set(ids), shows };
-  const { table } = statementsOf(resource.model);
-  const db = app.databases[resource.options.using ?? 'default'] ?? app.db;
-  const parameters: unknown[] = [];
-  const condition = await access.condition(db.dialect, 't', parameters, 'any');
-  if (typeof condition === 'boolean') return condition ? { ids: new Set(ids), shows } : NOTHING;
-  const name = `t.${quoteName(access.keyName)}`;
-  const keyText = db.dialect === 'postgres' ? `${name}::text` : `cast(${name} as text)`;
-  const listed = ids.map((id) => `$${parameters.push(id)}`).join(', ');
-  const rows = await db.query<{ id: string }>(
-    `select ${keyText} as id from ${table} t where ${keyText} in (${listed}) and (${condition})`,
-    parameters,
-    { replanned: true },
-  );
-  return { ids: new Set(rows.map(({ id }) => id)), shows };
+  return { ids: await access.knownKeys(ids), shows };
 }
