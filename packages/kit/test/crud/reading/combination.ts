@@ -1,7 +1,20 @@
 import { z } from 'zod';
+import { modelResource } from '../../../src/admin/index.ts';
 import type { Module } from '../../../src/app/module.ts';
 import { grants, objectActions, type ObjectActions } from '../../../src/contrib/grants/index.ts';
-import { type CountMode, count, CrudController, filter, many, max, one, resource, sum, visibleTo } from '../../../src/crud/index.ts';
+import {
+  type CountMode,
+  count,
+  CrudController,
+  filter,
+  fullText,
+  many,
+  max,
+  one,
+  resource,
+  sum,
+  visibleTo,
+} from '../../../src/crud/index.ts';
 import { createTable, migration, model, softDelete, t, versioned } from '../../../src/db/index.ts';
 import { allowAny, isAuthenticated, isOwner, isStaff } from '../../../src/permissions/index.ts';
 import type { Chosen } from './covering-array.ts';
@@ -10,7 +23,8 @@ import type { Chosen } from './covering-array.ts';
 export const factors = {
   // The resource.
   tenant: ['no', 'yes'],
-  scope: ['unscoped', 'owner', 'unless', 'rows', 'anonymous', 'grants', 'granted'],
+  /** `inherited`: by grants on the area above the row, too. */
+  scope: ['unscoped', 'owner', 'unless', 'rows', 'anonymous', 'grants', 'granted', 'inherited', 'exempt'],
   deletion: ['hard', 'soft'],
   version: ['no', 'yes'],
   /** Who sees `margin`: everyone, or staff, while others get no property or null. */
@@ -31,11 +45,13 @@ export const factors = {
   count: ['exact', 'none', 'upTo', 'default'],
   pageSize: [3, 7],
   etag: ['optional', 'no'],
+  searchBy: ['contains', 'fullText'],
   usualOrdering: ['none', '-size', 'title'],
   // The request.
   ordering: ['none', 'size', '-size', 'title,-at', '-price', 'margin', '-slug'],
   filter: ['none', 'own', 'list', 'null', 'related', 'relatedCode', 'custom', 'margin', 'two'],
   search: ['none', 'one', 'two'],
+  deleted: ['no', 'only'],
   fields: ['none', 'plain', 'computed', 'margin', 'note', 'code', 'area', 'missing'],
   expand: ['none', 'area', 'parts', 'both'],
 } as const;
@@ -49,6 +65,11 @@ export const narrowOutput = (combination: Combination): readonly string[] => [
   'size',
   ...Object.keys(requiredBy(combination)).slice(0, 1),
 ];
+/** Rows that grants give to callers; with `exempt`, staff see all of them. */
+export const isGranted = ({ scope }: Combination): boolean => ['grants', 'granted', 'inherited', 'exempt'].includes(scope);
+/** Staff may restore rows, where deleted rows are kept and addressed by their key. */
+export const hasRestore = ({ deletion, lookup }: Combination): boolean => deletion === 'soft' && lookup === 'id';
+
 export const COUNTS: Readonly<Record<Combination['count'], CountMode | undefined>> = {
   exact: 'exact',
   none: 'none',
@@ -91,6 +112,7 @@ export function declare(at: string, combination: Combination): Declared {
   const { tenant, scope, version, area, parts: relation, parent } = combination;
   const areaColumns = { id: t.uuidv7().pk(), org: t.text(20), name: t.text(40), code: t.text(40).nullable(), terms: t.int().nullable() };
   const areas = model(`areas_${at}`, { ...areaColumns, ...deletionColumns(combination) });
+  const fullTextIndex = combination.searchBy === 'fullText' ? { fullText: [{ columns: ['title', 'slug'] }] } : {};
   const columns = {
     id: t.uuidv7().pk(),
     org: t.text(20).readOnly(),
@@ -113,7 +135,7 @@ export function declare(at: string, combination: Combination): Declared {
     const column = t.ref(target);
     return parent === 'yes' ? column : column.nullable();
   };
-  const rows = model(`rows_${at}`, { ...columns, area_id: reference(() => areas as never) }, { indexes });
+  const rows = model(`rows_${at}`, { ...columns, area_id: reference(() => areas as never) }, { indexes, ...fullTextIndex });
   const partColumns = { id: t.uuidv7().pk(), sku: t.text(20), amount: t.int(), cancelled: t.bool() };
   const parts = model(`parts_${at}`, { ...partColumns, row_id: t.ref(() => rows), ...deletionColumns(combination) });
   const declareResource = resource as unknown as (model: object, options: object) => never;
@@ -129,13 +151,12 @@ export function declare(at: string, combination: Combination): Declared {
   const ruled = (level: 'open' | 'omit' | 'null', permission: typeof isStaff) =>
     level === 'open' ? undefined : visibleTo(permission, { hidden: level });
   const fields = { margin: ruled(combination.margin, isStaff), note: ruled(combination.note, isOwner()) };
-  const isGranted = scope === 'grants' || scope === 'granted';
   const isScoped = scope !== 'unscoped' || tenant === 'yes';
   const policy = declareResource(rows, {
     ...(isScoped ? {} : { unscoped: true }),
     ...(tenant === 'yes' ? { tenant: 'org' } : {}),
-    ...(scope === 'owner' || scope === 'grants' ? { owner: 'owner_id' } : {}),
-    ...(scope === 'unless' ? { owner: { column: 'owner_id', unless: isStaff } } : {}),
+    ...(scope === 'owner' || scope === 'grants' || scope === 'inherited' ? { owner: 'owner_id' } : {}),
+    ...(scope === 'unless' || scope === 'exempt' ? { owner: { column: 'owner_id', unless: isStaff } } : {}),
     ...(scope === 'rows' || scope === 'anonymous'
       ? {
           rows: ({ user }: { user: { id: string; is_staff: boolean } }) =>
@@ -143,7 +164,8 @@ export function declare(at: string, combination: Combination): Declared {
         }
       : {}),
     ...(scope === 'anonymous' ? { anonymous: { status: 'open' } } : {}),
-    ...(isGranted ? { access: grants(rows as never) } : {}),
+    ...(isGranted(combination) ? { access: grants(rows as never) } : {}),
+    admin: { rows: true },
     ...(version === 'yes' ? { version: 'version' } : {}),
     relations: {
       area: one(() => areas as never, 'area_id'),
@@ -159,8 +181,14 @@ export function declare(at: string, combination: Combination): Declared {
       Object.entries(requiredBy(combination)).map(([name, requires]) => [name, { requires, response: z.string(), value }]),
     ),
   });
-  const isOpen = scope === 'anonymous' || isGranted;
-  const reads = { create: false, update: false, partialUpdate: false, destroy: false };
+  const isOpen = scope === 'anonymous' || isGranted(combination);
+  const reads = {
+    create: false,
+    update: false,
+    partialUpdate: false,
+    destroy: false,
+    ...(hasRestore(combination) ? { restore: { permission: isStaff } } : {}),
+  };
   const controller = CrudController as unknown as (policy: never, options: object) => new () => object;
   const counted = COUNTS[combination.count];
   class Rows extends controller(policy, {
@@ -175,7 +203,8 @@ export function declare(at: string, combination: Combination): Declared {
       'area.code': ['eq'],
       mine: filter(z.boolean(), (asked, { user }) => (asked && user !== null ? { owner_id: user.id } : {})),
     },
-    search: ['title', 'slug'],
+    search: combination.searchBy === 'fullText' ? fullText({ columns: ['title', 'slug'] }) : ['title', 'slug'],
+    ...(hasRestore(combination) ? { restore: true } : {}),
     ordering: {
       by: ['size', 'title', 'at', 'price', 'margin', 'slug'],
       ...(combination.usualOrdering === 'none' ? {} : { default: [combination.usualOrdering] }),
@@ -205,24 +234,32 @@ export function declare(at: string, combination: Combination): Declared {
       name: `matrix_${at}`,
       models: [areas, rows, parts] as never,
       resources: [areaPolicy, partPolicy],
+      admin: { resources: [modelResource(policy)] },
       migrations: [
         migration('0001_initial', [
           createTable(`areas_${at}`, areas.columns),
-          createTable(`rows_${at}`, { ...columns, area_id: reference(`areas_${at}`) } as never, { indexes }),
+          createTable(`rows_${at}`, { ...columns, area_id: reference(`areas_${at}`) } as never, { indexes, ...fullTextIndex }),
           createTable(`parts_${at}`, { ...parts.columns, row_id: t.ref(`rows_${at}`) } as never),
         ]),
       ],
     },
-    actions: isGranted
-      ? [
-          objectActions(rows as never, {
-            actions: ['view', 'change'],
-            sets: { viewer: ['view'] },
-            creator: 'viewer',
-            subjects: ['authenticated', 'public'],
-          }),
-        ]
-      : [],
+    actions: [
+      ...(scope === 'inherited'
+        ? [objectActions(areas as never, { actions: ['view'], sets: { viewer: ['view'] }, subjects: ['authenticated', 'public'] })]
+        : []),
+      ...(isGranted(combination)
+        ? [
+            objectActions(rows as never, {
+              // `delete`: who may restore a row needs it.
+              actions: ['view', 'change', 'delete'],
+              sets: { viewer: ['view'] },
+              creator: 'viewer',
+              subjects: ['authenticated', 'public'],
+              ...(scope === 'inherited' ? { through: 'area_id' } : {}),
+            }),
+          ]
+        : []),
+    ],
     tables: { rows: rows as never, areas: areas as never, parts: parts as never },
     policy,
     mount: { [below]: Rows as never },

@@ -46,7 +46,7 @@ function requestOf(oracle: Oracle, asked: Asked) {
   return {
     rows: join(rows),
     shape: join(shape),
-    list: join([...rows, ordering === undefined ? '' : `ordering=${ordering}`, ...shape]),
+    list: join([...rows, asked.deleted === 'only' ? 'deleted=only' : '', ordering === undefined ? '' : `ordering=${ordering}`, ...shape]),
     body: {
       ...(where === undefined ? {} : { where }),
       ...(search === '' ? {} : { search }),
@@ -158,7 +158,7 @@ export class Comparison {
     const first = await this.#ask(`?${list}`);
     if (refusal !== null) {
       this.#equal(first.status, refusal, this.#message('list', asked));
-      if (isThorough) this.#equal((await this.#ask('', body)).status, refusal, this.#message('query', asked));
+      if (isThorough && asked.deleted === 'no') this.#equal((await this.#ask('', body)).status, refusal, this.#message('query', asked));
       return;
     }
     const rows = this.#oracle.rows(asked, this.#parent?.id ?? null);
@@ -171,10 +171,12 @@ export class Comparison {
     this.#equal(pages, expected, this.#message('list', asked));
     this.#count(first, rows.length, asked);
     if (!isThorough) return;
+    await this.#tag(`?${list}`, first, asked);
+    // QUERY has no deleted rows.
+    if (asked.deleted === 'only') return;
     const queried = await this.#ask('?limit=100', body);
     this.#equal(queried.status, 200, this.#message('query', asked));
     this.#equal(queried.body.items, items, this.#message('query', asked));
-    await this.#tag(`?${list}`, first, asked);
   }
 
   async #walk(first: Response, asked: Asked, isThorough: boolean): Promise<Record<string, unknown>[][]> {
@@ -235,7 +237,11 @@ export class Comparison {
   }
 
   async files(asked: Asked): Promise<void> {
-    const shown: Asked = { ...asked, expand: asked.expand === 'both' ? 'area' : asked.expand === 'parts' ? 'none' : asked.expand };
+    const shown: Asked = {
+      ...asked,
+      deleted: 'no',
+      expand: asked.expand === 'both' ? 'area' : asked.expand === 'parts' ? 'none' : asked.expand,
+    };
     const refusal = this.#refusal(shown);
     const { list } = requestOf(this.#oracle, shown);
     const [csv, jsonl] = [await this.#ask(`/export?format=csv&${list}`), await this.#ask(`/export?format=jsonl&${list}`)];
@@ -276,6 +282,29 @@ export class Comparison {
       );
     if (this.#oracle.isAdmitted && !this.#oracle.seesMargin)
       this.#equal((await this.#ask('/stats?group_by=margin')).status, 422, this.#message('stats by margin', filtered));
+  }
+
+  /** The list of the admin site, in its own order and in another, page by page. */
+  async admin(): Promise<void> {
+    const { user } = this.#caller;
+    if (user?.is_staff !== true) return;
+    const client = this.#started.app.as(user);
+    const rows = this.#world.rows.filter((row) => this.#oracle.seesInAdmin(row));
+    for (const sort of ['', '-slug', 'size']) {
+      const expected = rows.toSorted((a, b) => this.#oracle.compare(a, b, sort === '' ? '-id' : sort)).map(({ id }) => id);
+      const found: string[] = [];
+      let cursor: string | null = '';
+      while (cursor !== null) {
+        const query = new URLSearchParams({ limit: '5', ...(sort === '' ? {} : { sort }), ...(cursor === '' ? {} : { cursor }) });
+        const response = await client.get(`/admin/api/resources/rows-${this.#declared.at}?${query.toString()}`);
+        this.#equal(response.statusCode, 200, `${this.#message('admin list', PLAIN)} ${response.body}`);
+        const page = response.json() as { items: { id: string }[]; count: number | null; next: string | null };
+        this.#equal(page.count, rows.length, this.#message('count of the admin list', PLAIN));
+        found.push(...page.items.map(({ id }) => id));
+        cursor = page.next;
+      }
+      this.#equal(found, expected, this.#message(`admin list by ${sort}`, PLAIN));
+    }
   }
 
   /** What `/meta` names is what the caller may name. */

@@ -1,11 +1,11 @@
-import { type Combination, narrowOutput, requiredBy } from './combination.ts';
-import { type Area, type Name, type Part, type Person, type Row, tenantOf, type World } from './world.ts';
+import { type Combination, hasRestore, isGranted, narrowOutput, requiredBy } from './combination.ts';
+import { type Area, type Name, type Part, type Person, type Row, type Subject, tenantOf, type World } from './world.ts';
 
 // What a caller must get, computed from the raw rows. Nothing of the toolkit is used here.
 
 /** The parts of a request, each as the level of its factor. */
-export type Asked = Pick<Combination, 'ordering' | 'filter' | 'search' | 'fields' | 'expand'>;
-export const PLAIN: Asked = { ordering: 'none', filter: 'none', search: 'none', fields: 'none', expand: 'none' };
+export type Asked = Pick<Combination, 'ordering' | 'filter' | 'search' | 'deleted' | 'fields' | 'expand'>;
+export const PLAIN: Asked = { ordering: 'none', filter: 'none', search: 'none', deleted: 'no', fields: 'none', expand: 'none' };
 
 export interface Caller {
   /** Null: without credentials. */
@@ -36,13 +36,14 @@ export class Oracle {
 
   /** 401 for callers without credentials where none are admitted. */
   get isAdmitted(): boolean {
-    return this.#caller.user !== null || ['anonymous', 'grants', 'granted'].includes(this.#combination.scope);
+    return this.#caller.user !== null || this.#combination.scope === 'anonymous' || isGranted(this.#combination);
   }
 
-  sees(row: Row): boolean {
+  /** `deleted`: of the rows that were deleted, instead of those that are there. */
+  sees(row: Row, deleted: Asked['deleted'] = 'no'): boolean {
     const { tenant, scope } = this.#combination;
     const { user } = this.#caller;
-    if (row.deleted_at !== undefined && row.deleted_at !== null) return false;
+    if (isDeleted(row) !== (deleted === 'only')) return false;
     if (tenant === 'yes' && row.org !== this.#tenant) return false;
     const isOwn = user !== null && row.owner_id === user.id;
     switch (scope) {
@@ -55,6 +56,10 @@ export class Oracle {
         return isOwn || this.#isStaff || row.status === 'open';
       case 'grants':
         return isOwn || this.#isGranted(row);
+      case 'inherited':
+        return isOwn || this.#isGranted(row) || this.#isGrantedArea(row);
+      case 'exempt':
+        return isOwn || this.#isStaff || this.#isGranted(row);
       case 'granted':
         return this.#isGranted(row);
       default:
@@ -62,9 +67,27 @@ export class Oracle {
     }
   }
 
+  /** The admin site shows its list to staff: rows of the tenant, whoever owns them; with grants, those that were given. */
+  seesInAdmin(row: Row): boolean {
+    const { tenant } = this.#combination;
+    if (isDeleted(row) || (tenant === 'yes' && row.org !== this.#tenant)) return false;
+    return !isGranted(this.#combination) || this.sees(row);
+  }
+
+  /** Grants of a deleted row are hidden with it. */
   #isGranted(row: Row): boolean {
+    return !isDeleted(row) && this.#isSubject(this.#world.granted.get(row.id));
+  }
+
+  /** An area that is deleted, or of another tenant, gives nothing. */
+  #isGrantedArea({ area_id }: Row): boolean {
+    const area = this.#world.areas.find(({ id }) => id === area_id);
+    return area !== undefined && this.seesArea(area) && this.#isSubject(this.#world.grantedAreas.get(area.id));
+  }
+
+  #isSubject(subjects: readonly Subject[] = []): boolean {
     const { name } = this.#caller;
-    return (this.#world.granted.get(row.id) ?? []).some(
+    return subjects.some(
       (subject) =>
         subject === 'public' ||
         (name !== null && (subject === 'authenticated' || subject === name || (subject === 'team' && name === 'bob'))),
@@ -141,6 +164,7 @@ export class Oracle {
   /** False when the request names something that the caller may not know: 422. */
   isKnown(asked: Asked): boolean {
     const isExpanded = asked.expand === 'area' || asked.expand === 'both';
+    if (asked.deleted === 'only' && !(hasRestore(this.#combination) && this.#isStaff)) return false;
     if (asked.ordering === 'margin' && !this.seesMargin) return false;
     if (asked.filter === 'margin' && !this.seesMargin) return false;
     if (asked.filter === 'relatedCode' && !this.seesAreaCode) return false;
@@ -153,7 +177,11 @@ export class Oracle {
   /** The rows of the list, in order. `parent`: only those below this area. */
   rows(asked: Asked, parent: string | null): Row[] {
     const found = this.#world.rows.filter(
-      (row) => this.sees(row) && (parent === null || row.area_id === parent) && this.#passes(row, asked) && this.#isFound(row, asked),
+      (row) =>
+        this.sees(row, asked.deleted) &&
+        (parent === null || row.area_id === parent) &&
+        this.#passes(row, asked) &&
+        this.#isFound(row, asked),
     );
     return found.toSorted((a, b) => this.#compare(a, b, asked));
   }
@@ -183,12 +211,18 @@ export class Oracle {
 
   #isFound(row: Row, { search }: Asked): boolean {
     const words = { none: [], one: ['BETA'], two: ['a', 's1'] }[search];
+    // Full text finds words that start so, whatever their case and accents; otherwise any part of a text is found.
+    const found = [row.title, row.slug].flatMap(wordsOf);
+    if (this.#combination.searchBy === 'fullText') return words.every((word) => found.some((each) => each.startsWith(word.toLowerCase())));
     return words.every((word) => [row.title, row.slug].some((text) => folded(text).includes(folded(word))));
   }
 
   #compare(a: Row, b: Row, { ordering }: Asked): number {
     const usual = this.#combination.usualOrdering;
-    const given = ordering !== 'none' ? ordering : usual !== 'none' ? usual : '-id';
+    return this.compare(a, b, ordering !== 'none' ? ordering : usual !== 'none' ? usual : '-id');
+  }
+
+  compare(a: Row, b: Row, given: string): number {
     let isLastDescending = false;
     for (const term of given.split(',')) {
       isLastDescending = term.startsWith('-');
@@ -293,6 +327,17 @@ export class Oracle {
     });
   }
 }
+
+const isDeleted = ({ deleted_at: at = null }: Row): boolean => at !== null;
+
+/** Words of letters and digits, without case and accents. */
+const wordsOf = (text: string): string[] =>
+  text
+    .normalize('NFD')
+    .replaceAll(/\p{M}/gu, '')
+    .toLowerCase()
+    .split(/[^\p{L}\p{N}]+/u)
+    .filter((word) => word !== '');
 
 /** A to Z without case, as `contains` and search compare. */
 const folded = (text: string): string => text.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase());

@@ -1,4 +1,4 @@
-import type { Combination } from './combination.ts';
+import { type Combination, isGranted } from './combination.ts';
 
 export interface Area {
   readonly id: string;
@@ -40,6 +40,8 @@ export interface World {
   readonly parts: readonly Part[];
   /** Subjects by the key of the row. */
   readonly granted: ReadonlyMap<string, readonly Subject[]>;
+  /** Subjects by the key of the area. */
+  readonly grantedAreas: ReadonlyMap<string, readonly Subject[]>;
 }
 /** `team` is the group that bob is in. */
 export type Subject = 'ann' | 'team' | 'authenticated' | 'public';
@@ -100,15 +102,21 @@ export function worldOf(combination: Combination, people: ReadonlyMap<string, Pe
     })),
   );
   const granted = new Map<string, readonly Subject[]>();
-  if (combination.scope === 'grants' || combination.scope === 'granted')
+  if (isGranted(combination))
     for (const [index, row] of rows.entries()) {
       const subjects: Subject[] = [];
       // A user of another tenant is no subject of the row.
+      // What areas give must show.
+      if (combination.scope === 'inherited' && index % 2 === 0) continue;
       if (index % 3 !== 1 && (combination.tenant === 'no' || row.org === 'north')) subjects.push('ann');
       if (index % 4 !== 2) subjects.push('team');
       if (index % 7 === 5) subjects.push('authenticated');
       if (index % 8 === 6) subjects.push('public');
       granted.set(row.id, subjects);
     }
-  return { areas, rows, parts, granted };
+  const grantedAreas = new Map<string, readonly Subject[]>();
+  if (combination.scope === 'inherited')
+    for (const [index, subjects] of [['team'], ['authenticated'], ['ann'], ['ann', 'public']].entries())
+      grantedAreas.set(areas[index]!.id, subjects as Subject[]);
+  return { areas, rows, parts, granted, grantedAreas };
 }
