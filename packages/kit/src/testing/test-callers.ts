@@ -52,6 +52,8 @@ export class TestCallers {
       securityScheme,
       raises,
       authenticate: (request) => this.#caller(request) ?? authenticator.authenticate(request),
+      install: (host) => authenticator.install?.(host),
+      ...(authenticator.healthChecks === undefined ? {} : { healthChecks: authenticator.healthChecks }),
       ...(authenticator.verifyCsrf === undefined
         ? {}
         : {
