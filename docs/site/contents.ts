@@ -24,7 +24,7 @@ export const groups: readonly Group[] = [
       'accounts',
       'logins',
       'identity-providers',
-      'tenants',
+      'memberships',
       'api-keys',
       'tenancy',
       'sharing',
