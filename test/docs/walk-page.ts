@@ -4,6 +4,7 @@ import { delimiter, dirname, join } from 'node:path';
 import type { TestContext } from 'vitest';
 import { codeBlocks, root, titleOf, type CodeBlock } from './pages.ts';
 import { commandLines, readyWhen } from './shell-commands.ts';
+import { ResidentKit } from './resident-kit.ts';
 import { Terminal, type Running } from './terminal.ts';
 import { freePort } from '../provision/free-port.ts';
 
@@ -36,6 +37,7 @@ export function isRun({ language, flags }: CodeBlock): boolean {
  */
 export async function walkPage(page: string, preparation: Preparation, context: PageTest): Promise<number> {
   const place = makePlace(preparation);
+  context.onTestFinished(() => place.kit.close());
   const ports = new Ports();
   const environment = {
     PATH: [place.programs, join(root, 'node_modules/.bin'), process.env['PATH'] ?? ''].join(delimiter),
@@ -118,6 +120,7 @@ interface Place {
   readonly folder: string;
   readonly programs: string;
   readonly scratch: string;
+  readonly kit: ResidentKit;
 }
 
 /** The reader's folder, with the packages in it as `npm install` would have put them there. */
@@ -135,8 +138,9 @@ function makePlace({ files }: Preparation): Place {
   // npx takes a second to find what is on the path here; what `npm install` would bring is there.
   program('npx', 'exec "$@"');
   program('npm', 'case "$1" in install|ci) exit 0;; esac\nPATH="${PATH#*:}" exec npm "$@"');
-  program('kit', `exec node --conditions=source '${join(root, 'packages/kit/bin/kit.js')}' "$@"`);
-  return place;
+  const kit = new ResidentKit(place.folder, place.scratch);
+  program('kit', kit.script(place.scratch, `node --conditions=source '${join(root, 'packages/kit/bin/kit.js')}'`));
+  return { ...place, kit };
 }
 
 async function saveFiles(blocks: readonly CodeBlock[], folder: string, ports: Ports, every = false): Promise<void> {
