@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { migrateApp } from 'kit';
 import { accountsOf, createUser } from 'kit/contrib/accounts';
 import { createApiKey } from 'kit/contrib/apikeys';
-import { generateClient } from 'kit/openapi';
+import { type ClientOptions, generateClient } from 'kit/openapi';
 import app from '../../examples/orders/kit.config.ts';
 
 const SCOPES = ['orders:read', 'orders:write', 'orders:share', 'jobs:read', 'jobs:write', 'uploads:read', 'uploads:write'];
@@ -21,11 +21,11 @@ const { raw: key } = await app.db.transaction(async (tx) => {
 const [, , port, folder] = process.argv;
 if (folder !== undefined) {
   const { title, version } = app;
-  for (const [language, file] of [
-    ['typescript', 'api.ts'],
-    ['python', 'api.py'],
-  ] as const)
-    writeFileSync(join(folder, file), generateClient(app.routes, { language, title, version }));
+  const write = (file: string, options: Pick<ClientOptions, 'language' | 'dates'>) =>
+    writeFileSync(join(folder, file), generateClient(app.routes, { title, version, ...options }));
+  write('api.ts', { language: 'typescript' });
+  write('dated.ts', { language: 'typescript', dates: true });
+  write('api.py', { language: 'python' });
 }
 const url = await app.listen({ host: '127.0.0.1', port: Number(port) });
 process.stdout.write(`${JSON.stringify({ url, key })}\n`);

@@ -80,7 +80,7 @@ export async function check(): Promise<void> {
         '--noEmit --ignoreConfig --allowImportingTsExtensions --strict --exactOptionalPropertyTypes --noUncheckedIndexedAccess --noUnusedLocals --isolatedDeclarations --declaration --erasableSyntaxOnly --verbatimModuleSyntax --target es2023 --module esnext --moduleResolution bundler --lib es2023,dom,dom.iterable,dom.asynciterable';
       const checked = spawnSync(
         process.execPath,
-        [join(root, 'node_modules/typescript/bin/tsc'), ...options.split(' '), join(folder, 'types.ts')],
+        [join(root, 'node_modules/typescript/bin/tsc'), ...options.split(' '), join(folder, 'types.ts'), join(folder, 'dated.ts')],
         {
           encoding: 'utf8',
         },

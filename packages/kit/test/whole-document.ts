@@ -33,6 +33,7 @@ export function wholeDocument(document: Json): Json {
       : { ...response, headers: Object.fromEntries(Object.entries<Json>(response.headers).map(([name, each]) => [name, resolve(each)])) };
   const operationOf = (operation: Json): Json => ({
     security: document.security,
+    'x-permission': document['x-permission'],
     'x-throttles': document['x-throttles'],
     ...operation,
     ...(operation.parameters === undefined ? {} : { parameters: operation.parameters.map(resolve) }),

@@ -179,6 +179,28 @@ test('errors with further members have them in their schemas, also those of an a
   out_of_stock({ extensions: { rest: 2 } });
 });
 
+test('a response with all members of another one and its name refers to it; responses may get further members', () => {
+  const fields = { a: z.string(), b: z.string(), c: z.string(), d: z.string(), e: z.string(), f: z.string().nullable() };
+  const [plain, wide] = [
+    z.strictObject(fields).meta({ id: 'Key' }),
+    z.strictObject({ ...fields, secret: z.string() }).meta({ id: 'IssuedKey' }),
+  ];
+  const body = z.strictObject({ ...fields, secret: z.string() }).meta({ id: 'KeyInput' });
+  const { schemas } = openApiDocument(
+    [
+      row({ operationId: 'key_read', path: '/v1/keys', response: output(plain) }),
+      row({ operationId: 'key_create', method: 'POST', path: '/v1/keys', body: input(body), response: output(wide) }),
+    ],
+    options,
+  ).components;
+  expect(schemas?.['Key']).not.toHaveProperty('additionalProperties');
+  expect(schemas?.['IssuedKey']).toEqual({
+    allOf: [{ $ref: '#/components/schemas/Key' }, { type: 'object', properties: { secret: { type: 'string' } }, required: ['secret'] }],
+  });
+  // Requests are closed, and stay whole.
+  expect(schemas?.['KeyInput']).toMatchObject({ additionalProperties: false, properties: { a: {}, secret: {} } });
+});
+
 test('sensitive fields are marked and examples of the author are kept', () => {
   const document = openApiDocument(routes, options);
   expect(document.components['schemas']?.['Line']).toMatchObject({
@@ -237,13 +259,13 @@ test('errors are listed by status with their codes: declared ones and those the 
   expect(codes(create)).toEqual(
     expect.arrayContaining(['malformed_body', 'too_deep', 'body_too_large', 'unsupported_media_type', 'csrf_failed', 'not_authenticated']),
   );
+  // Those that any request can get stand in `default`.
+  expect(codes({ ...create, responses: { ...create.responses, default: {} } })).not.toContain('too_deep');
   expect(create.responses['409']?.content?.['application/problem+json']).toMatchObject({
     schema: { allOf: [{ $ref: '#/components/schemas/Problem' }, { properties: { code: { enum: ['out_of_stock'] } } }] },
   });
   const { examples } = document.components['schemas']!['Problem'] as { examples: readonly { code: string }[] };
-  expect(examples.filter(({ code }) => code === 'out_of_stock')).toMatchObject([
-    { type: 'urn:kit:error:out_of_stock', status: 409, detail: 'Nothing left.' },
-  ]);
+  expect(examples.filter(({ code }) => code === 'out_of_stock')).toMatchObject([{ status: 409, detail: 'Nothing left.' }]);
   const read = codes(operation(document, '/v1/orders/{id}', 'get'));
   expect(read).toEqual(expect.arrayContaining(['scope_required', 'insufficient_scope', 'not_found']));
   expect(read).not.toContain('csrf_failed');

@@ -144,7 +144,7 @@ function withoutDefaults(paths: Paths): { readonly common: Readonly<Record<strin
   };
 }
 
-const DEFAULTED = ['security', 'x-throttles'];
+const DEFAULTED = ['security', 'x-permission', 'x-throttles'];
 
 /** `Unexpected` uses the id of the request; the others are for limits and keys. */
 function usedHeaders(...places: readonly object[]): Record<string, object> {
@@ -183,7 +183,8 @@ function tagsOf(routes: readonly CompiledRoute[]): object {
 function unexpected(format: ErrorFormat): object {
   const { name, mediaType } = errorSchemas(format);
   return {
-    description: 'A failure of the server, or a request that no operation accepts.',
+    description:
+      'A failure of the server, or a request that cannot be read: JSON with a fault, a body that is too large or of another type, a URL that cannot be decoded.',
     headers: { 'X-Request-ID': { $ref: '#/components/headers/RequestId' } },
     content: { [mediaType]: { schema: { $ref: `#/components/schemas/${name}` } } },
     'x-error-codes': ERRORS_ANYWHERE.map(({ code }) => code),

@@ -41,7 +41,7 @@ const PROBLEM: JsonSchema = {
     request_id: REQUEST_ID,
     errors: FAULTS,
   },
-  required: ['type', 'title', 'status', 'detail', 'code', 'request_id'],
+  required: ['status', 'detail', 'code', 'request_id'],
 };
 const SHORT: JsonSchema = {
   type: 'object',
@@ -65,8 +65,7 @@ export function errorSchemas(format: ErrorFormat): ErrorSchemas {
 export function errorExample({ status, code, detail }: RaisedError, format: ErrorFormat): Record<string, unknown> {
   const faults = code === 'validation_error' ? { errors: [{ location: ['body', 'name'], code: 'required', message: 'Required.' }] } : {};
   if (format === 'detail') return { detail, code, ...faults };
-  const title = code.charAt(0).toUpperCase() + code.slice(1).replaceAll('_', ' ');
-  return { type: `urn:kit:error:${code}`, title, status, detail, code, request_id: '0f8e6c1d-1a', ...faults };
+  return { status, code, detail, request_id: 'f1-1a', ...faults };
 }
 
 /** Errors that say when to try again. */

@@ -1,9 +1,10 @@
 import { coreErrors } from '../errors/core-errors.ts';
 import type { CompiledRoute, RaisedError } from '../http/compiled-route.ts';
 import { idempotencyErrors } from '../http/idempotency/errors.ts';
+import { safeMethods } from '../permissions/built-ins.ts';
 import { admitsAnonymous, needsCsrfProof, needsScope } from './access.ts';
 
-/** Errors of every operation: failures of the server, and requests that it does not take, such as a body where there is none. `default` of the document. */
+/** Errors of every operation: failures of the server, and requests that are not read, such as JSON with a fault or a body where there is none. `default` of the document. */
 export const ERRORS_ANYWHERE: readonly RaisedError[] = [
   coreErrors.malformed_url,
   coreErrors.malformed_request,
@@ -31,12 +32,14 @@ export function errorsOfRoute(route: CompiledRoute): readonly RaisedError[] {
   };
   const open = admitsAnonymous(route);
   const { params, query, headers, body, rawBody } = route;
-  add(body !== undefined, coreErrors.malformed_body, coreErrors.body_too_large, coreErrors.unsupported_media_type);
-  add(body !== undefined && rawBody === undefined, coreErrors.too_deep, coreErrors.too_many_members);
+  // Other bodies than JSON have their own types and limits.
+  add(rawBody !== undefined, coreErrors.malformed_body, coreErrors.body_too_large, coreErrors.unsupported_media_type);
   add([params, query, headers, body].some((schema) => schema !== undefined) || query === undefined, coreErrors.validation_error);
   add(true, ...route.authenticators.flatMap(({ raises = [coreErrors.invalid_credentials] }) => raises));
   add(!open, coreErrors.not_authenticated, coreErrors.permission_denied);
   add(open && route.permission.kind !== 'allow_any', coreErrors.permission_denied);
+  // A row of an owner is written by somebody, also where everyone may try.
+  add(open && route.metadata['crud'] !== undefined && !safeMethods.has(route.method), coreErrors.not_authenticated);
   add(needsScope(route), coreErrors.scope_required, coreErrors.insufficient_scope);
   add(needsCsrfProof(route), coreErrors.csrf_failed);
   add(route.path.includes(':') || route.path.includes('*'), coreErrors.not_found);

@@ -237,6 +237,6 @@ function sentenceOf(field: string): string {
 /** Where the author gives no description: who may call. */
 function accessOf(route: CompiledRoute): string {
   const open = securityOf(route).some((way) => Object.keys(way).length === 0);
-  const scope = route.scope === undefined ? '' : ` API keys need \`${route.scope}\`.`;
-  return open ? `No authentication required.${scope}` : `Authentication required.${scope}`;
+  if (open) return 'No authentication required.';
+  return route.scope === undefined ? 'Authentication required.' : `API keys need \`${route.scope}\`.`;
 }

@@ -1,4 +1,5 @@
 import type { JsonSchema } from '../http/schema.ts';
+import { extendSchemas } from './extended-schemas.ts';
 import { hoistComponents } from './hoist-components.ts';
 
 /** Members of a row that every caller gets unless the request leaves them out with `fields`: `required` of the document. */
@@ -259,6 +260,19 @@ export class SchemaComponents {
   }
 
   all(): Readonly<Record<string, JsonSchema>> {
-    return Object.fromEntries([...this.#schemas].sort(([a], [b]) => (a < b ? -1 : 1)));
+    const schemas = Object.fromEntries([...this.#schemas].sort(([a], [b]) => (a < b ? -1 : 1)));
+    return extendSchemas(schemas, this.#outputs());
+  }
+
+  /** Components that no request uses. */
+  #outputs(): ReadonlySet<string> {
+    const componentOf = ({ name, signature, isRoot }: Definition) =>
+      isRoot ? this.#rootNames.get(signature) : this.#names.get(name + signature);
+    const { input = [], output = [] } = Object.groupBy(
+      [...this.#definitions, ...[...this.#roots.values()].flat()],
+      ({ direction }) => direction,
+    );
+    const asked = new Set(input.map(componentOf));
+    return new Set(output.map(componentOf).filter((name) => name !== undefined && !asked.has(name)) as string[]);
   }
 }

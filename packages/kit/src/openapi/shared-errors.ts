@@ -25,7 +25,7 @@ export class SharedErrors {
     const text = JSON.stringify(errorResponse(group, this.#format));
     // The name follows from the content: it does not change when another operation is added.
     const [only, second] = group.map(({ code }) => code);
-    const name = only !== undefined && second === undefined ? `${pascalCase(only)}${status}` : `Error${status}_${shortDigest(text)}`;
+    const name = only !== undefined && second === undefined ? pascalCase(only) : `E${status}_${shortDigest(text)}`;
     const isOther = this.#responses.has(name) && this.#responses.get(name) !== text;
     const unique = isOther ? `${name}_${shortDigest(text)}` : name;
     this.#responses.set(unique, text);

@@ -72,5 +72,6 @@ test('a file that cannot be written leaves nothing behind, and a refused operati
   expect(await client(['typescript', '--out', file], FileController)).toContain('failed: GET /v1/ping/{wildcard} has a path of any length');
   expect([readdirSync(place), readFileSync(file, 'utf8')]).toEqual([['api.ts'], 'old']);
   expect(await client(['cobol', '--out', file])).toContain('typescript or python, not "cobol"');
+  expect(await client(['python', '--out', file, '--dates'])).toContain('--dates is for typescript');
   expect(await client(['typescript', '--out', file, '--mount', '/v9'])).toContain('No route is mounted at "/v9"');
 });

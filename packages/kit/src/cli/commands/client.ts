@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { ClientRefused } from '../../openapi/clients/client-plan.ts';
-import { CLIENT_LANGUAGES, type ClientLanguage, generateClient } from '../../openapi/clients/generate-client.ts';
+import { CLIENT_LANGUAGES, type ClientLanguage, type ClientOptions, generateClient } from '../../openapi/clients/generate-client.ts';
 import type { App } from '../../app/module.ts';
 import type { CliContext } from '../context.ts';
 import type { CoreCommand } from '../core-command.ts';
@@ -11,6 +11,7 @@ interface ClientCommandOptions {
   readonly out: string;
   readonly check?: boolean;
   readonly mount?: string;
+  readonly dates?: boolean;
 }
 
 /** `kit client typescript --out src/api.ts`. */
@@ -23,20 +24,26 @@ export const clientCommand: CoreCommand = {
       .requiredOption('-o, --out <file>', 'the file to write')
       .option('--check', 'fail unless the file is the current client; writes nothing')
       .option('--mount <prefix>', 'only the operations of one version, e.g. /v1')
+      .option('--dates', 'TypeScript: points in time are Dates instead of strings')
       .addHelpText('after', '\nThe same routes always give the same text. No database is opened.')
       .action((language: string, options: ClientCommandOptions) => generate(language, options, context));
   },
 };
 
-async function generate(language: string, { out, check = false, mount }: ClientCommandOptions, context: CliContext): Promise<void> {
+async function generate(
+  language: string,
+  { out, check = false, mount, dates = false }: ClientCommandOptions,
+  context: CliContext,
+): Promise<void> {
   if (!isLanguage(language)) return context.fail(`Clients are generated in typescript or python, not ${JSON.stringify(language)}.`);
+  if (dates && language !== 'typescript') return context.fail('--dates is for typescript; clients in Python have strings.');
   const app = await context.bareApp();
   if (mount !== undefined && !app.routes.some((route) => route.mount === mount))
     context.fail(
       `No route is mounted at ${JSON.stringify(mount)}; there are ${[...new Set(app.routes.map((route) => route.mount))].join(', ')}.`,
     );
-  const text = textOf(language, app, mount, context);
-  const again = `kit client ${language} --out ${out}${mount === undefined ? '' : ` --mount ${mount}`}`;
+  const text = textOf(app, { language, mount, dates }, context);
+  const again = `kit client ${language} --out ${out}${mount === undefined ? '' : ` --mount ${mount}`}${dates ? ' --dates' : ''}`;
   if (check) {
     const stored = await readFile(resolve(out), 'utf8').catch((error: NodeJS.ErrnoException) =>
       context.fail(
@@ -50,9 +57,9 @@ async function generate(language: string, { out, check = false, mount }: ClientC
   context.print(context.json ? JSON.stringify({ file: out, language }) : `${out} written.`);
 }
 
-function textOf(language: ClientLanguage, app: App, mount: string | undefined, context: CliContext): string {
+function textOf(app: App, options: Pick<ClientOptions, 'language' | 'mount' | 'dates'>, context: CliContext): string {
   try {
-    return generateClient(app.routes, { language, title: app.title, version: app.version, mount });
+    return generateClient(app.routes, { ...options, title: app.title, version: app.version });
   } catch (error) {
     if (error instanceof ClientRefused) return context.fail(error.message);
     throw error;
@@ -60,5 +67,5 @@ function textOf(language: ClientLanguage, app: App, mount: string | undefined, c
 }
 
 function isLanguage(text: string): text is ClientLanguage {
-  return Object.hasOwn(CLIENT_LANGUAGES, text);
+  return (CLIENT_LANGUAGES as readonly string[]).includes(text);
 }

@@ -8,6 +8,7 @@ import { allowAny } from '../../permissions/built-ins.ts';
 import { clientPlan, ClientRefused } from './client-plan.ts';
 import { pythonClient } from './python-client.ts';
 import { typescriptClient } from './typescript-client.ts';
+import { TypescriptDates } from './typescript-dates.ts';
 import { typeOf } from './typescript-types.ts';
 
 const options = { title: 'x */ throw 1; //\n"""', version: '1\n2' };
@@ -58,6 +59,18 @@ test('lists of choices and of composed objects are lists of the whole', () => {
   );
   expect(listed(object)).toBe('readonly { readonly a: string; readonly "b|"?: boolean; }[]');
   expect(listed({ type: 'array', items: text })).toBe('readonly (readonly string[])[]');
+});
+
+test('dates of lists and of other names of a schema need no constant that comes later', () => {
+  const dates = new TypescriptDates({
+    All: { type: 'array', items: { $ref: '#/components/schemas/Event' } },
+    Event: { properties: { at: { type: 'string', format: 'x-date' }, parts: { $ref: '#/components/schemas/All' } } },
+    Plain: { properties: { at: { type: 'string' } } },
+    Time: { type: ['string', 'null'], format: 'x-date' },
+  });
+  expect(dates.constants([])).toEqual([]);
+  expect(dates.constants(['eventDates'])).toEqual(['const eventDates: Dates = { at: 0, get parts() { return eventDates; } };']);
+  expect([dates.of([{ $ref: '#/components/schemas/Time' }]), dates.of([{ $ref: '#/components/schemas/Plain' }])]).toEqual(['0', undefined]);
 });
 
 test('the same routes give the same bytes, whatever order they were mounted in', () => {

@@ -1,12 +1,12 @@
 import type { CompiledRoute } from '../../http/compiled-route.ts';
 import { type OptionRules, readOptions } from '../../options/read-options.ts';
-import { oneOf, required, text } from '../../options/value-rule.ts';
+import { flag, oneOf, required, text } from '../../options/value-rule.ts';
 import { clientPlan } from './client-plan.ts';
 import { pythonClient } from './python-client.ts';
 import { typescriptClient } from './typescript-client.ts';
 
-export const CLIENT_LANGUAGES = { typescript: typescriptClient, python: pythonClient } as const;
-export type ClientLanguage = keyof typeof CLIENT_LANGUAGES;
+export const CLIENT_LANGUAGES = ['typescript', 'python'] as const;
+export type ClientLanguage = (typeof CLIENT_LANGUAGES)[number];
 
 export interface ClientOptions {
   readonly language: ClientLanguage;
@@ -14,17 +14,21 @@ export interface ClientOptions {
   readonly version: string;
   /** Only the operations below this version mount, e.g. `/v1`. */
   readonly mount?: string | undefined;
+  /** TypeScript: points in time are `Date`s, in arguments and results. Default: strings, as they are sent. */
+  readonly dates?: boolean | undefined;
 }
 
 const rules: OptionRules<ClientOptions> = {
-  language: required(oneOf('typescript', 'python')),
+  language: required(oneOf(...CLIENT_LANGUAGES)),
   title: required(text),
   version: required(text),
   mount: text,
+  dates: flag,
 };
 
 /** The text of a client, as `kit client` writes it. The same routes give the same text. */
 export function generateClient(routes: readonly CompiledRoute[], options: ClientOptions): string {
-  const { language, ...rest } = readOptions('generateClient()', options, rules);
-  return CLIENT_LANGUAGES[language](clientPlan(routes, rest));
+  const { language, dates, ...rest } = readOptions('generateClient()', options, rules);
+  const plan = clientPlan(routes, rest);
+  return language === 'python' ? pythonClient(plan) : typescriptClient(plan, { dates });
 }

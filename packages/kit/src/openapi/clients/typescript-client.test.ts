@@ -19,6 +19,7 @@ import { typescriptClient } from './typescript-client.ts';
 type Generated = any;
 
 const Received = z.strictObject({ bytes: z.int(), title: z.string() });
+const Event = z.strictObject({ at: z.iso.datetime(), ended: z.iso.datetime().nullable(), get parts() { return z.array(Event); } }).meta({ id: 'Event' }); // prettier-ignore
 let stops = 0;
 
 class ThingController extends Controller {
@@ -49,6 +50,23 @@ class ThingController extends Controller {
     yield { data: { number: 1 } };
     throw coreErrors.unavailable();
   });
+
+  dated = route.post(
+    '/dated',
+    {
+      permission: allowAny,
+      query: z.strictObject({ after: z.iso.datetime() }),
+      body: Event,
+      response: z.strictObject({
+        event: Event,
+        byName: z.record(z.string(), Event),
+        either: z.union([z.strictObject({ at: z.iso.datetime() }), z.strictObject({ text: z.string() })]),
+        after: z.string(),
+        list: z.array(z.iso.datetime()),
+      }),
+    },
+    ({ body, query }) => ({ event: body, byName: { a: body }, either: { at: body.at }, after: query.after, list: [body.at] }),
+  );
 
   form = route.post(
     '/form',
@@ -145,4 +163,17 @@ test('forms and raw bodies report their progress up to the last byte', async () 
     expect(seen.at(-1)).toEqual({ sent: seen[0]!.total, total: seen[0]!.total });
     expect(seen.map(({ sent }) => sent)).toEqual(seen.map(({ sent }) => sent).toSorted((a, b) => a - b));
   }
+});
+
+test('with dates, points in time are Dates in arguments and results, at any depth; other texts stay texts', async () => {
+  const file = join(folder, 'dated.ts');
+  const text = typescriptClient(clientPlan(kit.app.routes, { title: 'Things', version: '1' }), { dates: true });
+  writeFileSync(file, text);
+  expect(text).toContain('readonly at: Date;');
+  expect(text).toContain('readonly ended: Date | null;');
+  const dated: Generated = await import(file);
+  const at = new Date('2026-01-31T12:00:00.000Z');
+  const body = { at, ended: null, parts: [{ at, ended: at, parts: [] }] };
+  const result = await dated.createClient({ baseUrl: url }).thing.dated({ after: at, body });
+  expect(result).toEqual({ event: body, byName: { a: body }, either: { at }, after: at.toISOString(), list: [at] });
 });

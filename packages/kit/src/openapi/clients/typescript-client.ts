@@ -1,11 +1,17 @@
 import { readFileSync } from 'node:fs';
 import type { ClientGroup, ClientOperation, ClientPlan } from './client-plan.ts';
+import { DATES_RUNTIME, TypescriptDates, withDates } from './typescript-dates.ts';
 import { comment, literal, propertyName, schemaName, typeOf, union } from './typescript-types.ts';
 
 const part = (name: string): string => readFileSync(new URL(`typescript-${name}.txt`, import.meta.url), 'utf8').trimEnd();
 
 /** One file: types, an operation each as data, and the part that sends requests. The same routes give the same bytes. */
-export function typescriptClient(plan: ClientPlan): string {
+export function typescriptClient(plan: ClientPlan, { dates: isDated = false }: { readonly dates?: boolean | undefined } = {}): string {
+  const written = isDated ? withDates(plan) : plan;
+  return clientOf(written, isDated ? new TypescriptDates(written.schemas) : undefined);
+}
+
+function clientOf(plan: ClientPlan, dates: TypescriptDates | undefined): string {
   const operations = plan.groups.flatMap((group) => group.operations);
   const uploads = plan.groups.filter(({ upload }) => upload !== undefined);
   const uses = (test: (operation: ClientOperation) => boolean) => operations.some(test);
@@ -16,13 +22,14 @@ export function typescriptClient(plan: ClientPlan): string {
     ...(uses(({ result }) => result.kind === 'stream') ? [part('streams')] : []),
     ...(uses(isTransfer) || uploads.length > 0 ? [part('transfer')] : []),
     ...(uploads.length > 0 ? [part('uploads')] : []),
+    ...(dates === undefined ? [] : [DATES_RUNTIME, ...dates.constants(operations.flatMap(({ result }) => dates.of(result.schemas) ?? []))]),
     ...(uses(({ row }) => row !== undefined) ? [NARROWED] : []),
     ...Object.entries(plan.schemas)
       .filter(([name]) => name !== 'FieldError' && name !== 'Problem')
       .map(
         ([name, schema]) => `${comment(schema['description'] as string | undefined)}export type ${schemaName(name)} = ${typeOf(schema)};`,
       ),
-    ...plan.groups.flatMap((group) => group.operations.map((operation) => operationText(operation))),
+    ...plan.groups.flatMap((group) => group.operations.map((operation) => operationText(operation, dates))),
     ...plan.groups.flatMap((group) => (group.upload === undefined ? [] : [uploadText(group.upload)])),
     clientText(plan.groups),
   ];
@@ -128,7 +135,7 @@ function resultType({ result }: ClientOperation): string {
 const lower = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1);
 
 /** Types and functions of one operation. Each stands alone, so that a bundler keeps only those that are used. */
-function operationText(operation: ClientOperation): string {
+function operationText(operation: ClientOperation, dates: TypescriptDates | undefined): string {
   const { typeName, result } = operation;
   const name = lower(typeName);
   const problems = operation.problems.map(({ code, members }) => {
@@ -140,7 +147,7 @@ function operationText(operation: ClientOperation): string {
   const summary = comment(`${operation.summary}${operation.isDeprecated ? ' @deprecated' : ''}`);
   const texts = [
     `${argumentsText(operation)}export type ${typeName}Problem = ${union(problems)};`,
-    `const ${name}Operation: Operation = ${dataText(operation)};`,
+    `const ${name}Operation: Operation = ${dataText(operation, dates?.of(operation.result.schemas))};`,
     result.kind === 'stream'
       ? `${summary}export function ${name}(${parameters}): AsyncGenerator<StreamEvent<${resultType(operation)}>, void, undefined> {\n  return events(${pass});\n}`
       : `${summary}export function ${name}${generics}(${parameters}): Promise<${returned}> {\n  return request(${pass});\n}`,
@@ -152,7 +159,7 @@ function operationText(operation: ClientOperation): string {
   return texts.join('\n\n');
 }
 
-function dataText({ method, path, query, body, result, isIdempotent }: ClientOperation): string {
+function dataText({ method, path, query, body, result, isIdempotent }: ClientOperation, dates: string | undefined): string {
   const facts = [
     `method: ${literal(method)}`,
     `path: ${literal(path)}`,
@@ -161,6 +168,7 @@ function dataText({ method, path, query, body, result, isIdempotent }: ClientOpe
     ...(result.kind === 'json' ? [] : [`result: ${literal(result.kind)}`]),
     ...(isIdempotent ? ['idempotent: 1'] : []),
     ...(body?.kind === 'form' || body?.kind === 'raw' ? ['transfer'] : []),
+    ...(dates === undefined ? [] : [`revive: (value) => revive(value, ${dates})`]),
   ];
   return `{ ${facts.join(', ')} }`;
 }

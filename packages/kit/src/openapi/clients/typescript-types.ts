@@ -7,7 +7,7 @@ const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
 
 /** Names of the runtime that a schema of the API must not take. */
 const RESERVED = new Set(
-  'Provided ConnectionOptions CallOptions Progress UploadedFile SignedUpload Problem StreamEvent Operation Arguments Connection AnyPage Client Narrowed Listed Named Headers Response Blob FormData Readonly Record Required Pick Omit Partial Promise AsyncGenerator Error'.split(
+  'Date Dates Provided ConnectionOptions CallOptions Progress UploadedFile SignedUpload Problem StreamEvent Operation Arguments Connection AnyPage Client Narrowed Listed Named Headers Response Blob FormData Readonly Record Required Pick Omit Partial Promise AsyncGenerator Error'.split(
     ' ',
   ),
 );
@@ -38,6 +38,9 @@ export function literal(value: unknown): string {
 
 export const propertyName = (name: string): string => (IDENTIFIER.test(name) ? name : literal(name));
 
+/** The format of a text that the client turns into a `Date`. */
+export const DATE_FORMAT = 'x-date';
+
 /** The type of a schema. References are names of the same file. */
 export function typeOf(schema: JsonSchema | boolean | undefined, indent = ''): string {
   if (schema === undefined || typeof schema === 'boolean') return schema === false ? 'never' : 'unknown';
@@ -66,7 +69,7 @@ export function typeOf(schema: JsonSchema | boolean | undefined, indent = ''): s
 }
 
 function ofType(type: string | undefined, json: Json, indent: string): string {
-  if (type === 'string') return json.format === 'binary' ? 'Blob' : 'string';
+  if (type === 'string') return json.format === 'binary' ? 'Blob' : json.format === DATE_FORMAT ? 'Date' : 'string';
   if (type === 'integer' || type === 'number') return 'number';
   if (type === 'boolean' || type === 'null') return type;
   if (type === 'array' || (type === undefined && json.items !== undefined)) return arrayOf(json, indent);

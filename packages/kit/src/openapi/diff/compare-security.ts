@@ -14,7 +14,7 @@ export function compareSecurity(before: Secured, after: Secured, report: Report)
     else if (current === undefined) report('scope-dropped', 'scope', `${old} is no longer required.`);
     else report('scope-changed', 'scope', `is ${current}, was ${old}.`);
   }
-  const [rule, now] = [before, after].map(({ operation }) => text(operation['x-permission']));
+  const [rule, now] = [before, after].map(({ operation, document }) => text(operation['x-permission'] ?? document['x-permission']));
   if (rule !== now) report('permission-changed', 'permission', `is ${now ?? 'none'}, was ${rule ?? 'none'}.`);
   // Where the document has `x-scope`, the scopes below the schemes repeat it.
   const isScoped = old !== undefined || current !== undefined;

@@ -154,13 +154,14 @@ export function access(operation) {
   const wanted = operation.security ?? apiDocument().security ?? [];
   const names = [...new Set(wanted.flatMap((way) => Object.keys(way)))];
   const isOpen = wanted.length === 0 || wanted.some((way) => Object.keys(way).length === 0);
+  const permission = operation['x-permission'] ?? apiDocument()['x-permission'];
   const ways = names.map((name, index) => [index > 0 ? ' or ' : '', el('code', {}, name)]);
   return el(
     'p',
     {},
     names.length === 0 ? 'Open to everyone.' : ['Sign in with ', ways, isOpen ? ', or not at all.' : '.'],
     operation['x-scope'] && [' Needs the scope ', el('code', {}, operation['x-scope']), '.'],
-    operation['x-permission'] && [' Permission: ', el('code', {}, operation['x-permission']), '.'],
+    permission && [' Permission: ', el('code', {}, permission), '.'],
   );
 }
 
