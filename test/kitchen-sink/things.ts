@@ -113,7 +113,8 @@ export class ThingController extends Controller {
       responses: { 200: { description: 'It was there already.', response: Thing, headers: { 'X-Found': 'true where it was found.' } } },
       raises: [thingErrors.thing_taken, thingErrors.thing_odd],
     },
-    ({ body: { secret: _, ...body }, reply }) => {
+    ({ body: given, reply }) => {
+      const { secret: _secret, ...body } = given;
       created.set(body.name, (created.get(body.name) ?? 0) + 1);
       if (body.name === 'taken') throw thingErrors.thing_taken({ extensions: { taken_by: 'somebody' } });
       if (body.name === 'odd') throw thingErrors.thing_odd();
