@@ -42,7 +42,7 @@ Every error of every path has one shape. \`ERROR_FORMAT=problem+json\` (the defa
   "type": "urn:kit:error:validation_error",
   "title": "Validation error",
   "status": 422,
-  "detail": "The request is well formed, but some of its values are not acceptable.",
+  "detail": "The request is well formed, but some of its values are invalid.",
   "code": "validation_error",
   "request_id": "0f8e6c1d2b3a495867-1a",
   "errors": [{ "location": ["body", "lines", 0, "quantity"], "code": "too_small", "message": "Too small: expected number to be >=1" }]

@@ -21,31 +21,30 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
   E003: {
     title: 'Collision',
     explanation:
-      'Two operations answer the same method and path (parameter names do not distinguish paths), or have the same operation id. Or two different schemas of one controller have the same name.',
+      'Two operations have the same method and path (parameter names do not distinguish paths), or have the same operation id. Or two different schemas of one controller have the same name.',
     remedy: 'Change a path or prefix; rename a class or field, or set `operationId`; give one of the schemas another name.',
   },
   E004: {
     title: 'Path and parameters disagree',
-    explanation: 'A parameter of the path is missing from the `params` schema or the other way round, or the path is not a path.',
+    explanation: 'A parameter of the path is missing from the `params` schema or the other way round, or the path is malformed.',
     remedy: 'Declare exactly the parameters the path has.',
   },
   E005: {
-    title: 'Contradiction in who may call',
+    title: 'Missing or contradictory permission',
     explanation:
       'A route without permission, a scope its permission never checks, a malformed scope, an authenticator or named rule that does not exist.',
-    remedy: 'Say who may; add `hasScopes()` where there is a scope; correct the name.',
+    remedy: 'Set a permission; add `hasScopes()` to routes that have a scope; correct the name.',
   },
   E006: {
     title: 'Modules do not fit together',
     explanation:
-      'A module requires one that is not installed, two modules have one name, modules wait for each other in a ring, two bring users or the same table, command, job or error code, a plugin uses another copy of this package, or a module has its tables in a database that the app does not have.',
+      'A module requires one that is not installed, two modules have one name, modules depend on each other in a cycle, two modules provide users or the same table, command, job or error code, a plugin uses another copy of this package, or the tables of a module are in a database that the app does not have.',
     remedy: 'Install what is required; remove the duplicate; give the app the database, or correct its name.',
   },
   E007: {
     title: 'Unusable statistics',
-    explanation:
-      '`stats` of a controller groups or measures by a name that is no column callers may see, or by one that cannot be grouped or summed.',
-    remedy: 'Correct the name; sums and means are of number columns.',
+    explanation: '`stats` uses a column that does not exist, that callers cannot see, or that cannot be grouped or summed.',
+    remedy: 'Correct the name. `sum` and `avg` need a numeric column.',
   },
   E008: {
     title: 'Unusable controller or schema',
@@ -59,7 +58,7 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
     remedy: 'Add the rate; give one of the throttles another name.',
   },
   E010: {
-    title: 'Raised error without an answer',
+    title: 'Raised error without an error map',
     explanation: '`raises` names an error class that no error map covers: callers would see a 500 instead of what is documented.',
     remedy: 'Map the class on the operation, its controller, version mount or app.',
   },
@@ -67,19 +66,19 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
     title: 'Unusable setting',
     explanation:
       'An environment variable or option has a value the app cannot work with: the message names it. Values of secrets are never printed.',
-    remedy: 'Correct the value as the message says.',
+    remedy: 'Correct the value as the message describes.',
   },
   E012: {
     title: 'Unknown name in a resource',
     explanation:
       'An option of `resource()` or `CrudController()` names a column, relation, operation, operator, state or full text that the model does not have, or that does not fit the column.',
-    remedy: 'Correct the name; the message says the nearest known one.',
+    remedy: 'Correct the name; the message suggests the nearest known name.',
   },
   E013: {
     title: 'Rows without a rule',
     explanation:
-      'A resource does not say which rows a caller sees, or says it beside `unscoped: true`; the column it says so by is missing, may be null or is accepted from clients; or a version, tenant resolver or audience that it needs is not there; or the app does not have its database; or callers without credentials are admitted to the rows of an owner.',
-    remedy: 'Say `tenant`, `owner`, `rows`, `access` or `unscoped: true`; declare the column as the message says.',
+      'The resource has no row rule (`tenant`, `owner`, `rows`, `access`), or combines one with `unscoped: true`. Also: the column of the rule is missing, nullable or writable by clients; a version column, tenant resolver or audience is missing; the app does not have the database; or the permission admits anonymous callers to the rows of an owner.',
+    remedy: 'Set `tenant`, `owner`, `rows`, `access` or `unscoped: true`; declare the column as the message describes.',
   },
   E014: {
     title: 'No single key',
@@ -89,12 +88,12 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
   },
   E015: {
     title: 'Nothing sets a required column',
-    explanation: 'A row cannot be made: neither client, default, policy nor hook sets a required column.',
+    explanation: 'A row cannot be created: neither client, default, policy nor hook sets a required column.',
     remedy: 'Put the column into `input`, give it a default, or set it in `hooks.create`.',
   },
   E016: {
-    title: 'A hidden column tells itself',
-    explanation: 'A filter, ordering, search, statistic, key or lookup uses a column that some callers may not see.',
+    title: 'Query option uses a hidden column',
+    explanation: 'A filter, ordering, search, statistic, key or lookup uses a column that some callers cannot see.',
     remedy: 'Leave the column out, or show it to every caller.',
   },
   E017: {
@@ -119,31 +118,30 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
   E020: {
     title: 'Soft deletion cannot work',
     explanation:
-      'A resource deletes softly and its model lacks the columns, its cascade leads to rows that cannot be deleted softly, a unique value stays taken by deleted rows, or rows are restored by a column that deleted rows may share.',
+      'Soft deletion is enabled, but the model has no soft-delete columns, the cascade reaches a model without them, a unique index includes deleted rows, or rows are restored by a column that is not unique among deleted rows.',
     remedy: 'Add `...softDelete()` to the models; declare unique values with `softDeleteUnique()`.',
   },
   E021: {
     title: 'Search structures are missing',
     explanation:
       'A list searches by full text, and the database lacks the generated column, index, table or trigger that keeps its words, or has another. Searches would fail, or miss rows.',
-    remedy: 'Run `kit migrate`; when the structures were changed by hand, write a migration with `dropFullText` and `createFullText`.',
+    remedy: 'Run `kit migrate`; if the structures were changed manually, write a migration with `dropFullText` and `createFullText`.',
   },
   E022: {
     title: 'Visibility cannot be decided',
     explanation:
-      'A permission about objects guards a list without saying which rows, or too many permissions decide what is seen of a resource.',
+      'An object permission guards a list but has no `rows` condition, or too many permissions control the visibility of one resource.',
     remedy: 'Use the rows of the resource; name permissions once and use them for several fields.',
   },
   E023: {
     title: 'Model without a migration',
-    explanation:
-      'A model of a module that has migrations says something that they do not: a table, column, index or check. The first statement that uses it would fail.',
-    remedy: 'Write the migration with `kit migrate make <name>`, look at it, and run `kit migrate`.',
+    explanation: 'A model declares a table, column, index or check that no migration creates. The first statement that uses it would fail.',
+    remedy: 'Write the migration with `kit migrate make <name>`, review it, and run `kit migrate`.',
   },
   E024: {
     title: 'Grants cannot be decided',
     explanation:
-      'An operation has no action that grants decide it by, or a declaration of actions names a set, action, column or parent that does not exist.',
+      'An operation is not mapped to a grant action, or `objectActions()` refers to a set, action, column or parent that does not exist.',
     remedy: 'Correct `objectActions(…)`, or map the operation: `grants(orders, { operations: { approve: "change" } })`.',
   },
   E025: {
@@ -176,49 +174,49 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
   },
   W006: {
     title: 'A computed field requires an unknown relation',
-    explanation: '`requires` names a path that is no column of a to-one relation; the field gets null for it.',
+    explanation: '`requires` contains a path that is not a column of a to-one relation. The field receives null for it.',
     remedy: 'Correct the path.',
   },
   W007: {
     title: 'A to-many relation without a limit, or without an index',
     explanation:
-      'An expansion shows 20 rows per parent because the relation does not say how many; or no index begins with the column it reads, so that each page reads the whole table of the children.',
-    remedy: 'Say the limit: `many(…, { limit: 20 })`; add an index that begins with the column.',
+      'An expansion shows 20 rows per parent because the relation has no limit; or no index begins with the column it reads, so that each page reads the whole table of the children.',
+    remedy: 'Set the limit: `many(…, { limit: 20 })`; add an index that begins with the column.',
   },
   W008: {
     title: 'A list reads a whole table',
     explanation:
-      'A column that lists are filtered or ordered by, or that a to-many relation goes by, is served by no index. The start warns by the declaration alone; `kit doctor` names each table and, on PostgreSQL, leaves small ones out by their statistics.',
+      'No index supports a column that lists filter or sort by, or that joins a to-many relation. Startup checks the declaration only; `kit doctor` also checks table sizes (PostgreSQL: small tables are skipped).',
     remedy:
       'Add an index that begins with the column, or with the tenant and owner columns before it. A table that stays small needs none.',
   },
   W009: {
     title: 'A search reads every row',
     explanation:
-      'Columns are searched by what they contain, and no index narrows the rows to those of the caller. `kit doctor` finds it, on tables of 10,000 rows or more.',
+      'A `contains` search scans every row, because no index narrows the rows to those of the caller. Reported by `kit doctor` for tables of 10,000 rows or more.',
     remedy: 'Begin an index with the tenant or owner column, or use another search backend.',
   },
   W010: {
     title: 'Unscoped in an app with tenants',
     explanation: 'Every caller of every tenant sees every row of the resource.',
-    remedy: 'Say `tenant`, unless that is meant.',
+    remedy: 'Set `tenant`, unless every tenant may see every row.',
   },
   W011: {
     title: 'A unique value reveals rows of others',
-    explanation:
-      "A unique index does not begin with the tenant or owner column: a 409 tells a caller that another owner's row has the value.",
-    remedy: 'Begin the index with the column, unless that is meant.',
+    explanation: 'A unique index does not begin with the tenant or owner column: a 409 reveals that another owner already has the value.',
+    remedy: 'Make the tenant or owner column the first column of the index, unless the value must be unique across all of them.',
   },
   W012: {
     title: 'A list without a limit',
-    explanation: 'A route written by hand answers with a list of rows without a limit: it grows with the table. `kit doctor` finds it.',
-    remedy: 'Take a `limit` parameter, say `maxItems` in the response schema, or offer the rows with `CrudController()`.',
+    explanation:
+      'A hand-written route returns a list of rows without a limit: the response grows with the table. Reported by `kit doctor`.',
+    remedy: 'Accept a `limit` parameter, set `maxItems` in the response schema, or offer the rows with `CrudController()`.',
   },
   W013: {
     title: 'Guarded rows or columns are writable',
     explanation:
-      'A resource opens a guarded column, such as `is_staff` of users, or a controller deletes rows that a module manages. The checks of the module are passed over.',
-    remedy: 'Use the functions of the module in routes of your own. Otherwise make sure that the permission is as narrow as it should be.',
+      'A resource opens a guarded column, such as `is_staff` of users, or a controller deletes rows that a module manages. The checks of the module are bypassed.',
+    remedy: 'Use the functions of the module in your own routes. Otherwise make sure that the permission is as narrow as it should be.',
   },
   W014: {
     title: 'All clients of a proxy are counted as one',

@@ -58,7 +58,7 @@ describe('order', () => {
 
   test('a ring is named from plugin to plugin', () => {
     expect(() => orderOf(named('a', { after: ['b'] }), named('b', { requires: ['a'] }))).toThrow(
-      /Modules wait for each other: a → b → a\./,
+      /Modules depend on each other in a cycle: a → b → a\./,
     );
   });
 });

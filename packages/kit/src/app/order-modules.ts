@@ -17,7 +17,7 @@ export function orderModules(modules: readonly Module[]): { readonly ordered: re
     if (state.get(module) === 'visiting') {
       faults.push({
         id: 'E006',
-        message: `Modules wait for each other: ${[...trail, module.name].join(' → ')}.`,
+        message: `Modules depend on each other in a cycle: ${[...trail, module.name].join(' → ')}.`,
         hint: 'Remove one of these names from requires or after.',
       });
       return;

@@ -178,7 +178,7 @@ describe('path and params', () => {
 describe('who may call', () => {
   const key: Authenticator = { name: 'api_key', securityScheme: {}, authenticate: () => null };
   test.each([
-    [{}, 'E005 ThingController.one: has no permission. Say who may, if only permission: allowAny.'],
+    [{}, 'E005 ThingController.one: has no permission. Set a permission; for a public route, permission: allowAny.'],
     [{ permission: hasScopes }, 'E005 ThingController.one: "permission" is not a Permission. Call the factory'],
     [
       { permission: isAuthenticated, scope: 'things:read' },
@@ -243,7 +243,7 @@ describe('modules', () => {
 
   test('may not require each other, nor appear twice, nor both provide users', () => {
     expect(sentences({ modules: [named('a', ['b']), named('b', ['a'])] })).toEqual([
-      'E006 Modules wait for each other: a → b → a. Remove one of these names from requires or after.',
+      'E006 Modules depend on each other in a cycle: a → b → a. Remove one of these names from requires or after.',
     ]);
     expect(sentences({ modules: [named('a'), named('a')] })[0]).toContain('Two modules are named "a"');
     const users = { ...directory };

@@ -18,7 +18,7 @@ export function unboundedLists(routes: readonly CompiledRoute[]): Fault[] {
     .map(({ controller, field, method, path }) => ({
       id: 'W012',
       message: `${controller}.${field} (${method} ${path}) answers with a list that has no limit.`,
-      hint: 'Take a `limit` parameter, say `maxItems` in the response schema, or offer the rows with CrudController().',
+      hint: 'Accept a `limit` parameter, set `maxItems` in the response schema, or offer the rows with CrudController().',
     }));
 }
 

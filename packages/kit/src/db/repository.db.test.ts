@@ -157,7 +157,7 @@ describeDatabases(
     test('a misspelt column is an error of the program, never silence', async () => {
       await expect(insert(database.db, teams, { nmae: 'x' } as never)).rejects.toThrow('no column "nmae"');
       await expect(list(database.db, teams, { where: { nmae: 'x' } as never })).rejects.toThrow(
-        'where.nmae (table "teams") names no column',
+        'where.nmae (table "teams") refers to an unknown column',
       );
       await expect(insert(database.db, teams, {} as never)).rejects.toMatchObject({
         code: 'value_not_storable',

@@ -15,7 +15,7 @@ export function timestampText(date: Date): string {
     return last.text;
   }
   throw dbErrors.value_not_storable({
-    detail: Number.isNaN(time) ? 'A timestamp must be a valid date.' : 'A timestamp must lie in the years 1 to 9999.',
+    detail: Number.isNaN(time) ? 'A timestamp must be a valid date.' : 'A timestamp must be in the years 1 to 9999.',
   });
 }
 

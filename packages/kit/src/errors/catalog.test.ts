@@ -7,7 +7,7 @@ test('a definition makes an error of its code and status, with a better sentence
   const error = coreErrors.not_found({ detail: 'No such order.', message: 'order 7 of tenant 3' });
   expect(error).toBeInstanceOf(KitError);
   expect(error).toMatchObject({ code: 'not_found', status: 404, detail: 'No such order.', message: 'order 7 of tenant 3' });
-  expect(coreErrors.not_found().detail).toBe('There is nothing here.');
+  expect(coreErrors.not_found().detail).toBe('Not found.');
   expect(isErrorDefinition(coreErrors.conflict)).toBe(true);
 });
 

@@ -4,8 +4,8 @@ import { defineErrors } from './catalog.ts';
 export const coreErrors = defineErrors('core', {
   validation_error: {
     status: 422,
-    detail: 'The request is well formed, but some of its values are not acceptable.',
-    remedy: 'Every fault is in `errors` with its location; correct them all and send the request again.',
+    detail: 'The request is well formed, but some of its values are invalid.',
+    remedy: '`errors` lists each error with its location. Correct all of them and send the request again.',
   },
   malformed_body: {
     status: 400,
@@ -15,13 +15,13 @@ export const coreErrors = defineErrors('core', {
   too_deep: {
     status: 400,
     detail: 'The request body is nested too deeply.',
-    remedy: 'Flatten the document; the limit is 32 levels unless the application says otherwise.',
+    remedy: 'Flatten the document. Default limit: 32 levels.',
     members: { depth_max: { type: 'integer', description: 'The limit of nested arrays and objects.' } },
   },
   too_many_members: {
     status: 400,
     detail: 'The request body has too many members.',
-    remedy: 'Send less in one request; the limit is 10,000 members of all objects together unless the application says otherwise.',
+    remedy: 'Send less in one request. Default limit: 10,000 members of all objects together.',
     members: { members_max: { type: 'integer', description: 'The limit of members of all objects together.' } },
   },
   too_many_items: {
@@ -45,7 +45,7 @@ export const coreErrors = defineErrors('core', {
   invalid_credentials: { status: 401, detail: 'The credentials are not valid.', remedy: 'Obtain new credentials.' },
   permission_denied: {
     status: 403,
-    detail: 'You may not do this.',
+    detail: 'You do not have permission to perform this action.',
     remedy: 'Ask for the permission; sending the same credentials again will not help.',
     members: {
       action: { type: 'string', description: 'The missing action on the object.' },
@@ -82,13 +82,13 @@ export const coreErrors = defineErrors('core', {
   tenant_required: { status: 403, detail: 'The request belongs to no tenant.', remedy: 'Act as a member of a tenant.' },
   csrf_failed: {
     status: 403,
-    detail: 'The request did not prove that it comes from this site.',
+    detail: 'CSRF validation failed.',
     remedy: 'Send the CSRF token with every unsafe request that is authenticated by a cookie.',
   },
-  not_found: { status: 404, detail: 'There is nothing here.', remedy: 'Check the address; you may also lack the right to see it.' },
+  not_found: { status: 404, detail: 'Not found.', remedy: 'Check the URL. You get the same error for resources that you cannot access.' },
   method_not_allowed: {
     status: 405,
-    detail: 'This address does not support the method.',
+    detail: 'This URL does not support the method.',
     remedy: 'Use a method named in `Allow`.',
     members: { allowed_methods: { type: 'array', items: { type: 'string' }, description: 'The methods that this URL supports.' } },
   },
@@ -155,7 +155,7 @@ export const coreErrors = defineErrors('core', {
   internal_error: {
     status: 500,
     detail: 'Something went wrong on our side.',
-    remedy: 'Report `request_id`; the cause is in the server log under it.',
+    remedy: 'Contact support with the `request_id`. The server log has the cause.',
   },
   invalid_response: {
     status: 500,

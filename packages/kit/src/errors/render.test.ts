@@ -22,7 +22,7 @@ describe('problem+json', () => {
       type: 'urn:kit:error:validation_error',
       title: 'Validation error',
       status: 422,
-      detail: 'The request is well formed, but some of its values are not acceptable.',
+      detail: 'The request is well formed, but some of its values are invalid.',
       code: 'validation_error',
       request_id: 'r-1',
       errors: faults,
@@ -42,7 +42,7 @@ describe('problem+json', () => {
 describe('detail', () => {
   test('is detail, code and faults', () => {
     expect(renderError(coreErrors.not_found(), detail).contentType).toBe('application/json; charset=utf-8');
-    expect(bodyOf(coreErrors.not_found(), detail)).toEqual({ detail: 'There is nothing here.', code: 'not_found' });
+    expect(bodyOf(coreErrors.not_found(), detail)).toEqual({ detail: 'Not found.', code: 'not_found' });
     expect(bodyOf(coreErrors.validation_error({ errors: [{ location: ['query'], code: 'x', message: 'y' }] }), detail)).toHaveProperty(
       'errors',
     );

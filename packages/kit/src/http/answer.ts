@@ -38,7 +38,7 @@ export function fail(exchange: Exchange, plan: AnswerPlan, error: unknown): void
   const { reply } = exchange;
   if (reply.sent || reply.raw.headersSent) {
     // The deadline answered, or the body had begun: there is nothing left to tell the caller.
-    exchange.log.warn({ err: error, operation: exchange.route?.operationId }, 'an error after the answer');
+    exchange.log.warn({ err: error, operation: exchange.route?.operationId }, 'error after the response was sent');
     if (!reply.raw.writableEnded) reply.raw.destroy();
     return;
   }
@@ -67,10 +67,7 @@ export function sendFailure(exchange: Exchange, plan: AnswerPlan, rendered: Rend
   try {
     reply.send(body);
   } catch (failure) {
-    exchange.log.error(
-      { err: failure, operation: exchange.route?.operationId },
-      'headers of the answer cannot be sent: answered without them',
-    );
+    exchange.log.error({ err: failure, operation: exchange.route?.operationId }, 'invalid response headers; response sent without them');
     removeUnsendableHeaders(reply);
     reply.send(body);
   }

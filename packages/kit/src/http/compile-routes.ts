@@ -288,7 +288,11 @@ class RouteCompiler implements CompiledMount {
 
   #permission(where: string, given: readonly unknown[]): Permission | undefined {
     if (given.at(-1) === undefined) {
-      this.faults.push({ id: 'E005', message: `${where}: has no permission.`, hint: 'Say who may, if only permission: allowAny.' });
+      this.faults.push({
+        id: 'E005',
+        message: `${where}: has no permission.`,
+        hint: 'Set a permission; for a public route, permission: allowAny.',
+      });
       return undefined;
     }
     const parts = given.filter((each) => each !== undefined);

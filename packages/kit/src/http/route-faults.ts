@@ -110,15 +110,15 @@ function atomicFaults(where: string, { kind, atomic, idempotency, rawBody, permi
   if (idempotency === undefined) return faults;
   if (kind === 'stream') add('a stream cannot be idempotent: its events are not stored.', 'Remove idempotent.');
   else if (atomic === undefined && route.isAtomicWithKey !== true)
-    add('is idempotent and not atomic: the change and its record would be saved apart.', 'Add atomic: true and write with tx.');
+    add('is idempotent but not atomic: the change and its idempotency record need one transaction.', 'Add atomic: true and write with tx.');
   // An import is limited to a size that fits in memory.
   if (rawBody?.stream === true && route.isAtomicWithKey !== true)
     add('is idempotent and reads its body as a stream: two requests cannot be compared.', 'Remove idempotent, or take the body as bytes.');
   if (method === 'GET' || method === 'QUERY') add(`${method} is a read and can be repeated anyway.`, 'Remove idempotent.');
   if (admitsAnonymous(permission, method) && idempotency.anonymous === undefined)
     add(
-      'is idempotent and admits callers without credentials, who cannot be told apart.',
-      'Require authentication, or say idempotent: { anonymous: ({ headers }) => … }.',
+      'is idempotent and admits anonymous callers, but has no idempotent.anonymous to identify them.',
+      'Require authentication, or set idempotent: { anonymous: ({ headers }) => … }.',
     );
   return faults;
 }

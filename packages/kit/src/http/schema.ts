@@ -39,7 +39,8 @@ const TARGET = { target: 'draft-2020-12' };
 /** The JSON Schema of what goes in or comes out. Throws when the schema library cannot say; start-up checks report it. */
 export function jsonSchemaOf(schema: Schema, direction: 'input' | 'output'): JsonSchema {
   const converter = schema['~standard'].jsonSchema;
-  if (converter === undefined) throw new TypeError(`${schema['~standard'].vendor} schemas of this version have no JSON Schema half`);
+  if (converter === undefined)
+    throw new TypeError(`${schema['~standard'].vendor} schemas of this version cannot be converted to JSON Schema`);
   const { $schema: _dialect, ...json } = converter[direction](TARGET);
   return json;
 }

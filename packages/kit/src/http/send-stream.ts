@@ -148,7 +148,7 @@ class EventWriter {
   #requireVerdict(): void {
     if (this.#exchange.verdict === true) return;
     const facts = { operation: this.#route.operationId, permission: this.#route.permission.name };
-    this.#exchange.log.error(facts, 'the stream sent an event before authorize(object), so its permission was never decided: refused');
+    this.#exchange.log.error(facts, 'stream sent an event before authorize(object); request denied');
     throw coreErrors.permission_denied();
   }
 

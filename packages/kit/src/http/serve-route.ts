@@ -463,7 +463,7 @@ function compose(plan: RoutePlan, exchange: Exchange, context: Handling, value: 
   if (exchange.verdict !== true) {
     discard(value);
     const facts = { operation: route.operationId, permission: route.permission.name };
-    exchange.log.error(facts, 'the handler returned without authorize(object), so its permission was never decided: refused');
+    exchange.log.error(facts, 'handler returned without calling authorize(object); request denied');
     throw coreErrors.permission_denied();
   }
   const brought = answerFactsOf(value);

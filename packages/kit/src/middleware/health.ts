@@ -137,7 +137,7 @@ export class HealthController extends Controller {
       permission: allowAny,
       auth: [],
       throttled: false,
-      summary: 'Whether the process answers',
+      summary: 'Liveness probe',
     },
     () => ({ status: 'ok' as const }),
   );
@@ -149,7 +149,7 @@ export class HealthController extends Controller {
       permission: allowAny,
       auth: [],
       throttled: false,
-      summary: 'Whether it can do its work',
+      summary: 'Readiness probe',
       description: '503 with the same body while a check fails.',
     },
     async ({ databases, reply, log }) => {

@@ -121,7 +121,7 @@ export class ResponseCache implements Middleware {
     // Nothing is kept until writes are heard of.
     for (const database of Object.values(host.databases))
       watchTableWrites(database, drop).catch((error: unknown) =>
-        host.log.error({ err: error }, 'the response cache is off: it cannot hear of writes'),
+        host.log.error({ err: error }, 'response cache disabled: change notifications are unavailable'),
       );
     return store;
   }

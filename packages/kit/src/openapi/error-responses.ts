@@ -13,7 +13,7 @@ const FIELD_ERROR: JsonSchema = {
       items: { type: ['string', 'integer'] },
       description: 'Where it is, starting with `body`, `query`, `params` or `headers`.',
     },
-    code: { type: 'string', description: 'A stable word for the kind of fault.' },
+    code: { type: 'string', description: 'Stable code of the field error.' },
     message: { type: 'string', description: 'What is wrong, for people.' },
   },
   required: ['location', 'code', 'message'],
@@ -24,9 +24,9 @@ const FAULTS: JsonSchema = {
   items: { $ref: '#/components/schemas/FieldError' },
   description: 'Every fault of the request at once.',
 };
-const CODE: JsonSchema = { type: 'string', description: 'A stable word for the kind of error; programs decide by it.' };
+const CODE: JsonSchema = { type: 'string', description: 'Stable error code; use it in programs.' };
 const DETAIL: JsonSchema = { type: 'string', description: 'What went wrong, for people.' };
-const REQUEST_ID: JsonSchema = { type: 'string', description: 'Name it when you report a problem.' };
+const REQUEST_ID: JsonSchema = { type: 'string', description: 'Request ID. Include it when you contact support.' };
 
 /** The body of every error, in the format the application chose. */
 const PROBLEM: JsonSchema = {

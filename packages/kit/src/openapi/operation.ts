@@ -86,12 +86,11 @@ const IDEMPOTENCY_KEY: JsonSchema = {
   minLength: 1,
   maxLength: 255,
   pattern: '^[!-~]+$',
-  description:
-    'One per operation, for example a UUID. The same request with the same key is done once; repeating it gets its response again.',
+  description: 'One unique key per operation, such as a UUID. Retries with the same key return the first response.',
 };
 
 function statusText({ status }: CompiledRoute): string {
-  return status === 204 ? 'Done; there is nothing to return.' : status === 201 ? 'Created.' : 'OK.';
+  return status === 204 ? 'Success. No content.' : status === 201 ? 'Created.' : 'OK.';
 }
 
 /** An example the author gave for the whole schema moves to where tools look for it. */

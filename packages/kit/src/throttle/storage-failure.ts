@@ -104,7 +104,7 @@ export function survivingFailure(storage: ThrottleStorage, name: string, options
 
 const MEANING = {
   local: 'each process limits on its own until it does.',
-  allow: 'requests pass UNLIMITED until it does.',
+  allow: 'requests are NOT limited until it responds.',
   refuse: 'throttled routes answer 503 until it does.',
 } as const;
 

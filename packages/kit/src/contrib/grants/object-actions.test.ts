@@ -82,7 +82,7 @@ describe('at start-up', () => {
         modules: [objectGrants({ objects: [actions] })],
         mount: { '/v1': { '/things': controller as never } },
       });
-    expect(() => create(controllerOf(grants(each)))).toThrow(/E024.*"approve" has no action/s);
+    expect(() => create(controllerOf(grants(each)))).toThrow(/E024.*"approve" is not mapped to an action/s);
     expect(() => create(controllerOf(grants(each, { operations: { approve: 'fly' } })))).toThrow(/needs "fly", which is no action/);
     expect(() => create(controllerOf(grants(each, { operations: { approve: 'change' } })))).not.toThrow();
   });
@@ -152,7 +152,7 @@ describe('at start-up', () => {
     const made = resource(each, { owner: 'owner_id', access: grants(each) });
     class Offered extends CrudController(made, { permission: isAuthenticated, bulk: { destroy: true } }) {}
     await expect(start([actions], Offered)).rejects.toThrow(
-      /E024.*the operation "destroy" has no action.*the operation "bulkDestroy" has no action/s,
+      /E024.*the operation "destroy" is not mapped to an action.*the operation "bulkDestroy" is not mapped to an action/s,
     );
     class Kept extends CrudController(made, { permission: isAuthenticated, operations: { destroy: false } }) {}
     await start([actions], Kept);

@@ -168,7 +168,7 @@ export class ObjectActions<A extends string = string, S extends string = string>
       ['through', this.through],
     ] as const)
       if (name !== undefined && !columns.has(name))
-        found.push(fault(`${option} names no column "${name}".`, didYouMean(name, [...columns.keys()]).trim() || undefined));
+        found.push(fault(`${option} refers to the unknown column "${name}".`, didYouMean(name, [...columns.keys()]).trim() || undefined));
     if (this.subjects.has('tenant') && this.#tenant === undefined)
       found.push(fault('"tenant" may be granted, and objects have no tenant.', 'Say tenant: "…", here or in the resource.'));
     if (this.through !== undefined && columns.has(this.through)) {

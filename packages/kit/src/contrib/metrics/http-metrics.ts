@@ -55,7 +55,7 @@ export class HttpMetrics {
     });
     const idempotent = registry.counter({
       name: 'kit_idempotency_requests_total',
-      help: 'Requests with an idempotency key, by what it came to.',
+      help: 'Requests with an idempotency key, by outcome.',
       labels: { outcome: idempotencyOutcomes },
     });
     registry.gauge({

@@ -18,13 +18,13 @@ function stateFaults(policy: Policy, place: string): Fault[] {
   if (state === undefined)
     return transitions.length === 0
       ? []
-      : [{ id: 'E018', message: `${place}: has transitions and no state.`, hint: 'Say state: "status".' }];
+      : [{ id: 'E018', message: `${place}: has transitions but no state.`, hint: 'Set state: "status".' }];
   const column = statements.byName.get(state);
   if (column === undefined)
     return [
       {
         id: 'E012',
-        message: `${place}: state names no column "${state}".`,
+        message: `${place}: state refers to the unknown column "${state}".`,
         hint: didYouMean(state, [...statements.byName.keys()]).trim() || undefined,
       },
     ];
@@ -35,10 +35,9 @@ function stateFaults(policy: Policy, place: string): Fault[] {
   const add = (message: string, hint: string) => void faults.push({ id: 'E018', message: `${place}: the transition ${message}`, hint });
   for (const [name, { from, to }] of transitions) {
     if (!isTransitionName(name))
-      add(`${JSON.stringify(name)} has a name that cannot be part of an address.`, 'Use letters, digits, "-" and "_": "close".');
+      add(`${JSON.stringify(name)} has a name that cannot be part of a URL.`, 'Use letters, digits, "-" and "_": "close".');
     if (from.length === 0) add(`"${name}" can never run.`, 'Name a state in from.');
-    if (pastOperations.has(name))
-      add(`"${name}" is recorded and announced under the name of another change.`, 'Give it another name: a verb, such as "close".');
+    if (pastOperations.has(name)) add(`"${name}" has the name of a built-in change.`, 'Give it another name: a verb, such as "close".');
     for (const each of [...from, to])
       if (!values.includes(each as string))
         add(`"${name}" has the state "${String(each)}", which "${state}" cannot be.`, `Known: ${values.join(', ')}.`);
@@ -60,9 +59,9 @@ function computedFaults(policy: Policy, place: string): Fault[] {
       const [first = '', second, ...deeper] = path.split('.');
       const edge = policy.edge(first);
       if (second === undefined) {
-        if (!known.includes(first)) add('E012', `requires no column "${first}".`, didYouMean(first, known).trim() || undefined);
+        if (!known.includes(first)) add('E012', `requires the unknown column "${first}".`, didYouMean(first, known).trim() || undefined);
       } else if (edge?.kind !== 'one' || !edge.target.statements.byName.has(second) || deeper.length > 0)
-        add('W006', `requires "${path}", which is no column of a to-one relation.`, 'It gets null for it.');
+        add('W006', `requires "${path}", which is not a column of a to-one relation.`, 'The field receives null for it.');
     }
   }
   return faults;
@@ -81,7 +80,7 @@ function uniqueFaults(policy: Policy, place: string): Fault[] {
     .filter(({ unique, columns }) => unique && !scoping.includes((columns[0] ?? '').replace(/^-/, '')) && columns.some(isSent))
     .map(({ columns }) => ({
       id: 'W011',
-      message: `${place}: "${columns.join(', ')}" is unique over all ${options.tenant === undefined ? 'owners' : 'tenants'}: a 409 tells that a foreign row exists.`,
-      hint: `Begin the index with "${scoping[0]}", unless that is meant.`,
+      message: `${place}: "${columns.join(', ')}" is unique over all ${options.tenant === undefined ? 'owners' : 'tenants'}: a 409 reveals that another ${options.tenant === undefined ? 'owner' : 'tenant'} already has the value.`,
+      hint: `Make "${scoping[0]}" the first column of the index, unless the value must be unique across all of them.`,
     }));
 }

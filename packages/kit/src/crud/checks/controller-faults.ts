@@ -87,33 +87,37 @@ class ControllerFaults {
         this.#add(
           'E014',
           `the key of "${policy.model.name}" has ${policy.model.primaryKey.length} columns.`,
-          'Say a unique column: lookup: "…".',
+          'Set a unique column: lookup: "…".',
         );
     } else if (!policy.statements.byName.has(lookup))
-      this.#add('E012', `lookup names no column "${lookup}".`, didYouMean(lookup, this.#columnNames).trim() || undefined);
+      this.#add('E012', `lookup refers to the unknown column "${lookup}".`, didYouMean(lookup, this.#columnNames).trim() || undefined);
     else if (!isUnique(policy, lookup)) this.#add('E014', `the lookup column "${lookup}" is not unique.`, `Declare it: t.…().unique().`);
     else if (policy.ruleOf(lookup)?.visibleTo !== undefined || widestView(policy).knows(lookup) === undefined)
       this.#add(
         'E016',
         `the lookup column "${lookup}" is hidden from some callers.`,
-        'An address tells its value: show it to every caller.',
+        'The URL contains this value, so every caller must be allowed to see the column.',
       );
     else if (policy.statements.column(lookup).nullable)
       this.#add(
         'E014',
         `the lookup column "${lookup}" may be null.`,
-        'A row without a value would have no address: remove .nullable(), or look rows up by the key.',
+        'A row without a value would have no URL: remove .nullable(), or look rows up by the key.',
       );
     if (parent !== undefined) {
       const edge = policy.edge(parent.relation);
       if (edge === undefined || edge.kind !== 'one')
         this.#add(
           'E012',
-          `parent names no to-one relation "${parent.relation}".`,
+          `parent refers to the unknown to-one relation "${parent.relation}".`,
           didYouMean(parent.relation, Object.keys(policy.resource.relations as object)).trim() || undefined,
         );
       else if (policy.statements.byName.get(edge.column)?.nullable === true)
-        this.#add('E013', `the parent column "${edge.column}" may be null.`, 'A row below a parent always has one: remove .nullable().');
+        this.#add(
+          'E013',
+          `the parent column "${edge.column}" may be null.`,
+          'A row below a parent always has a parent: remove .nullable().',
+        );
     }
   }
 
@@ -154,9 +158,13 @@ class ControllerFaults {
         'transitions',
       ];
       if (!known.includes(name))
-        this.#add('E012', `operations names no operation "${name}".`, didYouMean(name, known).trim() || `Known: ${known.join(', ')}.`);
+        this.#add(
+          'E012',
+          `operations refers to the unknown operation "${name}".`,
+          didYouMean(name, known).trim() || `Known: ${known.join(', ')}.`,
+        );
       else if (DECLARED.includes(name) && typeof options.operations?.[name] === 'object' && !(name in controller))
-        this.#add('E012', `operations has facts of "${name}", which the controller does not offer.`, 'Declare the operation, too.');
+        this.#add('E012', `operations configures "${name}", which the controller does not offer.`, 'Declare the operation.');
     }
   }
 
@@ -170,8 +178,8 @@ class ControllerFaults {
       if (access.actionOf(operation) === undefined)
         this.#add(
           'E024',
-          `the operation "${operation}" has no action that ${access.name} decides by.`,
-          `Declare an action "${operation}", or say which one it needs: ${access.name.replace(/\)$/, '')}, { operations: { ${operation}: 'change' } }).`,
+          `the operation "${operation}" is not mapped to an action of ${access.name}.`,
+          `Declare an action "${operation}", or map the operation: ${access.name.replace(/\)$/, '')}, { operations: { ${operation}: 'change' } }).`,
         );
     }
   }
@@ -204,7 +212,7 @@ class ControllerFaults {
       this.#add(
         'W008',
         `no index of "${this.#mounted.policy.model.name}" serves ${columns.map(({ column, usedBy }) => `${column} (${usedBy})`).join(', ')}.`,
-        'Add one that begins with the column, or with tenant and owner before it, unless the table stays small: `kit doctor` knows its size.',
+        'Add one that begins with the column, or with tenant and owner before it, unless the table stays small: `kit doctor` checks its size.',
       );
   }
 
@@ -216,8 +224,8 @@ class ControllerFaults {
     if (['GET', 'POST'].some((method) => surelyAdmitsAnonymous(permission, method)))
       this.#add(
         'E013',
-        `the permission ${permission.name} admits callers without credentials, and the resource shows the rows of an owner only.`,
-        'Use isAuthenticated, or say what they see: anonymous: { … } in the resource.',
+        `the permission ${permission.name} admits anonymous callers, but the resource has an owner: they would see no rows.`,
+        'Use isAuthenticated, or declare the rows they see: anonymous: { … } in the resource.',
       );
   }
 
@@ -226,20 +234,20 @@ class ControllerFaults {
     if (policy.using !== 'default' && options.idempotency !== undefined && options.idempotency !== false)
       this.#add(
         'E019',
-        `takes idempotency keys, and its rows are in the database "${policy.using}": the record of keys is in "default".`,
-        'Say idempotency: false.',
+        `accepts idempotency keys, but its rows are in the database "${policy.using}": the idempotency records are in "default".`,
+        'Set idempotency: false.',
       );
   }
 
   #softDelete(): void {
     const { policy, options } = this.#mounted;
     if (options.restore === true && policy.softDelete === undefined)
-      this.#add('E020', 'offers restore, and the resource does not delete softly.', 'Add ...softDelete() to the model, or remove restore.');
+      this.#add('E020', 'offers restore, but the resource has no soft deletion.', 'Add ...softDelete() to the model, or remove restore.');
     else if (options.restore === true && options.lookup !== undefined && options.lookup !== policy.key.name)
       this.#add(
         'E020',
-        `offers restore by "${options.lookup}", which deleted rows may share.`,
-        'Offer restore at an address with the key: a controller without lookup.',
+        `offers restore by "${options.lookup}", which is not unique among deleted rows.`,
+        'Offer restore by the key: use a controller without lookup.',
       );
   }
 
@@ -256,7 +264,11 @@ class ControllerFaults {
       (index) => isUniqueIndex(policy, index) && index.columns.filter((each) => !scoping.has(each.replace(/^-/, ''))).join() === by,
     );
     if (!input.includes(by))
-      this.#add('E012', `import.by names no column "${by}" that clients send.`, didYouMean(by, input).trim() || undefined);
+      this.#add(
+        'E012',
+        `import.by refers to a column "${by}" that does not exist or that clients cannot send.`,
+        didYouMean(by, input).trim() || undefined,
+      );
     else if (!isUniqueWithin && !isUnique(policy, by))
       this.#add(
         'E014',

@@ -56,13 +56,17 @@ class ListFaults {
       const operators = given as readonly string[];
       const column = filteredColumn(policy, path, operators as readonly WhereOperator[]);
       if (column === undefined && isHiddenColumn(policy, path)) {
-        this.#add('E016', `the filter "${path}" is on a column that no caller sees.`, 'A filter tells what a column contains.');
+        this.#add(
+          'E016',
+          `the filter "${path}" uses a column that no caller can see.`,
+          'A filter would reveal the values of a hidden column.',
+        );
         continue;
       }
       if (column === undefined) {
         this.#add(
           'E012',
-          `the filter "${path}" names no column that callers may see.`,
+          `the filter "${path}" refers to a column that does not exist or that callers cannot see.`,
           didYouMean(path, this.#columnNames).trim() || 'Custom filters are filter(schema, where).',
         );
         continue;
@@ -102,14 +106,22 @@ class ListFaults {
     ] as const) {
       for (const column of given ?? []) {
         if (!policy.statements.byName.has(column))
-          this.#add('E012', `${option} names no column "${column}".`, didYouMean(column, this.#columnNames).trim() || undefined);
+          this.#add(
+            'E012',
+            `${option} refers to the unknown column "${column}".`,
+            didYouMean(column, this.#columnNames).trim() || undefined,
+          );
       }
     }
     for (const { id, message, hint } of list.search?.faults?.({ model: policy.model }) ?? []) this.#add(id, message, hint);
     for (const column of list.search?.columns ?? []) {
       const isSeen = widestView(policy).knows(column) !== undefined && policy.ruleOf(column)?.visibleTo === undefined;
       if (policy.hasColumn(column) && !isSeen)
-        this.#add('E016', `search looks into "${column}", which some callers may not see.`, 'A search tells what a column contains.');
+        this.#add(
+          'E016',
+          `search uses "${column}", which some callers cannot see.`,
+          'A search would reveal the values of a hidden column.',
+        );
     }
     for (const column of options.input ?? []) {
       if (policy.statements.byName.has(column) && !inputNames(policy).includes(column))
@@ -124,7 +136,7 @@ class ListFaults {
       if (!policy.hasColumn(column) && !computed.includes(column))
         this.#add(
           'E012',
-          `output names no column or computed field "${column}".`,
+          `output refers to the unknown column or computed field "${column}".`,
           didYouMean(column, [...this.#columnNames, ...computed]).trim() || undefined,
         );
       if (policy.hasColumn(column) && widestView(policy).knows(column) === undefined)
@@ -147,21 +159,29 @@ class ListFaults {
         const declared = policy.statements.byName.get(column);
         const shown = widestView(policy).comparable(column, 'order');
         if (declared === undefined)
-          this.#add('E012', `${option} names no column "${column}".`, didYouMean(column, this.#columnNames).trim() || undefined);
+          this.#add(
+            'E012',
+            `${option} refers to the unknown column "${column}".`,
+            didYouMean(column, this.#columnNames).trim() || undefined,
+          );
         else if (['json', 'array', 'bytes'].includes(declared.definition.kind))
-          this.#add('E012', `${option} has "${column}", and ${declared.definition.kind} columns have no order.`);
+          this.#add('E012', `${option} has "${column}", but ${declared.definition.kind} columns cannot be sorted.`);
         else if (declared.definition.kind === 'text' && (declared.definition.max ?? Infinity) > limits.orderingText)
           this.#add(
             'E012',
-            `${option} has "${column}", a text of more than ${limits.orderingText} characters.`,
-            `It travels in the cursor: t.text(${limits.orderingText}) or less.`,
+            `${option} has "${column}", a text column of more than ${limits.orderingText} characters.`,
+            `The value becomes part of the cursor: use t.text(${limits.orderingText}) or shorter.`,
           );
         else if (
           shown === undefined ||
           shown.rule?.visibleTo?.mayNeedObject === true ||
           (option === 'ordering.default' && shown.rule?.visibleTo !== undefined)
         )
-          this.#add('E016', `${option} has "${column}", which some callers may not see.`, 'An order tells what a column contains.');
+          this.#add(
+            'E016',
+            `${option} has "${column}", which some callers cannot see.`,
+            'An order would reveal the values of a hidden column.',
+          );
       }
     }
   }
@@ -185,8 +205,8 @@ class ListFaults {
     if (length > limits.orderingTexts)
       this.#add(
         'E012',
-        `limits.orderingColumns is ${orderingColumns}, and so many texts of ordering.by have up to ${length} characters together.`,
-        `They travel in the cursor: ${limits.orderingTexts} or less, or page: { style: 'offset' }.`,
+        `limits.orderingColumns is ${orderingColumns}, but that many text columns of ordering.by can have ${length} characters together.`,
+        `The values become part of the cursor: use at most ${limits.orderingTexts} characters together, or page: { style: 'offset' }.`,
       );
   }
 
@@ -203,7 +223,7 @@ class ListFaults {
         const known: string[] = at === undefined ? [] : Object.keys(at.resource.relations as object);
         const next: typeof policy | undefined = at?.edge(step)?.target;
         if (at !== undefined && !known.includes(step))
-          this.#add('E012', `expand names no relation "${path}".`, didYouMean(step, known).trim() || undefined);
+          this.#add('E012', `expand refers to the unknown relation "${path}".`, didYouMean(step, known).trim() || undefined);
         at = next;
       }
       if (steps.length > expandDepth) this.#add('E012', `expand has "${path}", deeper than ${expandDepth} relations.`);
@@ -219,19 +239,19 @@ class ListFaults {
     if (route !== undefined && route.permission.mayNeedObject && !route.permission.hasRows)
       this.#add(
         'E022',
-        'the permission of the list is about objects and does not say which rows.',
+        'the list permission depends on the object but has no `rows` condition.',
         'Use the rows of the resource, or a permission with rows.',
       );
     if (options.etag === 'required' && policy.options.version === undefined)
       this.#add(
         'E013',
-        'etag is required, and the resource has no version.',
+        'etag is required, but the resource has no version.',
         'Add ...versioned() to the model and version: "version" to the resource.',
       );
     if (list.page.count === 'estimate' && policy.options.unscoped !== true)
       this.#add(
         'E012',
-        "count: 'estimate' counts everybody's rows.",
+        "count: 'estimate' includes rows of other callers.",
         "Use { upTo: 1000 }, or 'none'; 'estimate' is for resources that are unscoped.",
       );
     if (list.page.default > list.page.max) this.#add('E012', `page.default is ${list.page.default}, more than page.max ${list.page.max}.`);

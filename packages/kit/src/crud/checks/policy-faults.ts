@@ -19,7 +19,7 @@ export function resourceFaults(app: App): Fault[] {
   const repeated = policies.repeated.map((model) => ({
     id: 'E017',
     message: `The model "${model.name}"${usersOf(app, (resource) => resource.model === model)} has two resources.`,
-    hint: 'Which rows a caller sees is said once: declare resource() once, and give it to every controller.',
+    hint: 'A model can have one row policy: declare resource() once and pass it to every controller.',
   }));
   return [...repeated, ...[...policies.all()].flatMap((policy) => policyFaults(policy, app))];
 }
@@ -60,7 +60,7 @@ function policyFaults(policy: Policy, app: App): Fault[] {
   const columns = [...statements.byName.keys()];
   const add = (id: string, message: string, hint?: string) => void faults.push({ id, message: `${place}: ${message}`, hint });
   const unknown = (option: string, name: string, known: readonly string[] = columns) =>
-    add('E012', `${option} names no column "${name}".`, didYouMean(name, known).trim() || undefined);
+    add('E012', `${option} refers to the unknown column "${name}".`, didYouMean(name, known).trim() || undefined);
 
   if (
     options.tenant === undefined &&
@@ -69,25 +69,17 @@ function policyFaults(policy: Policy, app: App): Fault[] {
     options.access === undefined &&
     options.unscoped !== true
   )
-    add(
-      'E013',
-      'does not say which rows a caller sees.',
-      'Say tenant, owner, rows or access; unscoped: true when every caller may see every row.',
-    );
+    add('E013', 'has no row rule.', 'Set tenant, owner, rows or access; unscoped: true if every caller may see every row.');
   const narrowing = (['tenant', 'owner', 'rows', 'access'] as const).filter((option) => options[option] !== undefined);
   if (options.unscoped === true && narrowing.length > 0)
-    add(
-      'E013',
-      `is unscoped and has ${narrowing.join(', ')}.`,
-      'unscoped: true says that every caller may see every row: remove one of them.',
-    );
+    add('E013', `is unscoped and has ${narrowing.join(', ')}.`, 'With unscoped: true every caller may see every row: remove one of them.');
   if (options.unscoped === true && app.hasTenants && options.tenant === undefined)
-    add('W010', 'is unscoped in an app with tenants.', 'Say tenant: "…" unless every tenant may see every row.');
+    add('W010', 'is unscoped in an app with tenants.', 'Set tenant: "…" unless every tenant may see every row.');
 
   if (uniqueColumn(model, statements) === undefined)
     add(
       'E014',
-      `the key of "${model.name}" has ${model.primaryKey.length} columns, and no other column tells its rows apart.`,
+      `the key of "${model.name}" has ${model.primaryKey.length} columns, and no other column is unique.`,
       'Add a column that is unique and not null: t.uuidv7().unique().',
     );
 
@@ -100,22 +92,26 @@ function policyFaults(policy: Policy, app: App): Fault[] {
     if (name === undefined) continue;
     const column = statements.byName.get(name);
     if (column === undefined) {
-      add('E013', `${option} names no column "${name}".`, didYouMean(name, columns).trim() || undefined);
+      add('E013', `${option} refers to the unknown column "${name}".`, didYouMean(name, columns).trim() || undefined);
       continue;
     }
     if (column.nullable)
-      add('E013', `the ${option} column "${name}" may be null.`, 'Rows without one would have no owner: remove .nullable().');
+      add('E013', `the ${option} column "${name}" may be null.`, 'Rows without a value would have no owner: remove .nullable().');
     if (policy.accepts(column) && option !== 'version')
-      add('E013', `the ${option} column "${name}" is accepted from clients.`, 'Declare it .readOnly(), or leave it out of input.');
+      add('E013', `the ${option} column "${name}" is writable by clients.`, 'Declare it .readOnly(), or leave it out of input.');
     if (option === 'version' && column.settings.increment !== true)
       add('E013', `the version column "${name}" does not count updates.`, 'Use ...versioned() in the model.');
   }
   if (options.tenant !== undefined && !app.hasTenants)
-    add('E013', 'has a tenant, and the app cannot tell whose.', 'Give createApp a tenant resolver: tenant: ({ user }) => ….');
+    add(
+      'E013',
+      'has a tenant column, but createApp has no `tenant` option.',
+      'Add a tenant resolver to createApp: tenant: ({ user }) => ….',
+    );
   if (options.events === true && options.owner === undefined && options.tenant === undefined)
     add(
       'E013',
-      'announces events without an audience: it has neither owner nor tenant.',
+      'publishes events without an audience: it has neither owner nor tenant.',
       'Use events: (change) => ({ type, data, audience }).',
     );
 
@@ -159,9 +155,9 @@ function policyFaults(policy: Policy, app: App): Fault[] {
       );
     if (column === undefined) unknown('fields', name);
     else if (rule?.visibleTo !== undefined && (model.primaryKey.includes(name) || name === policy.key.name))
-      add('E016', `the key "${name}" is hidden from some callers.`, 'Every row is known by its key.');
+      add('E016', `the key "${name}" is hidden from some callers.`, 'The key cannot be hidden.');
     else if (rule?.visibleTo !== undefined && rule.hidden === 'null' && !column.nullable)
-      add('E012', `"${name}" is hidden as null, and can never be null.`, "Use hidden: 'omit'.");
+      add('E012', `"${name}" is hidden as null, but the column is not nullable.`, "Use hidden: 'omit'.");
   }
   if (policy.permissions.length > limits.visibilityPermissions)
     add(
@@ -176,8 +172,8 @@ function policyFaults(policy: Policy, app: App): Fault[] {
     if (column !== undefined && target !== undefined && policy.referenced(column) === undefined)
       add(
         'E017',
-        `clients may send "${name}", which refers to "${typeof target === 'string' ? target : target().name}", and that has no resource.`,
-        'Which of its rows a caller may refer to is not known: give its resource to createApp({ resources }).',
+        `clients may send "${name}", which refers to "${typeof target === 'string' ? target : target().name}", a model without a resource.`,
+        'The rows that a caller may refer to are unknown: add its resource to createApp({ resources }).',
       );
   }
   if (options.access !== undefined)

@@ -41,7 +41,7 @@ export function relationFaults(policy: Policy, place: string): Fault[] {
     if (column === undefined)
       add(
         'E012',
-        `the relation "${name}" names no column "${edge.column}" of "${holder.model.name}".`,
+        `the relation "${name}" refers to the unknown column "${edge.column}" of "${holder.model.name}".`,
         didYouMean(edge.column, [...holder.statements.byName.keys()]).trim() || undefined,
       );
     else if (!refersTo(holder, column, referred))
@@ -60,10 +60,10 @@ export function relationFaults(policy: Policy, place: string): Fault[] {
       add(
         'W007',
         `the relation "${name}" reads "${edge.column}" of "${holder.model.name}", which no index begins with.`,
-        `Its limit bounds what is shown, not what is read: indexes: [{ columns: ['${edge.column}'] }].`,
+        `The limit applies to the result, not to the scan. Add an index: indexes: [{ columns: ['${edge.column}'] }].`,
       );
     if (edge.kind === 'many' && relation.limit === undefined)
-      add('W007', `the relation "${name}" has no limit; 20 rows per parent are shown.`, 'Say it: many(…, { limit: 20 }).');
+      add('W007', `the relation "${name}" has no limit; 20 rows per parent are returned.`, 'Set it: many(…, { limit: 20 }).');
   }
   return faults;
 }
@@ -96,9 +96,9 @@ export function conditionFaults(policy: Policy, place: string): Fault[] {
       const declared = target.statements.byName.get(column);
       const problem =
         declared === undefined
-          ? `names no column "${column}" of "${target.model.name}".`
+          ? `refers to the unknown column "${column}" of "${target.model.name}".`
           : ['json', 'array', 'bytes'].includes(declared.definition.kind)
-            ? `has "${column}", and ${declared.definition.kind} columns have no order.`
+            ? `has "${column}", but ${declared.definition.kind} columns cannot be sorted.`
             : undefined;
       if (problem !== undefined)
         faults.push({
@@ -123,13 +123,13 @@ export function nestedFaults(policy: Policy, place: string): Fault[] {
     if (edge?.kind !== 'many') {
       add(
         'E012',
-        'names no to-many relation.',
+        'is not a to-many relation.',
         didYouMean(name, Object.keys(relations)).trim() || 'Declare it: many(() => model, column).',
       );
       continue;
     }
     const { target } = edge;
-    if (target.using !== policy.using) add('E012', 'leads to another database.', 'Write those rows at their own address.');
+    if (target.using !== policy.using) add('E012', 'leads to another database.', 'Write those rows at their own endpoint.');
     const allowed = inputNames(target).filter((column) => column !== edge.column);
     for (const column of nested.input)
       if (!allowed.includes(column))
@@ -141,8 +141,8 @@ export function nestedFaults(policy: Policy, place: string): Fault[] {
     if (nested.missing === 'delete' && edge.limit < (nested.max ?? limits.nested))
       add(
         'E012',
-        `deletes what is missing among ${nested.max ?? limits.nested}, and the relation shows ${edge.limit}.`,
-        'Callers must not delete what they could not read: raise the limit of many(…), or lower max.',
+        `uses missing: 'delete' with max ${nested.max ?? limits.nested}, but the relation returns only ${edge.limit} rows.`,
+        'Callers must not delete rows that they could not read: increase the limit of many(…), or decrease max.',
       );
     faults.push(...createFaults(target, `resource(${target.model.name}) nested in ${place}`, edge.column, nested.input));
   }
@@ -155,18 +155,18 @@ export function softDeleteFaults(policy: Policy, place: string): Fault[] {
   const faults: Fault[] = [];
   const add = (message: string, hint: string) => void faults.push({ id: 'E020', message: `${place}: ${message}`, hint });
   if (options.softDelete !== undefined && options.softDelete !== false && softDelete === undefined)
-    add('says softDelete, and the model has no deleted_at and deletion_id.', 'Add ...softDelete() to the model.');
+    add('enables softDelete, but the model has no deleted_at and deletion_id columns.', 'Add ...softDelete() to the model.');
   if (softDelete === undefined) return faults;
   for (const name of softDelete.cascade) {
     const edge = policy.edge(name);
     if (edge === undefined || edge.kind !== 'many')
       add(
-        `the cascade names no to-many relation "${name}".`,
+        `the cascade refers to the unknown to-many relation "${name}".`,
         didYouMean(name, Object.keys(policy.resource.relations as object)).trim() || 'Declare it: many(() => model, column).',
       );
     else if (edge.target.softDelete === undefined)
       add(
-        `the cascade over "${name}" leads to "${edge.target.model.name}", which does not delete softly.`,
+        `the cascade over "${name}" leads to "${edge.target.model.name}", which has no soft deletion.`,
         'Add ...softDelete() to that model.',
       );
     else if (edge.target.using !== policy.using) add(`the cascade over "${name}" leads to another database.`, 'Remove it.');
@@ -174,7 +174,7 @@ export function softDeleteFaults(policy: Policy, place: string): Fault[] {
   for (const { unique, columns, where } of model.table.indexes) {
     if (unique && where !== `${softDelete.deletedAt} is null`)
       add(
-        `"${columns.join(', ')}" stays taken by deleted rows.`,
+        `"${columns.join(', ')}" stays reserved by soft-deleted rows.`,
         `Declare it in indexes: softDeleteUnique(${columns.map((name) => `'${name}'`).join(', ')}).`,
       );
   }

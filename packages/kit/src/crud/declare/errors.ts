@@ -25,14 +25,14 @@ export const crudErrors = defineErrors('crud', {
   },
   deleted_with_parent: {
     status: 409,
-    detail: 'The row was deleted with the row above it, and that one is still deleted.',
-    remedy: 'Restore the row above it (`parent` names its resource): this one comes back with it.',
+    detail: 'The record was deleted together with its parent, and the parent is still deleted.',
+    remedy: 'Restore the parent (`parent` is its resource); this record is restored with it.',
     members: { parent: { type: 'string', description: 'The relation to the deleted parent.' } },
   },
   too_many_related: {
     status: 409,
-    detail: 'Too many related rows would change with this one.',
-    remedy: 'Delete the related rows first, in smaller steps.',
+    detail: 'Too many related records would change with this record.',
+    remedy: 'Delete the related records first, in smaller steps.',
     members: { rows_max: { type: 'integer', description: 'The limit of related records.' } },
   },
   too_many_groups: {
@@ -43,8 +43,8 @@ export const crudErrors = defineErrors('crud', {
   },
   invalid_transition: {
     status: 409,
-    detail: 'The row cannot make this transition from its state.',
-    remedy: 'Choose one of `allowed`: the transitions you may make now, as in `GET /:id/transitions`.',
+    detail: 'This transition is not allowed from the current state.',
+    remedy: 'Use one of the transitions in `allowed`; `GET /:id/transitions` returns the same list.',
     members: {
       from: { type: 'string', description: 'The current state.' },
       to: { type: 'string', description: 'The state that the transition leads to.' },

@@ -134,6 +134,6 @@ export class ExportCut extends Error {
   override readonly name = 'ExportCut';
 
   constructor(why: string) {
-    super(`The export was cut: ${why}.`);
+    super(`The export was aborted: ${why}.`);
   }
 }

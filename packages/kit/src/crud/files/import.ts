@@ -105,13 +105,13 @@ export class Importer {
 
 export function importParameters({ formats, by }: ImportOptions): Record<string, JsonSchema> {
   return {
-    format: { type: 'string', enum: [...formats], description: 'As the media type says unless given.' },
-    dry_run: { type: 'boolean', default: false, description: 'Does everything, hooks included, and undoes it.' },
+    format: { type: 'string', enum: [...formats], description: 'Default: the media type of the request.' },
+    dry_run: { type: 'boolean', default: false, description: 'Runs the import with all hooks, then rolls it back.' },
     mode: {
       type: 'string',
       enum: by === undefined ? ['create'] : ['create', 'upsert'],
       default: 'create',
-      description: by === undefined ? 'Makes rows.' : `\`upsert\` changes the row with the same \`${by}\`, where there is one.`,
+      description: by === undefined ? 'Creates records.' : `\`upsert\` updates the record with the same \`${by}\` if it exists.`,
     },
   };
 }
@@ -123,7 +123,7 @@ export const ImportSchema: Schema<ImportResult> = jsonSchema<ImportResult>({
     created: count,
     updated: count,
     dry_run: { type: 'boolean' },
-    ignored: { type: 'array', items: { type: 'string' }, description: 'Columns of the file that are not taken from clients.' },
+    ignored: { type: 'array', items: { type: 'string' }, description: 'Columns that were ignored because clients cannot set them.' },
   },
   required: ['created', 'updated', 'dry_run', 'ignored'],
 });

@@ -134,10 +134,10 @@ export function pageSchema(policy: Policy, item: Schema): Schema {
             items: { type: 'array', items },
             count: {
               anyOf: [{ type: 'integer', minimum: 0 }, { type: 'null' }],
-              description: 'How many there are; null when not counted that far.',
+              description: 'Total number of records; null above the count limit.',
             },
             next: { ...reference, description: 'The query string of the next page.' },
-            previous: { ...reference, description: 'The query string of the page before.' },
+            previous: { ...reference, description: 'The query string of the previous page.' },
           },
           required: ['items', 'count', 'next', 'previous'],
         },
@@ -204,7 +204,7 @@ export function keyParams(keys: Readonly<Record<string, ColumnSettings>>): Schem
           ...columnJsonSchema({ ...settings, nullable: false, readOnly: false }, 'input'),
           pattern: undefined,
           default: undefined,
-          description: name === 'id' ? 'The key of the row.' : 'The key of the row that the address is below.',
+          description: name === 'id' ? 'ID of the record.' : 'ID of the parent.',
         },
       ]),
     ),
@@ -247,11 +247,9 @@ function shapeProperties({ isSparse, expand, policy, output, limits }: ListDecla
     .join(',');
   return {
     ...(isSparse
-      ? { fields: commaList({ type: 'string' }, MEMBERS_MAX, `Only these members, dotted through expanded relations: \`${example}\`.`) }
+      ? { fields: commaList({ type: 'string' }, MEMBERS_MAX, `Fields to return; use dots for expanded relations: \`${example}\`.`) }
       : {}),
-    ...(expand.size > 0
-      ? { expand: commaList({ type: 'string', enum: [...expand] }, limits.expandPaths, 'Relations to show below the row.') }
-      : {}),
+    ...(expand.size > 0 ? { expand: commaList({ type: 'string', enum: [...expand] }, limits.expandPaths, 'Relations to include.') } : {}),
   };
 }
 

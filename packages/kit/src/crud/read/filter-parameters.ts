@@ -155,7 +155,7 @@ export function readJsonFilter(
       : textOperators.has(operator)
         ? typeof given === 'string'
           ? { value: given }
-          : { fault: 'must be text' }
+          : { fault: 'must be a string' }
         : readJsonValue(settings, given);
   return read.fault === undefined ? { where: ownCondition(column, operator, read.value) } : { fault: read.fault };
 }
@@ -219,7 +219,7 @@ const unchanged = (given: string | string[]): unknown => given;
 export function filterJsonSchema(parameter: FilterParameter, valuesMax: number): JsonSchema {
   if (parameter.kind === 'custom') {
     const schema = jsonSchemaOf(parameter.filter.schema, 'input');
-    const description = parameter.filter.description ?? schema['description'] ?? 'A condition of its own.';
+    const description = parameter.filter.description ?? schema['description'] ?? 'Custom filter.';
     return { ...schema, description };
   }
   const { column, operator } = parameter;
@@ -237,14 +237,14 @@ export function filterJsonSchema(parameter: FilterParameter, valuesMax: number):
           maxItems: valuesMax,
           ...(column.settings.kind === 'text' ? {} : { 'x-style': 'comma' }),
         },
-        operator === 'in' ? 'is one of these.' : 'is none of these.',
+        operator === 'in' ? 'is one of these.' : 'is not one of these.',
       );
     case 'isnull':
-      return described({ type: 'boolean' }, 'has no value, or has one.');
+      return described({ type: 'boolean' }, 'is null (true) or is not null (false).');
     case 'contains':
     case 'starts':
     case 'ends':
-      return described({ type: 'string' }, `${operator === 'contains' ? 'contains' : `${operator} with`} this text; A–Z match a–z.`);
+      return described({ type: 'string' }, `${operator === 'contains' ? 'contains' : `${operator} with`} this string; A–Z match a–z.`);
     default:
       return described(own, OPERATOR_TEXT[operator]);
   }
@@ -280,7 +280,7 @@ export function operandJson(value: JsonSchema, operator: WhereOperator, valuesMa
 
 const OPERATOR_TEXT: Readonly<Record<'eq' | 'ne' | 'gt' | 'gte' | 'lt' | 'lte', string>> = {
   eq: 'equals this.',
-  ne: 'has another value.',
+  ne: 'is not equal to this.',
   gt: 'is greater than this.',
   gte: 'is at least this.',
   lt: 'is less than this.',

@@ -27,6 +27,6 @@ describe('keys in addresses and bodies', () => {
 test('a moment that its offset moves out of the years 1 to 9999 is refused, in the words of a sentence', () => {
   const { settings } = t.timestamp();
   for (const text of ['0001-01-01T00:00:00+00:01', '9999-12-31T23:59:59-00:01'])
-    expect(readParameter(settings, text)).toEqual({ fault: 'must lie in the years 1 to 9999' });
+    expect(readParameter(settings, text)).toEqual({ fault: 'must be in the years 1 to 9999' });
   for (const text of ['0001-01-01T00:00:00Z', '9999-12-31T23:59:59.999Z']) expect(readParameter(settings, text).fault).toBeUndefined();
 });

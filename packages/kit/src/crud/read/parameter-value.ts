@@ -39,7 +39,7 @@ export function readJsonValue(settings: ColumnSettings, json: unknown): ReadValu
     case 'bool':
       return typeof json === 'boolean' ? { value: json } : { fault: 'must be true or false' };
     default:
-      return typeof json === 'string' ? readParameter(settings, json) : { fault: 'must be text' };
+      return typeof json === 'string' ? readParameter(settings, json) : { fault: 'must be a string' };
   }
 }
 
@@ -82,8 +82,9 @@ function readTimestamp(text: string): ReadValue {
   const match = TIMESTAMP.exec(text);
   // JavaScript reads the 30th of February as a day in March.
   const date = match === null || !isCalendarDate(text.slice(0, 10)) ? undefined : new Date(text.replace(' ', 'T'));
-  if (date === undefined || Number.isNaN(date.getTime())) return { fault: 'must be a moment with an offset, such as 2026-02-28T12:00:00Z' };
-  if (!isTimestamp(date)) return { fault: 'must lie in the years 1 to 9999' };
+  if (date === undefined || Number.isNaN(date.getTime()))
+    return { fault: 'must be a timestamp with a UTC offset, such as 2026-02-28T12:00:00Z' };
+  if (!isTimestamp(date)) return { fault: 'must be in the years 1 to 9999' };
   const isFiner = /[1-9]/.test(match?.[1]?.slice(3) ?? '');
-  return isFiner ? { fault: 'must not be finer than a millisecond, such as 2026-02-28T12:00:00.123Z' } : { value: date };
+  return isFiner ? { fault: 'must have millisecond precision or less, such as 2026-02-28T12:00:00.123Z' } : { value: date };
 }

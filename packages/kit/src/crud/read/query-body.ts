@@ -92,7 +92,7 @@ function memberIssues(member: string, given: unknown, known: readonly string[]) 
   const issue = (message: string, code: string) => [{ message, code, path: [member] }];
   if (!known.includes(member)) return issue(`Unknown field.${didYouMean(member, known)}`, 'unknown_field');
   if (member === 'where') return [];
-  if (member === 'search') return typeof given === 'string' ? [] : issue('must be text', 'type');
+  if (member === 'search') return typeof given === 'string' ? [] : issue('must be a string', 'type');
   if (member === 'limit') return typeof given === 'number' ? [] : issue('must be a whole number', 'type');
   const names = Array.isArray(given) ? (given as unknown[]) : [given];
   return names.every((each) => typeof each === 'string') ? [] : issue('must be a list of names', 'type');

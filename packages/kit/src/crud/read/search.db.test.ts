@@ -391,11 +391,11 @@ describe('declarations of search', () => {
     expect(faultsOf(fullText({ columns: ['title', 'body'], config: 'english' }))[0]).toContain('E012');
     expect(faultsOf(fullText({ columns: ['title', 'body'] }))).toEqual([]);
     expect(faultsOf(fullText({ columns: ['title', 'body'] }), { fields: { body: visibleTo(isStaff) } })).toEqual([
-      'E016 Declared: search looks into "body", which some callers may not see.',
+      'E016 Declared: search uses "body", which some callers cannot see.',
     ]);
     expect(faultsOf(fullText({ columns: ['title', 'body'] }), { hidden: ['body'] })[0]).toContain('E016');
     expect(faultsOf({ ...engine, columns: ['secret_plan'] }, { fields: { secret_plan: visibleTo(isStaff) } })[0]).toContain('E016');
-    expect(faultsOf({ ...engine, columns: ['titel'] })[0]).toContain('search names no column "titel"');
+    expect(faultsOf({ ...engine, columns: ['titel'] })[0]).toContain('search refers to the unknown column "titel"');
   });
 
   test('an invalid backend and unknown options are refused where they are given', () => {

@@ -17,7 +17,7 @@ export function containsSearch(columns: readonly string[]): SearchBackend {
     faults: ({ model }) =>
       columns
         .filter((column) => Object.hasOwn(model.table.columns, column) && model.table.columns[column]?.kind !== 'text')
-        .map((column) => ({ id: 'E012', message: `search looks into "${column}", which is not text.` })),
+        .map((column) => ({ id: 'E012', message: `search uses "${column}", which is not text.` })),
   };
 }
 

@@ -412,10 +412,10 @@ describeDatabases('stats', (database) => {
       }
     };
     expect(await faults({ stats: { by: ['nme', 'ratio'], metrics: { a: sum('name'), b: avg('smal'), day: count() } } })).toEqual([
-      'E007 Wrong: stats.by names no column "nme" that callers may see.',
+      'E007 Wrong: stats.by refers to a column "nme" that does not exist or that callers cannot see.',
       'E007 Wrong: stats.by has "ratio", and a float column cannot be grouped by.',
       'E007 Wrong: the metric "a" has "name", and a text column cannot be summed.',
-      'E007 Wrong: the metric "b" names no column "smal" that callers may see.',
+      'E007 Wrong: the metric "b" refers to a column "smal" that does not exist or that callers cannot see.',
     ]);
     expect(await faults({ stats: { by: ['day'], metrics: { day: count() } } })).toEqual([
       'E007 Wrong: the metric "day" has the name of a group.',

@@ -237,7 +237,11 @@ export function statsFaults(place: string, policy: Policy, { by = [], metrics }:
   const add = (message: string, hint?: string, id = 'E007') => faults.push({ id, message: `${place}: ${message}`, hint });
   const check = (role: string, name: string, kinds: readonly string[], verb: string) => {
     const shown = view.comparable(name, 'group');
-    if (shown === undefined) add(`${role} names no column "${name}" that callers may see.`, didYouMean(name, known).trim() || undefined);
+    if (shown === undefined)
+      add(
+        `${role} refers to a column "${name}" that does not exist or that callers cannot see.`,
+        didYouMean(name, known).trim() || undefined,
+      );
     else if (!kinds.includes(shown.settings.kind))
       add(`${role} has "${name}", and a ${shown.settings.kind} column cannot be ${verb}.`, `It must be ${kinds.join(', ')}.`);
     else if (shown.rule?.visibleTo?.mayNeedObject === true)
@@ -270,20 +274,18 @@ export function statsParameters(
     description,
   });
   return {
-    ...(groups.length === 0 ? {} : { group_by: list(groups, statsGroups, 'One row per group; one row of everything without it.') }),
+    ...(groups.length === 0 ? {} : { group_by: list(groups, statsGroups, 'Columns to group by. Without it, the result is a single row.') }),
     metrics: list(names, statsMetrics, metricsDescription(names, statsMetrics)),
     ordering: list(
       [...groups, ...names].flatMap((name) => [name, `-${name}`]),
       orderingColumns,
-      'By groups unless given; a leading minus means descending.',
+      'Sort columns; prefix with `-` for descending. Default: the group columns.',
     ),
   };
 }
 
 function metricsDescription({ length }: readonly string[], most: number): string {
-  return length > most
-    ? `What to compute, at most ${most} names. To be given by callers to whom more than that are offered.`
-    : 'What to compute; everything unless given.';
+  return length > most ? `Metrics to compute, at most ${most}. Required if more are available.` : 'Metrics to compute. Default: all.';
 }
 
 export function statsSchema(policy: Policy, { by = [], metrics }: StatsOptions, { statsRows }: ControllerLimits): Schema {

@@ -156,7 +156,7 @@ export class OperationRoutes {
         'write',
         {
           ...changing,
-          summary: 'Bring a deleted row back, with those that went with it',
+          summary: 'Restore a deleted record and the records deleted with it',
           raises: [
             ...notFound,
             ...conflicts,
@@ -210,7 +210,7 @@ export class OperationRoutes {
       const types = formats.map((format) => mediaTypes[format]);
       const headers = { 'Content-Disposition': 'The name of the file.' };
       const description =
-        'All rows that match, as a file; never a part that looks whole: an error cuts CSV and is the last line of JSON Lines.';
+        'All matching records as a file. If the export fails midway, the CSV connection is closed and JSON Lines ends with an error object.';
       const facts = {
         ...parentParams,
         query,
@@ -260,11 +260,11 @@ export class OperationRoutes {
       const { policy, input, lookup } = access;
       return { policy, input, lookup, max, isPartial, requiresVersion };
     };
-    const headers = { 'X-Bulk-Failed': 'How many items failed.' };
+    const headers = { 'X-Bulk-Failed': 'Number of items that failed.' };
     const partial = {
       status: 207,
       response: lazySchema(() => bulkResultsSchema(access.policy, item)),
-      responses: { 207: { description: 'What each item came to, in the order of the request.', headers } },
+      responses: { 207: { description: 'Result of each item, in request order.', headers } },
       raises: expanding,
     };
     const raises = [coreErrors.conflict, ...expanding];
@@ -325,7 +325,7 @@ export class OperationRoutes {
       yield* maker.route('stats', 'GET', '/stats', 'read', facts, operations.stats.handle);
     }
     if (meta === true) {
-      const tags = { ETag: 'Changes with what you may see and do; send it back in `If-None-Match`.' };
+      const tags = { ETag: 'Changes when your permissions change; send it in `If-None-Match`.' };
       const responses = etag === false ? {} : { 200: { headers: tags }, 304: notModified };
       yield* maker.route('meta', 'GET', '/meta', 'read', { ...parentParams, response: MetaSchema, responses }, reading.describe);
     }

@@ -62,7 +62,7 @@ export class ItemReader {
               [lookup.name]: keyJson(policy, lookup),
               ...(version === undefined
                 ? {}
-                : { [version]: { type: 'integer', description: 'The version you read: another one is a 412.' } }),
+                : { [version]: { type: 'integer', description: 'The version you last read. If it is outdated, the response is 412.' } }),
               ...values.properties,
             },
             required: [lookup.name, ...(requiresVersion && version !== undefined ? [version] : [])],

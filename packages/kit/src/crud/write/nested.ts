@@ -114,7 +114,7 @@ class NestedWriter {
     );
     if (found.length > edge.limit)
       throw crudErrors.too_many_related({
-        detail: `There are more ${this.#plan.name} than can be read at once: remove some at their own address first.`,
+        detail: `There are too many ${this.#plan.name} to update here. Delete some through their own endpoint first.`,
         extensions: { rows_max: edge.limit },
       });
     const stored = (value: unknown) => String(target.key.encode(value));

@@ -3,7 +3,7 @@ import type { Policy } from '../policy/policy.ts';
 
 /** What a URL means otherwise, however it is encoded: the list itself, and the steps of a relative path. */
 const NO_ADDRESS: ReadonlySet<unknown> = new Set(['', '.', '..']);
-const MESSAGE = 'It is the last part of the address of the row: it cannot be empty, "." or "..".';
+const MESSAGE = 'The value is the last segment of the URL of the record: it cannot be empty, "." or "..".';
 
 /** The schema of a row whose key can stand in an address. Another row would be there, and could not be read, changed or deleted. */
 export function withAddress<I, O>(schema: Schema<I, O>, { model }: Policy, key: string): Schema<I, O> {

@@ -77,7 +77,7 @@ function parseMember(name: string, value: unknown, place: Place): WhereNode {
   if (column !== undefined) return parseColumn(column, value, place);
   const relation = place.relations?.(name, place.model);
   if (relation !== undefined) return parseRelation(name, relation, value, place);
-  throw refuse(place, `names no column or relation of "${place.model.name}"${suggestion(name, [...byName.keys()])}`);
+  throw refuse(place, `refers to an unknown column or relation of "${place.model.name}"${suggestion(name, [...byName.keys()])}`);
 }
 
 function parseList(value: unknown, place: Place): WhereNode[] {
@@ -173,7 +173,7 @@ function parseSql(condition: SqlCondition, place: Place): WhereNode {
       throw refuse(place, `has a placeholder $${placeholders} and ${condition.values.length} values`);
     for (const name of columns)
       if (!byName.has(name) && place.model.table.fullText?.some((each) => each.name === name) !== true)
-        throw refuse(place, `names no column "this.${name}" of "${place.model.name}"${suggestion(name, [...byName.keys()])}`);
+        throw refuse(place, `refers to the unknown column "this.${name}" of "${place.model.name}"${suggestion(name, [...byName.keys()])}`);
   }
   if (condition.values.includes(undefined)) throw refuse(place, 'has an undefined value');
   return { node: 'sql', condition };

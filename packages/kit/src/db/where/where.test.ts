@@ -72,7 +72,7 @@ describe('what is refused', () => {
     [
       'an unknown name, with a hint',
       { stauts: 'open' },
-      'where.stauts (table "orders") names no column or relation of "orders"; did you mean "status"?',
+      'where.stauts (table "orders") refers to an unknown column or relation of "orders"; did you mean "status"?',
     ],
     ['a name inside a list', { or: [{ status: 'open' }, { not: { x: 1 } }] }, 'where.or[1].not.x '],
     ['a prototype name', JSON.parse('{ "__proto__": { "eq": 1 } }'), 'where.__proto__ '],
@@ -102,11 +102,15 @@ describe('what is refused', () => {
     ['and without a list', { and: { status: 'open' } }, 'must be a list of conditions'],
     ['a relation without a quantifier', { owner: {} }, 'must have one member, is.'],
     ['a quantifier of the other kind', { owner: { some: {} } }, 'must have one member, is.'],
-    ['an unknown name in a relation', { owner: { is: { nmae: 'x' } } }, 'where.owner.is.nmae (table "users") names no column'],
+    ['an unknown name in a relation', { owner: { is: { nmae: 'x' } } }, 'where.owner.is.nmae (table "users") refers to an unknown column'],
     ['SQL with too few values', whereSql('this.total > $2', [1]), 'has a placeholder $2 and 1 values'],
-    ['SQL with an unknown column', { or: [whereSql('this.totl > 1')] }, 'names no column "this.totl" of "orders"; did you mean "total"?'],
+    [
+      'SQL with an unknown column',
+      { or: [whereSql('this.totl > 1')] },
+      'refers to the unknown column "this.totl" of "orders"; did you mean "total"?',
+    ],
     ['SQL with an undefined value', whereSql('this.total > $1', [undefined]), 'has an undefined value'],
-    ['JSON that looks like SQL', { text: '1 = 1', values: [] }, 'where.text (table "orders") names no column'],
+    ['JSON that looks like SQL', { text: '1 = 1', values: [] }, 'where.text (table "orders") refers to an unknown column'],
   ])('%s', (_name, where, message) => {
     expect(refusal(where)).toMatchObject({
       code: 'invalid_where',

@@ -10,22 +10,22 @@ export const idempotencyErrors = defineErrors('idempotency', {
     status: 400,
     detail: 'This operation does not support the `Idempotency-Key` header. Nothing was done.',
     remedy:
-      'Send the request without the header. To support keys, say `idempotent` on the route, or `idempotency` on a CRUD controller whose callers are always known.',
+      'Send the request without the header. To support keys, set `idempotent` on the route, or `idempotency` on a CRUD controller that admits no anonymous callers.',
   },
   idempotency_key_required: {
     status: 400,
     detail: 'This operation needs an `Idempotency-Key` header.',
-    remedy: 'Make a key (a UUID) per operation, and send the same one when you repeat it.',
+    remedy: 'Generate a key (a UUID) per operation, and send the same key when you repeat the operation.',
   },
   idempotency_key_reused: {
     status: 422,
     detail: 'The `Idempotency-Key` was used for another request.',
-    remedy: 'Make a new key for every operation; repeat one only with exactly the same request.',
+    remedy: 'Generate a new key for every operation. Reuse a key only to repeat exactly the same request.',
   },
   request_in_progress: {
     status: 409,
-    detail: 'A request with this `Idempotency-Key` is being worked on.',
-    remedy: 'Repeat the request after the seconds in `Retry-After`: you get its response then.',
+    detail: 'A request with this `Idempotency-Key` is still in progress.',
+    remedy: 'Retry after the number of seconds in `Retry-After` to get its response.',
   },
   too_many_idempotency_keys: {
     status: 429,
@@ -42,7 +42,7 @@ export const idempotencyErrors = defineErrors('idempotency', {
   },
   response_not_kept: {
     status: 409,
-    detail: 'The operation was done, and its response cannot be sent again.',
-    remedy: 'Read what it made or changed. A new key would do it a second time.',
+    detail: 'The operation was completed, but its response cannot be replayed.',
+    remedy: 'Fetch the affected record. Do not retry with a new key: that would run the operation again.',
   },
 });
