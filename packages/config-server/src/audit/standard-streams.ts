@@ -17,9 +17,9 @@ export function logToStandardOutput(): (line: string) => void {
 /** The default audit destination. */
 export function auditToStandardError(log: (line: string) => void): AuditSink {
   makeNonBlocking(2);
-  const onRecovered = (dropped: number): void => log(`config-server: the audit destination takes lines again; ${dropped} were lost`);
+  const onRecovered = (dropped: number): void => log(`config-server: the audit log is writable again; ${dropped} lines were lost`);
   const onFailing = (code: string): void =>
-    log(`config-server: WARNING: the audit log cannot be written (${code}); its lines wait in memory, 16 MiB of them at most`);
+    log(`config-server: WARNING: the audit log cannot be written (${code}); lines are buffered in memory, up to 16 MiB`);
   return jsonLines(new LineWriter(2, { onFailing, onRecovered }));
 }
 

@@ -108,21 +108,21 @@ test('events of other kinds are ignored', async () => {
   expect(retries).toEqual([]);
 });
 
-test('a connection without event or heartbeat counts as dead; heartheartheartbeats keep it alive', async () => {
-  const heartheartbeats: NodeJS.Timeout[] = [];
-  onTestFinished(() => heartheartbeats.forEach(clearInterval));
+test('a connection without event or heartbeat counts as dead; heartbeats keep it alive', async () => {
+  const heartbeats: NodeJS.Timeout[] = [];
+  onTestFinished(() => heartbeats.forEach(clearInterval));
   const server = await serveHttp((_, response) => openStream(response, event(1)));
   const { retries } = follow(server, { silenceMs: 300 });
   await expect.poll(() => retries[0]?.code).toBe('silence');
   server.handle = (_, response) => {
     openStream(response, event(2));
-    heartheartbeats.push(setInterval(() => response.write(': heartbeat\n\n'), 30));
+    heartbeats.push(setInterval(() => response.write(': heartbeat\n\n'), 30));
   };
-  await expect.poll(() => heartheartbeats.length).toBe(1);
+  await expect.poll(() => heartbeats.length).toBe(1);
   const alive = retries.length;
   await new Promise((resolve) => setTimeout(resolve, 900));
   expect(retries.length).toBe(alive);
-  expect(heartheartbeats).toHaveLength(1);
+  expect(heartbeats).toHaveLength(1);
 });
 
 test('a server that accepts and never answers is given up after the timeout', async () => {

@@ -59,7 +59,7 @@ function parseFollowOptions(options: FollowOptions): Follow {
   const { signal, lastGeneration, onRetry = () => undefined } = options;
   if (signal !== undefined && !(signal instanceof AbortSignal)) faults.push('signal must be an AbortSignal');
   if (lastGeneration !== undefined && (!Number.isSafeInteger(lastGeneration) || lastGeneration < 0)) {
-    faults.push('lastGeneration must be a whole number');
+    faults.push('lastGeneration must be an integer');
   }
   if (typeof onRetry !== 'function') faults.push('onRetry must be a function');
   const timeout = parseCount('timeout', options.timeout, 10_000, faults);

@@ -63,7 +63,7 @@ function parseBase(given: unknown, faults: string[]): string {
 export function parseCount(name: string, given: unknown, fallback: number, faults: string[], max = TIMER_MS_MAX): number {
   if (given === undefined) return fallback;
   if (typeof given === 'number' && Number.isInteger(given) && given > 0 && given <= max) return given;
-  faults.push(`${name} must be a whole number from 1 to ${max}`);
+  faults.push(`${name} must be an integer from 1 to ${max}`);
   return fallback;
 }
 

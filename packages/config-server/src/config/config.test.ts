@@ -170,13 +170,13 @@ test.each([
   [
     'health on the port of the service',
     toml('health_bind = "127.0.0.1:8888"', SECTION, CLIENT),
-    /^server\.health_bind: is the address of bind; choose another port/,
+    /^server\.health_bind: must differ from bind; choose another port/,
   ],
-  ['a negative debounce', toml('watch_debounce_ms = -1', SECTION, CLIENT), /^server\.watch_debounce_ms: must be a whole number/],
+  ['a negative debounce', toml('watch_debounce_ms = -1', SECTION, CLIENT), /^server\.watch_debounce_ms: must be an integer/],
   [
     'a ceiling that is no integer',
     toml('max_stream_connections = 1.5', SECTION, CLIENT),
-    /^server\.max_stream_connections: must be a whole number/,
+    /^server\.max_stream_connections: must be an integer/,
   ],
   [
     'a client with control characters in its name',

@@ -112,7 +112,7 @@ function readServer(server: TableReader, file: string, environment: Environment,
   };
   const { bind, healthBind } = config;
   if (healthBind !== undefined && bind.port !== 0 && bind.host === healthBind.host && bind.port === healthBind.port)
-    server.problem('health_bind', 'is the address of bind; choose another port');
+    server.problem('health_bind', 'must differ from bind; choose another port');
   server.finish();
   return Object.freeze(config);
 }

@@ -167,7 +167,7 @@ function readTokenFile(reader: TableReader, listed: string, folder: string, file
   try {
     bytes = readRegularFile(path);
   } catch (error) {
-    const file = couldBeToken(listed) ? 'the file, which is not named because its name could be a token,' : listed;
+    const file = couldBeToken(listed) ? 'the token file (its name is not shown because it may be a token)' : listed;
     reader.problem('token_file', `${file} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown error'})`);
     return undefined;
   }

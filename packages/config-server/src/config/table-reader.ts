@@ -69,7 +69,7 @@ export class TableReader {
     const value = this.value(key);
     if (value === undefined) return fallback;
     if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 && value <= max) return value;
-    this.problem(key, `must be a whole number from 0 to ${max}`);
+    this.problem(key, `must be an integer from 0 to ${max}`);
     return fallback;
   }
 

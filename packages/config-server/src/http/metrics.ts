@@ -30,7 +30,7 @@ const FAMILIES: readonly Family[] = [
   {
     name: 'config_consecutive_failures',
     type: 'gauge',
-    help: 'Reloads that failed since the last one that did not.',
+    help: 'Consecutive failed reloads.',
     read: (section) => section.status(0).consecutiveFailures,
   },
   {
