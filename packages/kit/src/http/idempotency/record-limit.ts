@@ -75,7 +75,7 @@ async function countInParts(db: Db, caller: string, max: number): Promise<number
       'select count(*) as n from kit_idempotency where rowid > $1 and rowid <= $2 and caller = $3 and expires_at > $4',
       [end - PART_ROWS, end, caller, db.clock.now()],
     );
-    count += Number(row?.n ?? 0);
+    count += row?.n ?? 0;
     await yieldLoop();
   }
   return Math.min(count, max);
