@@ -35,7 +35,7 @@ async function errorsPage(): Promise<string> {
 
 <!-- Made by \`npm run docs:reference\` from the catalogs in packages/kit/src; a test fails when it is stale. -->
 
-Every error of every path has one shape. \`ERROR_FORMAT=problem+json\` (the default, RFC 9457):
+All error responses have one format. \`ERROR_FORMAT=problem+json\` (the default, RFC 9457):
 
 \`\`\`json
 {
@@ -170,7 +170,7 @@ function deprecationsPage(): string {
 
 <!-- Made by \`npm run docs:reference\` from packages/kit/src/options/deprecation-codes.ts; a test fails when it is stale. -->
 
-What a later release takes away is announced first. The first use in a process gives a \`DeprecationWarning\` with a code that never means
+Features are deprecated before they are removed. The first use in a process gives a \`DeprecationWarning\` with a code that never means
 anything else (\`process.emitWarning\`), so that Node's own switches hold: \`--no-deprecation\` silences it, \`--trace-deprecation\` shows the
 place, \`--throw-deprecation\` makes it an error, which is what a test run wants. A program sees it too:
 

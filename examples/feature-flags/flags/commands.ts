@@ -25,7 +25,7 @@ export function flagsCommand({ flags }: FlagSettings): Command<App> {
         .action(async (flag: string, text: string) => {
           const percentage = Number(text);
           if (!Object.hasOwn(flags, flag)) context.fail(`There is no flag "${flag}"; there are ${Object.keys(flags).join(', ')}.`);
-          if (!/^\d{1,3}$/.test(text) || percentage > 100) context.fail(`"${text}" is not a percentage; use a whole number from 0 to 100.`);
+          if (!/^\d{1,3}$/.test(text) || percentage > 100) context.fail(`"${text}" is not a percentage; use an integer from 0 to 100.`);
           const { db } = await context.app();
           await db.transaction(async (tx) => {
             if ((await find(tx, featureFlags, flag)) === undefined) await insert(tx, featureFlags, { name: flag, percentage });

@@ -105,7 +105,7 @@ async function seedNeighbour(app: App, receiver: DemoReceiver, management: UserM
   await changePassword(app.db, { ...user, email: null }, password, management);
   await app.db.transaction(async (tx) => {
     await endpointAt(tx, user, receiver, { path: '/shop', description: 'Shop front' });
-    await endpointAt(tx, user, receiver, { path: BROKEN_PATH, description: 'Warehouse, down at the moment' });
+    await endpointAt(tx, user, receiver, { path: BROKEN_PATH, description: 'Warehouse, currently down' });
   });
   if (known) return known.id;
   const inDays = (days: number): Date => new Date(app.clock.now().getTime() + days * 86_400_000);

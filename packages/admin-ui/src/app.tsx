@@ -71,7 +71,7 @@ function UnknownPage() {
   return (
     <Stack gap="xs">
       <PageTitle>Nothing here</PageTitle>
-      <Text>The address leads nowhere on this site. Choose a screen from the navigation.</Text>
+      <Text>This page does not exist. Choose one from the navigation.</Text>
     </Stack>
   );
 }

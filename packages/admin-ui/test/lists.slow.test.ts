@@ -82,7 +82,7 @@ test('a file is checked first: faults stand in a table by row and column, and no
     page.locator('input[type=file]').setInputFiles({ name: 'orders.csv', mimeType: 'text/csv', buffer: Buffer.from(text) });
   await choose(`reference,quantity,customer_id\nIM-1,0,${ada}\nIM-2,two,${ada}\n`);
   await page.getByRole('button', { name: 'Check the file' }).click();
-  const faults = page.getByRole('region', { name: 'Faults of the file' });
+  const faults = page.getByRole('region', { name: 'Errors in the file' });
   await faults.waitFor();
   expect(await faults.getByRole('row').allInnerTexts()).toEqual([
     expect.stringMatching(/Row\s+Column/),
@@ -298,7 +298,7 @@ test('a range of time is chosen by dragging over a chart, or typed', async () =>
   await soon(() => page.evaluate('location.hash')).toMatch(/^#\/\?range=2026-03-1\d.*%2F2026-03-12T15/);
   await soon(() => page.getByLabel('To', { exact: true }).inputValue()).toMatch(/^2026-03-12T15:00/);
   await page.getByLabel('From', { exact: true }).fill('2026-03-12T14:00:00');
-  await page.getByRole('button', { name: 'Show this time' }).click();
+  await page.getByRole('button', { name: 'Apply' }).click();
   await soon(() => page.evaluate('location.hash')).toContain('range=2026-03-12T14%3A00%3A00.000Z');
   expect(await findings(page)).toEqual([]);
   await page.getByText('24 hours', { exact: true }).click();

@@ -304,7 +304,7 @@ describe('endpoints', () => {
   test('are disabled with the number that fails said before and after; recovering begins where the failures begin', async () => {
     await at('#/endpoints?search=warehouse');
     await page.locator('tbody').getByRole('link').first().click();
-    await page.getByRole('button', { name: 'Send what was missed' }).click();
+    await page.getByRole('button', { name: 'Send missed events' }).click();
     expect(await dialog().getByLabel('Since').inputValue()).toMatch(/^2026-03-10T/);
     await dialog()
       .getByText(/\d+ deliveries will be queued\..* "Retry all waiting now" is for that\./)
@@ -664,7 +664,7 @@ describe('forms and lists', () => {
     await at('#/api-keys?search=Warehouse+scanner');
     await page.locator('tbody').getByRole('link').first().click();
     await page.getByRole('button', { name: 'Revoke', exact: true }).click();
-    await dialog().getByText('The key stops working at once and for good.').waitFor();
+    await dialog().getByText('The key stops working immediately and permanently.').waitFor();
     await dialog().getByText('Affects this API key:').waitFor();
     await dialog().getByRole('button', { name: 'Cancel' }).click();
   });

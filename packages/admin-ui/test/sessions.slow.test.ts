@@ -108,7 +108,7 @@ describe('a session that ends', () => {
     await page.getByRole('link', { name: 'ada', exact: true }).waitFor();
   });
 
-  test('by its lifetime is over for good, whatever the page still holds', async () => {
+  test('by its lifetime is over permanently, whatever the page still holds', async () => {
     page = await admin.page({ anonymous: true });
     await page.goto(`${shop.address}#/users`);
     await logIn(page);

@@ -157,7 +157,7 @@ export function ActionDialog({ resource, action, targets, defaults = {}, onClose
       {phase === 'running' && (
         <Stack gap="md" aria-live="polite">
           <Text size="sm">
-            {stopping ? 'Stopping after the records under way …' : `Done ${formatNumber(progress.done)} of ${formatNumber(count)}`}
+            {stopping ? 'Stopping after the current batch …' : `Done ${formatNumber(progress.done)} of ${formatNumber(count)}`}
           </Text>
           <Progress value={count === 0 ? 100 : (progress.done / count) * 100} animated={count <= ADMIN_ACTION_IDS_MAX} aria-label={label} />
           <Group justify="flex-end">
@@ -178,7 +178,7 @@ export function ActionDialog({ resource, action, targets, defaults = {}, onClose
         <Stack gap="md">
           <Text size="sm" role="status">
             {formatNumber(progress.done - progress.failures.length)} of {what} done
-            {progress.failures.length > 0 ? `, ${formatNumber(progress.failures.length)} not` : ''}
+            {progress.failures.length > 0 ? `, ${formatNumber(progress.failures.length)} failed` : ''}
             {progress.rest.length > 0 ? `; stopped before the other ${formatNumber(progress.rest.length)}` : ''}.
           </Text>
           {progress.failures.length > 0 && <Failures targets={targets} failures={progress.failures} />}
@@ -197,7 +197,7 @@ export function ActionDialog({ resource, action, targets, defaults = {}, onClose
 function Failures({ targets, failures }: { readonly targets: readonly Target[]; readonly failures: BatchProgress['failures'] }) {
   const titles = new Map(targets.map(({ id, title }) => [id, title]));
   return (
-    <List size="sm" mah={240} style={{ overflow: 'auto' }} tabIndex={0} aria-label="What could not be done">
+    <List size="sm" mah={240} style={{ overflow: 'auto' }} tabIndex={0} aria-label="Failed records">
       {failures.map(({ id, message }) => (
         <List.Item key={id}>
           <strong>{titles.get(id) ?? id}</strong>: {message}

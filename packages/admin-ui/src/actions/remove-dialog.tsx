@@ -10,7 +10,7 @@ import { TitleList } from './title-list.tsx';
 interface RemoveDialogProps {
   readonly resource: Pick<AdminResourceShape, 'name' | 'singular' | 'removal'>;
   readonly target: Target;
-  /** Of the button and the title: `Delete` unless given. */
+  /** Of the button and the title. Default: `Delete`. */
   readonly verb?: string;
   /** Null: nothing was removed. */
   readonly onClose: (result: AdminResult | null) => void;

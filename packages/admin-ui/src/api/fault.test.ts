@@ -8,7 +8,7 @@ test.each([
   [fault(401, 'invalid_credentials'), 'Login failed', 'The detail.'],
   [fault(403, 'csrf_failed'), 'Session out of date', 'The session of this page is out of date. Load the page again.'],
   [fault(403, 'role_required'), 'Not allowed', 'The detail.'],
-  [fault(404, 'record_not_found'), 'Not found', 'This record does not exist (any more).'],
+  [fault(404, 'record_not_found'), 'Not found', 'This record does not exist or was deleted.'],
   [fault(409, 'conflict'), 'Not possible now', 'The detail.'],
   [
     fault(412, 'precondition_failed'),

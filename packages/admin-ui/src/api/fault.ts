@@ -68,7 +68,7 @@ export function explain(fault: ApiFault): string {
   }
   if (fault.code === 'csrf_failed') return 'The session of this page is out of date. Load the page again.';
   if (fault.status === 412) return 'This record was changed since the form was opened. Load the page again to see the change.';
-  if (fault.status === 404) return 'This record does not exist (any more).';
+  if (fault.status === 404) return 'This record does not exist or was deleted.';
   if (fault.status >= 500) {
     const where = fault.requestId === null ? '' : ` The cause is in the server log under request ${fault.requestId}.`;
     return `${fault.message} Try again.${where}`;

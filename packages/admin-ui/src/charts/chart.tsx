@@ -49,7 +49,7 @@ export function Chart({
         {!isEmpty && chart.series.length > 1 && <Legend chart={chart} look={look} />}
       </div>
       {isEmpty ? (
-        <div className={css['empty']}>{chart.empty ?? 'Nothing happened in this time.'}</div>
+        <div className={css['empty']}>{chart.empty ?? 'No data in this period.'}</div>
       ) : (
         <>
           <Reader chart={chart} look={look} at={at} onMove={setPointed} labelledBy={id} onZoom={onZoom} />

@@ -44,7 +44,7 @@ export function RangeForm({ ends, onChoose }: RangeFormProps) {
           onChange={(event) => setTo(event.currentTarget.value)}
         />
         <Button type="submit" size="xs" variant="default" mt={22}>
-          Show this time
+          Apply
         </Button>
       </Group>
     </form>

@@ -19,7 +19,7 @@ export function FileMenu({ resource, query }: { readonly resource: AdminResource
         </ActionIcon>
       </Menu.Target>
       <Menu.Dropdown>
-        {exports.length > 0 && <Menu.Label>{isNarrowed(query) ? 'What the filters show' : 'The whole list'}</Menu.Label>}
+        {exports.length > 0 && <Menu.Label>{isNarrowed(query) ? 'Filtered records' : 'All records'}</Menu.Label>}
         {exports.map((format) => (
           <Menu.Item key={format} component="a" href={exportAddress(resource.name, query, format)} download>
             Download as {FORMATS[format]}

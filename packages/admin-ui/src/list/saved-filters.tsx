@@ -119,7 +119,7 @@ function SaveDialog({ resource, query, onClose }: SaveDialogProps) {
           {fault !== null && <FaultNotice error={fault} />}
           <TextInput
             label="Name"
-            description="Only you see it. One of the same name is replaced."
+            description="Visible only to you. Replaces a filter with the same name."
             data-autofocus
             maxLength={NAME_LENGTH_MAX}
             value={name}

@@ -72,7 +72,7 @@ export function ImportPage({ resource }: { readonly resource: AdminResourceShape
             {imports.by !== undefined && (
               <Checkbox
                 label={`Change records that have the same ${imports.by}`}
-                description="Otherwise every row creates a record, and a row whose record exists is an error."
+                description="Otherwise every row creates a record, and rows for existing records fail."
                 checked={upsert}
                 onChange={(event) => {
                   setUpsert(event.currentTarget.checked);
@@ -83,7 +83,7 @@ export function ImportPage({ resource }: { readonly resource: AdminResourceShape
             {checked !== null && (
               <Notice tone="good">
                 The file is valid. Importing it: {outcome(resource, checked)}.
-                {checked.ignored.length > 0 && ` Not taken from files: ${checked.ignored.join(', ')}.`}
+                {checked.ignored.length > 0 && ` Ignored columns: ${checked.ignored.join(', ')}.`}
               </Notice>
             )}
             {fault !== null && (fault.fields.length === 0 ? <FaultNotice error={fault} /> : <Faults fault={fault} />)}
@@ -125,8 +125,8 @@ function outcome({ singular, label }: AdminResourceShape, { created, updated }: 
 function Faults({ fault }: { readonly fault: ApiFault }) {
   return (
     <div>
-      <Notice tone="bad">The file has {plural(fault.fields.length, 'fault', 'faults')}; nothing was imported.</Notice>
-      <div className={css['scroll']} tabIndex={0} role="region" aria-label="Faults of the file">
+      <Notice tone="bad">The file has {plural(fault.fields.length, 'error', 'errors')}; nothing was imported.</Notice>
+      <div className={css['scroll']} tabIndex={0} role="region" aria-label="Errors in the file">
         <Table verticalSpacing={6} fz="sm">
           <Table.Thead>
             <Table.Tr>

@@ -90,7 +90,7 @@ export function SessionGate({ children }: { readonly children: ReactNode }) {
         zIndex={500}
       >
         <Text size="sm" mb="md">
-          Log in again to go on where you were.
+          Log in again to continue.
         </Text>
         <LoginForm login={query.data.user.username} onEntered={entered} onSetup={readAgain} />
       </Modal>

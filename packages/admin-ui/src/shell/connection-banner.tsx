@@ -20,7 +20,7 @@ export function ConnectionBanner() {
   return (
     <div className={css['banner']} data-tone="warning" role="status">
       <Icon name="offline" />
-      <span>The server cannot be reached. What you see may be old; it is asked again every few seconds.</span>
+      <span>The server cannot be reached. The data may be outdated; retrying every few seconds.</span>
       <Button size="compact-sm" variant="default" onClick={() => void client.refetchQueries({ type: 'active' })}>
         Try now
       </Button>

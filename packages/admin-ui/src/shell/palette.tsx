@@ -91,7 +91,7 @@ function PaletteDialog({ onClose }: { readonly onClose: () => void }) {
       <TextInput
         data-autofocus
         aria-label="Go to a list or a record"
-        placeholder="A list, or what a record is called"
+        placeholder="Search lists and records"
         leftSection={<Icon name="search" size={16} />}
         value={text}
         spellCheck={false}
@@ -115,7 +115,7 @@ function PaletteDialog({ onClose }: { readonly onClose: () => void }) {
       </ul>
       {entries.length === 0 && (
         <Text size="sm" c="dimmed" role="status">
-          Nothing is called like this.
+          No results.
         </Text>
       )}
     </Modal>

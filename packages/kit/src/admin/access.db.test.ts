@@ -179,7 +179,7 @@ describeDatabases('who gets into the admin site', (database) => {
       expect(answer).toMatchObject({ status: 308, headers: { location: './admin/?x=1&y=//evil.example' } });
     });
 
-    test('its files are kept for good and checked by ETag; what is no part of the build is not served', async () => {
+    test('its files are cached forever and checked by ETag; files outside the build are not served', async () => {
       const file = await site.call('GET', '/admin/assets/app-1.js');
       expect(file.headers).toMatchObject({
         'cache-control': 'public, max-age=31536000, immutable',
@@ -277,8 +277,8 @@ describe('admin() at start-up', () => {
   });
 
   test.each([
-    [{ user: { read: 'operator' } }, 'roles.needs has "user", which is no list of the site. Did you mean "users"?'],
-    [{ users: { deactivat: 'operator' } }, 'has "deactivat", which is no operation of it. Did you mean "deactivate"?'],
+    [{ user: { read: 'operator' } }, 'roles.needs has "user", which is not a list of the site. Did you mean "users"?'],
+    [{ users: { deactivat: 'operator' } }, 'has "deactivat", which is not one of its operations. Did you mean "deactivate"?'],
   ])('a role for a list or an operation that does not exist stops the start: %o', (needs, message) => {
     expect(() => app([accounts(), admin({ roles: { of: () => 'operator', needs } as never })])).toThrow(message);
   });

@@ -191,7 +191,7 @@ describeDatabases('lists of the admin site', (database) => {
     expect(action).toMatchObject({ sets: true, on: 'selection' });
     changes.length = 0;
     const answer = await site.act(staff, 'parcels', 'edit-selected', [first.id, hidden.id, second.id], { weight: 5, remark: null });
-    expect(answer.body).toMatchObject({ message: '2 parcels changed; 1 could not be.', failures: [{ id: hidden.id }] });
+    expect(answer.body).toMatchObject({ message: '2 parcels changed; 1 failed.', failures: [{ id: hidden.id }] });
     expect(changes.map(({ operation, via, changed }) => `${operation} ${via} ${changed.join()}`)).toEqual([
       'update admin weight',
       'update admin weight',

@@ -25,36 +25,36 @@ import {
 } from './model-columns.ts';
 
 export interface ModelResourceOptions {
-  /** In the navigation; the table's name in words unless given. */
+  /** In the navigation. Default: the table's name in words. */
   readonly label?: string;
-  /** What one record is called; the label unless given. */
+  /** What one record is called. Default: the label. */
   readonly singular?: string;
-  /** Its part of the address; the table's name with dashes unless given. */
+  /** Its part of the address. Default: the table's name with dashes. */
   readonly name?: string;
-  /** The heading in the navigation; `Data` unless given. */
+  /** The heading in the navigation. Default: `Data`. */
   readonly group?: string;
   readonly description?: string;
   /** The column that people call a record by. */
   readonly title?: string;
   /**
-   * The columns of the list, and computed fields of the resource; the first eight columns unless given. A record's page shows all that are not
+   * The columns of the list, and computed fields of the resource. Default: the first eight columns. A record's page shows all that are not
    * sensitive.
    */
   readonly columns?: readonly string[];
-  /** Text columns that are searched; all of at most 255 characters unless given. */
+  /** Text columns that are searched. Default: all of at most 255 characters. */
   readonly search?: readonly string[];
-  /** Columns the list can be filtered by; enums and booleans unless given. Others are matched exactly. */
+  /** Columns the list can be filtered by. Default: enums and booleans. Others are matched exactly. */
   readonly filters?: readonly string[];
-  /** Columns that may be edited; all that are writable unless given. */
+  /** Columns that may be edited. Default: all that are writable. */
   readonly edit?: readonly string[];
-  /** By the name of an `uploadRef()` column: the path of the UploadController its files are sent to. The first one mounted unless given. */
+  /** By the name of an `uploadRef()` column: the path of the UploadController its files are sent to. Default: the first one mounted. */
   readonly files?: Readonly<Record<string, string>>;
   readonly actions?: readonly AdminAction[];
   /** Nothing can be created, edited or removed. */
   readonly readOnly?: boolean;
   /** Reading a record is recorded in the audit log. */
   readonly auditReads?: boolean;
-  /** The alias of the database; that of the resource, or `default`, unless given. */
+  /** The alias of the database. Default: that of the resource, or `default`. */
   readonly using?: string;
 }
 
@@ -146,7 +146,7 @@ export function planOf(source: Model | AnyResource, options: ModelResourceOption
       if (found !== undefined) return [found];
       if (others.includes(name)) return [];
       const names = [...among.map((column) => column.name), ...others];
-      faults.push(`${what}: "${name}" is no column that can be used there.${didYouMean(name, names)}`);
+      faults.push(`${what}: "${name}" is not a column that can be used there.${didYouMean(name, names)}`);
       return [];
     });
   const [keyName = '', ...rest] = model.primaryKey;

@@ -157,7 +157,7 @@ export function outputOf(model: Model, row: Row): Readonly<Record<string, unknow
 
 /** The value of a form, or a 422 whose locations name its fields. */
 export function checked(result: SchemaResult<unknown> | Promise<SchemaResult<unknown>>, at: readonly string[] = ['body']): object {
-  if (result instanceof Promise) throw new TypeError('The schemas of models answer at once.');
+  if (result instanceof Promise) throw new TypeError('The schemas of models must be synchronous.');
   if (result.issues === undefined) return result.value as object;
   const errors = result.issues.map((issue) => ({
     location: [

@@ -3,13 +3,13 @@ import { aFunction, oneOf, recordOf, required, rule, text } from '../options/val
 import type { User } from '../auth/principal.ts';
 
 export interface AdminOptions {
-  /** Where the site is; `/admin` unless given. */
+  /** Where the site is. Default: `/admin`. */
   readonly prefix?: `/${string}`;
-  /** In the heading and the browser's tab; the application's title unless given. */
+  /** In the heading and the browser's tab. Default: the application's title. */
   readonly title?: string;
-  /** The folder of a built browser application; the one in this package unless given. */
+  /** The folder of a built browser application. Default: the one in this package. */
   readonly site?: URL;
-  /** What members of staff may do; everything unless given. Superusers may do everything. */
+  /** What members of staff may do. Default: everything. Superusers may do everything. */
   readonly roles?: AdminRoles;
 }
 

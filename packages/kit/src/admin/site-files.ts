@@ -8,7 +8,7 @@ export interface SiteFile {
   readonly mediaType: string;
   readonly content: Buffer;
   readonly etag: string;
-  /** Its name changes with its content, so it can be kept for good. */
+  /** Its name changes with its content, so it can be cached forever. */
   readonly isNamedByContent: boolean;
   /** As the build compressed it, beside it under the same name and `.br` or `.gz`. */
   readonly encoded: Readonly<Record<'br' | 'gzip', Buffer | undefined>>;

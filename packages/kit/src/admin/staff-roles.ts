@@ -27,7 +27,7 @@ export function neededRoleFaults({ roles }: AdminSettings, resources: readonly A
     if (resource === undefined)
       return [
         unknownName(
-          `admin(): roles.needs has "${list}", which is no list of the site.`,
+          `admin(): roles.needs has "${list}", which is not a list of the site.`,
           list,
           resources.map(({ name }) => name),
         ),
@@ -36,7 +36,7 @@ export function neededRoleFaults({ roles }: AdminSettings, resources: readonly A
     return Object.keys(operations)
       .filter((operation) => !known.includes(operation))
       .map((operation) =>
-        unknownName(`admin(): roles.needs["${list}"] has "${operation}", which is no operation of it.`, operation, known),
+        unknownName(`admin(): roles.needs["${list}"] has "${operation}", which is not one of its operations.`, operation, known),
       );
   });
 }

@@ -153,7 +153,7 @@ describeDatabases('users in the admin site', (database) => {
       for (const action of ['deactivate', 'remove-staff']) {
         const answer = await site.act(staff, 'users', action, [staff.userId, other.id]);
         expect(answer.body.failures).toEqual([{ id: staff.userId, message: expect.stringContaining('your own account') }]);
-        expect(answer.body.message).toMatch(/^1 user .*; 1 could not be\.$/);
+        expect(answer.body.message).toMatch(/^1 user .*; 1 failed\.$/);
       }
       expect((await site.get(staff, 'session')).status).toBe(200);
       expect((await read(staff.userId)).actions).toEqual([]);

@@ -245,7 +245,7 @@ const define = (database: TestDatabase): void => {
       const endpoint = await newEndpoint();
       const answer = await site.act(staff, 'endpoints', 'rotate-secret', [endpoint.id]);
       expect(answer.body.secret.value).toMatch(/^whsec_/);
-      expect(answer.body.message).toContain('signs too until');
+      expect(answer.body.message).toContain('also signs until');
       const record = await site.get(staff, `resources/endpoints/${endpoint.id}`);
       expect(record.text).not.toContain(answer.body.secret.value.slice(6));
       expect(history(record.body)).toEqual(['webhook_endpoint.secret_rotated']);
@@ -278,7 +278,7 @@ const define = (database: TestDatabase): void => {
       await site.act(staff, 'endpoints', 'disable', [disabled.id]);
       const answer = await site.act(staff, 'endpoints', 'ping', [active.id, disabled.id]);
       expect(answer.body).toMatchObject({
-        message: '1 endpoint pinged; 1 could not be.',
+        message: '1 endpoint pinged; 1 failed.',
         failures: [{ id: disabled.id, message: expect.stringContaining('disabled') }],
       });
       expect((await list('deliveries', `filter.endpoint=${active.id}`)).map((item) => item.title)).toEqual([
@@ -286,7 +286,7 @@ const define = (database: TestDatabase): void => {
       ]);
     });
 
-    test('"Send what was missed" queues failures since a time', async () => {
+    test('"Send missed events" queues failures since a time', async () => {
       const delivery = await newDelivery();
       await finish(delivery, 'failed');
       const since = new Date(site.clock.now().getTime() - 3_600_000).toISOString();
@@ -317,7 +317,7 @@ const define = (database: TestDatabase): void => {
       expect((await site.send(staff, 'POST', path, { ids: [endpoint.id] })).body.message).toBe('No delivery waits.');
     });
 
-    test('"Send what was missed" begins where the failures begin, shows the count, and leads to what waits', async () => {
+    test('"Send missed events" begins where the failures begin, shows the count, and leads to what waits', async () => {
       const endpoint = await newEndpoint({ events: ['*'] });
       const failed = [await newDelivery('order.paid', endpoint), await newDelivery('order.paid', endpoint)];
       for (const delivery of failed) await finish(delivery, 'failed');
@@ -452,7 +452,7 @@ const define = (database: TestDatabase): void => {
       expect((await site.send(staff, 'POST', 'resources/deliveries/actions/send-again/preview', preview)).body.tone).toBe('warning');
       const refused = await site.act(staff, 'deliveries', 'send-again', [second.id]);
       expect(refused.body).toMatchObject({
-        message: '0 deliveries queued again; 1 could not be.',
+        message: '0 deliveries queued again; 1 failed.',
         failures: [{ id: second.id, message: expect.stringContaining('waits for an earlier one') }],
       });
       const sent = await site.act(staff, 'deliveries', 'send-earlier', [second.id, third.id]);
@@ -519,7 +519,7 @@ const define = (database: TestDatabase): void => {
       ]);
       await site.act(staff, 'endpoints', 'disable', [off.endpoint_id]);
       const answer = await site.act(staff, 'deliveries', 'send-again', [good.id, bad.id, held.id, off.id, 'nonsense']);
-      expect(answer.body.message).toBe('2 deliveries queued again; 3 could not be.');
+      expect(answer.body.message).toBe('2 deliveries queued again; 3 failed.');
       expect(answer.body.failures.map((failure: { id: string }) => failure.id)).toEqual([held.id, off.id, 'nonsense']);
       for (const { id } of [good, bad]) {
         const record = await read('deliveries', id);
@@ -645,11 +645,11 @@ const define = (database: TestDatabase): void => {
       const { body } = await site.get(staff, `overview?range=${range}`);
       const part = body.parts.find((each: { title: string }) => each.title === 'Webhooks');
       const tiles = Object.fromEntries(part.tiles.map((tile: { label: string; value: unknown }) => [tile.label, tile.value]));
-      expect(tiles).toMatchObject({ Events: 4, Deliveries: 4, 'Success rate': 75, 'Failed for good': 1, 'Latency p95': 900 });
+      expect(tiles).toMatchObject({ Events: 4, Deliveries: 4, 'Success rate': 75, 'Failed permanently': 1, 'Latency p95': 900 });
       expect(tiles['Oldest waiting']).toBeGreaterThan(39 * 24 * 3_600_000);
       expect(tiles['Disabled endpoints']).toBeGreaterThan(0);
       const { hint } = part.tiles.find((tile: { label: string }) => tile.label === 'Latency p95');
-      expect(hint).toBe('Of the attempts; half took at most 30 ms, 99 % at most 900 ms.');
+      expect(hint).toBe('Median 30 ms, p99 900 ms.');
       expect(part.charts.map((chart: { buckets: string[] }) => chart.buckets.length)).toEqual([length, length, length, length]);
       expect(part.tables[0].rows.length).toBeGreaterThan(0);
     }

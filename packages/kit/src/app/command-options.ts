@@ -9,7 +9,7 @@ export function optionFault(option: string, message: string): KitError {
 
 export function wholeNumberOption(option: string, text: string, min: number, max = 999_999_999): number {
   if (!/^\d{1,9}$/.test(text) || Number(text) < min || Number(text) > max)
-    throw optionFault(option, `${option} is ${JSON.stringify(text)}; use a whole number from ${min} to ${max}.`);
+    throw optionFault(option, `${option} is ${JSON.stringify(text)}; use an integer from ${min} to ${max}.`);
   return Number(text);
 }
 

@@ -10,11 +10,11 @@ export interface CorsOptions {
   readonly origins: readonly string[] | '*';
   /** Lets pages send cookies and read the responses. Needs named origins. */
   readonly credentials?: boolean;
-  /** Request headers that a page may send; those it asks for unless given. */
+  /** Request headers that a page may send. Default: those it asks for. */
   readonly allowedHeaders?: readonly string[];
-  /** Response headers that a page may read; those of the toolkit unless given. */
+  /** Response headers that a page may read. Default: those of the toolkit. */
   readonly exposedHeaders?: readonly string[];
-  /** How long a browser may remember the answer to a preflight request; 600 unless given. */
+  /** How long a browser may remember the response to a preflight request. Default: 600. */
   readonly maxAgeSeconds?: number;
 }
 

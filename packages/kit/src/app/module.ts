@@ -36,7 +36,7 @@ export interface Module {
   readonly after?: readonly string[];
   readonly models?: readonly Model[];
   readonly migrations?: readonly Migration[];
-  /** Aliases of the databases its tables are in; `default` alone unless given. */
+  /** Aliases of the databases its tables are in. Default: `default` alone. */
   readonly databases?: readonly string[];
   readonly authenticators?: readonly Authenticator[];
   readonly users?: UserSource;

@@ -42,7 +42,7 @@ export interface MembershipQuestion {
 }
 
 export interface AppOptions {
-  /** A URL (`sqlite:./data/app.db`, `postgres://…`), an open database, or several by name with one called `default`. DATABASE_URL unless given. */
+  /** A URL (`sqlite:./data/app.db`, `postgres://…`), an open database, or several by name with one called `default`. Default: DATABASE_URL. */
   readonly database?: string | Database | Readonly<Record<string, string | Database>>;
   readonly modules?: readonly Module[];
   readonly mount: Readonly<Record<string /* '/v1' */, VersionMount | Controllers>>;
@@ -76,11 +76,11 @@ export interface AppOptions {
   readonly clock?: Clock;
   /** Proxies whose X-Forwarded-For is believed: addresses, subnets, `loopback`. Default: the setting TRUSTED_PROXIES, or none. */
   readonly trustedProxies?: readonly string[];
-  /** Which pages of other origins may call the API from a browser; none unless given. */
+  /** Which pages of other origins may call the API from a browser. Default: none. */
   readonly cors?: CorsOptions;
-  /** 1 MiB unless given; a route may set its own. */
+  /** Default: 1 MiB. A route may set its own. */
   readonly bodyBytesMax?: number;
-  /** Levels of nesting in a JSON body; 32 unless given. */
+  /** Levels of nesting in a JSON body. Default: 32. */
   readonly jsonDepthMax?: number;
   /** Members of all objects in a JSON body together. Default: 10,000. */
   readonly jsonMembersMax?: number;

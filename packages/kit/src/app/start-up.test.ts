@@ -282,10 +282,10 @@ describe('modules', () => {
 
 describe('invalid values', () => {
   test.each([
-    [{ status: 99 }, 'E011 ThingController.one: status is 99; use a whole number from 200 to 599.'],
+    [{ status: 99 }, 'E011 ThingController.one: status is 99; use an integer from 200 to 599.'],
     [{ timeoutMs: 2 ** 31 }, 'timeoutMs is 2147483648; use a number of milliseconds from 0 to 2147483647.'],
     [{ timeoutMs: Number.NaN }, 'timeoutMs is NaN; use a number of milliseconds'],
-    [{ bodyBytesMax: 0 }, 'bodyBytesMax is 0; use a whole number of 1 or more.'],
+    [{ bodyBytesMax: 0 }, 'bodyBytesMax is 0; use an integer of 1 or more.'],
     [
       { throttles: [clientThrottle] },
       'throttles[0] is the function clientThrottle; use a throttle, such as clientThrottle("10/min"). Call it: clientThrottle(…).',
@@ -333,7 +333,7 @@ describe('invalid values', () => {
       'E011 createApp: middleware[1] is missing; use middleware, such as securityHeaders().',
       'E011 createApp: tenant is "acme"; use a function.',
       'E011 createApp: clock is the function Date; use a clock: { now: () => Date }. Call it: Date(…).',
-      'E011 createApp: jsonDepthMax is 0; use a whole number of 1 or more.',
+      'E011 createApp: jsonDepthMax is 0; use an integer of 1 or more.',
       'E011 createApp: timeoutMs is -1; use a number of milliseconds from 0 to 2147483647.',
     ]);
   });

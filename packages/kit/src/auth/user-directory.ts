@@ -14,7 +14,7 @@ export interface UserDirectory {
   findByLogin(db: Db, login: string): Promise<User | null>;
 }
 
-/** What an app says about its users. The functions are needed only where the table alone does not answer: users are read from it otherwise. */
+/** The users of an app. The functions are optional; by default they read the table. */
 export type UserSource = Pick<UserDirectory, 'table'> & Partial<UserDirectory>;
 
 export function directoryOf(source: UserSource): UserDirectory {

@@ -48,7 +48,7 @@ test.each<[string, string, (file: string) => void, RegExp]>([
     'a file of something else',
     'notes.txt',
     (file) => writeFileSync(file, 'x'.repeat(4096)),
-    /file is not a database\. It holds something else/,
+    /file is not a database\. It is not a SQLite database/,
   ],
   ['a file below a file', 'notes.txt/app.db', (file) => writeFileSync(dirname(file), ''), /ENOTDIR|EEXIST/],
   ['a damaged file', 'app.db', damage, /database disk image is malformed\. It is damaged\. Stop the app, keep a copy/],

@@ -29,7 +29,7 @@ export function explainFailure(error: unknown): string | undefined {
   const { code, syscall, address, port } = error as NodeJS.ErrnoException & { address?: string; port?: number };
   if (syscall === 'listen' && code !== undefined) return explainListen(code, address ?? '', port ?? 0);
   if (isKitError(error) && error.code === 'database_unavailable')
-    return `The database cannot be reached: ${reasonOf(error)}. Look whether it is running, and whether DATABASE_URL or createApp({ database }) names it.`;
+    return `The database cannot be reached: ${reasonOf(error)}. Check that it is running and that DATABASE_URL or createApp({ database }) is correct.`;
   if (isKitError(error) && error.code === 'prepared_statement_lost') return error.message;
   if (isKitError(error) && error.code === 'storage_full')
     return `The disk of the database is full (${error.message}). Make room on it; what was saved before is still there.`;
@@ -37,7 +37,7 @@ export function explainFailure(error: unknown): string | undefined {
     return `The database file is damaged (${error.message}). ${DAMAGED_FILE_REMEDY}`;
   // PostgreSQL's own sentences name the user or the database, and no password.
   if (code === '28P01' || code === '28000')
-    return `The database refuses to log in: ${error.message}. Correct the user or the password in its URL.`;
+    return `The database rejected the login: ${error.message}. Correct the user or the password in its URL.`;
   if (code === '3D000') return `The database server answers, but ${error.message}. Create it, or correct the end of the URL.`;
   // Of faulty input the faults themselves are the message, not that there are some.
   if (isKitError(error) && error.code === 'validation_error' && error.errors !== undefined)
@@ -60,7 +60,7 @@ function explainListen(code: string, address: string, port: number): string {
   if (code === 'EADDRINUSE')
     return `Another program already listens on ${address}:${port}. Stop it, or take another port: kit start --port ${port === 65_535 ? port - 1 : port + 1}`;
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
-    return `${address} is no address of this machine. Give --host (or HOST) one that is: 127.0.0.1 for this machine alone, 0.0.0.0 for everyone.`;
+    return `${address} is not an address of this machine. Set --host (or HOST) to 127.0.0.1 for local access or 0.0.0.0 for all interfaces.`;
   if (code === 'EACCES') return `This user may not listen on port ${port}. Take one from 1024 on: kit start --port 3000`;
   return `Cannot listen on ${address}:${port} (${code}).`;
 }

@@ -76,7 +76,7 @@ describe('what goes wrong in the first minutes is one sentence that says what to
       'an address of another machine',
       ['start', '--host', '192.0.2.1'],
       {},
-      /^error: 192\.0\.2\.1 is no address of this machine\. .*--host/,
+      /^error: 192\.0\.2\.1 is not an address of this machine\. .*--host/,
     ],
     [
       'a database that does not run',
@@ -138,8 +138,10 @@ describe('what goes wrong in the first minutes is one sentence that says what to
       await kit(['doctor'], { DATABASE_URL: REFUSING }),
       await kit(['doctor'], { DATABASE_URL: 'sqlite:./bare.config.ts' }),
     ];
-    expect(lost.stdout).toMatch(/^fault {3}start-up: The database cannot be reached: .* Look whether it is running/m);
-    expect(damaged.stdout).toMatch(/^fault {3}start-up: The database file .*bare\.config\.ts cannot be opened: .* correct the address/m);
+    expect(lost.stdout).toMatch(/^fault {3}start-up: The database cannot be reached: .* Check that it is running/m);
+    expect(damaged.stdout).toMatch(
+      /^fault {3}start-up: The database file .*bare\.config\.ts cannot be opened: .* Correct the database URL/m,
+    );
   });
 
   test('check and doctor leave no empty database at a misspelt address', async () => {

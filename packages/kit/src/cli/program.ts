@@ -117,7 +117,7 @@ function createProgram(run: ProgramRun): Command {
   const { terminal, version } = run;
   const program = new Command('kit');
   return program
-    .description('Runs and looks after an app built with kit. The app is the default export of kit.config.ts.')
+    .description('Runs and manages an app built with kit. The app is the default export of kit.config.ts.')
     .option('-c, --config <file>', 'the app, instead of the nearest kit.config.ts')
     .option('--json', 'print one JSON document instead of text')
     .version(version, '-V, --version', 'print the version')

@@ -269,7 +269,7 @@ function rowsOf(generated: GeneratedResource, world: 0 | 1) {
 }
 
 interface Request {
-  /** The folders' controller; the resource's unless given. */
+  /** The folders' controller. Default: the resource's. */
   readonly at?: 'folders';
   readonly method: string;
   readonly path: string;

@@ -64,14 +64,14 @@ describe('start-up checks of resources', () => {
     [{ filter: 60 }, /unknown option "limits.filter". Did you mean "filters"\?/],
     [{ page: 10 }, /unknown option "limits.page"/],
     [{ exportRows: 10 }, /unknown option "limits.exportRows"/],
-    [{ filters: 0 }, /limits.filters is 0; use a whole number from 1 to 500/],
-    [{ filters: 1.5 }, /limits.filters is 1.5; use a whole number/],
-    [{ listValues: '500' }, /limits.listValues is "500"; use a whole number from 1 to 5000/],
+    [{ filters: 0 }, /limits.filters is 0; use an integer from 1 to 500/],
+    [{ filters: 1.5 }, /limits.filters is 1.5; use an integer/],
+    [{ listValues: '500' }, /limits.listValues is "500"; use an integer from 1 to 5000/],
     [{ statsRows: -1 }, /limits.statsRows is -1/],
-    [{ expandRows: Number.NaN }, /limits.expandRows is NaN; use a whole number of 1 or more/],
+    [{ expandRows: Number.NaN }, /limits.expandRows is NaN; use an integer of 1 or more/],
     [{ importErrors: Infinity }, /limits.importErrors is Infinity/],
     [{ offset: null }, /limits.offset is null/],
-    [{ whereDepth: 9 }, /limits.whereDepth is 9; use a whole number from 1 to 8/],
+    [{ whereDepth: 9 }, /limits.whereDepth is 9; use an integer from 1 to 8/],
   ])('wrong limits are refused where they are written: %j', (limits, message) => {
     expect(() => crud({ limits })).toThrow(message);
   });
@@ -317,7 +317,7 @@ describe('start-up checks of resources', () => {
         /^E012 .*where of the relation "leaves" .*refers to an unknown column or relation of "leaves".* Did you mean "name"\?/,
       ),
     ]);
-    expect(related({ where: { name: { like: 'x' } } })).toEqual([expect.stringMatching(/^E012 .*is no operator of a text column/)]);
+    expect(related({ where: { name: { like: 'x' } } })).toEqual([expect.stringMatching(/^E012 .*is not an operator of text columns/)]);
     expect(start({ anonymous: { stat: 'done' } }, { permission: allowAny })).toEqual([expect.stringMatching(/^E012 .*: anonymous has /)]);
     expect(start({ anonymous: { state: 'gone' } }, { permission: allowAny })).toEqual([
       expect.stringMatching(/^E012 .*state must be one of draft, done/),

@@ -32,7 +32,7 @@ const checks: Readonly<Record<ColumnDefinition['kind'], Check>> = {
   int: (value) =>
     typeof value === 'number' && Number.isInteger(value) && value >= INT_MIN && value <= INT_MAX
       ? value + 0
-      : new Unfit('must be a whole number of 32 bits'),
+      : new Unfit('must be a 32-bit integer'),
   bigint: (value) =>
     typeof value === 'bigint' && value >= BIGINT_MIN && value <= BIGINT_MAX ? value : new Unfit('must be a bigint of 64 bits'),
   float: (value) => (typeof value === 'number' && Number.isFinite(value) ? value + 0 : new Unfit('must be a finite number')),

@@ -12,8 +12,8 @@ const FIELDS = {
 } as const;
 
 /**
- * What a broken rule of the database means to the caller who sent the values; undefined for other errors. `at` is where the values are:
- * `['body']` unless given. Nothing of the database's own text is part of it.
+ * What a broken rule of the database means to the caller who sent the values; undefined for other errors. `at` is where the values are.
+ * Default: `['body']`. Nothing of the database's own text is part of it.
  */
 export function constraintFault(error: unknown, at: FieldError['location'] = ['body']): KitError | undefined {
   const violation = constraintViolation(error);

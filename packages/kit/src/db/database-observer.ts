@@ -4,7 +4,7 @@ import type { QueryEvent, QueryObserver } from './query-observer.ts';
 /** Is told about every statement of one database. */
 export interface DatabaseObserver {
   readonly onQuery?: QueryObserver;
-  /** Asked before each statement: false means that `onQuery` would do nothing with it, and it need not be measured. Always, unless given. */
+  /** Asked before each statement: false means that `onQuery` would do nothing with it, and it need not be measured. Default: always. */
   readonly wantsQuery?: () => boolean;
   /** A transaction is run again after a serialization failure or a deadlock. */
   readonly onRetry?: () => void;

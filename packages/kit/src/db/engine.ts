@@ -69,7 +69,7 @@ export interface StatementRunner {
 export interface SentStatement {
   /** Told how it ended, before the commit does: its error, or undefined and the number of rows. */
   readonly answered?: (error: unknown, count: number) => void;
-  /** The error that the commit fails with when the statement failed; the database's own unless given. */
+  /** The error that the commit fails with when the statement failed. Default: the database's own. */
   readonly failureOf?: (error: unknown) => unknown;
 }
 

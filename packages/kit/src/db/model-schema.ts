@@ -138,8 +138,7 @@ const UNREADABLE = Symbol('unreadable');
 function readJson({ schema }: ColumnSettings, value: unknown, name: string, issues: SchemaIssue[]): unknown {
   if (!isSchema(schema)) return value;
   const result = schema['~standard'].validate(value);
-  if (result instanceof Promise)
-    throw new TypeError(`The schema of column "${name}" is asynchronous: columns need one that answers at once.`);
+  if (result instanceof Promise) throw new TypeError(`The schema of column "${name}" is asynchronous: columns need a synchronous schema.`);
   if (result.issues === undefined) return result.value;
   for (const issue of result.issues) issues.push({ code: 'invalid', ...issue, path: [name, ...(issue.path ?? [])] });
   return UNREADABLE;

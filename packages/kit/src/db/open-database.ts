@@ -73,7 +73,8 @@ export function sqliteFile(url: string): string | null {
 async function openEngine(url: string, options: DatabaseOptions): Promise<Engine> {
   const waitMsMax = options.waitMsMax ?? WAIT_MS_MAX;
   if (url.startsWith('sqlite:')) {
-    if (url === 'sqlite:') throw new Error('A SQLite URL needs a file: sqlite:./data/app.db, or sqlite::memory: for a passing one.');
+    if (url === 'sqlite:')
+      throw new Error('A SQLite URL needs a file: sqlite:./data/app.db, or sqlite::memory: for an in-memory database.');
     const stored = sqliteFile(url);
     const file = stored === null || (options.createFile === false && !existsSync(stored)) ? ':memory:' : stored;
     try {

@@ -20,7 +20,7 @@ const REMEDIES: Readonly<Record<number, string>> = {
   // SQLITE_FULL
   13: 'Its disk is full: make room on it.',
   // SQLITE_NOTADB
-  26: 'It holds something else, or is damaged: correct the address of the database, or put a backup in its place.',
+  26: 'It is not a SQLite database, or it is damaged. Correct the database URL, or restore a backup.',
 };
 
 function remedyOf(cause: unknown): string {

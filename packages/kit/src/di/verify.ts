@@ -53,7 +53,7 @@ function cycles(registrations: readonly Registration[], graph: Graph): string[] 
   return faults;
 }
 
-/** A singleton that reaches a scoped service, also through transients, would keep one request's instance for good. */
+/** A singleton that reaches a scoped service, also through transients, would keep one request's instance forever. */
 function captives(registrations: readonly Registration[], graph: Graph): string[] {
   const faults: string[] = [];
   for (const registration of registrations) {

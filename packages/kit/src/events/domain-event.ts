@@ -1,7 +1,7 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { isSchema, type Schema } from '../db/standard-schema.ts';
 
-/** Something that happened in the domain, and what is said about it. */
+/** A domain event: its name and the schema of its data. */
 export interface DomainEvent<Data = unknown> {
   readonly isDomainEvent: true;
   readonly name: string;

@@ -13,7 +13,7 @@ export interface EventContext {
 export interface EventHandlerOptions {
   /** Runs it as a job: stored with the change, retried until it succeeds, also when this process ends. Needs the jobs module. */
   readonly durable?: boolean;
-  /** Of a durable handler: part of the name of its job, so it must stay the same. The function's name unless given. */
+  /** Of a durable handler: part of the name of its job, so it must stay the same. Default: the function's name. */
   readonly name?: string;
 }
 

@@ -37,7 +37,7 @@ export abstract class Controller extends ControllerBase {
   }
 }
 
-/** What the classes of a controller's chain say about access. */
+/** Access options inherited along the class chain. */
 export interface InheritedOptions {
   /** Base class first: its denial is the one that is given. */
   readonly permissions: readonly Permission[];

@@ -17,9 +17,9 @@ export interface MultipartFile {
 }
 
 export interface FilePartOptions {
-  /** Most bytes of this file; the limit of the whole body unless given. */
+  /** Most bytes of this file. Default: the limit of the whole body. */
   readonly bytesMax?: number;
-  /** `text/csv`, `image/*`; any unless given. What the client says, not what the bytes are. */
+  /** `text/csv`, `image/*`. Default: any. What the client says, not what the bytes are. */
   readonly mediaTypes?: readonly string[];
   readonly optional?: boolean;
 }

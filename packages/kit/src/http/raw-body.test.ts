@@ -172,7 +172,7 @@ test('faults of a declaration are said with the remedy', () => {
   expect(() => raw([])).toThrow('raw(): the list of media types is empty; name at least one, such as "text/csv".');
   expect(() => raw(['csv'])).toThrow('raw(): "csv" is not a media type; write "text/csv", "image/*" or "*/*".');
   expect(() => raw(['text/csv'], { steam: true } as never)).toThrow('raw(): unknown option "steam". Did you mean "stream"?');
-  expect(() => raw(['text/csv'], { bytesMax: 0 })).toThrow('raw(): bytesMax is 0; use a whole number, 1 or more.');
+  expect(() => raw(['text/csv'], { bytesMax: 0 })).toThrow('raw(): bytesMax is 0; use an integer of 1 or more.');
   class Wrong extends Controller {
     static override readonly throttles = throttles;
     put = route.put('/', { body: raw('text/csv'), permission: allowAny }, () => undefined);

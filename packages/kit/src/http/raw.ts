@@ -14,7 +14,7 @@ export interface RawSchema extends Schema<RawContent> {
 export interface RawBodyOptions {
   /** The handler gets a `Readable` and reads it itself; else a `Buffer`, read before the handler runs. */
   readonly stream?: boolean;
-  /** Most bytes of the body, checked while they arrive; the route's `bodyBytesMax` unless given. */
+  /** Most bytes of the body, checked while they arrive. Default: the route's `bodyBytesMax`. */
   readonly bytesMax?: number;
 }
 
@@ -83,7 +83,7 @@ function rawBodyFaults(mediaTypes: readonly string[], options: RawBodyOptions): 
       faults.push(`${JSON.stringify(type)} is not a media type; write "text/csv", "image/*" or "*/*".`);
   if (options.stream !== undefined && typeof options.stream !== 'boolean') faults.push('stream is true or false.');
   if (options.bytesMax !== undefined && !(Number.isSafeInteger(options.bytesMax) && options.bytesMax >= 1))
-    faults.push(`bytesMax is ${options.bytesMax}; use a whole number, 1 or more.`);
+    faults.push(`bytesMax is ${options.bytesMax}; use an integer of 1 or more.`);
   return faults;
 }
 

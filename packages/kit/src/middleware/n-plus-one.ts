@@ -7,7 +7,7 @@ import { oneOf, wholeNumber } from '../options/value-rule.ts';
 export interface NPlusOneOptions {
   /** `warn` (default) writes to the log, `throw` fails the request (for tests), `off` does nothing. */
   readonly mode?: 'warn' | 'throw' | 'off';
-  /** How often one statement may run in a request before it is reported; 5 unless given. */
+  /** How often one statement may run in a request before it is reported. Default: 5. */
   readonly threshold?: number;
 }
 
@@ -46,7 +46,7 @@ function report(exchange: Exchange, { sql }: QueryEvent, count: number, mode: st
   const where = route === null ? 'A request without a route' : `${route.controller}.${route.field} (${route.method} ${route.path})`;
   const table = tableOf(sql);
   const on = table === undefined ? '' : ` on "${table}"`;
-  const message = `${where} ran the same statement${on} ${count} times in one request. Load the rows at once: \`expand\` or \`requires\` of a resource, or one statement for all \`rows\`.`;
+  const message = `${where} ran the same statement${on} ${count} times in one request. Load the rows together: \`expand\` or \`requires\` of a resource, or one statement for all \`rows\`.`;
   exchange.log[mode === 'throw' ? 'error' : 'warn']({ operation: route?.operationId, table, count }, message);
   if (mode === 'throw') throw new Error(message);
 }

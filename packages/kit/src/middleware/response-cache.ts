@@ -12,7 +12,7 @@ import { ResponseStore } from './response-store.ts';
 
 /** How the responses of one route are kept. */
 export interface CachedRoute {
-  /** How long a response is used, whatever happens; the cache's own unless given. */
+  /** How long a response is used, whatever happens. Default: the cache's own. */
   readonly maxAgeMs?: number;
   /** What `invalidate` names it by. Responses of generic CRUD also have the tables they are made of. */
   readonly tags?: readonly string[];
@@ -21,11 +21,11 @@ export interface CachedRoute {
 export interface ResponseCacheOptions {
   /** Which routes are cached, and how. Only GET and QUERY; true takes the defaults. Asked once per route at start-up. */
   readonly routes: (route: CompiledRoute) => boolean | CachedRoute;
-  /** 60 seconds unless given. */
+  /** Default: 60 seconds. */
   readonly maxAgeMs?: number;
-  /** 10,000 unless given; the least recently used goes first. */
+  /** Default: 10,000. The least recently used goes first. */
   readonly entriesMax?: number;
-  /** Of all bodies together; 32 MiB unless given. A body of more than a tenth of it is not kept. */
+  /** Of all bodies together. Default: 32 MiB. A body of more than a tenth of it is not kept. */
   readonly bytesMax?: number;
 }
 

@@ -11,7 +11,7 @@ type Item = Readonly<Record<string, unknown>>;
 
 /** One difference between a version and the one before it in the list. */
 export interface ResponseChange {
-  /** The operations whose items have it; all of them unless given. `meta`, `stats`, `import` and `transitions` of generic CRUD never do. */
+  /** The operations whose items have it. Default: all of them. `meta`, `stats`, `import` and `transitions` of generic CRUD never do. */
   readonly appliesTo?: (route: CompiledRoute) => boolean;
   /** Turns an item of the newer version, in its JSON form, into one of this version. Members that `fields` left out are absent. */
   // oxlint-disable-next-line typescript/no-explicit-any -- an item of whatever the operation answers with
@@ -28,7 +28,7 @@ export interface ResponseVersion {
 export interface ResponseVersionsOptions {
   /** The newest first: it is what handlers return and what the OpenAPI document describes. */
   readonly versions: readonly ResponseVersion[];
-  /** For callers that name none; the newest unless given. */
+  /** For callers that name none. Default: the newest. */
   readonly default?: string;
 }
 

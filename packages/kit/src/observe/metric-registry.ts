@@ -7,12 +7,12 @@ export interface MetricOptions<L extends string> {
   /** Lower case with the unit last: `kit_webhooks_send_duration_seconds`. A counter ends in `_total`. */
   readonly name: string;
   readonly help: string;
-  /** Every label is bounded, because each combination of values is a time series that is kept for good. */
+  /** Every label is bounded, because each combination of values is a time series that is kept forever. */
   readonly labels?: Readonly<Record<L, LabelValues>>;
 }
 
 export interface HistogramOptions<L extends string> extends MetricOptions<L> {
-  /** Upper bounds, ascending; those for durations in seconds unless given. */
+  /** Upper bounds, ascending. Default: those for durations in seconds. */
   readonly buckets?: readonly number[];
 }
 

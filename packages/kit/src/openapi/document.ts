@@ -24,7 +24,7 @@ export interface OpenApiOptions {
   /** Requests that the application sends, by name: path items of OpenAPI. */
   readonly webhooks?: Readonly<Record<string, object>> | undefined;
   /**
-   * The version of OpenAPI. 3.1 has no word for QUERY: such operations are left out where a POST alias stands beside them. Unless given: 3.2 when an
+   * The version of OpenAPI. 3.1 has no word for QUERY: such operations are left out where a POST alias stands beside them. Default: 3.2 when an
    * operation uses QUERY, else 3.1.
    */
   readonly spec?: '3.1' | '3.2' | undefined;

@@ -22,7 +22,7 @@ const FIELD_ERROR: JsonSchema = {
 const FAULTS: JsonSchema = {
   type: 'array',
   items: { $ref: '#/components/schemas/FieldError' },
-  description: 'Every fault of the request at once.',
+  description: 'All errors of the request.',
 };
 const CODE: JsonSchema = { type: 'string', description: 'Stable error code; use it in programs.' };
 const DETAIL: JsonSchema = { type: 'string', description: 'What went wrong, for people.' };

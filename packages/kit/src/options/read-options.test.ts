@@ -43,16 +43,16 @@ describe('options', () => {
   });
 
   test.each([
-    [{ keysMax: 11 }, 'keysMax is 11; use a whole number from 1 to 10.'],
-    [{ keysMax: '5' }, 'keysMax is "5"; use a whole number from 1 to 10.'],
-    [{ keysMax: null }, 'keysMax is null; use a whole number from 1 to 10.'],
+    [{ keysMax: 11 }, 'keysMax is 11; use an integer from 1 to 10.'],
+    [{ keysMax: '5' }, 'keysMax is "5"; use an integer from 1 to 10.'],
+    [{ keysMax: null }, 'keysMax is null; use an integer from 1 to 10.'],
     [{ tags: 'x' }, 'tags is "x"; use a list: [ … ].'],
     [{ tags: [] }, 'tags is empty; name at least one.'],
     [{ tags: ['x', 2] }, 'tags[1] is 2; use a text.'],
     [{ mode: 'saef' }, 'mode is "saef"; use "fast" or "safe".'],
-    [{ cache: {} }, 'cache.maxAgeMs is missing; use a whole number of 1 or more.'],
+    [{ cache: {} }, 'cache.maxAgeMs is missing; use an integer of 1 or more.'],
     [{ cache: 5 }, 'cache is 5; use an object: { maxAgeMs }.'],
-    [{ limits: { a: -1 } }, 'limits.a is -1; use a whole number of 0 or more.'],
+    [{ limits: { a: -1 } }, 'limits.a is -1; use an integer of 0 or more.'],
     [{ name: undefined }, 'name is missing; use a text that is not empty.'],
   ])('with a wrong value say what is expected: %o', (given, sentence) => {
     expect(faultsOf({ name: 'a', ...given })[0]).toContain(sentence);
@@ -73,7 +73,7 @@ describe('options', () => {
     expect(call).toThrow(
       'shop(): unknown option "nmae". Did you mean "name"?\n' +
         'shop(): name is missing; use a text that is not empty.\n' +
-        'shop(): keysMax is 0; use a whole number from 1 to 10.',
+        'shop(): keysMax is 0; use an integer from 1 to 10.',
     );
   });
 

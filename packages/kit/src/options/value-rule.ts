@@ -65,7 +65,7 @@ export const anObject = rule('an object: { … }', isMembers);
 export const aModel = rule('a model: model(name, columns)', (value) => isMembers(value) && isMembers(value['columns']) && 'table' in value);
 
 export function wholeNumber(min: number, max = Number.MAX_SAFE_INTEGER): ValueRule {
-  const expected = max === Number.MAX_SAFE_INTEGER ? `a whole number of ${min} or more` : `a whole number from ${min} to ${max}`;
+  const expected = max === Number.MAX_SAFE_INTEGER ? `an integer of ${min} or more` : `an integer from ${min} to ${max}`;
   return rule(expected, (value) => Number.isInteger(value) && (value as number) >= min && (value as number) <= max);
 }
 

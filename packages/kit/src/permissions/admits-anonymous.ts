@@ -32,7 +32,7 @@ export function surelyAdmitsAnonymous(permission: Permission, method: string): b
   return anonymousVerdict(permission, method) === true;
 }
 
-/** Whether callers without credentials may be let in, as far as the declaration can tell: what is unknown counts as yes. */
+/** True if anonymous callers may be admitted; 'unknown' counts as true. */
 export function admitsAnonymous(permission: Permission, method: string): boolean {
   return anonymousVerdict(permission, method) !== false;
 }

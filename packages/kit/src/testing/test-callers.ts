@@ -9,7 +9,7 @@ import { filledText, listOf } from '../options/value-rule.ts';
 export type TestUser = Pick<User, 'id'> & Partial<User>;
 
 export interface AsOptions {
-  /** The scopes of the credential; a credential that carries none unless given. */
+  /** The scopes of the credential. Default: a credential that carries none. */
   readonly scopes?: readonly string[];
 }
 

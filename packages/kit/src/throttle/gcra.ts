@@ -35,7 +35,7 @@ function intervalUs(rate: Rate): number {
 
 export function gcra(rate: Rate, now: Date, cost = 1): Gcra {
   if (!Number.isInteger(cost) || cost < 1 || cost > rate.count) {
-    throw new RangeError(`A request's cost is a whole number from 1 to the rate's count ${rate.count}, not ${cost}.`);
+    throw new RangeError(`A request's cost is an integer from 1 to the rate's count ${rate.count}, not ${cost}.`);
   }
   const nowUs = now.getTime() * 1000;
   const windowUs = intervalUs(rate) * rate.count;

@@ -49,7 +49,7 @@ function readRate(text: unknown): Rate | string {
   const parts = SHAPE.exec(text);
   if (parts === null) return `The rate ${quoted} is not of the form <count>/<period>, such as "1000/hour" or "20/5min".`;
   const [, count = '', multiple = '', period = ''] = parts;
-  if (!/^[0-9]+$/.test(count)) return `The rate ${quoted} must start with a whole number of requests, as in "1000/hour".`;
+  if (!/^[0-9]+$/.test(count)) return `The rate ${quoted} must start with an integer number of requests, as in "1000/hour".`;
   if (Number(count) === 0) return `The rate ${quoted} admits no request at all; use a count of 1 or more.`;
   const periodMs = Object.hasOwn(PERIODS_MS, period) ? PERIODS_MS[period] : undefined;
   if (periodMs === undefined)

@@ -6,7 +6,7 @@ import { readOptions } from '../options/read-options.ts';
 import { objectWith } from '../options/value-rule.ts';
 
 export interface SqlStorageOptions extends StorageFailureOptions {
-  /** The database that holds the budgets; the app's default one unless given. */
+  /** The database that holds the budgets. Default: the app's default one. */
   readonly db?: ThrottleDb;
 }
 

@@ -125,7 +125,7 @@ describe.each(Object.keys(openers))('the %s storage', (name) => {
 
   test('decides every sequence of requests as the memory storage does', async () => {
     const { storage } = await open();
-    // Rates whose interval is no whole number, over a stretch in which budgets fill, drain and come back. Time goes on
+    // Rates whose interval is not an integer, over a stretch in which budgets fill, drain and come back. Time goes on
     // from one sequence to the next, as it does for the pruning of rows.
     let nowMs = 0;
     const steps = fc.array(fc.record({ waitMs: fc.integer({ min: 0, max: 9000 }), cost: fc.integer({ min: 1, max: 3 }) }), {

@@ -30,7 +30,7 @@ export function clientThrottle<const T extends string = string>(rate: Rate | Che
 }
 
 export interface TenantThrottleOptions extends ThrottleOptions {
-  /** The tenant of a request; the request's own tenant unless given. */
+  /** The tenant of a request. Default: the request's own tenant. */
   readonly tenant?: (context: ThrottleContext) => string | null;
 }
 

@@ -27,7 +27,7 @@ export interface WorkLoopOptions {
   readonly pollIntervalMs: number;
   /** An earlier look than the poll interval says, where something is known to become due: milliseconds from now. */
   readonly nextDueMs?: () => number;
-  /** For runs that may be over at once: how many rounds of the slots a claim may ask for ahead when they are. None unless given. */
+  /** For runs that may be over at once: how many rounds of the slots a claim may ask for ahead when they are. Default: none. */
   readonly roundsAhead?: number;
 }
 

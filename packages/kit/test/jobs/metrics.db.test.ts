@@ -90,7 +90,7 @@ describeDatabases(
       expect(after).not.toMatch(/private|first-and-only/);
     });
 
-    test('jobs that run, that failed for good and whose worker is gone are shown', async () => {
+    test('jobs that run, that failed permanently and whose worker is gone are shown', async () => {
       const begin = () => database.db.transaction((tx) => startJob(tx, watching, { n: 1 }));
       const { id } = await begin();
       scrapeNow = () => {

@@ -106,7 +106,7 @@ export function scanOpen(database: DatabaseSync, known: KnownSecrets): Leak[] {
       .prepare(piecesOf(table, `concat_ws(char(10), ${columns.join(', ')})`, 'cast(group_concat(line, char(10)) as blob)'))
       .all();
     if (!pieces.some(({ text }) => mayHold(textOf(text), known))) return [];
-    // Reading a whole number beyond 2^53 as a number throws.
+    // Reading an integer beyond 2^53 as a number throws.
     everything.setReadBigInts(true);
     const rows = everything.all().map((row) => Object.fromEntries(Object.entries(row).map(([column, value]) => [column, textOf(value)])));
     return scanRows(table, rows, known);

@@ -41,7 +41,7 @@ export interface ForeignLibraryOptions {
   readonly savepoints?: boolean;
   /** Whether the library says when a transaction has committed. */
   readonly commitHook?: boolean;
-  /** Where the adapter can tell its transaction from a later one on the same connection; everywhere unless given. */
+  /** Where the adapter can tell its transaction from a later one on the same connection. Default: everywhere. */
   readonly tellsTransactionsApart?: readonly Dialect[];
 }
 

@@ -134,7 +134,7 @@ export interface AdminResource extends Omit<AdminResourceShape, 'actions'> {
   readonly auditReads?: boolean;
   /** Fields of its records that hold ids of others, and of which kind: `{ endpoint_id: 'webhook_endpoint' }`. */
   readonly refers?: Readonly<Record<string, string>>;
-  /** By the name of a field that takes a file: the path of the controller that takes it. The first one mounted unless given. */
+  /** By the name of a field that takes a file: the path of the controller that takes it. Default: the first one mounted. */
   readonly files?: Readonly<Record<string, string>>;
   /** The model or the CRUD resource that it shows. */
   readonly shows?: object;
@@ -144,7 +144,7 @@ export interface AdminResource extends Omit<AdminResourceShape, 'actions'> {
   list(context: AdminContext, query: AdminListQuery): Promise<AdminPage>;
   /** By the name of a filter or of a field of a new record: what to offer while typing, besides what it declares. Read with each page load. */
   suggestions?(context: AdminContext): Promise<Readonly<Record<string, readonly string[]>>>;
-  /** `range`: of the charts on its page; the resource's own choice unless given. */
+  /** `range`: of the charts on its page. Default: the resource's own choice. */
   read(context: AdminContext, id: string, range?: AdminRange): Promise<AdminRecord | null>;
   /** What people call the records with these ids; those that are gone are not in it. */
   titles?(context: AdminContext, ids: readonly string[]): Promise<ReadonlyMap<string, string>>;

@@ -30,7 +30,7 @@ export function adminCount(count: number, [one, many]: readonly [string, string]
   return `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
 }
 
-/** `3 keys revoked; 1 could not be.` */
+/** `3 keys revoked; 1 failed.` */
 export function adminDone(
   result: { readonly done: number; readonly failures: NonNullable<AdminResult['failures']> },
   words: readonly [string, string],
@@ -39,5 +39,5 @@ export function adminDone(
   requireArguments('adminDone()', { result, words }, { result: anObject, words: aList });
   const { done, failures } = result;
   const did = `${adminCount(done, words)} ${participle}`;
-  return failures.length === 0 ? { message: `${did}.` } : { message: `${did}; ${failures.length} could not be.`, failures };
+  return failures.length === 0 ? { message: `${did}.` } : { message: `${did}; ${failures.length} failed.`, failures };
 }

@@ -56,7 +56,7 @@ export interface AdminSelect {
   readonly columns: string;
   readonly from: string;
   readonly key: string;
-  /** `uuid` unless given. */
+  /** Default: `uuid`. */
   readonly keyKind?: KeyKind;
   readonly conditions: readonly string[];
   readonly parameters: readonly unknown[];

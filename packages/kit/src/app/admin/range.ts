@@ -49,7 +49,7 @@ export function chosenRange(range: string): { readonly from: Date; readonly to: 
 
 function chosenBuckets(range: string, msMin: number): AdminBuckets {
   const chosen = chosenRange(range);
-  if (chosen === null) throw new TypeError(`adminBuckets(): "${range}" is no range of time.`);
+  if (chosen === null) throw new TypeError(`adminBuckets(): "${range}" is not a time range.`);
   const [from, to] = [chosen.from.getTime(), chosen.to.getTime()];
   const ms = WIDTHS_MS.find((width) => width >= msMin && (to - from) / width <= BARS_MAX) ?? 30 * DAY_MS;
   const first = Math.floor(from / ms) * ms;

@@ -16,7 +16,7 @@ export interface AdminSearch {
   readonly columns: readonly string[];
   /** Columns with an index: a record with exactly this value is found however old it is. */
   readonly equals?: readonly { readonly column: string; readonly values: readonly unknown[] }[];
-  /** What all must be contained, each in whichever column; the text as a whole unless given. */
+  /** What all must be contained, each in whichever column. Default: the text as a whole. */
   readonly words?: readonly string[];
   /** Every row is searched, however large the table is. */
   readonly whole?: boolean;

@@ -150,7 +150,7 @@ export interface AdminResourceShape {
   /** In the navigation: `API keys`. */
   readonly label: string;
   readonly singular: string;
-  /** What several are called; the label unless given. */
+  /** What several are called. Default: the label. */
   readonly plural?: string;
   /** The heading it stands under in the navigation. */
   readonly group: string;

@@ -3,7 +3,7 @@ import type { CoreCommand } from '../core-command.ts';
 
 export const checkCommand: CoreCommand = {
   name: 'check',
-  summary: 'run every start-up check without serving',
+  summary: 'run all startup checks without serving',
   configure(command, context) {
     command
       .addHelpText(

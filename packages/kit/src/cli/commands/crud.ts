@@ -7,12 +7,12 @@ const UNIT_MS: Readonly<Record<string, number>> = { d: 86_400_000, h: 3_600_000 
 /** `kit crud purge`. */
 export const crudCommand: CoreCommand = {
   name: 'crud',
-  summary: 'look after the rows of generic CRUD: remove deleted ones for good',
+  summary: 'manage CRUD rows: permanently delete soft-deleted rows',
   configure(command, context) {
     command
       .command('purge')
-      .argument('<model>', 'the table whose deleted rows are removed')
-      .description('remove rows that were deleted some time ago, with those that went with them')
+      .argument('<model>', 'the table whose soft-deleted rows are deleted permanently')
+      .description('permanently delete soft-deleted rows and the rows deleted with them')
       .requiredOption('--older-than <age>', 'how long ago they were deleted: 90d, 12h')
       .addHelpText('after', '\nRows that others still refer to are kept and counted.')
       .action(async (name: string, { olderThan }: { olderThan: string }) => {

@@ -9,7 +9,7 @@ const LIST_MAX = 1000;
 /** `kit idempotency list|resolve|prune`. */
 export const idempotencyCommand: CoreCommand = {
   name: 'idempotency',
-  summary: 'look at idempotency keys, free one, remove expired ones',
+  summary: 'list idempotency keys, release a key, delete expired keys',
   configure(command, context) {
     addList(command, context);
     addRelease(command, context);
@@ -29,7 +29,7 @@ function addList(command: CommanderCommand, context: CliContext): void {
         return context.fail(`--state is running or complete, not ${JSON.stringify(state)}.`);
       const count = Number(limit);
       if (!Number.isInteger(count) || count < 1 || count > LIST_MAX)
-        return context.fail(`--limit is a whole number from 1 to ${LIST_MAX}.`);
+        return context.fail(`--limit must be an integer from 1 to ${LIST_MAX}.`);
       const app = await context.app();
       const records = await listRecords(app.db, { key, state }, count);
       if (context.json) return context.print(JSON.stringify(records.map(asJson), null, 2));
@@ -52,7 +52,7 @@ function addRelease(command: CommanderCommand, context: CliContext): void {
   command
     .command('release')
     .argument('<id-or-key>', 'the beginning of an ID of the list (at least 8 characters), or a key')
-    .description('forget one record, so that its key can be used again; an attempt that is running then changes nothing')
+    .description('release a key so that it can be used again; a running attempt can no longer commit')
     .action(async (given: string) => {
       const { db } = await context.app();
       const found = await listRecords(db, { key: given }, 2);
@@ -74,7 +74,7 @@ async function byId(context: CliContext, given: string): Promise<IdempotencyReco
 function addPrune(command: CommanderCommand, context: CliContext): void {
   command
     .command('prune')
-    .description('remove expired records; a running application does this by itself')
+    .description('delete expired records; a running application does this automatically')
     .action(async () => {
       const removed = await pruneRecords((await context.app()).db);
       context.print(context.json ? JSON.stringify({ removed }) : `${removed} expired records removed.`);

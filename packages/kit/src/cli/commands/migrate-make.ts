@@ -17,7 +17,7 @@ interface MakeOptions {
 export function addMigrateMake(command: Command, context: CliContext): void {
   command
     .command('make')
-    .description('write a migration for what the models say and no migration does yet')
+    .description('create a migration for model changes')
     .argument('<name>', 'what it does, in snake_case: add_phone', label)
     .option('--module <name>', 'the module whose models changed; needed when several did')
     .option('--dir <folder>', 'where to write it', 'migrations')

@@ -24,7 +24,7 @@ export const migrateCommand: CoreCommand = {
 const HELP = `
 Applies the migrations of the toolkit and of every installed module, each in a transaction of its own, in every database
 that a module has tables in.
-Two processes may run this at once: the second waits and finds nothing left to do.`;
+Two processes may run this concurrently: the second waits and finds nothing left to do.`;
 
 async function apply(context: CliContext, adopt: boolean): Promise<void> {
   const app = await (await context.bareApp()).openDatabases();

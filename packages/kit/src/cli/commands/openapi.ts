@@ -24,10 +24,10 @@ export const openapiCommand: CoreCommand = {
   configure(command, context) {
     command
       .option('-o, --out <file>', 'write the document to a file')
-      .option('--check <file>', 'fail unless the file holds exactly the current document')
+      .option('--check <file>', 'fail unless the file contains exactly the current document')
       .option('--mount <prefix>', 'only the operations of one version, e.g. /v1')
-      .option('--server <url...>', 'base addresses clients use')
-      .option('--spec <version>', '3.1 leaves QUERY operations out, for tools that do not know them; 3.2 has them')
+      .option('--server <url...>', 'base URLs that clients use')
+      .option('--spec <version>', '3.1 omits QUERY operations, for tools that do not support them; 3.2 includes them')
       .addHelpText('after', '\nThe same routes always give the same text. No database is opened.')
       .action(async ({ out, check, mount, server, spec }: OpenApiCommandOptions) => {
         const app = await context.bareApp();

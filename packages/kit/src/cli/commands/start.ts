@@ -9,7 +9,7 @@ export const startCommand: CoreCommand = {
     command
       .option('-p, --port <number>', `port to listen on (PORT; default ${DEFAULT_PORT}; 0 picks a free one)`, portNumber)
       .option('-H, --host <address>', `address to listen on (HOST; default ${DEFAULT_HOST})`)
-      .addHelpText('after', '\nOpen requests are finished before the program ends; a second signal ends it at once.')
+      .addHelpText('after', '\nOpen requests finish before the program exits; a second signal exits immediately.')
       .action(async (options: PlaceOptions) => {
         const app = await context.app();
         const address = await app.listen(listeningPlace(options, context.environment, (message) => context.fail(message)));

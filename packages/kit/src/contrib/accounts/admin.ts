@@ -107,8 +107,8 @@ function usersResource({ isInviting, isMailing }: { readonly isInviting: boolean
         tone: 'bad',
         participle: 'deactivated',
         confirm: {
-          one: 'All sessions of this user end and their API keys stop working, at once.',
-          many: 'All their sessions end and their API keys stop working, at once.',
+          one: 'All sessions of this user end and their API keys stop working immediately.',
+          many: 'All their sessions end and their API keys stop working immediately.',
         },
       }),
       userAction((db, id, management) => changeStaff(db, id, true, management), {

@@ -37,7 +37,7 @@ export const userCommand: Command<App> = {
     ] as const) {
       command
         .command(`${name} <user>`)
-        .description(name === 'deactivate' ? 'refuse all credentials of a user and end all sessions, at once' : 'let a user in again')
+        .description(name === 'deactivate' ? 'reject all credentials of a user and end all sessions immediately' : 'reactivate a user')
         .action(async (login: string) => {
           const { db } = await context.app();
           const user = await change(db, (await requireUser(db, login)).id, accountsOf(db).management(ACTOR));
@@ -46,7 +46,7 @@ export const userCommand: Command<App> = {
     }
     command
       .command('delete <user>')
-      .description('delete a user with its sessions, memberships, API keys and grants; refused while other rows refer to it')
+      .description('delete a user with its sessions, memberships, API keys and grants; fails while other rows refer to it')
       .action(async (login: string) => {
         const { db } = await context.app();
         const user = await deleteUser(db, (await requireUser(db, login)).id, accountsOf(db).management(ACTOR));

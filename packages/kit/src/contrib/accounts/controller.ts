@@ -83,20 +83,16 @@ export class AccountController extends Controller {
       permission: allowAny,
       throttles: [logoutClientThrottle],
       summary: 'End the session',
-      description: 'Repeatable; also clears the cookie of a session that has ended already.',
+      description: 'Idempotent. Also clears the cookie of an expired session.',
     },
     (context) => endSession(context),
   );
 
-  me = route.get(
-    '/me',
-    { response: SessionAnswer, permission: isAuthenticated, summary: 'The user behind the request' },
-    async (context) => {
-      const accounts = accountsOf(context.db);
-      void context.reply.header('cache-control', 'no-store');
-      return { user: publicUser(context.user), csrf_token: csrfTokenOf(context, accounts), second_factor: secondFactorOf(context) };
-    },
-  );
+  me = route.get('/me', { response: SessionAnswer, permission: isAuthenticated, summary: 'Get the current user' }, async (context) => {
+    const accounts = accountsOf(context.db);
+    void context.reply.header('cache-control', 'no-store');
+    return { user: publicUser(context.user), csrf_token: csrfTokenOf(context, accounts), second_factor: secondFactorOf(context) };
+  });
 
   password = route.post(
     '/password',

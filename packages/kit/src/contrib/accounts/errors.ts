@@ -12,17 +12,17 @@ export const accountErrors = defineErrors('accounts', {
   user_not_found: { status: 404, detail: 'There is no such user.', remedy: 'Name the user by user name, e-mail address or id.' },
   group_not_found: { status: 404, detail: 'There is no such group.', remedy: 'Name the group by its name or id.' },
   group_name_taken: { status: 409, detail: 'A group of this name exists already.', remedy: 'Choose another name.' },
-  invalid_group: { status: 422, detail: 'The group cannot be saved like this.', remedy: 'Correct what `detail` says.' },
-  invalid_user: { status: 422, detail: 'The user cannot be saved like this.', remedy: 'Correct what `detail` says.' },
+  invalid_group: { status: 422, detail: 'The group is not valid.', remedy: '`detail` describes what to correct.' },
+  invalid_user: { status: 422, detail: 'The user is not valid.', remedy: '`detail` describes what to correct.' },
   own_account: {
     status: 409,
     detail: 'You cannot deactivate or demote your own account.',
-    remedy: 'Have another member of the staff do it, or use `kit user` on the server.',
+    remedy: 'Ask another staff member, or use `kit user` on the server.',
   },
   superuser_only: {
     status: 403,
     detail: 'Only a superuser may change a superuser.',
-    remedy: 'Have a superuser do it, or use `kit user` on the server.',
+    remedy: 'Ask a superuser, or use `kit user` on the server.',
   },
   user_in_use: {
     status: 409,
@@ -58,7 +58,7 @@ export const accountErrors = defineErrors('accounts', {
     detail: 'This application sends no mail.',
     remedy: 'Set accounts({ mail }), or let an operator create the link with `kit user reset --print`.',
   },
-  weak_password: { status: 422, detail: 'The password is too weak.', remedy: 'Correct what `detail` says.' },
+  weak_password: { status: 422, detail: 'The password is too weak.', remedy: '`detail` describes what to correct.' },
 });
 
 /** The one answer to every login that fails: unknown, deactivated, without a password, or mistyped. */

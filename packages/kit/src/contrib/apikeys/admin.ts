@@ -94,7 +94,7 @@ const resource: AdminResource = {
       label: { one: 'Revoke', many: 'Revoke selected keys' },
       tone: 'bad',
       on: 'selection',
-      confirm: { one: 'The key stops working at once and for good.', many: 'They stop working at once and for good.' },
+      confirm: { one: 'The key stops working immediately and permanently.', many: 'The keys stop working immediately and permanently.' },
       confirmLabel: 'Revoke',
       fields: [{ name: 'reason', label: 'Reason', kind: 'text', maxLength: 200, help: 'Stored with the key and in the audit log.' }],
       async run(context, ids, { reason }) {
@@ -226,7 +226,7 @@ function formFields({ db }: AdminContext): readonly AdminField[] {
       name: 'scopes',
       label: 'Scopes',
       kind: 'strings',
-      help: 'What the key may do: `orders:read`, `orders:*`, or `*` for everything. None: only what needs no scope.',
+      help: 'What the key may do: `orders:read`, `orders:*`, or `*` for everything. Without scopes, the key can call only operations that need none.',
       suggestions: [...scopes, ...wildcards],
       maxLength: 129,
     },

@@ -43,9 +43,9 @@ function addCreate(command: CommanderCommand, context: Context): void {
     .description('create a key; the key itself is the last line of the output, and is never shown again')
     .requiredOption('--user <user>', 'the owner: user name, e-mail address or id')
     .requiredOption('--name <name>', 'a label')
-    .option('--scope <scope>', 'what the key may do; repeat for several', collect)
-    .option('--days <days>', 'expire after so many days')
-    .option('--rate <rate>', 'a rate limit of its own, such as 1000/hour')
+    .option('--scope <scope>', 'scope of the key; repeatable', collect)
+    .option('--days <days>', 'expire after this many days')
+    .option('--rate <rate>', 'rate limit of the key, such as 1000/hour')
     .action(async (options: { user: string; name: string; scope?: string[]; days?: string; rate?: string }) => {
       const { db, clock } = await context.app();
       const { name, scope: scopes = [], rate: rateLimit = null } = options;
@@ -67,9 +67,9 @@ function addRotate(command: CommanderCommand, context: Context): void {
     .command('rotate')
     .description('give a key a new secret; the new key is the last line of the output')
     .requiredOption('--prefix <prefix>', 'the part of the key between the two underscores')
-    .option('--days <days>', 'expire after so many days from now; unless given, the expiry stays')
-    .option('--scope <scope>', 'new scopes; repeat for several; unless given, they stay', collect)
-    .option('--rate <rate>', 'a new rate limit, or `none`; unless given, it stays')
+    .option('--days <days>', 'new expiry, in days from now (default: unchanged)')
+    .option('--scope <scope>', 'new scope; repeatable (default: unchanged)', collect)
+    .option('--rate <rate>', 'new rate limit, or `none` (default: unchanged)')
     .option('--grace <seconds>', 'keep the old secret valid for this many seconds (default: 0)')
     .action(async (options: { prefix: string; days?: string; scope?: string[]; rate?: string; grace?: string }) => {
       const { db, clock } = await context.app();
@@ -108,9 +108,9 @@ function warnAboutScopes(context: Context, scopes: readonly string[], needed: re
 function addRevoke(command: CommanderCommand, context: Context): void {
   command
     .command('revoke')
-    .description('end a key, for good')
+    .description('revoke a key permanently')
     .requiredOption('--prefix <prefix>', 'the part of the key between the two underscores')
-    .option('--reason <text>', 'kept with the key and in the audit entry')
+    .option('--reason <text>', 'stored with the key and in the audit entry')
     .action(async ({ prefix, reason }: { prefix: string; reason?: string }) => {
       const { db } = await context.app();
       const key = await requireKey(db, prefix, context);

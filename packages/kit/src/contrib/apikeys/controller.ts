@@ -150,7 +150,7 @@ export class ApiKeyController extends Controller {
         coreErrors.recent_login_required,
       ],
       summary: 'Give an API key a new secret',
-      description: 'The old secret stops at once, or after `grace_seconds`. The answer is the only time the new key is shown.',
+      description: 'The old secret stops working immediately, or after `grace_seconds`. The new key is shown only in this response.',
     },
     async ({ params, body, user, db, principal, requestId, reply }) => {
       const key = await ownKey({ db, user }, params.id);
@@ -166,7 +166,7 @@ export class ApiKeyController extends Controller {
       params: KeyId,
       permission,
       raises: [apiKeyErrors.api_key_not_found, apiKeyErrors.keys_cannot_manage_keys],
-      summary: 'Revoke an API key, for good',
+      summary: 'Revoke an API key permanently',
       description: 'Idempotent: revoking a key again changes nothing.',
     },
     async ({ params, user, db, principal, requestId }) => {
@@ -237,7 +237,7 @@ function invalid(errors: readonly FieldError[]) {
   return coreErrors.validation_error({ errors });
 }
 
-/** Another user's key is exactly as missing as one that never was. */
+/** Another user's key returns the same 404 as one that does not exist. */
 async function ownKey({ db, user }: Pick<Caller, 'db' | 'user'>, id: string): Promise<ApiKey> {
   const key = await findKey(db, keyringOf(db).statements, 'id', id.toLowerCase());
   if (key === null || !sameId(key.owner_id, user.id)) throw apiKeyErrors.api_key_not_found();

@@ -4,7 +4,7 @@ export const apiKeyErrors = defineErrors('apikeys', {
   invalid_api_key: {
     status: 401,
     detail: 'The API key is not valid.',
-    remedy: 'Send a working key. Unknown, mistyped, expired and revoked keys and keys of a deactivated owner get this same answer.',
+    remedy: 'Send a working key. Unknown, mistyped, expired and revoked keys and keys of a deactivated owner return this same error.',
   },
   keys_cannot_manage_keys: {
     status: 403,
@@ -14,13 +14,13 @@ export const apiKeyErrors = defineErrors('apikeys', {
   api_key_not_found: {
     status: 404,
     detail: 'There is no such API key.',
-    remedy: 'List the keys; another user’s key looks like a missing one.',
+    remedy: 'Check the id. Keys of other users return the same error.',
   },
   owner_not_found: { status: 404, detail: 'There is no such user.', remedy: 'Name an existing user as the owner.' },
   key_revoked: {
     status: 409,
     detail: 'The API key is revoked.',
-    remedy: 'Revoking is for good: create a new key.',
+    remedy: 'Revocation is permanent. Create a new key.',
   },
   key_limit_reached: {
     status: 409,

@@ -5,7 +5,7 @@ import { objectOf, type OptionRules, readOptions } from '../../options/read-opti
 import { nullable, parsedBy, required, secret, sentenceRule, wholeNumber } from '../../options/value-rule.ts';
 
 export interface ApiKeyOptions {
-  /** The first word of every key: 2 to 8 lower-case letters, `kit` unless given. Choose once: keys of another tag stop working. */
+  /** The first word of every key: 2 to 8 lowercase letters. Default: `kit`. Choose once: keys of another tag stop working. */
   readonly tag?: string;
   /** HMAC key of the stored digests. Default: the setting API_KEY_PEPPER. Changing it ends every key, unless `previousPepper` has the old one. */
   readonly pepper?: string | null;
@@ -14,9 +14,9 @@ export interface ApiKeyOptions {
    * setting API_KEY_PEPPER_PREVIOUS.
    */
   readonly previousPepper?: string | null;
-  /** Keys an owner may have in state `active` at a time; 100 unless given. */
+  /** Keys an owner may have in state `active` at a time. Default: 100. */
   readonly maxKeysPerOwner?: number;
-  /** Bad keys per client address before the address gets 429; `30/min` unless given, null for no limit. Counted per process. */
+  /** Bad keys per client address before the address gets 429. Default: `30/min`; null for no limit. Counted per process. */
   readonly failedAttempts?: string | Rate | null;
   /** Disabled by default. Caches verified keys for up to `maxAgeMs`. See docs/reference/apikeys.md for what that means. */
   readonly cache?: KeyCacheOptions | null;
@@ -25,7 +25,7 @@ export interface ApiKeyOptions {
 export interface KeyCacheOptions {
   /** How long a row may be trusted where no notification can reach (another process on SQLite). 1 to 300,000. */
   readonly maxAgeMs: number;
-  /** Keys remembered at a time; 10,000 unless given. */
+  /** Keys remembered at a time. Default: 10,000. */
   readonly entriesMax?: number;
 }
 

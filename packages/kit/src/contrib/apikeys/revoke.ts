@@ -18,7 +18,7 @@ const REASON_LENGTH_MAX = 200;
 /** A misspelt name (`expires_at`) would be a key that never expires. */
 const OPTIONS: ReadonlySet<string> = new Set(Object.keys({ ...changeContextNames, reason: true } satisfies Record<keyof Revocation, true>));
 
-/** Ends a key for good, its current and its previous secret. Repeatable: the first `revoked_at` and reason are kept. */
+/** Revokes a key permanently, its current and its previous secret. Repeatable: the first `revoked_at` and reason are kept. */
 export async function revokeApiKey(db: Db, key: Pick<ApiKey, 'id'> | string, revocation: Revocation = {}): Promise<void> {
   refuseUnknownNames('revokeApiKey()', revocation, OPTIONS);
   const keyring = keyringOf(db);

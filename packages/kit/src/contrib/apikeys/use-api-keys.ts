@@ -24,7 +24,7 @@ export interface UseApiKeysOptions extends ApiKeyOptions {
   readonly users: UserSource;
   readonly clock?: Clock;
   readonly log?: DbLog;
-  /** What records and publishes changes; nothing unless given. */
+  /** What records and publishes changes. Default: nothing. */
   readonly registry?: Partial<Registry>;
 }
 

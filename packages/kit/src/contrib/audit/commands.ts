@@ -64,7 +64,7 @@ function addVerify(command: CommanderCommand, context: CommandContext<App>): voi
 function addSeal(command: CommanderCommand, context: CommandContext<App>): void {
   command
     .command('seal')
-    .description('move new entries into the chain; a running application does this by itself')
+    .description('move new entries into the chain; a running application does this automatically')
     .option('--database <alias>', 'the database whose entries they are', 'default')
     .action(async ({ database }: { database: string }) => {
       const sealed = await sealEntries(databaseOf(await context.app(), database, context), { wait: true });
@@ -80,7 +80,7 @@ function addPrune(command: CommanderCommand, context: CommandContext<App>): void
     .option('--force', 'also when some of them were changed or are missing; afterwards `kit audit verify` cannot show that')
     .option('--database <alias>', 'the database whose entries they are', 'default')
     .action(async ({ days, database, force = false }: { days: string; database: string; force?: boolean }) => {
-      if (!/^\d{1,6}$/.test(days) || Number(days) < 1) context.fail(`--days is ${JSON.stringify(days)}; use a whole number, 1 or more.`);
+      if (!/^\d{1,6}$/.test(days) || Number(days) < 1) context.fail(`--days is ${JSON.stringify(days)}; use an integer of 1 or more.`);
       const app = await context.app();
       const db = databaseOf(app, database, context);
       const before = new Date(app.clock.now().getTime() - Number(days) * DAY_MS);

@@ -16,7 +16,13 @@ export async function listEntries(
   const from = cursor === undefined ? undefined : cursors.read(cursor, binding);
   if (cursor !== undefined && from === undefined)
     throw coreErrors.validation_error({
-      errors: [{ location: ['query', 'cursor'], code: 'invalid_cursor', message: 'This is no cursor of this list; begin without one.' }],
+      errors: [
+        {
+          location: ['query', 'cursor'],
+          code: 'invalid_cursor',
+          message: 'The cursor does not belong to this list. Send the request again without it.',
+        },
+      ],
     });
   const count = from === undefined ? await countEntries(db, filter) : from.count;
   const found = await readPage(db, filter, { limit: limit + 1, from });

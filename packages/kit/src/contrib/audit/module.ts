@@ -14,7 +14,7 @@ import { Sealer, sealers } from './sealer.ts';
 import { unsealed } from './store.ts';
 
 export interface AuditOptions {
-  /** Aliases of the databases whose changes are recorded; each has a chain of its own. `default` alone unless given. */
+  /** Aliases of the databases whose changes are recorded; each has a chain of its own. Default: `default` alone. */
   readonly databases?: readonly string[];
 }
 

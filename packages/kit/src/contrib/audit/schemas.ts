@@ -26,7 +26,7 @@ const text = { type: 'string' };
 const textOrNull = { type: ['string', 'null'] };
 const properties = {
   id: { type: 'string', format: 'uuid' },
-  seq: { type: 'string', description: 'The place in the chain: a whole number, from 1 without gaps.' },
+  seq: { type: 'string', description: 'Position in the chain: an integer, from 1 without gaps.' },
   at: { type: 'string', format: 'date-time' },
   actor_id: textOrNull,
   actor_name: textOrNull,

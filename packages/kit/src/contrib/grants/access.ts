@@ -119,7 +119,7 @@ function accessFaults(
     ...declaration.bindResource(bound.owner, bound.tenant).map((message) => fault(message)),
     ...Object.entries(operations)
       .filter(([, action]) => !declaration.actions.has(action))
-      .map(([operation, action]) => fault(`the operation "${operation}" needs "${action}", which is no action.`, known(declaration))),
+      .map(([operation, action]) => fault(`the operation "${operation}" needs "${action}", which is not an action.`, known(declaration))),
     ...(declaration.creator === undefined && bound.owner === undefined && declaration.backend === undefined && offersCreate(app, model)
       ? [fault('the creator of an object could not see it.', "Say creator: 'manager' in objectActions, or owner in the resource.")]
       : []),

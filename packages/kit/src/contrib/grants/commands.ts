@@ -144,7 +144,7 @@ function objectOf(db: Db, text: string, context: Context): { readonly type: stri
   const { objects } = grantsState.of(db);
   const slash = text.indexOf('/');
   const [type, id] = [text.slice(0, Math.max(0, slash)), text.slice(slash + 1)];
-  if (slash === -1 || id === '') return context.fail(`${JSON.stringify(text)} is no object. Write the table and the id: orders/018f….`);
+  if (slash === -1 || id === '') return context.fail(`${JSON.stringify(text)} is not an object. Write the table and the id: orders/018f….`);
   if (!objects.has(type))
     return context.fail(
       `There are no actions for "${type}".${didYouMean(type, [...objects.keys()])} Known: ${[...objects.keys()].join(', ')}.`,
@@ -159,7 +159,7 @@ function refOf(db: Db, text: string, context: Context): ObjectRef {
 function timeOf(text: string, context: Context): Date {
   const time = new Date(text);
   return Number.isNaN(time.getTime())
-    ? context.fail(`--until: ${JSON.stringify(text)} is no time. Write it like 2027-01-31T12:00:00Z.`)
+    ? context.fail(`--until: ${JSON.stringify(text)} is not a time. Write it like 2027-01-31T12:00:00Z.`)
     : time;
 }
 

@@ -21,7 +21,7 @@ export async function findSubject(
   }
   const parsed = parseSubject(text.trim());
   return parsed === undefined
-    ? { fault: `${JSON.stringify(text)} is no subject. Use user:ada, group:billing, tenant, authenticated or public.` }
+    ? { fault: `${JSON.stringify(text)} is not a subject. Use user:ada, group:billing, tenant, authenticated or public.` }
     : { subject: subjectText(parsed) };
 }
 

@@ -197,7 +197,7 @@ export function normalizedSubject(text: string): string {
   return subjectText(parsed);
 }
 
-const UNKNOWN_SUBJECT = 'There is no such subject. A subject is user:<id>, group:<id>, or a wide one that this kind of object allows.';
+const UNKNOWN_SUBJECT = 'Unknown subject. Use user:<id>, group:<id> or, where the type allows it, tenant, authenticated or public.';
 
 /** Checks names, subjects and expiry of grants: 422 with every fault at once. */
 export async function checkGrants(

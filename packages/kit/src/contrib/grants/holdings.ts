@@ -37,7 +37,7 @@ export interface Holdings {
   /** The owner's rule of the resource exempts the asker. */
   readonly isExempt: boolean;
   readonly paths: readonly AccessPath[];
-  /** By action; null is for good. */
+  /** By action; null is without an expiry. */
   readonly until: ReadonlyMap<string, Date | null>;
 }
 
@@ -247,7 +247,7 @@ export async function explainAccess(db: Db, asker: Asker, object: ObjectRef, act
   const [first] = giving;
   if (first === undefined)
     return user === null && paths.length === 0
-      ? refused('anonymous', `${who} may not: ${place} is not public.`)
+      ? refused('anonymous', `${who} has no access: ${place} is not public.`)
       : refused('not_granted', `${who} holds ${[...until.keys()].join(', ') || 'nothing'} on ${place}, not "${action}".`);
   if (!until.has('view'))
     return refused('not_visible', `${who} holds "${action}" on ${place}, but not "view", which every action requires.`);

@@ -34,7 +34,7 @@ const NEEDED_WITHIN: Readonly<Record<string, string>> = { nested: 'change', impo
 
 interface Kind {
   readonly caller: string | null;
-  /** Of the object; `ann` unless given. */
+  /** Of the object. Default: `ann`. */
   readonly owner?: string;
   /** What the caller holds, besides the action asked for where `withAction`. */
   readonly holds: 'nothing' | 'view' | 'action' | 'both' | 'all';

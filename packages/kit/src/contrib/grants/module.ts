@@ -23,7 +23,7 @@ import { userSubject } from './subject.ts';
 export interface ObjectGrantsOptions {
   /** What `objectActions(…)` returned, for every model with grants. */
   readonly objects: readonly ObjectActions[];
-  /** Who is in which group; what the accounts module, or another one, provides unless given. */
+  /** Who is in which group. Default: what the accounts module, or another one, provides. */
   readonly groups?: GroupDirectory;
   /** Whether a user belongs to a tenant: grants to users of other tenants are refused. Required when objects have tenants. */
   readonly isInTenant?: (db: Db, user: User, tenantKey: string) => boolean | Promise<boolean>;

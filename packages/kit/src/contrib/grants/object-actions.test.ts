@@ -25,7 +25,7 @@ describe('a declaration', () => {
     [{ sets: { viewer: ['veiw'] } }, 'the set "viewer" names no action or set "veiw"'],
     [{ sets: { a: ['b'], b: ['a'] } }, 'contains itself'],
     [{ sets: { view: ['change'] } }, '"view" is an action and a set'],
-    [{ creator: 'manger', sets: { manager: ['view'] } }, 'creator is no set or action "manger"'],
+    [{ creator: 'manger', sets: { manager: ['view'] } }, 'creator "manger" is neither a set nor an action'],
     [{ depth: 3 }, 'depth without through'],
     [{ subjects: ['everyone'] }, 'tenant'],
     [{ colour: 'red' }, 'colour'],
@@ -83,7 +83,7 @@ describe('at start-up', () => {
         mount: { '/v1': { '/things': controller as never } },
       });
     expect(() => create(controllerOf(grants(each)))).toThrow(/E024.*"approve" is not mapped to an action/s);
-    expect(() => create(controllerOf(grants(each, { operations: { approve: 'fly' } })))).toThrow(/needs "fly", which is no action/);
+    expect(() => create(controllerOf(grants(each, { operations: { approve: 'fly' } })))).toThrow(/needs "fly", which is not an action/);
     expect(() => create(controllerOf(grants(each, { operations: { approve: 'change' } })))).not.toThrow();
   });
 

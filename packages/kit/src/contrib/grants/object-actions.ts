@@ -23,15 +23,15 @@ export interface ObjectActionsOptions<C extends Columns = Columns, A extends str
   readonly through?: Name<C>;
   /** The action on the parent that creating an object below it, or moving one there, takes. Default: `change`. */
   readonly parentAction?: string;
-  /** How many parents above an object count; 5 unless given. */
+  /** How many parents above an object count. Default: 5. */
   readonly depth?: number;
   /** Subjects besides users and groups: everyone in the object's tenant, every signed-in user, everybody. */
   readonly subjects?: readonly WideSubject[];
-  /** The owner holds every action. The resource's owner unless given. */
+  /** The owner holds every action. Default: the resource's owner. */
   readonly owner?: Name<C>;
-  /** The column of the object's tenant. The resource's tenant unless given. */
+  /** The column of the object's tenant. Default: the resource's tenant. */
   readonly tenant?: Name<C>;
-  /** Who decides: the table of grants unless given. */
+  /** Who decides. Default: the table of grants. */
   readonly backend?: GrantBackend;
 }
 
@@ -170,7 +170,7 @@ export class ObjectActions<A extends string = string, S extends string = string>
       if (name !== undefined && !columns.has(name))
         found.push(fault(`${option} refers to the unknown column "${name}".`, didYouMean(name, [...columns.keys()]).trim() || undefined));
     if (this.subjects.has('tenant') && this.#tenant === undefined)
-      found.push(fault('"tenant" may be granted, and objects have no tenant.', 'Say tenant: "…", here or in the resource.'));
+      found.push(fault('"tenant" may be granted, but objects have no tenant.', 'Set tenant: "…", here or in the resource.'));
     if (this.through !== undefined && columns.has(this.through)) {
       if (this.parent === undefined)
         found.push(
@@ -230,19 +230,21 @@ function declarationFaults(place: string, { actions, sets = {}, creator, through
   const fault = (message: string, hint?: string): Fault => ({ id: 'E011', message: `${place}: ${message}`, hint });
   const found: Fault[] = [];
   if (!actions.includes('view'))
-    found.push(fault('has no action "view".', 'A caller who may not view an object cannot tell it from a missing one.'));
+    found.push(
+      fault('has no action "view".', 'Objects that a caller cannot view look like missing objects, so the action "view" is required.'),
+    );
   if (new Set(actions).size !== actions.length) found.push(fault('names an action twice.'));
   if (actions.length > ACTIONS_MAX) found.push(fault(`has more than ${ACTIONS_MAX} actions.`));
   for (const name of Object.keys(sets)) {
-    if (!NAME.test(name) || name.length > NAME_MAX) found.push(fault(`the set "${name}" is no name in snake_case.`));
+    if (!NAME.test(name) || name.length > NAME_MAX) found.push(fault(`the set name "${name}" must be in snake_case.`));
     if (actions.includes(name)) found.push(fault(`"${name}" is an action and a set.`, 'Give one of them another name.'));
   }
   const known = [...Object.keys(sets), ...actions];
   if (creator !== undefined && !known.includes(creator))
-    found.push(fault(`creator is no set or action "${creator}".`, didYouMean(creator, known).trim() || undefined));
+    found.push(fault(`creator "${creator}" is neither a set nor an action.`, didYouMean(creator, known).trim() || undefined));
   if (parentAction !== undefined && through === undefined)
     found.push(fault('sets parentAction without through.', 'Set through: "folder_id".'));
-  if (depth !== undefined && through === undefined) found.push(fault('sets depth without through.', 'Say through: "folder_id".'));
+  if (depth !== undefined && through === undefined) found.push(fault('sets depth without through.', 'Set through: "folder_id".'));
   return found;
 }
 

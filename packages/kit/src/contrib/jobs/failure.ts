@@ -8,7 +8,7 @@ const RETRY_AFTER = Symbol.for('kit.jobs.retryAfter');
 
 /** `throw permanent(error)`: the job fails with this error and is not tried again. */
 export function permanent(error: unknown): Error {
-  const wrapped = new Error('The job failed for good.', { cause: error });
+  const wrapped = new Error('The job failed permanently.', { cause: error });
   return Object.assign(wrapped, { [PERMANENT]: true });
 }
 

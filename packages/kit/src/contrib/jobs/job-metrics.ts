@@ -54,7 +54,7 @@ export function jobMetrics(registry: MetricRegistry, databases: () => readonly D
       labels: { database },
       read: () => Promise.all(databases().map(async (db) => ({ labels: { database: db.using }, value: value(await reading(db)) }))),
     });
-  gauge('kit_jobs_failed', 'Stored jobs that failed for good; counted up to 100,000.', ({ failed }) => failed);
+  gauge('kit_jobs_failed', 'Stored jobs that failed permanently; counted up to 100,000.', ({ failed }) => failed);
   gauge('kit_jobs_expired_leases', 'Jobs whose worker did not renew its lease.', ({ expired_leases: expired }) => expired);
   return {
     runs: registry.counter({

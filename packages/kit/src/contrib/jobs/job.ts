@@ -45,16 +45,16 @@ export interface JobContext<Input = unknown, Result = unknown> {
 export interface JobOptions<I extends Schema, R extends Schema | undefined> {
   readonly input: I;
   readonly result?: R;
-  /** Raised when old code must not run new input; 1 unless given. A worker gives back jobs of a higher version than its own. */
+  /** Raised when old code must not run new input. Default: 1. A worker gives back jobs of a higher version than its own. */
   readonly version?: number;
   /** Earlier names: their jobs are run by this one. */
   readonly aliases?: readonly string[];
   readonly retry?: RetryOptions;
-  /** Of one attempt; five minutes unless given. */
+  /** Of one attempt. Default: five minutes. */
   readonly timeoutMs?: number;
-  /** `default` unless given. */
+  /** Default: `default`. */
   readonly queue?: string;
-  /** Jobs of its queue that one process runs at a time; the same for every job of a queue that says it. 10 unless given. */
+  /** Jobs of its queue that one process runs at a time; the same for every job of a queue that says it. Default: 10. */
   readonly concurrency?: number;
   /** Starts it by the clock. */
   readonly schedule?: ScheduleOptions<InputOf<I>>;

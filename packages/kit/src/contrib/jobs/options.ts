@@ -7,17 +7,17 @@ import type { TaskQueue } from './queues/task-queue.ts';
 export interface JobsOptions {
   /** The application's jobs; those of its modules are added. */
   readonly jobs?: readonly JobDefinition[];
-  /** Runs a worker inside the application's process. False unless given: production runs `kit jobs work`. */
+  /** Runs a worker inside the application's process. Default: false; production runs `kit jobs work`. */
   readonly worker?: boolean;
-  /** How often a worker looks for due work when nothing wakes it; one second unless given. */
+  /** How often a worker looks for due work when nothing wakes it. Default: one second. */
   readonly pollIntervalMs?: number;
-  /** How long a stopping worker waits for the jobs under way before it gives them back; 10 seconds unless given. */
+  /** How long a stopping worker waits for the jobs under way before it gives them back. Default: 10 seconds. */
   readonly stopTimeoutMs?: number;
-  /** How long a claim holds without being renewed; a minute unless given. Renewed four times in that time. */
+  /** How long a claim holds without being renewed. Default: a minute. Renewed four times in that time. */
   readonly leaseMs?: number;
   /** Runs the jobs by a queue of your own (graphile-worker, pg-boss, BullMQ) instead of `kit jobs work`. */
   readonly taskQueue?: TaskQueue;
-  /** Aliases of the databases that jobs are started in; `default` alone unless given. */
+  /** Aliases of the databases that jobs are started in. Default: `default` alone. */
   readonly databases?: readonly string[];
 }
 

@@ -3,13 +3,13 @@ import type { OptionRules } from '../../options/read-options.ts';
 import { oneOf, rule, wholeNumber } from '../../options/value-rule.ts';
 
 export interface RetryOptions {
-  /** Attempts in all; 5 unless given. */
+  /** Attempts in all. Default: 5. */
   readonly attempts?: number;
-  /** Each pause twice as long as the one before, or all the same; `exponential` unless given. */
+  /** Each pause twice as long as the one before, or all the same. Default: `exponential`. */
   readonly backoff?: 'exponential' | 'fixed';
-  /** Before the second attempt; 5 unless given. */
+  /** Before the second attempt. Default: 5. */
   readonly firstDelaySeconds?: number;
-  /** No pause is longer; an hour unless given. */
+  /** No pause is longer. Default: an hour. */
   readonly delaySecondsMax?: number;
 }
 

@@ -6,7 +6,7 @@ import { anything, filledText, oneOf, parsedBy, required, rule, type ValueRule }
 export interface ScheduleOptions<Input = unknown> {
   /** Five fields, or six with seconds first: `0 3 * * *`. */
   readonly cron: string;
-  /** An IANA name; UTC unless given. */
+  /** An IANA name. Default: UTC. */
   readonly timeZone?: string;
   /** Ticks that came while no worker ran: `skip` starts none, `once` starts one job for all of them. Default: `skip`. */
   readonly missed?: 'skip' | 'once';

@@ -217,7 +217,7 @@ describeJobs('starting jobs', { jobs: [count, other] }, (bench) => {
     for (const n of inputs) await start(count, { n: 100 + n }, { serialKey: 'b' });
     fails = true;
     await run();
-    // The first of each key has failed for good, and with it every other: nothing ran.
+    // The first of each key has failed permanently, and with it every other: nothing ran.
     expect(ran).toEqual([]);
     fails = false;
     expect(await retryFailed(bench.db, { name: 'count' })).toEqual({ retried: 8, refused: 0 });

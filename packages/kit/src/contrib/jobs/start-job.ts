@@ -25,11 +25,11 @@ export interface StartOptions {
   readonly runAt?: Date | undefined;
   /** Not before so many seconds have passed. */
   readonly delaySeconds?: number | undefined;
-  /** Higher comes first; 0 unless given. */
+  /** Higher comes first. Default: 0. */
   readonly priority?: number | undefined;
   /** Jobs with one key (of one name, tenant and owner) exist once until the first has finished: starting another returns the first. */
   readonly uniqueKey?: string | undefined;
-  /** When the unique key is free again; `finished` unless given. */
+  /** When the unique key is free again. Default: `finished`. */
   readonly uniqueUntil?: 'finished' | 'started' | undefined;
   /** Jobs with one key run one after the other, in the order in which they were started, whatever the number of workers. */
   readonly serialKey?: string | undefined;
@@ -203,7 +203,7 @@ function checkOptions({ runAt, delaySeconds, priority, uniqueUntil, ...keys }: S
   refuseIf(runAt !== undefined && delaySeconds !== undefined, 'Give runAt or delaySeconds, not both.');
   refuseIf(
     priority !== undefined && !(Number.isInteger(priority) && Math.abs(priority) <= PRIORITY_MAX),
-    `priority must be a whole number from -${PRIORITY_MAX} to ${PRIORITY_MAX}.`,
+    `priority must be an integer from -${PRIORITY_MAX} to ${PRIORITY_MAX}.`,
   );
   refuseIf(
     uniqueUntil !== undefined && uniqueUntil !== 'finished' && uniqueUntil !== 'started',

@@ -104,7 +104,7 @@ export function prometheusText({ queues, failed, expired_leases: expired }: JobS
     gauge(name, help, [`kit_jobs_${name}{database="${label(database)}"} ${value}`]);
   return [
     ...byQueue,
-    ...one('failed', 'Stored jobs that failed for good.', failed),
+    ...one('failed', 'Stored jobs that failed permanently.', failed),
     ...one('expired_leases', 'Jobs whose worker did not renew its lease.', expired),
   ].join('\n');
 }

@@ -6,7 +6,7 @@ import { Permission } from '../../permissions/permission.ts';
 export interface MetricsOptions {
   /** Serves `/metrics` on a port of its own, for processes without routes too, such as webhook workers. 0 takes a free one. */
   readonly port?: number;
-  /** Who can reach that port: `127.0.0.1` unless given. There is no login: another address must be one that only the monitoring reaches. */
+  /** Who can reach that port. Default: `127.0.0.1`. There is no login: another address must be one that only the monitoring reaches. */
   readonly host?: string;
   /** Serves the metrics as a route of the application. Needs a `permission`. */
   readonly path?: `/${string}`;

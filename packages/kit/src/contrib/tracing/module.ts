@@ -11,7 +11,7 @@ export interface TracingOptions {
   /** A span for every statement on a database; on unless false. */
   readonly statements?: boolean;
   /**
-   * The share of requests to record, from 0 to 1, decided here before the SDK is asked: the cheapest way to record few. 1 unless given, which
+   * The share of requests to record, from 0 to 1, decided here before the SDK is asked: the cheapest way to record few. Default: 1, which
    * leaves the decision to the SDK's sampler. Requests from trusted proxies are recorded as their `traceparent` says.
    */
   readonly sampleRatio?: number;

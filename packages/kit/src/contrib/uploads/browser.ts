@@ -11,7 +11,7 @@ export interface SendUploadOptions {
   readonly onStart?: (id: string) => void;
   /** The id of an interrupted multipart upload of the same file. */
   readonly resume?: string;
-  /** Files above this are sent in parts; 16 MiB unless given. */
+  /** Files above this are sent in parts. Default: 16 MiB. */
   readonly multipartAbove?: number;
 }
 

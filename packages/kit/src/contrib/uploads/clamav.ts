@@ -11,7 +11,7 @@ export interface ClamAvOptions {
   readonly socket?: string;
   /** Or where it listens. */
   readonly address?: { readonly host: string; readonly port: number };
-  /** How long clamd may be silent; 120,000 unless given. */
+  /** How long clamd may be silent. Default: 120,000. */
   readonly timeoutMs?: number;
 }
 

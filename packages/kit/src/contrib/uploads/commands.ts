@@ -12,21 +12,20 @@ interface CleanOptions {
 /** `kit uploads clean`. */
 export const uploadsCommand: Command<App> = {
   name: 'uploads',
-  summary: 'scan, expire and remove uploads that are due',
+  summary: 'scan, expire and delete uploads that are due',
   configure: addClean,
 };
 
 function addClean(command: CommanderCommand, context: CommandContext<App>): void {
   command
     .command('clean')
-    .description('expire what was not completed, scan what waits in quarantine, remove objects that are due')
-    .option('--limit <count>', 'at most so many of each', '1000')
-    .option('--orphans', 'list objects of this installation that no upload knows, a day after they could still be completed')
-    .option('--remove', 'with --orphans: remove them too')
+    .description('expire incomplete uploads, scan quarantined uploads, delete objects that are due')
+    .option('--limit <count>', 'maximum number of each', '1000')
+    .option('--orphans', 'list orphaned objects: objects without an upload that can no longer be completed (after one day)')
+    .option('--remove', 'with --orphans: delete them')
     .action(async ({ limit: given, orphans = false, remove = false }: CleanOptions) => {
-      if (!/^\d{1,9}$/.test(given) || Number(given) < 1)
-        context.fail(`--limit is ${JSON.stringify(given)}; use a whole number, 1 or more.`);
-      if (remove && !orphans) context.fail('--remove goes with --orphans: everything else is removed without asking.');
+      if (!/^\d{1,9}$/.test(given) || Number(given) < 1) context.fail(`--limit is ${JSON.stringify(given)}; use an integer of 1 or more.`);
+      if (remove && !orphans) context.fail('--remove requires --orphans.');
       const { db } = await context.app();
       const limit = Number(given);
       const report = await processUploads(db, { limit });
@@ -44,6 +43,6 @@ function addClean(command: CommanderCommand, context: CommandContext<App>): void
             remove ? `${removal.removed} orphans removed.` : `${found.length} orphans found. Remove them with --orphans --remove.`,
           );
       }
-      if (failed > 0) context.fail(`${failed} could not be done; they are tried again by the next run. The log says why.`);
+      if (failed > 0) context.fail(`${failed} failed; the next run retries them. The log has the cause.`);
     });
 }

@@ -72,7 +72,7 @@ export class UploadController extends Controller {
         store_unavailable,
       ],
       metadata: { uploads: { policy: this.#policy } },
-      summary: 'Announce a file and get the signed address to send it to',
+      summary: 'Create an upload and get a presigned URL',
       description: 'Send the file with `method`, `url` and `headers` as they are, then complete the upload.',
     },
     async (context) => {
@@ -106,7 +106,7 @@ export class UploadController extends Controller {
       query: ReadQuery,
       response: UploadRead,
       raises: [notFound, uploadErrors.not_ready, uploadErrors.upload_changed, store_unavailable],
-      summary: 'Read an upload; with `url=true`, the address of its file',
+      summary: 'Get an upload; with `url=true`, also a presigned URL of its file',
     },
     async (context) => {
       const upload = await ownUpload(context, context.params.id);
@@ -125,8 +125,8 @@ export class UploadController extends Controller {
       body: PartsBody,
       response: PartsOut,
       raises: [notFound, uploadErrors.not_multipart, upload_expired, store_unavailable],
-      summary: 'Get addresses for parts of a multipart upload, and what has arrived',
-      description: 'Also how an interrupted upload goes on. Asking keeps the upload open, up to seven days after it was created.',
+      summary: 'Get presigned URLs for parts of a multipart upload, and the parts that have arrived',
+      description: 'Also used to resume an interrupted upload. Each call keeps the upload open, up to seven days after creation.',
     },
     async (context) => {
       const own = await ownUpload(context, context.params.id);
@@ -158,9 +158,9 @@ export class UploadController extends Controller {
         uploadErrors.upload_changed,
         store_unavailable,
       ],
-      summary: 'Complete an upload once its file was sent',
+      summary: 'Complete an upload after its file was sent',
       description:
-        'Size, type, content and checksum are verified. Repeatable. With a scanner the state is `quarantined` until it has looked.',
+        'Verifies size, type, content and checksum. Idempotent. With a scanner, the state is `quarantined` until the scan is complete.',
     },
     async (context) => {
       const upload = await ownUpload(context, context.params.id);
@@ -214,7 +214,7 @@ async function scopeOf({ caller, user }: Context): Promise<UploadScope> {
   return { owner: user.id, tenantKey: (await caller()).tenant ?? '' };
 }
 
-/** Another owner's or tenant's upload is exactly as missing as one that never was. */
+/** Another owner's or tenant's upload returns the same 404 as one that does not exist. */
 async function ownUpload(context: Context, id: string): Promise<Upload> {
   const upload = await findOwnUpload(context.db, await scopeOf(context), id);
   if (upload === null) throw uploadErrors.upload_not_found();

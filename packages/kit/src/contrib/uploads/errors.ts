@@ -4,7 +4,7 @@ export const uploadErrors = defineErrors('uploads', {
   upload_not_found: {
     status: 404,
     detail: 'There is no such upload.',
-    remedy: 'Check the id; another user’s upload looks like a missing one.',
+    remedy: 'Check the id. Uploads of other users return the same error.',
   },
   type_not_allowed: {
     status: 415,
@@ -25,13 +25,13 @@ export const uploadErrors = defineErrors('uploads', {
   },
   checksum_mismatch: {
     status: 422,
-    detail: 'The checksum of the file is not the announced one.',
-    remedy: 'The file was changed on its way or is another one. Create a new upload and send it again.',
+    detail: 'The checksum does not match the declared one.',
+    remedy: 'The file was corrupted in transit, or another file was sent. Create a new upload and send it again.',
   },
   upload_mismatch: {
     status: 422,
-    detail: 'The file is not the announced one.',
-    remedy: '`detail` says what differs: size, type or content. Create a new upload that says what the file really is.',
+    detail: 'The file does not match its declaration.',
+    remedy: '`detail` describes the difference: size, type or content. Create a new upload with the correct declaration.',
   },
   upload_infected: {
     status: 422,
@@ -40,8 +40,8 @@ export const uploadErrors = defineErrors('uploads', {
   },
   quota_exceeded: {
     status: 409,
-    detail: 'The owner has used up the space for uploads.',
-    remedy: 'Delete uploads that are no longer needed; `limit` says which limit was reached.',
+    detail: 'The owner has reached the limit for uploads.',
+    remedy: 'Delete uploads that are no longer needed; `limit` is the limit that was reached.',
     members: {
       limit: { type: 'string', enum: ['count', 'bytes'], description: 'The limit that was reached.' },
       max: { type: 'integer', description: 'Its value.' },
@@ -51,13 +51,13 @@ export const uploadErrors = defineErrors('uploads', {
   not_uploaded: {
     status: 409,
     detail: 'The file has not arrived yet.',
-    remedy: 'Send the file, or its missing parts, to the signed addresses first; `missing_parts` names some of them.',
+    remedy: 'Send the file, or its missing parts, to the presigned URLs first; `missing_parts` lists some of them.',
     members: { missing_parts: { type: 'array', items: { type: 'integer' }, description: 'Some of the parts that have not arrived.' } },
   },
   not_ready: {
     status: 409,
     detail: 'The upload is not complete.',
-    remedy: 'Only complete uploads can be downloaded or referred to; `state` is what this one is.',
+    remedy: 'Only complete uploads can be downloaded or referenced; `state` is the current state.',
     members: { state: { type: 'string', description: 'The state of the upload.' } },
   },
   not_multipart: { status: 409, detail: 'The upload is not a multipart upload.', remedy: 'Create it with `multipart: true`.' },
@@ -68,8 +68,8 @@ export const uploadErrors = defineErrors('uploads', {
   },
   upload_in_use: {
     status: 409,
-    detail: 'Something still refers to the upload.',
-    remedy: 'Remove what refers to it first.',
+    detail: 'A record still refers to the upload.',
+    remedy: 'Delete the record that refers to it first.',
   },
   upload_expired: {
     status: 410,
@@ -78,14 +78,14 @@ export const uploadErrors = defineErrors('uploads', {
   },
   invalid_upload_url: {
     status: 403,
-    detail: 'The address is not valid.',
-    remedy: 'Use the signed address, method and headers exactly as they were given.',
+    detail: 'The presigned URL is not valid.',
+    remedy: 'Use the presigned URL, method and headers unchanged.',
   },
-  upload_url_expired: { status: 410, detail: 'The address has expired.', remedy: 'Ask for a new one.' },
+  upload_url_expired: { status: 410, detail: 'The presigned URL has expired.', remedy: 'Request a new one.' },
   upload_url_used: {
     status: 409,
-    detail: 'The address has been used.',
-    remedy: 'An upload address works once. Complete the upload, or create a new one.',
+    detail: 'The presigned URL has been used.',
+    remedy: 'A presigned upload URL works once. Complete the upload, or create a new upload.',
   },
   range_not_satisfiable: {
     status: 416,
@@ -95,7 +95,7 @@ export const uploadErrors = defineErrors('uploads', {
   store_unavailable: {
     status: 503,
     detail: 'The file store cannot be reached. Try again shortly.',
-    remedy: 'Retry; nothing was saved by half. The cause is in the log.',
+    remedy: 'Retry; no partial change was saved. The log has the cause.',
     retryAfterSeconds: 5,
   },
 });

@@ -9,11 +9,11 @@ export interface UploadOptions {
   readonly store: UploadStore;
   /** Uploads wait in quarantine until this says they are clean. */
   readonly scan?: Scan;
-  /** Keys of the disk store's addresses: the first signs, all verify. The setting UPLOAD_URL_KEYS unless given, else a secret of the installation. */
+  /** Keys of the disk store's addresses: the first signs, all verify. Default: the setting UPLOAD_URL_KEYS, else a secret of the installation. */
   readonly urlKeys?: readonly string[];
-  /** How long a download address works; 300 unless given. */
+  /** How long a download address works. Default: 300. */
   readonly downloadSeconds?: number;
-  /** How often this process scans, removes and cleans up; 60 unless given, 0 leaves it to `kit uploads clean`. */
+  /** How often this process scans, removes and cleans up. Default: 60; 0 leaves it to `kit uploads clean`. */
   readonly cleanEverySeconds?: number;
 }
 

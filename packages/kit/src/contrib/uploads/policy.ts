@@ -6,19 +6,19 @@ import { allowsType, mediaType } from './media-type.ts';
 
 /** What a controller accepts. */
 export interface UploadPolicy {
-  /** `image/png`, `image/*` (without SVG) or `*` + `/*`; any type unless given. */
+  /** `image/png`, `image/*` (without SVG) or `*` + `/*`. Default: any type. */
   readonly contentTypes?: readonly string[];
-  /** 10 MiB unless given; 5 GiB at most, the largest object a store copies in one request. */
+  /** Default: 10 MiB. Maximum: 5 GiB, the largest object a store copies in one request. */
   readonly bytesMax?: number;
-  /** How long a signed address works; 600 unless given. */
+  /** How long a signed address works. Default: 600. */
   readonly expiresInSeconds?: number;
-  /** How long after that an upload may still be completed; 900 unless given. */
+  /** How long after that an upload may still be completed. Default: 900. */
   readonly graceSeconds?: number;
   /** Whether every upload must say its SHA-256. */
   readonly requireChecksum?: boolean;
   /** What an owner may have in pending, quarantined and complete uploads together. */
   readonly quotaPerOwner?: { readonly bytes?: number; readonly count?: number };
-  /** Size of the parts of a multipart upload: 5 MiB to 100 MiB, 8 MiB unless given. */
+  /** Size of the parts of a multipart upload: 5 MiB to 100 MiB. Default: 8 MiB. */
   readonly partBytes?: number;
 }
 

@@ -9,7 +9,7 @@ import { ANY_MULTIPART, changeState, type RemovableObject } from './store.ts';
 import type { Upload } from './upload.ts';
 import type { UploadState } from './upload-state.ts';
 
-/** Rejects an upload for good and has its objects removed; returns the error to answer with. */
+/** Rejects an upload permanently and has its objects removed; returns the error to answer with. */
 export async function rejectUpload(
   db: Db,
   upload: Upload,
@@ -54,7 +54,7 @@ export function sendable(
   heldFor?: NonNullable<RemovableObject['heldFor']>,
 ): RemovableObject[] {
   const { store, clock } = uploadsOf(db);
-  // Parts go to a multipart upload, which is over for good.
+  // Parts go to a multipart upload, which is over permanently.
   if (store.hasSingleUseUrls === true || part_size !== null) return [];
   const dueAt = new Date(expires_at.getTime() + URL_MARGIN_MS);
   return dueAt.getTime() <= clock.now().getTime() ? [] : [{ key: pending_key, dueAt, ...(heldFor === undefined ? {} : { heldFor }) }];

@@ -28,9 +28,9 @@ const recordProperties = {
   content_type: { type: 'string' },
   size,
   checksum_sha256: { type: ['string', 'null'] },
-  reason: { type: ['string', 'null'], description: 'Why it was rejected.' },
+  reason: { type: ['string', 'null'], description: 'Why the file was rejected.' },
   created_at: timestamp,
-  expires_at: { ...timestamp, description: 'Until when the file may be sent.' },
+  expires_at: { ...timestamp, description: 'When the upload expires.' },
   completed_at: timestampOrNull,
 };
 
@@ -39,14 +39,14 @@ const signedProperties = {
   url: {
     type: 'string',
     'x-sensitive': true,
-    description: 'A client that has it may send this one file. Resolve it against the URL of the API.',
+    description: 'Presigned URL for this file. Resolve a relative URL against the base URL of the API.',
   },
   headers: {
     type: 'object',
     additionalProperties: { type: 'string' },
-    description: 'To send exactly so; `content-length` is set by most clients.',
+    description: 'Send these headers unchanged; most clients set `content-length` themselves.',
   },
-  fields: { type: 'object', additionalProperties: { type: 'string' }, description: 'Of POST: the form fields before `file`.' },
+  fields: { type: 'object', additionalProperties: { type: 'string' }, description: 'For POST: form fields to send before `file`.' },
 };
 
 const partProperties = { number: { type: 'integer' }, size, ...signedProperties };
@@ -72,7 +72,7 @@ export const UploadRead = jsonSchema<ReadOut>(
   closed(
     {
       ...recordProperties,
-      url: { type: 'string', 'x-sensitive': true, description: 'A short-lived address of the file.' },
+      url: { type: 'string', 'x-sensitive': true, description: 'A presigned URL of the file; it expires soon.' },
       url_expires_at: timestamp,
     },
     Object.keys(recordProperties),

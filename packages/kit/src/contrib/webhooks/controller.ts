@@ -343,7 +343,7 @@ export class WebhookEndpointController extends Controller {
     return { owner, tenantKey };
   }
 
-  /** Another owner's or tenant's endpoint is exactly as missing as one that never was. */
+  /** Another owner's or tenant's endpoint returns the same 404 as one that does not exist. */
   async #find(context: Context, id: string): Promise<WebhookEndpoint> {
     const endpoint = await findOwnEndpoint(this.#db(context), await this.#scope(context), id);
     if (endpoint === null) throw webhookErrors.endpoint_not_found();

@@ -7,7 +7,7 @@ export const webhookErrors = defineErrors('webhooks', {
   url_not_allowed: {
     status: 422,
     detail: URL_NOT_ALLOWED,
-    remedy: 'Use an https URL with a public host name and an allowed port, without user info. Every refusal reads the same.',
+    remedy: 'Use an https URL with a public host name and an allowed port, without user info. For security, the reason is not returned.',
   },
   invalid_events: {
     status: 422,
@@ -19,11 +19,11 @@ export const webhookErrors = defineErrors('webhooks', {
     detail: 'No available event matches some of the patterns.',
     remedy: 'Subscribe to events that this application publishes.',
   },
-  invalid_endpoint: { status: 422, detail: 'The endpoint is not valid.', remedy: 'Correct the fields that the answer names.' },
+  invalid_endpoint: { status: 422, detail: 'The endpoint is not valid.', remedy: 'Correct the fields in `errors`.' },
   endpoint_not_found: {
     status: 404,
     detail: 'There is no such webhook endpoint.',
-    remedy: 'List the endpoints; one of another owner or tenant looks like a missing one.',
+    remedy: 'Check the id. Endpoints of other owners or tenants return the same error.',
   },
   delivery_not_found: {
     status: 404,
@@ -39,12 +39,12 @@ export const webhookErrors = defineErrors('webhooks', {
   delivery_claimed: {
     status: 409,
     detail: 'A worker is sending this delivery.',
-    remedy: 'Look again when the attempt has ended; a worker that died is forgotten after the request timeout and a minute.',
+    remedy: 'Retry when the attempt has ended. The claim of a crashed worker expires 60 seconds after the request timeout.',
   },
   delivery_held: {
     status: 409,
     detail: 'The delivery waits for an earlier one with its ordering key.',
-    remedy: 'Retry the delivery that `waits_for` names; this one is sent when that one has succeeded or failed for good.',
+    remedy: 'Retry the delivery in `waits_for`. This delivery is sent when the earlier delivery has succeeded or failed permanently.',
     members: { waits_for: { type: 'string', description: 'The id of the earlier delivery.' } },
   },
   delivery_succeeded: {
@@ -64,8 +64,8 @@ export const webhookErrors = defineErrors('webhooks', {
   },
   too_many_secrets: {
     status: 409,
-    detail: 'The secret was rotated so often that the secrets before it still sign.',
-    remedy: 'Rotate again after `retry_at`, when one of them has ended.',
+    detail: 'Too many previous secrets are still active.',
+    remedy: 'Rotate again after `retry_at`, when a previous secret expires.',
     members: { retry_at: { type: ['string', 'null'], format: 'date-time', description: 'When the next rotation is possible.' } },
   },
   quota_exceeded: {

@@ -9,45 +9,45 @@ import { filledText, flag, listOf, objectWith, parsedBy, secret, wholeNumber, se
 
 export interface WebhookOptions {
   /**
-   * Requests a worker has under way at a time; 100 unless given. A request that takes longer than half a second leaves its place to another; of such
+   * Requests a worker has under way at a time. Default: 100. A request that takes longer than half a second leaves its place to another; of such
    * slow requests there are as many besides.
    */
   readonly concurrency?: number;
-  /** Of these, requests to one endpoint; 10 unless given, so an endpoint that hangs costs the others no more than that. */
+  /** Of these, requests to one endpoint. Default: 10, so an endpoint that hangs costs the others no more than that. */
   readonly concurrencyPerEndpoint?: number;
-  /** The deadline of one attempt, from the DNS query to the last byte; 15 seconds unless given. */
+  /** The deadline of one attempt, from the DNS query to the last byte. Default: 15 seconds. */
   readonly timeoutMs?: number;
   /** Delays between attempts in seconds. */
   readonly schedule?: readonly number[];
   /** Up to 10 % is added to each delay unless false. */
   readonly jitter?: boolean;
-  /** Continuous failure after which an endpoint is disabled; 5 days unless given. */
+  /** Continuous failure after which an endpoint is disabled. Default: 5 days. */
   readonly disableAfterMs?: number;
-  /** How long a rotated endpoint signs with both secrets; 24 hours unless given, 0 for not at all. */
+  /** How long a rotated endpoint signs with both secrets. Default: 24 hours; 0 for not at all. */
   readonly rotationOverlapMs?: number;
   readonly urlPolicy?: URLPolicy;
   /** Another HTTP client, which must enforce its own timeout and address policy. */
   readonly transport?: Transport;
-  /** Fernet keys for signing secrets: the first encrypts, all decrypt. The setting WEBHOOK_SECRET_KEYS unless given. */
+  /** Fernet keys for signing secrets: the first encrypts, all decrypt. Default: the setting WEBHOOK_SECRET_KEYS. */
   readonly secretKeys?: readonly string[];
   /** Refuses to store a secret in plain text. */
   readonly strictSecrets?: boolean;
-  /** Of the JSON text of an event's data; 256 KiB unless given. */
+  /** Of the JSON text of an event's data. Default: 256 KiB. */
   readonly payloadBytesMax?: number;
-  /** Endpoints per owner (and tenant); 50 unless given. */
+  /** Endpoints per owner (and tenant). Default: 50. */
   readonly endpointsPerOwnerMax?: number;
-  /** How often a worker looks for due work when nothing wakes it; one second unless given. */
+  /** How often a worker looks for due work when nothing wakes it. Default: one second. */
   readonly pollIntervalMs?: number;
-  /** Runs a worker inside the application's process. False unless given: production runs `kit webhooks deliver --loop`. */
+  /** Runs a worker inside the application's process. Default: false; production runs `kit webhooks deliver --loop`. */
   readonly worker?: boolean;
   /** Declared types of events: listed at `/event-types` and in the OpenAPI document, and checked by `publish`. */
   readonly eventTypes?: readonly EventType[];
   /**
-   * Sends receivers the `traceparent` of the request that published an event. False unless given: it tells them when two events come from one
+   * Sends receivers the `traceparent` of the request that published an event. Default: false, because it tells them when two events come from one
    * request. Needs tracing() where events are published.
    */
   readonly sendTraceparent?: boolean;
-  /** Aliases of the databases that events are published in; `default` alone unless given. */
+  /** Aliases of the databases that events are published in. Default: `default` alone. */
   readonly databases?: readonly string[];
 }
 

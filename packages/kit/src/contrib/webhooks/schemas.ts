@@ -41,19 +41,22 @@ const headers = (value: object): object => ({
   maxProperties: HEADERS_MAX,
   additionalProperties: value,
   'x-sensitive': true,
-  description: 'Sent with every request. Values are stored encrypted and never shown; reserved names are refused.',
+  description: 'Sent with every request. Values are stored encrypted and never returned; reserved names are rejected.',
 });
 const headerValue = { type: 'string', maxLength: HEADER_VALUE_LENGTH_MAX };
 const rateLimit = {
   type: ['string', 'null'],
   maxLength: RATE_LENGTH_MAX,
-  description: 'Requests at most, such as `10/s` or `100/min`; null for no limit.',
+  description: 'Maximum request rate, such as `10/s` or `100/min`; null for no limit.',
 };
 const sendTraceparent = {
   type: 'boolean',
   description: 'Send `traceparent`, so that the receiver can continue the trace of the request that published the event.',
 };
-const isActive = { type: 'boolean', description: 'false disables and fails what waits; true enables and clears failures.' };
+const isActive = {
+  type: 'boolean',
+  description: 'false disables the endpoint and fails its pending deliveries; true enables it and resets its failures.',
+};
 
 function closed(properties: Record<string, object>, required: readonly string[] = Object.keys(properties)): JsonSchema {
   return { type: 'object', properties, required, additionalProperties: false };
@@ -70,13 +73,13 @@ const endpointProperties = {
   disabled_at: timestampOrNull,
   failing_since: { ...timestampOrNull, description: 'The first failure since the last success.' },
   consecutive_failures: { type: 'integer' },
-  signature: { type: ['string', 'null'], enum: [...SIGNATURES, null], description: 'null: the secret cannot be read.' },
-  public_key: { ...textOrNull, description: 'What receivers verify `v1a` signatures with.' },
-  schedule: { type: ['array', 'null'], items: { type: 'number' }, description: 'null: the schedule of the application.' },
+  signature: { type: ['string', 'null'], enum: [...SIGNATURES, null], description: 'null if the secret cannot be decrypted.' },
+  public_key: { ...textOrNull, description: 'The key that receivers verify `v1a` signatures with.' },
+  schedule: { type: ['array', 'null'], items: { type: 'number' }, description: 'null for the schedule of the application.' },
   header_names: { type: 'array', items: { type: 'string' }, description: 'Names of the custom headers; their values are not shown.' },
   rate_limit: textOrNull,
   send_traceparent: { type: 'boolean' },
-  previous_secret_expires_at: { ...timestampOrNull, description: 'Until when the secret from before the last rotation signs too.' },
+  previous_secret_expires_at: { ...timestampOrNull, description: 'When the previous secret stops signing.' },
   created_at: timestamp,
   updated_at: timestamp,
 };
@@ -86,7 +89,7 @@ const deliveryProperties = {
   event_id: uuid,
   event_type: { type: 'string' },
   status: { type: 'string', enum: [...DELIVERY_STATUSES] },
-  attempts: { type: 'integer', description: 'Made from the current retry budget.' },
+  attempts: { type: 'integer', description: 'Attempts made in the current retry schedule.' },
   next_attempt_at: timestampOrNull,
   last_status_code: integerOrNull,
   last_error: textOrNull,
@@ -146,7 +149,7 @@ export const DeliveryDetailOut = jsonSchema<DeliveryDetail>(
       payload: closed({
         type: { type: 'string' },
         timestamp,
-        data: { type: ['object', 'null'], description: 'null: what is stored is not JSON.' },
+        data: { type: ['object', 'null'], description: 'null if the stored payload is not valid JSON.' },
       }),
       attempt_history: { type: 'array', items: attempt, description: 'Oldest first.' },
     }),

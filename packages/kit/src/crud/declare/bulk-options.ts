@@ -5,8 +5,8 @@ export interface BulkOptions {
   readonly update?: boolean;
   /** `POST /bulk-delete` */
   readonly destroy?: boolean;
-  /** `atomic`: any fault fails all. `partial`: each item has its own result, and the answer is 207. `atomic` unless given. */
+  /** `atomic`: any fault fails all. `partial`: each item has its own result, and the answer is 207. Default: `atomic`. */
   readonly mode?: 'atomic' | 'partial';
-  /** Items of one request; 100 unless given. */
+  /** Items of one request. Default: 100. */
   readonly max?: number;
 }

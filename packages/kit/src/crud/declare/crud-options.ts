@@ -93,7 +93,7 @@ export interface CrudOptions<
   readonly permission: Permission<U>;
   /** `orders` gives `orders:read` and `orders:write`. */
   readonly scope?: string | { readonly read: string; readonly write: string };
-  /** The column in the address; the primary key unless given. Must be unique. */
+  /** The column in the address. Default: the primary key. Must be unique. */
   readonly lookup?: Name<C>;
   /** Mounted below a parent: `/projects/:project_id/tasks`. */
   readonly parent?: { readonly relation: ToOneNames<R>; readonly param?: string };
@@ -111,7 +111,7 @@ export interface CrudOptions<
   readonly page?: Partial<PageOptions>;
   /** How much one request may ask for: `{ filters: 60, listValues: 500 }`. What is not said keeps its default. */
   readonly limits?: LimitOptions;
-  /** `required`: changes without `If-Match` are refused (428). `false`: no tags. `optional` unless given. */
+  /** `required`: changes without `If-Match` are refused (428). `false`: no tags. Default: `optional`. */
   readonly etag?: 'required' | 'optional' | false;
   /** QUERY with a filter tree in the body, and its alias `POST /query`; true when filters exist. */
   readonly queryMethod?: boolean;
@@ -119,7 +119,7 @@ export interface CrudOptions<
   readonly export?: readonly FileFormat[] | ExportOptions;
   /** `POST /:id/restore`, for a resource that deletes softly; who may use it may list the deleted rows with `?deleted=only`. */
   readonly restore?: Q;
-  /** Whether POST and DELETE operations take an `Idempotency-Key`: `optional` unless given, where callers are known. Never required for DELETE. */
+  /** Whether POST and DELETE operations take an `Idempotency-Key`: default `optional`, where callers are known. Never required for DELETE. */
   readonly idempotency?: 'optional' | 'required' | false;
   /** `POST /bulk`, `/bulk-update` and `/bulk-delete`: many rows in one transaction. */
   readonly bulk?: B;

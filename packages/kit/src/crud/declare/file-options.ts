@@ -3,11 +3,11 @@ export type FileFormat = 'csv' | 'jsonl';
 export interface ExportOptions {
   /** The first is the default. */
   readonly formats: readonly FileFormat[];
-  /** More rows are 422 `export_too_large`; 1,000,000 unless given. */
+  /** More rows are 422 `export_too_large`. Default: 1,000,000. */
   readonly rowsMax?: number;
-  /** A client that takes nothing for this long is cut; 60 s unless given. */
+  /** A client that takes nothing for this long is cut. Default: 60 s. */
   readonly idleMs?: number;
-  /** Longest time of an export; 15 minutes unless given. */
+  /** Longest time of an export. Default: 15 minutes. */
   readonly durationMs?: number;
 }
 
@@ -15,8 +15,8 @@ export interface ImportOptions<N extends string = string> {
   readonly formats: readonly FileFormat[];
   /** The column that `mode=upsert` finds rows by, unique among the rows a caller sees. */
   readonly by?: N;
-  /** 10 MB unless given. */
+  /** Default: 10 MB. */
   readonly bytesMax?: number;
-  /** 10,000 unless given. */
+  /** Default: 10,000. */
   readonly rowsMax?: number;
 }

@@ -2,35 +2,35 @@ import { INPUT_LIMITS } from '../../options/input-limits.ts';
 
 /** Bounds of what one request may ask of a controller. Each is a whole number of 1 or more; asking for more is a 4xx that names it. */
 export interface LimitOptions {
-  /** Rows that `offset` may skip; 10,000 unless given. */
+  /** Rows that `offset` may skip. Default: 10,000. */
   readonly offset?: number;
-  /** Filters in one request; 30 unless given. */
+  /** Filters in one request. Default: 30. */
   readonly filters?: number;
-  /** Values of one `in` or `nin`; 100 unless given. */
+  /** Values of one `in` or `nin`. Default: 100. */
   readonly listValues?: number;
-  /** Levels of the tree in the body of QUERY; 5 unless given. */
+  /** Levels of the tree in the body of QUERY. Default: 5. */
   readonly whereDepth?: number;
-  /** Conditions in the body of QUERY; 50 unless given. */
+  /** Conditions in the body of QUERY. Default: 50. */
   readonly whereLeaves?: number;
-  /** Characters of `search`; 200 unless given. */
+  /** Characters of `search`. Default: 200. */
   readonly searchLength?: number;
-  /** Words of `search`; 10 unless given. */
+  /** Words of `search`. Default: 10. */
   readonly searchWords?: number;
-  /** Columns of `ordering`; 3 unless given. */
+  /** Columns of `ordering`. Default: 3. */
   readonly orderingColumns?: number;
-  /** Relations in one path of `expand`; 3 unless given. */
+  /** Relations in one path of `expand`. Default: 3. */
   readonly expandDepth?: number;
-  /** Paths of `expand`; 10 unless given. */
+  /** Paths of `expand`. Default: 10. */
   readonly expandPaths?: number;
-  /** Rows that one request may read for its expansions, page × limits per parent; 10,000 unless given. */
+  /** Rows that one request may read for its expansions, page × limits per parent. Default: 10,000. */
   readonly expandRows?: number;
-  /** Names of `group_by` of stats; 3 unless given. */
+  /** Names of `group_by` of stats. Default: 3. */
   readonly statsGroups?: number;
-  /** Metrics of one request for stats; 10 unless given. */
+  /** Metrics of one request for stats. Default: 10. */
   readonly statsMetrics?: number;
-  /** Rows of stats; 1,000 unless given. */
+  /** Rows of stats. Default: 1,000. */
   readonly statsRows?: number;
-  /** Faults that a refused import lists; 50 unless given. */
+  /** Faults that a refused import lists. Default: 50. */
   readonly importErrors?: number;
 }
 

@@ -5,9 +5,9 @@ import type { Name, ToMany } from './relation.ts';
 export interface NestedRelation<N extends string = string> {
   /** Columns of the child that a client may send here. */
   readonly input: readonly N[];
-  /** What happens to children that a PUT, or a PATCH with the member, does not name. `keep` unless given. */
+  /** What happens to children that a PUT, or a PATCH with the member, does not name. Default: `keep`. */
   readonly missing?: 'keep' | 'delete';
-  /** Children of one request; 100 unless given. */
+  /** Children of one request. Default: 100. */
   readonly max?: number;
 }
 

@@ -38,9 +38,9 @@ export type Relation = ToOne<any> | ToMany<any>;
 export type Relations = Readonly<Record<string, Relation>>;
 
 export interface ManyOptions<C extends Columns> {
-  /** Column names; a leading minus means descending. The key unless given. */
+  /** Column names; a leading minus means descending. Default: the key. */
   readonly order?: readonly (Name<C> | `-${Name<C>}`)[];
-  /** At most this many per parent; 20 unless given, 100 at most. */
+  /** At most this many per parent. Default: 20. Maximum: 100. */
   readonly limit?: number;
   /** Only these. */
   readonly where?: Where<C>;

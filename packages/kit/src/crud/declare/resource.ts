@@ -156,7 +156,7 @@ export interface ResourceOptions<
   Q = Readonly<Record<string, Name<C>>>,
   Y = Readonly<Record<string, Schema>>,
 > {
-  /** In events, audit entries and documents; the singular of the table unless given. */
+  /** In events, audit entries and documents. Default: the singular of the table. */
   readonly name?: string;
   /** Rows of the caller's tenant only; set on create, never taken from a client. */
   readonly tenant?: N;
@@ -204,7 +204,7 @@ export interface ResourceOptions<
    * `access: false` says on purpose that staff see the rows whatever they were granted.
    */
   readonly admin?: { readonly rows: true | Where<C>; readonly tenant?: 'all'; readonly access?: false };
-  /** The database's alias; `default` unless given. */
+  /** The database's alias. Default: `default`. */
   readonly using?: string;
 }
 

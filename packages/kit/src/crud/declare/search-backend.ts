@@ -20,7 +20,7 @@ export interface SearchBackend<N extends string = string> {
   readonly columns: readonly N[];
   /** What the parameter is, for the OpenAPI document. */
   readonly description?: string;
-  /** The words of a text as it searches for them, for the limit of words; what is between blanks unless given. */
+  /** The words of a text as it searches for them, for the limit of words. Default: what is between blanks. */
   words?(text: string): readonly string[];
   /** The condition for a text of 1 to 200 characters and at most 10 words, unless `limits` of the controller say otherwise. A text that nothing can match is `{ or: [] }`. */
   where(text: string, context: SearchContext): Where | Promise<Where>;

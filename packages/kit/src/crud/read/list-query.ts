@@ -302,7 +302,7 @@ export class ListQueryReader {
     if (given === undefined) return otherwise;
     const value = typeof given === 'string' && /^\d{1,9}$/.test(given) ? Number(given) : Number.NaN;
     if (value >= min && value <= max) return value;
-    this.#refuse(['query', name], 'invalid', `Give a whole number between ${min} and ${max}.${hint}`);
+    this.#refuse(['query', name], 'invalid', `Enter an integer between ${min} and ${max}.${hint}`);
     return otherwise;
   }
 

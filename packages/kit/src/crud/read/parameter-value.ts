@@ -19,7 +19,7 @@ export function readParameter(settings: ColumnSettings, text: string): ReadValue
 /** Reads the text of a key, in an address or a body. One row has one address: `01` and `1.0` are not the key 1. */
 export function readKey(settings: ColumnSettings, text: string): ReadValue {
   const isWhole = settings.kind === 'int' || settings.kind === 'bigint';
-  return isWhole && !/^(?:0|-?[1-9]\d*)$/.test(text) ? { fault: 'must be a whole number' } : readParameter(settings, text);
+  return isWhole && !/^(?:0|-?[1-9]\d*)$/.test(text) ? { fault: 'must be an integer' } : readParameter(settings, text);
 }
 
 /** A key of a body as the text of an address; undefined when it cannot be one. Keys that are numbers may be JSON numbers. */
@@ -59,9 +59,9 @@ function definitionOf(settings: ColumnSettings): ColumnDefinition {
 function readText(settings: ColumnSettings, text: string): ReadValue {
   switch (settings.kind) {
     case 'int':
-      return /^-?\d{1,10}$/.test(text) ? { value: Number(text) } : { fault: 'must be a whole number' };
+      return /^-?\d{1,10}$/.test(text) ? { value: Number(text) } : { fault: 'must be an integer' };
     case 'bigint':
-      return /^-?\d{1,19}$/.test(text) ? { value: BigInt(text) } : { fault: 'must be a whole number' };
+      return /^-?\d{1,19}$/.test(text) ? { value: BigInt(text) } : { fault: 'must be an integer' };
     case 'float':
       return /^-?\d+(?:\.\d+)?(?:e[+-]?\d{1,3})?$/i.test(text) ? { value: Number(text) } : { fault: 'must be a number' };
     case 'bool':

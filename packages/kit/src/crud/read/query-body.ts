@@ -93,7 +93,7 @@ function memberIssues(member: string, given: unknown, known: readonly string[]) 
   if (!known.includes(member)) return issue(`Unknown field.${didYouMean(member, known)}`, 'unknown_field');
   if (member === 'where') return [];
   if (member === 'search') return typeof given === 'string' ? [] : issue('must be a string', 'type');
-  if (member === 'limit') return typeof given === 'number' ? [] : issue('must be a whole number', 'type');
+  if (member === 'limit') return typeof given === 'number' ? [] : issue('must be an integer', 'type');
   const names = Array.isArray(given) ? (given as unknown[]) : [given];
   return names.every((each) => typeof each === 'string') ? [] : issue('must be a list of names', 'type');
 }

@@ -26,7 +26,7 @@ export interface Selection {
   readonly isFreeForm: boolean;
   /** Code looks at the values: they must not be in their JSON form. */
   readonly forCode?: boolean;
-  /** Those that are there, unless given. */
+  /** Default: those that are there. */
   readonly rows?: RowState;
   /** One row by its key, under conditions on its own columns: it may share a connection with others of its kind. */
   readonly isShort?: boolean;

@@ -33,9 +33,9 @@ export function blankSeparated(text: string): string[] {
 export interface FullTextOptions<N extends string = string> {
   /** The columns of a `fullText` of the model. */
   readonly columns: readonly N[];
-  /** The text search configuration of PostgreSQL, as the model has it; `simple` unless given. */
+  /** The text search configuration of PostgreSQL, as the model has it. Default: `simple`. */
   readonly config?: string;
-  /** Whether a word also finds longer ones that start with it. True unless given. */
+  /** Whether a word also finds longer ones that start with it. Default: true. */
   readonly prefix?: boolean;
 }
 

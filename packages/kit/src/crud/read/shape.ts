@@ -119,7 +119,7 @@ export function refuseCostlyExpand(
   const refuse = (detail: string, extensions: Readonly<Record<string, number>>) => {
     throw crudErrors.expand_too_costly({ detail, extensions });
   };
-  if (paths.length > expandPaths) refuse(`At most ${expandPaths} paths can be expanded at once.`, { paths_max: expandPaths });
+  if (paths.length > expandPaths) refuse(`At most ${expandPaths} paths can be expanded in one request.`, { paths_max: expandPaths });
   if (paths.some((path) => path.split('.').length > expandDepth))
     refuse(`An expansion is at most ${expandDepth} relations deep.`, { depth_max: expandDepth });
   if (shape === undefined) return;

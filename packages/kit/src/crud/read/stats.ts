@@ -334,7 +334,7 @@ function groupJson({ column: { settings }, bucket }: Group): JsonSchema {
   return {
     type: ['string', 'null'],
     format: settings.kind === 'date' ? 'date' : 'date-time',
-    description: `The first ${settings.kind === 'date' ? 'day' : 'moment'} of the ${bucket}, in UTC.`,
+    description: `The first ${settings.kind === 'date' ? 'day' : 'timestamp'} of the ${bucket}, in UTC.`,
   };
 }
 

@@ -22,12 +22,12 @@ import type { Item } from '../declare/item.ts';
 
 /** The caller that a program acts for. What it reaches is what this caller would reach over HTTP. */
 export interface ProgramCaller {
-  /** Null: a caller without credentials. */
+  /** Null for an anonymous caller. */
   readonly user: User | null;
   readonly tenant?: string | null;
-  /** How the user was authenticated; a credential without scopes unless given. */
+  /** How the user was authenticated. Default: a credential without scopes. */
   readonly principal?: Principal;
-  /** The services that hooks and `onChange` get; those of one action each unless given. */
+  /** The services that hooks and `onChange` get. Default: those of one action each. */
   readonly services?: ServiceScope;
   /** In audit entries. */
   readonly requestId?: string | null;

@@ -31,7 +31,7 @@ export interface RowIntent {
   readonly ifMatch?: Precondition | undefined;
   /** Where in the request the row is; absent for the only row of a request. */
   readonly at?: FieldError['location'];
-  /** Where its values are, when several rows share them; at the row unless given. */
+  /** Where its values are, when several rows share them. Default: at the row. */
   readonly valuesAt?: FieldError['location'];
 }
 
@@ -44,7 +44,7 @@ export interface Asked {
   /** Writes the children of the row, in its transaction. A row with children is touched even when it does not change. */
   readonly children?: ((tx: Db, row: Item, isNew: boolean, changes: PendingChange[]) => Promise<void>) | undefined;
   readonly present?: Present | undefined;
-  /** Names the transitions that the caller may make now, for 409; those of the resource unless given. */
+  /** Names the transitions that the caller may make now, for 409. Default: those of the resource. */
   readonly transitionsOf?: (row: Item) => Promise<readonly string[]>;
   /** Makes the tag of the row as it is now, for 412. */
   readonly etagOf?: ((row: Item) => string) | undefined;

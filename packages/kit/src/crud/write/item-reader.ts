@@ -19,7 +19,7 @@ export interface ReadItem {
   /** Names of the members the client sent. */
   readonly sent: readonly string[];
   readonly at: FieldError['location'];
-  /** Where the values were, when several rows share them; at the row unless given. */
+  /** Where the values were, when several rows share them. Default: at the row. */
   readonly valuesAt?: FieldError['location'];
   /** The value of the lookup column, as text; absent on create. */
   readonly key?: string;
@@ -100,7 +100,7 @@ export class ItemReader {
       const version = members[name];
       delete members[name];
       if (typeof version === 'number' && Number.isInteger(version)) taken.version = version;
-      else faults.push({ location: [...at, name], code: 'invalid_type', message: 'must be a whole number' });
+      else faults.push({ location: [...at, name], code: 'invalid_type', message: 'must be an integer' });
     }
     return taken;
   }

@@ -26,7 +26,7 @@ export function softDeletedModels(app: Pick<App, 'controllers' | 'resources'>): 
   return new Map(policies.map((policy) => [policy.model.name, policy]));
 }
 
-/** Removes rows for good that were deleted before a moment, with the deleted rows of their cascade. */
+/** Permanently deletes rows that were soft-deleted before a timestamp, with the deleted rows of their cascade. */
 export async function purgeDeleted(db: Database, policy: Policy, before: Date): Promise<PurgeReport> {
   const report = { removed: 0, related: 0, kept: 0 };
   const { statements, key } = policy;

@@ -79,21 +79,21 @@ function sentence(operation: Operation): string {
     case 'add_column':
       return `Column "${operation.table}.${operation.column}" is in the model but in no migration.`;
     case 'alter_column':
-      return `Column "${operation.table}.${operation.column}" is declared otherwise in the model than in its migrations.`;
+      return `Column "${operation.table}.${operation.column}" differs between the model and the migrations.`;
     case 'drop_column':
       return `Column "${operation.table}.${operation.column}" is in the migrations but no longer in the model.`;
     case 'create_index':
       return `Index "${operation.index.name}" of "${operation.table}" is in the model but in no migration.`;
     case 'drop_index':
-      return `Index "${operation.name}" of "${operation.table}" is in the migrations but not (so) in the model.`;
+      return `Index "${operation.name}" of "${operation.table}" is in the migrations but is missing or different in the model.`;
     case 'add_check':
       return `Check "${operation.name}" of "${operation.table}" is in the model but in no migration.`;
     case 'drop_check':
-      return `Check "${operation.name}" of "${operation.table}" is in the migrations but not (so) in the model.`;
+      return `Check "${operation.name}" of "${operation.table}" is in the migrations but is missing or different in the model.`;
     case 'create_full_text':
       return `Full text "${operation.fullText.name}" of "${operation.table}" is in the model but in no migration.`;
     case 'drop_full_text':
-      return `Full text "${operation.name}" of "${operation.table}" is in the migrations but not (so) in the model.`;
+      return `Full text "${operation.name}" of "${operation.table}" is in the migrations but is missing or different in the model.`;
     default:
       return `Operation ${operation.op} is missing from the migrations.`;
   }

@@ -136,6 +136,6 @@ export class Checkpointer {
   #giveUp(error: unknown): void {
     this.#isOver = true;
     this.#options.writer.checkpointAt(CHECKPOINT_PAGES);
-    this.#options.log.warn({ err: error }, 'a thread that copies the log of SQLite to its file failed: commits do it from now on');
+    this.#options.log.warn({ err: error }, 'the SQLite checkpoint thread failed; checkpoints now run during commits');
   }
 }

@@ -98,7 +98,7 @@ function parseColumn(column: ModelColumn, value: unknown, place: Place): WhereNo
 function parseOperator(column: ModelColumn, name: string, value: unknown, place: Place): WhereNode {
   const { kind } = column.definition;
   const known: readonly string[] = operatorsOf(kind);
-  if (!known.includes(name)) throw refuse(place, `is no operator of a ${kind} column (${known.join(', ')})`);
+  if (!known.includes(name)) throw refuse(place, `is not an operator of ${kind} columns (${known.join(', ')})`);
   const operator = name as WhereOperator;
   switch (operator) {
     case 'isnull':

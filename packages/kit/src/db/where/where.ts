@@ -53,7 +53,7 @@ export interface WhereRelation {
   readonly model: Model;
   /** `one`: the column of this row that refers to the other. `many`: the column of the other rows that refers to this one. */
   readonly column: string;
-  /** The column referred to; the primary key unless given. */
+  /** The column referred to. Default: the primary key. */
   readonly references?: string;
   /** Which of the other rows exist for this caller: soft deletion, policy. */
   readonly where?: Where | boolean;

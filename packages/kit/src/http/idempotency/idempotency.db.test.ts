@@ -345,7 +345,7 @@ describe('E019', () => {
 
   test.each([
     ['not atomic', route.post('/', { permission, idempotent: true }, work)],
-    ['told apart', route.post('/', { permission: allowAny, atomic: true, idempotent: true }, work)],
+    ['anonymous callers', route.post('/', { permission: allowAny, atomic: true, idempotent: true }, work)],
     ['as a stream', route.post('/', { permission, atomic: true, idempotent: true, body: raw(['text/csv'], { stream: true }) }, work)],
     ['is a read', route.get('/', { permission, atomic: true, idempotent: true, response: schema }, () => ({}))],
     ['would wait for the client', route.post('/', { permission, atomic: true, body: raw(['text/plain'], { stream: true }) }, work)],

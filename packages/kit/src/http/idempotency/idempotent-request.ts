@@ -83,7 +83,7 @@ export class IdempotentRequest {
       if (outcome === 'refused') await completeClaim(this.#db, this.#claim, refusalOf(this.#attempt, rendered));
       else await releaseClaim(this.#db, this.#claim);
     } catch (failure) {
-      // The lease ends by itself; until then the caller is told that the request is being worked on.
+      // The lease expires; until then the caller gets `request_in_progress`.
       this.#exchange.log.warn({ err: failure }, 'an idempotency claim could not be ended');
     }
   }

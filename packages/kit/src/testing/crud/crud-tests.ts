@@ -11,7 +11,7 @@ export interface CrudTestsOptions {
   /** Starts the application on the database of the block: `(database) => testApp({ database: database.db, … })`. */
   readonly app: (database: TestDatabase) => Promise<TestApp>;
   readonly callers: CrudCallers;
-  /** A valid body for a new row, another one for each number; `sample()` of the create schema, required members only, unless given. */
+  /** A valid body for a new row, another one for each number. Default: `sample()` of the create schema, required members only. */
   readonly input?: (number: number, app: TestApp) => object | Promise<object>;
   /** Makes a row of the owner and returns its key, where there is no create operation. */
   readonly make?: (number: number, app: TestApp) => Promise<string>;

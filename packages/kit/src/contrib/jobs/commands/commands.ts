@@ -25,7 +25,7 @@ const DAYS_MAX = 36_500;
 /** `kit jobs …`. */
 export const jobsCommand: Command<App> = {
   name: 'jobs',
-  summary: 'run jobs, look at them, retry, cancel and prune them',
+  summary: 'run, list, retry, cancel and prune jobs',
   configure(command, context) {
     addWork(command, context);
     addList(command, context);
@@ -45,7 +45,7 @@ function addList(command: CommanderCommand, context: Context): void {
     .option('--status <status>', JOB_STATUSES.join(', '))
     .option('--name <name>', 'only jobs of this name')
     .option('--queue <queue>', 'only jobs of this queue')
-    .option('--limit <count>', 'show at most so many', '20')
+    .option('--limit <count>', 'show at most this many', '20')
     .option('--database <alias>', 'the database of the jobs', 'default')
     .action(async (options: { status?: string; name?: string; queue?: string; limit: string; database: string }) => {
       if (options.status !== undefined && !JOB_STATUSES.some((status) => status === options.status))
@@ -95,7 +95,7 @@ function addRetry(command: CommanderCommand, context: Context): void {
     .option('--name <name>', 'with --failed: of this name')
     .option('--queue <queue>', 'with --failed: of this queue')
     .option('--code <code>', 'with --failed: that failed with this code')
-    .option('--limit <count>', 'with --failed: at most so many', '1000')
+    .option('--limit <count>', 'with --failed: at most this many', '1000')
     .option('--database <alias>', 'the database of the jobs', 'default')
     .action(async ({ id, failed = false, ...options }: RetryFlags) => {
       if ((id === undefined) === !failed) context.fail('Give --id <id>, or --failed for all that failed.');
@@ -119,7 +119,7 @@ function addRetry(command: CommanderCommand, context: Context): void {
 function addCancel(command: CommanderCommand, context: Context): void {
   command
     .command('cancel')
-    .description('cancel a job; a running one can save nothing from here on')
+    .description('cancel a job; if it is running, it can no longer commit')
     .requiredOption('--id <id>', 'the job')
     .option('--database <alias>', 'the database of the jobs', 'default')
     .action(async (options: { id: string; database: string }) => {
@@ -135,7 +135,7 @@ function addPrune(command: CommanderCommand, context: Context): void {
     .command('prune')
     .description('remove finished jobs with their attempts and steps; repeat periodically')
     .requiredOption('--days <days>', 'how many days to keep')
-    .option('--limit <jobs>', 'remove at most so many', '1000')
+    .option('--limit <jobs>', 'delete at most this many', '1000')
     .option('--database <alias>', 'the database of the jobs', 'default')
     .action(async (options: { days: string; limit: string; database: string }) => {
       const { days, limit } = checkAll({

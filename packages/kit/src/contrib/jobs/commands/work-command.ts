@@ -18,10 +18,10 @@ interface WorkFlags {
 export function addWork(command: CommanderCommand, context: Context): void {
   command
     .command('work')
-    .description('run jobs until stopped; with --once, what is due now')
-    .option('--queue <name...>', 'only these queues; all unless given')
+    .description('run jobs until stopped; with --once, run due jobs and exit')
+    .option('--queue <name...>', 'only these queues (default: all)')
     .option('--concurrency <count>', 'jobs of each queue at a time, instead of what they declare')
-    .option('--once', 'run what is due and end')
+    .option('--once', 'run due jobs and exit')
     .option('--database <alias>', 'the database of the jobs', 'default')
     .action(async (flags: WorkFlags) => {
       const options = optionsOf(flags);

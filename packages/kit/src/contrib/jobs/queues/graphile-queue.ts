@@ -5,9 +5,9 @@ import { readOptions } from '../../../options/read-options.ts';
 import { filledText } from '../../../options/value-rule.ts';
 
 export interface GraphileQueueOptions {
-  /** Where graphile-worker has its tables; `graphile_worker` unless given. */
+  /** Where graphile-worker has its tables. Default: `graphile_worker`. */
   readonly schema?: string;
-  /** The name of its task; `kit_job` unless given. */
+  /** The name of its task. Default: `kit_job`. */
   readonly task?: string;
 }
 

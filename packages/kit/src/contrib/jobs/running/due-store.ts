@@ -43,7 +43,7 @@ export async function nextDueAt(db: Db, now: Date): Promise<Date | null> {
 const live = (row: string): string => `${row}.serial_key is not null and (${row}.finished_at is null or ${row}.claimed_until is not null)`;
 const nextKey = (after: string): string =>
   `(select j.serial_key from jobs j where ${live('j')} and j.serial_key > ${after} order by j.serial_key limit 1)`;
-// Only the oldest job of a serial key may run: the others wait until it has ended for good. Keys are visited by index, from one to the next.
+// Only the oldest job of a serial key may run: the others wait until it has ended permanently. Keys are visited by index, from one to the next.
 const HEADS = `with recursive keys(serial_key, place) as (
   select ${nextKey('$1')}, 1
   union all

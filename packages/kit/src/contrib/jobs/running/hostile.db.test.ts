@@ -139,7 +139,7 @@ describeJobs('hostile jobs and clocks', { jobs: [shared, verbose, endless] }, (b
     }
   });
 
-  test('a result that outgrows 256 KiB fails for good, returned or committed, and its effects are rolled back', async () => {
+  test('a result that outgrows 256 KiB fails permanently, returned or committed, and its effects are rolled back', async () => {
     await bench.db.query('create table if not exists effects (n integer not null)');
     await bench.db.query('delete from effects');
     const large = 'x'.repeat(256 * 1024);

@@ -143,7 +143,7 @@ describeJobs('running jobs', { jobs: [plain, doubled, hasty, renamed] }, (bench)
     expect((await read(second.id)).run_at).toEqual(new Date(clock.now().getTime() + 77_000));
   });
 
-  test('a result that its schema forbids, and one of more than 256 KiB, fail for good', async () => {
+  test('a result that its schema forbids, and one of more than 256 KiB, fail permanently', async () => {
     handle = () => ({ doubled: 'no' });
     const wrong = await start(doubled, { n: 1 });
     await run();
@@ -154,7 +154,7 @@ describeJobs('running jobs', { jobs: [plain, doubled, hasty, renamed] }, (bench)
     expect(await read(large.id)).toMatchObject({ status: 'failed', attempts: 1, error_code: 'payload_too_large' });
   });
 
-  test('input that this version of the code no longer accepts fails for good', async () => {
+  test('input that this version of the code no longer accepts fails permanently', async () => {
     const { id } = await start(plain, { n: 1 });
     await bench.db.query(`update jobs set input = '{"n":"one"}' where id = $1`, [id]);
     await run();

@@ -13,9 +13,9 @@ import { ResultWriter, type WorkSummary } from './result-writer.ts';
 import { Runs } from './runs.ts';
 
 export interface WorkerOptions {
-  /** Shown with each attempt; host, process and a random part unless given. */
+  /** Shown with each attempt. Default: host, process and a random part. */
   readonly name?: string;
-  /** The queues to work on; all that the jobs of the application name unless given. */
+  /** The queues to work on. Default: all that the jobs of the application name. */
   readonly queues?: readonly string[];
   /** Jobs of each queue at a time, instead of what they declare. */
   readonly concurrency?: number;

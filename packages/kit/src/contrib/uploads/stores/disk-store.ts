@@ -16,9 +16,9 @@ import { signAddress } from './url-signature.ts';
 export interface DiskStoreOptions {
   /** Made when it is missing. Only the app's own user needs to reach it. */
   readonly folder: string;
-  /** Where the app serves signed addresses; `/uploads/files` unless given. */
+  /** Where the app serves signed addresses. Default: `/uploads/files`. */
   readonly path?: string;
-  /** `https://api.example.com`, in front of the addresses; they begin with the path unless given, for clients that know the origin. */
+  /** `https://api.example.com`, in front of the URLs. Default: none; URLs begin with the path, for clients that know the origin. */
   readonly baseUrl?: string;
 }
 

@@ -15,7 +15,7 @@ import { encodePath, presignUrl, signHeaders, signPostPolicy, type S3Credentials
 import { element, elements, encodeXml } from './xml.ts';
 
 export interface S3StoreOptions {
-  /** `https://s3.eu-central-1.amazonaws.com`, or where another store speaks S3; AWS's of the region unless given. */
+  /** `https://s3.eu-central-1.amazonaws.com`, or where another store speaks S3. Default: AWS's of the region. */
   readonly endpoint?: string;
   /** `auto` for Cloudflare R2. */
   readonly region: string;

@@ -38,7 +38,7 @@ export const deliveryColumns: readonly AdminColumn[] = [
   { name: 'endpoint', label: 'Endpoint', kind: 'link' },
   { name: 'status', label: 'Status', kind: 'state' },
   { name: 'attempts', label: 'Attempts', kind: 'number', secondary: true },
-  { name: 'last_status_code', label: 'Answer', kind: 'number', secondary: true },
+  { name: 'last_status_code', label: 'Status code', kind: 'number', secondary: true },
   { name: 'next_attempt_at', label: 'Next attempt', kind: 'time', secondary: true },
   { name: 'created_at', label: 'Published', kind: 'time', sortable: true },
 ];
@@ -126,8 +126,8 @@ function sendAgain(place: AdminPlace): AdminAction {
     tone: 'neutral',
     on: 'selection',
     confirm: {
-      one: 'It is queued with its whole retry budget, also when it has succeeded. The receiver may have processed it already; the webhook-id, which stays the same, tells it so.',
-      many: 'Each is queued with its whole retry budget, also those that have succeeded. The receiver may have processed them already; the webhook-id, which stays the same, tells it so.',
+      one: 'It is queued with a new retry schedule, even if it has succeeded. The receiver can detect the duplicate by its webhook-id.',
+      many: 'Each is queued with a new retry schedule, even if it has succeeded. The receiver can detect duplicates by their webhook-id.',
     },
     async run(context, ids) {
       const db = databaseOf(place, context);
@@ -161,7 +161,7 @@ function sendEarlier(place: AdminPlace): AdminAction {
     tone: 'neutral',
     on: 'selection',
     confirm:
-      'The delivery that holds this one up is queued with its whole retry budget. The others with its ordering key follow in order when it has succeeded or failed for good.',
+      'The delivery that blocks this delivery is queued with a new retry schedule. The others with its ordering key follow in order when it has succeeded or failed permanently.',
     confirmLabel: 'Send the earlier one',
     async run(context, ids) {
       const db = databaseOf(place, context);
@@ -253,13 +253,13 @@ function factsOf(place: AdminPlace, delivery: ListedDelivery, row: AdminRow): Ad
     title: 'Delivery',
     columns: [
       ...deliveryColumns,
-      { name: 'budget', label: 'Attempts of this retry budget', kind: 'number' },
+      { name: 'budget', label: 'Attempts in this retry schedule', kind: 'number' },
       ...(waitsFor === null ? [] : [{ name: 'waits_for', label: 'Waits for', kind: 'link' } as const]),
       { name: 'delivered_at', label: 'Delivered', kind: 'time' },
       { name: 'failure_reason', label: 'Failure', kind: 'text' },
       { name: 'last_error', label: 'Last error', kind: 'text' },
       { name: 'ordering_key', label: 'Ordering key', kind: 'code' },
-      { name: 'sending', label: 'Being sent until', kind: 'time' },
+      { name: 'sending', label: 'Claimed until', kind: 'time' },
       { name: 'id', label: 'Id', kind: 'code' },
     ],
     values: {
@@ -308,7 +308,7 @@ function timelineOf(delivery: ListedDelivery, attempts: readonly WebhookAttempt[
       ...made,
       ...plannedOf(delivery, made.length, schedule),
       ...(delivery.status === 'failed'
-        ? [{ at: null, title: 'Failed for good', tone: 'bad', text: 'No attempt follows unless you send it again.' } as const]
+        ? [{ at: null, title: 'Failed permanently', tone: 'bad', text: 'It is not retried automatically.' } as const]
         : []),
     ],
   };
@@ -334,7 +334,7 @@ function plannedOf(delivery: ListedDelivery, made: number, schedule: RetrySchedu
     entries.push({ at: new Date(at).toISOString(), title: `Attempt ${made + entries.length + 1}`, tone: 'neutral', planned: true });
     at += (schedule[budget] ?? 0) * 1000;
   }
-  return [...entries, { at: null, title: 'Failed for good if none of them succeeds', tone: 'neutral', planned: true }];
+  return [...entries, { at: null, title: 'Failed permanently if none of them succeeds', tone: 'neutral', planned: true }];
 }
 
 /** A request like ours, to paste into a shell. Signatures need the secret, so there is none. */
@@ -365,7 +365,7 @@ function attemptsSection({ waitsFor }: ListedDelivery, attempts: readonly Webhoo
     columns: [
       { name: 'started_at', label: 'Started', kind: 'time' },
       { name: 'outcome', label: 'Outcome', kind: 'state' },
-      { name: 'status_code', label: 'Answer', kind: 'number' },
+      { name: 'status_code', label: 'Status code', kind: 'number' },
       { name: 'duration', label: 'Took', kind: 'duration' },
       { name: 'error', label: 'Error', kind: 'text', secondary: true },
       { name: 'worker', label: 'Worker', kind: 'code', secondary: true },

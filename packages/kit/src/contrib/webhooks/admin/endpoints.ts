@@ -133,7 +133,7 @@ const signatureField: AdminField = {
     { value: 'v1', label: 'v1: HMAC with a shared secret' },
     { value: 'v1a', label: 'v1a: ed25519, verified with a public key' },
   ],
-  help: 'v1 unless chosen. Rotating the secret keeps the kind.',
+  help: 'Default: v1. Rotation keeps the signature type.',
 };
 
 const creationFields = (place: AdminPlace): readonly AdminField[] => [
@@ -184,7 +184,7 @@ export function endpointsResource(place: AdminPlace): AdminResource {
     editable: true,
     removable: true,
     removal:
-      'Its deliveries and their attempts go with it; what waits is never sent. Disable it instead to keep them. This cannot be undone.',
+      'Its deliveries and attempts are deleted, and pending deliveries are not sent. To keep them, disable the endpoint. This cannot be undone.',
     actions: endpointActions(place),
     async list(context, query) {
       const owners = query.search === null ? [] : await ownersNamedLike(context.db, place.users(), query.search);
@@ -344,7 +344,7 @@ function endpointActions(place: AdminPlace): readonly AdminAction[] {
         label: 'Enable and clear failures',
         tone: 'neutral',
         on: 'selection',
-        confirm: 'New events are sent again. What was missed is not sent by itself: "Send what was missed" does that.',
+        confirm: 'New events are sent again. To send missed events, use "Send missed events".',
       },
       'enabled',
       async (context, tx, before) => {
@@ -369,7 +369,7 @@ function rotateAction(place: AdminPlace): AdminAction {
     label: 'Rotate the signing secret',
     tone: 'neutral',
     on: 'record',
-    confirm: 'The new secret is shown once. The receiver needs it before the old one ends.',
+    confirm: 'The new secret is shown once. The receiver needs it before the old secret expires.',
     confirmLabel: 'Rotate',
     async run(context, [id = '']) {
       const { endpoint, secret } = await change(databaseOf(place, context), id, async (tx, before) => {
@@ -379,7 +379,7 @@ function rotateAction(place: AdminPlace): AdminAction {
         return rotated;
       });
       const until = iso(endpoint.previous_secret_expires_at);
-      const overlap = until === null ? 'The old one has ended.' : `The old one signs too until ${until}.`;
+      const overlap = until === null ? 'The old secret has expired.' : `The old secret also signs until ${until}.`;
       return { message: `The endpoint has a new signing secret. ${overlap}`, id, secret: shownOnce(endpoint, secret) };
     },
   };
@@ -388,10 +388,11 @@ function rotateAction(place: AdminPlace): AdminAction {
 function recoverAction(place: AdminPlace): AdminAction {
   return {
     name: 'recover',
-    label: 'Send what was missed',
+    label: 'Send missed events',
     tone: 'neutral',
     on: 'record',
-    confirm: 'Failed deliveries since then, and events published while it was disabled, are queued. The receiver may know some of them.',
+    confirm:
+      'Failed deliveries since then, and events published while it was disabled, are queued. The receiver may have received some of them.',
     confirmLabel: 'Send',
     fields: [{ name: 'since', label: 'Since', kind: 'time', required: true }],
     async preview(context, [id = ''], { since }) {
@@ -424,7 +425,7 @@ function retryWaitingAction(place: AdminPlace): AdminAction {
     label: RETRY_WAITING,
     tone: 'neutral',
     on: 'selection',
-    confirm: 'What waits for its next attempt is tried now. Retry budgets stay as they are, and ordering keys keep their order.',
+    confirm: 'Pending deliveries are sent now. Their retry schedules and ordering do not change.',
     confirmLabel: 'Retry now',
     preview: async (context, ids) => ({
       message: `${await countWaiting(databaseOf(place, context), ids)} will be tried now.`,
@@ -453,8 +454,8 @@ function disableAction(place: AdminPlace): AdminAction {
     on: 'selection',
     reason: 'optional',
     confirm: {
-      one: 'Nothing more is sent to it, and what waits for it fails. The owner’s other endpoints get an event about it.',
-      many: 'Nothing more is sent to them, and what waits for them fails. The owners’ other endpoints get an event about it.',
+      one: 'Nothing more is sent to it, and its pending deliveries fail. The owner’s other endpoints get an event about it.',
+      many: 'Nothing more is sent to them, and their pending deliveries fail. The owners’ other endpoints get an event about it.',
     },
     preview: async (context, ids) => {
       const waiting = await countWaiting(databaseOf(place, context), ids);

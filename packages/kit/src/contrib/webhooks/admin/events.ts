@@ -57,7 +57,7 @@ const audienceFields: readonly AdminField[] = [
     kind: 'select',
     required: true,
     choices: audienceChoices,
-    help: 'Everybody is for public events only: every subscriber gets the payload.',
+    help: 'Use a broadcast for public events only: every subscriber gets the payload.',
   },
   { name: 'owner', label: 'Owner', kind: 'reference', of: 'user', maxLength: AUDIENCE_KEY_LENGTH_MAX },
   { name: 'tenant_key', label: 'Tenant', kind: 'text', maxLength: AUDIENCE_KEY_LENGTH_MAX, help: 'As the application publishes it.' },
@@ -98,7 +98,7 @@ export function eventsResource(place: AdminPlace): AdminResource {
         tone: 'neutral',
         // One at a time: marking many events at once is how one of them reaches the wrong receiver.
         on: 'record',
-        confirm: 'What waits for it is sent to this audience and cannot be called back. An audience is assigned once.',
+        confirm: 'Its pending deliveries are sent to this audience and cannot be recalled. An audience is assigned once.',
         confirmLabel: 'Assign',
         fields: audienceFields,
         run: (context, [id = ''], fields) => assign(place, context, id, fields),

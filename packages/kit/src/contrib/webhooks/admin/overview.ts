@@ -115,7 +115,7 @@ function trafficTiles(place: AdminPlace, { events, deliveries, attempts, estimat
   const others =
     half === undefined || half === null || nearlyAll === undefined || nearlyAll === null
       ? 'Nothing was sent in the range.'
-      : `Of the attempts; half took at most ${spoken(half)}, 99 % at most ${spoken(nearlyAll)}.${sample}`;
+      : `Median ${spoken(half)}, p99 ${spoken(nearlyAll)}.${sample}`;
   return [
     {
       label: 'Success rate',
@@ -128,11 +128,11 @@ function trafficTiles(place: AdminPlace, { events, deliveries, attempts, estimat
           : `${succeeded.toLocaleString('en')} of ${adminCount(made, ['attempt', 'attempts'])}.${sample}`,
     },
     {
-      label: 'Failed for good',
+      label: 'Failed permanently',
       value: failedForGood,
       unit: 'count',
       tone: failedForGood > 0 ? 'bad' : 'good',
-      hint: `Deliveries that are not tried again by themselves.${sample}`,
+      hint: `Deliveries that are not retried automatically.${sample}`,
       link: deliveriesIn('failed'),
     },
     {
@@ -172,7 +172,7 @@ function backlogTiles(place: AdminPlace, backlog: Backlog, trouble: TroubleCount
       value: counted(backlog.pending),
       unit: 'count',
       tone: byAge,
-      hint: `Deliveries that are not finished, whatever the range.${more}`,
+      hint: `Deliveries that are not finished, regardless of the range.${more}`,
       link: inState('waiting'),
     },
     {
@@ -180,7 +180,7 @@ function backlogTiles(place: AdminPlace, backlog: Backlog, trouble: TroubleCount
       value: counted(backlog.retrying),
       unit: 'count',
       tone: backlog.retrying > 0 ? 'warning' : 'good',
-      hint: 'Every attempt so far failed; they are tried again.',
+      hint: 'Every attempt so far failed; they are retried.',
       link: inState('retrying'),
     },
     ...(backlog.held === 0
@@ -260,7 +260,7 @@ function chartsOf(buckets: AdminBuckets, { events, deliveries, attempts, estimat
         { name: 'Succeeded', tone: 'good', values: attempts.succeeded },
         { name: 'Failed', tone: 'bad', values: attempts.failed },
       ],
-      'No attempt was made for events of this time.',
+      'No attempts for events of this period.',
     ),
     chart(
       'Deliveries',
@@ -271,9 +271,9 @@ function chartsOf(buckets: AdminBuckets, { events, deliveries, attempts, estimat
         { name: 'Failed', tone: 'bad', values: deliveries.failed },
         { name: 'Waiting', tone: 'info', values: deliveries.pending },
       ],
-      'Nothing was delivered in this time.',
+      'No deliveries in this period.',
     ),
-    chart('Events', 'bars', 'count', [{ name: 'Published', tone: 'info', values: events.counts }], 'Nothing was published in this time.'),
+    chart('Events', 'bars', 'count', [{ name: 'Published', tone: 'info', values: events.counts }], 'No events in this period.'),
     chart(
       'Latency of attempts',
       'lines',
@@ -283,7 +283,7 @@ function chartsOf(buckets: AdminBuckets, { events, deliveries, attempts, estimat
         { name: 'p95', tone: 'warning', values: at(0.95) },
         { name: 'p99', tone: 'bad', values: at(0.99) },
       ],
-      'No attempt was made for events of this time.',
+      'No attempts for events of this period.',
     ),
   ];
 }

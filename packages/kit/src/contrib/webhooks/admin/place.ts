@@ -45,7 +45,7 @@ export async function ownerIdOf(place: AdminPlace, context: AdminContext, typed:
 
 const REASONS: Readonly<Record<string, string>> = {
   manual: 'Disabled by hand.',
-  gone: 'The receiver answered 410 Gone.',
+  gone: 'The receiver returned 410 Gone.',
   continuous_failure: 'Every attempt failed for too long.',
 };
 
@@ -81,7 +81,7 @@ export function deliveryState(delivery: WebhookDelivery, isHeld: boolean): Admin
     return {
       value: 'failed',
       tone: 'bad',
-      hint: last_error ?? reasonOf(failure_reason) ?? 'It is not tried again unless you send it again.',
+      hint: last_error ?? reasonOf(failure_reason) ?? 'It is not retried automatically.',
     };
   if (next_attempt_at === null) return { value: 'no audience', tone: 'warning', hint: 'Its event has no audience. Assign one to send it.' };
   if (isHeld) return { value: 'held', tone: 'warning', hint: `Waits for an earlier delivery with the ordering key ${ordering_key ?? ''}.` };

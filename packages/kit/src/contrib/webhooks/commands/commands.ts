@@ -18,7 +18,7 @@ type Context = CommandContext<App>;
 /** `kit webhooks …`; `kit_webhooks` is the same without the second word. */
 export const webhooksCommand: Command<App> = {
   name: 'webhooks',
-  summary: 'deliver webhooks, look after events, deliveries and signing secrets',
+  summary: 'deliver webhooks; manage events, deliveries and signing secrets',
   configure(command, context) {
     addDeliver(command, context);
     addStats(command, context);
@@ -51,9 +51,9 @@ function addStats(command: CommanderCommand, context: Context): void {
 function addRetry(command: CommanderCommand, context: Context): void {
   command
     .command('retry')
-    .description("reset one delivery's retry budget and make it due; refused while a worker holds it")
+    .description('restart the retry schedule of one delivery and make it due; fails while a worker sends it')
     .requiredOption('--delivery-id <id>', 'the delivery')
-    .option('--force', 'also when it has succeeded')
+    .option('--force', 'even if it has succeeded')
     .option('--database <alias>', 'the database of the events', 'default')
     .action(async (options: { deliveryId: string; force?: boolean; database: string }) => {
       const id = idOption('--delivery-id', options.deliveryId, 'the API');

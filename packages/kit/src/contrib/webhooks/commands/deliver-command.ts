@@ -18,11 +18,11 @@ interface DeliverFlags {
 export function addDeliver(command: CommanderCommand, context: CommandContext<App>): void {
   command
     .command('deliver')
-    .description('send what is due: once, or with --loop until stopped')
-    .option('--loop', 'go on until SIGTERM; what is under way then is finished')
+    .description('send due deliveries: once, or with --loop until stopped')
+    .option('--loop', 'run until SIGTERM; requests in progress are finished')
     .option('--interval <seconds>', 'with --loop: how often to look when nothing wakes the worker', seconds(0.01, 3600))
     .addOption(new Option('--limit <count>', 'without --loop: send at most this many').argParser(count(999_999_999)).conflicts('loop'))
-    .option('--concurrency <count>', 'requests under way at a time', count(10_000))
+    .option('--concurrency <count>', 'maximum number of concurrent requests', count(10_000))
     .option('--timeout <seconds>', 'deadline of one request', seconds(0.001, 600))
     .option('--database <alias>', 'the database to deliver from', 'default')
     .action(async (flags: DeliverFlags) => {
@@ -69,6 +69,6 @@ function count(max: number): (text: string) => number {
   return (text) => {
     const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
     if (value >= 1 && value <= max) return value;
-    throw new InvalidArgumentError(`Give a whole number from 1 to ${max}.`);
+    throw new InvalidArgumentError(`Enter an integer from 1 to ${max}.`);
   };
 }

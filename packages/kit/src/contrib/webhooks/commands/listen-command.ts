@@ -19,7 +19,7 @@ export function addListen(command: CommanderCommand, context: Context): void {
     .command('listen')
     .description('a receiver on this machine that verifies deliveries and prints them, for development')
     .option('--port <port>', 'where to listen; 0 for any free port', '8787')
-    .option('--status <code>', 'answer this to genuine deliveries, to see retries', '204')
+    .option('--status <code>', 'status code for genuine deliveries, to see retries', '204')
     .addHelpText('after', '\nThe signing secret is asked for, or is the first line of standard input; it is never an argument.')
     .action(async (options: { port: string; status: string }) => {
       const { port, status } = checkAll({

@@ -38,9 +38,9 @@ interface ReplayChoice {
 function addReplay(command: CommanderCommand, context: Context): void {
   command
     .command('replay')
-    .description('send finished deliveries again, also those that succeeded; disabled endpoints are left out')
+    .description('send finished deliveries again, including those that succeeded; disabled endpoints are skipped')
     .requiredOption('--since <time>', 'published then or later')
-    .option('--until <time>', 'published before; now unless given')
+    .option('--until <time>', 'published before (default: now)')
     .option('--type <type>', 'only this event type')
     .option('--endpoint <id>', 'only this endpoint')
     .option('--failed', 'only those that failed')
@@ -77,7 +77,7 @@ function addPrune(command: CommanderCommand, context: Context): void {
     .command('prune')
     .description('remove finished events with their deliveries and attempts; repeat periodically')
     .requiredOption('--days <days>', 'how many days to keep')
-    .option('--limit <events>', 'remove at most so many', '1000')
+    .option('--limit <events>', 'delete at most this many', '1000')
     .option('--database <alias>', 'the database of the events', 'default')
     .action(async (options: { days: string; limit: string; database: string }) => {
       const { days, limit } = checkAll({
@@ -102,11 +102,11 @@ interface AudienceChoice {
 function addAssignAudience(command: CommanderCommand, context: Context): void {
   command
     .command('assign-audience')
-    .description('assign the audience of an event from before audiences, one event at a time; its deliveries become due')
+    .description('assign an audience to an event that has none; its deliveries become due')
     .requiredOption('--event-id <id>', 'the event')
     .option('--owner <id>', 'personal endpoints of this owner; with --tenant-key, the ones within the tenant')
     .option('--tenant-key <key>', 'endpoints of this tenant')
-    .option('--broadcast', 'everybody: for public events only')
+    .option('--broadcast', 'every endpoint: for public events only')
     .option('--database <alias>', 'the database of the events', 'default')
     .action(async ({ owner, tenantKey, broadcast, ...options }: AudienceChoice) => {
       const { id, audience } = checkAll({

@@ -253,7 +253,7 @@ export function fitting(candidates: readonly Candidate[], { free, perEndpoint, b
 }
 
 // Only the oldest pending delivery of an endpoint and ordering key may be sent: the others wait until it has succeeded or
-// failed for good. Heads are visited by index, from key to key.
+// failed permanently. Heads are visited by index, from key to key.
 const firstOrdered = (
   after: string,
 ): string => `(select n.id from webhook_deliveries n where n.status = 'pending' and n.ordering_key is not null

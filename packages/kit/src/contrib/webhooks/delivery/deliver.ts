@@ -11,7 +11,7 @@ export type DeliverOptions = WorkerOptions & Pick<RunOptions, 'limit'>;
 const workerOptionRules: OptionRules<WorkerOptions> = { ...workerRules, name: filledText };
 const deliverRules: OptionRules<DeliverOptions> = {
   ...workerOptionRules,
-  limit: rule('a whole number', (value) => value === Infinity || (Number.isSafeInteger(value) && (value as number) >= 0)),
+  limit: rule('an integer', (value) => value === Infinity || (Number.isSafeInteger(value) && (value as number) >= 0)),
 };
 
 /** Sends what is due now and returns: for cron jobs and tests. Any number of processes may do so at once. */

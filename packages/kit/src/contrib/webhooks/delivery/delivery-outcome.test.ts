@@ -21,7 +21,7 @@ const decide = (result: AttemptResult, attemptsBefore = 0, health = healthy, cha
   decideOutcome(attemptsBefore, result, health, now, { ...options, ...changes });
 const ago = (ms: number): EndpointHealth => ({ failingSince: new Date(now.getTime() - ms), consecutiveFailures: 9 });
 
-test.each([200, 201, 202, 204, 226, 299])('a %d response succeeds for good and clears the endpoint’s failures', (status) => {
+test.each([200, 201, 202, 204, 226, 299])('a %d response succeeds permanently and clears the endpoint’s failures', (status) => {
   expect(decide(response(status), 3, ago(DAY_MS))).toEqual({
     delivery: {
       status: 'succeeded',

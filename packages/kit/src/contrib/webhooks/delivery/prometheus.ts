@@ -4,7 +4,7 @@ const HELP: Readonly<Record<keyof WebhookStats, string>> = {
   pending: 'Deliveries that wait to be sent.',
   retrying: 'Pending deliveries with a failed attempt behind them.',
   succeeded: 'Stored deliveries that succeeded.',
-  failed: 'Stored deliveries that failed for good.',
+  failed: 'Stored deliveries that failed permanently.',
   claimed: 'Deliveries that are being sent.',
   expired_claims: 'Deliveries held by a worker that did not come back in time.',
   endpoints: 'Webhook endpoints.',

@@ -262,7 +262,7 @@ describeOutbox(
       expect(new Set(sent.slice(0, 6).map(({ key }) => key)).size).toBe(3);
     });
 
-    test('what follows a failing delivery with the same ordering key waits until it has failed for good', async () => {
+    test('what follows a failing delivery with the same ordering key waits until it has failed permanently', async () => {
       const mine = owner();
       const target = await endpoint({ owner: mine, schedule: [60] });
       outbox.receiver.answer(`/${mine}`, (request, response) => response.writeHead(request.body.includes('"n":0') ? 500 : 200).end());

@@ -13,7 +13,7 @@ import { ResultWriter, type DeliverySummary } from './result-writer.ts';
 import { Sender, type SendReport } from './sender.ts';
 
 export interface WorkerOptions {
-  /** Shown with each attempt; host, process and a random part unless given. */
+  /** Shown with each attempt. Default: host, process and a random part. */
   readonly name?: string;
   /** Instead of the module's settings. */
   readonly concurrency?: number;

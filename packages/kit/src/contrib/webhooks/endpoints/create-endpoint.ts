@@ -19,19 +19,19 @@ export interface EndpointInput {
   /** Exact types, patterns such as `order.*`, or `*`. */
   readonly events: readonly string[];
   readonly description?: string;
-  /** `v1` (HMAC with a shared secret) unless given; `v1a` signs with a private key, and receivers get the public one. */
+  /** Default: `v1`, HMAC with a shared secret. `v1a` signs with a private key, and receivers get the public one. */
   readonly signature?: SignatureVersion;
-  /** A new random secret of the kind unless given: `whsec_` for `v1`, `whsk_` for `v1a`. */
+  /** Default: a new random secret of the kind: `whsec_` for `v1`, `whsk_` for `v1a`. */
   readonly secret?: string;
   /** Delays in seconds instead of the module's schedule. */
   readonly schedule?: readonly number[] | null;
   /** Sent with every request besides our own; stored like secrets. */
   readonly headers?: CustomHeaders;
-  /** Requests at most, such as `10/s` or `100/min`; unlimited unless given. */
+  /** Requests at most, such as `10/s` or `100/min`. Default: unlimited. */
   readonly rateLimit?: string | null;
   /** Sends `traceparent` with every request, so that the receiver can continue the trace; not sent unless true, or the module sends it to all. */
   readonly sendTraceparent?: boolean;
-  /** What may be subscribed to; everything unless given. */
+  /** What may be subscribed to. Default: everything. */
   readonly availableEvents?: readonly string[];
 }
 

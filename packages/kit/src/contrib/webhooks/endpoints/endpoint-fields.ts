@@ -25,7 +25,7 @@ export interface EndpointFields {
   /** Such as `10/s`; null for no limit. */
   readonly rateLimit?: string | null | undefined;
   readonly sendTraceparent?: boolean | undefined;
-  /** What may be subscribed to; everything unless given. */
+  /** What may be subscribed to. Default: everything. */
   readonly availableEvents?: readonly string[] | undefined;
 }
 

@@ -96,6 +96,6 @@ function operationOf({ name, description, example, jsonSchema }: EventType): obj
         },
       },
     },
-    responses: { '2XX': { description: 'Received. Any other answer, or none in time, is retried.' } },
+    responses: { '2XX': { description: 'Received. Any other response, or a timeout, is retried.' } },
   };
 }

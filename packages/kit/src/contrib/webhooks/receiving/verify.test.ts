@@ -188,7 +188,7 @@ describe.each(builds)('%s', (_name, verify) => {
     expect(await reasonOf(secret, headers, body, { ...at, tolerance: 0 })).toBe('accepted');
   });
 
-  test('the time is the machine’s own unless given, and a number counts as milliseconds', async () => {
+  test('the time defaults to the time of the machine, and a number counts as milliseconds', async () => {
     expect(await reasonOf(secret, headers, body)).toBe('timestamp_too_old');
     expect(await reasonOf(secret, headers, body, { now: NOW * 1000 })).toBe('accepted');
     const fresh = signed([secret], { timestamp: Math.floor(Date.now() / 1000) });
