@@ -116,6 +116,11 @@ describe('words', () => {
     'unmatched, accidental': /\bstrays?\b/i,
     'dry run': /\brehears(?:e|al)\b/i,
     'in vain: fails': /\bin vain\b/i,
+    'Default: …': /\bunless given\b/i,
+    permanently: /\bfor good\b/i,
+    integer: /\bwhole numbers?\b/i,
+    'refers to the unknown …': /\bnames no (?:column|model|relation|operation)\b/i,
+    heartbeat: /heartheart/i,
   };
 
   test('sources, tests and pages use plain words', () => {

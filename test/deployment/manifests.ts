@@ -103,7 +103,7 @@ function unitCommand(line: string): string[] {
   if (node !== '/usr/bin/node' || program === null) throw new Error(`not a program of ours: ${line}`);
   const manifest = JSON.parse(text(`packages/${(program[1] ?? '').replace('@kit/', '')}/package.json`)) as { bin: Record<string, string> };
   const [, , file = '', name = ''] = program;
-  if (manifest.bin[name]?.replace('./', '') !== file) throw new Error(`${script} is no program of ${program[1]}`);
+  if (manifest.bin[name]?.replace('./', '') !== file) throw new Error(`${script} is not a program of ${program[1]}`);
   return [name, ...args];
 }
 
