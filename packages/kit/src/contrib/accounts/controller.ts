@@ -126,10 +126,14 @@ export class AccountController extends Controller {
     (context) => provePresence(context, context.body),
   );
 
-  sessions = route.get('/sessions', { ...own, response: SessionList, summary: 'List your sessions, newest first' }, async (context) => {
-    void context.reply.header('cache-control', 'no-store');
-    return { items: await ownSessions(context) };
-  });
+  sessions = route.get(
+    '/sessions',
+    { ...own, response: SessionList, summary: 'List your sessions, newest first', metadata: { boundedList: 'sessions of one user' } },
+    async (context) => {
+      void context.reply.header('cache-control', 'no-store');
+      return { items: await ownSessions(context) };
+    },
+  );
 
   endSession = route.delete(
     '/sessions/:id',
