@@ -20,6 +20,7 @@ export const groups: readonly Group[] = [
       'coming-from',
       'crud',
       'crud-why-not',
+      'typescript',
       'models-and-migrations',
       'accounts',
       'logins',

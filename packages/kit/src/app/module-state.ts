@@ -30,6 +30,7 @@ export interface ModuleState<S> {
   named(using: string): S;
 }
 
+/** State of a module per app, found by the database: for modules of your own. */
 export function moduleState<S>(names: ModuleStateNames): ModuleState<S> {
   const { name, setUp } = readOptions('moduleState()', names, { name: required(filledText), setUp: required(filledText) });
   const bound = new Map<Database, S>();

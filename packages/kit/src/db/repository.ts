@@ -63,6 +63,7 @@ const LIST_OPTIONS: ReadonlySet<string> = new Set(
   Object.keys({ where: true, orderBy: true, limit: true, offset: true } satisfies Record<keyof ListOptions<Model>, true>),
 );
 
+/** Rows that match, as the database has them: `list(db, orders, { where: { status: 'open' }, orderBy: ['-created_at'], limit: 10 })`. */
 export async function list<M extends Model>(db: Db, model: M, options: ListOptions<M> = {}): Promise<Row<M>[]> {
   refuseUnknownNames('list()', options, LIST_OPTIONS);
   requireArguments('list()', { db, model }, { db: queryable, model: aModel });
@@ -81,6 +82,7 @@ export async function list<M extends Model>(db: Db, model: M, options: ListOptio
   return db.query<Row<M>>(text, values);
 }
 
+/** Counts the rows that match. */
 export async function count<M extends Model>(db: Db, model: M, where?: Where<M['columns']>): Promise<number> {
   requireArguments('count()', { db, model }, { db: queryable, model: aModel });
   const { table } = statementsOf(model);

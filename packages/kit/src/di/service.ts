@@ -10,6 +10,7 @@ export interface Service<out T> {
   readonly [provides]?: T;
 }
 
+/** Declares a service by name and type: `const mailer = service<Mailer>('mailer')`. Register it with `singleton()`, `scoped()`, `transient()` or `value()`. */
 export function service<T>(name: string): Service<T> {
   return Object.freeze({ name });
 }

@@ -66,6 +66,7 @@ export class ErrorMap {
   }
 }
 
+/** An empty error map: the errors that classes of other libraries become when a handler throws them. */
 export function errors(): ErrorMap {
   return new ErrorMap();
 }

@@ -65,6 +65,7 @@ export class KitError extends Error {
   }
 }
 
+/** True for an error of this toolkit, also one of another copy of the package. */
 export function isKitError(value: unknown): value is KitError {
   if (typeof value !== 'object' || value === null) return false;
   const candidate = value as Partial<Record<keyof KitError, unknown>>;

@@ -12,8 +12,10 @@ export const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS
 /** Of permissions about the caller alone. */
 const NO_COLUMNS: readonly string[] = Object.freeze([]);
 
+/** Admits every caller, also anonymous ones. For routes that are public on purpose. */
 export const allowAny = new Permission({ name: 'allowAny', kind: 'allow_any', requires: NO_COLUMNS, evaluate: () => true });
 
+/** Admits no caller. */
 export const denyAll = new Permission({
   name: 'denyAll',
   kind: 'deny_all',
@@ -22,6 +24,7 @@ export const denyAll = new Permission({
   denial: () => coreErrors.permission_denied(),
 });
 
+/** Admits callers with valid credentials. In handlers `user` is then never null. */
 export const isAuthenticated = new Permission<User>({
   name: 'isAuthenticated',
   kind: 'is_authenticated',
@@ -34,6 +37,7 @@ function staffDenial(context: PermissionContext) {
   return context.principal?.secondFactor === 'missing' ? coreErrors.second_factor_required() : defaultDenial(context);
 }
 
+/** Admits users with staff access (`is_staff`). */
 export const isStaff = new Permission<User>({
   name: 'isStaff',
   kind: 'is_staff',
@@ -42,6 +46,7 @@ export const isStaff = new Permission<User>({
   denial: staffDenial,
 });
 
+/** Admits superusers (`is_superuser`). */
 export const isSuperuser = new Permission<User>({
   name: 'isSuperuser',
   kind: 'is_superuser',
@@ -62,6 +67,7 @@ export const hasRecentLogin = new Permission({
   denial: () => coreErrors.recent_login_required(),
 });
 
+/** Admits requests that only read: GET, HEAD and QUERY. */
 export const isReadOnly = new Permission({
   name: 'isReadOnly',
   kind: 'is_read_only',

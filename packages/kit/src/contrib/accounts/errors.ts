@@ -2,6 +2,7 @@ import { coreErrors } from '../../errors/core-errors.ts';
 import { defineErrors } from '../../errors/catalog.ts';
 import type { KitError } from '../../errors/kit-error.ts';
 
+/** Errors of user accounts, sessions and groups. */
 export const accountErrors = defineErrors('accounts', {
   username_taken: { status: 409, detail: 'A user of this name exists already.', remedy: 'Choose another user name.' },
   email_taken: {

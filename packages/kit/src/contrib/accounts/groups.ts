@@ -65,6 +65,7 @@ export const accountsGroups: GroupDirectory = {
   },
 };
 
+/** Creates a group of users. */
 export async function createGroup(db: Db, group: NewGroup, change: GroupChange = {}): Promise<GroupRow> {
   refuseUnknownNames('createGroup()', group, NEW_GROUP);
   refuseUnknownNames('createGroup()', change, CHANGE);
@@ -85,6 +86,7 @@ export async function createGroup(db: Db, group: NewGroup, change: GroupChange =
   }, CONFLICT_RETRIES);
 }
 
+/** Gives a group another name. */
 export async function renameGroup(db: Db, id: string, name: string, change: GroupChange = {}): Promise<GroupRow> {
   refuseUnknownNames('renameGroup()', change, CHANGE);
   requireArguments('renameGroup()', { db }, { db: queryable });

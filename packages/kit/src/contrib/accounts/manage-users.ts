@@ -50,6 +50,7 @@ export async function requireUser(db: Db, login: string): Promise<UserRow> {
   return user;
 }
 
+/** Creates a user. The password is checked and hashed; without one the user cannot log in with a password. */
 export async function createUser(db: Db, input: NewUser, management: UserManagement = accountsOf(db).management(null)): Promise<UserRow> {
   refuseUnknownNames('createUser()', input, NEW_USER);
   checkManagement('createUser()', management);

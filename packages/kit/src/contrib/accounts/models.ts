@@ -16,6 +16,7 @@ export const users = model('users', {
   ...timestamps(),
 });
 
+/** The model of groups of users. */
 export const groups = model(
   'groups',
   {
@@ -30,6 +31,7 @@ export const groups = model(
   { guarded: true, indexes: [{ columns: ['tenant_key', 'name'], unique: true }] },
 );
 
+/** The model of memberships: which user is in which group. */
 export const groupMembers = model(
   'group_members',
   {
@@ -40,6 +42,7 @@ export const groupMembers = model(
   { guarded: true, primaryKey: ['user_id', 'group_id'], indexes: [{ columns: ['group_id', 'user_id'] }] },
 );
 
+/** The model of login sessions. */
 export const sessions = model(
   'sessions',
   {

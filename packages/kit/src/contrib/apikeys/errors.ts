@@ -1,5 +1,6 @@
 import { defineErrors } from '../../errors/catalog.ts';
 
+/** Errors of API keys. */
 export const apiKeyErrors = defineErrors('apikeys', {
   invalid_api_key: {
     status: 401,

@@ -1,5 +1,6 @@
 import { defineErrors } from '../../errors/catalog.ts';
 
+/** Errors of object grants. */
 export const grantErrors = defineErrors('grants', {
   cannot_grant: {
     status: 403,

@@ -211,6 +211,7 @@ export type AccessExplanation =
       readonly text: string;
     };
 
+/** Explains why a caller can or cannot perform an action on an object: every path that was tried, and its result. */
 export async function explainAccess(db: Db, asker: Asker, object: ObjectRef, action: string): Promise<AccessExplanation> {
   requireArguments('explainAccess()', { db, object }, { db: queryable, object: anObject });
   requireAsker('explainAccess()', asker);

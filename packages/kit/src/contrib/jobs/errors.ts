@@ -1,5 +1,6 @@
 import { defineErrors } from '../../errors/catalog.ts';
 
+/** Errors of background jobs. */
 export const jobErrors = defineErrors('jobs', {
   job_not_found: {
     status: 404,

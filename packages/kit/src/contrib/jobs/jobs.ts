@@ -45,6 +45,7 @@ export function bindJobs(jobs: Jobs): Jobs {
   return frozen;
 }
 
+/** Ends the binding that `useJobs()` created for a database. */
 export function unbindJobs(database: Database): void {
   state.release(database);
 }

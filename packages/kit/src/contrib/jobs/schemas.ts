@@ -79,6 +79,7 @@ export interface AcceptedJob {
   readonly url: string | null;
 }
 
+/** The response schema of a route that starts a job: its id, status and URL. */
 export const JobAccepted = jsonSchema<AcceptedJob>(
   {
     type: 'object',

@@ -43,6 +43,7 @@ export function jobIdOf(id: unknown): string | null {
   return typeof id === 'string' && isUuid(id) ? id.toLowerCase() : null;
 }
 
+/** The job with this id, or undefined. */
 export async function findJob(db: Db, id: string): Promise<Job | null> {
   requireArguments('findJob()', { db }, { db: queryable });
   const known = jobIdOf(id);

@@ -1,5 +1,6 @@
 import { defineErrors } from '../../errors/catalog.ts';
 
+/** Errors of file uploads. */
 export const uploadErrors = defineErrors('uploads', {
   upload_not_found: {
     status: 404,

@@ -29,6 +29,7 @@ export const FAILURE_REASONS = [
   'payload',
 ] as const;
 
+/** The model of published events. */
 export const webhookEvents = model(
   'webhook_events',
   {
@@ -62,6 +63,7 @@ export const webhookEvents = model(
   },
 );
 
+/** The model of webhook endpoints. */
 export const webhookEndpoints = model(
   'webhook_endpoints',
   {
@@ -148,6 +150,7 @@ export const webhookSubscriptionPeriods = model(
   },
 );
 
+/** The model of deliveries: one row per event and endpoint. */
 export const webhookDeliveries = model(
   'webhook_deliveries',
   {

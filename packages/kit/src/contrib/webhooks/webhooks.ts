@@ -58,6 +58,7 @@ export function bindWebhooks(
   return webhooks;
 }
 
+/** Ends the binding that `useWebhooks()` created for a database. */
 export function unbindWebhooks(database: Database): void {
   state.release(database);
 }

@@ -101,7 +101,8 @@ export interface CrudOptions<
   readonly input?: readonly Name<C>[];
   /** Columns and computed fields shown; narrower than the resource's. */
   readonly output?: readonly (Name<C> | X)[];
-  readonly filters?: { readonly [K in keyof F]: FilterOf<C, R, K, F[K]> };
+  /** Filters of the list: operators by column or path, or `filter(schema, where)`: `{ status: ['eq', 'in'], 'customer.name': ['contains'] }`. */
+  readonly filters?: { readonly [K in keyof F]: FilterOf<C, R, K, F[K]> } & { readonly [K in Name<C> | Paths<R>]?: unknown };
   /** Columns that `search` looks into, or how it finds rows: `fullText({ columns: ['title'] })`. */
   readonly search?: readonly Name<C>[] | SearchBackend<Name<C>>;
   readonly ordering?: { readonly by: readonly Name<C>[]; readonly default?: readonly (Name<C> | `-${Name<C>}`)[] };
@@ -122,7 +123,7 @@ export interface CrudOptions<
   /** Whether POST and DELETE operations take an `Idempotency-Key`: default `optional`, where callers are known. Never required for DELETE. */
   readonly idempotency?: 'optional' | 'required' | false;
   /** `POST /bulk`, `/bulk-update` and `/bulk-delete`: many rows in one transaction. */
-  readonly bulk?: B;
+  readonly bulk?: B & BulkOptions;
   /** `POST /import`: all rows of a file, or none. */
   readonly import?: ImportOptions<Name<C>>;
   /** `GET /stats`: counts, sums and means by groups. */

@@ -1,5 +1,6 @@
 import { defineErrors } from '../../errors/catalog.ts';
 
+/** Errors of generic CRUD. */
 export const crudErrors = defineErrors('crud', {
   invalid_cursor: {
     status: 422,

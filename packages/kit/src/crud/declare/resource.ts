@@ -163,7 +163,7 @@ export interface ResourceOptions<
   /** Rows of the caller only; set on create, never taken from a client. */
   readonly owner?: O | OwnerRule<O>;
   /** Which rows a caller sees, as data. Adds to `tenant` and `owner`. */
-  readonly rows?: NamesChecked<W, C, R> & ((caller: CrudCaller<User>) => W | Promise<W>);
+  readonly rows?: NamesChecked<W, C, R> & ((caller: CrudCaller<User>) => W | Promise<W> | Where<C, RelatedOf<R>>);
   /** Which rows callers without credentials see; none unless given. */
   readonly anonymous?: Where<C> | boolean;
   /** Rows by grants, joined to `owner` by OR. */

@@ -70,10 +70,12 @@ export function createTable(name: string, columns: Columns, options: ModelOption
   return { op: 'create_table', table: name, definition: tableDefinition(name, columns, { ...options, primaryKey }) };
 }
 
+/** Drops a table and its rows. */
 export function dropTable(name: string): Operation {
   return { op: 'drop_table', table: name };
 }
 
+/** Renames a table; rows stay. */
 export function renameTable(name: string, to: string): Operation {
   return { op: 'rename_table', table: name, to };
 }
@@ -83,6 +85,7 @@ export interface AddColumnOptions {
   readonly backfill?: SqlText;
 }
 
+/** Adds a column: `addColumn('orders', 'note', t.text(200).nullable())`. */
 export function addColumn(table: string, name: string, column: AnyColumn, options: AddColumnOptions = {}): Operation[] {
   readOptions(`addColumn("${table}", "${name}")`, options, { backfill: sqlText });
   requireArguments('addColumn()', { table, name, column }, { table: filledText, name: filledText, column: aColumn });
@@ -104,19 +107,23 @@ export function alterColumn(table: string, name: string, column: AnyColumn, opti
   return { op: 'alter_column', table, column: name, definition: frozen(table, name, column), ...options };
 }
 
+/** Drops a column and its values. */
 export function dropColumn(table: string, name: string): Operation {
   return { op: 'drop_column', table, column: name };
 }
 
+/** Renames a column; values stay. */
 export function renameColumn(table: string, name: string, to: string): Operation {
   return { op: 'rename_column', table, column: name, to };
 }
 
+/** Creates an index: `createIndex('orders', { columns: ['owner_id', '-created_at'] })`. */
 export function createIndex(table: string, index: ModelIndex): Operation {
   readOptions(`createIndex("${table}")`, index, indexRules);
   return { op: 'create_index', table, index: indexDefinition(table, index) };
 }
 
+/** Drops an index. */
 export function dropIndex(table: string, name: string): Operation {
   return { op: 'drop_index', table, name };
 }
@@ -127,14 +134,17 @@ export function createFullText(table: string, fullText: ModelFullText): Operatio
   return { op: 'create_full_text', table, fullText: fullTextDefinition(table, fullText) };
 }
 
+/** Drops a full-text index. */
 export function dropFullText(table: string, name: string): Operation {
   return { op: 'drop_full_text', table, name };
 }
 
+/** Adds a condition that every row satisfies: `addCheck('orders', 'positive', 'total > 0')`. */
 export function addCheck(table: string, name: string, sql: string): Operation {
   return { op: 'add_check', table, name: derivedName(table, name, 'check'), sql };
 }
 
+/** Drops a check by its short name. */
 export function dropCheck(table: string, name: string): Operation {
   return { op: 'drop_check', table, name: derivedName(table, name, 'check') };
 }

@@ -42,6 +42,7 @@ const rules: OptionRules<S3DoubleOptions> = {
   clock: aClock,
 };
 
+/** A server that answers like S3, for tests of uploads: presigned requests, parts, and faults on demand. */
 export async function s3Double(options: S3DoubleOptions = {}): Promise<S3Double> {
   const { bucket = 'kit-test', region = 'us-east-1', clock = systemClock } = readOptions('s3Double()', options, rules);
   const key: KnownKey = options.key ?? { accessKeyId: 'TESTKEY', secretAccessKey: 'test-secret-of-the-double' };

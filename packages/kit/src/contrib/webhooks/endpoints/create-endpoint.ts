@@ -58,6 +58,7 @@ const OPTIONS: ReadonlySet<string> = new Set(
   } satisfies Record<keyof EndpointInput, true>),
 );
 
+/** Creates a webhook endpoint and returns it with its signing secret, which is shown only once. */
 export async function createEndpoint(tx: Db, input: EndpointInput): Promise<CreatedEndpoint> {
   refuseUnknownNames('createEndpoint()', input, OPTIONS);
   const webhooks = webhooksOf(tx);

@@ -68,6 +68,7 @@ export const EXCERPT_BYTES_MAX = 4 * 1024;
 const RESPONSE_HEADER_BYTES_MAX = 16 * 1024;
 const CHECKED_URLS_MAX = 1000;
 
+/** Sends webhook requests over HTTPS. Connects only to addresses that the URL policy admits. */
 export function httpTransport(options: HttpTransportOptions = {}): Transport {
   const {
     policy = URLPolicy(),

@@ -81,6 +81,7 @@ const SHAPE = /^https?:\/\/(?<authority>[^/?#\\]+)(?:[/?#]|$)/i;
 const UNSAFE_CHARACTERS = /[\u0000-\u0020\u007f-\u00a0\u2028\u2029\ufeff\\]/;
 const HOST_NAME = /^(?=.{1,253}$)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
 
+/** Decides to which URLs webhooks may be sent; private and local addresses are rejected by default. */
 export function URLPolicy(options: URLPolicyOptions = {}): URLPolicy {
   const { allowHttp = false, allowPrivateNetworks = false, allowPorts = [] } = readOptions('URLPolicy()', options, rules);
   const cidrs = (options.allowCidrs ?? []).map((text) => parseCidr(text));

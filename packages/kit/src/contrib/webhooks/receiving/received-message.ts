@@ -14,6 +14,7 @@ export type InvalidSignatureReason =
   | 'malformed_signature'
   | 'no_matching_signature';
 
+/** Thrown when a webhook's signature is missing, malformed, too old or wrong. The message does not say which. */
 export class InvalidSignature extends Error {
   override readonly name = 'InvalidSignature';
   readonly code = 'invalid_signature';

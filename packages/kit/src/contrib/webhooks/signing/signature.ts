@@ -26,6 +26,7 @@ export interface MessageToSign {
   readonly body: string | Uint8Array;
 }
 
+/** Generates a signing secret for `v1` signatures (`whsec_…`). */
 export function generateSecret(bytes: Uint8Array = randomBytes(SECRET_BYTES)): string {
   requireArguments('generateSecret()', { bytes }, { bytes: instanceOf(Uint8Array, 'bytes: a Uint8Array') });
   return `whsec_${Buffer.from(bytes).toString('base64')}`;
@@ -36,6 +37,7 @@ export interface SigningKeyPair {
   readonly publicKey: string;
 }
 
+/** Generates an Ed25519 key pair for `v1a` signatures. */
 export function generateKeyPair(seed: Uint8Array = randomBytes(ED25519_KEY_BYTES)): SigningKeyPair {
   requireArguments('generateKeyPair()', { seed }, { seed: instanceOf(Uint8Array, 'bytes: a Uint8Array') });
   const privateKey = `whsk_${Buffer.from(seed).toString('base64')}`;
