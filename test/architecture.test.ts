@@ -44,7 +44,9 @@ describe('imports go one way', () => {
   });
 
   test('no source file of crud is longer than 400 lines', () => {
-    const long = [...sources.values()].filter(({ path, text }) => path.startsWith('packages/kit/src/crud/') && text.split('\n').length > 401);
+    const long = [...sources.values()].filter(
+      ({ path, text }) => path.startsWith('packages/kit/src/crud/') && text.split('\n').length > 401,
+    );
     expect(long.map(({ path }) => path)).toEqual([]);
   });
 

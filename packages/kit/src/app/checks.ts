@@ -243,7 +243,8 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
   },
   W018: {
     title: 'A unique value of a deleted row cannot be used again',
-    explanation: 'Found by `kit doctor`: a model with soft deletion has a unique index that also counts deleted rows. For a model with a resource it is E020.',
+    explanation:
+      'Found by `kit doctor`: a model with soft deletion has a unique index that also counts deleted rows. For a model with a resource it is E020.',
     remedy: "Make the index partial (`where: 'deleted_at is null'`), or declare the column with `softDeleteUnique()`.",
   },
   W019: {

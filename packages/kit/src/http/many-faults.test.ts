@@ -31,7 +31,12 @@ class IntakeController extends Controller {
 
 let app: TestApp;
 beforeAll(async () => {
-  app = await testApp({ mount: { '/': { '/': IntakeController } }, bodyBytesMax: 32 * MEBIBYTE, jsonMembersMax: 1_000_000, jsonItemsMax: 1_000_000 });
+  app = await testApp({
+    mount: { '/': { '/': IntakeController } },
+    bodyBytesMax: 32 * MEBIBYTE,
+    jsonMembersMax: 1_000_000,
+    jsonItemsMax: 1_000_000,
+  });
 });
 afterAll(() => app.close());
 
