@@ -112,8 +112,8 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
   E019: {
     title: 'Idempotency cannot be kept',
     explanation:
-      'A route is idempotent without being atomic, as a stream, for a body that is streamed, or for anonymous callers who cannot be told apart; or its resource lives in another database than the record of keys. Also: a route is atomic and streams its body, so that its transaction would wait for the client.',
-    remedy: 'Add `atomic: true` and write with `tx`; require authentication, or say `idempotent: { anonymous }`.',
+      '`idempotent` is set on a route that is not atomic, that streams its request or response body, or that admits anonymous callers without `idempotent.anonymous`; or the resource is in another database than the idempotency records. Also: a route is atomic and streams its body, so that its transaction would wait for the client.',
+    remedy: 'Add `atomic: true` and write with `tx`; require authentication, or set `idempotent: { anonymous }`.',
   },
   E020: {
     title: 'Soft deletion cannot work',

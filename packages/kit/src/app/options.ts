@@ -88,7 +88,7 @@ export interface AppOptions {
   readonly jsonItemsMax?: number;
   /** Idempotency records that one caller may have at the same time. Default: 100,000. */
   readonly idempotencyRecordsMax?: number;
-  /** Longest a handler may take; no limit unless given. A route may set its own. */
+  /** Longest a handler may take. Default: no limit. A route may set its own. */
   readonly timeoutMs?: number;
   readonly title?: string;
   readonly version?: string;

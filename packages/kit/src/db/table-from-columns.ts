@@ -22,7 +22,7 @@ export interface ModelIndex<N extends string = string> {
 /** Text columns whose words can be searched for. */
 export interface ModelFullText<N extends string = string> {
   readonly columns: readonly Suggested<N>[];
-  /** The text search configuration of PostgreSQL; `simple` unless given, which is the only one that SQLite matches alike. */
+  /** The text search configuration of PostgreSQL. Default: `simple`, the only one that SQLite matches alike. */
   readonly config?: string;
   readonly name?: string;
 }

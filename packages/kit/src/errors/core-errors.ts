@@ -79,7 +79,7 @@ export const coreErrors = defineErrors('core', {
     detail: 'You are not a member of this tenant.',
     remedy: 'Name a tenant that you belong to, or ask one of its administrators to add you.',
   },
-  tenant_required: { status: 403, detail: 'The request belongs to no tenant.', remedy: 'Act as a member of a tenant.' },
+  tenant_required: { status: 403, detail: 'A tenant is required.', remedy: 'Send the request as a member of a tenant.' },
   csrf_failed: {
     status: 403,
     detail: 'CSRF validation failed.',
@@ -104,7 +104,7 @@ export const coreErrors = defineErrors('core', {
     members: { supported: { type: 'array', items: { type: 'string' }, description: 'The versions that are supported.' } },
   },
   request_timeout: { status: 408, detail: 'The request did not arrive in time.', remedy: 'Send it again, faster or in smaller parts.' },
-  conflict: { status: 409, detail: 'The request conflicts with the current state.', remedy: 'Read the current state, then decide again.' },
+  conflict: { status: 409, detail: 'The request conflicts with the current state.', remedy: 'Fetch the current state, then retry.' },
   precondition_failed: {
     status: 412,
     detail: 'The record was changed meanwhile.',

@@ -101,7 +101,7 @@ function atomicFaults(where: string, { kind, atomic, idempotency, rawBody, permi
   const faults: Fault[] = [];
   const add = (message: string, hint: string) => void faults.push({ id: 'E019', message: `${where}: ${message}`, hint });
   if (kind === 'stream' && atomic !== undefined)
-    add('a stream cannot be atomic: it is sent while it is made.', 'Remove atomic; open a transaction in the handler.');
+    add('a stream cannot be atomic: it is sent while the handler runs.', 'Remove atomic; open a transaction in the handler.');
   if (idempotency === undefined && atomic !== undefined && rawBody?.stream === true && rawBody.read === undefined)
     add(
       'is atomic and reads its body as a stream: the transaction would wait for the client.',

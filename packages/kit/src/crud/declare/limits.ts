@@ -1,6 +1,6 @@
 import { INPUT_LIMITS } from '../../options/input-limits.ts';
 
-/** Bounds of what one request may ask of a controller. Each is a whole number of 1 or more; asking for more is a 4xx that names it. */
+/** Bounds of what one request may ask of a controller. Each is an integer of 1 or more; asking for more is a 4xx that names it. */
 export interface LimitOptions {
   /** Rows that `offset` may skip. Default: 10,000. */
   readonly offset?: number;

@@ -179,7 +179,7 @@ export interface ResourceOptions<
   readonly softDelete?: boolean | { readonly cascade?: readonly ToManyNames<R>[] };
   /** Other models that rows refer to, or are referred to by: `{ customer: one(() => customers, 'customer_id') }`. */
   readonly relations?: KnownColumns<NoInfer<R>, C> & R;
-  /** Columns a client may send; every writable one that is not hidden unless given. */
+  /** Columns a client may send. Default: every writable one that is not hidden. */
   readonly input?: readonly I[];
   /** Never on the wire, on no edge. */
   readonly hidden?: readonly Name<C>[];

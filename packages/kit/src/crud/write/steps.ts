@@ -46,7 +46,7 @@ export function refuseStale(policy: Policy, rows: readonly { readonly intent: Ro
 export function staleRow(policy: Policy, row: Item, { etagOf }: Asked): Error {
   if (policy.options.version === undefined)
     return coreErrors.precondition_failed({
-      detail: 'These rows have no version that `If-Match` could name. Leave it out, or send `*`.',
+      detail: 'This resource has no version. Omit `If-Match`, or send `*`.',
     });
   const etag = etagOf?.(row);
   return coreErrors.precondition_failed(etag === undefined ? {} : { extensions: { etag }, headers: { etag } });
