@@ -10,6 +10,8 @@ process.env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, 'node_modules/.c
 const resolve = { conditions: ['source', 'node', 'development|production'] };
 const ssr = { resolve: { ...resolve, externalConditions: ['source', 'node'] } };
 const execArgv = ['--conditions=source'];
+// These packages have TypeScript under `source`, which Node does not run from node_modules.
+const server = { deps: { inline: [/@modelcontextprotocol\/client/, /eventsource/] } };
 
 // Kinds of test, told apart by file name:
 //   *.test.ts          fast, in-process or loopback                                       (project unit)
@@ -60,6 +62,7 @@ const longProject = {
     globalSetup,
     setupFiles,
     execArgv,
+    server,
     testTimeout: 1_800_000,
     hookTimeout: 1_800_000,
   },
@@ -80,6 +83,7 @@ export default defineConfig({
           exclude: [...ignored, ...database, ...slow, ...isolated],
           setupFiles,
           execArgv,
+          server,
           isolate: false,
           testTimeout: 60_000,
           hookTimeout: 60_000,
@@ -95,6 +99,7 @@ export default defineConfig({
           globalSetup,
           setupFiles,
           execArgv,
+          server,
           isolate: false,
           testTimeout: 600_000,
           hookTimeout: 600_000,
@@ -110,6 +115,7 @@ export default defineConfig({
           globalSetup,
           setupFiles,
           execArgv,
+          server,
           // A test here starts processes, and must hold on a machine ten times busier: only a hang takes as long.
           testTimeout: 600_000,
           hookTimeout: 600_000,

@@ -14,6 +14,7 @@ import * as audit from 'kit/contrib/audit';
 import * as grants from 'kit/contrib/grants';
 import * as grantBackends from 'kit/contrib/grants/backends';
 import * as jobs from 'kit/contrib/jobs';
+import * as mcp from 'kit/contrib/mcp';
 import * as metrics from 'kit/contrib/metrics';
 import * as uploads from 'kit/contrib/uploads';
 import * as tracing from 'kit/contrib/tracing';
@@ -182,6 +183,7 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
       verifyChain: (misspelt) => audit.verifyChain(nothing, misspelt),
     },
   },
+  'kit/contrib/mcp': { module: mcp, entries: { mcp: mcp.mcp } },
   'kit/contrib/metrics': { module: metrics, entries: { metrics: metrics.metrics } },
   'kit/contrib/uploads': {
     module: uploads,

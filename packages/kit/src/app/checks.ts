@@ -161,6 +161,12 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
       "A model refers to a table by name, `t.ref('custmers')`, and neither a model, a migration nor the database has a table of this name. SQLite creates such a reference; the first insert fails.",
     remedy: 'Correct the name, or refer to the model: `t.ref(() => customers)`.',
   },
+  E028: {
+    title: 'Operation cannot be a tool',
+    explanation:
+      'An operation with `tool`, or one that `mcp({ include })` selects, streams events, has a body or a response that is not JSON, or has a body that is not an object. Or two of its parameters, or two tools, have the same name.',
+    remedy: 'Name arguments and tools with `tool: { name, arguments }`, or set `tool: false`.',
+  },
   W003: {
     title: 'Public write without a throttle',
     explanation: 'Anyone on the network may call a writing operation as often as they like.',
@@ -258,5 +264,11 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
     explanation:
       '`availableEvents` of a webhook controller has an event type that no resource publishes and that looks like one that is published. Endpoints can subscribe to it and never receive an event.',
     remedy: 'Correct the event type.',
+  },
+  W021: {
+    title: 'A tool without a description',
+    explanation:
+      'Neither the summary nor the description of an operation tells an AI agent what its tool does, so agents use it wrongly or not at all.',
+    remedy: "Add a `summary`, or `tool: { description: '…' }`: what the tool does, and when to use it.",
   },
 };

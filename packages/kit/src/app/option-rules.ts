@@ -33,6 +33,7 @@ import type { AppOptions, VersionMount } from './options.ts';
 export const anAuthenticator = implementationOf<Authenticator>('an authenticator, such as new ApiKeyAuth()', {
   name: required(filledText),
   challenge: text,
+  issuers: listOf(filledText),
   securityScheme: required(objectWith('an OpenAPI security scheme: { type: "http", scheme: "bearer" }')),
   raises: listOf(rule('an error of a catalog, such as coreErrors.invalid_credentials', isErrorDefinition)),
   authenticate: required(aFunction),

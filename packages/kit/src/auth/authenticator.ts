@@ -33,6 +33,8 @@ export interface Authenticator {
   readonly challenge?: string | undefined;
   /** The OpenAPI security scheme object. */
   readonly securityScheme: Readonly<Record<string, unknown>>;
+  /** Authorization servers whose access tokens it accepts, for clients that look for where to get one (RFC 9728). */
+  readonly issuers?: readonly string[] | undefined;
   /** The errors that `authenticate` throws, for the OpenAPI document. Default: `invalid_credentials`. */
   readonly raises?: readonly ErrorDefinition[] | undefined;
   /**

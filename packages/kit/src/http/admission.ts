@@ -61,7 +61,9 @@ export function runStages(stages: readonly Stage[], exchange: Exchange, from = 0
 }
 
 async function throttle(exchange: Exchange, throttles: readonly Throttle[], phase: Throttle['phase']): Promise<void> {
-  const { host } = exchange;
+  const { host, parent } = exchange;
+  const due = parent === null ? throttles : unspent(throttles, parent, exchange.isCovered);
+  if (due.length === 0) return;
   const context: ThrottleContext = {
     clientAddress: exchange.clientAddress,
     principal: exchange.principal,
@@ -70,15 +72,22 @@ async function throttle(exchange: Exchange, throttles: readonly Throttle[], phas
     rates: host.throttleRates,
     request: exchange.request,
   };
-  const outcome = await enforceThrottles(throttles, phase, context, host.throttleStorage, host.clock.now());
+  const outcome = await enforceThrottles(due, phase, context, host.throttleStorage, host.clock.now());
   exchange.throttled = [...exchange.throttled, ...outcome.results];
-  if (outcome.refused !== null) throw throttledError(outcome.refused);
+  if (outcome.refused === null) return;
+  exchange.throttledIn = phase;
+  throw throttledError(outcome.refused);
+}
+
+/** The throttles of a call that the request around it has not spent. */
+function unspent(throttles: readonly Throttle[], parent: Exchange, isCovered: boolean): readonly Throttle[] {
+  return isCovered ? throttles.filter((each) => !parent.route?.throttles.includes(each)) : throttles;
 }
 
 function identify(exchange: Exchange, route: CompiledRoute): void | Promise<void> {
   let found;
   try {
-    found = authenticate(route.authenticators, exchange);
+    found = exchange.parent === null ? authenticate(route.authenticators, exchange) : authenticatedAs(exchange.parent, route);
   } catch (error) {
     return failed(exchange, error);
   }
@@ -87,6 +96,13 @@ function identify(exchange: Exchange, route: CompiledRoute): void | Promise<void
     (settled) => remember(exchange, route, settled),
     (error: unknown) => failed(exchange, error),
   );
+}
+
+/** The caller of the request around a call, where the route accepts its kind of credential. */
+function authenticatedAs({ principal, authenticator }: Exchange, route: CompiledRoute): Authentication | null {
+  return principal === null || authenticator === null || !route.authenticators.includes(authenticator)
+    ? null
+    : { principal, authenticator };
 }
 
 function failed(exchange: Exchange, error: unknown): never {

@@ -212,7 +212,7 @@ class RouteCompiler implements CompiledMount {
       responses: this.#responses(where, options.responses ?? {}),
       permission,
       scope: options.scope,
-      authenticators: this.#authenticators(where, options.auth),
+      authenticators: this.#authenticators(where, options.auth).filter((each) => !route.ignoresCookies || each.verifyCsrf === undefined),
       csrf: options.csrf !== false,
       throttles: [
         ...new Set([
@@ -234,6 +234,7 @@ class RouteCompiler implements CompiledMount {
         response !== undefined && showsSensitive(response.json),
       ),
       isRead: route.isRead === true,
+      tool: options.tool,
       metadata: options.metadata ?? {},
       route,
     };

@@ -5,7 +5,7 @@ import type { Permission } from '../permissions/permission.ts';
 import type { Throttle } from '../throttle/throttle.ts';
 import type { AtomicOptions, IdempotencyPlan } from './idempotency/options.ts';
 import type { RawBody } from './raw.ts';
-import type { Deprecation, HttpMethod, Route } from './route.ts';
+import type { Deprecation, HttpMethod, Route, ToolFacts } from './route.ts';
 import type { JsonSchema, Schema } from './schema.ts';
 
 /** A schema with its JSON Schema half, taken once at start-up: input for what arrives, output for what leaves. */
@@ -101,6 +101,8 @@ export interface CompiledRoute {
   readonly idempotency: IdempotencyPlan | undefined;
   /** A POST that only reads. */
   readonly isRead: boolean;
+  /** Whether and how mcp() offers it; undefined where the route does not say. */
+  readonly tool: boolean | ToolFacts | undefined;
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly route: Route;
 }

@@ -13,6 +13,9 @@ import type { Host } from './host.ts';
 import type { IdempotencyOutcome } from './idempotency/outcome.ts';
 import type { Log } from './log.ts';
 
+/** Where the request of a call keeps the exchange that it is part of. Clients cannot set it. */
+export const parentKey: unique symbol = Symbol('kit.parent');
+
 /**
  * One request and its answer, as the pipeline, permissions, throttles and middleware see it.
  * Everything that costs (client address, log, signal, services) is made when first asked for.
@@ -23,6 +26,10 @@ export class Exchange implements AuthRequest, PermissionContext {
   readonly route: CompiledRoute | null;
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
+  /** The request that this one is a call of: a tool call of mcp(). It was authenticated and measured; null for a request of its own. */
+  readonly parent: Exchange | null;
+  /** The phase whose throttle rejected the request. */
+  throttledIn: 'client' | 'principal' | null = null;
   /** `performance.now()` when the request arrived. */
   readonly startedAt: number;
   principal: Principal | null = null;
@@ -67,6 +74,8 @@ export class Exchange implements AuthRequest, PermissionContext {
   knownTenant: string | null = null;
   /** What `createApp({ membership })` returned, once the tenant was asked for. */
   knownMembership: Membership | null = null;
+  #isCovered: boolean | undefined;
+  #hasCoveredCall = false;
   #queryPlan: string[] | undefined;
   #clientAddress: string | undefined;
   #log: Log | undefined;
@@ -79,6 +88,7 @@ export class Exchange implements AuthRequest, PermissionContext {
     this.route = route;
     this.request = request;
     this.reply = reply;
+    this.parent = (request as { readonly [parentKey]?: Exchange })[parentKey] ?? null;
     this.requestId = request.id;
     this.startedAt = performance.now();
   }
@@ -169,6 +179,18 @@ export class Exchange implements AuthRequest, PermissionContext {
     if (raw.destroyed) closed();
     else raw.once('close', closed);
     return aborter;
+  }
+
+  /** True for the first call inside a request, whose budgets the request itself has spent; other calls of a batch spend their own. */
+  get isCovered(): boolean {
+    this.#isCovered ??= this.parent === null ? false : this.parent.#coverCall();
+    return this.#isCovered;
+  }
+
+  #coverCall(): boolean {
+    const covers = !this.#hasCoveredCall;
+    this.#hasCoveredCall = true;
+    return covers;
   }
 
   leaveTransaction(): void {

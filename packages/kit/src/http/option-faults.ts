@@ -30,6 +30,7 @@ const routeOptionNames = [
   'operationId',
   'timeoutMs',
   'hidden',
+  'tool',
   'responses',
   'metadata',
   'atomic',

@@ -8,7 +8,7 @@ import type { Throttle } from '../throttle/throttle.ts';
 import type { HandlerContext } from './handler-context.ts';
 import type { AtomicOptions, Idempotent } from './idempotency/options.ts';
 import type { PathParams } from './path-params.ts';
-import type { AnswerOf, InputOf, OutputOf, Schema } from './schema.ts';
+import type { AnswerOf, InputOf, JsonSchema, OutputOf, Schema } from './schema.ts';
 import type { ServerSentEvent } from './server-sent-event.ts';
 
 export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'QUERY';
@@ -29,6 +29,18 @@ export interface ResponseFacts {
   readonly headers?: Readonly<Record<string, string>>;
   /** Of an answer that is not JSON and comes in several forms: `['text/csv', 'application/x-ndjson']`. */
   readonly mediaTypes?: readonly string[];
+}
+
+/** What an AI agent is told about an operation. */
+export interface ToolFacts {
+  /** 1 to 128 of `A-Z`, `a-z`, `0-9`, `_`, `.` and `-`. Default: the operation id. */
+  readonly name?: string;
+  /** When to use the tool, and what it does. Default: the summary and the description of the operation. */
+  readonly description?: string;
+  /** Names of arguments, where a name is in two parts of the request or the body is not an object: `{ 'query.id': 'filter_id', body: 'lines' }`. */
+  readonly arguments?: Readonly<Record<string, string>>;
+  /** Marks an operation as destructive that does not look like it. Agents may ask their user first. */
+  readonly destructive?: true;
 }
 
 export interface RouteFacts {
@@ -74,6 +86,8 @@ export interface RouteFacts {
    * hash of the body. A change calls `ifMatch(version)` with the current version: 412 unless `If-Match` names it. `'required'`: 428 without the header.
    */
   readonly etag?: true | 'required';
+  /** Offers the operation to AI agents, where mcp() is installed. `false` leaves it out of what mcp({ include }) selects. */
+  readonly tool?: boolean | ToolFacts;
   /** Left out of the OpenAPI document. */
   readonly hidden?: boolean;
   /** Facts of modules about this route (CRUD, idempotency, …), keyed by module name; never read by the core. */
@@ -194,6 +208,13 @@ type ContextOf<Path extends string, P, Q, H, B, U extends User | null> = Handler
   U
 >;
 
+/** The input and output of an operation as one caller knows them. */
+export interface CallerSchemas {
+  /** Same text, same schemas. */
+  readonly key: string;
+  make(): { readonly query?: JsonSchema; readonly body?: JsonSchema; readonly response?: JsonSchema };
+}
+
 /** One operation as data. Handlers are erased to one shape so that a table of routes has one type. */
 export interface Route {
   readonly isRoute: true;
@@ -221,6 +242,10 @@ export interface Route {
   readonly takesKeys?: boolean;
   /** A POST that only reads: an idempotency key is ignored there, as with GET and QUERY. */
   readonly isRead?: boolean;
+  /** Cookies do not authenticate its callers. */
+  readonly ignoresCookies?: boolean;
+  /** What the caller of an exchange may send and gets, where that differs between callers. For mcp(). */
+  readonly schemasFor?: (exchange: object) => Promise<CallerSchemas>;
   /** The handler is the toolkit's own, and nothing is wrapped around it: no application code can catch what it throws and go on. */
   readonly isUnwrapped?: boolean;
 }

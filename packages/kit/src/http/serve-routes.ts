@@ -7,6 +7,7 @@ import { translateSocketError } from '../errors/server-errors.ts';
 import type { Throttle } from '../throttle/throttle.ts';
 import { clientThrottleStages, onRequestStages, refuseLongUrl, runStages, type Stage } from './admission.ts';
 import { fail, prepareHeaders, type AnswerPlan } from './answer.ts';
+import { rememberServed } from './call-route.ts';
 import type { CompiledRoute } from './compiled-route.ts';
 import { enclosureOf, type Enclosure } from './enclosure.ts';
 import { Exchange } from './exchange.ts';
@@ -42,8 +43,11 @@ export function serveRoutes(fastify: FastifyInstance, host: Host, served: Served
       done(error as Error, undefined);
     }
   });
-  const serve = (context: FastifyInstance, route: CompiledRoute) =>
-    context.route(serveRoute(host, route, served.middleware.get(route) ?? []));
+  const serve = (context: FastifyInstance, route: CompiledRoute) => {
+    const options = serveRoute(host, route, served.middleware.get(route) ?? []);
+    rememberServed(host, route, options);
+    return context.route(options);
+  };
   const rawRoutes = served.routes.filter(({ rawBody }) => rawBody !== undefined);
   for (const route of served.routes) if (route.rawBody === undefined) serve(fastify, route);
   // A context of their own: the JSON routes keep their one parser.

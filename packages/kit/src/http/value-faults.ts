@@ -22,7 +22,10 @@ import type { Throttle } from '../throttle/throttle.ts';
 import { atomicRule, idempotentRule } from './idempotency/options.ts';
 import type { MiddlewareDocument } from './compiled-route.ts';
 import type { Middleware } from './middleware.ts';
-import type { Deprecation, Route } from './route.ts';
+import type { Deprecation, Route, ToolFacts } from './route.ts';
+
+/** The names that the Model Context Protocol allows. */
+export const TOOL_NAME = /^[A-Za-z0-9_.-]{1,128}$/;
 
 /** `clientThrottle` where `clientThrottle("10/min")` is meant would never throttle anything. */
 export const throttle = implementationOf<Throttle>('a throttle, such as clientThrottle("10/min")', {
@@ -59,6 +62,21 @@ const deprecation: ValueRule = (value, place, name) => {
   return isMembers(value) ? announcement(value, place, name) : [wrongValue(place, name, value, 'true or { since: "2026-06-30" }')];
 };
 
+const toolName = rule(
+  'a name of 1 to 128 letters, digits, "_", "." and "-"',
+  (value) => typeof value === 'string' && TOOL_NAME.test(value),
+);
+const toolFacts = objectOf<ToolFacts>({
+  name: toolName,
+  description: filledText,
+  arguments: recordOf(toolName),
+  destructive: rule('true, or leave it out', (value) => value === true),
+});
+const tool: ValueRule = (value, place, name) => {
+  if (typeof value === 'boolean') return [];
+  return isMembers(value) ? toolFacts(value, place, name) : [wrongValue(place, name, value, 'true, false or { name, description }')];
+};
+
 const routeRules: Readonly<Record<string, ValueRule>> = {
   status: wholeNumber(200, 599),
   errors: errorMap,
@@ -73,6 +91,7 @@ const routeRules: Readonly<Record<string, ValueRule>> = {
   timeoutMs: milliseconds(0),
   heartbeatMs: milliseconds(1),
   hidden: flag,
+  tool,
   metadata: objectWith('an object'),
   atomic: atomicRule,
   idempotent: idempotentRule,

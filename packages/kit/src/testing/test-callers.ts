@@ -45,12 +45,13 @@ export class TestCallers {
   }
 
   #accepting(authenticator: Authenticator): Authenticator {
-    const { name, challenge, securityScheme, raises } = authenticator;
+    const { name, challenge, securityScheme, raises, issuers } = authenticator;
     return {
       name,
       challenge,
       securityScheme,
       raises,
+      issuers,
       authenticate: (request) => this.#caller(request) ?? authenticator.authenticate(request),
       install: (host) => authenticator.install?.(host),
       ...(authenticator.healthChecks === undefined ? {} : { healthChecks: authenticator.healthChecks }),

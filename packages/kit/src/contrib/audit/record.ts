@@ -1,4 +1,5 @@
 import type { AuditEntry, AuditSink } from '../../auth/audit-sink.ts';
+import { requestChannel } from '../../auth/request-channel.ts';
 import type { Clock } from '../../db/clock.ts';
 import type { Db } from '../../db/db.ts';
 import { uuidv7 } from '../../db/uuidv7.ts';
@@ -55,9 +56,17 @@ function contentOf(entry: AuditEntry, clock: Clock, sensitive: ReadonlySet<strin
     target_id: entry.target_id,
     before: plain(entry.before ?? null),
     after: plain(entry.after ?? null),
-    metadata: plain(entry.metadata ?? null),
+    metadata: plain(withChannel(entry.metadata) ?? null),
     request_id: entry.request_id ?? acting?.requestId ?? null,
   };
+}
+
+/** Entries of a tool call say so. A change that was part of a larger one keeps that under `change`. */
+function withChannel(metadata: object | undefined): object | undefined {
+  const channel = requestChannel.getStore();
+  if (channel === undefined) return metadata;
+  const { via: change, ...rest } = (metadata ?? {}) as { readonly via?: unknown };
+  return { ...rest, ...(change === undefined ? {} : { change }), ...channel };
 }
 
 type ActorFields = Pick<EntryContent, 'actor_id' | 'actor_name' | 'actor_scheme' | 'credential_id'>;

@@ -44,6 +44,7 @@ export function jwtBearer(options: JwtBearerOptions | readonly JwtBearerOptions[
   return {
     name: 'jwt',
     challenge: CHALLENGE,
+    issuers: [...issuers.keys()],
     securityScheme: {
       type: 'http',
       scheme: 'bearer',

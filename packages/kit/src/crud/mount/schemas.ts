@@ -14,7 +14,7 @@ import { readKey } from '../read/parameter-value.ts';
 import { widestView } from '../policy/make-view.ts';
 import { type Edge, isKey, type Policy, withoutKey } from '../policy/policy.ts';
 import { markVisible, markWritable, visibleToNames } from '../policy/rule-marks.ts';
-import type { ViewField } from '../policy/view.ts';
+import type { View, ViewField } from '../policy/view.ts';
 
 /** A schema whose JSON Schema half is one named component of the document. */
 function named<O>(
@@ -38,9 +38,13 @@ function requiring(required: readonly string[], schema: Schema): Schema {
 
 const pass = (value: unknown) => ({ value });
 
-/** The columns a caller may get, and computed fields. What some callers may not see is not required. */
-export function rowJsonSchema(policy: Policy, output: ReadonlySet<string> | undefined): JsonSchema {
-  const fields = [...widestView(policy, output).fields.values()];
+/** The columns a caller may get, and computed fields. What some callers may not see is not required. `view`: of one caller. */
+export function rowJsonSchema(
+  policy: Policy,
+  output: ReadonlySet<string> | undefined,
+  view: View = widestView(policy, output),
+): JsonSchema {
+  const fields = [...view.fields.values()];
   return {
     type: 'object',
     properties: Object.fromEntries(fields.map((field) => [field.name, fieldSchema(field)])),
@@ -62,14 +66,15 @@ function fieldSchema(field: ViewField): JsonSchema {
   return rule?.hidden === 'null' && !settings.nullable ? orNull(schema) : schema;
 }
 
-/** The row of an answer, with the relations that may be expanded below it. */
+/** The row of an answer, with the relations that may be expanded below it. `view`: of one caller. */
 export function itemSchema(
   policy: Policy,
   output: ReadonlySet<string> | undefined,
   expand: ReadonlySet<string>,
+  view: View = widestView(policy, output),
 ): Schema<Record<string, unknown>> {
   const defs: Record<string, JsonSchema> = {};
-  const json = withRelations(policy, output, expandTree(expand), defs, 'root');
+  const json = withRelations(view, output, expandTree(expand), defs, 'root');
   const whole = () => ({ ...json, $defs: defs });
   return { '~standard': { version: 1, vendor: 'kit', validate: pass, jsonSchema: { input: whole, output: whole } } } as Schema<
     Record<string, unknown>
@@ -90,21 +95,23 @@ function expandTree(paths: ReadonlySet<string>): Tree {
 }
 
 function withRelations(
-  policy: Policy,
+  view: View,
   output: ReadonlySet<string> | undefined,
   expand: Tree,
   defs: Record<string, JsonSchema>,
   place: 'root' | 'expansion',
 ): JsonSchema {
+  const { policy } = view;
   const name = place === 'root' ? pascal(policy.name) : `${pascal(policy.name)}Fields`;
-  const { required, ...row } = rowJsonSchema(policy, output);
+  const { required, ...row } = rowJsonSchema(policy, output, view);
   // `fields=customer.name` leaves the key of an expanded row out; a row of its own always has it.
   defs[name] ??= place === 'root' ? { ...row, required } : row;
   const properties: Record<string, JsonSchema> = {};
   for (const [relation, below] of Object.entries(expand)) {
-    const edge = policy.edge(relation);
-    if (edge === undefined) continue;
-    const target = withRelations(edge.target, undefined, below, defs, 'expansion');
+    const followed = view.edge(relation);
+    if (followed === undefined) continue;
+    const { edge } = followed;
+    const target = withRelations(followed.view, undefined, below, defs, 'expansion');
     if (edge.kind === 'one') properties[relation] = { anyOf: [target, { type: 'null' }] };
     else {
       properties[relation] = { type: 'array', items: target, maxItems: edge.limit };
@@ -239,8 +246,8 @@ const commaList = (items: JsonSchema, maxItems: number, description: string): Js
   description,
 });
 
-function shapeProperties({ isSparse, expand, policy, output, limits }: ListDeclaration): Record<string, JsonSchema> {
-  const example = widestView(policy, output)
+function shapeProperties({ isSparse, expand, limits }: ListDeclaration, view: View): Record<string, JsonSchema> {
+  const example = view
     .shownColumns()
     .slice(0, 2)
     .map(({ name }) => name)
@@ -254,8 +261,12 @@ function shapeProperties({ isSparse, expand, policy, output, limits }: ListDecla
 }
 
 /** Parameters of an answer with one row. */
-export function shapeQuery(list: ListDeclaration): RawQuerySchema {
-  return rawQuery(shapeProperties(list));
+export function shapeQuery(list: ListDeclaration, view: View = widestOf(list)): RawQuerySchema {
+  return rawQuery(shapeProperties(list, view));
+}
+
+function widestOf({ policy, output }: ListDeclaration): View {
+  return widestView(policy, output);
 }
 
 function pageProperties({ page, limits }: ListDeclaration): Record<string, JsonSchema> {
@@ -268,12 +279,12 @@ function pageProperties({ page, limits }: ListDeclaration): Record<string, JsonS
 }
 
 /** Every parameter of a list, typed. */
-export function listQuery(list: ListDeclaration): RawQuerySchema {
+export function listQuery(list: ListDeclaration, view: View = widestOf(list)): RawQuerySchema {
   const deleted = { type: 'string', enum: ['only'], description: 'The deleted rows, for callers who may restore them.' };
   return rawQuery({
     ...rowProperties(list),
     ...pageProperties(list),
-    ...shapeProperties(list),
+    ...shapeProperties(list, view),
     ...(list.hasDeleted ? { deleted } : {}),
   });
 }
@@ -284,7 +295,7 @@ export function exportQuery(list: ListDeclaration, formats: readonly string[]): 
   return rawQuery({
     format: { type: 'string', enum: [...formats], default: formats[0], description: 'The form of the file.' },
     ...rowProperties(list),
-    ...shapeProperties({ ...list, expand: toOne }),
+    ...shapeProperties({ ...list, expand: toOne }, widestOf(list)),
   });
 }
 

@@ -135,9 +135,7 @@ export class Stats {
   #read(view: View, given: Record<'groupBy' | 'metrics' | 'ordering', string | string[] | undefined>, faults: FieldError[]): StatsRequest {
     const { statsGroups, statsMetrics, orderingColumns } = this.#access.list.limits;
     const known = groupNames(view, this.#options.by ?? []);
-    const offered = Object.entries(this.#options.metrics).filter(
-      ([, { column }]) => column === null || view.comparable(column, 'measure') !== undefined,
-    );
+    const offered = measuredIn(view, this.#options.metrics);
     const groups = chosen('group_by', given.groupBy, [...known.keys()], statsGroups, faults).map((name) => known.get(name) as Group);
     const metricNames = offered.map(([name]) => name);
     const wanted = given.metrics === undefined ? metricNames : chosen('metrics', given.metrics, metricNames, statsMetrics, faults);
@@ -263,9 +261,10 @@ export function statsParameters(
   policy: Policy,
   { by = [], metrics }: StatsOptions,
   { statsGroups, statsMetrics, orderingColumns }: ControllerLimits,
+  view: View = widestView(policy),
 ): Record<string, JsonSchema> {
-  const groups = [...groupNames(widestView(policy), by).keys()];
-  const names = Object.keys(metrics);
+  const groups = [...groupNames(view, by).keys()];
+  const names = measuredIn(view, metrics).map(([name]) => name);
   const list = (values: readonly string[], maxItems: number, description: string): JsonSchema => ({
     type: 'array',
     items: { type: 'string', enum: [...values] },
@@ -288,9 +287,18 @@ function metricsDescription({ length }: readonly string[], most: number): string
   return length > most ? `Metrics to compute, at most ${most}. Required if more are available.` : 'Metrics to compute. Default: all.';
 }
 
-export function statsSchema(policy: Policy, { by = [], metrics }: StatsOptions, { statsRows }: ControllerLimits): Schema {
+/** The metrics of what the caller sees on every row. */
+function measuredIn(view: View, metrics: StatsOptions['metrics']): [string, Metric][] {
+  return Object.entries(metrics).filter(([, { column }]) => column === null || view.comparable(column, 'measure') !== undefined);
+}
+
+export function statsSchema(
+  policy: Policy,
+  { by = [], metrics }: StatsOptions,
+  { statsRows }: ControllerLimits,
+  view: View = widestView(policy),
+): Schema {
   const name = `${pascal(policy.name)}Stats`;
-  const view = widestView(policy);
   const groups = [...groupNames(view, by).values()];
   const nothing = { type: 'null' };
   const json = (): JsonSchema => ({
@@ -306,7 +314,7 @@ export function statsSchema(policy: Policy, { by = [], metrics }: StatsOptions, 
               type: 'object',
               properties: Object.fromEntries([
                 ...groups.map((group) => [group.name, markVisible(groupJson(group), group.column)]),
-                ...Object.entries(metrics).map(([each, metric]) => [
+                ...measuredIn(view, metrics).map(([each, metric]) => [
                   each,
                   markVisible(metricJson(metric, view), metric.column === null ? undefined : view.comparable(metric.column, 'measure')),
                 ]),

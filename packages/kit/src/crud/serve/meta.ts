@@ -90,14 +90,14 @@ function permissionContext({ request }: Context): PermissionContext {
 }
 
 /** The children that a body takes, with the columns of theirs that this caller may send. */
-async function nestedBody({ nested }: ResourceAccess, request: CrudRequest): Promise<NestedBody | undefined> {
+export async function nestedBody({ nested }: ResourceAccess, request: CrudRequest): Promise<NestedBody | undefined> {
   if (nested.length === 0) return undefined;
   const plans: NestedPlan[] = [];
   for (const plan of nested) plans.push({ ...plan, input: await writableColumns(plan.edge.target, plan.input, request) });
   return new NestedBody(plans);
 }
 
-async function writableColumns(policy: Policy, input: readonly string[], { context }: CrudRequest): Promise<string[]> {
+export async function writableColumns(policy: Policy, input: readonly string[], { context }: CrudRequest): Promise<string[]> {
   const writable: string[] = [];
   for (const name of input) {
     const permission = policy.options.fields?.[name]?.writableBy;

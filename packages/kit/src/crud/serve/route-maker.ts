@@ -1,4 +1,5 @@
 import { coreErrors } from '../../errors/core-errors.ts';
+import type { Exchange } from '../../http/exchange.ts';
 import type { HttpMethod, Route } from '../../http/route.ts';
 import type { Schema } from '../../http/schema.ts';
 import { isAuthenticated } from '../../permissions/built-ins.ts';
@@ -7,6 +8,7 @@ import type { AnyCrudOptions } from '../declare/crud-options.ts';
 import { keyParams } from '../mount/schemas.ts';
 import { hasTenant } from '../policy/has-tenant.ts';
 import type { Context } from '../read/list-access.ts';
+import { callerSchemas } from './caller-schemas.ts';
 import { impliedBy } from './implied-operations.ts';
 import { lazyQuery } from './lazy-schema.ts';
 import type { Operations } from './operations.ts';
@@ -89,6 +91,7 @@ export class RouteMaker {
       finish: this.#operations.answering.finish,
       tables: this.#operations.access.tables,
       isUnwrapped: true,
+      schemasFor: (exchange) => callerSchemas(this.#operations.access, settings, exchange as Exchange),
       ...(access === 'read' ? { audience: this.#operations.reading.readAudience } : {}),
       ...(access === 'write' && isDefault
         ? { audience: this.#operations.reading.audience, isAtomicWithKey: true, takesKeys: takesKeys(method) }

@@ -55,6 +55,15 @@ export function inexactNumberFaults(value: unknown, at: Path, known: readonly Fi
     .filter(({ location }) => !isKnown(location));
 }
 
+/** The numbers of members that become members of another object, by their names there. What is inside the members is known already. */
+export function moveInexactNumbers(from: object, to: object, names: ReadonlyMap<string, string>): void {
+  const moved = (inexact.get(from) ?? []).flatMap(([name, ...below]) => {
+    const there = names.get(String(name));
+    return there === undefined ? [] : [[there, ...below]];
+  });
+  if (moved.length > 0) inexact.set(to, moved);
+}
+
 /** Who reads the parts of a body reports their numbers with them. */
 export function reportInexactNumbersByPart(body: object): void {
   inexact.delete(body);

@@ -1,0 +1,71 @@
+import { BoundedMap } from '../../db/bounded-map.ts';
+import { probeRoute } from '../../http/call-route.ts';
+import type { CompiledRoute } from '../../http/compiled-route.ts';
+import type { Exchange } from '../../http/exchange.ts';
+import { scopeCovers } from '../../permissions/scope.ts';
+import { callHeaders } from './call-headers.ts';
+import { toolName, toolOf, type RouteTool } from './tool.ts';
+
+/** Kinds of callers of one tool whose schemas are kept. */
+const KINDS_MAX = 64;
+
+/** What a caller has to do with a tool. */
+export type Standing =
+  | { readonly kind: 'listed'; readonly exchange: Exchange }
+  | { readonly kind: 'hidden' }
+  /** Only a scope is missing: an access token with more scopes would do. */
+  | { readonly kind: 'scope'; readonly scope: string };
+
+/** The tools of the app, and which of them a caller has. */
+export class CallerTools {
+  readonly #routes: ReadonlyMap<string, CompiledRoute>;
+  readonly #known = new Map<CompiledRoute, BoundedMap<string, RouteTool>>();
+
+  constructor(routes: readonly CompiledRoute[]) {
+    this.#routes = new Map(routes.map((route) => [toolName(route), route]));
+  }
+
+  get routes(): IterableIterator<CompiledRoute> {
+    return this.#routes.values();
+  }
+
+  route(name: string): CompiledRoute | undefined {
+    return this.#routes.get(name);
+  }
+
+  /** All tools of the caller, in the order of the route table. */
+  async of(parent: Exchange): Promise<readonly RouteTool[]> {
+    const found: RouteTool[] = [];
+    for (const route of this.#routes.values()) {
+      const standing = await this.standing(route, parent);
+      if (standing.kind === 'listed') found.push(await this.described(standing.exchange));
+    }
+    return found;
+  }
+
+  /** Three-valued: what depends on the row is listed. A permission that fails lists nothing. */
+  async standing(route: CompiledRoute, parent: Exchange): Promise<Standing> {
+    const { authenticator, principal } = parent;
+    if (authenticator === null || principal === null || !route.authenticators.includes(authenticator)) return { kind: 'hidden' };
+    const exchange = probeRoute(route, parent, { headers: callHeaders(parent) });
+    try {
+      if ((await route.permission.evaluate(exchange)) !== false) return { kind: 'listed', exchange };
+      const { scope } = route;
+      if (scope === undefined || principal.claims === undefined || scopeCovers(principal.scopes ?? [], scope)) return { kind: 'hidden' };
+      exchange.principal = { ...principal, scopes: [scope] };
+      return (await route.permission.evaluate(exchange)) === false ? { kind: 'hidden' } : { kind: 'scope', scope };
+    } catch (error) {
+      parent.log.error({ err: error, operation: route.operationId }, 'mcp: the permission of a tool failed; the tool is not listed');
+      return { kind: 'hidden' };
+    }
+  }
+
+  /** The tool with the fields that the caller may send and sees: made once for each kind of caller. */
+  async described(exchange: Exchange): Promise<RouteTool> {
+    const route = exchange.route as CompiledRoute;
+    const schemas = await route.route.schemasFor?.(exchange);
+    let kinds = this.#known.get(route);
+    if (kinds === undefined) this.#known.set(route, (kinds = new BoundedMap(KINDS_MAX)));
+    return kinds.getOrMake(schemas?.key ?? '', () => toolOf(route, schemas?.make()));
+  }
+}

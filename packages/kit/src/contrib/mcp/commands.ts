@@ -1,0 +1,36 @@
+import { once } from 'node:events';
+import { serveStdio } from '@modelcontextprotocol/server/stdio';
+import type { Command } from '../../app/command.ts';
+import type { App } from '../../app/module.ts';
+import { keyFromEnvironment } from './config.ts';
+import { mcpServer, type McpServerParts } from './protocol.ts';
+import { callerOverStdio } from './stdio.ts';
+
+/** `kit mcp`: tools for an agent on this machine, which starts the program and talks to it by its standard input and output. */
+export function mcpCommand(running: () => McpServerParts): Command<App> {
+  return {
+    name: 'mcp',
+    summary: 'serve tools to an AI agent over standard input and output, with the API key of KIT_API_KEY',
+    configure(command, context) {
+      command.action(async () => {
+        const key = keyFromEnvironment();
+        if (key === undefined)
+          return context.fail(
+            'KIT_API_KEY is not set. Set it to an API key whose scopes are those that the agent should have: kit apikey create.',
+          );
+        const app = await context.app();
+        await app.ready();
+        await app.fastify.ready();
+        const parts = running();
+        const endpoint = app.routes.find(({ controller }) => controller === 'KitMcpController');
+        if (endpoint === undefined) throw new Error('the endpoint of mcp() is not mounted');
+        const withCaller = callerOverStdio(endpoint, key);
+        const handle = serveStdio(() => mcpServer(parts, withCaller), {
+          onerror: (err) => app.log.debug({ err }, 'mcp: a message was rejected'),
+        });
+        await once(process.stdin, 'close');
+        await handle.close();
+      });
+    },
+  };
+}

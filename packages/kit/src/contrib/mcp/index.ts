@@ -1,0 +1,2 @@
+export { mcp } from './module.ts';
+export type { McpOptions } from './options.ts';

@@ -1,0 +1,67 @@
+import type { CompiledRoute } from '../../http/compiled-route.ts';
+import { ControllerBase } from '../../http/controller.ts';
+import { readOptions, type OptionRules } from '../../options/read-options.ts';
+import { aFunction, either, filledText, listOf, rule, wholeNumber } from '../../options/value-rule.ts';
+
+type ControllerClass = abstract new (...given: never[]) => ControllerBase;
+
+export interface McpOptions {
+  /** Where clients connect. Default: `/mcp`. */
+  readonly path?: `/${string}`;
+  /** Makes operations tools that do not say so themselves: tags, controllers, or a function. An operation with `tool: false` stays out. */
+  readonly include?: readonly (string | ControllerClass)[] | ((route: CompiledRoute) => boolean);
+  /**
+   * Host names under which clients reach the server, without ports: `['api.example.com']`. Requests for other hosts and from pages of other origins are
+   * rejected, against DNS rebinding. Default: the hosts of API_SERVERS, and the names of this machine's loopback interface.
+   */
+  readonly hosts?: readonly string[];
+  /** Instructions for the agent, sent when it connects. */
+  readonly instructions?: string;
+  /** A longer result is replaced by an error that says how to ask for less. Default: 131,072. */
+  readonly resultBytesMax?: number;
+}
+
+export interface McpSettings {
+  readonly path: `/${string}`;
+  readonly includes: (route: CompiledRoute) => boolean;
+  readonly hosts: readonly string[] | undefined;
+  readonly instructions: string | undefined;
+  readonly resultBytesMax: number;
+}
+
+const isControllerClass = (value: unknown): value is ControllerClass =>
+  typeof value === 'function' && value.prototype instanceof ControllerBase;
+
+const included = rule('a tag, or a controller class', (value) => (typeof value === 'string' && value !== '') || isControllerClass(value));
+
+const rules: OptionRules<McpOptions> = {
+  path: rule('a path such as "/mcp"', (value) => typeof value === 'string' && /^(?:\/[\w.-]+)+$/.test(value)),
+  include: either('a list of tags and controllers, or a function', listOf(included), aFunction),
+  hosts: listOf(
+    rule('a host name without scheme and port, such as "api.example.com"', (value) => typeof value === 'string' && isHostName(value)),
+    { min: 1 },
+  ),
+  instructions: filledText,
+  resultBytesMax: wholeNumber(1024, 100_000_000),
+};
+
+function isHostName(value: string): boolean {
+  return URL.parse(`http://${value}`)?.hostname === value.toLowerCase() && !value.includes('/');
+}
+
+export function readMcpOptions(given: McpOptions): McpSettings {
+  const { path = '/mcp', include, hosts, instructions, resultBytesMax = 131_072 } = readOptions('mcp()', given, rules);
+  return Object.freeze({
+    path,
+    includes: typeof include === 'function' ? include : includedBy(include ?? []),
+    hosts: hosts?.map((each) => each.toLowerCase()),
+    instructions,
+    resultBytesMax,
+  });
+}
+
+function includedBy(selected: readonly (string | ControllerClass)[]): McpSettings['includes'] {
+  const tags = new Set<string>(selected.filter((each) => typeof each === 'string'));
+  const controllers = new Set(selected.filter((each) => typeof each !== 'string').map(({ name }) => name));
+  return ({ tags: own, controller }) => own.some((tag) => tags.has(tag)) || controllers.has(controller);
+}

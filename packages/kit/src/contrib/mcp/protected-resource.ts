@@ -1,0 +1,118 @@
+import type { App } from '../../app/module.ts';
+import { coreErrors } from '../../errors/core-errors.ts';
+import type { KitError } from '../../errors/kit-error.ts';
+import { Controller } from '../../http/controller.ts';
+import type { Exchange } from '../../http/exchange.ts';
+import { jsonSchema } from '../../http/json-schema.ts';
+import { route } from '../../http/route.ts';
+import { exchangeOf } from '../../http/serve-route.ts';
+import { allowAny } from '../../permissions/built-ins.ts';
+import type { CallerTools } from './caller-tools.ts';
+
+const WELL_KNOWN = '/.well-known/oauth-protected-resource';
+
+/** RFC 9728. */
+export interface ResourceMetadata {
+  readonly resource: string;
+  readonly resource_name: string;
+  readonly authorization_servers: readonly string[];
+  readonly bearer_methods_supported: readonly string[];
+  readonly scopes_supported: readonly string[];
+}
+
+/** The endpoint as a resource that access tokens are issued for. */
+export class ProtectedResource {
+  readonly #app: App;
+  readonly #path: string;
+  readonly #issuers: readonly string[];
+  readonly #scopes: readonly string[];
+
+  constructor(app: App, path: string, tools: CallerTools) {
+    this.#app = app;
+    this.#path = path;
+    this.#issuers = [...new Set(app.authenticators.flatMap(({ issuers = [] }) => issuers))];
+    this.#scopes = [...new Set([...tools.routes].flatMap(({ scope }) => scope ?? []))].toSorted();
+  }
+
+  /** Undefined where the app accepts no access tokens. */
+  metadata(exchange: Exchange): ResourceMetadata | undefined {
+    if (this.#issuers.length === 0) return undefined;
+    return {
+      resource: this.#url(exchange),
+      resource_name: this.#app.title,
+      authorization_servers: this.#issuers,
+      bearer_methods_supported: ['header'],
+      scopes_supported: this.#scopes,
+    };
+  }
+
+  /** A 401 says where a client finds out how to get a token. */
+  challenge(exchange: Exchange): void {
+    const { reply } = exchange;
+    if (reply.statusCode !== 401 || this.#issuers.length === 0) return;
+    const given = reply.getHeader('www-authenticate');
+    const own = typeof given === 'string' && given.startsWith('Bearer ') && given.includes('error=') ? given : 'Bearer realm="api"';
+    const scope = this.#scopes.length === 0 ? '' : `, scope="${this.#scopes.join(' ')}"`;
+    reply.header('www-authenticate', `${own}, resource_metadata="${this.#metadataUrl(exchange)}"${scope}`);
+  }
+
+  /** A token for another service, even of this app, is not accepted (RFC 8707): whoever received it could use it here. */
+  refuseForeignToken(exchange: Exchange): void {
+    const claims = exchange.principal?.claims;
+    if (claims === undefined) return;
+    const audience: readonly unknown[] = Array.isArray(claims['aud']) ? claims['aud'] : [claims['aud']];
+    if (audience.includes(this.#url(exchange))) return;
+    const detail = 'The access token is for another audience.';
+    throw coreErrors.invalid_credentials({
+      detail,
+      headers: { 'www-authenticate': `Bearer realm="api", error="invalid_token", error_description="${detail}"` },
+    });
+  }
+
+  /** An access token with more scopes would do. */
+  insufficientScope(exchange: Exchange, scope: string): KitError {
+    const challenge = `Bearer realm="api", error="insufficient_scope", scope="${scope}", resource_metadata="${this.#metadataUrl(exchange)}"`;
+    return coreErrors.insufficient_scope({ extensions: { required_scope: scope }, headers: { 'www-authenticate': challenge } });
+  }
+
+  #url(exchange: Pick<Exchange, 'headers' | 'request'>): string {
+    return `${this.#origin(exchange)}${this.#path}`;
+  }
+
+  #metadataUrl(exchange: Pick<Exchange, 'headers' | 'request'>): string {
+    return `${this.#origin(exchange)}${WELL_KNOWN}${this.#path}`;
+  }
+
+  /** The first of API_SERVERS; without them, the host that the client asked, which was checked. */
+  #origin({ headers, request }: Pick<Exchange, 'headers' | 'request'>): string {
+    const [server] = this.#app.settings.apiServers;
+    const origin = server === undefined ? undefined : URL.parse(server)?.origin;
+    return origin ?? `${'encrypted' in request.raw.socket ? 'https' : 'http'}://${String(headers['host'])}`;
+  }
+}
+
+/** The metadata at the root, and below it at the path of the endpoint: clients ask for both. */
+export function metadataMounts(path: string, resource: () => ProtectedResource | undefined): Readonly<Record<string, Controller>> {
+  class KitMcpResourceController extends Controller {
+    static override readonly tags = ['mcp'];
+
+    read = route.get(
+      '/',
+      {
+        permission: allowAny,
+        auth: [],
+        response: jsonSchema<ResourceMetadata>({}),
+        hidden: true,
+        tool: false,
+        summary: 'Protected resource metadata',
+      },
+      ({ request }) => {
+        const found = resource()?.metadata(exchangeOf(request));
+        if (found === undefined) throw coreErrors.not_found();
+        return found;
+      },
+    );
+  }
+  class KitMcpRootResourceController extends KitMcpResourceController {}
+  return { [`${WELL_KNOWN}${path}`]: new KitMcpResourceController(), [WELL_KNOWN]: new KitMcpRootResourceController() };
+}

@@ -1,0 +1,151 @@
+import { createMcpHandler, ProtocolError, ProtocolErrorCode, Server } from '@modelcontextprotocol/server';
+import type { McpHttpHandler, McpRequestContext, ServerContext } from '@modelcontextprotocol/server';
+import type { App } from '../../app/module.ts';
+import type { Exchange } from '../../http/exchange.ts';
+import { callTool, type ToolCall } from './call-tool.ts';
+import type { CallerTools } from './caller-tools.ts';
+import type { McpSettings } from './options.ts';
+import type { CallAnswer } from '../../http/call-route.ts';
+import type { RouteTool } from './tool.ts';
+
+/** Tools of one page of the list. */
+export const TOOLS_PER_PAGE = 50;
+/** More than this fills the context of an agent before it has begun. */
+const LIST_BYTES_WARNED = 65_536;
+/** How long a client may use the list: rights change. */
+const LIST_TTL_MS = 60_000;
+const CLIENT_LENGTH_MAX = 100;
+
+type Arguments = Readonly<Record<string, unknown>>;
+
+/** One request of a client, with its caller. */
+export interface McpRequest {
+  readonly exchange: Exchange;
+  /** The arguments as they were parsed, by the id of their message: the protocol library hands on copies, `given`. */
+  readonly argumentsOf: (id: unknown, given: Arguments | undefined) => Arguments | undefined;
+  /** Set when the whole request is to be answered with this. */
+  refusal?: CallAnswer;
+}
+
+export interface McpServerParts {
+  readonly app: App;
+  readonly settings: McpSettings;
+  readonly tools: CallerTools;
+}
+
+/** Serves both eras of the protocol: 2026-07-28, and without sessions the versions of 2025. */
+export function mcpHandler(parts: McpServerParts): McpHttpHandler {
+  const create = ({ authInfo }: McpRequestContext) => {
+    const request = authInfo?.extra?.['request'] as McpRequest;
+    return mcpServer(parts, async (work) => work(request));
+  };
+  return createMcpHandler(create, { onerror: (err) => parts.app.log.debug({ err }, 'mcp: a message was rejected') });
+}
+
+/** Runs work for the caller of one message. Over HTTP the caller is known; over stdio the message is admitted first. */
+export type WithCaller = <T>(work: (request: McpRequest) => Promise<T>) => Promise<T>;
+
+/** A server of the protocol that keeps nothing between messages. */
+export function mcpServer(parts: McpServerParts, withCaller: WithCaller): Server {
+  const { app, settings } = parts;
+  const server = new Server(
+    { name: app.title, version: app.version },
+    {
+      capabilities: { tools: {} },
+      cacheHints: { 'tools/list': { ttlMs: LIST_TTL_MS, cacheScope: 'private' } },
+      ...(settings.instructions === undefined ? {} : { instructions: settings.instructions }),
+    },
+  );
+  server.setRequestHandler('tools/list', async ({ params }) =>
+    guarded(app, () => withCaller(({ exchange }) => listTools(parts, exchange, params?.cursor))),
+  );
+  server.setRequestHandler('tools/call', async ({ params }, context) =>
+    guarded(app, () =>
+      withCaller(async (request) => {
+        const tool = await findTool(parts, request.exchange, params.name);
+        const call: ToolCall = {
+          arguments: request.argumentsOf(context.mcpReq.id, params.arguments) ?? {},
+          client: clientName(context, server, request.exchange),
+          traceparent: textOf(metaOf(context)?.['traceparent']),
+          signal: context.mcpReq.signal,
+        };
+        const outcome = await callTool(tool, request.exchange, call, settings.resultBytesMax);
+        if ('refusal' in outcome) {
+          request.refusal = outcome.refusal as CallAnswer;
+          return { isError: true, content: [{ type: 'text', text: 'Too many requests.' }] };
+        }
+        return server.projectCallToolResult(outcome, tool.entry.outputSchema);
+      }),
+    ),
+  );
+  return server;
+}
+
+/** What is not an error of the protocol is logged, and its text is not sent. */
+async function guarded<T>(app: App, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof ProtocolError) throw error;
+    app.log.error({ err: error }, 'mcp: a message could not be handled');
+    throw new ProtocolError(ProtocolErrorCode.InternalError, 'Internal error');
+  }
+}
+
+interface ToolPage {
+  readonly tools: RouteTool['entry'][];
+  readonly nextCursor?: string;
+  [member: string]: unknown;
+}
+
+const warned = new WeakSet<CallerTools>();
+
+async function listTools({ app, tools }: McpServerParts, exchange: Exchange, cursor: string | undefined): Promise<ToolPage> {
+  const entries = (await tools.of(exchange)).map(({ entry }) => entry);
+  if (!warned.has(tools) && isLong(entries)) {
+    warned.add(tools);
+    app.log.warn(
+      { tools: entries.length, credential_id: exchange.principal?.credentialId },
+      `mcp: a caller has more than ${TOOLS_PER_PAGE} tools or ${LIST_BYTES_WARNED / 1024} kB of descriptions, which fill the context of an agent; use credentials with fewer scopes, or include fewer operations`,
+    );
+  }
+  const start = cursor === undefined ? 0 : 1 + entries.findIndex(({ name }) => cursorOf(name) === cursor);
+  if (cursor !== undefined && start === 0) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Unknown cursor');
+  const page = entries.slice(start, start + TOOLS_PER_PAGE);
+  const last = page.at(-1);
+  const hasMore = start + page.length < entries.length;
+  return { tools: page, ...(hasMore && last !== undefined ? { nextCursor: cursorOf(last.name) } : {}) };
+}
+
+/** Measured only while nothing was warned of. */
+function isLong(entries: readonly RouteTool['entry'][]): boolean {
+  return entries.length > TOOLS_PER_PAGE || (entries.length > 10 && JSON.stringify(entries).length > LIST_BYTES_WARNED);
+}
+
+function cursorOf(name: string): string {
+  return Buffer.from(name).toString('base64url');
+}
+
+/** A tool that the caller does not have is as unknown as one that does not exist, to the byte. */
+async function findTool({ tools }: McpServerParts, exchange: Exchange, name: string): Promise<RouteTool> {
+  const route = tools.route(name);
+  const standing = route === undefined ? undefined : await tools.standing(route, exchange);
+  if (standing?.kind === 'listed') return tools.described(standing.exchange);
+  throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${name.slice(0, 128)}`);
+}
+
+function metaOf(context: ServerContext): Readonly<Record<string, unknown>> | undefined {
+  return context.mcpReq._meta;
+}
+
+/** From the envelope of the message, else from `initialize` or the `User-Agent`. Chosen by the client: shown, never trusted. */
+function clientName(context: ServerContext, server: Server, { headers }: Exchange): string | null {
+  const given: unknown = metaOf(context)?.['io.modelcontextprotocol/clientInfo'] ?? server.getClientVersion();
+  const info = typeof given === 'object' && given !== null ? (given as { readonly name?: unknown }) : undefined;
+  const name = textOf(info?.name) ?? textOf(headers['user-agent']);
+  return name === undefined ? null : name.replaceAll(/\p{C}/gu, '').slice(0, CLIENT_LENGTH_MAX);
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}

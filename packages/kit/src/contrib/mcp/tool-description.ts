@@ -1,0 +1,45 @@
+import type { CompiledRoute } from '../../http/compiled-route.ts';
+
+/** What generic operations do, for those without a summary. No name of a column: not every caller knows all of them. */
+const CRUD: Readonly<Record<string, (name: string) => string>> = {
+  list: (name) => `Lists ${name} records that you can see, a page at a time.`,
+  query: (name) => `Finds ${name} records by a tree of conditions, a page at a time.`,
+  retrieve: (name) => `Returns one ${name} record by its id.`,
+  create: (name) => `Creates a ${name} record.`,
+  update: (name) => `Replaces a ${name} record. To change some fields only, use the tool that updates it.`,
+  partialUpdate: (name) => `Updates some fields of a ${name} record. Fields that are not sent keep their values.`,
+  destroy: (name) => `Deletes a ${name} record.`,
+  restore: (name) => `Restores a deleted ${name} record.`,
+  bulkCreate: (name) => `Creates several ${name} records.`,
+  bulkUpdate: (name) => `Updates several ${name} records.`,
+  bulkDestroy: (name) => `Deletes several ${name} records.`,
+  stats: (name) => `Counts and sums ${name} records, in groups if asked.`,
+  meta: (name) => `Describes what you can see, send and do with ${name} records.`,
+  transitions: (name) => `Lists the changes of state that are possible for a ${name} record.`,
+};
+
+/** The sentence that tells an agent what the tool does. Made of declarations: never of stored values. */
+export function describedBy(route: CompiledRoute): string {
+  const { tool, summary, description } = route;
+  if (typeof tool === 'object' && tool.description !== undefined) return tool.description;
+  const given = [summary, description].filter((text) => text !== undefined && text.trim() !== '').map((text) => sentence(text as string));
+  return given.length > 0 ? given.join(' ') : (ofCrud(route) ?? '');
+}
+
+function ofCrud({ metadata }: CompiledRoute): string | undefined {
+  const crud = metadata['crud'] as { readonly resource: string; readonly operation: string } | undefined;
+  if (crud === undefined) return undefined;
+  const name = crud.resource.replaceAll('_', ' ');
+  return CRUD[crud.operation]?.(name) ?? `Changes the state of a ${name} record: ${crud.operation}.`;
+}
+
+function sentence(text: string): string {
+  return /[.!?]$/.test(text.trim()) ? text.trim() : `${text.trim()}.`;
+}
+
+/** Fewer words than this do not tell when to use a tool. */
+const WORDS_MIN = 3;
+
+export function isMeaningful(description: string): boolean {
+  return description.split(/\s+/).filter((word) => /\p{L}/u.test(word)).length >= WORDS_MIN;
+}

@@ -1,0 +1,96 @@
+import type { FieldError } from '../../errors/kit-error.ts';
+import { inexactNumberFaults, moveInexactNumbers } from '../../http/json/inexact-numbers.ts';
+import { unknownField } from '../../http/json/unknown-fields.ts';
+import type { RouteTool, ToolArgument } from './tool.ts';
+
+type Given = Readonly<Record<string, unknown>>;
+
+/** The request that a call stands for; `faults` where the arguments cannot be written as one. */
+export interface ToolRequest {
+  readonly url: string;
+  readonly params: Readonly<Record<string, string>>;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: unknown;
+  readonly faults: readonly FieldError[];
+}
+
+/** Characters that a header can have. */
+const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+/** Puts the arguments where the route expects them. What they mean, the route decides. */
+export function toolRequest({ route, arguments: known, rows }: RouteTool, given: Given): ToolRequest {
+  const params: Record<string, string> = {};
+  const headers: Record<string, string> = {};
+  const query: string[] = [];
+  const inBody: [string, unknown][] = [];
+  let whole: unknown;
+  const faults: FieldError[] = [];
+  const bodyNames = new Map<string, string | null>();
+  for (const [name, value] of Object.entries(given)) {
+    const argument = known.get(name);
+    if (argument === undefined) {
+      // Only of the caller's own names: an operation may have others.
+      faults.push(unknownField(['arguments'], name, [...known.keys()]));
+      continue;
+    }
+    const { part, name: inside, style } = argument;
+    if (part === 'body') {
+      bodyNames.set(name, inside);
+      if (inside === null) whole = value;
+      else inBody.push([inside, value]);
+      continue;
+    }
+    if (value === null || value === undefined) continue;
+    const location = [part === 'idempotency-key' ? 'headers' : part, inside ?? name];
+    const texts = textsOf(value, part === 'query');
+    if (texts === undefined) faults.push({ location, code: 'invalid_type', message: wrongType(part) });
+    else if (part === 'params') params[inside as string] = texts[0] as string;
+    else if (part === 'query') query.push(...queryOf(inside as string, texts, style));
+    else if (!HEADER_VALUE.test(texts[0] as string))
+      faults.push({ location, code: 'invalid', message: 'A character is not allowed here.' });
+    else headers[part === 'headers' ? (inside as string).toLowerCase() : 'idempotency-key'] = texts[0] as string;
+  }
+  for (const { part, name } of known.values())
+    if (part === 'params' && params[name as string] === undefined && !faults.some(({ location }) => location[1] === name))
+      faults.push({ location: ['params', name as string], code: 'required', message: 'Required.' });
+  if (rows !== null && !query.some((pair) => pair.startsWith('limit='))) query.push(`limit=${rows}`);
+  const body =
+    route.body === undefined
+      ? undefined
+      : bodyNames.size === 1 && bodyNames.values().next().value === null
+        ? whole
+        : Object.fromEntries(inBody);
+  faults.push(...keepInexactNumbers(given, bodyNames, body));
+  const path = route.path.replaceAll(/:(\w+)/g, (_match, name: string) => encoded(params[name] ?? ''));
+  return { url: query.length === 0 ? path : `${path}?${query.join('&')}`, params, headers, body, faults };
+}
+
+function wrongType(part: ToolArgument['part']): string {
+  return part === 'query' ? 'Expected a string, a number, a boolean or a list of them.' : 'Expected a string.';
+}
+
+function textsOf(value: unknown, isList: boolean): readonly string[] | undefined {
+  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return [String(value)];
+  if (!isList || !Array.isArray(value)) return undefined;
+  const texts = value.map((each) => textsOf(each, false)?.[0]);
+  return texts.includes(undefined) ? undefined : (texts as string[]);
+}
+
+/** An empty list is not sent, as by a form without a choice. */
+function queryOf(name: string, texts: readonly string[], style: ToolArgument['style']): string[] {
+  if (texts.length === 0) return [];
+  const values = style === 'comma' ? [texts.map(encoded).join(',')] : texts.map(encoded);
+  return values.map((value) => `${encoded(name)}=${value}`);
+}
+
+/** Half of a surrogate pair cannot be written in UTF-8: it becomes U+FFFD, as in every browser. */
+function encoded(text: string): string {
+  return encodeURIComponent(text.toWellFormed());
+}
+
+/** Numbers with more digits than are stored: those of the body are reported by the route, the others here. */
+function keepInexactNumbers(given: Given, inBody: ReadonlyMap<string, string | null>, body: unknown): FieldError[] {
+  const named = [...inBody].filter((entry): entry is [string, string] => entry[1] !== null);
+  if (typeof body === 'object' && body !== null && named.length > 0) moveInexactNumbers(given, body, new Map(named));
+  return inexactNumberFaults(given, ['arguments'], []).filter(({ location }) => !inBody.has(String(location[1])));
+}
