@@ -62,7 +62,7 @@ exec node '${join(scratch, 'kit-client.mjs')}' '${this.#socket}' "$@"`;
 
   /** Which files a config could import, and when each was written. */
   #fingerprint(): string {
-    return globSync('**/*.{ts,mts,js,mjs,json}', { cwd: this.#folder, exclude: (path) => /node_modules|data/.test(String(path)) })
+    return globSync('**/*.{ts,mts,js,mjs,json}', { cwd: this.#folder, exclude: (path) => /node_modules|data/.test(path) })
       .map((path) => `${path} ${statSync(join(this.#folder, path)).mtimeMs}`)
       .join('\n');
   }

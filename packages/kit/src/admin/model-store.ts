@@ -61,7 +61,7 @@ export function modelStore(plan: Plan): RowStore {
     ]);
   return {
     view: (context) => Promise.resolve(everything(plan, context)),
-    find: async (context, id) => (await find(databaseOf(plan, context), model, plan.key(id))) as Row | undefined,
+    find: async (context, id) => await find(databaseOf(plan, context), model, plan.key(id)),
     create(context, fields) {
       const values = checked(model.input['~standard'].validate({ ...fields }));
       return databaseOf(plan, context).transaction(async (tx) => {

@@ -60,7 +60,7 @@ export async function openDatabase(url: string, options: DatabaseOptions = {}): 
   if (typeof url !== 'string') throw new TypeError('openDatabase(): the first argument is the URL, such as "sqlite:./data/app.db".');
   readOptions('openDatabase()', options, rules);
   const engine = await openEngine(url, options);
-  return new OpenedDatabase(url, engine, options) as unknown as Database;
+  return new OpenedDatabase(url, engine, options);
 }
 
 /** The file of `sqlite:…`; null for a database in memory or on a server. */
@@ -121,7 +121,7 @@ class OpenedDatabase extends Handle {
       using,
       clock: options.clock ?? systemClock,
       log: options.log ?? silentLog,
-      database: () => this as unknown as Database,
+      database: () => this,
     };
     super(context, runner);
     this.url = maskPassword(url);

@@ -40,7 +40,7 @@ const served = new WeakMap<CompiledRoute, ServedRoute>();
 
 /** Keeps what Fastify runs for a route, for calls of it. */
 export function rememberServed(host: Host, route: CompiledRoute, { onRequest, handler }: FastifyRouteOptions): void {
-  served.set(route, { host, admit: onRequest as unknown as ServedRoute['admit'], handle: handler as unknown as ServedRoute['handle'] });
+  served.set(route, { host, admit: onRequest as unknown as ServedRoute['admit'], handle: handler });
 }
 
 function servedAs(route: CompiledRoute): ServedRoute {

@@ -13,7 +13,7 @@ import { describeDatabases } from '../../src/testing/databases.ts';
 const columns = { id: t.uuidv7().pk(), tenant: t.text(100), role: t.enum(['admin', 'member']) };
 const indexes = [{ columns: ['tenant', 'user_id'], unique: true }];
 const tables = { ...columns, user_id: t.ref('users', { onDelete: 'cascade' }) };
-const members = model('members', { ...columns, user_id: t.ref(() => users, { onDelete: 'cascade' }) }, { indexes } as never);
+const members = model('members', { ...columns, user_id: t.ref(() => users, { onDelete: 'cascade' }) }, { indexes });
 
 class WhoController extends Controller {
   who = route.get('/', { permission: isAuthenticated, response: jsonSchema<object>({}) }, async ({ caller }) => {

@@ -60,7 +60,7 @@ function readHash(hash: string): { cost: PasswordCost; salt: Buffer; digest: Buf
   return { cost, salt: Buffer.from(parts[4] ?? '', 'base64'), digest: Buffer.from(parts[5] ?? '', 'base64') };
 }
 
-/** Whole numbers within the bounds. */
+/** Integers within the bounds. */
 export function isCost({ logN, r, p }: PasswordCost): boolean {
   const within = (value: number, max: number): boolean => Number.isInteger(value) && value >= 1 && value <= max;
   return within(logN, COST_MAX.logN) && within(r, COST_MAX.r) && within(p, COST_MAX.p);

@@ -13,9 +13,9 @@ export function mcpCommand(running: () => McpServerParts): Command<App> {
     summary: 'serve tools to an AI agent over standard input and output, with the API key of KIT_API_KEY',
     configure(command, context) {
       command.action(async () => {
-        const key = keyFromEnvironment();
-        if (key === undefined)
-          return context.fail(
+        const key =
+          keyFromEnvironment() ??
+          context.fail(
             'KIT_API_KEY is not set. Set it to an API key whose scopes are those that the agent should have: kit apikey create.',
           );
         const app = await context.app();

@@ -58,7 +58,7 @@ let ran = 0;
 class ToolController extends Controller {
   add = route.post(
     '/add',
-    { summary: 'Add two whole numbers', permission, tool: true, body: z.object({ a: z.int(), b: z.int().max(100) }), response: Sum },
+    { summary: 'Add two integers', permission, tool: true, body: z.object({ a: z.int(), b: z.int().max(100) }), response: Sum },
     ({ body }) => ({ sum: body.a + body.b }),
   );
   limited = route.post(

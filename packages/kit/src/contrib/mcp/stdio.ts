@@ -36,7 +36,7 @@ function unsafeIntegers(value: unknown): (string | number)[][] {
   if (typeof value === 'number') return Number.isInteger(value) && !Number.isSafeInteger(value) ? [[]] : [];
   if (typeof value !== 'object' || value === null) return [];
   const members: [string | number, unknown][] = Array.isArray(value) ? [...value.entries()] : Object.entries(value);
-  return members.flatMap(([name, inner]) => unsafeIntegers(inner).map((path) => [name, ...path]));
+  return members.flatMap(([name, inner]) => unsafeIntegers(inner).map((path) => [name].concat(path)));
 }
 
 function detailOf(body: unknown): string {

@@ -164,7 +164,7 @@ export interface ResourceOptions<
   readonly owner?: O | OwnerRule<O>;
   /** Which rows a caller sees, as data. Adds to `tenant` and `owner`. */
   readonly rows?: NamesChecked<W, C, R> & ((caller: CrudCaller<User>) => W | Promise<W> | Where<C, RelatedOf<R>>);
-  /** Which rows callers without credentials see; none unless given. */
+  /** Rows that anonymous callers can see. Default: none. */
   readonly anonymous?: Where<C> | boolean;
   /** Rows by grants, joined to `owner` by OR. */
   readonly access?: RowAccess;

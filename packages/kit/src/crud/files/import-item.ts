@@ -16,7 +16,7 @@ export interface ImportTarget {
   readonly list: Pick<ListDeclaration, 'expand' | 'limits'>;
   /** Columns that are taken from a file. */
   readonly input: readonly string[];
-  /** What a row must be; the schema of a create with `input` unless given. */
+  /** What a row must be. Default: the schema of a create with `input`. */
   readonly schema?: Schema;
   readonly pipeline: Pipeline;
 }

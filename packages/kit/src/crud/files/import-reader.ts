@@ -1,4 +1,4 @@
-import { Readable } from 'node:stream';
+import type { Readable } from 'node:stream';
 import { setImmediate as yieldLoop } from 'node:timers/promises';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { type FieldError } from '../../errors/kit-error.ts';

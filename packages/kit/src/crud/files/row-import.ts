@@ -1,4 +1,4 @@
-import { Readable } from 'node:stream';
+import type { Readable } from 'node:stream';
 import { setImmediate as yieldLoop } from 'node:timers/promises';
 import type { Db } from '../../db/db.ts';
 import { coreErrors } from '../../errors/core-errors.ts';

@@ -48,8 +48,8 @@ function auditEntry({ policy, change }: PendingChange): AuditEntry {
     action: actionOf(policy, change),
     target_type: policy.name,
     target_id: String(row[policy.key.name]),
-    before: auditedRow(policy, change.before as Item | null),
-    after: auditedRow(policy, change.after as Item | null),
+    before: auditedRow(policy, change.before),
+    after: auditedRow(policy, change.after),
     request_id: change.requestId,
     ...(change.via === 'single' ? {} : { metadata: { via: change.via } }),
   };

@@ -196,7 +196,7 @@ describeDatabases('migrations', (database) => {
       },
     ]);
     const insertOrder = (values: Record<string, unknown>): Promise<unknown> =>
-      kyselyOf<any>(database.db)
+      kyselyOf<Record<string, Record<string, unknown>>>(database.db)
         .insertInto(orders)
         .values({ label: 'x', price: '1', ...values })
         .execute();

@@ -354,7 +354,7 @@ export class Comparison {
       expected.map(({ id }) => id),
       this.#message('program', PLAIN),
     );
-    const shown = (await rows.present(found as never)) as unknown as readonly { readonly id: string }[];
+    const shown = (await rows.present(found)) as unknown as readonly { readonly id: string }[];
     const items = expected.map((row) => this.#oracle.item(row, PLAIN, 'all'));
     this.#equal(JSON.parse(JSON.stringify(byId(shown))), items, this.#message('shown by a program', PLAIN));
   }
