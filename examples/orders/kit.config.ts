@@ -5,6 +5,7 @@ import { ApiKeyController, ApiKeyRateThrottle, apiKeys } from 'kit/contrib/apike
 import { audit, AuditController } from 'kit/contrib/audit';
 import { objectGrants } from 'kit/contrib/grants';
 import { JobController, jobs } from 'kit/contrib/jobs';
+import { mcp } from 'kit/contrib/mcp';
 import { uploads } from 'kit/contrib/uploads';
 import { WebhookEndpointController, webhooks } from 'kit/contrib/webhooks';
 import { HealthController, requestId, requestLog, securityHeaders } from 'kit/middleware';
@@ -35,6 +36,7 @@ const app: App = createApp({
     uploads(uploadOptions()),
     objectGrants({ objects: [orderActions] }),
     orders(),
+    mcp(),
     admin(),
     ...monitoring(),
   ],

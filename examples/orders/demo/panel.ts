@@ -90,6 +90,7 @@ export function panel(facts: PanelFacts): string {
     row('API', `${api.url}/v1/orders`, api.portReason),
     row('configuration server', configuration.url, 'serves /orders/development; carrier_key is encrypted in its file'),
     row('webhook receiver', receiver.url, 'verifies what arrives and shows it'),
+    row('tools for AI agents', `claude mcp add --transport http orders ${api.url}/mcp --header 'Authorization: Bearer ${api.key}'`),
     row('metrics', api.metricsUrl, 'for Prometheus'),
     row('API key', api.key, 'new at every start'),
     row('logs', `${relative(startedIn(), dirname(dirname(configuration.file)))}/*.log`),

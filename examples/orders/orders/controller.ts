@@ -18,11 +18,12 @@ class Orders extends CrudController(orderResource, {
   expand: ['invoice'],
   page: { default: 50, max: 100 },
   operations: {
-    list: { summary: 'Your orders, newest first' },
-    create: { summary: 'Place an order', raises: [orderErrors.quantity_too_large] },
-    retrieve: { summary: 'One of your orders' },
+    list: { summary: 'Your orders, newest first', tool: true },
+    create: { summary: 'Place an order', tool: true, raises: [orderErrors.quantity_too_large] },
+    retrieve: { summary: 'One of your orders', tool: true },
     partialUpdate: {
       summary: 'Change an open order, or attach an invoice you uploaded',
+      tool: true,
       raises: [orderErrors.quantity_too_large, orderErrors.order_closed],
     },
     update: false,
