@@ -116,7 +116,7 @@ function failedOutcome({ status }: RenderedError, error: unknown): 'lost' | 'ref
 /** What became of a request: it may run and holds the claim, it was done before, or it has no key and runs as it is. */
 export type ClaimResult = IdempotentRequest | Replay | undefined;
 
-/** Claims the key of a request. Rejects with what else there is to say: the key was used for another request, or is being worked on. */
+/** Claims the key of a request. Rejects with what else there is to say: the key was used for another request, or its request is still in progress. */
 export async function claimRequest(exchange: Exchange, plan: IdempotencyPlan, view: () => Promise<string>): Promise<ClaimResult> {
   const key = readKey(exchange.headers['idempotency-key']);
   if (key === undefined) {
