@@ -138,9 +138,9 @@ describe('what goes wrong in the first minutes is one sentence that says what to
       await kit(['doctor'], { DATABASE_URL: REFUSING }),
       await kit(['doctor'], { DATABASE_URL: 'sqlite:./bare.config.ts' }),
     ];
-    expect(lost.stdout).toMatch(/^fault {3}start-up: The database cannot be reached: .* Check that it is running/m);
+    expect(lost.stdout).toMatch(/^fault {3}start-up: E025 The database cannot be reached: .* Check that it is running/m);
     expect(damaged.stdout).toMatch(
-      /^fault {3}start-up: The database file .*bare\.config\.ts cannot be opened: .* Correct the database URL/m,
+      /^fault {3}start-up: E025 The database file .*bare\.config\.ts cannot be opened: .* Correct the database URL/m,
     );
   });
 
