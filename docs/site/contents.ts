@@ -25,6 +25,7 @@ export const groups: readonly Group[] = [
       'accounts',
       'logins',
       'identity-providers',
+      'agents',
       'memberships',
       'api-keys',
       'tenancy',

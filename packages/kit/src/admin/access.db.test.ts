@@ -22,10 +22,11 @@ describeDatabases('who gets into the admin site', (database) => {
   });
   afterAll(() => site.close());
 
-  /** Every route of the API but the login and the logout, which have tests of their own. */
+  const ACCOUNT = '/admin/api/account';
+  /** Every route of the API but the login, the logout and those of the own account, which have their own tests. */
   const routes = () =>
     site.app.routes
-      .filter(({ path, field }) => path.startsWith('/admin/api') && field !== 'login' && field !== 'logout')
+      .filter(({ path, field }) => path.startsWith('/admin/api') && !path.startsWith(ACCOUNT) && field !== 'login' && field !== 'logout')
       .map(({ method, path }) => ({
         method: method as 'GET',
         path: path.replace(':resource', 'users').replace(':id', ID).replace(':action', 'activate'),
@@ -34,6 +35,20 @@ describeDatabases('who gets into the admin site', (database) => {
 
   test('there are fifteen routes behind the login', () => {
     expect(routes().map(({ method, path }) => `${method} ${path.slice('/admin/api'.length)}`)).toHaveLength(15);
+  });
+
+  test('the own account has no login of its own, needs a session, and takes links from mails without one', async () => {
+    const own = site.app.routes.filter(({ path }) => path.startsWith(ACCOUNT));
+    const OPEN = ['reset', 'confirmReset', 'acceptInvitation'];
+    const closed = ['password', 'presence', 'sessions', 'endSession', 'endOtherSessions', 'factor', 'beginFactor', 'confirmFactor'];
+    expect(own.map(({ field }) => field).sort()).toEqual([...closed, 'renewRecoveryCodes', 'removeFactor', ...OPEN].sort());
+    const { raw } = await createApiKey(database.db, { user: await site.newUser({ is_staff: true }), name: 'all', scopes: ['*'] });
+    for (const { method, path, field } of own) {
+      for (const headers of [{}, { 'x-api-key': raw }]) {
+        const { status } = await site.call(method as 'GET', path.replace(':id', ID), headers, method === 'GET' ? undefined : {});
+        expect([field, status]).toEqual([field, OPEN.includes(field) ? 422 : 401]);
+      }
+    }
   });
 
   test.each([

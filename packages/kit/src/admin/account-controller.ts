@@ -6,9 +6,12 @@ const facts = { hidden: true, metadata: { admin: true } } as const;
 /** The user's own account: password, sessions, one-time codes, links. The routes of AccountController, for an application that does not mount it. */
 export function accountController(): Controller {
   class KitAdminAccountController extends AccountController {
-    override login = this.wrap('login', facts) as never;
-    override logout = this.wrap('logout', facts) as never;
-    override me = this.wrap('me', facts) as never;
+    constructor() {
+      super();
+      // The site has its own login, for staff only; users are invited through its users list.
+      for (const field of ['login', 'logout', 'me', 'invite']) Reflect.deleteProperty(this, field);
+    }
+
     override password = this.wrap('password', facts) as never;
     override presence = this.wrap('presence', facts) as never;
     override sessions = this.wrap('sessions', facts) as never;
@@ -21,7 +24,6 @@ export function accountController(): Controller {
     override removeFactor = this.wrap('removeFactor', facts) as never;
     override reset = this.wrap('reset', facts) as never;
     override confirmReset = this.wrap('confirmReset', facts) as never;
-    override invite = this.wrap('invite', facts) as never;
     override acceptInvitation = this.wrap('acceptInvitation', facts) as never;
   }
   return new KitAdminAccountController();

@@ -48,7 +48,8 @@ function documented(
 }
 
 export function conditionalFaults(where: string, route: Route): Fault[] {
-  const { etag } = route.options;
+  // A route without options is reported for that.
+  const { etag } = (route.options as Route['options'] | undefined) ?? {};
   if (etag === undefined) return [];
   const add = (message: string, hint: string): Fault[] => [{ id: 'E011', message: `${where}: ${message}`, hint }];
   if (etag !== true && etag !== 'required') return add(`etag is ${JSON.stringify(etag)}.`, "Use true, or 'required' for a change.");
