@@ -117,8 +117,6 @@ describeDatabases('an app', (database) => {
     expect(await pendingOf(app)).toEqual([
       'kit/0001_throttles',
       'kit/0002_secrets_and_idempotency',
-      'kit/0003_idempotency_audience',
-      'kit/0004_idempotency_order',
       'notes/0001_initial',
       'notes/0001_initial (database archive)',
     ]);
@@ -127,8 +125,6 @@ describeDatabases('an app', (database) => {
     expect(report.applied).toEqual([
       'kit/0001_throttles',
       'kit/0002_secrets_and_idempotency',
-      'kit/0003_idempotency_audience',
-      'kit/0004_idempotency_order',
       'notes/0001_initial',
       'notes/0001_initial (database archive)',
     ]);

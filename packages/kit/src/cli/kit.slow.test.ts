@@ -441,7 +441,7 @@ export default createApp({ database: 'sqlite:app.db', throttles: [clientThrottle
       1,
       expect.stringContaining('TRUSTED_PROXIES or trustedProxies: "nginx" is neither an IP address'),
     ]);
-    expect((await run(['inspect'], { cwd: place })).stdout).toContain('JSON 32 levels and 10000 members');
+    expect((await run(['inspect'], { cwd: place })).stdout).toContain('JSON 32 levels, 10000 members and 50000 array items');
   });
 
   test('doctor finds a table that is gone, though every migration was applied', async () => {
@@ -510,8 +510,6 @@ describe.each(['SQLite', 'PostgreSQL'])('on %s', (name) => {
       'accounts/0002_groups',
       'kit/0001_throttles',
       'kit/0002_secrets_and_idempotency',
-      'kit/0003_idempotency_audience',
-      'kit/0004_idempotency_order',
     ]);
     expect(await run(['migrate'], { cwd: place })).toMatchObject({ code: 0, stdout: 'The database is up to date.\n' });
     expect((await run(['migrate', '--check'], { cwd: place })).code).toBe(0);

@@ -154,6 +154,6 @@ describeDatabases('rows given by an access rule', (database) => {
     await expect(
       (async () =>
         testApp({ authenticators: [byName], mount: { '/v1': { '/notes': class Notes extends Partial {} } }, modules: [shop] }))(),
-    ).rejects.toThrow(/E024.*the operation "send" has no action/s);
+    ).rejects.toThrow(/E024.*the operation "send" is not mapped to an action/s);
   });
 });
