@@ -572,7 +572,7 @@ describe('users', () => {
     await page.getByRole('checkbox', { name: 'Select all on this page' }).check();
     await page.getByRole('button', { name: 'Deactivate', exact: true }).click();
     await dialog().getByRole('button', { name: 'Deactivate', exact: true }).click();
-    await dialog().getByRole('status').filter({ hasText: '1 of 2 users done, 1 not.' }).waitFor();
+    await dialog().getByRole('status').filter({ hasText: '1 of 2 users done, 1 failed.' }).waitFor();
     await dialog().getByText('olivia is your own account').waitFor();
     await dialog().getByRole('button', { name: 'Close' }).last().click();
   });
