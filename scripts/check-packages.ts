@@ -28,6 +28,7 @@ interface Manifest {
   readonly name: string;
   readonly exports: Record<string, unknown>;
   readonly bin?: Record<string, string>;
+  readonly peerDependencies?: Record<string, string>;
 }
 
 async function run(command: string, args: readonly string[], cwd: string): Promise<string> {
@@ -65,6 +66,14 @@ async function installNode(version: string): Promise<string> {
   return binary;
 }
 
+/** Entry points that need an optional peer. */
+const BEHIND_PEERS: Readonly<Record<string, string>> = {
+  'kit/kysely': 'kysely',
+  'kit/contrib/jwt': 'jose',
+  'kit/contrib/accounts/smtp': 'nodemailer',
+  'kit/contrib/mcp': '@modelcontextprotocol/server',
+};
+
 /** An empty project with the packed package installed in it, as a user would have it. */
 async function install(name: string, tarball: string): Promise<string> {
   const project = join(scratch, name.replaceAll(/\W/g, '-'));
@@ -95,10 +104,17 @@ async function check(staged: StagedPackage, linters: string): Promise<void> {
   const entries = Object.keys(manifest.exports)
     .filter((subpath) => subpath !== './package.json')
     .map((subpath) => manifest.name + subpath.slice(1));
-  writeFileSync(
-    join(project, 'import.mjs'),
-    `for (const name of ${JSON.stringify(entries)}) if (Object.keys(await import(name)).length === 0) throw new Error(name + ' exports nothing');`,
-  );
+  // Users install a peer for its entry point only: everything else imports without it.
+  const behindPeers = new Map(Object.entries(BEHIND_PEERS).filter(([entry]) => entries.includes(entry)));
+  const importing = (names: readonly string[]) =>
+    `for (const name of ${JSON.stringify(names)}) if (Object.keys(await import(name)).length === 0) throw new Error(name + ' exports nothing');`;
+  if (behindPeers.size > 0) {
+    writeFileSync(join(project, 'without-peers.mjs'), importing(entries.filter((entry) => !behindPeers.has(entry))));
+    await run(process.execPath, ['--throw-deprecation', 'without-peers.mjs'], project);
+    const peers = [...behindPeers.values()].map((peer) => `${peer}@${manifest.peerDependencies?.[peer]}`);
+    await run('npm', ['install', '--ignore-scripts', '--no-save', ...peers], project);
+  }
+  writeFileSync(join(project, 'import.mjs'), importing(entries));
   const startOn = async (version: string): Promise<void> => {
     const node = await nodeBinary(version);
     await run(node, ['--throw-deprecation', 'import.mjs'], project);

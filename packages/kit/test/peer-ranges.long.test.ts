@@ -12,7 +12,7 @@ interface Manifest {
 
 /** How one version of a peer is tried, with what must be installed beside it. */
 interface Trial {
-  readonly script: 'publish-through.mjs' | 'start-through.mjs' | 'trace-through.mjs' | 'database.test.mjs';
+  readonly script: 'publish-through.mjs' | 'start-through.mjs' | 'trace-through.mjs' | 'use-through.mjs' | 'database.test.mjs';
   readonly on: readonly ('postgres' | 'sqlite')[];
   /** Packages of the same version. */
   readonly same?: readonly string[];
@@ -28,6 +28,7 @@ const TRIALS: Readonly<Record<string, Trial>> = {
     on: ['postgres', 'sqlite'],
     same: ['@mikro-orm/postgresql', '@mikro-orm/sql', '@mikro-orm/sqlite'],
   },
+  '@modelcontextprotocol/server': { script: 'use-through.mjs', on: ['sqlite'] },
   '@opentelemetry/api': { script: 'trace-through.mjs', on: ['sqlite'] },
   '@prisma/client': { script: 'publish-through.mjs', on: ['postgres'], same: ['@prisma/adapter-pg'] },
   // Version 12, which TypeORM 1 asks for, has no binary in its package: it is only installed here.
@@ -35,6 +36,9 @@ const TRIALS: Readonly<Record<string, Trial>> = {
   bullmq: { script: 'start-through.mjs', on: ['postgres'], beside: ['ioredis@6'] },
   'drizzle-orm': { script: 'publish-through.mjs', on: ['postgres'], beside: ['pg'] },
   'graphile-worker': { script: 'start-through.mjs', on: ['postgres'] },
+  jose: { script: 'use-through.mjs', on: ['sqlite'] },
+  kysely: { script: 'use-through.mjs', on: ['postgres', 'sqlite'] },
+  nodemailer: { script: 'use-through.mjs', on: ['sqlite'] },
   'pg-boss': { script: 'start-through.mjs', on: ['postgres'] },
   typeorm: { script: 'publish-through.mjs', on: ['postgres'], beside: ['pg'] },
   vitest: { script: 'database.test.mjs', on: ['sqlite'] },

@@ -26,15 +26,19 @@ export async function* exportRows(
   const columns = shown.map(({ name, settings }) => ({ path: [name], settings }));
   const csv = csvWriter(columns, true);
   const write = format === 'csv' ? csv : jsonLines;
-  if (format === 'csv') yield csvHeader(columns);
+  // With the first rows: an export that gets no connection is refused before its first byte.
+  let opening = format === 'csv' ? csvHeader(columns) : '';
   for await (const rows of adminStream<Row>(db, select, query, CHUNK_ROWS)) {
-    yield write(
+    const text = write(
       rows.map((row) => {
         const json = outputOf(plan.model, row);
         return Object.fromEntries(shown.map(({ name }) => [name, json[name]]));
       }),
     );
+    yield opening + text;
+    opening = '';
   }
+  if (opening !== '') yield opening;
 }
 
 function jsonLines(items: readonly Row[]): string {
