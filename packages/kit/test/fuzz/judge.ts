@@ -19,6 +19,8 @@ const BY_STATE = new Set([
   'not_found',
   'conflict',
   'invalid_credentials',
+  'invalid_code',
+  'invalid_link',
   'throttled',
   'csrf_failed',
 ]);
