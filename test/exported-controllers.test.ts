@@ -43,12 +43,14 @@ class Notes extends CrudController(noteResource, {
 class StaffNotes extends CrudController(noteResource, { permission: isStaff }) {}
 
 const scoped = { anonymous: 'none', keyWithoutScopes: 'none', keyWithEveryScope: 'all' } as const;
-const account = ['login', 'logout', 'me'];
+/** The token in a link from a mail is the credential. */
+const links = ['acceptInvitation', 'confirmReset', 'reset'];
+const account = ['login', 'logout', 'me', ...links];
 const guards: Readonly<Record<string, Guard>> = {
   AccountController: {
     controller: AccountController,
     module: 'accounts()',
-    anonymous: ['login', 'logout'],
+    anonymous: ['login', 'logout', ...links],
     keyWithoutScopes: account,
     keyWithEveryScope: account,
   },

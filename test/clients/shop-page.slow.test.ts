@@ -57,8 +57,8 @@ test('orders are placed once each, and listed with filters, page by page', { tim
     await notice().getByText(`${item} was ordered for`).waitFor();
   }
   // The text of the API is text.
-  expect(await rows().nth(0).locator('td').first().textContent()).toBe('<b>chair</b>');
-  expect(await rows().count()).toBe(2);
+  await expect.poll(() => rows().nth(0).locator('td').first().textContent()).toBe('<b>chair</b>');
+  await expect.poll(() => rows().count()).toBe(2);
   await page.getByLabel('Search').fill('lamp');
   await page.getByRole('button', { name: 'Show' }).click();
   await expect.poll(() => rows().count()).toBe(1);
