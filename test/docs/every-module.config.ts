@@ -2,6 +2,7 @@ import { createApp } from 'kit';
 import { accounts } from 'kit/contrib/accounts';
 import { apiKeys } from 'kit/contrib/apikeys';
 import { audit } from 'kit/contrib/audit';
+import { mcp } from 'kit/contrib/mcp';
 import { diskStore, uploads } from 'kit/contrib/uploads';
 import { webhooks } from 'kit/contrib/webhooks';
 import { featureFlags } from 'example-feature-flags';
@@ -16,6 +17,7 @@ export default createApp({
     audit(),
     apiKeys(),
     webhooks(),
+    mcp(),
     uploads({ store: diskStore({ folder: './data/uploads' }) }),
     featureFlags({ flags: {} }),
     { name: 'grants', commands: [grantsCommand] },
