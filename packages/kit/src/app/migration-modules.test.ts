@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { describeOutdated } from './migration-modules.ts';
 
 test('a database that is not up to date is named, with how many migrations are pending, the first three, and the command', () => {
-  const pending = ['kit/0001_throttles', 'kit/0002_secrets', 'accounts/0001_initial', 'accounts/0002_groups', 'jobs/0001_initial'];
+  const pending = ['kit/0001_throttles', 'kit/0002_secrets', 'accounts/0001_initial', 'audit/0001_initial', 'jobs/0001_initial'];
   const url = 'postgres://app:***@db.example.com/shop';
   expect(describeOutdated({ alias: 'default', url, pending })).toBe(
     `The database ${url} is not up to date: 5 migrations are pending (kit/0001_throttles, kit/0002_secrets, accounts/0001_initial and 2 more). Run: kit migrate`,

@@ -9,7 +9,6 @@ import { accountsGroups } from './groups.ts';
 import { accountsEnvironment } from './config.ts';
 import { accountErrors } from './errors.ts';
 import { initial } from './migrations/0001_initial.ts';
-import { groupTables } from './migrations/0002_groups.ts';
 import { accountsIdentities } from './identities.ts';
 import { mailHealth } from './mail-health.ts';
 import { accountLinks, groupMembers, groups, sessions, userFactors, userIdentities, userRecoveryCodes, users } from './models.ts';
@@ -28,7 +27,7 @@ export function accounts(options: AccountsOptions = {}): Module {
     models: [users, sessions, userFactors, userRecoveryCodes, accountLinks, userIdentities, groups, groupMembers],
     // Mail is sent by a job, so that none is lost and none is sent for what was rolled back.
     ...(settings.mail === null ? {} : { requires: ['jobs'], jobs: [sendLink] }),
-    migrations: [initial, groupTables],
+    migrations: [initial],
     authenticators: [sessionAuthenticator(settings)],
     users: accountsDirectory,
     errors: accountErrors,
