@@ -19,8 +19,17 @@ export class CursorSlots {
     this.#max = cursorsMaxOf(connections);
   }
 
-  /** Rejects with `too_many_cursors` when none is free in time. */
-  async acquire(waitMsMax: number): Promise<void> {
+  /** The rows, while a slot is taken for them. Rejects with `too_many_cursors` when none is free in time. */
+  async *during<R>(waitMsMax: number, rows: () => AsyncIterable<R>): AsyncIterableIterator<R> {
+    await this.#acquire(waitMsMax);
+    try {
+      yield* rows();
+    } finally {
+      this.#release();
+    }
+  }
+
+  async #acquire(waitMsMax: number): Promise<void> {
     if (this.#used < this.#max) {
       this.#used += 1;
       return;
@@ -39,7 +48,7 @@ export class CursorSlots {
     });
   }
 
-  release(): void {
+  #release(): void {
     const next = this.#waiting.shift();
     if (next === undefined) this.#used -= 1;
     else next();

@@ -124,12 +124,7 @@ export class PostgresEngine implements Engine {
     chunkSize: number,
     options: StreamOptions = {},
   ): AsyncIterableIterator<StatementResult> {
-    await this.#cursors.acquire(options.waitMsMax ?? this.#acquireDeadlineMs);
-    try {
-      yield* this.#streamed(text, parameters, chunkSize, options);
-    } finally {
-      this.#cursors.release();
-    }
+    yield* this.#cursors.during(options.waitMsMax ?? this.#acquireDeadlineMs, () => this.#streamed(text, parameters, chunkSize, options));
   }
 
   async *#streamed(

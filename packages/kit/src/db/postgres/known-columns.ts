@@ -1,8 +1,9 @@
+import { type RowBuilder, rowBuilder } from '../row-builder.ts';
 import pg from 'pg';
 import { BoundedMap } from '../bounded-map.ts';
 import { INT8 } from './codec.ts';
 
-export type RowReader = (values: readonly (string | null)[]) => Record<string, unknown>;
+export type RowReader = RowBuilder<string | null, Record<string, unknown>>;
 
 /** The columns of a statement that a connection holds under a name. They never change: PostgreSQL refuses the statement instead. */
 export interface KnownColumns {
@@ -51,15 +52,12 @@ function sharedReader(fields: readonly pg.FieldDef[], types: pg.CustomTypesConfi
 
 const plainText = pg.types.getTypeParser(pg.types.builtins.TEXT) as (text: string) => unknown;
 
-/** `(v) => ({"id":v[0],"total":v[1]===null?null:p[1](v[1])})`: computed names only where `__proto__` would not be data. */
 function rowReader(fields: readonly pg.FieldDef[], types: pg.CustomTypesConfig): RowReader {
   const parsers = fields.map((field) => parserOf(field, types));
-  const members = fields.map(({ name }, index) => {
-    const value = parsers[index] === plainText ? `v[${index}]` : `v[${index}]===null?null:p[${index}](v[${index}])`;
-    return `${name === '__proto__' ? '["__proto__"]' : JSON.stringify(name)}:${value}`;
-  });
-  // oxlint-disable-next-line no-new-func, typescript/no-implied-eval -- the source is built from quoted column names and indexes only
-  return new Function('p', `return (v) => ({${members.join(',')}})`)(parsers) as RowReader;
+  return rowBuilder(
+    fields.map(({ name }) => name),
+    parsers.map((parse) => (parse === plainText ? undefined : parse)),
+  );
 }
 
 function parserOf(field: pg.FieldDef, types: pg.CustomTypesConfig): (text: string) => unknown {

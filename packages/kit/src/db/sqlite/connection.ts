@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { StatementResult } from '../engine.ts';
 import { decoderOf, encodeSqlite, wireDecoderOf } from './codec.ts';
-import { rowBuilder, type RowBuilder } from './row-builder.ts';
+import { rowBuilder, type RowBuilder } from '../row-builder.ts';
 import { translateFailure } from './translate-failure.ts';
 import { loadNodeSqlite } from './load-node-sqlite.ts';
 

@@ -128,12 +128,9 @@ export class SqliteEngine implements Engine {
       return;
     }
     // A statement being stepped keeps its connection on one snapshot: on the shared reader every other read would go stale.
-    await this.#cursors.acquire(options.waitMsMax ?? this.options.busyDeadlineMs);
-    try {
-      yield* this.#streamed(text, parameters, chunkSize, options);
-    } finally {
-      this.#cursors.release();
-    }
+    yield* this.#cursors.during(options.waitMsMax ?? this.options.busyDeadlineMs, () =>
+      this.#streamed(text, parameters, chunkSize, options),
+    );
   }
 
   async *#streamed(
