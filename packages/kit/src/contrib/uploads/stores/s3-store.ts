@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Readable } from 'node:stream';
-import { Agent, request as send, type Dispatcher } from 'undici';
+import type { Agent, Dispatcher } from 'undici';
 import { systemClock, type Clock } from '../../../db/clock.ts';
 import { isKitError } from '../../../errors/kit-error.ts';
 import { serverAttributes } from '../../../observe/server-attributes.ts';
@@ -97,7 +97,7 @@ class S3Store implements UploadStore {
   readonly origin: string;
   readonly #place: S3Place;
   readonly #credentials: () => Promise<S3Credentials>;
-  readonly #agent = new Agent({ connect: { timeout: 10_000 }, headersTimeout: 60_000, bodyTimeout: 60_000 });
+  #agent: Agent | undefined;
   #clock: Clock = systemClock;
 
   constructor(place: S3Place, credentials: () => Promise<S3Credentials>) {
@@ -307,7 +307,10 @@ class S3Store implements UploadStore {
       const payload = body === undefined ? undefined : createHash('sha256').update(body).digest('hex');
       const signed = signHeaders({ method, origin, path, query, headers }, context, payload);
       const search = query.map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`).join('&');
-      const found = await send(`${origin}${encodePath(path)}${search === '' ? '' : `?${search}`}`, {
+      // With the first request: most starts send none, and its modules take a tenth of a second to load.
+      const undici = await import('undici');
+      this.#agent ??= new undici.Agent({ connect: { timeout: 10_000 }, headersTimeout: 60_000, bodyTimeout: 60_000 });
+      const found = await undici.request(`${origin}${encodePath(path)}${search === '' ? '' : `?${search}`}`, {
         method,
         headers: signed,
         body: body ?? null,

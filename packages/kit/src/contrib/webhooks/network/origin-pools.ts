@@ -1,4 +1,9 @@
-import { Client, type Dispatcher } from 'undici';
+import { createRequire } from 'node:module';
+import type { Client, Dispatcher } from 'undici';
+
+const require = createRequire(import.meta.url);
+/** Loaded with the first delivery: an API process that delivers nothing starts without its 224 modules. */
+const undici = (): typeof import('undici') => require('undici') as typeof import('undici');
 
 /**
  * Origins with kept connections at a time. A worker with 100,000 endpoints would otherwise hold a socket to every receiver of the last
@@ -109,7 +114,7 @@ class OriginPool {
       if (free.openedAt >= oldest) return free.held();
       this.#discard(free);
     }
-    const opened = new Connection(new Client(this.origin, this.#options), this);
+    const opened = new Connection(new (undici().Client)(this.origin, this.#options), this);
     this.#all.add(opened);
     return opened.held();
   }

@@ -1,7 +1,6 @@
 // Sending one webhook over HTTP. `Transport` is the seam for another client; `httpTransport` is ours.
 import { BoundedMap } from '../../../db/bounded-map.ts';
 import { TextDecoder } from 'node:util';
-import { errors } from 'undici';
 import type { Dispatcher } from 'undici';
 import { ConnectFailure, codeOf, pinnedConnector, systemResolver } from './connect.ts';
 import type { ConnectOptions, ResolveHost } from './connect.ts';
@@ -203,7 +202,7 @@ function classify(error: unknown): { reason: 'timeout' | 'connection' | 'tls' | 
   }
   if (code.startsWith('ERR_SSL_') || code.startsWith('ERR_TLS_')) return { reason: 'tls', message: `The TLS connection failed (${code}).` };
   if (code === 'UND_ERR_HEADERS_OVERFLOW') return { reason: 'connection', message: 'The response headers are too large.' };
-  if (error instanceof errors.HTTPParserError) return { reason: 'connection', message: 'The response is not HTTP/1.1.' };
+  if ((error as Error).name === 'HTTPParserError') return { reason: 'connection', message: 'The response is not HTTP/1.1.' };
   if (code === 'UND_ERR_SOCKET') return { reason: 'connection', message: 'The receiver closed the connection before it had answered.' };
   return { reason: 'connection', message: `The connection broke (${code}).` };
 }
