@@ -17,7 +17,9 @@ const byHeader: Authenticator = {
 };
 
 /** An app in this process, migrated and ready, without logs; it listens when it is told to. */
-export async function startCrudApp(options: Pick<AppOptions, 'database' | 'modules' | 'mount' | 'resources'>): Promise<App> {
+export async function startCrudApp(
+  options: Pick<AppOptions, 'database' | 'modules' | 'mount' | 'resources' | 'idempotencyRecordsMax'>,
+): Promise<App> {
   const app = createApp({
     ...options,
     authenticators: [byHeader],
