@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { openWrites } from '../src/app/open-writes.ts';
 import { unboundedLists } from '../src/app/unbounded-lists.ts';
 import { AccountController, accounts } from '../src/contrib/accounts/index.ts';
 import { ApiKeyController, apiKeys } from '../src/contrib/apikeys/index.ts';
@@ -47,5 +48,6 @@ test('kit doctor has nothing to say about the routes of the toolkit', async () =
   });
   expect(app.app.routes.length).toBeGreaterThan(30);
   expect(unboundedLists(app.app.routes)).toEqual([]);
+  expect(openWrites(app.app.routes)).toEqual([]);
   expect(await listWarnings(app.app)).toEqual([]);
 });

@@ -271,4 +271,22 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
       'Neither the summary nor the description of an operation tells an AI agent what its tool does, so agents use it wrongly or not at all.',
     remedy: "Add a `summary`, or `tool: { description: '…' }`: what the tool does, and when to use it.",
   },
+  W027: {
+    title: 'Everyone may write',
+    explanation: 'A writing operation admits callers without a credential. Throttles limit how often, not who. `kit doctor` reports it.',
+    remedy: "Set a permission. Where the operation is open on purpose, say why: `metadata: { openWrite: 'a contact form' }`.",
+  },
+  W028: {
+    title: 'A secret is not set in production',
+    explanation:
+      'With `NODE_ENV=production`, API keys are hashed without a pepper, or signing secrets of webhooks are stored in plain text: a copy of the database is enough to attack them.',
+    remedy:
+      'Set `API_KEY_PEPPER` and `WEBHOOK_SECRET_KEYS`, from a secret store. Where you do without on purpose, silence the check with the reason.',
+  },
+  W029: {
+    title: 'A pooler loses prepared statements',
+    explanation:
+      'A pooler between the application and PostgreSQL gives the connection to another server process after each transaction, and does not keep prepared statements. Statements fail now and then with `prepared_statement_lost`.',
+    remedy: 'Set `DATABASE_PREPARE=off`, or let the pooler keep them (PgBouncer 1.21 or later: `max_prepared_statements`).',
+  },
 };

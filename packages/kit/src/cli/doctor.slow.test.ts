@@ -13,7 +13,9 @@ beforeAll(async () => {
   await writeFile(
     join(folder, 'kit.config.ts'),
     `import { createApp } from ${sourceOf('index.ts')};
-import { isAuthenticated } from ${sourceOf('permissions/index.ts')};
+import { allowAny, isAuthenticated } from ${sourceOf('permissions/index.ts')};
+import { Controller, route } from ${sourceOf('index.ts')};
+import { clientThrottle } from ${sourceOf('throttle/index.ts')};
 import { accounts, AccountController } from ${sourceOf('contrib/accounts/index.ts')};
 import { apiKeys, ApiKeyController } from ${sourceOf('contrib/apikeys/index.ts')};
 import { webhooks, WebhookEndpointController } from ${sourceOf('contrib/webhooks/index.ts')};
@@ -28,6 +30,10 @@ const things = model('things', columns);
 const codeColumns = { code: t.text(40).unique(), id: t.uuidv7().pk(), ...softDelete() };
 const codes = model('codes', codeColumns);
 class ThingController extends CrudController(resource(things, { unscoped: true }), { permission: isAuthenticated }) {}
+class NoteController extends Controller {
+  add = route.post('/', { permission: allowAny, throttles: [clientThrottle('5/min')], status: 204 }, () => undefined);
+  contact = route.post('/contact', { permission: allowAny, throttles: [clientThrottle('5/min')], status: 204, metadata: { openWrite: 'a contact form' } }, () => undefined);
+}
 const own = process.env['OWN'] === '1';
 export default createApp({
   database: 'sqlite:app.db',
@@ -35,7 +41,7 @@ export default createApp({
     ...(own ? [{ name: 'things', models: [things, codes], migrations: [migration('0001_initial', [createTable('things', columns), createTable('codes', codeColumns)])] }] : [])],
   mount: {
     '/v1': { '/account': AccountController, '/api-keys': ApiKeyController, '/webhooks': WebhookEndpointController, '/jobs': JobController, '/audit': AuditController,
-      ...(own ? { '/things': ThingController } : {}) },
+      ...(own ? { '/things': ThingController, '/notes': NoteController } : {}) },
     '/': { '/health': HealthController },
   },
   silencedChecks: process.env['SILENCED'] === undefined ? {} : JSON.parse(process.env['SILENCED']),
@@ -74,9 +80,25 @@ test('a unique index beside soft deletion and an owner that nothing scopes by ar
   expect(findings.filter(({ state, id }) => state !== 'ok' && id === undefined)).toEqual([]);
 });
 
+test('a write that needs no credential is found, unless its route says why it is open', async () => {
+  const { stdout } = await doctor([], { OWN: '1' });
+  expect(stdout.match(/W027 .*/g)).toEqual([
+    "W027 NoteController.add: anyone on the network may POST /v1/notes, without a credential. Set a permission, or say why it is open: metadata: { openWrite: 'a contact form' }.",
+  ]);
+});
+
+test('in production, a missing pepper and secrets stored in plain text are found', async () => {
+  const found = async (environment: Readonly<Record<string, string>>): Promise<string[]> =>
+    ((await doctor([], environment)).stdout.match(/^warning \w+: W028/gm) ?? []).map((line) => line.split(/[ :]/)[1]!);
+  expect(await found({})).toEqual([]);
+  expect(await found({ NODE_ENV: 'production' })).toEqual(['apikeys', 'webhooks']);
+  const key = `${Buffer.alloc(32, 7).toString('base64url')}=`;
+  expect(await found({ NODE_ENV: 'production', API_KEY_PEPPER: 'p'.repeat(40), WEBHOOK_SECRET_KEYS: key })).toEqual([]);
+});
+
 test('--fail-on warn fails on warnings; silenced ones do not count, and keep their reason', async () => {
   expect((await doctor(['--fail-on', 'warn'], { OWN: '1' })).code).toBe(1);
-  const silenced = JSON.stringify({ W018: 'codes are never used again', W019: 'a shared catalog' });
+  const silenced = JSON.stringify({ W018: 'codes are never used again', W019: 'a shared catalog', W027: 'a demo' });
   const { code, stdout } = await doctor(['--fail-on', 'warn'], { OWN: '1', SILENCED: silenced });
   expect(stdout).toMatch(/^silenced models: W018 .* Silenced: codes are never used again$/m);
   expect([code, stdout.match(/^warning.*/gm)]).toEqual([0, null]);

@@ -122,5 +122,7 @@ export interface Engine extends StatementRunner {
   backUp(suffix: string): Promise<string | undefined>;
   /** Statement and row-shape caches are dropped: the tables have changed. */
   forgetStatements(): void;
+  /** PostgreSQL with prepared statements: true when a pooler loses them between two transactions. Opens two connections to find out. */
+  losesStatements?(): Promise<boolean>;
   close(): Promise<void>;
 }

@@ -123,7 +123,7 @@ function atomicFaults(where: string, { kind, atomic, idempotency, rawBody, permi
   return faults;
 }
 
-function admitsAnyone({ kind, combinator, parts }: Permission): boolean {
+export function admitsAnyone({ kind, combinator, parts }: Permission): boolean {
   if (combinator === 'all') return parts.every(admitsAnyone);
   if (combinator === 'any') return parts.some(admitsAnyone);
   return kind === 'allow_any';

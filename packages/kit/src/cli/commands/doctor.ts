@@ -2,10 +2,12 @@ import { Option } from 'commander';
 import { describeOutdated, driftOf, driftRemedy, outdatedDatabases } from '../../app/migration-modules.ts';
 import type { App } from '../../app/module.ts';
 import { modelWarnings } from '../../app/model-warnings.ts';
+import { openWrites } from '../../app/open-writes.ts';
 import { isSilenced } from '../../app/silenced-checks.ts';
 import { unboundedLists } from '../../app/unbounded-lists.ts';
 import { listWarnings } from '../../crud/inspect/list-warnings.ts';
 import { scopeWarnings } from '../../crud/inspect/scope-warnings.ts';
+import { engineOf } from '../../db/handle.ts';
 import type { Fault } from '../../options/fault.ts';
 import type { CliContext } from '../context.ts';
 import type { CoreCommand } from '../core-command.ts';
@@ -150,6 +152,17 @@ async function databases(app: App): Promise<Finding[]> {
       state: 'ok',
       detail: `${database.url} answers in ${Math.ceil(performance.now() - started)} ms`,
     });
+    const pooler = await attempt(`database ${name}`, async () => (await engineOf(database).losesStatements?.()) === true);
+    if ('finding' in pooler) findings.push(pooler.finding);
+    else if (pooler.value) {
+      findings.push({
+        id: 'W029',
+        subject: `database ${name}`,
+        state: 'warning',
+        detail:
+          'A pooler between the app and PostgreSQL loses prepared statements: statements will fail now and then. Set DATABASE_PREPARE=off.',
+      });
+    }
   }
   return [...findings, ...(await migrations(app))];
 }
@@ -188,7 +201,7 @@ function warning(subject: string, { id, message, hint }: Fault): Finding {
 async function lists(app: App): Promise<Finding[]> {
   return [
     ...(await listWarnings(app)).map(({ resource, fault }) => warning(`resource ${resource}`, fault)),
-    ...unboundedLists(app.routes).map((fault) => warning('routes', fault)),
+    ...[...unboundedLists(app.routes), ...openWrites(app.routes)].map((fault) => warning('routes', fault)),
     ...scopeWarnings(app).map(({ resource, fault }) => warning(`resource ${resource}`, fault)),
     ...modelWarnings(app).map((fault) => warning('models', fault)),
   ];

@@ -50,7 +50,7 @@ const bySession = new Permission({ name: 'bySession', evaluate: ({ principal }) 
 const own = { permission: all(isAuthenticated, bySession), auth: ['session'] } as const;
 const ownAndPresent = { permission: all(isAuthenticated, bySession, hasRecentLogin), auth: ['session'] } as const;
 /** Open to everybody: what a link or a typed name allows does not depend on who sends it. */
-const open = { permission: allowAny, csrf: false, auth: [] } as const;
+const open = { permission: allowAny, csrf: false, auth: [], metadata: { openWrite: 'proves itself by password, code or link' } } as const;
 
 /** Password login, sessions, second factors and links for browsers. Mounted where the app likes: `'/account': AccountController`. */
 export class AccountController extends Controller {
@@ -81,6 +81,7 @@ export class AccountController extends Controller {
     '/logout',
     {
       permission: allowAny,
+      metadata: { openWrite: 'ends the session of its own cookie' },
       throttles: [logoutClientThrottle],
       summary: 'End the session',
       description: 'Idempotent. Also clears the cookie of an expired session.',

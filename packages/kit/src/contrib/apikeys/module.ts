@@ -1,4 +1,5 @@
 import type { App, Module } from '../../app/module.ts';
+import { productionSecret } from '../../app/production-secret.ts';
 import { StartUpError } from '../../app/start-up-error.ts';
 import type { Counter } from '../../observe/metric-registry.ts';
 import { apiKeysAdmin } from './admin.ts';
@@ -27,7 +28,13 @@ export function apiKeys(options: ApiKeyOptions = {}): Module {
     commands: [apiKeyCommand],
     admin: apiKeysAdmin,
     // Keys are joined with their owners: a wrong name would show at the first key.
-    checks: [{ name: 'api_key_owners', run: (app) => (app.users === null ? [] : userTableFaults(app.db, app.users.table)) }],
+    checks: [
+      { name: 'api_key_owners', run: (app) => (app.users === null ? [] : userTableFaults(app.db, app.users.table)) },
+      productionSecret('api_key_pepper', ({ settings: { apiKeyPepper } }) => settings.pepper !== undefined || apiKeyPepper !== undefined, {
+        message: 'API keys are hashed without a pepper: whoever reads the database can look for keys.',
+        hint: 'Set API_KEY_PEPPER, or apiKeys({ pepper: null }) where that is intended.',
+      }),
+    ],
     provides: () => ({ userChanges: [ownerChanged] }),
     metrics(registry) {
       verifications = registry.counter({

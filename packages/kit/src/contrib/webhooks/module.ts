@@ -1,4 +1,5 @@
 import type { Module } from '../../app/module.ts';
+import { productionSecret } from '../../app/production-secret.ts';
 import { StartUpError } from '../../app/start-up-error.ts';
 import type { UserDirectory } from '../../auth/user-directory.ts';
 import type { Database } from '../../db/db.ts';
@@ -32,6 +33,12 @@ export function webhooks(options: WebhookOptions = {}): Module {
     migrations: webhookMigrations,
     databases: given.databases,
     errors: webhookErrors,
+    checks: [
+      productionSecret('webhook_secret_keys', ({ settings }) => (given.secretKeys ?? settings.webhookSecretKeys) !== undefined, {
+        message: 'signing secrets of webhooks are stored in plain text.',
+        hint: 'Set WEBHOOK_SECRET_KEYS. strictSecrets: true refuses to store a secret in plain text.',
+      }),
+    ],
     openApiWebhooks: openApiWebhooks(given.eventTypes),
     commands: [webhooksCommand],
     admin: webhooksAdmin(

@@ -16,6 +16,7 @@ import { runOnClient, streamOnClient, type QuerySettings } from './client-querie
 import { CursorSlots } from '../cursor-slots.ts';
 import { isConflict, isConnectionFailure, translateFailure } from './connection-failure.ts';
 import { PostgresListener } from './listener.ts';
+import { losesStatements } from './loses-statements.ts';
 import { Pipeline } from './pipeline.ts';
 import { StatementNames } from './statement-names.ts';
 import { PostgresTransaction } from './transaction.ts';
@@ -177,6 +178,10 @@ export class PostgresEngine implements Engine {
 
   forgetStatements(): void {
     this.#names?.startOver();
+  }
+
+  async losesStatements(): Promise<boolean> {
+    return this.#names !== undefined && (await losesStatements(() => new pg.Client(this.#pool.options)));
   }
 
   async close(): Promise<void> {

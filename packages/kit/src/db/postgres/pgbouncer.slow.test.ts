@@ -13,6 +13,7 @@ import { isAuthenticated } from '../../permissions/index.ts';
 import { describeDatabases } from '../../testing/databases.ts';
 import type { Database } from '../db.ts';
 import { createTable, migration, model, t, timestamps } from '../index.ts';
+import { engineOf } from '../handle.ts';
 import { openDatabase } from '../open-database.ts';
 import { freePort } from '../../../../../test/provision/free-port.ts';
 
@@ -106,6 +107,13 @@ describeDatabases('behind PgBouncer in transaction mode', (database) => {
       const count = async (table: string) => Number((await db.query<{ n: number }>(`select count(*) as n from ${table}`))[0]?.n);
       const counts = await Promise.all(['parcels', 'audit_entries', 'webhook_events', 'kit_idempotency'].map(count));
       expect(counts).toEqual([titles.length, titles.length, titles.length, titles.length / 2]);
+    });
+
+    test('kit doctor finds out that prepared statements are lost, and not without the pooler or without them', async () => {
+      const [prepared, direct] = [await openDatabase(db.url), await openDatabase(database.url)];
+      const lost = await Promise.all([prepared, direct, db].map((each) => engineOf(each).losesStatements?.()));
+      await Promise.all([prepared.close(), direct.close()]);
+      expect(lost).toEqual([true, false, false]);
     });
 
     test('with prepared statements the error names the setting, and an app with DATABASE_PREPARE=off works', async () => {
