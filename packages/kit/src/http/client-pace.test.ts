@@ -6,7 +6,7 @@ let pace: ClientPace;
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] });
   slow = [];
-  pace = new ClientPace({ idleMs: 60_000, bytesPerSecond: 1000, onSlow: (why) => slow.push(why) });
+  pace = new ClientPace({ verb: 'took', idleMs: 60_000, bytesPerSecond: 1000, onSlow: (why) => slow.push(why) });
 });
 afterEach(() => {
   pace.stop();
@@ -18,7 +18,7 @@ function take(bytes: number, everyMs: number, times: number): void {
   for (let n = 0; n < times; n += 1) {
     pace.wait();
     vi.advanceTimersByTime(everyMs);
-    pace.took(bytes);
+    pace.moved(bytes);
   }
 }
 
@@ -49,6 +49,16 @@ test('time in which the client is not waited for does not count', () => {
     take(10, 100, 1);
     vi.advanceTimersByTime(600_000);
   }
+  expect(slow).toEqual([]);
+});
+
+test('time in which the process was blocked does not count', () => {
+  pace.wait();
+  vi.advanceTimersByTime(50_000);
+  // The clock goes on, and no timer runs.
+  vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 900_000);
+  vi.advanceTimersToNextTimer();
+  vi.restoreAllMocks();
   expect(slow).toEqual([]);
 });
 

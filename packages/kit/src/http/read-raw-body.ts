@@ -3,12 +3,10 @@ import { Transform, type TransformCallback } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { coreErrors } from '../errors/core-errors.ts';
 import type { KitError } from '../errors/kit-error.ts';
+import { ClientPace } from './client-pace.ts';
 import type { CompiledRoute } from './compiled-route.ts';
 import type { Exchange } from './exchange.ts';
 import { takesMediaType, type RawBody } from './raw.ts';
-
-/** A client that sends nothing for this long is gone: its request ends. */
-const IDLE_MS = 30_000;
 
 /** Connections whose body is on its way to a handler. */
 const streaming = new WeakSet<Socket>();
@@ -54,34 +52,55 @@ export function readRawBody(exchange: Exchange, done: (error: Error | null, body
   else collect(body, done);
 }
 
-function collect(body: Transform, done: (error: Error | null, body?: unknown) => void): void {
+function collect(body: Transform, done: (error: Error | null, body?: Buffer) => void): void {
   const chunks: Buffer[] = [];
   body.on('data', (chunk: Buffer) => chunks.push(chunk));
   body.once('error', (error) => done(error));
   body.once('end', () => done(null, Buffer.concat(chunks)));
 }
 
-/** The request's bytes, at most so many. It fails with the error the caller is told. */
-function limitedBody({ request }: Exchange, bytesMax: number): Transform {
+/**
+ * The bytes of a JSON body on a server that has no deadline for requests. On the app's own server Node ends those that take too long, and
+ * Fastify reads the bytes.
+ */
+export function readSlowJson(exchange: Exchange, done: (error: Error | null, body?: Buffer) => void): void {
+  const { bodyBytesMax } = exchange.route as CompiledRoute;
+  if (Number(exchange.request.headers['content-length'] ?? 0) > bodyBytesMax) done(tooLarge(bodyBytesMax));
+  else collect(limitedBody(exchange, bodyBytesMax), done);
+}
+
+/** The request's bytes, at most so many, at the pace that clients must keep. It fails with the error that the caller gets. */
+function limitedBody({ request, host }: Exchange, bytesMax: number): Transform {
   const { raw } = request;
   const { socket } = raw;
   const body = new LimitedBody(bytesMax);
-  const idle = setTimeout(() => body.destroy(coreErrors.request_timeout()), IDLE_MS);
+  const { bodyIdleMs: idleMs, bodyBytesPerSecond: bytesPerSecond } = host.inputLimits;
+  const onSlow = (why: string) => body.destroy(coreErrors.request_timeout({ detail: `The request body arrived too slowly: ${why}.` }));
+  const pace = new ClientPace({ verb: 'sent', idleMs, bytesPerSecond, onSlow });
   const cut = () => {
-    if (!raw.complete) body.destroy(coreErrors.malformed_body({ detail: 'The connection ended before the body was complete.' }));
+    // A request of `app.inject()` has no `complete`.
+    if (!raw.complete && !raw.readableEnded)
+      body.destroy(coreErrors.malformed_body({ detail: 'The connection ended before the body was complete.' }));
   };
   streaming.add(socket);
-  raw.on('data', () => idle.refresh());
   raw.once('error', cut);
   raw.once('close', cut);
+  raw.once('end', () => pace.stop());
   body.once('close', () => {
-    clearTimeout(idle);
+    pace.stop();
     streaming.delete(socket);
     raw.unpipe(body);
   });
   // There may be no listener any more when it fails, which must not end the process.
   body.on('error', () => undefined);
+  body.on('drain', () => pace.wait());
   raw.pipe(body);
+  // After the pipe: while the handler has not taken what arrived, the client is not waited for.
+  raw.on('data', (chunk: Buffer) => {
+    pace.moved(chunk.length);
+    if (!body.writableNeedDrain) pace.wait();
+  });
+  pace.wait();
   return body;
 }
 

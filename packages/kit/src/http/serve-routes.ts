@@ -15,7 +15,7 @@ import type { Host } from './host.ts';
 import { parseJson } from './json/parse-json.ts';
 import type { Middleware } from './middleware.ts';
 import { PathMethods, unmatched } from './not-found.ts';
-import { readRawBody, refuseEncoding, streamsBody } from './read-raw-body.ts';
+import { readRawBody, readSlowJson, refuseEncoding, streamsBody } from './read-raw-body.ts';
 import { exchangeKey, finish, serveRoute, type KitRequest } from './serve-route.ts';
 
 export interface ServedRoutes {
@@ -28,6 +28,13 @@ export interface ServedRoutes {
   readonly appThrottles: readonly Throttle[];
 }
 
+const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json(?:\s*;|$)/i;
+
+/** Whether the server ends requests that take too long to arrive. Fastify's default is that it does not. */
+function hasDeadline({ server }: FastifyInstance): boolean {
+  return server.requestTimeout > 0;
+}
+
 /** Registers the table on one Fastify context. Everything set here ends at the context's border. */
 export function serveRoutes(fastify: FastifyInstance, host: Host, served: ServedRoutes, server: 'own' | 'foreign'): void {
   fastify.removeAllContentTypeParsers();
@@ -36,13 +43,22 @@ export function serveRoutes(fastify: FastifyInstance, host: Host, served: Served
     refuseCharset(request.headers);
     return body.length === 0 ? undefined : parseJson(body, host.inputLimits);
   };
-  fastify.addContentTypeParser(/^application\/(?:[\w.-]+\+)?json(?:\s*;|$)/i, { parseAs: 'buffer' }, (request, body, done) => {
+  const parsed = (request: FastifyRequest, body: Buffer, done: (error: Error | null, value?: unknown) => void) => {
     try {
-      done(null, parse(request, body as Buffer));
+      done(null, parse(request, body));
     } catch (error) {
       done(error as Error, undefined);
     }
-  });
+  };
+  if (hasDeadline(fastify))
+    fastify.addContentTypeParser(JSON_TYPE, { parseAs: 'buffer' }, (request, body, done) => parsed(request, body as Buffer, done));
+  else
+    fastify.addContentTypeParser(JSON_TYPE, (request, _payload, done) => {
+      const exchange = (request as Partial<KitRequest>)[exchangeKey];
+      // No route takes it: the 404 does not wait for the body.
+      if (exchange === undefined) done(null, undefined);
+      else readSlowJson(exchange, (error, body) => (body === undefined ? done(error) : parsed(request, body, done)));
+    });
   const serve = (context: FastifyInstance, route: CompiledRoute) => {
     const options = serveRoute(host, route, served.middleware.get(route) ?? []);
     rememberServed(host, route, options);

@@ -12,8 +12,12 @@ export interface InputLimits {
   readonly urlLength: number;
   /** Characters of a path parameter. */
   readonly pathParameterLength: number;
-  /** Milliseconds in which headers and body must arrive. */
+  /** Milliseconds in which headers and body must arrive; a body that is not JSON may take longer. */
   readonly requestMs: number;
+  /** Milliseconds after which a client that sends nothing of such a body is disconnected. */
+  readonly bodyIdleMs: number;
+  /** Bytes that the client sends of such a body per second on average, while it is waited for. */
+  readonly bodyBytesPerSecond: number;
   /** Errors that one response lists. */
   readonly errors: number;
   /** Characters of an unknown name up to which a known one is suggested for it. */
@@ -47,6 +51,9 @@ export const INPUT_LIMITS: InputLimits = Object.freeze({
   // Ids, slugs and signed cursors fit.
   pathParameterLength: 500,
   requestMs: 60_000,
+  bodyIdleMs: 30_000,
+  // The same as for a response. A file of 50 MB would take three and a half hours; without a minimum it could take years.
+  bodyBytesPerSecond: 4096,
   // More than this is not corrected manually; without a bound a body of 1 MB costs seconds, and a response several times its size.
   errors: 100,
   // Comparing two names costs the product of their lengths: 100 errors with 200 names of 64 characters each are 80 ms at most.

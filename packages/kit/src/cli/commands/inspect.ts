@@ -48,6 +48,7 @@ export const inspectCommand: CoreCommand = {
 function limits(app: InputLimits): string {
   return [
     `Limits of a request: body ${app.bodyBytes} bytes, JSON ${app.jsonDepth} levels, ${app.jsonMembers} members and ${app.jsonItems} array items, URL ${app.urlLength} characters, path parameter ${app.pathParameterLength}; ${app.requestMs / 1000} s to arrive; ${app.errors} errors in a response.`,
+    `A body that is not JSON may take longer: its client is cut when it sends nothing for ${app.bodyIdleMs / 1000} s, or less than ${app.bodyBytesPerSecond} bytes per second.`,
     `Limits of a caller: ${app.streamsPerCaller} event streams and ${app.exportsPerCaller} exports per process, ${app.idempotencyRecords} idempotency records.`,
     `Exports and other streamed queries use ${app.cursorsPercent} % of the connections of a database. A client is cut that takes nothing of a response for ${app.clientIdleMs / 1000} s, or less than ${app.clientBytesPerSecond} bytes per second of an export.`,
   ].join('\n');

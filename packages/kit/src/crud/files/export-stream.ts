@@ -45,6 +45,7 @@ export class ExportStream extends Readable {
     this.#deadline = setTimeout(() => this.#fail(new ExportCut(`it took longer than ${durationMs} ms`)), durationMs);
     pacedStreams.add(this);
     this.#pace = new ClientPace({
+      verb: 'took',
       idleMs,
       bytesPerSecond: INPUT_LIMITS.clientBytesPerSecond,
       onSlow: (why) => this.destroy(new ExportCut(why)),
@@ -55,7 +56,7 @@ export class ExportStream extends Readable {
   }
 
   override _read(): void {
-    this.#pace.took(this.#handedOver);
+    this.#pace.moved(this.#handedOver);
     this.#handedOver = 0;
     if (this.#rest.length > 0) this.#handOver();
     else if (!this.#isReading && !this.#isOver) void this.#next();
