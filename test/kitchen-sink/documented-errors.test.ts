@@ -75,6 +75,7 @@ function attemptsOf(operation: Json): Attempt[] {
     { ...sent, headers: { ...sent.headers, 'content-type': 'application/json' }, payload: '{"a":' },
     { ...sent, headers: { ...sent.headers, 'content-type': 'application/json' }, payload: `${'['.repeat(40)}${']'.repeat(40)}` },
     { ...sent, headers: { ...sent.headers, 'content-type': 'application/json' }, payload: `[${'{"a":1},'.repeat(10_100)}{}]` },
+    { ...sent, headers: { ...sent.headers, 'content-type': 'application/json' }, payload: `[${'0,'.repeat(50_000)}0]` },
     { ...sent, headers: { ...sent.headers, 'content-type': 'application/json' }, payload: '{"surely_unknown":1}' },
     { ...sent, headers: { ...(body === undefined ? {} : { 'content-type': type! }), cookie: session.cookie } },
     {
@@ -140,6 +141,7 @@ test('every refusal of the running server is documented for its operation: statu
       'malformed_body',
       'too_deep',
       'too_many_members',
+      'too_many_items',
       'unsupported_media_type',
       'not_found',
       'unsupported_api_version',

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Authenticator } from '../auth/authenticator.ts';
 import type { Database, Db } from '../db/db.ts';
 import { createTable, migration, model, t } from '../db/index.ts';
+import { openApiDocument } from '../openapi/document.ts';
 import { isAuthenticated } from '../permissions/index.ts';
 import { describeDatabases, testApp, type TestApp } from '../testing/index.ts';
 import { CrudController, resource } from './index.ts';
@@ -138,6 +139,14 @@ describeDatabases('writers that lock in different order', (database) => {
     expect([first.status, first.headers['idempotent-replayed']]).toEqual([201, undefined]);
     expect((await post('entries/bulk', { items }, key)).headers['idempotent-replayed']).toBe('true');
     expect(await totals()).toEqual([1, 1, 1]);
+  });
+
+  test('the conflict is documented for every operation', () => {
+    const { components } = openApiDocument(kit.app.routes, { title: 'x', version: '1' });
+    expect(components['responses']?.['Unexpected']).toMatchObject({
+      'x-error-codes': expect.arrayContaining(['write_conflict']) as string[],
+      headers: { 'Retry-After': {} },
+    });
   });
 
   test('an import that is run again with a key reads its file again', async () => {

@@ -3,6 +3,7 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
 import type { Authenticator } from '../auth/authenticator.ts';
+import { dbErrors } from '../db/errors.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import type { CompiledRoute, RouteSchema } from '../http/compiled-route.ts';
 import { jsonSchemaOf, type Schema } from '../http/schema.ts';
@@ -271,6 +272,20 @@ test('errors are listed by status with their codes: declared ones and those the 
   expect(read).not.toContain('csrf_failed');
   expect(codes(operation(document, '/v1/tree', 'put'))).not.toContain('not_authenticated');
   expect(coreErrors.csrf_failed.status).toBe(403);
+});
+
+test('every error of the database that callers can meet is documented: in the default response, or where it happens', () => {
+  const { components } = openApiDocument(routes, { title: 'x', version: '1' });
+  const { Unexpected } = components['responses'] as Readonly<Record<string, { 'x-error-codes': string[] }>>;
+  const anywhere = Unexpected!['x-error-codes'];
+  const AT_OPERATIONS = ['too_many_cursors', 'still_referenced'];
+  const met = Object.values(dbErrors).filter(({ status }) => status !== 500);
+  expect(
+    met
+      .map(({ code }) => code)
+      .filter((code) => !anywhere.includes(code))
+      .sort(),
+  ).toEqual(AT_OPERATIONS.sort());
 });
 
 test('the short error format is described when the application chose it', () => {

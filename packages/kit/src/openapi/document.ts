@@ -13,11 +13,15 @@ import { objectOf, type OptionRules, readOptions } from '../options/read-options
 import { anything, filledText, listOf, oneOf, recordOf, required, text } from '../options/value-rule.ts';
 
 export interface OpenApiOptions {
+  /** The name of the API. */
   readonly title: string;
+  /** The version of the API. */
   readonly version: string;
+  /** Shown at the top of the document; Markdown. */
   readonly description?: string | undefined;
   /** Base addresses clients use, e.g. `https://api.example.org`. */
   readonly servers?: readonly { readonly url: string; readonly description?: string }[] | undefined;
+  /** The format of errors, as the setting `ERROR_FORMAT` of the app. Default: `problem+json`. */
   readonly errorFormat?: ErrorFormat | undefined;
   /** The rates of scoped throttles, from `settings.throttleRates`. */
   readonly throttleRates?: ThrottleRates | undefined;
@@ -91,6 +95,7 @@ export function openApiDocument(routes: readonly CompiledRoute[], options: OpenA
   const { paths, parameters } = shareParameters(operations);
   const headers = shareHeaders(paths);
   const defaults = withoutDefaults(headers.paths);
+  const responses = { ...shared.responses(), Unexpected: unexpected(errorFormat) };
 
   return {
     openapi: isNew ? '3.2.0' : '3.1.1',
@@ -106,9 +111,9 @@ export function openApiDocument(routes: readonly CompiledRoute[], options: OpenA
     ...(Object.keys(options.webhooks ?? {}).length === 0 ? {} : { webhooks: sorted(options.webhooks ?? {}) }),
     components: {
       schemas: sorted({ ...components.all(), ...members, ...errors, [errorName]: { ...errors[errorName], examples: shared.examples() } }),
-      responses: sorted({ ...shared.responses(), Unexpected: unexpected(errorFormat) }),
+      responses: sorted(responses),
       ...(Object.keys(parameters).length === 0 ? {} : { parameters: sorted(parameters) }),
-      headers: sorted({ ...headers.headers, ...usedHeaders(defaults.paths, shared.responses()) }),
+      headers: sorted({ ...headers.headers, ...usedHeaders(defaults.paths, responses) }),
       ...schemesOf(shown),
     },
   };
@@ -146,12 +151,9 @@ function withoutDefaults(paths: Paths): { readonly common: Readonly<Record<strin
 
 const DEFAULTED = ['security', 'x-permission', 'x-throttles'];
 
-/** `Unexpected` uses the id of the request; the others are for limits and keys. */
 function usedHeaders(...places: readonly object[]): Record<string, object> {
   const text = JSON.stringify(places);
-  return Object.fromEntries(
-    Object.entries(HEADERS).filter(([name]) => name === 'RequestId' || text.includes(`"#/components/headers/${name}"`)),
-  );
+  return Object.fromEntries(Object.entries(HEADERS).filter(([name]) => text.includes(`"#/components/headers/${name}"`)));
 }
 
 /** Every way to authenticate, with the scopes that operations require. */
@@ -184,8 +186,8 @@ function unexpected(format: ErrorFormat): object {
   const { name, mediaType } = errorSchemas(format);
   return {
     description:
-      'A failure of the server, or a request that cannot be read: JSON with a fault, a body that is too large or of another type, a URL that cannot be decoded.',
-    headers: { 'X-Request-ID': { $ref: '#/components/headers/RequestId' } },
+      'A failure of the server, a write that lost to another one, or a request that cannot be read: JSON with a fault, a body that is too large or of another type, a URL that cannot be decoded.',
+    headers: { 'Retry-After': { $ref: '#/components/headers/RetryAfter' }, 'X-Request-ID': { $ref: '#/components/headers/RequestId' } },
     content: { [mediaType]: { schema: { $ref: `#/components/schemas/${name}` } } },
     'x-error-codes': ERRORS_ANYWHERE.map(({ code }) => code),
   };

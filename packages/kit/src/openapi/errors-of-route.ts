@@ -1,10 +1,14 @@
+import { dbErrors } from '../db/errors.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import type { CompiledRoute, RaisedError } from '../http/compiled-route.ts';
 import { idempotencyErrors } from '../http/idempotency/errors.ts';
 import { safeMethods } from '../permissions/built-ins.ts';
 import { admitsAnonymous, needsCsrfProof, needsScope } from './access.ts';
 
-/** Errors of every operation: failures of the server, and requests that are not read, such as JSON with a fault or a body where there is none. `default` of the document. */
+/**
+ * Errors of every operation: failures of the server and its database, a write that lost to another one, and requests that are not read, such as
+ * JSON with a fault or a body where there is none. `default` of the document.
+ */
 export const ERRORS_ANYWHERE: readonly RaisedError[] = [
   coreErrors.malformed_url,
   coreErrors.malformed_request,
@@ -12,6 +16,7 @@ export const ERRORS_ANYWHERE: readonly RaisedError[] = [
   coreErrors.malformed_body,
   coreErrors.too_deep,
   coreErrors.too_many_members,
+  coreErrors.too_many_items,
   idempotencyErrors.idempotency_not_supported,
   coreErrors.not_acceptable,
   coreErrors.request_timeout,
@@ -22,6 +27,15 @@ export const ERRORS_ANYWHERE: readonly RaisedError[] = [
   coreErrors.internal_error,
   coreErrors.unavailable,
   coreErrors.deadline_exceeded,
+  // Any route may write in a transaction of its own.
+  dbErrors.write_conflict,
+  dbErrors.value_not_storable,
+  dbErrors.database_busy,
+  dbErrors.database_unavailable,
+  dbErrors.database_read_only,
+  dbErrors.storage_full,
+  dbErrors.database_damaged,
+  dbErrors.commit_unknown,
 ];
 
 /** Every error the operation is known to answer with: those it declares and those its own options imply. */

@@ -1,3 +1,4 @@
+import { wholeDocument } from '../../../test/whole-document.ts';
 import { get, type IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -6,6 +7,7 @@ import type { Authenticator } from '../../auth/authenticator.ts';
 import { createTable, migration, model, t } from '../../db/index.ts';
 import { Controller, raw, route } from '../../http/index.ts';
 import { HealthController } from '../../middleware/index.ts';
+import { openApiDocument } from '../../openapi/document.ts';
 import { isAuthenticated } from '../../permissions/index.ts';
 import { describeDatabases, testApp, type TestApp } from '../../testing/index.ts';
 import { CrudController, resource } from '../index.ts';
@@ -144,6 +146,19 @@ describeDatabases('exports that are not read', (database) => {
     // One that was rejected does not count.
     for (let n = 0; n < 5; n += 1) expect((await served('/v1/pages/export?nope=1', 'cid')).status).toBe(422);
     expect((await served('/v1/pages/export?id__lte=1', 'cid')).status).toBe(200);
+  });
+
+  test('the refusals of exports are documented at their operation, with members and Retry-After', () => {
+    const document = wholeDocument(openApiDocument(kit.app.routes, { title: 'x', version: '1' }));
+    const { responses } = document.paths['/v1/pages/export'].get as { responses: Record<string, Record<string, object>> };
+    for (const [status, code, member] of [
+      [429, 'too_many_exports', 'TooManyExportsMembers'],
+      [503, 'too_many_cursors', 'TooManyCursorsMembers'],
+    ] as const) {
+      expect(responses[status]?.['x-error-codes']).toContain(code);
+      expect(Object.keys(responses[status]?.['headers'] ?? {})).toContain('Retry-After');
+      expect(JSON.stringify(responses[status])).toContain(`#/components/schemas/${member}`);
+    }
   });
 
   test('a slow client that keeps reading gets its whole file', { timeout: 60_000 }, async () => {

@@ -216,7 +216,12 @@ export class OperationRoutes {
         query,
         response: raw(types[0] as string),
         responses: { 200: { headers, description, mediaTypes: types } },
-        raises: [crudErrors.export_too_large, ...(this.#options.expand === undefined ? [] : [crudErrors.expand_too_costly])],
+        raises: [
+          crudErrors.export_too_large,
+          coreErrors.too_many_exports,
+          dbErrors.too_many_cursors,
+          ...(this.#options.expand === undefined ? [] : [crudErrors.expand_too_costly]),
+        ],
         timeoutMs: 0,
       };
       yield* maker.route('export', 'GET', '/export', 'read', facts, exporter.handle);
