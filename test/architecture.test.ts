@@ -93,6 +93,54 @@ describe('files say what they hold', () => {
   });
 });
 
+describe('transactions', () => {
+  /** Not run again by the toolkit after a deadlock or a serialization failure, and why. */
+  const ONCE: Readonly<Record<string, string>> = {
+    'contrib/audit/prune.ts': 'read-only: a snapshot',
+    'contrib/audit/verify-chain.ts': 'read-only: a snapshot',
+    'contrib/jobs/retry.ts': 'a savepoint of the transaction of the caller',
+    'contrib/jobs/running/job-run.ts': 'runs code of the application; the job is retried',
+    'contrib/jobs/running/steps.ts': 'runs code of the application; the job is retried',
+    'contrib/jobs/running/claim-store.ts': 'SQLite only: it has one writer',
+    'contrib/jobs/running/result-store.ts': 'SQLite only: it has one writer',
+    'contrib/webhooks/delivery/result-store.ts': 'SQLite only: it has one writer',
+    'app/run-seeds.ts': 'runs code of the application, once',
+    'crud/serve/bulk.ts': 'a savepoint of the transaction of the request',
+    'crud/write/row-writer.ts': 'always rolled back: it looks for the row that broke a rule',
+  };
+
+  test('of the toolkit are run again when they lose to another one', () => {
+    const once = [...sources.values()]
+      .filter(({ path }) => path.startsWith('packages/kit/src/') && !path.startsWith('packages/kit/src/db/'))
+      .flatMap(({ path, text }) =>
+        transactionsOf(text)
+          .filter((call) => !/CONFLICT_RETRIES,?\s*\)$/.test(call))
+          .map(() => path.slice('packages/kit/src/'.length)),
+      );
+    expect([...new Set(once)].sort()).toEqual(Object.keys(ONCE).sort());
+  });
+
+  test('are found in code, not in sentences', () => {
+    expect(
+      transactionsOf(`a = await db.transaction(async (tx) => { f(tx); }, X);\n * db.transaction(…)\n throw 'call db.transaction(x)';`),
+    ).toEqual(['.transaction(async (tx) => { f(tx); }, X)']);
+  });
+});
+
+/** The calls of `transaction()` in a source, to their closing parenthesis. */
+function transactionsOf(text: string): string[] {
+  return [...text.matchAll(/\.transaction\(/g)].flatMap(({ index }) => {
+    const before = text.slice(text.lastIndexOf('\n', index) + 1, index);
+    if (/^\s*(\*|\/\/|\/\*)|['`]/.test(before)) return [];
+    let depth = 0;
+    for (let end = index; end < text.length; end += 1) {
+      if ('([{'.includes(text[end]!)) depth += 1;
+      else if (')]}'.includes(text[end]!) && --depth === 0) return [text.slice(index, end + 1)];
+    }
+    return [];
+  });
+}
+
 describe('test files', () => {
   test('that share a process mock no modules: an earlier file has loaded them', () => {
     const isolated = /\.(slow|long)\.test\.ts$|apikeys\/verify\.test\.ts$|test\/architecture\.test\.ts$/;

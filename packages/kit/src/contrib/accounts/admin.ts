@@ -275,7 +275,7 @@ const sendReset: AdminAction = {
   },
   async run(context, ids) {
     const result = await adminEach(context, ids, async (id) => {
-      const user = await context.db.transaction((tx) => requireChangeable(tx, context, id, false));
+      const user = await context.db.transaction((tx) => requireChangeable(tx, context, id, false), CONFLICT_RETRIES);
       if (!canReset(user, context.principal.user))
         throw accountErrors.user_not_found({ detail: 'The user has no password or no e-mail address.' });
       await startReset(context.db, user.username);

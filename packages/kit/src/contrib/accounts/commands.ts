@@ -3,6 +3,7 @@ import type { App } from '../../app/module.ts';
 import type { Command, CommandContext } from '../../app/command.ts';
 import { accountsOf } from './accounts.ts';
 import { activateUser, changePassword, createUser, deactivateUser, deleteUser, publicUser, requireUser } from './manage-users.ts';
+import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
 import type { Db } from '../../db/db.ts';
 import { createLink } from './links.ts';
 import type { LinkPurpose } from './link-store.ts';
@@ -110,7 +111,7 @@ function addInvite(command: CommanderCommand, context: CommandContext<App>): voi
         if (user.email === null) context.fail('The user has no e-mail address: add --email <address>, or --print to print the link.');
         await startInvitation(tx, user);
         return { user, link: null };
-      });
+      }, CONFLICT_RETRIES);
       showLink(context, invited, `${invited.user.username} is invited`);
     });
 }

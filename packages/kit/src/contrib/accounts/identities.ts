@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { ClaimedGroups, IdentityDirectory, NewIdentity } from '../../auth/identity-directory.ts';
 import type { User } from '../../auth/principal.ts';
+import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
 import type { Db } from '../../db/db.ts';
 import { accountsOf } from './accounts.ts';
 import { memberships, setMemberships } from './group-store.ts';
@@ -22,7 +23,7 @@ export const accountsIdentities: IdentityDirectory = {
   async provision(db, identity) {
     for (let tries = 1; ; tries++) {
       try {
-        return publicUser(await db.transaction((tx) => provisionedUser(tx, identity)));
+        return publicUser(await db.transaction((tx) => provisionedUser(tx, identity), CONFLICT_RETRIES));
       } catch (error) {
         // Another request was faster, with this identity or with the same name.
         const known = await findIdentity(db, identity);
@@ -32,7 +33,7 @@ export const accountsIdentities: IdentityDirectory = {
     }
   },
   async applyGroups(db, user, groups) {
-    await db.transaction((tx) => applyGroups(tx, user, groups));
+    await db.transaction((tx) => applyGroups(tx, user, groups), CONFLICT_RETRIES);
   },
 };
 

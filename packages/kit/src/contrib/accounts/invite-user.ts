@@ -1,3 +1,4 @@
+import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
 import type { Db } from '../../db/db.ts';
 import { refuseUnknownNames } from '../../options/read-options.ts';
 import { accountErrors } from './errors.ts';
@@ -25,5 +26,5 @@ export async function inviteUser(
     const created = await createUser(tx, { ...user, password: null }, management);
     await startInvitation(tx, created);
     return created;
-  });
+  }, CONFLICT_RETRIES);
 }

@@ -1,4 +1,5 @@
 import type { AuditEntry } from '../../auth/audit-sink.ts';
+import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
 import type { Db } from '../../db/db.ts';
 import { uuidv7 } from '../../db/uuidv7.ts';
 import { accountsOf } from './accounts.ts';
@@ -52,5 +53,5 @@ export async function useLink(
     if (user === null || (await takeLink(tx, purpose, digest, clock.now())) === null) throw accountErrors.invalid_link();
     const actor: AuditEntry['actor'] = `${purpose} link`;
     return replacePassword(tx, user.id, hash, accounts.management(actor, change.requestId));
-  });
+  }, CONFLICT_RETRIES);
 }

@@ -1,4 +1,5 @@
 import type { User } from '../../auth/principal.ts';
+import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
 import type { Db } from '../../db/db.ts';
 import { isUuid } from '../../db/uuid.ts';
 import type { HandlerContext } from '../../http/handler-context.ts';
@@ -52,6 +53,6 @@ export async function openSession(
     if (previousToken !== null) await deleteSession(tx, sessionDigest(previousToken));
     await deleteExpiredSessions(tx, clock.now());
     return insertNewSession(tx, row, settings, clock, { secondFactor, place: placeOf(request.headers, client?.address) });
-  });
+  }, CONFLICT_RETRIES);
   return sessionAnswer({ reply }, accounts, session);
 }

@@ -30,6 +30,7 @@ import {
   type UserRow,
 } from './store.ts';
 import type { ListedSession } from './schemas.ts';
+import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
 import type { Db } from '../../db/db.ts';
 
 /** What people change on their own account, in the session of a browser. Used by AccountController and the admin site. */
@@ -76,7 +77,7 @@ export async function changeOwnPassword(context: OwnContext, current: string, ne
       secondFactor: principal.secondFactor === 'proved',
       place: place(context),
     });
-  });
+  }, CONFLICT_RETRIES);
   return sessionAnswer(context, accounts, session);
 }
 
@@ -96,7 +97,10 @@ export async function provePresence(
   const secondFactor = await proveSecondFactor(db, user, given.code);
   // Who has neither a password nor codes logs in elsewhere, and has to do that again.
   if (!hasPassword && !secondFactor) throw coreErrors.recent_login_required({ detail: 'Log in again to prove that you are there.' });
-  const session = await db.transaction((tx) => renewed(tx, context, secondFactor || context.principal.secondFactor === 'proved'));
+  const session = await db.transaction(
+    (tx) => renewed(tx, context, secondFactor || context.principal.secondFactor === 'proved'),
+    CONFLICT_RETRIES,
+  );
   return sessionAnswer(context, accounts, session);
 }
 
@@ -126,12 +130,12 @@ export async function confirmOwnFactor(
     const recovery = await confirmSecondFactor(tx, user, code, { actor: principal, request_id: requestId });
     await deleteOtherSessions(tx, user.id, sessionId(principal.credentialId));
     return { session: await renewed(tx, context, true), codes: recovery };
-  });
+  }, CONFLICT_RETRIES);
   return { ...sessionAnswer(context, accounts, session), recovery_codes: codes };
 }
 
 export async function renewOwnRecoveryCodes({ db, user, principal, requestId }: OwnContext): Promise<readonly string[]> {
-  return db.transaction((tx) => renewRecoveryCodes(tx, user, { actor: principal, request_id: requestId }));
+  return db.transaction((tx) => renewRecoveryCodes(tx, user, { actor: principal, request_id: requestId }), CONFLICT_RETRIES);
 }
 
 /** Every session ends; the browser gets a new one, without what the factor gave. */
@@ -144,7 +148,7 @@ export async function removeOwnFactor(context: OwnContext): Promise<SessionFacts
     if (!(await removeSecondFactor(tx, user, { actor: principal, request_id: requestId }))) throw accountErrors.no_second_factor();
     await deleteSessionsOf(tx, user.id);
     return insertNewSession(tx, row, accounts.settings, clock, { secondFactor: false, place: place(context) });
-  });
+  }, CONFLICT_RETRIES);
   return sessionAnswer(context, accounts, session);
 }
 

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { AuditEntry } from '../../auth/audit-sink.ts';
 import type { User } from '../../auth/principal.ts';
+import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
 import type { Db } from '../../db/db.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { requireArguments } from '../../options/read-options.ts';
@@ -87,7 +88,7 @@ export async function removeSecondFactor(tx: Db, user: Pick<User, 'id'>, change:
 /** For a user who lost the device and the recovery codes: the next login can set up a new factor. False when there was none. */
 export function resetSecondFactor(db: Db, user: Pick<User, 'id'>, actor: AuditEntry['actor'] = null): Promise<boolean> {
   requireArguments('resetSecondFactor()', { db, user }, { db: database, user: objectWith('a user: { id }') });
-  return db.transaction((tx) => removeSecondFactor(tx, user, { actor }));
+  return db.transaction((tx) => removeSecondFactor(tx, user, { actor }), CONFLICT_RETRIES);
 }
 
 export async function secondFactorState(

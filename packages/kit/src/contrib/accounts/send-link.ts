@@ -1,4 +1,5 @@
 import { jsonSchema } from '../../http/json-schema.ts';
+import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
 import type { Db } from '../../db/db.ts';
 import { job, type JobContext } from '../jobs/job.ts';
 import { permanent } from '../jobs/failure.ts';
@@ -52,8 +53,9 @@ export async function startInvitation(tx: Db, user: Pick<UserRow, 'id'>): Promis
 
 /** For any login, known or not, with the same statements. */
 export async function startReset(db: Db, login: string): Promise<void> {
-  await db.transaction((tx) =>
-    start(tx, { purpose: 'reset', to: normalizeLogin(login).slice(0, 254).toWellFormed().replaceAll('\0', '') }),
+  await db.transaction(
+    (tx) => start(tx, { purpose: 'reset', to: normalizeLogin(login).slice(0, 254).toWellFormed().replaceAll('\0', '') }),
+    CONFLICT_RETRIES,
   );
 }
 

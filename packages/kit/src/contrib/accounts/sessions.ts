@@ -1,3 +1,4 @@
+import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
 import type { Clock } from '../../db/clock.ts';
 import type { Db } from '../../db/db.ts';
 import { uuidv7 } from '../../db/uuidv7.ts';
@@ -75,7 +76,7 @@ export async function logIn(
       await deleteSession(tx, sessionDigest(attempt.previousToken));
     await deleteExpiredSessions(tx, clock.now());
     return insertNewSession(tx, user, settings, clock, { secondFactor, place: attempt.place });
-  });
+  }, CONFLICT_RETRIES);
 }
 
 /** The active user of this login and password; the one failure for everything else, after the same work. */

@@ -1,4 +1,5 @@
 import type { AuditEntry, AuditSink } from '../../auth/audit-sink.ts';
+import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
 import type { Db } from '../../db/db.ts';
 import { sealWithin } from './seal.ts';
 import { findEntry, lastOlderThan, lockChain, readChain, removeThrough } from './store.ts';
@@ -34,7 +35,10 @@ export async function pruneAudit(db: Db, sink: AuditSink, pruning: Pruning): Pro
   if (fault !== null && !force) throw new Error(`${fault.message} Nothing was removed: find out what happened, then prune with force.`);
   let removed = 0;
   for (;;) {
-    const count = await db.transaction((tx) => pruneBatch(tx, sink, through, { before, by: by ?? null, fault: fault?.message }));
+    const count = await db.transaction(
+      (tx) => pruneBatch(tx, sink, through, { before, by: by ?? null, fault: fault?.message }),
+      CONFLICT_RETRIES,
+    );
     if (count === 0) return removed;
     removed += count;
     onProgress?.(removed);

@@ -1,5 +1,6 @@
 import type { AuditEntry, AuditSink } from '../../auth/audit-sink.ts';
 import { requestChannel } from '../../auth/request-channel.ts';
+import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
 import type { Clock } from '../../db/clock.ts';
 import type { Db } from '../../db/db.ts';
 import { uuidv7 } from '../../db/uuidv7.ts';
@@ -33,7 +34,7 @@ export function auditSink({ clock, sensitive, recorded, databases }: AuditSinkOp
     }
     const names = sensitive();
     const contents = entries.map((entry) => contentOf(entry, clock, names));
-    await (db.isTransaction ? addToInbox(db, contents) : db.transaction((tx) => addToInbox(tx, contents)));
+    await (db.isTransaction ? addToInbox(db, contents) : db.transaction((tx) => addToInbox(tx, contents), CONFLICT_RETRIES));
     const tell = recorded?.();
     db.afterCommit(() => {
       sealers.find(db)?.wake();

@@ -1,3 +1,4 @@
+import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
 import type { Db } from '../../db/db.ts';
 import { linkHash } from './chain.ts';
 import { inboxEntries, lockChain, moveToChain, tryLockChain, unsealed, type Placement } from './store.ts';
@@ -20,7 +21,7 @@ export async function sealEntries(db: Db, options: { readonly wait?: boolean } =
   requireArguments('sealEntries()', { db }, { db: queryable });
   let sealed = 0;
   for (;;) {
-    const count = await db.transaction((tx) => sealBatch(tx, wait));
+    const count = await db.transaction((tx) => sealBatch(tx, wait), CONFLICT_RETRIES);
     sealed += count;
     if (count < BATCH) return sealed;
   }

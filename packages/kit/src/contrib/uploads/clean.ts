@@ -1,3 +1,4 @@
+import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
 import type { Db } from '../../db/db.ts';
 import { readOptions } from '../../options/read-options.ts';
 import { wholeNumber } from '../../options/value-rule.ts';
@@ -39,7 +40,7 @@ async function expireUploads(db: Db, limit: number): Promise<number> {
       await scheduleRemovals(tx, objectsOf(tx, upload));
       await recordChange(tx, 'expired', { before: upload, after });
       return true;
-    });
+    }, CONFLICT_RETRIES);
     if (done) expired += 1;
   }
   return expired;

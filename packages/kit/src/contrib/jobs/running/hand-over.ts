@@ -1,3 +1,4 @@
+import { CONFLICT_RETRIES } from '../../../db/conflict-retries.ts';
 import type { Jobs } from '../jobs.ts';
 import type { TaskQueue } from '../queues/task-queue.ts';
 import type { ReadyJob } from './due-store.ts';
@@ -7,5 +8,5 @@ export async function handOver({ database }: Jobs, taskQueue: TaskQueue, ready: 
   if (ready.length === 0) return;
   await database.transaction(async (tx) => {
     for (const { id, queue, priority } of ready) await taskQueue.enqueue(tx, id, { queue, priority });
-  });
+  }, CONFLICT_RETRIES);
 }

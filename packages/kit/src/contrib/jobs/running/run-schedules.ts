@@ -1,3 +1,4 @@
+import { CONFLICT_RETRIES } from '../../../db/conflict-retries.ts';
 import type { JobDefinition } from '../job.ts';
 import type { Jobs } from '../jobs.ts';
 import type { Schedule } from '../schedule.ts';
@@ -68,6 +69,6 @@ async function startDue(jobs: Jobs, definition: ScheduledJob, last: Date, now: D
     if (!(await advanceTick(tx, definition.name, last, tick))) return;
     if (starts) await startJob(tx, definition, definition.schedule.input, { runAt: tick });
     else jobs.log.warn({ job: definition.name, tick }, 'skipped a missed run of a recurring job');
-  });
+  }, CONFLICT_RETRIES);
   return tick;
 }

@@ -1,4 +1,5 @@
 // The rate limit of an endpoint, kept in its row: it holds for all workers together.
+import { CONFLICT_RETRIES } from '../../../db/conflict-retries.ts';
 import type { Db } from '../../../db/db.ts';
 import { parseRate, type Rate } from '../../../throttle/rate.ts';
 import { isLockTimeout, limitLockWait } from './result-store.ts';
@@ -40,7 +41,7 @@ export async function takeFromBudget(db: Db, endpointId: string, rateText: strin
       const granted = grant(rate, row?.rate_next_at ?? null, now, wanted);
       if (granted.count > 0) await tx.query('update webhook_endpoints set rate_next_at = $2 where id = $1', [endpointId, granted.state]);
       return granted;
-    });
+    }, CONFLICT_RETRIES);
   } catch (error) {
     if (!isLockTimeout(error)) throw error;
     return { count: 0, nextAt: new Date(now.getTime() + LOCKED_MS) };

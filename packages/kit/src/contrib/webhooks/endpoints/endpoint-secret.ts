@@ -1,3 +1,4 @@
+import { CONFLICT_RETRIES } from '../../../db/conflict-retries.ts';
 import type { Db } from '../../../db/db.ts';
 import { webhookErrors } from '../errors.ts';
 import { generateKeyPair, generateSecret, publicKeyOf, signingKey, type SignatureVersion } from '../signing/signature.ts';
@@ -86,5 +87,5 @@ export function rotateSecret(tx: Db, endpointId: string, given?: string): Promis
           };
     const endpoint = await changeEndpoint(held, endpointId, { ...secretColumns(webhooks, secret), ...earlier }, now);
     return endpoint === null ? null : { endpoint, secret };
-  });
+  }, CONFLICT_RETRIES);
 }

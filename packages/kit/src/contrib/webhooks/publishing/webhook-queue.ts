@@ -1,4 +1,5 @@
 import { jsonSchema } from '../../../http/json-schema.ts';
+import { CONFLICT_RETRIES } from '../../../db/conflict-retries.ts';
 import { job, type JobDefinition } from '../../jobs/job.ts';
 import { jobsNamed, jobsOf } from '../../jobs/jobs.ts';
 import type { TaskQueue as JobTaskQueue } from '../../jobs/queues/task-queue.ts';
@@ -37,7 +38,7 @@ export function webhookQueue(taskQueue: JobTaskQueue | null = null): WebhookQueu
       const jobs = database === undefined ? jobsNamed(using) : jobsOf(database);
       if (jobs.settings.taskQueue !== taskQueue)
         throw new TypeError(`webhookQueue() and jobs() of the database "${using}" have different task queues: give both the same one.`);
-      await jobs.database.transaction((tx) => startJob(tx, deliver, { event_id: eventId }));
+      await jobs.database.transaction((tx) => startJob(tx, deliver, { event_id: eventId }), CONFLICT_RETRIES);
     },
   };
 }
