@@ -4,7 +4,7 @@ import type { Db } from '../db/db.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import type { KitError } from '../errors/kit-error.ts';
 import { type OptionRules, readOptions, requireArguments } from '../options/read-options.ts';
-import { aFunction, filledText, instanceOf, listOf, required, text } from '../options/value-rule.ts';
+import { aFunction, either, filledText, instanceOf, listOf, required, text } from '../options/value-rule.ts';
 
 /** What a permission may look at. The body is not read yet when a permission runs. */
 export interface PermissionContext {
@@ -43,10 +43,10 @@ export interface PermissionDefinition {
    */
   rows?(context: PermissionContext): Answer<RowCondition>;
   /**
-   * The columns of the object that `evaluate` reads; empty where it reads none. Lists then select these only. Default: the permission may read
-   * every column.
+   * The columns of the object that `evaluate` reads; empty where it reads none. Lists then select these only. A function where they are known
+   * once the app has started; undefined from it is the default: the permission may read every column.
    */
-  readonly requires?: readonly string[];
+  readonly requires?: readonly string[] | (() => readonly string[] | undefined);
   /** Called where the object does not exist, so that it takes the work that a hidden object takes: the time must not tell them apart. */
   absent?(context: PermissionContext): Answer<void>;
   /** A stable mark for start-up checks and documents, e.g. `has_scopes`. */
@@ -59,7 +59,7 @@ const definitionRules: OptionRules<PermissionDefinition> = {
   evaluate: required(aFunction),
   denial: aFunction,
   rows: aFunction,
-  requires: listOf(filledText),
+  requires: either('a list of columns, or a function that returns one', listOf(filledText), aFunction),
   absent: aFunction,
   kind: text,
   rule: text,
@@ -133,7 +133,7 @@ export class Permission<out U extends User | null = User | null> {
 
   /** The columns of the object that it reads; undefined where it may read every column. */
   get requires(): readonly string[] | undefined {
-    if (this.combinator === undefined) return this.#requires;
+    if (this.combinator === undefined) return typeof this.#requires === 'function' ? this.#requires() : this.#requires;
     const names: string[] = [];
     for (const { requires } of this.parts) {
       if (requires === undefined) return undefined;
@@ -189,7 +189,14 @@ export function defaultDenial(context: PermissionContext): KitError {
   return context.principal === null ? coreErrors.not_authenticated() : coreErrors.permission_denied();
 }
 
-/** Every part must hold: false if any is false, else unknown if any is unknown. The first false part explains the denial. */
+/**
+ * Every part must hold: false if any is false, else unknown if any is unknown. The first false part explains the denial.
+ *
+ * @example
+ * ```ts
+ * permission: all(isAuthenticated, hasScopes())
+ * ```
+ */
 export function all<const U extends readonly (User | null)[]>(
   ...parts: { readonly [K in keyof U]: Permission<U[K]> }
 ): Permission<AllOf<U>> {
@@ -211,7 +218,14 @@ export function all<const U extends readonly (User | null)[]>(
   return new Permission({ name: join(parts, ' & '), evaluate, denial }, 'all', parts);
 }
 
-/** One part is enough: true if any is true, else unknown if any is unknown. A part that logging in would satisfy makes the denial a 401. */
+/**
+ * One part is enough: true if any is true, else unknown if any is unknown. A part that logging in would satisfy makes the denial a 401.
+ *
+ * @example
+ * ```ts
+ * permission: any(isStaff, isOwner())
+ * ```
+ */
 export function any<U extends User | null>(...parts: readonly Permission<U>[]): Permission<U> {
   requireParts('any', parts);
   const evaluate = (context: PermissionContext, object: unknown) => fold(parts, context, object, true);

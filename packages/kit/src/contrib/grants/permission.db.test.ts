@@ -10,11 +10,11 @@ import {
   FolderController,
   startDrive,
 } from '../../../test/grants/drive.ts';
-import { countQueries, find, list, model, createTable, migration, t } from '../../db/index.ts';
+import { countQueries, observeQueries, find, list, model, createTable, migration, t } from '../../db/index.ts';
 import { Controller, route } from '../../http/index.ts';
 import { any, hasRule, isAuthenticated, not, Permission } from '../../permissions/index.ts';
 import { describeDatabases } from '../../testing/databases.ts';
-import { CrudController, resource } from '../../crud/index.ts';
+import { CrudController, resource, visibleTo } from '../../crud/index.ts';
 import { grants } from './access.ts';
 import { rulesBackend } from './backends/index.ts';
 import { grant } from './grant.ts';
@@ -63,6 +63,14 @@ class MemoController extends CrudController(resource(memos, { owner: 'owner_id',
   permission: isAuthenticated,
 }) {}
 
+/** The code of a letter is for those who may change it. */
+const letters = model('letters', { id: t.uuidv7().pk(), owner_id: t.uuid().readOnly(), code: t.text(20).nullable(), text: t.text() });
+const letterActions = objectActions(letters, { actions: ['view', 'change', 'delete'] });
+class LetterController extends CrudController(
+  resource(letters, { owner: 'owner_id', access: grants(letterActions), fields: { code: visibleTo(hasGrant('change', letterActions)) } }),
+  { permission: isAuthenticated },
+) {}
+
 describeDatabases('hasGrant', (database) => {
   let drive: Drive;
   beforeAll(async () => {
@@ -75,11 +83,16 @@ describeDatabases('hasGrant', (database) => {
           '/comments': CommentController,
           '/hand': ByHand,
           '/memos': MemoController,
+          '/letters': LetterController,
         },
       },
       extra: [
-        objectGrants({ objects: [docActions, folderActions, memoActions], isInTenant: () => true }),
-        { name: 'memos', models: [memos], migrations: [migration('0001_initial', [createTable('memos', memos.columns)])] },
+        objectGrants({ objects: [docActions, folderActions, memoActions, letterActions], isInTenant: () => true }),
+        {
+          name: 'memos',
+          models: [memos, letters],
+          migrations: [migration('0001_initial', [createTable('memos', memos.columns), createTable('letters', letters.columns)])],
+        },
       ],
     });
   });
@@ -115,6 +128,23 @@ describeDatabases('hasGrant', (database) => {
     expect(await statements('dan', `hand/${hidden}`)).toEqual([404, 3]);
     await grant(database.db, { subject: `user:${drive.user('dan').id}`, set: 'viewer', object: { type: docs, id: hidden } });
     expect(await statements('dan', `hand/${hidden}`)).toEqual([403, 3]);
+  });
+
+  test('as a rule about a field it decides per row, and the list selects what it reads and no other column', async () => {
+    const make = async (person: string, code: string) =>
+      (await drive.ask(person, 'POST', 'letters', { code, text: 'long' })).body.id as string;
+    const [own, given] = [await make('eve', 'c-1'), await make('ann', 'c-2')];
+    await grant(database.db, { subject: `user:${drive.user('eve').id}`, action: 'view', object: { type: letters, id: given } });
+    const texts: string[] = [];
+    const { body } = await observeQueries(
+      ({ sql }) => void texts.push(sql),
+      () => drive.ask('eve', 'GET', 'letters?fields=code'),
+    );
+    const codes = Object.fromEntries(body.items.map(({ id, code }: { id: string; code?: string }) => [id, code]));
+    expect([codes[own], codes[given]]).toEqual(['c-1', undefined]);
+    const statement = texts.find((sql) => sql.includes('code')) ?? '';
+    const selected = statement.slice(0, statement.indexOf(' from ')).matchAll(/t0\."?(\w+)"?/g);
+    expect([...selected].map(([, name]) => name as string).toSorted()).toEqual(['code', 'id', 'owner_id']);
   });
 
   test('combines with not and any', async () => {

@@ -32,6 +32,13 @@ export function askedGrants(permission: Permission): readonly { readonly action:
  * The caller holds the action on the loaded object: as its owner, by a grant, a group or a parent. Unknown until `authorize(object)`; in a list
  * it is a condition. Without `view` the object is a 404, with `view` and without the action a 403 that names it. `source` is the declaration
  * of `objectActions()` or its model; on controllers of a resource it is the resource's.
+ *
+ * @example
+ * ```ts
+ * send = route.post('/:id/send', { permission: hasGrant('change', orderActions), params }, async ({ db, params, authorize }) => {
+ *   await send(await authorize(await find(db, orders, params.id)));
+ * });
+ * ```
  */
 export function hasGrant<A extends string = string>(action: NoInfer<A>, source?: Model | ObjectActions<A>): Permission {
   const model = source === undefined ? undefined : modelOfActions(source as Model | ObjectActions);
@@ -60,6 +67,7 @@ export function hasGrant<A extends string = string>(action: NoInfer<A>, source?:
   const permission = new Permission({
     name: `hasGrant(${action})`,
     kind: 'has_grant',
+    requires: () => requiredColumns(model),
     evaluate: (context, object) => {
       const { user } = context;
       if (user !== null && !user.is_active) return false;
@@ -92,6 +100,13 @@ export function hasGrant<A extends string = string>(action: NoInfer<A>, source?:
   });
   actionsAsked.set(permission, { action, model });
   return permission;
+}
+
+/** The columns that {@link decideRow} reads. A backend may read every column. */
+function requiredColumns(model: Model | undefined): readonly string[] | undefined {
+  const declaration = model === undefined ? undefined : actionsOfModel(model);
+  if (declaration === undefined || declaration.backend !== undefined) return undefined;
+  return [declaration.key.name, declaration.owner, declaration.tenant].filter((name) => name !== undefined);
 }
 
 type Row = Readonly<Record<string, unknown>>;
