@@ -50,7 +50,10 @@ export interface VerifiedMessage {
   /** The `webhook-id`: the same for every retry, so it is what a receiver deduplicates on. */
   readonly id: string;
   readonly timestamp: Date;
-  /** The body as an event; null where it is not JSON with `type`, `timestamp` and `data`. Read when it is first asked for. */
+  /**
+   * The body as an event; null where it is not JSON with `type`, `timestamp` and `data`. Read when it is first asked for. Throws an error with the
+   * code `number_not_exact` where an integer of the body would become another number: read such a body yourself.
+   */
   readonly event: ReceivedEvent | null;
 }
 
@@ -73,13 +76,54 @@ export class Verified implements VerifiedMessage {
 }
 
 function eventOf(body: RawBody): ReceivedEvent | null {
+  const text = typeof body === 'string' ? body : new TextDecoder().decode(body);
+  let event: Partial<ReceivedEvent> | null;
   try {
-    const event = JSON.parse(typeof body === 'string' ? body : new TextDecoder().decode(body)) as Partial<ReceivedEvent> | null;
-    const isEvent = typeof event?.type === 'string' && typeof event.timestamp === 'string' && typeof event.data === 'object';
-    return isEvent && event.data !== null ? (event as ReceivedEvent) : null;
+    event = JSON.parse(text) as Partial<ReceivedEvent> | null;
   } catch {
     return null;
   }
+  if (typeof event?.type !== 'string' || typeof event.timestamp !== 'string' || typeof event.data !== 'object' || event.data === null)
+    return null;
+  const changed = inexactInteger(text);
+  if (changed === undefined) return event as ReceivedEvent;
+  throw Object.assign(
+    new RangeError(
+      `The number ${changed.slice(0, 40)} of the event has more digits than JavaScript keeps. Parse the raw body with a parser that keeps them, or have it sent as a string.`,
+    ),
+    { code: 'number_not_exact' },
+  );
+}
+
+/** The bodies that may have such a number: most have none, and are not read again. */
+const MANY_DIGITS = /\d[\d.eE+-]{15}/;
+const NUMBER = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
+
+/** The first integer of valid JSON that `JSON.parse` reads as another one; the rule of request bodies. */
+function inexactInteger(json: string): string | undefined {
+  if (!MANY_DIGITS.test(json)) return undefined;
+  for (let at = 0; at < json.length; at += 1) {
+    if (json[at] === '"') {
+      for (at += 1; json[at] !== '"'; at += 1) if (json[at] === '\\') at += 1;
+      continue;
+    }
+    NUMBER.lastIndex = at;
+    const literal = NUMBER.exec(json)?.[0];
+    if (literal === undefined) continue;
+    const number = Number(literal);
+    if (Math.abs(number) > Number.MAX_SAFE_INTEGER && significant(literal) !== significant(String(number))) return literal;
+    at += literal.length - 1;
+  }
+  return undefined;
+}
+
+/** `-1.20e+30` → `12`. */
+function significant(literal: string): string {
+  return literal
+    .replace(/e.*$/i, '')
+    .replaceAll(/[^0-9]/g, '')
+    .replace(/^0+/, '')
+    .replace(/0+$/, '');
 }
 
 export interface ReceivedMessage extends Pick<VerifiedMessage, 'id' | 'timestamp'> {

@@ -17,7 +17,14 @@ export { InvalidSecret } from '../signing/secret.ts';
 
 const HMAC = { name: 'HMAC', hash: 'SHA-256' };
 
-/** As `verifySignature` of `kit/webhooks/verify`; the promise rejects with `InvalidSignature`. */
+/**
+ * As `verifySignature` of `kit/webhooks/verify`; the promise rejects with `InvalidSignature`.
+ *
+ * @example
+ * ```ts
+ * const { id, event } = await verifySignature(secret, request.headers, await request.arrayBuffer());
+ * ```
+ */
 export async function verifySignature(
   secrets: string | readonly string[],
   headers: ReceivedHeaders,

@@ -308,3 +308,31 @@ test.each([
   for (const body of ['', 'text', 'null', '[]', '{"type":"a"}', '{"type":"a","timestamp":"b","data":null}'])
     expect(await eventOf(body)).toBeNull();
 });
+
+test.each([
+  ['on Node', onNode.verifySignature],
+  ['on the web', onWeb.verifySignature],
+])(
+  '%s a number of the event that would become another one is an error, and the message is verified all the same',
+  async (_name, verify) => {
+    const now = at.now;
+    const receive = (data: string) => {
+      const text = `{"type":"order.paid","timestamp":"2026-01-01T00:00:00.000Z","data":${data}}`;
+      return verify(secret, signed([secret], { body: text }), text, { now });
+    };
+    for (const literal of ['9007199254740993', '-9007199254740993', '9.007199254740993e15', '123456789012345678901234567890'])
+      for (const data of [`{"id":${literal}}`, `{"a\\"1":[{"b":"\\\\"},[0,${literal}]]}`]) {
+        const message = await receive(data);
+        expect(message.id).toBe('msg_1');
+        expect(() => message.event).toThrow(
+          expect.objectContaining({ code: 'number_not_exact', message: expect.stringContaining(literal) as string }) as Error,
+        );
+      }
+    // Whatever JavaScript writes, digits in strings, and fractions, which are rounded everywhere.
+    for (const data of [
+      JSON.stringify({ a: 2 ** 53 - 1, b: 1e20, c: 1e300, d: '9007199254740993', e: '\\"9007199254740993' }),
+      '{"f":0.12345678901234567890123}',
+    ])
+      expect((await receive(data)).event?.data).toEqual(JSON.parse(data));
+  },
+);

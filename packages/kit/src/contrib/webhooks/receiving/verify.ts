@@ -23,6 +23,11 @@ const ED25519_SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex');
 /**
  * Throws `InvalidSignature` unless the message was signed with one of the secrets within the tolerance.
  * During a rotation pass `[new, old]`. Secrets are `whsec_…` (v1) or public keys `whpk_…` (v1a).
+ *
+ * @example
+ * ```ts
+ * const { id, event } = verifySignature(secret, request.headers, rawBody);
+ * ```
  */
 export function verifySignature(
   secrets: string | readonly string[],
