@@ -330,6 +330,33 @@ describe('start-up checks of resources', () => {
     expect(start({ ...author, admin: { rows: { author: { is: { nam: 'x' } } } } })).toEqual([expect.stringMatching(/^E012 .*of "users"/)]);
   });
 
+  test('E012: misspelt columns of the conditions that rows returns, as far as it returns any for callers that do not exist', () => {
+    const rows = (condition: (caller: never) => unknown) =>
+      faults({ '/notes': crud({}, { rows: condition, relations: { author: one(() => users, 'author_id') } }) }).filter((fault) =>
+        fault.startsWith('E012'),
+      );
+    const message = (name: string, table = 'notes') =>
+      `E012 resource(notes) of NoteController: rows returns a condition on "${name}", which is not a column or relation of "${table}".`;
+    expect(rows(({ user }: { user: { id: string } }) => ({ ownr_id: user.id }))).toEqual([
+      `${message('ownr_id')} Did you mean "owner_id"?`,
+    ]);
+    expect(
+      rows(({ user }: { user: { is_staff: boolean } }) => ({
+        or: [{ number: undefined }, { not: { titel: 'a' } }, ...(user.is_staff ? [{ author: { is: { nme: 'b' } } }] : [])],
+      })),
+    ).toEqual([`${message('titel')} Did you mean "title"?`, `${message('nme', 'users')} Did you mean "name"?`]);
+    expect(rows(({ action }: { action: string }) => (action === 'update' ? { zzzzzz: 1 } : true))[0]).toContain('Known: id, owner_id');
+    for (const judgedLater of [
+      () => Promise.reject(new Error('no database yet')),
+      async () => ({ ownr_id: 'a' }),
+      ({ services }: { services: { get: (name: string) => { team: string } } }) => ({ ownr_id: services.get('team').team }),
+      ({ user }: { user: { team: { id: string } } }) => ({ ownr_id: user.team.id }),
+      () => ({ owner_id: 'no id', author: { is: {} }, and: [{ or: [] }] }),
+      () => true,
+    ])
+      expect(rows(judgedLater as never)).toEqual([]);
+  });
+
   test('E014: a key of several columns needs a unique lookup', () => {
     class Links extends CrudController(resource(links, { unscoped: true }), { permission }) {}
     class BySlug extends CrudController(resource(links, { unscoped: true }), { permission, lookup: 'slug' }) {}

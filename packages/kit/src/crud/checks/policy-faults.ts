@@ -8,6 +8,7 @@ import type { AnyResource } from '../declare/resource.ts';
 import { columnFaults } from './column-faults.ts';
 import { inputNames } from './create-faults.ts';
 import { conditionFaults, nestedFaults, relationFaults, softDeleteFaults } from './relation-faults.ts';
+import { rowsFaults } from './rows-faults.ts';
 
 const REPORTED = new WeakSet<object>();
 
@@ -187,6 +188,7 @@ function policyFaults(policy: Policy, app: App): Fault[] {
   faults.push(
     ...relationFaults(policy, place),
     ...conditionFaults(policy, place),
+    ...rowsFaults(policy, place),
     ...columnFaults(policy, place),
     ...softDeleteFaults(policy, place),
     ...nestedFaults(policy, place),
