@@ -72,6 +72,12 @@ try:
     client.orders.partial_update(id=order["id"], body={"quantity": 8}, call=api.CallOptions(if_match=first))
 except api.PreconditionFailedProblem as problem:
     print(problem.status, problem.code)
+listed = client.orders.list(item__contains="shelf", limit=1)["items"][0]
+client.orders.partial_update(id=listed["id"], body={"quantity": 8}, call=api.CallOptions(if_match=listed))
+try:
+    client.orders.partial_update(id=listed["id"], body={"quantity": 9}, call=api.CallOptions(if_match=listed))
+except api.PreconditionFailedProblem as problem:
+    print("listed", problem.status)
 try:
     client.orders.retrieve(id="00000000-0000-7000-8000-000000000000")
 except api.NotFoundProblem as problem:
@@ -79,7 +85,10 @@ except api.NotFoundProblem as problem:
 job = client.orders.export_all()
 print([event.data["status"] for event in client.jobs.events(id=job["id"])][-1])
 `);
-    expect([stderr, stdout.trim().split('\n')]).toEqual(['', ['[1, 2, 3]', '412 precondition_failed', '404 not_found True', 'succeeded']]);
+    expect([stderr, stdout.trim().split('\n')]).toEqual([
+      '',
+      ['[1, 2, 3]', '412 precondition_failed', 'listed 412', '404 not_found True', 'succeeded'],
+    ]);
   });
 
   test('does the same without blocking the event loop', async () => {

@@ -153,6 +153,16 @@ describe('against the running example', () => {
     );
     await own.partialUpdate({ id, body: { quantity: 3 } }, { ifMatch: second });
     await expect(own.partialUpdate({ id, body: { quantity: 3 } }, { ifMatch: { id } })).rejects.toThrow('was not fetched with this client');
+    // Items of a page and of an iteration have their version, too, unless `fields` leaves it out.
+    const listed = (await own.list({ limit: 100 })).items.find((each: Generated) => each.id === id)!;
+    await own.partialUpdate({ id, body: { quantity: 4 } }, { ifMatch: listed });
+    expect(await own.partialUpdate({ id, body: { quantity: 5 } }, { ifMatch: listed }).catch(({ code }: Generated) => code)).toBe(
+      'precondition_failed',
+    );
+    for await (const each of own.all({ limit: 1, fields: ['id', 'version'] }))
+      if (each.id === id) await own.partialUpdate({ id, body: { quantity: 6 } }, { ifMatch: each });
+    const [bare] = (await own.list({ limit: 1, fields: ['id'] })).items;
+    await expect(own.partialUpdate({ id: bare!.id, body: { quantity: 7 } }, { ifMatch: bare! })).rejects.toThrow('has no ETag');
   });
 
   test('follows a stream of events to its end', { timeout: 60_000 }, async () => {

@@ -73,7 +73,7 @@ export class RouteMaker {
       metadata: {
         ...facts.metadata,
         ...more.metadata,
-        crud: { resource: declared.name, operation: settings },
+        crud: { resource: declared.name, operation: settings, ...this.#version(settings) },
         ...(name === 'list' && this.offersQuery ? { longUrlRemedy: LONG_URL_REMEDY } : {}),
         openapi: {
           'x-kit-crud': { resource: declared.name, operation: settings },
@@ -99,6 +99,12 @@ export class RouteMaker {
       ...(access === 'read' && method === 'POST' ? { isRead: true } : {}),
     };
     yield [name, route];
+  }
+
+  /** The member of the rows of a page that says which version they have: clients send it back in `If-Match`. */
+  #version(name: string): { readonly version?: string } {
+    const { version } = this.#operations.access.resource.options;
+    return version === undefined || this.#options.etag === false || (name !== 'list' && name !== 'query') ? {} : { version };
   }
 
   get offersQuery(): boolean {

@@ -37,6 +37,8 @@ export interface ClientOperation {
   /** The row behind `fields` and `expand`, whether in a page or alone. */
   readonly row: { readonly schema: string; readonly relations: readonly string[]; readonly isPage: boolean } | undefined;
   readonly isDeprecated: boolean;
+  /** The member of each item of a page that is its version: `ifMatch` takes such items. */
+  readonly version: string | undefined;
 }
 
 export interface ClientGroup {
@@ -170,7 +172,14 @@ function operationOf(route: CompiledRoute, field: string, document: OpenApiDocum
     item,
     row: rowOf(page ?? result.schemas[0], page !== undefined, query, resolve),
     isDeprecated: operation.deprecated === true,
+    version: page === undefined ? undefined : versionOf(route, resolve(page)),
   };
+}
+
+/** Only where callers get it: a rule may hide the column, and a response version may rename it. */
+function versionOf({ metadata }: CompiledRoute, item: Json): string | undefined {
+  const { version } = (metadata['crud'] ?? {}) as { readonly version?: string };
+  return version !== undefined && item?.properties?.[version] !== undefined ? version : undefined;
 }
 
 function bodyOf(route: CompiledRoute, requestBody: Json): ClientOperation['body'] {

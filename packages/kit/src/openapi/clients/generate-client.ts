@@ -9,8 +9,11 @@ export const CLIENT_LANGUAGES = ['typescript', 'python'] as const;
 export type ClientLanguage = (typeof CLIENT_LANGUAGES)[number];
 
 export interface ClientOptions {
+  /** The language of the client. */
   readonly language: ClientLanguage;
+  /** The name of the API, for the first comment of the file. */
   readonly title: string;
+  /** The version of the API, for the first comment of the file. */
   readonly version: string;
   /** Only the operations below this version mount, e.g. `/v1`. */
   readonly mount?: string | undefined;

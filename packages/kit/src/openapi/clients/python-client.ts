@@ -134,7 +134,7 @@ function docstring(text: string): string {
   return pythonText(text.replaceAll(/\s+/g, ' ').trim());
 }
 
-function operationText({ method, path, query, body, result, isIdempotent }: ClientOperation): string {
+function operationText({ method, path, query, body, result, isIdempotent, version }: ClientOperation): string {
   const facts = [
     pythonText(method),
     pythonText(path),
@@ -142,6 +142,7 @@ function operationText({ method, path, query, body, result, isIdempotent }: Clie
     ...(body === undefined ? [] : [`body=${pythonText(body.kind === 'raw' ? body.mediaTypes[0]! : body.kind)}`]),
     ...(result.kind === 'json' ? [] : [`result=${pythonText(result.kind)}`]),
     ...(isIdempotent ? ['idempotent=True'] : []),
+    ...(version === undefined ? [] : [`version=${pythonText(version)}`]),
   ];
   return `_Operation(${facts.join(', ')})`;
 }

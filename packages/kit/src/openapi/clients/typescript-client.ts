@@ -159,7 +159,7 @@ function operationText(operation: ClientOperation, dates: TypescriptDates | unde
   return texts.join('\n\n');
 }
 
-function dataText({ method, path, query, body, result, isIdempotent }: ClientOperation, dates: string | undefined): string {
+function dataText({ method, path, query, body, result, isIdempotent, version }: ClientOperation, dates: string | undefined): string {
   const facts = [
     `method: ${literal(method)}`,
     `path: ${literal(path)}`,
@@ -167,6 +167,7 @@ function dataText({ method, path, query, body, result, isIdempotent }: ClientOpe
     ...(body === undefined ? [] : [`body: ${literal(body.kind === 'raw' ? body.mediaTypes[0] : body.kind)}`]),
     ...(result.kind === 'json' ? [] : [`result: ${literal(result.kind)}`]),
     ...(isIdempotent ? ['idempotent: 1'] : []),
+    ...(version === undefined ? [] : [`version: ${literal(version)}`]),
     ...(body?.kind === 'form' || body?.kind === 'raw' ? ['transfer'] : []),
     ...(dates === undefined ? [] : [`revive: (value) => revive(value, ${dates})`]),
   ];
