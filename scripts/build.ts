@@ -19,8 +19,9 @@ function compile(name: string, src: string, dist: string): void {
   const compilerOptions = {
     noEmit: false,
     declaration: true,
+    // Editors go to the source, which is in the package, instead of the declaration.
+    declarationMap: true,
     sourceMap: true,
-    inlineSources: true,
     rootDir: src,
     outDir: dist,
     typeRoots: [join(root, 'node_modules/@types')],

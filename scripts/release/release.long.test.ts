@@ -74,7 +74,7 @@ describe.skipIf(!isLong)('published under another name, on a registry of loopbac
       const text = readFileSync(join(root, file), 'utf8');
       const pattern = /from ['"]kit['"/]|@kit\/config-server|kit\.tgz|npm (?:i|install|create) kit\b|another project/;
       // What `kit new` does with a package that is not published.
-      return /\/(?:toolkit-source|project-files)\.(?:js|d\.ts)$/.test(file) || !pattern.test(text)
+      return /\/(?:toolkit-source|project-files)\.(?:js|d\.ts|ts)$/.test(file) || !pattern.test(text)
         ? []
         : [`${file}: ${pattern.exec(text)?.[0]}`];
     });

@@ -1,5 +1,5 @@
-import { cpSync, existsSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { extname, join } from 'node:path';
+import { cpSync, existsSync, globSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { extname, join, relative, sep } from 'node:path';
 import { WORKSPACE_NAMES, type PublicNames } from './public-names.ts';
 import { releasedPage, renaming, type Rename } from './renamed.ts';
 
@@ -23,8 +23,9 @@ interface Manifest {
 }
 
 /**
- * Puts together what npm publishes, each package in its folder below `target`, under its public name: no sources, no development
- * dependencies, no `source` condition that only the workspace resolves. The packages must have been built.
+ * Puts together what npm publishes, each package in its folder below `target`, under its public name: no tests, no development
+ * dependencies, no `source` condition that only the workspace resolves. The sources are in it for editors and debuggers, which follow the maps
+ * of `dist` to them. The packages must have been built.
  */
 export function stagePackages(names: PublicNames, target: string): StagedPackage[] {
   rmSync(target, { recursive: true, force: true });
@@ -90,9 +91,16 @@ function published(manifest: Manifest): object {
   return { ...kept(manifest), ...(manifest.exports === undefined ? {} : { exports: Object.fromEntries(entries) as object }) };
 }
 
+/** Of a folder of sources: those that were compiled. Assets are in `dist`. */
+function isPublished(path: string): boolean {
+  const [packages, , folder] = relative(root, path).split(sep);
+  if (packages !== 'packages' || folder !== 'src' || statSync(path).isDirectory()) return true;
+  return extname(path) === '.ts' && !path.endsWith('.test.ts');
+}
+
 function copy(from: string, to: string, change: Rename): void {
   if (!existsSync(from)) throw new Error(`${from} does not exist. Build the packages first: npm run build`);
-  cpSync(from, to, { recursive: true });
+  cpSync(from, to, { recursive: true, filter: isPublished });
   const files = globSync('**/*', { cwd: to, withFileTypes: true }).filter((entry) => entry.isFile());
   const paths = files.length > 0 ? files.map((entry) => join(entry.parentPath, entry.name)) : [to];
   for (const path of paths) {
