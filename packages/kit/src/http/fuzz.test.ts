@@ -1,6 +1,7 @@
 import { connect, type AddressInfo } from 'node:net';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { pino } from 'pino';
 import { z } from 'zod';
 import { createApp } from '../app/create-app.ts';
 import type { App } from '../app/module.ts';
@@ -48,13 +49,15 @@ class ThingController extends Controller {
   );
 }
 
+/** What the server says about requests that fail. */
+const logged: string[] = [];
 let app: App;
 let port: number;
 beforeAll(async () => {
   app = createApp({
     database: 'sqlite::memory:',
     mount: { '/v1': { '/things': ThingController } },
-    log: { level: 'silent' },
+    log: pino({ level: 'error' }, { write: (line) => void logged.push(line) }),
     bodyBytesMax: 2000,
   });
   await app.listen({ port: 0 });
@@ -130,7 +133,7 @@ test('whatever a client sends, the answer is never a 5xx', async () => {
         headers: { ...(contentType === '' ? {} : { 'content-type': contentType }), 'x-count': count },
         ...(method === 'GET' || method === 'OPTIONS' ? {} : { payload }),
       });
-      expect(response.statusCode).toBeLessThan(500);
+      expect(response.statusCode, `${response.body} ${logged.join('')}`).toBeLessThan(500);
       const isError = response.statusCode >= 400;
       expect(isError ? (JSON.parse(response.body) as { code?: string }).code : 'fine').toBeTypeOf('string');
     }),

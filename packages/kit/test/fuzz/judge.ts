@@ -12,6 +12,8 @@ const EVERYWHERE = new Set(['not_found', 'method_not_allowed', ...ERRORS_ANYWHER
 
 /** Who asks, what is stored, how the application is set up and how often was asked may refuse a request that satisfies the document. */
 const BY_STATE = new Set([401, 403, 404, 409, 410, 429]);
+/** Codes of other statuses that depend on what is stored. */
+const CODES_BY_STATE = new Set(['invalid_code', 'invalid_link']);
 
 interface Refusal {
   readonly code?: unknown;
