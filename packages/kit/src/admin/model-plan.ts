@@ -33,6 +33,7 @@ export interface ModelResourceOptions {
   readonly name?: string;
   /** The heading in the navigation. Default: `Data`. */
   readonly group?: string;
+  /** A sentence above the list. */
   readonly description?: string;
   /** The column that people call a record by. */
   readonly title?: string;
@@ -49,6 +50,7 @@ export interface ModelResourceOptions {
   readonly edit?: readonly string[];
   /** By the name of an `uploadRef()` column: the path of the UploadController its files are sent to. Default: the first one mounted. */
   readonly files?: Readonly<Record<string, string>>;
+  /** Buttons for a record, or for the selected records of the list. */
   readonly actions?: readonly AdminAction[];
   /** Nothing can be created, edited or removed. */
   readonly readOnly?: boolean;

@@ -23,6 +23,11 @@ export type { ModelResourceOptions } from './model-plan.ts';
 /**
  * List, search, filter, create, edit and remove for a table of your own: `admin: { resources: [modelResource(orderResource)] }`. With a resource
  * of `kit/crud`, its rules and its pipeline hold here too, and its transitions are actions; a model without one is shown and changed whole.
+ *
+ * @example
+ * ```ts
+ * createApp({ modules: [accounts(), admin({ resources: [modelResource(orderResource, { title: 'item' })] })], mount });
+ * ```
  */
 export function modelResource(source: Model | AnyResource, options: ModelResourceOptions = {}): AdminResource {
   requireArguments(

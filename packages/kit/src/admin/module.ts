@@ -12,7 +12,14 @@ import { resourceController } from './resource-controller.ts';
 import { sessionController } from './session-controller.ts';
 import { siteController } from './site-controller.ts';
 
-/** The admin site: lists, records and actions of every module that declares some, for staff. */
+/**
+ * The admin site: lists, records and actions of every module that declares some, for staff.
+ *
+ * @example
+ * ```ts
+ * createApp({ modules: [accounts(), admin({ resources: [modelResource(orderResource)] })], mount });
+ * ```
+ */
 export function admin(options: AdminOptions = {}): Module {
   const settings = readAdminOptions(options);
   const site = new AdminSite(settings);

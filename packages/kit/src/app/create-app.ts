@@ -42,7 +42,19 @@ import { Steps } from './steps.ts';
 /** After the deadline handlers see an aborted signal and get this long to answer before their connections are cut. */
 const LAST_GRACE_MS = 250;
 
-/** Checks everything and throws every fault at once; no I/O. Databases open in `ready()`. */
+/**
+ * Checks everything and throws every fault at once; no I/O. Databases open in `ready()`.
+ *
+ * @example
+ * ```ts
+ * const app = createApp({
+ *   database: 'sqlite:./data/app.db',
+ *   modules: [accounts()],
+ *   mount: { '/v1': { '/account': AccountController, '/orders': OrderController } },
+ * });
+ * await app.listen({ port: 3000 });
+ * ```
+ */
 export function createApp(options: AppOptions): App {
   if (!isMembers(options))
     throw new StartUpError([

@@ -17,8 +17,11 @@ const aPlugin = implementationOf<Module>('a plugin: { name: "parcels", migration
  * Declares a plugin: a module that others install from a package. Every member is checked here, where its author sees the message, and
  * `createApp` checks that plugins fit together: their order, and that no two of them bring the same table, command, job or error code.
  *
- *     export const parcels = (options: ParcelOptions = {}) =>
- *       definePlugin({ name: 'parcels', migrations: [initial], errors: parcelErrors, middleware: [tracking(options)], onRoute, setup });
+ * @example
+ * ```ts
+ * export const parcels = (options: ParcelOptions = {}) =>
+ *   definePlugin({ name: 'parcels', migrations: [initial], errors: parcelErrors, middleware: [tracking(options)], onRoute, setup });
+ * ```
  */
 export function definePlugin(plugin: Module): Module {
   const place = 'definePlugin()';

@@ -44,15 +44,23 @@ export interface MembershipQuestion {
 export interface AppOptions {
   /** A URL (`sqlite:./data/app.db`, `postgres://…`), an open database, or several by name with one called `default`. Default: DATABASE_URL. */
   readonly database?: string | Database | Readonly<Record<string, string | Database>>;
+  /** Modules of the toolkit and plugins: `[accounts(), jobs(), webhooks()]`. Their order does not matter. */
   readonly modules?: readonly Module[];
+  /** Controllers by path: `{ "/v1": { "/orders": OrderController } }`. */
   readonly mount: Readonly<Record<string /* '/v1' */, VersionMount | Controllers>>;
   /** Asked in order, before those of the modules. */
   readonly authenticators?: readonly Authenticator[];
+  /** Where users are found by id. Default: those of a module, such as `accounts()`. */
   readonly users?: UserSource;
+  /** Limits of every route, before those of controllers and routes. */
   readonly throttles?: readonly Throttle[];
+  /** Where throttles count. Default: the memory of the process; several processes share `sqlStorage()` or `redisStorage()`. */
   readonly throttleStorage?: ThrottleStorage;
+  /** How errors of your own classes become responses: `errorMap(…)`. */
   readonly errors?: ErrorMap;
+  /** Middleware of every route, from the outside in. */
   readonly middleware?: readonly Middleware[];
+  /** Services for handlers and jobs: what `singleton(…)`, `scoped(…)` and `value(…)` return. */
   readonly services?: readonly Registration[];
   /** Handlers of domain events: `on(OrderPaid, handler)`. They run in this order. */
   readonly handlers?: readonly EventHandler[];
@@ -71,8 +79,11 @@ export interface AppOptions {
    * `not_a_member`. Asked once per request, when the tenant or the membership is first needed. Anonymous callers then have no tenant.
    */
   readonly membership?: (asked: MembershipQuestion) => Membership | null | Promise<Membership | null>;
+  /** Settings instead of environment variables. */
   readonly settings?: SettingsInput;
+  /** A pino logger, or its options. Default: JSON lines on stdout, at the level of `LOG_LEVEL`. */
   readonly log?: LoggerOptions | Logger;
+  /** The time. Default: the system clock. */
   readonly clock?: Clock;
   /** Proxies whose X-Forwarded-For is believed: addresses, subnets, `loopback`. Default: the setting TRUSTED_PROXIES, or none. */
   readonly trustedProxies?: readonly string[];
@@ -90,7 +101,9 @@ export interface AppOptions {
   readonly idempotencyRecordsMax?: number;
   /** Longest a handler may take. Default: no limit. A route may set its own. */
   readonly timeoutMs?: number;
+  /** The name of the API in the OpenAPI document. Default: `API`. */
   readonly title?: string;
+  /** The version of the API in the OpenAPI document. Default: `0.0.0`. */
   readonly version?: string;
   /** Shown at the top of the OpenAPI document. */
   readonly description?: string;

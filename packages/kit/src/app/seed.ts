@@ -40,10 +40,13 @@ const NAME = /^[a-z][a-z0-9_-]{0,39}$/;
 /**
  * Declares rows that `kit seed` and `testApp({ seeds })` create:
  *
- *     export const demo = seed('demo', async ({ put, id }) => {
- *       const ada = await put(users, { id: id('ada'), username: 'ada' });
- *       await put(notes, { id: id('milk'), owner_id: ada.id, title: 'Milk' });
- *     });
+ * @example
+ * ```ts
+ * export const demo = seed('demo', async ({ put, id }) => {
+ *   const ada = await put(users, { id: id('ada'), username: 'ada' });
+ *   await put(notes, { id: id('milk'), owner_id: ada.id, title: 'Milk' });
+ * });
+ * ```
  */
 export function seed(name: string, run: Seed['run']): Seed {
   requireArguments('seed()', { name, run }, { name: filledText, run: aFunction });

@@ -14,25 +14,41 @@ export interface ReferenceTarget {
 
 /** Everything a declaration says about a column; {@link ColumnDefinition} is the part that reaches the database. */
 export interface ColumnSettings {
+  /** The kind of its values. */
   readonly kind: ColumnKind;
+  /** Whether it may be null. */
   readonly nullable: boolean;
+  /** Whether it is the primary key, or a part of it. */
   readonly primaryKey: boolean;
+  /** Whether no two rows have the same value. */
   readonly unique: boolean;
+  /** Whether clients cannot send it. */
   readonly readOnly: boolean;
+  /** Whether its values are masked in logs, in the audit log and in the admin site. */
   readonly sensitive: boolean;
   /** Neither accepted from clients nor sent to them. */
   readonly internal?: boolean;
   /** Decides about access, or is managed by a module: read-only, unless a resource names who may write it. */
   readonly guarded?: boolean;
+  /** The smallest number or the shortest text. */
   readonly min?: number;
+  /** The greatest number or the longest text. */
   readonly max?: number;
+  /** A regular expression that text must match. */
   readonly pattern?: string;
+  /** A format of JSON Schema that text must have, such as `email`. */
   readonly format?: string;
+  /** Digits of a decimal. */
   readonly precision?: number;
+  /** Digits of a decimal after the point. */
   readonly scale?: number;
+  /** The values of an enum. */
   readonly values?: readonly string[];
+  /** The elements of an array. */
   readonly of?: ColumnSettings;
+  /** The schema of the values of a JSON column. */
   readonly schema?: Schema | Readonly<Record<string, unknown>>;
+  /** The value of a new row that has none, from the clock of the database. */
   readonly default?: (clock: Clock) => unknown;
   /** Set again by every update. */
   readonly touch?: (clock: Clock) => unknown;
@@ -40,8 +56,11 @@ export interface ColumnSettings {
   readonly increment?: boolean;
   /** Holds the id of the user who did this to the row. */
   readonly stamp?: 'created_by' | 'updated_by' | 'deleted_by';
+  /** The default of the column in the database. */
   readonly dbDefault?: DatabaseDefault;
+  /** The model or table it refers to, and what happens when the other row is deleted. */
   readonly reference?: { readonly target: string | (() => ReferenceTarget); readonly column?: string; readonly onDelete: OnDelete };
+  /** Shown in documents and in the admin site. */
   readonly description?: string;
 }
 
@@ -198,7 +217,20 @@ function patternFault(pattern: unknown): string | null {
   }
 }
 
-/** Column kinds. Property name = column name = JSON name. */
+/**
+ * Column kinds. Property name = column name = JSON name.
+ *
+ * @example
+ * ```ts
+ * const orders = model('orders', {
+ *   id: t.uuidv7().pk(),
+ *   owner_id: t.uuid().readOnly(),
+ *   total: t.decimal(12, 2),
+ *   note: t.text(200).nullable(),
+ *   ...timestamps(),
+ * });
+ * ```
+ */
 export const t = {
   /** A key made by the toolkit, sortable by creation time. */
   uuidv7: (): Column<string, true> => new Column({ ...column('uuid').settings, default: (clock) => uuidv7(clock) }),

@@ -32,8 +32,11 @@ export interface DatabaseOptions {
   readonly waitMsMax?: number;
   /** False: a SQLite file that does not exist is not created; the database is then empty and in memory. */
   readonly createFile?: boolean;
+  /** The time. Default: the system clock. */
   readonly clock?: Clock;
+  /** Called after each statement, with its text and duration. */
   readonly onQuery?: QueryObserver;
+  /** Where warnings and errors are written. Default: nowhere. */
   readonly log?: DbLog;
 }
 
@@ -55,7 +58,15 @@ const PAYLOAD_BYTES_MAX = 7999;
 const UNREADABLE_URL =
   'The database URL cannot be read. It looks like postgres://user:password@host:5432/name; in user and password write / as %2F, # as %23, ? as %3F, @ as %40 and % as %25.';
 
-/** Opens `sqlite:./data/app.db`, `sqlite::memory:` or `postgres://…`. Rejects when the database cannot be reached. */
+/**
+ * Opens `sqlite:./data/app.db`, `sqlite::memory:` or `postgres://…`. Rejects when the database cannot be reached.
+ *
+ * @example
+ * ```ts
+ * const db = await openDatabase('postgres://localhost/shop', { poolMax: 20 });
+ * await db.transaction(async (tx) => insert(tx, orders, order));
+ * ```
+ */
 export async function openDatabase(url: string, options: DatabaseOptions = {}): Promise<Database> {
   if (typeof url !== 'string') throw new TypeError('openDatabase(): the first argument is the URL, such as "sqlite:./data/app.db".');
   readOptions('openDatabase()', options, rules);

@@ -26,7 +26,15 @@ export interface FindOptions {
 
 const FIND_OPTIONS: ReadonlySet<string> = new Set(Object.keys({ lock: true } satisfies Record<keyof FindOptions, true>));
 
-/** The row with this key. A key that no row can have (a malformed UUID) finds nothing. */
+/**
+ * The row with this key. A key that no row can have (a malformed UUID) finds nothing.
+ *
+ * @example
+ * ```ts
+ * const order = await find(db, orders, id);
+ * if (order === undefined) throw coreErrors.not_found();
+ * ```
+ */
 export async function find<M extends Model>(
   db: Db,
   model: M,
@@ -55,7 +63,9 @@ export interface ListOptions<M extends Model> {
   readonly where?: Where<M['columns']>;
   /** Column names; a leading minus means descending. NULLs come last either way. */
   readonly orderBy?: readonly (Extract<keyof M['columns'], string> | `-${Extract<keyof M['columns'], string>}`)[];
+  /** Most rows. Default: all. */
   readonly limit?: number;
+  /** Rows to pass over. Default: none. */
   readonly offset?: number;
 }
 
@@ -63,7 +73,14 @@ const LIST_OPTIONS: ReadonlySet<string> = new Set(
   Object.keys({ where: true, orderBy: true, limit: true, offset: true } satisfies Record<keyof ListOptions<Model>, true>),
 );
 
-/** Rows that match, as the database has them: `list(db, orders, { where: { status: 'open' }, orderBy: ['-created_at'], limit: 10 })`. */
+/**
+ * Rows that match, as the database has them: `list(db, orders, { where: { status: 'open' }, orderBy: ['-created_at'], limit: 10 })`.
+ *
+ * @example
+ * ```ts
+ * const open = await list(db, orders, { where: { status: 'open' }, orderBy: ['-created_at'], limit: 10 });
+ * ```
+ */
 export async function list<M extends Model>(db: Db, model: M, options: ListOptions<M> = {}): Promise<Row<M>[]> {
   refuseUnknownNames('list()', options, LIST_OPTIONS);
   requireArguments('list()', { db, model }, { db: queryable, model: aModel });
@@ -93,7 +110,14 @@ export async function count<M extends Model>(db: Db, model: M, where?: Where<M['
   return rows[0]?.count ?? 0;
 }
 
-/** Writes one row and returns it as the database has it. Absent or null lets a default fill the column. */
+/**
+ * Writes one row and returns it as the database has it. Absent or null lets a default fill the column.
+ *
+ * @example
+ * ```ts
+ * const order = await insert(tx, orders, { owner_id: user.id, item: 'table', quantity: 1 });
+ * ```
+ */
 export async function insert<M extends Model>(db: Db, model: M, values: Insert<M>): Promise<Row<M>> {
   requireArguments('insert()', { db, model, values }, { db: queryable, model: aModel, values: anObject });
   const statements = statementsOf(model);
@@ -139,7 +163,14 @@ export async function insertMany<M extends Model>(db: Db, model: M, rows: readon
   return db.isTransaction ? write(db) : db.transaction(write, CONFLICT_RETRIES);
 }
 
-/** Changes one row and returns it, or undefined when there is none. No changes: the row as it is. */
+/**
+ * Changes one row and returns it, or undefined when there is none. No changes: the row as it is.
+ *
+ * @example
+ * ```ts
+ * const changed = await update(tx, orders, id, { status: 'paid' });
+ * ```
+ */
 export async function update<M extends Model>(db: Db, model: M, key: Key<NoInfer<M>>, changes: Update<M>): Promise<Row<M> | undefined> {
   requireArguments('update()', { db, model, changes }, { db: queryable, model: aModel, changes: anObject });
   const statements = statementsOf(model);

@@ -27,23 +27,32 @@ export interface Reference {
 
 /** A column as the database knows it: plain data, so that migrations can freeze and compare it. */
 export interface ColumnDefinition {
+  /** The kind of its values. */
   readonly kind: ColumnKind;
+  /** Whether it may be null. */
   readonly nullable: boolean;
   /** Characters (code points) of text. */
   readonly max?: number;
+  /** Digits of a decimal. */
   readonly precision?: number;
+  /** Digits of a decimal after the point. */
   readonly scale?: number;
+  /** The values of an enum. */
   readonly values?: readonly string[];
   /** The kind of an array's elements. */
   readonly of?: ColumnDefinition;
+  /** The default of the column in the database. */
   readonly dbDefault?: DatabaseDefault;
+  /** The row it refers to. */
   readonly references?: Reference;
 }
 
 export interface IndexDefinition {
+  /** The name of the index in the database. */
   readonly name: string;
   /** A leading minus means descending. */
   readonly columns: readonly string[];
+  /** Whether no two rows have the same values. */
   readonly unique: boolean;
   /** The condition of a partial index, in SQL that both databases read. */
   readonly where?: string;
@@ -53,6 +62,7 @@ export interface IndexDefinition {
 export interface FullTextDefinition {
   /** The generated column on PostgreSQL, the FTS5 table on SQLite. */
   readonly name: string;
+  /** The columns whose words are searched. */
   readonly columns: readonly string[];
   /** The text search configuration of PostgreSQL: `simple` knows no language. */
   readonly config: string;
@@ -60,9 +70,13 @@ export interface FullTextDefinition {
 
 /** A table as the database knows it. */
 export interface TableDefinition {
+  /** The name of the table. */
   readonly name: string;
+  /** Its columns by name. */
   readonly columns: Readonly<Record<string, ColumnDefinition>>;
+  /** The columns of the primary key. */
   readonly primaryKey: readonly string[];
+  /** Its indexes, without that of the primary key. */
   readonly indexes: readonly IndexDefinition[];
   /** Conditions every row satisfies, by constraint name, in SQL that both databases read. */
   readonly checks: Readonly<Record<string, string>>;

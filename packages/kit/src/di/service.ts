@@ -10,7 +10,16 @@ export interface Service<out T> {
   readonly [provides]?: T;
 }
 
-/** Declares a service by name and type: `const mailer = service<Mailer>('mailer')`. Register it with `singleton()`, `scoped()`, `transient()` or `value()`. */
+/**
+ * Declares a service by name and type: `const mailer = service<Mailer>('mailer')`. Register it with `singleton()`, `scoped()`, `transient()` or `value()`.
+ *
+ * @example
+ * ```ts
+ * const mailer = service<Mailer>('mailer');
+ * createApp({ services: [singleton(mailer, () => new SmtpMailer())], mount });
+ * send = route.post('/send', { permission }, async ({ services }) => (await services.get(mailer)).send());
+ * ```
+ */
 export function service<T>(name: string): Service<T> {
   return Object.freeze({ name });
 }

@@ -48,13 +48,21 @@ const detailNames: ReadonlySet<string> = new Set(
 /** A row of a catalog, callable: `throw coreErrors.not_found({ detail: 'No such order.' })`. */
 export interface ErrorDefinition<Member extends string = string> {
   (details?: ErrorDetails<Member>): KitError;
+  /** Tells definitions apart from other functions. */
   readonly isErrorDefinition: true;
+  /** The module whose catalog has it. */
   readonly module: string;
+  /** The code on the wire. */
   readonly code: string;
+  /** The HTTP status. */
   readonly status: number;
+  /** The public sentence, where the place that throws gives no better one. */
   readonly detail: string;
+  /** A few words for the code. */
   readonly title: string;
+  /** What the caller can do about it. */
   readonly remedy: string | undefined;
+  /** Further members of the response: a JSON Schema each. */
   readonly members: ErrorMembers;
 }
 
@@ -71,6 +79,14 @@ const catalogs = new Map<string, ErrorCatalog>();
 /**
  * Declares a module's errors. The key is the code on the wire: a promise to clients, never renamed.
  * Every catalog is listed in docs/reference/errors.md.
+ *
+ * @example
+ * ```ts
+ * const orderErrors = defineErrors('orders', {
+ *   out_of_stock: { status: 409, detail: 'The item is out of stock.', remedy: 'Order less, or wait.' },
+ * });
+ * throw orderErrors.out_of_stock();
+ * ```
  */
 export function defineErrors<const C extends Record<string, ErrorEntry>>(
   module: string,

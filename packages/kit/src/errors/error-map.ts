@@ -66,7 +66,15 @@ export class ErrorMap {
   }
 }
 
-/** An empty error map: the errors that classes of other libraries become when a handler throws them. */
+/**
+ * An empty error map: the errors that classes of other libraries become when a handler throws them.
+ *
+ * @example
+ * ```ts
+ * const shopErrors = errors().map(StripeCardError, paymentErrors.card_declined);
+ * createApp({ errors: shopErrors, mount });
+ * ```
+ */
 export function errors(): ErrorMap {
   return new ErrorMap();
 }

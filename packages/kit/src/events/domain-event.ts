@@ -13,7 +13,14 @@ export interface DomainEvent<Data = unknown> {
 const NAME = /^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$/;
 const NAME_LENGTH_MAX = 60;
 
-/** `const OrderPaid = domainEvent('order.paid', schema)`. */
+/**
+ * `const OrderPaid = domainEvent('order.paid', schema)`.
+ *
+ * @example
+ * ```ts
+ * export const OrderPaid = domainEvent('order.paid', z.object({ id: z.uuid() }));
+ * ```
+ */
 export function domainEvent<S extends Schema>(name: string, schema: S): DomainEvent<StandardSchemaV1.InferInput<S>> {
   if (typeof name !== 'string' || name.length > NAME_LENGTH_MAX || !NAME.test(name))
     throw new TypeError(

@@ -18,6 +18,14 @@ export class EmitRefused extends Error {
 /**
  * Tells the handlers of an event about it, after the commit and in the order in which they were registered; never, if the transaction or
  * savepoint is rolled back. Durable handlers are jobs of the transaction.
+ *
+ * @example
+ * ```ts
+ * await db.transaction(async (tx) => {
+ *   await update(tx, orders, id, { status: 'paid' });
+ *   await emit(tx, OrderPaid, { id });
+ * });
+ * ```
  */
 export async function emit<Data>(tx: SqlExecutor, event: DomainEvent<Data>, data: Data): Promise<void> {
   if (typeof tx?.query !== 'function' || tx.isTransaction === false)

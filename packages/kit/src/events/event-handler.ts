@@ -29,7 +29,14 @@ export interface EventHandler {
 
 const NAME = /^[A-Za-z0-9_-]{1,30}$/;
 
-/** Calls the handler with the data of every such event, after the commit of the transaction that emitted it. */
+/**
+ * Calls the handler with the data of every such event, after the commit of the transaction that emitted it.
+ *
+ * @example
+ * ```ts
+ * createApp({ handlers: [on(OrderPaid, async ({ id }) => notify(id))], mount });
+ * ```
+ */
 export function on<Data>(
   event: DomainEvent<Data>,
   handle: (data: Data, context: EventContext) => unknown,

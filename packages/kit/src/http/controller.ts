@@ -23,7 +23,16 @@ export abstract class ControllerBase {
   static readonly description?: string;
 }
 
-/** The base class of controllers written by hand. */
+/**
+ * The base class of controllers written by hand.
+ *
+ * @example
+ * ```ts
+ * class OrderController extends Controller {
+ *   list = route.get('/', { permission: isAuthenticated, response: page(OrderOut) }, ({ db, user }) => ordersOf(db, user));
+ * }
+ * ```
+ */
 export abstract class Controller extends ControllerBase {
   /**
    * Overrides an inherited route: `override list = this.wrap('list', { summary: 'Yours' }, (context, next) => next())`.

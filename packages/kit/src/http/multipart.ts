@@ -46,6 +46,15 @@ const MULTIPART = 'multipart/form-data';
 /**
  * A form with files as request body: `body: multipart({ file: filePart({ bytesMax: 1_000_000 }), title: z.string() })`. Limits hold while the
  * body arrives. Fields are text that the schema's JSON types are read from, as in a query string.
+ *
+ * @example
+ * ```ts
+ * add = route.post(
+ *   '/photos',
+ *   { permission, body: multipart({ file: filePart({ mediaTypes: ['image/*'] }), title: z.string() }) },
+ *   ({ body }) => store(body.file.bytes, body.title),
+ * );
+ * ```
  */
 export function multipart<const P extends MultipartParts>(parts: P, options: { readonly bytesMax?: number } = {}): MultipartSchema<P> {
   const { bytesMax } = readOptions('multipart()', options, { bytesMax: wholeNumber(1) });

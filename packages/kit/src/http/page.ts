@@ -8,7 +8,17 @@ export interface Page<Item> {
   readonly previous?: string | null | undefined;
 }
 
-/** The envelope's schema around an item's: `response: page(OrderOut)`. */
+/**
+ * The envelope's schema around an item's: `response: page(OrderOut)`.
+ *
+ * @example
+ * ```ts
+ * list = route.get('/', { permission: isAuthenticated, response: page(OrderOut) }, async ({ db }) => {
+ *   const items = await list(db, orders, { limit: 50 });
+ *   return { items, count: items.length };
+ * });
+ * ```
+ */
 export function page<S extends Schema>(item: S): Schema<Page<AnswerOf<S>>> {
   const envelope = (direction: 'input' | 'output') => {
     const { $defs, ...items } = jsonSchemaOf(item, direction);

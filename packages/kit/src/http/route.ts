@@ -324,7 +324,18 @@ const stream: StreamVerb = (path, options, handler) => ({
 
 const get: BodylessVerb = verb('GET');
 
-/** Declares operations as class fields of a controller. */
+/**
+ * Declares operations as class fields of a controller.
+ *
+ * @example
+ * ```ts
+ * class OrderController extends Controller {
+ *   create = route.post('/', { permission: isAuthenticated, body: OrderInput, response: OrderOut, status: 201 }, ({ db, body, user }) =>
+ *     insert(db, orders, { ...body, owner_id: user.id }),
+ *   );
+ * }
+ * ```
+ */
 export const route = {
   get,
   post: verb('POST'),

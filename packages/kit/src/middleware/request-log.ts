@@ -100,7 +100,14 @@ function otelRecord(record: RequestRecord): Record<string, unknown> {
   return renamed;
 }
 
-/** One record per request, when it is over. Its id is on every other record of the request as well. */
+/**
+ * One record per request, when it is over. Its id is on every other record of the request as well.
+ *
+ * @example
+ * ```ts
+ * createApp({ middleware: [requestLog()], mount });
+ * ```
+ */
 export function requestLog(options: RequestLogOptions = {}): Middleware {
   const { quiet: paths = [], names = 'flat' } = readOptions('requestLog()', options, {
     names: oneOf('flat', 'otel'),

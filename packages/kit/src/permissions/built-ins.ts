@@ -84,7 +84,16 @@ export interface IsOwnerOptions {
 
 const isOwnerRules: OptionRules<IsOwnerOptions> = { hide: flag };
 
-/** The loaded object belongs to the caller. Unknown until `authorize(object)`; an anonymous caller owns nothing. */
+/**
+ * The loaded object belongs to the caller. Unknown until `authorize(object)`; an anonymous caller owns nothing.
+ *
+ * @example
+ * ```ts
+ * one = route.get('/:id', { permission: isOwner(), params, response: OrderOut }, async ({ db, params, authorize }) =>
+ *   authorize(await find(db, orders, params.id)),
+ * );
+ * ```
+ */
 export function isOwner(field = 'owner_id', options: IsOwnerOptions = {}): Permission<User> {
   if (typeof field !== 'string') throw new TypeError('isOwner(): the first argument is the name of the column, the second the options.');
   const { hide = false } = readOptions('isOwner()', options, isOwnerRules);
@@ -116,6 +125,11 @@ const hasScopesRules: OptionRules<HasScopesOptions> = { allowUnscoped: flag };
 /**
  * The credential carries the operation's `scope`. An operation without a scope accepts every credential, but never an anonymous caller.
  * A credential that carries no scopes at all is refused on a scoped operation unless `allowUnscoped`.
+ *
+ * @example
+ * ```ts
+ * list = route.get('/', { permission: hasScopes(), scope: 'orders:read', response: page(OrderOut) }, handler);
+ * ```
  */
 export function hasScopes(options: HasScopesOptions = {}): Permission<User> {
   const { allowUnscoped = false } = readOptions('hasScopes()', options, hasScopesRules);
@@ -167,7 +181,14 @@ export interface HasRuleOptions {
 
 const hasRuleRules: OptionRules<HasRuleOptions> = { rows: aFunction, requires: listOf(filledText) };
 
-/** A rule of the application: a function, or the name of one given to `createApp({ rules })`. */
+/**
+ * A rule of the application: a function, or the name of one given to `createApp({ rules })`.
+ *
+ * @example
+ * ```ts
+ * const isSupport = hasRule(({ user }) => user?.username.endsWith('@support') ?? false);
+ * ```
+ */
 export function hasRule(rule: Rule | string, options: HasRuleOptions = {}): Permission {
   const { rows, requires } = readOptions('hasRule()', options, hasRuleRules);
   const kind = 'has_rule';

@@ -63,7 +63,15 @@ export interface TestApp extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** A real application on a new real database. Ends both: `await using { app } = await testApp(…)` or `close()`. */
+/**
+ * A real application on a new real database. Ends both: `await using { app } = await testApp(…)` or `close()`.
+ *
+ * @example
+ * ```ts
+ * await using kit = await testApp({ mount: { '/v1': { '/orders': OrderController } }, modules: [shop] });
+ * const response = await kit.inject({ method: 'GET', url: '/v1/orders' });
+ * ```
+ */
 export async function testApp(options: TestAppOptions): Promise<TestApp> {
   requireArguments('testApp()', { options }, { options: anObject });
   const { database = 'sqlite', migrate: migrates = true, prepare, strictQueries = false, runSeeds: seeding = false, ...rest } = options;

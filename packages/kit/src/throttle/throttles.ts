@@ -11,7 +11,14 @@ export interface ThrottleOptions {
 
 const throttleRules: OptionRules<ThrottleOptions> = { name: text };
 
-/** A budget per authenticated user, whatever the credential. Anonymous requests pass. */
+/**
+ * A budget per authenticated user, whatever the credential. Anonymous requests pass.
+ *
+ * @example
+ * ```ts
+ * static override readonly throttles = [userThrottle('100/min')];
+ * ```
+ */
 export function userThrottle<const T extends string = string>(rate: Rate | CheckedRate<T>, options: ThrottleOptions = {}): Throttle {
   const { name = 'user' } = readOptions('userThrottle()', options, throttleRules);
   return fixed(name, 'principal', rate, ({ principal }) => principal?.user.id ?? null);
@@ -23,7 +30,14 @@ export function anonymousThrottle<const T extends string = string>(rate: Rate | 
   return fixed(name, 'principal', rate, ({ principal, clientAddress }) => (principal === null ? clientKey(clientAddress) : null));
 }
 
-/** A budget per client address for every request, decided before any credential is looked at. */
+/**
+ * A budget per client address for every request, decided before any credential is looked at.
+ *
+ * @example
+ * ```ts
+ * createApp({ throttles: [clientThrottle('600/min')], mount });
+ * ```
+ */
 export function clientThrottle<const T extends string = string>(rate: Rate | CheckedRate<T>, options: ThrottleOptions = {}): Throttle {
   const { name = 'client' } = readOptions('clientThrottle()', options, throttleRules);
   return fixed(name, 'client', rate, ({ clientAddress }) => clientKey(clientAddress));

@@ -17,7 +17,14 @@ import { sendLink } from './send-link.ts';
 import { sessionAuthenticator } from './session-authenticator.ts';
 import { accountsDirectory } from './user-directory.ts';
 
-/** Users, groups, passwords and browser sessions. Mount AccountController to log in over HTTP. */
+/**
+ * Users, groups, passwords and browser sessions. Mount AccountController to log in over HTTP.
+ *
+ * @example
+ * ```ts
+ * createApp({ modules: [accounts()], mount: { '/v1': { '/account': AccountController } } });
+ * ```
+ */
 export function accounts(options: AccountsOptions = {}): Module {
   const settings = readAccountsOptions(options, accountsEnvironment());
   let database: Database | undefined;

@@ -13,6 +13,7 @@ export interface AccountsOptions {
   readonly secureCookies?: boolean;
   /** Other origins whose pages may use the session, e.g. `https://app.example.com` for an API on another host of the same site. */
   readonly trustedOrigins?: readonly string[];
+  /** The cost of scrypt for new passwords. Hashes of another cost are replaced at the next login. */
   readonly passwordCost?: PasswordCost;
   /**
    * `required`: sessions of staff have no staff rights until a one-time code was proved; a first login sets the codes up. `optional`: only

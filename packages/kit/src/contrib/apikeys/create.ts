@@ -38,7 +38,15 @@ const OPTIONS: ReadonlySet<string> = new Set(
   >),
 );
 
-/** Issues a key. In the caller's transaction, if given one: then the key works once that commits. */
+/**
+ * Issues a key. In the caller's transaction, if given one: then the key works once that commits.
+ *
+ * @example
+ * ```ts
+ * const { raw } = await createApiKey(db, { user, name: 'reporting', scopes: ['orders:read'] });
+ * console.log(raw); // shown once, never stored
+ * ```
+ */
 export async function createApiKey(db: Db, input: NewApiKey): Promise<IssuedApiKey> {
   refuseUnknownNames('createApiKey()', input, OPTIONS);
   const keyring = keyringOf(db);

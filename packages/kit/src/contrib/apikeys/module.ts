@@ -14,7 +14,14 @@ import { startKeyring, type ApiKeysInUse } from './use-api-keys.ts';
 import { VERIFICATION_OUTCOMES } from './verify.ts';
 import { userTableFaults } from '../../auth/user-table.ts';
 
-/** Scoped API keys: both authentication classes and the table. Mount ApiKeyController for self-service. */
+/**
+ * Scoped API keys: both authentication classes and the table. Mount ApiKeyController for self-service.
+ *
+ * @example
+ * ```ts
+ * createApp({ modules: [accounts(), apiKeys()], mount: { '/v1': { '/api-keys': ApiKeyController } } });
+ * ```
+ */
 export function apiKeys(options: ApiKeyOptions = {}): Module {
   const settings = readApiKeyOptions(options);
   let inUse: ApiKeysInUse | undefined;

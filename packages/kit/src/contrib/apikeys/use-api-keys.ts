@@ -22,7 +22,9 @@ import { clock, objectWith, required } from '../../options/value-rule.ts';
 export interface UseApiKeysOptions extends ApiKeyOptions {
   /** Where the owners live. */
   readonly users: UserSource;
+  /** The time. Default: the clock of the database. */
   readonly clock?: Clock;
+  /** Where warnings and errors are written. Default: nowhere. */
   readonly log?: DbLog;
   /** What records and publishes changes. Default: nothing. */
   readonly registry?: Partial<Registry>;

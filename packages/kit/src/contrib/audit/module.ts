@@ -18,7 +18,14 @@ export interface AuditOptions {
   readonly databases?: readonly string[];
 }
 
-/** Who did what to which object: entries in the transaction of the change, chained by hashes. Mount AuditController to read them. */
+/**
+ * Who did what to which object: entries in the transaction of the change, chained by hashes. Mount AuditController to read them.
+ *
+ * @example
+ * ```ts
+ * createApp({ modules: [accounts(), audit()], mount: { '/v1': { '/audit': AuditController } } });
+ * ```
+ */
 export function audit(options: AuditOptions = {}): Module {
   const { databases = ['default'] } = readOptions('audit()', options, { databases: listOf(filledText, { min: 1 }) });
   let users: UserDirectory | null = null;

@@ -21,6 +21,7 @@ export interface ChainReport {
 export interface VerifyChainOptions {
   /** A `head` of an earlier report. */
   readonly anchor?: { readonly seq: bigint; readonly hash: string };
+  /** Called while entries are checked, with how many and how many there are. */
   readonly onProgress?: (checked: number, total: number) => void;
 }
 

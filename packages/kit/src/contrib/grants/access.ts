@@ -43,6 +43,11 @@ const ACTIONS: Readonly<Record<string, string | null>> = {
 /**
  * Rows by grants: `resource(orders, { owner: 'owner_id', access: grants(orderActions) })`. The owner has every action without a grant. Takes
  * the declaration of `objectActions()`, or its model.
+ *
+ * @example
+ * ```ts
+ * const orderResource = resource(orders, { owner: 'owner_id', access: grants(orderActions) });
+ * ```
  */
 export function grants<C extends Columns, A extends string = string>(
   source: Model<C> | ObjectActions<A>,

@@ -69,6 +69,11 @@ export interface CheckedGrant {
 /**
  * Grants a set, an action or some actions on an object, in the caller's transaction. A subject has one grant per object: granting again
  * replaces it. Trusted like any function of the program: who may share what is checked by the sharing routes.
+ *
+ * @example
+ * ```ts
+ * await grant(tx, { subject: `user:${user.id}`, set: 'editor', object: { type: orders, id: order.id } });
+ * ```
  */
 export async function grant<A extends string = string, S extends string = string>(db: Db, input: NewGrant<A, S>): Promise<GrantRow> {
   refuseUnknownNames('grant()', input, NEW_GRANT);

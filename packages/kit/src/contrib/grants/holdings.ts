@@ -163,6 +163,7 @@ export async function allPaths(db: Db, declaration: ObjectActions, id: unknown):
 }
 
 export interface ObjectsOptions {
+  /** Most ids of one page. Default: 1,000. */
   readonly limit?: number;
   /** The last id of the page before. */
   readonly after?: string;

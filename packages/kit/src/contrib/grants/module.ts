@@ -35,7 +35,14 @@ const rules: OptionRules<ObjectGrantsOptions> = {
   isInTenant: aFunction,
 };
 
-/** Grants on single objects, for users and groups. */
+/**
+ * Grants on single objects, for users and groups.
+ *
+ * @example
+ * ```ts
+ * createApp({ modules: [accounts(), objectGrants({ objects: [orderActions] })], mount });
+ * ```
+ */
 export function objectGrants(options: ObjectGrantsOptions): Module {
   readOptions('objectGrants()', options, rules);
   const objects = new Map(options.objects.map((each) => [each.type, each]));

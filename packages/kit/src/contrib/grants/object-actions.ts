@@ -209,6 +209,14 @@ const NOTHING: ReadonlySet<string> = new Set();
 /**
  * Declares what can be done to the objects of a model, and under which names it is granted. Give it to `objectGrants({ objects: [...] })`, and
  * the model to `access: grants(orders)` of its resource.
+ *
+ * @example
+ * ```ts
+ * const orderActions = objectActions(orders, {
+ *   actions: ['view', 'change', 'delete', 'share'],
+ *   sets: { viewer: ['view'], editor: ['viewer', 'change'], manager: ['editor', 'delete', 'share'] },
+ * });
+ * ```
  */
 export function objectActions<C extends Columns, const A extends string, const S extends string = never>(
   model: Model<C>,

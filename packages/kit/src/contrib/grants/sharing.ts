@@ -51,6 +51,12 @@ export type Shared<B extends CrudClassLike> = Omit<B, 'prototype'> & (new () => 
 /**
  * Adds the sharing of objects to a controller of generic operations: `class Orders extends sharing(OrderController) {}` has GET and PUT
  * `/:id/grants` and DELETE `/:id/grants/:grant_id`. All need `share` on the object; an API key needs the scope `<resource>:share`.
+ *
+ * @example
+ * ```ts
+ * class Orders extends CrudController(orderResource, { permission: isAuthenticated }) {}
+ * export class OrderController extends sharing(Orders) {}
+ * ```
  */
 export function sharing<B extends CrudClassLike>(base: B): Shared<B> {
   const { crudResource, crudOptions } = base ?? {};

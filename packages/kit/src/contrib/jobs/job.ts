@@ -43,12 +43,15 @@ export interface JobContext<Input = unknown, Result = unknown> {
 }
 
 export interface JobOptions<I extends Schema, R extends Schema | undefined> {
+  /** The schema of the input: checked when the job is started, and again before it runs. */
   readonly input: I;
+  /** The schema of the value that `run` returns. Default: the result is not stored. */
   readonly result?: R;
   /** Raised when old code must not run new input. Default: 1. A worker gives back jobs of a higher version than its own. */
   readonly version?: number;
   /** Earlier names: their jobs are run by this one. */
   readonly aliases?: readonly string[];
+  /** How often and after which delays a failed job runs again. */
   readonly retry?: RetryOptions;
   /** Of one attempt. Default: five minutes. */
   readonly timeoutMs?: number;
@@ -60,24 +63,38 @@ export interface JobOptions<I extends Schema, R extends Schema | undefined> {
   readonly schedule?: ScheduleOptions<InputOf<I>>;
   /** Names of fields of the input and the result, at any depth, that are masked wherever they are shown. */
   readonly sensitive?: readonly string[];
+  /** The work. A job may run more than once: see `step` and `commit` of the context. */
   run(context: JobContext<OutputOf<I>, ResultOf<R>>): ResultOf<R> | Promise<ResultOf<R>>;
 }
 
 /** A declared job: everything is checked and complete. */
 export interface JobDefinition<Input = unknown> {
+  /** Tells jobs apart from other values. */
   readonly isJob: true;
+  /** The stored name; part of every row of the job. */
   readonly name: string;
+  /** The schema of the input. */
   readonly input: Schema;
+  /** The schema of the result; undefined where no result is stored. */
   readonly result: Schema | undefined;
+  /** The version that this code can run. */
   readonly version: number;
+  /** Earlier names, whose jobs this one runs. */
   readonly aliases: readonly string[];
+  /** The complete retry policy. */
   readonly retry: RetryPolicy;
+  /** The deadline of one attempt. */
   readonly timeoutMs: number;
+  /** The queue that its jobs wait in. */
   readonly queue: string;
+  /** Jobs of the queue that one process runs at a time; undefined where the job does not set it. */
   readonly concurrency: number | undefined;
+  /** When the clock starts it; null for jobs that are started by code only. */
   readonly schedule: Schedule | null;
+  /** Names of fields that are masked wherever input and result are shown. */
   readonly sensitive: ReadonlySet<string>;
   // oxlint-disable-next-line typescript/no-explicit-any -- contravariant in the context; job() checked it against the schemas
+  /** The work. */
   readonly run: (context: JobContext<any, any>) => unknown;
   /** Types only. */
   readonly $input?: Input;
@@ -106,7 +123,20 @@ const jobRules: OptionRules<JobOptions<Schema, Schema | undefined>> = {
   run: required(aFunction),
 };
 
-/** Declares a job. Every fault of the declaration is reported at once. */
+/**
+ * Declares a job. Every fault of the declaration is reported at once.
+ *
+ * @example
+ * ```ts
+ * export const sendInvoice = job('invoice.send', {
+ *   input: z.object({ orderId: z.uuid() }),
+ *   retry: { attempts: 5 },
+ *   async run({ input, db, step }) {
+ *     await step('mail', () => mailInvoice(db, input.orderId));
+ *   },
+ * });
+ * ```
+ */
 export function job<I extends Schema, R extends Schema | undefined = undefined>(
   name: string,
   options: JobOptions<I, R>,

@@ -26,8 +26,11 @@ export interface Jobs {
 const state = moduleState<Jobs>({ name: 'Jobs', setUp: 'add jobs() to the modules of createApp, or call useJobs(database)' });
 
 export interface UseJobsOptions extends JobsOptions {
+  /** The time. Default: the clock of the database. */
   readonly clock?: Clock;
+  /** Where warnings and errors are written. Default: nowhere. */
   readonly log?: Log;
+  /** The container that `services` of the job context come from. Default: an empty one. */
   readonly services?: Container;
 }
 

@@ -20,6 +20,11 @@ import { startJobWorker } from './work-jobs.ts';
 /**
  * Background jobs: the tables, `startJob`, and a worker in this process with `worker: true`. Mount JobController so that users see their own;
  * production runs `kit jobs work` beside the application.
+ *
+ * @example
+ * ```ts
+ * createApp({ modules: [jobs({ jobs: [sendInvoice], worker: true })], mount: { '/v1': { '/jobs': JobController } } });
+ * ```
  */
 export function jobs(options: JobsOptions = {}): Module {
   let settings = readJobsOptions(options);

@@ -10,6 +10,7 @@ export interface ScheduleOptions<Input = unknown> {
   readonly timeZone?: string;
   /** Ticks that came while no worker ran: `skip` starts none, `once` starts one job for all of them. Default: `skip`. */
   readonly missed?: 'skip' | 'once';
+  /** The input of every job that the schedule starts. */
   readonly input: Input;
 }
 

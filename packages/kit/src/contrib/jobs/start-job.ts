@@ -20,6 +20,7 @@ import { aList, anObject } from '../../options/value-rule.ts';
 export interface StartOptions {
   /** Who may see the job. Not whose authority it runs with: a job that acts for a user checks that user again when it runs. */
   readonly owner?: string | undefined;
+  /** The tenant that the job belongs to. Default: none. */
   readonly tenantKey?: string | undefined;
   /** Not before this instant. */
   readonly runAt?: Date | undefined;
@@ -58,6 +59,14 @@ export const JOBS_AT_ONCE_MAX = 1000;
 /**
  * Stores a job in the caller's own transaction: it exists exactly when the business change does. Everything that is wrong with the call is
  * refused before anything is written.
+ *
+ * @example
+ * ```ts
+ * await db.transaction(async (tx) => {
+ *   const order = await insert(tx, orders, values);
+ *   await startJob(tx, sendInvoice, { orderId: order.id }, { owner: user.id });
+ * });
+ * ```
  */
 export async function startJob<Input>(
   tx: SqlExecutor,

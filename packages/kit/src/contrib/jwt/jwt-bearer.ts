@@ -26,6 +26,11 @@ interface Metrics {
 /**
  * Authenticates with access tokens of identity providers: `Authorization: Bearer <JWT>`. A list of options accepts several issuers, chosen by
  * `iss`. Any other bearer value is left to the next authenticator. Needs the package `jose`.
+ *
+ * @example
+ * ```ts
+ * createApp({ authenticators: [jwtBearer({ issuer: 'https://id.example.com', audience: 'orders' })], mount });
+ * ```
  */
 export function jwtBearer(options: JwtBearerOptions | readonly JwtBearerOptions[]): Authenticator {
   const settings = readJwtBearerOptions(options);

@@ -7,7 +7,14 @@ import { readMetricsOptions, type MetricsOptions } from './options.ts';
 import { PrometheusRegistry } from './prometheus-registry.ts';
 import { startScrapeServer, type ScrapeServer } from './scrape-server.ts';
 
-/** Metrics for Prometheus: of requests, databases, the process, and what the other modules declare. Never readable by everyone by default. */
+/**
+ * Metrics for Prometheus: of requests, databases, the process, and what the other modules declare. Never readable by everyone by default.
+ *
+ * @example
+ * ```ts
+ * createApp({ modules: [metrics({ port: 9464 })], mount });
+ * ```
+ */
 export function metrics(options: MetricsOptions): Module {
   const settings = readMetricsOptions(options);
   let app: App | undefined;

@@ -10,6 +10,7 @@ export interface MetricsOptions {
   readonly host?: string;
   /** Serves the metrics as a route of the application. Needs a `permission`. */
   readonly path?: `/${string}`;
+  /** Who can read the metrics at `path`. */
   readonly permission?: Permission;
   /** The scope the route declares, for `permission: hasScopes()`. */
   readonly scope?: string;

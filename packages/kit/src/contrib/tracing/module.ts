@@ -23,6 +23,11 @@ const rules: OptionRules<TracingOptions> = { statements: flag, sampleRatio: rati
 /**
  * Traces through OpenTelemetry: requests, permissions, handlers, statements, and the webhooks a request causes. Spans go to the SDK that the
  * process registers; without one nothing is recorded. Needs the package `@opentelemetry/api`, and the SDK's async context.
+ *
+ * @example
+ * ```ts
+ * createApp({ modules: [tracing({ sampleRatio: 0.1 })], mount });
+ * ```
  */
 export function tracing(options: TracingOptions = {}): Module {
   const { statements = true, sampleRatio = 1 } = readOptions('tracing()', options, rules);

@@ -5,7 +5,9 @@ export interface SendUploadOptions {
   readonly endpoint: string;
   /** Sent with requests to the app, not with those to the store: an API key, a CSRF token. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** Called while the file is sent, with the bytes that were sent and those of the file. */
   readonly onProgress?: (sent: number, total: number) => void;
+  /** Ends the transfer when it is aborted. */
   readonly signal?: AbortSignal;
   /** Told the id as soon as there is one: keep it to go on after an interruption. */
   readonly onStart?: (id: string) => void;

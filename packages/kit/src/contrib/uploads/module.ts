@@ -18,7 +18,14 @@ import { DiskStore } from './stores/disk-store.ts';
 import { removeJob, scanJob } from './upload-jobs.ts';
 import { uploadResource } from './upload-resource.ts';
 
-/** Files of users: signed addresses, verified content, clean-up. Mount UploadController, or a subclass with a policy of its own. */
+/**
+ * Files of users: signed addresses, verified content, clean-up. Mount UploadController, or a subclass with a policy of its own.
+ *
+ * @example
+ * ```ts
+ * createApp({ modules: [accounts(), uploads({ store: diskStore({ folder: './data/files' }) })], mount: { '/v1': { '/files': UploadController } } });
+ * ```
+ */
 export function uploads(options: UploadOptions): Module {
   const settings = readUploadOptions(options);
   const { store } = settings;

@@ -20,6 +20,11 @@ import type { DeliveryWorker } from './delivery/worker.ts';
 /**
  * Transactional webhooks: the tables, `publish`, and a worker in this process with `worker: true`. Mount a subclass of
  * WebhookEndpointController for self-service; production runs `kit webhooks deliver --loop` beside the application.
+ *
+ * @example
+ * ```ts
+ * createApp({ modules: [accounts(), webhooks({ worker: true })], mount: { '/v1': { '/webhooks': WebhookEndpointController } } });
+ * ```
  */
 export function webhooks(options: WebhookOptions = {}): Module {
   const given = readWebhookOptions(options);

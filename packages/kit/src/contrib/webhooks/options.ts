@@ -25,6 +25,7 @@ export interface WebhookOptions {
   readonly disableAfterMs?: number;
   /** How long a rotated endpoint signs with both secrets. Default: 24 hours; 0 for not at all. */
   readonly rotationOverlapMs?: number;
+  /** Which addresses may be sent to. Default: public addresses over HTTPS. */
   readonly urlPolicy?: URLPolicy;
   /** Another HTTP client, which must enforce its own timeout and address policy. */
   readonly transport?: Transport;

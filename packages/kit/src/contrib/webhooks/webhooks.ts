@@ -27,8 +27,11 @@ const state = moduleState<Webhooks>({
 });
 
 export interface UseWebhooksOptions extends WebhookOptions {
+  /** The time. Default: the clock of the database. */
   readonly clock?: Clock;
+  /** Where warnings and errors are written. Default: nowhere. */
   readonly log?: DbLog;
+  /** Jobs, audit log and metrics of the process, where it has them. */
   readonly registry?: Partial<Registry>;
 }
 

@@ -9,7 +9,19 @@ import { databaseFaults, resourceFaults } from './policy-faults.ts';
 import type { Name, Relations } from '../declare/relation.ts';
 import type { AnyResourceOptions, RelatedOf, Resource, ResourceOptions } from '../declare/resource.ts';
 
-/** Declares the policy of a model. Who may call an operation is said where it is mounted; which rows and fields, here. */
+/**
+ * Declares the policy of a model. Who may call an operation is said where it is mounted; which rows and fields, here.
+ *
+ * @example
+ * ```ts
+ * const orderResource = resource(orders, {
+ *   owner: 'owner_id',
+ *   input: ['item', 'quantity'],
+ *   fields: { margin: visibleTo(isStaff) },
+ *   relations: { customer: one(() => customers, 'customer_id') },
+ * });
+ * ```
+ */
 export function resource<
   C extends Columns,
   // oxlint-disable-next-line typescript/no-empty-object-type -- no relations

@@ -105,10 +105,13 @@ export interface CrudOptions<
   readonly filters?: { readonly [K in keyof F]: FilterOf<C, R, K, F[K]> } & { readonly [K in Name<C> | Paths<R>]?: unknown };
   /** Columns that `search` looks into, or how it finds rows: `fullText({ columns: ['title'] })`. */
   readonly search?: readonly Name<C>[] | SearchBackend<Name<C>>;
+  /** Columns that a client may sort by, and the order without `ordering`: `{ by: ['total'], default: ['-total'] }`. */
   readonly ordering?: { readonly by: readonly Name<C>[]; readonly default?: readonly (Name<C> | `-${Name<C>}`)[] };
   /** `false` offers no `?fields=`. */
   readonly sparse?: false;
+  /** Relations that a client may include with `?expand=`: `['customer', 'items.product']`. */
   readonly expand?: readonly (Extract<keyof R, string> | `${Extract<keyof R, string>}.${string}`)[];
+  /** Sizes, style and count of pages. */
   readonly page?: Partial<PageOptions>;
   /** How much one request may ask for: `{ filters: 60, listValues: 500 }`. What is not said keeps its default. */
   readonly limits?: LimitOptions;

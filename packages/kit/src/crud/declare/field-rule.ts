@@ -18,6 +18,11 @@ export interface UseVisibleToOrWritableBy {
 /**
  * Only callers that the permission admits see the column, and may write it. A permission about the object (`isOwner()`) is decided per
  * row. `hidden: 'null'` shows null instead of leaving the member out, for nullable columns.
+ *
+ * @example
+ * ```ts
+ * fields: { margin: visibleTo(isStaff), note: visibleTo(isOwner(), { hidden: 'null' }) }
+ * ```
  */
 export function visibleTo(permission: Permission, options: { readonly hidden?: 'omit' | 'null' } = {}): FieldRule {
   requirePermission('visibleTo()', permission);
@@ -25,7 +30,14 @@ export function visibleTo(permission: Permission, options: { readonly hidden?: '
   return Object.freeze({ visibleTo: permission, writableBy: permission, hidden: options.hidden ?? 'omit' });
 }
 
-/** Everyone who sees the row sees the column; only callers that the permission admits may write it. */
+/**
+ * Everyone who sees the row sees the column; only callers that the permission admits may write it.
+ *
+ * @example
+ * ```ts
+ * fields: { discount: writableBy(isStaff) }
+ * ```
+ */
 export function writableBy(permission: Permission): FieldRule {
   requirePermission('writableBy()', permission);
   return Object.freeze({ writableBy: permission, hidden: 'omit' });

@@ -12,6 +12,7 @@ export interface ExportOptions {
 }
 
 export interface ImportOptions<N extends string = string> {
+  /** The formats that are accepted; the first one where neither `format` nor the media type names one. */
   readonly formats: readonly FileFormat[];
   /** The column that `mode=upsert` finds rows by, unique among the rows a caller sees. */
   readonly by?: N;

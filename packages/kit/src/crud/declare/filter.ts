@@ -14,6 +14,11 @@ export interface CustomFilter<W = unknown> {
 /**
  * `mine: filter(z.boolean(), (value, { user }) => (value && user !== null ? { owner_id: user.id } : {}))`. The schema types, checks and
  * documents the parameter; the function returns the condition as data.
+ *
+ * @example
+ * ```ts
+ * filters: { status: ['eq', 'in'], mine: filter(z.boolean(), (value, { user }) => (value && user ? { owner_id: user.id } : {})) }
+ * ```
  */
 export function filter<S extends Schema, const W>(
   schema: S,

@@ -4,9 +4,13 @@ import { limits } from './limits.ts';
 export type CountMode = 'exact' | 'none' | 'estimate' | { readonly upTo: number };
 
 export interface PageOptions {
+  /** `cursor` pages stay right while rows come and go; `offset` pages have numbers. Default: `cursor`. */
   readonly style: 'cursor' | 'offset';
+  /** Rows of a page without `limit`. Default: 50. */
   readonly default: number;
+  /** Most rows of a page. Default: 1,000. */
   readonly max: number;
+  /** How the rows of a list are counted. Default: `{ upTo: 1000 }`. */
   readonly count: CountMode;
 }
 

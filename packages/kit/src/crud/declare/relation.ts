@@ -50,12 +50,26 @@ export interface ManyOptions<C extends Columns> {
 export const EXPAND_LIMIT_DEFAULT = 20;
 export const EXPAND_LIMIT_MAX = 100;
 
-/** The row that `column` refers to: `customer: one(() => customers, 'customer_id')`. Models, not resources: types would be circular. */
+/**
+ * The row that `column` refers to: `customer: one(() => customers, 'customer_id')`. Models, not resources: types would be circular.
+ *
+ * @example
+ * ```ts
+ * relations: { customer: one(() => customers, 'customer_id') }
+ * ```
+ */
 export function one<C extends Columns, const K extends string>(model: () => Model<C>, column: K): ToOne<C, K> {
   return Object.freeze({ kind: 'one', model, column });
 }
 
-/** The rows whose `column` refers to this one: `items: many(() => orderItems, 'order_id', { order: ['sku'], limit: 50 })`. */
+/**
+ * The rows whose `column` refers to this one: `items: many(() => orderItems, 'order_id', { order: ['sku'], limit: 50 })`.
+ *
+ * @example
+ * ```ts
+ * relations: { items: many(() => orderItems, 'order_id', { order: ['sku'], limit: 50 }) }
+ * ```
+ */
 export function many<C extends Columns>(model: () => Model<C>, column: Name<C>, options: ManyOptions<C> = {}): ToMany<C> {
   const {
     order = [],

@@ -189,9 +189,11 @@ export interface ResourceOptions<
   readonly computed?: ComputedFields<C, R, Q, Y>;
   /** The column of the state that transitions change. */
   readonly state?: S;
+  /** Named changes of `state`, each a route of its own: `{ pay: { from: ['open'], to: 'paid' } }`. */
   readonly transitions?: { readonly [K in T]: Transition<C, NoInfer<S>> };
   /** Rows of to-many relations that are written with their parent: `items: { input: ['sku', 'amount'], missing: 'delete' }`. */
   readonly nested?: NestedOptions<R>;
+  /** Code around each write, in its transaction: `{ create: async ({ input, tx }, next) => next(input) }`. */
   readonly hooks?: Hooks<C, O | N | V, NoInfer<I>>;
   /** Called once per changed row, in the transaction. Throwing rolls everything back. */
   readonly onChange?: (change: Change<C, NoInfer<T>>) => unknown;

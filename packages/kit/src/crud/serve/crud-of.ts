@@ -57,6 +57,11 @@ export interface CrudProgram<C extends Columns, R extends Relations, P, T extend
 /**
  * What programs, jobs and commands reach a resource with: `crudOf(app, orderResource).as({ user, tenant }).find(id)`. Where no app is at hand, as in
  * a job, a database or transaction of the app does: `crudOf(db, orderResource)`.
+ *
+ * @example
+ * ```ts
+ * const order = await crudOf(app, orderResource).as({ user, tenant: null }).find(id);
+ * ```
  */
 export function crudOf<C extends Columns, R extends Relations, P extends string, I extends string, T extends string>(
   source: App | Db,

@@ -16,6 +16,7 @@ import { type OptionRules, readOptions, requireArguments } from '../../options/r
 import { flag, milliseconds, objectWith, aList, queryable } from '../../options/value-rule.ts';
 
 export interface MigrateOptions {
+  /** Where each applied migration is written. Default: nowhere. */
   readonly log?: DbLog & { info?(fields: object, message: string): void };
   /** Says what would run and changes nothing. */
   readonly dryRun?: boolean;

@@ -14,7 +14,14 @@ export interface Migration {
 
 const NAME = /^\d{4}_[a-z0-9_]+$/;
 
-/** `migration('0002_add_total', [addColumn('orders', 'total', t.decimal(12, 2).dbDefault('0'))])` */
+/**
+ * `migration('0002_add_total', [addColumn('orders', 'total', t.decimal(12, 2).dbDefault('0'))])`
+ *
+ * @example
+ * ```ts
+ * export const addTotal = migration('0002_add_total', [addColumn('orders', 'total', t.decimal(12, 2).dbDefault('0'))]);
+ * ```
+ */
 export function migration(
   name: string,
   operations: readonly (Operation | readonly Operation[])[],

@@ -10,6 +10,7 @@ const vitest = await import('vitest').catch(() => undefined);
 export interface CrudTestsOptions {
   /** Starts the application on the database of the block: `(database) => testApp({ database: database.db, … })`. */
   readonly app: (database: TestDatabase) => Promise<TestApp>;
+  /** The callers of the tests: the owner of rows, another user, staff, nobody. */
   readonly callers: CrudCallers;
   /** A valid body for a new row, another one for each number. Default: `sample()` of the create schema, required members only. */
   readonly input?: (number: number, app: TestApp) => object | Promise<object>;

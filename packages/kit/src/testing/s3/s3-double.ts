@@ -16,9 +16,13 @@ export interface S3Fault {
 }
 
 export interface S3DoubleOptions {
+  /** The name of its bucket. Default: `kit-test`. */
   readonly bucket?: string;
+  /** The region of signatures. Default: `us-east-1`. */
   readonly region?: string;
+  /** The access key that requests are signed with. */
   readonly key?: KnownKey;
+  /** The time. Default: the system clock. */
   readonly clock?: Clock;
 }
 

@@ -2,7 +2,9 @@ import type { SqlExecutor } from '../../../db/foreign/sql-executor.ts';
 
 /** What an engine is told about a job. It gets the job when it may run: delays, retries and serial keys are kept by our row. */
 export interface EnqueueOptions {
+  /** The queue of the job. */
   readonly queue: string;
+  /** Higher comes first. */
   readonly priority: number;
 }
 

@@ -19,6 +19,7 @@ export interface WorkerOptions {
   readonly queues?: readonly string[];
   /** Jobs of each queue at a time, instead of what they declare. */
   readonly concurrency?: number;
+  /** How often the worker looks for due jobs that no notification announced. Default: the setting of `jobs()`. */
   readonly pollIntervalMs?: number;
 }
 

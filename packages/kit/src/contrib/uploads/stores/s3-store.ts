@@ -19,7 +19,9 @@ export interface S3StoreOptions {
   readonly endpoint?: string;
   /** `auto` for Cloudflare R2. */
   readonly region: string;
+  /** The name of the bucket. It must exist. */
   readonly bucket: string;
+  /** The access key, or a function that returns the current one. */
   readonly credentials: S3CredentialSource;
   /** `https://endpoint/bucket/key` instead of `https://bucket.endpoint/key`. */
   readonly forcePathStyle?: boolean;

@@ -17,7 +17,9 @@ export interface WorkerOptions {
   readonly name?: string;
   /** Instead of the module's settings. */
   readonly concurrency?: number;
+  /** Concurrent requests to one endpoint. Default: the setting of `webhooks()`. */
   readonly concurrencyPerEndpoint?: number;
+  /** How often the worker looks for due deliveries that no notification announced. Default: the setting of `webhooks()`. */
   readonly pollIntervalMs?: number;
   /** The deadline of one attempt. */
   readonly timeoutMs?: number;

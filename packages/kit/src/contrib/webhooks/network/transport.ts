@@ -44,12 +44,15 @@ export interface Transport {
 }
 
 export interface HttpTransportOptions {
+  /** Which addresses may be sent to. Default: public addresses over HTTPS. */
   readonly policy?: URLPolicy;
+  /** How host names are resolved. Default: the resolver of the system. */
   readonly resolve?: ResolveHost;
   /** One hard deadline for an attempt, from the DNS query to the last byte of the response. */
   readonly timeoutMs?: number;
   /** A kept connection is not reused beyond this age, so a name that moved is resolved and vetted again. */
   readonly connectionAgeMaxMs?: number;
+  /** Certificates that are trusted instead of those of Node. */
   readonly ca?: ConnectOptions['ca'];
 }
 

@@ -9,8 +9,11 @@ export type Audience =
   | { readonly kind: 'broadcast' };
 
 export interface AudienceOptions {
+  /** Endpoints of this user, in every tenant unless `tenantKey` is set. */
   readonly owner?: string | undefined;
+  /** Endpoints of this tenant. */
   readonly tenantKey?: string | undefined;
+  /** `true`: every endpoint that subscribed to the event. */
   readonly broadcast?: boolean | undefined;
 }
 

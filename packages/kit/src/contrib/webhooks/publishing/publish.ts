@@ -21,6 +21,14 @@ export interface PublishedEvent {
  * Stores an event and one pending delivery per endpoint it is for, in the caller's own transaction: they exist exactly
  * when the business change does. Nothing is sent from here. Everything that is wrong with the call is refused before
  * anything is written.
+ *
+ * @example
+ * ```ts
+ * await db.transaction(async (tx) => {
+ *   const order = await update(tx, orders, id, { status: 'paid' });
+ *   await publish(tx, 'order.paid', { id }, { owner: order.owner_id });
+ * });
+ * ```
  */
 export async function publish<Data extends object>(
   tx: SqlExecutor,
