@@ -43,7 +43,7 @@ function Page() {
 function Screen({ place }: { readonly place: Place }) {
   const { site } = useSession();
   if (place.page === 'overview') return <OverviewPage />;
-  if (place.page === 'account') return <AccountPage />;
+  if (place.page === 'account' && site.login.account) return <AccountPage />;
   const resource = 'resource' in place ? site.resources.find(({ name }) => name === place.resource) : undefined;
   if (resource === undefined) return <UnknownPage />;
   switch (place.page) {

@@ -4,6 +4,7 @@ import type {
   AdminChoices,
   AdminFileFormat,
   AdminImportResult,
+  AdminLogin,
   AdminOverviewAnswer,
   AdminPage,
   AdminPreview,
@@ -129,6 +130,11 @@ export async function readSession(signal?: AbortSignal): Promise<AdminSession> {
     if (error instanceof ApiFault && error.csrfToken !== null) csrfToken = error.csrfToken;
     throw error;
   }
+}
+
+/** Where to log in. Open to everyone. */
+export function readLogin(signal?: AbortSignal): Promise<AdminLogin> {
+  return request('login', { signal });
 }
 
 /** Throws 401 `one_time_code_required` where `code` is missing. */

@@ -6,7 +6,7 @@ import { toFault } from '../api/fault.ts';
 import { FaultNotice } from '../feedback/fault-notice.tsx';
 import { CodeInput } from './code-input.tsx';
 
-interface LoginFormProps {
+export interface LoginFormProps {
   readonly login?: string;
   readonly onEntered: (session: AdminSession) => void;
   /** Logged in, and one-time codes have to be set up before anything else. */

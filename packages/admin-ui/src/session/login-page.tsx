@@ -1,13 +1,16 @@
 import { Anchor, Text, Title } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
 import { lazy, Suspense, useEffect, useState } from 'react';
+import { readLogin } from '../api/client.ts';
 import type { AdminSession } from '../api/shapes.ts';
-import { LoginForm } from './login-form.tsx';
+import { LOGIN, LoginEntry } from './login-entry.tsx';
 import css from './session.module.css';
 
 const ResetForm = lazy(async () => ({ default: (await import('./reset-form.tsx')).ResetForm }));
 
 export function LoginPage({ onEntered, onSetup }: { readonly onEntered: (session: AdminSession) => void; readonly onSetup: () => void }) {
   const [forgotten, setForgotten] = useState(false);
+  const { data: login } = useQuery({ queryKey: LOGIN, queryFn: ({ signal }) => readLogin(signal), staleTime: Number.POSITIVE_INFINITY });
   useEffect(() => {
     document.title = 'Log in · Admin';
   }, []);
@@ -24,9 +27,9 @@ export function LoginPage({ onEntered, onSetup }: { readonly onEntered: (session
             <ResetForm onDone={() => setForgotten(false)} />
           </Suspense>
         ) : (
-          <LoginForm onEntered={onEntered} onSetup={onSetup} />
+          <LoginEntry onEntered={onEntered} onSetup={onSetup} />
         )}
-        {!forgotten && (
+        {!forgotten && login?.account === true && (
           <Anchor component="button" type="button" size="sm" mt="md" onClick={() => setForgotten(true)}>
             Forgot your password?
           </Anchor>

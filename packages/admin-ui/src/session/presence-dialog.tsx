@@ -1,11 +1,50 @@
 import { Button, Group, Modal, PasswordInput, Stack, Text } from '@mantine/core';
 import { useState, type FormEvent } from 'react';
-import { provePresence } from '../api/client.ts';
+import { provePresence, readSession } from '../api/client.ts';
 import { toFault } from '../api/fault.ts';
 import { FaultNotice } from '../feedback/fault-notice.tsx';
 import { CodeInput } from './code-input.tsx';
+import { loginAddress } from './login-address.ts';
 
-export function PresenceDialog({ onClose }: { readonly onClose: (isPresent: boolean) => void }) {
+interface PresenceProps {
+  /** The application's login page; null: the site asks for the password itself. */
+  readonly url: string | null;
+  readonly onClose: (isPresent: boolean) => void;
+}
+
+export function PresenceDialog({ url, onClose }: PresenceProps) {
+  return url === null ? <PasswordDialog onClose={onClose} /> : <LoginAgainDialog url={url} onClose={onClose} />;
+}
+
+/** The login is elsewhere: it opens in another tab, and the request goes out again afterwards. */
+function LoginAgainDialog({ url, onClose }: { readonly url: string; readonly onClose: (isPresent: boolean) => void }) {
+  const [fault, setFault] = useState<unknown>(null);
+  const goOn = async (): Promise<void> => {
+    try {
+      // The new session has a new CSRF token.
+      await readSession();
+      onClose(true);
+    } catch (error) {
+      setFault(error);
+    }
+  };
+  return (
+    <Modal opened onClose={() => onClose(false)} title="Confirm that it is you" centered zIndex={450}>
+      <Stack gap="md">
+        {fault !== null && <FaultNotice error={fault} />}
+        <Text size="sm">Your last login was too long ago for this change. Log in again, then continue here.</Text>
+        <Group justify="flex-end" gap="sm">
+          <Button component="a" href={loginAddress(url)} target="_blank" rel="noopener" variant="default">
+            Log in
+          </Button>
+          <Button onClick={() => void goOn()}>Continue</Button>
+        </Group>
+      </Stack>
+    </Modal>
+  );
+}
+
+function PasswordDialog({ onClose }: { readonly onClose: (isPresent: boolean) => void }) {
   const [password, setPassword] = useState('');
   const [code, setCode] = useState<string | null>(null);
   const [busy, setBusy] = useState(false);

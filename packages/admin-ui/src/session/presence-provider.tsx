@@ -1,10 +1,11 @@
 import { lazy, Suspense, useEffect, useState, type ReactNode } from 'react';
 import { watchPresence } from '../api/client.ts';
+import type { AdminLogin } from '../api/shapes.ts';
 
 const PresenceDialog = lazy(async () => ({ default: (await import('./presence-dialog.tsx')).PresenceDialog }));
 
 /** Asks in place when the server wants to know that the person is still there; the request that it refused then goes out again. */
-export function PresenceProvider({ children }: { readonly children: ReactNode }) {
+export function PresenceProvider({ login, children }: { readonly login: AdminLogin | null; readonly children: ReactNode }) {
   const [answer, setAnswer] = useState<((isPresent: boolean) => void) | null>(null);
   useEffect(() => {
     watchPresence(() => new Promise((settle) => setAnswer(() => settle)));
@@ -19,7 +20,7 @@ export function PresenceProvider({ children }: { readonly children: ReactNode })
       {children}
       {answer !== null && (
         <Suspense>
-          <PresenceDialog onClose={close} />
+          <PresenceDialog url={login?.account === false ? login.url : null} onClose={close} />
         </Suspense>
       )}
     </>

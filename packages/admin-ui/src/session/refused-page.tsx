@@ -2,7 +2,7 @@ import { Button, Stack, Text, Title } from '@mantine/core';
 import { useEffect, useState } from 'react';
 import { logOut } from '../api/client.ts';
 import type { AdminSession } from '../api/shapes.ts';
-import { LoginForm } from './login-form.tsx';
+import { LoginEntry } from './login-entry.tsx';
 import { leave } from './leave.ts';
 import css from './session.module.css';
 
@@ -21,7 +21,7 @@ export function RefusedPage({ onEntered, onSetup }: { readonly onEntered: (sessi
           account.
         </Text>
         {other ? (
-          <LoginForm onEntered={onEntered} onSetup={onSetup} />
+          <LoginEntry onEntered={onEntered} onSetup={onSetup} />
         ) : (
           <Stack gap="sm">
             <Button onClick={() => setOther(true)}>Log in with another account</Button>

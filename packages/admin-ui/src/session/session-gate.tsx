@@ -5,7 +5,7 @@ import { readSession, watchSession } from '../api/client.ts';
 import { toFault } from '../api/fault.ts';
 import type { AdminSession } from '../api/shapes.ts';
 import { FaultNotice } from '../feedback/fault-notice.tsx';
-import { LoginForm } from './login-form.tsx';
+import { LoginEntry } from './login-entry.tsx';
 import { LoginPage } from './login-page.tsx';
 import { PresenceProvider } from './presence-provider.tsx';
 import { RefusedPage } from './refused-page.tsx';
@@ -54,7 +54,7 @@ export function SessionGate({ children }: { readonly children: ReactNode }) {
   const readAgain = (): void => void client.invalidateQueries({ queryKey: SESSION });
   if (fault?.code === 'second_factor_required')
     return (
-      <PresenceProvider>
+      <PresenceProvider login={null}>
         <Suspense>
           <SetupPage onDone={readAgain} />
         </Suspense>
@@ -78,7 +78,7 @@ export function SessionGate({ children }: { readonly children: ReactNode }) {
   }
   return (
     <SessionContext value={query.data}>
-      <PresenceProvider>{children}</PresenceProvider>
+      <PresenceProvider login={query.data.site.login}>{children}</PresenceProvider>
       <Modal
         opened={expired || fault?.status === 401}
         onClose={() => {}}
@@ -92,7 +92,7 @@ export function SessionGate({ children }: { readonly children: ReactNode }) {
         <Text size="sm" mb="md">
           Log in again to continue.
         </Text>
-        <LoginForm login={query.data.user.username} onEntered={entered} onSetup={readAgain} />
+        <LoginEntry login={query.data.user.username} onEntered={entered} onSetup={readAgain} />
       </Modal>
     </SessionContext>
   );

@@ -10,7 +10,8 @@ const ROLES = { read_only: 'Read only', operator: 'Operator', administrator: 'Ad
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 export function UserMenu() {
-  const { user } = useSession();
+  const { user, site } = useSession();
+  const account = site.login.account ? hashOf({ page: 'account' }) : site.login.account_url;
   const exact = useExactTimes();
   return (
     <Menu position="bottom-end" width={260} withinPortal>
@@ -26,9 +27,11 @@ export function UserMenu() {
         <Menu.Item leftSection={<Icon name="clock" size={16} />} onClick={() => setExactTimes(!exact)}>
           {exact ? 'Show relative times' : 'Show exact times'}
         </Menu.Item>
-        <Menu.Item leftSection={<Icon name="key" size={16} />} component="a" href={hashOf({ page: 'account' })}>
-          Your account
-        </Menu.Item>
+        {account !== null && (
+          <Menu.Item leftSection={<Icon name="key" size={16} />} component="a" href={account}>
+            Your account
+          </Menu.Item>
+        )}
         <Menu.Divider />
         <Menu.Item leftSection={<Icon name="leave" size={16} />} onClick={() => void leave(logOut)}>
           Log out

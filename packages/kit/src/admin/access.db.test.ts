@@ -23,10 +23,10 @@ describeDatabases('who gets into the admin site', (database) => {
   afterAll(() => site.close());
 
   const ACCOUNT = '/admin/api/account';
-  /** Every route of the API but the login, the logout and those of the own account, which have their own tests. */
+  /** Every route of the API but the login, its description, the logout and those of the own account, which have their own tests. */
   const routes = () =>
     site.app.routes
-      .filter(({ path, field }) => path.startsWith('/admin/api') && !path.startsWith(ACCOUNT) && field !== 'login' && field !== 'logout')
+      .filter(({ path, field }) => path.startsWith('/admin/api') && !path.startsWith(ACCOUNT) && !['login', 'loginPage', 'logout'].includes(field))
       .map(({ method, path }) => ({
         method: method as 'GET',
         path: path.replace(':resource', 'users').replace(':id', ID).replace(':action', 'activate'),
@@ -240,8 +240,8 @@ describe('admin() at start-up', () => {
   const app = (modules: Parameters<typeof createApp>[0]['modules'], mount: Parameters<typeof createApp>[0]['mount'] = {}) =>
     createApp({ database: 'sqlite::memory:', modules: modules ?? [], mount, log: { level: 'silent' } });
 
-  test('needs accounts', () => {
-    expect(() => app([admin()])).toThrow(/requires "accounts"/);
+  test('needs a login', () => {
+    expect(() => app([admin()])).toThrow(/E034 .*needs to know how staff log in/);
   });
 
   test('an address that the application uses already is a collision', () => {

@@ -4,6 +4,7 @@ import { StartUpError } from '../app/start-up-error.ts';
 import type { App } from '../app/module.ts';
 import type { HandlerContext } from '../http/handler-context.ts';
 import type { Principal } from '../auth/principal.ts';
+import type { Fault } from '../options/fault.ts';
 import { adminErrors } from './errors.ts';
 import type { AdminRole, AdminSettings } from './options.ts';
 import { FileFields } from './file-fields.ts';
@@ -22,6 +23,12 @@ const USER_FIELDS: ReadonlySet<string> = new Set([
   'deleted_by',
   'granted_by',
 ]);
+
+const NO_LOGIN: Fault = {
+  id: 'E034',
+  message: 'admin() needs to know how staff log in.',
+  hint: 'Add accounts() to the modules, or describe your own login: createApp({ login }).',
+};
 
 type Asked = Pick<HandlerContext, 'db' | 'databases' | 'clock' | 'requestId' | 'log'> & {
   readonly caller: () => Promise<{ readonly tenant: string | null }>;
@@ -47,6 +54,7 @@ export class AdminSite {
     const resources = this.#declarations.flatMap((each) => each.resources ?? []).map((each) => each.installedIn?.(app) ?? each);
     this.#fileFields = new FileFields(this.uploads, app);
     const faults = [
+      ...(app.registry.login === null ? [NO_LOGIN] : []),
       ...resourceFaults(resources),
       ...sourceFaults(resources, app),
       ...this.#fileFields.faults(resources),

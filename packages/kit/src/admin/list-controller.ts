@@ -1,6 +1,7 @@
 import type { AdminListQuery, AdminResource } from '../app/admin/declaration.ts';
 import type { AdminFileFormat, AdminImportResult } from '../app/admin/shapes.ts';
 import { cursorsOf } from '../app/cursors.ts';
+import type { LoginProvider } from '../app/login-provider.ts';
 import { isUuid } from '../db/uuid.ts';
 import { mediaTypes } from '../crud/files/export.ts';
 import { ExportStream } from '../crud/files/export-stream.ts';
@@ -58,8 +59,8 @@ const SavedList = jsonSchema<{ items: readonly AdminSavedFilter[] }>({});
 const CHOICES_MAX = 10;
 
 /** What is done with a whole list: files, pickers and the filters that people keep. */
-export function listController(site: AdminSite): Controller {
-  const facts = { permission: isStaff, auth: ['session'], hidden: true, metadata: { admin: true } } as const;
+export function listController(site: AdminSite, { authenticators }: LoginProvider): Controller {
+  const facts = { permission: isStaff, auth: authenticators, hidden: true, metadata: { admin: true } } as const;
 
   class KitAdminListController extends Controller {
     export = route.get(

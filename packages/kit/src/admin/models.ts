@@ -1,6 +1,5 @@
 import { model } from '../db/model.ts';
 import { t } from '../db/column.ts';
-import { users } from '../contrib/accounts/models.ts';
 
 export const SAVED_NAME_LENGTH_MAX = 80;
 export const SAVED_QUERY_LENGTH_MAX = 2000;
@@ -10,7 +9,8 @@ export const savedFilters = model(
   'admin_saved_filters',
   {
     id: t.uuidv7().pk(),
-    user_id: t.ref(() => users, { onDelete: 'cascade' }),
+    /** The user's key in the app's user table, whatever its type there; not a foreign key, because that table may be anyone's. */
+    user_id: t.text(64),
     resource: t.text(100),
     name: t.text({ min: 1, max: SAVED_NAME_LENGTH_MAX }),
     /** As in the address of the list: `search=ada&filter.state=active&sort=-name`. */

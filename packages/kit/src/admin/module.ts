@@ -1,9 +1,11 @@
-import type { Module } from '../app/module.ts';
+import type { LoginProvider } from '../app/login-provider.ts';
+import type { Module, ModuleMount } from '../app/module.ts';
+import type { UserChangeListener } from '../app/registry.ts';
 import type { Middleware } from '../http/middleware.ts';
-import { accountController } from './account-controller.ts';
 import { AdminSite } from './admin-site.ts';
 import { adminErrors } from './errors.ts';
 import { listController } from './list-controller.ts';
+import { deleteSavedFiltersOf } from './saved-filters.ts';
 import { savedFilters as savedFiltersTable } from './migrations/0001_saved_filters.ts';
 import { savedFilters } from './models.ts';
 import { readAdminOptions, type AdminOptions } from './options.ts';
@@ -23,24 +25,40 @@ import { siteController } from './site-controller.ts';
 export function admin(options: AdminOptions = {}): Module {
   const settings = readAdminOptions(options);
   const site = new AdminSite(settings);
-  const { prefix } = settings;
   return {
     name: 'admin',
-    requires: ['accounts'],
+    // Its users list and its login are there first, where it is installed.
+    after: ['accounts'],
     errors: adminErrors,
     models: [savedFilters],
     migrations: [savedFiltersTable],
     middleware: [headers],
-    mount: {
-      [prefix]: siteController(site),
-      [`${prefix}/api`]: sessionController(site),
-      [`${prefix}/api/account`]: accountController(),
-      [`${prefix}/api/overview`]: overviewController(site),
-      [`${prefix}/api/resources`]: resourceController(site),
-      [`${prefix}/api/lists`]: listController(site),
-    },
+    // Without a login nothing is mounted, and `install` says what is missing.
+    mount: ({ login }) => (login === null ? {} : controllers(site, login)),
+    provides: () => ({ userChanges: [forgetUser(site)] }),
     install: (app) => site.installIn(app),
     setup: () => site.readFiles(),
+  };
+}
+
+function controllers(site: AdminSite, login: LoginProvider): ModuleMount {
+  const { prefix } = site.settings;
+  const account = login.form?.account?.({ hidden: true, metadata: { admin: true } });
+  return {
+    [prefix]: siteController(site),
+    [`${prefix}/api`]: sessionController(site, login),
+    ...(account === undefined ? {} : { [`${prefix}/api/account`]: account }),
+    [`${prefix}/api/overview`]: overviewController(site, login),
+    [`${prefix}/api/resources`]: resourceController(site, login),
+    [`${prefix}/api/lists`]: listController(site, login),
+  };
+}
+
+/** Called when users are activated and deactivated, too: those keep their filters. */
+function forgetUser(site: AdminSite): UserChangeListener {
+  return async (tx, userId) => {
+    const { users } = site.app;
+    if (users !== null && (await users.findById(tx, userId)) === null) await deleteSavedFiltersOf(tx, userId);
   };
 }
 

@@ -1,3 +1,4 @@
+import type { LoginProvider } from '../app/login-provider.ts';
 import { Controller } from '../http/controller.ts';
 import { jsonSchema } from '../http/json-schema.ts';
 import { route } from '../http/route.ts';
@@ -10,8 +11,8 @@ import type { AdminOverviewAnswer } from './wire.ts';
 const Overview = jsonSchema<AdminOverviewAnswer>({});
 
 /** What every module shows at a glance. */
-export function overviewController(site: AdminSite): Controller {
-  const facts = { permission: isStaff, auth: ['session'], hidden: true, metadata: { admin: true } } as const;
+export function overviewController(site: AdminSite, { authenticators }: LoginProvider): Controller {
+  const facts = { permission: isStaff, auth: authenticators, hidden: true, metadata: { admin: true } } as const;
 
   class KitAdminOverviewController extends Controller {
     overview = route.get('/', { ...facts, query: RangeQuery, response: Overview }, (context) =>

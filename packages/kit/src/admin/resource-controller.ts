@@ -1,6 +1,7 @@
 import type { AdminAction, AdminContext, AdminResource } from '../app/admin/declaration.ts';
 import type { AdminPage, AdminPreview, AdminRange, AdminRecord, AdminResult, AdminSection } from '../app/admin/shapes.ts';
 import { cursorsOf } from '../app/cursors.ts';
+import type { LoginProvider } from '../app/login-provider.ts';
 import { Controller } from '../http/controller.ts';
 import { jsonSchema } from '../http/json-schema.ts';
 import { route } from '../http/route.ts';
@@ -48,8 +49,8 @@ function requirePresence({ needsPresence = [] }: AdminResource, operation: strin
 }
 
 /** Every list, record, form and action of the site: one set of routes over what the modules declare. */
-export function resourceController(site: AdminSite): Controller {
-  const facts = { permission: isStaff, auth: ['session'], hidden: true, metadata: { admin: true } } as const;
+export function resourceController(site: AdminSite, { authenticators }: LoginProvider): Controller {
+  const facts = { permission: isStaff, auth: authenticators, hidden: true, metadata: { admin: true } } as const;
 
   class KitAdminController extends Controller {
     list = route.get('/:resource', { ...facts, params: ResourceName, query: ListParametersSchema, response: Page }, async (context) => {

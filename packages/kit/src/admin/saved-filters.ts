@@ -33,6 +33,11 @@ export function saveFilter(
   }, CONFLICT_RETRIES);
 }
 
+/** Of a user who is gone. */
+export async function deleteSavedFiltersOf(tx: Db, userId: string): Promise<void> {
+  await tx.query('delete from admin_saved_filters where user_id = $1', [userId]);
+}
+
 /** A filter of another user gets the same answer as a missing one. */
 export async function deleteSavedFilter(db: Db, userId: string, resource: string, id: string): Promise<boolean> {
   const rows = await db.query('delete from admin_saved_filters where id = $1 and user_id = $2 and resource = $3 returning id', [

@@ -1,91 +1,105 @@
-import { accountsOf } from '../contrib/accounts/accounts.ts';
-import { loginClientThrottle, logoutClientThrottle } from '../contrib/accounts/login-throttle.ts';
-import { publicUser } from '../contrib/accounts/manage-users.ts';
-import { csrfTokenOf, endSession, logInByPassword } from '../contrib/accounts/password-login.ts';
-import { LoginBody } from '../contrib/accounts/schemas.ts';
-import type { UserRow } from '../contrib/accounts/store.ts';
 import type { AdminContext } from '../app/admin/declaration.ts';
+import type { LoginForm, LoginProvider } from '../app/login-provider.ts';
 import type { User } from '../auth/principal.ts';
 import type { Db } from '../db/db.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import { hasCode, isKitError } from '../errors/kit-error.ts';
 import { Controller } from '../http/controller.ts';
 import { jsonSchema } from '../http/json-schema.ts';
-import { route } from '../http/route.ts';
+import { route, type Route } from '../http/route.ts';
 import type { HandlerContext } from '../http/handler-context.ts';
 import { allowAny, isAuthenticated } from '../permissions/built-ins.ts';
+import { clientThrottle } from '../throttle/throttles.ts';
 import type { AdminSite } from './admin-site.ts';
 import { adminErrors } from './errors.ts';
 import { roleOf } from './staff-roles.ts';
-import type { AdminSession } from './wire.ts';
+import type { AdminLogin, AdminSession } from './wire.ts';
 
 const SessionAnswer = jsonSchema<AdminSession>({});
+const LoginAnswer = jsonSchema<AdminLogin>({});
+const facts = { hidden: true, metadata: { admin: true } } as const;
 
-/** Logging in and out with the accounts of the application: its throttles, its cookie, its CSRF token. Staff only. */
-export function sessionController(site: AdminSite): Controller {
-  const facts = { hidden: true, metadata: { admin: true } } as const;
+const typed = (maxLength: number) => ({ type: 'string', minLength: 1, maxLength, 'x-sensitive': true });
+const LoginBody = jsonSchema<{ login: string; password: string; code?: string }>({
+  type: 'object',
+  properties: { login: { type: 'string', minLength: 1, maxLength: 254 }, password: typed(1000), code: typed(40) },
+  required: ['login', 'password'],
+  additionalProperties: false,
+});
+
+/** Logging out is open to everyone, so that a dead cookie can be cleared; this bounds what that costs. */
+const logoutThrottle = clientThrottle('60/min', { name: 'admin_logout_client' });
+
+/** Logging in and out through the login provider of the application: its throttles, its cookie, its CSRF token. Staff only. */
+export function sessionController(site: AdminSite, login: LoginProvider): Controller {
+  const { authenticators: auth, form } = login;
 
   class KitAdminSessionController extends Controller {
-    login = route.post(
-      '/login',
-      { ...facts, body: LoginBody, response: SessionAnswer, permission: allowAny, throttles: [loginClientThrottle], csrf: false, auth: [] },
-      async (context) => {
-        let refused: UserRow | null = null;
-        const admit = async (tx: Db, user: UserRow): Promise<void> => {
-          if (!user.is_staff) {
-            refused = user;
-            throw adminErrors.staff_only();
-          }
-          await record(site, tx, context, 'admin.login', user);
-        };
-        try {
-          const { user, csrf_token, second_factor } = await logInByPassword(context, context.body, admit);
-          // The session is open, without staff rights: it can set up the codes.
-          if (second_factor === 'setup_required') throw coreErrors.second_factor_required({ extensions: { csrf_token } });
-          const principal = { user: publicUser(user), scheme: 'session', scopes: null };
-          return await answer(site, site.context(context, principal), csrf_token);
-        } catch (error) {
-          // The name that was typed is not logged: it may be a password in the wrong field.
-          if (isKitError(error)) context.log.warn({ code: error.code, client: context.client.address }, 'admin: a login was refused');
-          if (hasCode(error, 'staff_only') && refused !== null) await record(site, context.db, context, 'admin.login_refused', refused);
-          throw error;
-        }
-      },
-    );
+    loginPage = route.get('/login', { ...facts, response: LoginAnswer, permission: allowAny, auth: [] }, () => loginFacts(login));
 
-    logout = route.post(
-      '/logout',
-      { ...facts, permission: allowAny, auth: ['session'], throttles: [logoutClientThrottle] },
-      async (context) => {
-        const { principal } = context;
-        await endSession(context);
-        if (principal !== null) await record(site, context.db, context, 'admin.logout', principal.user);
-      },
-    );
+    logout = route.post('/logout', { ...facts, permission: allowAny, auth, throttles: [logoutThrottle] }, async (context) => {
+      const { principal } = context;
+      await login.logOut(context);
+      if (principal !== null) await record(site, context.db, context, 'admin.logout', principal.user);
+    });
 
-    session = route.get(
-      '/session',
-      { ...facts, response: SessionAnswer, permission: isAuthenticated, auth: ['session'] },
-      async (context) => {
-        const csrf_token = csrfTokenOf(context, accountsOf(context.db)) ?? '';
-        // A refused user can still log out, or set up one-time codes: both need the token.
-        if (context.principal.secondFactor === 'missing') throw coreErrors.second_factor_required({ extensions: { csrf_token } });
-        if (!context.user.is_staff)
-          throw adminErrors.staff_only({ detail: 'This account is not a member of the staff.', extensions: { csrf_token } });
-        return answer(site, site.context(context, context.principal), csrf_token);
-      },
-    );
+    session = route.get('/session', { ...facts, response: SessionAnswer, permission: isAuthenticated, auth }, async (context) => {
+      const csrf_token = (await login.csrfToken?.(context)) ?? '';
+      // A refused user can still log out, or set up a second factor: both need the token.
+      if (context.principal.secondFactor === 'missing') throw coreErrors.second_factor_required({ extensions: { csrf_token } });
+      if (!context.user.is_staff)
+        throw adminErrors.staff_only({ detail: 'This account is not a member of the staff.', extensions: { csrf_token } });
+      return answer(site, login, site.context(context, context.principal), csrf_token);
+    });
   }
-  return new KitAdminSessionController();
+  if (form === undefined) return new KitAdminSessionController();
+
+  class KitAdminFormController extends KitAdminSessionController {
+    login = loginRoute(site, login, form as LoginForm);
+  }
+  return new KitAdminFormController();
 }
 
-async function answer(site: AdminSite, asked: AdminContext, csrf_token: string): Promise<AdminSession> {
+function loginRoute(site: AdminSite, login: LoginProvider, form: LoginForm): Route {
+  const settings = { ...facts, body: LoginBody, response: SessionAnswer, throttles: form.throttles ?? [], csrf: false, auth: [] } as const;
+  return route.post('/login', { ...settings, permission: allowAny }, async (context) => {
+    let refused: User | null = null;
+    const admit = async (tx: Db, user: User): Promise<void> => {
+      if (!user.is_staff) {
+        refused = user;
+        throw adminErrors.staff_only();
+      }
+      await record(site, tx, context, 'admin.login', user);
+    };
+    try {
+      const { user, csrfToken, secondFactor } = await form.logIn(context, context.body, admit);
+      const csrf_token = csrfToken ?? '';
+      // The session is open, without staff rights: it can set up the second factor.
+      if (secondFactor === 'missing') throw coreErrors.second_factor_required({ extensions: { csrf_token } });
+      const principal = { user, scheme: login.authenticators[0] ?? '', scopes: null };
+      return await answer(site, login, site.context(context, principal), csrf_token);
+    } catch (error) {
+      // The name that was typed is not logged: it may be a password in the wrong field.
+      if (isKitError(error)) context.log.warn({ code: error.code, client: context.client.address }, 'admin: a login was refused');
+      if (hasCode(error, 'staff_only') && refused !== null) await record(site, context.db, context, 'admin.login_refused', refused);
+      throw error;
+    }
+  });
+}
+
+function loginFacts({ loginUrl, accountUrl, form }: LoginProvider): AdminLogin {
+  const url = form === undefined ? (loginUrl ?? null) : null;
+  return { url, account: form?.account !== undefined, account_url: accountUrl ?? null };
+}
+
+async function answer(site: AdminSite, login: LoginProvider, asked: AdminContext, csrf_token: string): Promise<AdminSession> {
   const { title, version } = site.app;
   const { user } = asked.principal;
   const { id, username } = user;
   const role = await roleOf(site.settings, user);
   const resources = await site.shapesFor(role, asked);
-  return { user: { id, username, role }, csrf_token, site: { title: site.settings.title ?? title, version, resources } };
+  const shown = { title: site.settings.title ?? title, version, login: loginFacts(login), resources };
+  return { user: { id, username, role }, csrf_token, site: shown };
 }
 
 async function record(
@@ -95,7 +109,7 @@ async function record(
   action: string,
   user: User,
 ): Promise<void> {
-  const actor = principal ?? publicUser(user);
+  const actor = principal ?? user;
   const metadata = { client: client.address };
   await app.registry.audit?.record(db, [{ actor, action, target_type: 'user', target_id: user.id, metadata, request_id: requestId }]);
 }

@@ -1,7 +1,9 @@
 // The answers of the admin site's own JSON API, beside the shapes that modules declare. Routes, below the site's prefix:
+//   GET    api/login                                  → AdminLogin: where to log in
 //   POST   api/login                                  { login, password, code? } → AdminSession, sets the session cookie; 401
 //                                                     one_time_code_required asks for `code`, 403 second_factor_required to set one up
-//   …      api/account/…                              the routes of AccountController, for the user's own account
+//                                                     Only where the site shows the login form; else the login is at AdminLogin.url.
+//   …      api/account/…                              the routes of AccountController, for the user's own account, where `account` is true
 //   POST   api/logout                                 → 204
 //   GET    api/session                                → AdminSession; 403 staff_only carries `csrf_token`, to log out with
 //   GET    api/overview?range=24h                     → AdminOverviewAnswer
@@ -21,6 +23,16 @@
 // ["body", "url"] of a form, ["body", "fields", "reason"] of an action.
 import type { AdminOverview, AdminRange, AdminResourceShape } from '../app/admin/shapes.ts';
 
+/** How staff log in. */
+export interface AdminLogin {
+  /** The page where they do; null: the site shows the form. */
+  readonly url: string | null;
+  /** The site has pages for the own account. */
+  readonly account: boolean;
+  /** The application's page for the own account. */
+  readonly account_url: string | null;
+}
+
 export interface AdminSession {
   readonly user: { readonly id: string; readonly username: string; readonly role: 'read_only' | 'operator' | 'administrator' };
   /** Sent back as `x-csrf-token` by every request that changes something. */
@@ -29,6 +41,7 @@ export interface AdminSession {
     readonly title: string;
     /** Of the application, as its OpenAPI document says it. */
     readonly version: string;
+    readonly login: AdminLogin;
     readonly resources: readonly AdminResourceShape[];
   };
 }

@@ -167,6 +167,12 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
       'An operation with `tool`, or one that `mcp({ include })` selects, streams events, has a body or a response that is not JSON, or has a body that is not an object. Or two of its parameters, or two tools, have the same name.',
     remedy: 'Name arguments and tools with `tool: { name, arguments }`, or set `tool: false`.',
   },
+  E034: {
+    title: 'No usable login',
+    explanation:
+      'admin() is installed and nothing says how staff log in, or the login provider names an authenticator that does not exist or does not verify CSRF, or has neither `loginUrl` nor `form`.',
+    remedy: 'Add accounts(), or describe your own login with `createApp({ login })`.',
+  },
   W003: {
     title: 'Public write without a throttle',
     explanation: 'Anyone on the network may call a writing operation as often as they like.',

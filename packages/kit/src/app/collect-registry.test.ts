@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { createApp } from './create-app.ts';
 import type { Module } from './module.ts';
-import type { Registry } from './registry.ts';
+import type { ProvidedRegistry } from './registry.ts';
 
 const make = (modules: Module[]) => createApp({ database: 'sqlite::memory:', log: { level: 'silent' }, mount: {}, modules });
-const providing = (name: string, provided: Partial<Registry>): Module => ({ name, provides: () => provided });
+const providing = (name: string, provided: ProvidedRegistry): Module => ({ name, provides: () => provided });
 const audit = { record: async () => undefined };
 const heard = async () => undefined;
 
@@ -16,6 +16,7 @@ test('an app without providers has an empty registry, which nothing can fill lat
     jobs: null,
     metrics: null,
     groups: null,
+    login: null,
     identities: null,
     groupChanges: [],
     userChanges: [],

@@ -1,12 +1,20 @@
 import type { Fault } from '../options/fault.ts';
+import type { LoginProvider } from './login-provider.ts';
 import type { App, Module } from './module.ts';
-import { emptyRegistry, type GroupChangeListener, type Registry, type UserChangeListener } from './registry.ts';
+import { emptyRegistry, type GroupChangeListener, type ProvidedRegistry, type Registry, type UserChangeListener } from './registry.ts';
+
+/** The login is a member of the module: routes are made of it before anything is provided. */
+const { login: _login, ...providable } = emptyRegistry;
 
 /** Collects what the modules provide. All may listen to changes of users and groups; everything else has one provider at most. */
-export function collectRegistry(modules: readonly Module[], app: App): { readonly registry: Registry; readonly faults: readonly Fault[] } {
+export function collectRegistry(
+  modules: readonly Module[],
+  app: App,
+  login: LoginProvider | null = null,
+): { readonly registry: Registry; readonly faults: readonly Fault[] } {
   const faults: Fault[] = [];
   const providers = new Map<string, string>();
-  const provided: Partial<Registry> = {};
+  const provided: ProvidedRegistry = {};
   const userChanges: UserChangeListener[] = [];
   const groupChanges: GroupChangeListener[] = [];
   for (const module of modules) {
@@ -14,8 +22,8 @@ export function collectRegistry(modules: readonly Module[], app: App): { readonl
     const { userChanges: ofUsers = [], groupChanges: ofGroups = [], ...single } = module.provides?.(app) ?? {};
     for (const [slot, value] of Object.entries(single)) {
       const other = providers.get(slot);
-      if (!(slot in emptyRegistry)) {
-        const known = Object.keys(emptyRegistry).join(', ');
+      if (!(slot in providable)) {
+        const known = Object.keys(providable).join(', ');
         faults.push({ id: 'E006', message: `The module "${name}" provides "${slot}", which is unknown.`, hint: `Known: ${known}.` });
       } else if (other !== undefined) {
         faults.push({ id: 'E006', message: `The modules "${other}" and "${name}" both provide ${slot}.`, hint: 'Install one of them.' });
@@ -29,6 +37,7 @@ export function collectRegistry(modules: readonly Module[], app: App): { readonl
     registry: Object.freeze({
       ...emptyRegistry,
       ...provided,
+      login,
       userChanges: Object.freeze(userChanges),
       groupChanges: Object.freeze(groupChanges),
     }),

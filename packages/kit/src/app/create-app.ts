@@ -131,7 +131,9 @@ class Application implements App {
     this.hasTenants = options.tenant !== undefined;
     // Modules are not asked what they provide to an app that cannot start.
     const isPlanned = !this.#plan.faults.some(isError);
-    const { registry, faults: conflicts } = isPlanned ? collectRegistry(this.#plan.modules, this) : { registry: emptyRegistry, faults: [] };
+    const { registry, faults: conflicts } = isPlanned
+      ? collectRegistry(this.#plan.modules, this, this.#plan.login)
+      : { registry: emptyRegistry, faults: [] };
     this.registry = registry;
     // A value that is no resource is a fault of the plan.
     const declared = [...this.controllers, ...this.resources.filter(isMembers)];

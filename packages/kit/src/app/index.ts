@@ -4,6 +4,7 @@ export { readSettings, type Settings, type SettingsInput, type SettingsReading }
 export { cursorsOf } from './cursors.ts';
 export { definePlugin } from './define-plugin.ts';
 export { driftOf, migrateApp, migrationModules, pendingOf } from './migration-modules.ts';
+export type { LoginContext, LoginForm, LoginProvider, OpenedSession } from './login-provider.ts';
 export type { App, Module } from './module.ts';
 export { moduleState, type ModuleState } from './module-state.ts';
 export type { AppOptions, Controllers, VersionMount } from './options.ts';

@@ -24,7 +24,8 @@ import type { AdminDeclaration } from './admin/declaration.ts';
 import type { Check } from './check.ts';
 import type { Command } from './command.ts';
 import type { Settings } from './config.ts';
-import type { Registry } from './registry.ts';
+import type { LoginProvider } from './login-provider.ts';
+import type { ProvidedRegistry, Registry } from './registry.ts';
 import type { Seed } from './seed.ts';
 
 /** A part of an application: accounts, API keys, webhooks, your own. Everything in it is data or a hook. */
@@ -40,6 +41,8 @@ export interface Module {
   readonly databases?: readonly string[];
   readonly authenticators?: readonly Authenticator[];
   readonly users?: UserSource;
+  /** How people log in with a browser. The admin site uses it. */
+  readonly login?: LoginProvider;
   readonly services?: readonly Registration[];
   readonly errors?: ErrorCatalog;
   /** Requests that the module sends to others, for the OpenAPI document's `webhooks`: path items by name. */
@@ -57,8 +60,11 @@ export interface Module {
   readonly seeds?: readonly Seed[];
   readonly commands?: readonly Command<App>[];
   readonly checks?: readonly Check<App>[];
-  /** Controllers at an address of the module's own: `{ '/admin': AdminController }`. Checked like all other routes. */
-  readonly mount?: Readonly<Record<string /* '/admin' */, Mountable>>;
+  /**
+   * Controllers at an address of the module's own: `{ '/admin': AdminController }`. Checked like all other routes. A function is called once,
+   * with the login provider of the app; null when there is none.
+   */
+  readonly mount?: ModuleMount | ((app: { readonly login: LoginProvider | null }) => ModuleMount);
   /** What `ready` of HealthController reports for it, by name. `{ warning }` reports a problem that does not stop the work. */
   readonly healthChecks?: Readonly<Record<string, HealthCheck>>;
   /** What the admin site shows for this module. */
@@ -69,7 +75,7 @@ export interface Module {
    * What the module provides for others: the audit sink, the event publisher, a listener for user changes. Called once while the app is
    * created, before `install`; `app.registry` does not exist yet. Two modules that provide the same thing fail the start.
    */
-  provides?(app: App): Partial<Registry>;
+  provides?(app: App): ProvidedRegistry;
   /** Synchronous wiring while the app is created. No I/O; the databases are not open yet. */
   install?(app: App): void;
   /**
@@ -91,6 +97,8 @@ export interface Module {
   /** Runs in reverse order for every module that was set up, started or not; after the last request and before the databases close. */
   stop?(): void | Promise<void>;
 }
+
+export type ModuleMount = Readonly<Record<string /* '/admin' */, Mountable>>;
 
 /** A background job, declared with `job(…)` of `kit/contrib/jobs`. */
 export interface JobDeclaration {

@@ -26,6 +26,7 @@ import type { AdminDeclaration } from './admin/declaration.ts';
 import type { Check } from './check.ts';
 import type { Command } from './command.ts';
 import { corsRule } from './cors.ts';
+import { loginProvider } from './login-provider.ts';
 import type { Module } from './module.ts';
 import type { Seed } from './seed.ts';
 import type { AppOptions, VersionMount } from './options.ts';
@@ -83,6 +84,7 @@ export const moduleRules: OptionRules<Module> = {
   databases: listOf(filledText, { min: 1 }),
   authenticators: listOf(anAuthenticator),
   users: userDirectory,
+  login: loginProvider,
   services: listOf(registration),
   errors: rule('an error catalog: defineErrors("billing", { … })', isMembers),
   openApiWebhooks: recordOf(anything),
@@ -96,7 +98,7 @@ export const moduleRules: OptionRules<Module> = {
   commands: listOf(command),
   checks: listOf(check),
   healthChecks: recordOf(aFunction),
-  mount: rule('controllers by prefix: { "/billing": BillingController }', isMembers),
+  mount: rule('controllers by prefix: { "/billing": BillingController }', (value) => isMembers(value) || typeof value === 'function'),
   admin: declaration,
   metrics: aFunction,
   monitor: aFunction,
@@ -125,6 +127,7 @@ export const appRules: OptionRules<AppOptions> = {
   mount: anything,
   authenticators: listOf(anAuthenticator),
   users: userDirectory,
+  login: loginProvider,
   throttles: listOf(throttle),
   throttleStorage: objectWith('a throttle storage, such as memoryStorage()', 'take', 'giveBack'),
   errors: errorMap,

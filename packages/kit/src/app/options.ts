@@ -17,6 +17,7 @@ import type { ThrottleStorage } from '../throttle/storage.ts';
 import type { Throttle } from '../throttle/throttle.ts';
 import type { SettingsInput } from './config.ts';
 import type { CorsOptions } from './cors.ts';
+import type { LoginProvider } from './login-provider.ts';
 import type { Module, ResourceDeclaration } from './module.ts';
 import type { Seed } from './seed.ts';
 
@@ -52,6 +53,8 @@ export interface AppOptions {
   readonly authenticators?: readonly Authenticator[];
   /** Where users are found by id. Default: those of a module, such as `accounts()`. */
   readonly users?: UserSource;
+  /** How people log in with a browser, for the admin site. Default: the `login` of a module such as accounts(). */
+  readonly login?: LoginProvider;
   /** Limits of every route, before those of controllers and routes. */
   readonly throttles?: readonly Throttle[];
   /** Where throttles count. Default: the memory of the process; several processes share `sqlStorage()` or `redisStorage()`. */

@@ -30,6 +30,7 @@ import { sensitiveNamesOf } from './sensitive-names.ts';
 import { databaseSources, Databases } from './databases.ts';
 import { databasesOf } from './migration-modules.ts';
 import { foreignCopyFaults } from './define-plugin.ts';
+import { loginFaults, type LoginProvider } from './login-provider.ts';
 import type { Module } from './module.ts';
 import { moduleConflicts } from './module-conflicts.ts';
 import { anAuthenticator, aModule, appRules, versionOptionNames } from './option-rules.ts';
@@ -48,6 +49,7 @@ export interface AppPlan {
   readonly modules: readonly Module[];
   readonly authenticators: readonly Authenticator[];
   readonly users: UserDirectory | null;
+  readonly login: LoginProvider | null;
   readonly middleware: readonly Middleware[];
   readonly databases: Databases;
   readonly services: Container;
@@ -83,9 +85,10 @@ export function planApp(options: AppOptions): AppPlan {
   ];
   faults.push(...duplicateAuthenticators(declared));
   const authenticators = (options as TestedOptions)[testedAuthenticators]?.(declared) ?? declared;
+  const login = loginOf(options, ordered, declared, faults);
   const middleware = [...given<Middleware>('middleware', aMiddleware), ...ordered.flatMap((module) => module.middleware ?? [])];
   const reference = referenceMount(options, settings, ordered, () => compiled.routes);
-  const compiled: CompiledMount = compileRoutes([...mountPlans(options.mount, faults), ...moduleMounts(ordered), ...reference], {
+  const compiled: CompiledMount = compileRoutes([...mountPlans(options.mount, faults), ...moduleMounts(ordered, login), ...reference], {
     authenticators,
     middleware,
     throttles: given<Throttle>('throttles', aThrottle),
@@ -110,6 +113,7 @@ export function planApp(options: AppOptions): AppPlan {
     modules: ordered,
     authenticators,
     users: usersOf(options, ordered, faults),
+    login,
     middleware,
     databases: new Databases(sources, { prepare: settings.databasePrepare === 'on' }),
     services: containerOf([...ordered.flatMap((module) => module.services ?? []), ...(options.services ?? [])], faults),
@@ -179,8 +183,11 @@ function isController(value: unknown): boolean {
   return typeof value === 'function' ? value.prototype instanceof ControllerBase : value instanceof ControllerBase;
 }
 
-function moduleMounts(modules: readonly Module[]): MountPlan[] {
-  return modules.flatMap(({ mount }) => (mount === undefined ? [] : [atRoot(mount)]));
+function moduleMounts(modules: readonly Module[], login: LoginProvider | null): MountPlan[] {
+  return modules.flatMap(({ mount }) => {
+    if (mount === undefined) return [];
+    return [atRoot(typeof mount === 'function' ? mount({ login }) : mount)];
+  });
 }
 
 function atRoot(controllers: Controllers): MountPlan {
@@ -281,6 +288,25 @@ function usersOf(options: AppOptions, modules: readonly Module[], faults: Fault[
   }
   const users = bringing[0]?.users;
   return users === undefined ? null : directoryOf(users);
+}
+
+/** Null for an unusable one as well: its faults stop the start. */
+function loginOf(
+  { login: own }: AppOptions,
+  modules: readonly Module[],
+  authenticators: readonly Authenticator[],
+  faults: Fault[],
+): LoginProvider | null {
+  const bringing = modules.filter(({ login }) => login !== undefined);
+  if (own === undefined && bringing.length > 1) {
+    const names = bringing.map(({ name }) => name).join(' and ');
+    faults.push({ id: 'E006', message: `${names} both provide a login.`, hint: 'Choose one: createApp({ login }).' });
+  }
+  const login = own ?? bringing[0]?.login;
+  if (!isMembers(login) || !Array.isArray(login.authenticators)) return null;
+  const unusable = loginFaults(login, authenticators);
+  faults.push(...unusable);
+  return unusable.length > 0 ? null : login;
 }
 
 function containerOf(registrations: readonly Registration[], faults: Fault[]): Container {

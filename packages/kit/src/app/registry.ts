@@ -5,6 +5,7 @@ import type { Db } from '../db/db.ts';
 import type { SqlExecutor } from '../db/foreign/sql-executor.ts';
 import type { EventHandler } from '../events/event-handler.ts';
 import type { MetricRegistry } from '../observe/metric-registry.ts';
+import type { LoginProvider } from './login-provider.ts';
 
 /** Where modules meet without importing one another: what the modules of an application provide (see `provides` of Module). */
 export interface Registry {
@@ -18,6 +19,8 @@ export interface Registry {
   readonly metrics: MetricRegistry | null;
   /** Null: there are no groups. */
   readonly groups: GroupDirectory | null;
+  /** Null: nobody logs in with a browser. What `createApp({ login })` was given, else the `login` of a module. */
+  readonly login: LoginProvider | null;
   /** Null: users of identity providers cannot be provisioned. */
   readonly identities: IdentityDirectory | null;
   /** Called in the transaction that deletes a group. */
@@ -25,6 +28,9 @@ export interface Registry {
   /** Called in the transaction by everything that changes users (activates, deactivates, deletes). */
   readonly userChanges: readonly UserChangeListener[];
 }
+
+/** What `provides` of a module may return. */
+export type ProvidedRegistry = Partial<Omit<Registry, 'login'>>;
 
 /** Runs durable handlers of domain events. The jobs module provides one. */
 export interface DurableHandlers {
@@ -68,6 +74,7 @@ export const emptyRegistry: Registry = Object.freeze({
   jobs: null,
   metrics: null,
   groups: null,
+  login: null,
   identities: null,
   groupChanges: [],
   userChanges: [],

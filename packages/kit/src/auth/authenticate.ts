@@ -2,6 +2,7 @@ import { coreErrors } from '../errors/core-errors.ts';
 import { isKitError, type KitError } from '../errors/kit-error.ts';
 import type { Authenticator, AuthRequest } from './authenticator.ts';
 import type { Principal } from './principal.ts';
+import { withStaffRights } from './staff-rights.ts';
 
 /**
  * The order authenticators are asked in: what a client puts into a request itself (a key in a header) before what a browser adds by itself (a
@@ -46,9 +47,10 @@ function ask(
       continue;
     }
     if (isNobody(answer)) continue;
-    if (!isPromise(answer)) return { principal: answer, authenticator };
+    if (!isPromise(answer)) return { principal: withStaffRights(answer), authenticator };
     return answer.then(
-      (principal) => (isNobody(principal) ? ask(authenticators, request, index + 1, bad) : { principal, authenticator }),
+      (principal) =>
+        isNobody(principal) ? ask(authenticators, request, index + 1, bad) : { principal: withStaffRights(principal), authenticator },
       (error: unknown) => ask(authenticators, request, index + 1, bad ?? badCredential(error)),
     );
   }

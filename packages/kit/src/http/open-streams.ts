@@ -1,5 +1,6 @@
 import type { Authenticator } from '../auth/authenticator.ts';
 import type { Principal } from '../auth/principal.ts';
+import { withStaffRights } from '../auth/staff-rights.ts';
 import type { Database } from '../db/db.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import { isKitError } from '../errors/kit-error.ts';
@@ -98,11 +99,11 @@ async function currentPrincipals(
   const current = new Map<Exchange, Principal>();
   for (const [id, each] of byCredential) {
     const principal = found === undefined ? await authenticatedAgain(authenticator, each[0] as Exchange) : found.get(id);
-    if (principal !== undefined) for (const exchange of each) current.set(exchange, principal);
+    if (principal !== undefined) for (const exchange of each) current.set(exchange, withStaffRights(principal));
   }
   for (const exchange of nameless) {
     const principal = await authenticatedAgain(authenticator, exchange);
-    if (principal !== undefined) current.set(exchange, principal);
+    if (principal !== undefined) current.set(exchange, withStaffRights(principal));
   }
   return current;
 }

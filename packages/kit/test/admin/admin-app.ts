@@ -43,7 +43,7 @@ export class AdminApp {
   /** Every answer so far: what must never leave is looked for in all of them. */
   readonly answers: string[] = [];
   readonly app: App;
-  readonly #folder = mkdtempSync(join(tmpdir(), 'kit-admin-'));
+  readonly #files = siteFolder();
   #people = 0;
 
   constructor(
@@ -53,20 +53,13 @@ export class AdminApp {
     adminOptions: AdminOptions = {},
   ) {
     this.clock = clock;
-    mkdirSync(join(this.#folder, 'assets'));
-    writeFileSync(
-      join(this.#folder, 'index.html'),
-      '<!doctype html><meta name="style-nonce" content="__STYLE_NONCE__"><script src="assets/app-1.js">',
-    );
-    writeFileSync(join(this.#folder, 'assets', 'app-1.js'), `console.log(${JSON.stringify('x'.repeat(2000))})`);
-    writeFileSync(join(this.#folder, '.stamp'), 'not for browsers');
     this.app = createApp({
       database,
       modules: [
         accounts({ secondFactor: 'optional', passwordCost: { logN: 4, r: 8, p: 1 } }),
         audit(),
         ...modules,
-        admin({ site: pathToFileURL(`${this.#folder}/`), ...adminOptions }),
+        admin({ site: this.#files.url, ...adminOptions }),
       ],
       mount: {},
       throttleStorage: memoryStorage(),
@@ -86,7 +79,7 @@ export class AdminApp {
 
   async close(): Promise<void> {
     await this.app.close();
-    rmSync(this.#folder, { recursive: true, force: true });
+    this.#files.remove();
   }
 
   async newUser(given: Partial<NewUser> = {}) {
@@ -133,6 +126,19 @@ export class AdminApp {
   act(browser: Browser, resource: string, action: string, ids: readonly string[], fields: object = {}): Promise<Answer> {
     return this.send(browser, 'POST', `resources/${resource}/actions/${action}`, { ids, fields });
   }
+}
+
+/** Stands for the built browser application. */
+export function siteFolder(): { readonly url: URL; remove(): void } {
+  const folder = mkdtempSync(join(tmpdir(), 'kit-admin-'));
+  mkdirSync(join(folder, 'assets'));
+  writeFileSync(
+    join(folder, 'index.html'),
+    '<!doctype html><meta name="style-nonce" content="__STYLE_NONCE__"><script src="assets/app-1.js">',
+  );
+  writeFileSync(join(folder, 'assets', 'app-1.js'), `console.log(${JSON.stringify('x'.repeat(2000))})`);
+  writeFileSync(join(folder, '.stamp'), 'not for browsers');
+  return { url: pathToFileURL(`${folder}/`), remove: () => rmSync(folder, { recursive: true, force: true }) };
 }
 
 export function cookieOf({ headers }: Pick<Answer, 'headers'>): string {

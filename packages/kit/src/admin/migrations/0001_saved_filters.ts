@@ -7,7 +7,7 @@ export const savedFilters = migration('0001_saved_filters', [
     'admin_saved_filters',
     {
       id: t.uuidv7().pk(),
-      user_id: t.ref('users', { onDelete: 'cascade' }),
+      user_id: t.text(64),
       resource: t.text(100),
       name: t.text({ min: 1, max: 80 }),
       query: t.text(2000),

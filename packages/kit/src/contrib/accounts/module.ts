@@ -9,6 +9,7 @@ import { accountsGroups } from './groups.ts';
 import { accountsEnvironment } from './config.ts';
 import { accountErrors } from './errors.ts';
 import { initial } from './migrations/0001_initial.ts';
+import { accountsLogin } from './login-provider.ts';
 import { accountsIdentities } from './identities.ts';
 import { mailHealth } from './mail-health.ts';
 import { accountLinks, groupMembers, groups, sessions, userFactors, userIdentities, userRecoveryCodes, users } from './models.ts';
@@ -37,6 +38,7 @@ export function accounts(options: AccountsOptions = {}): Module {
     migrations: [initial],
     authenticators: [sessionAuthenticator(settings)],
     users: accountsDirectory,
+    login: accountsLogin,
     errors: accountErrors,
     commands: [userCommand, groupCommand],
     provides: () => ({ groups: accountsGroups, identities: accountsIdentities }),

@@ -1,10 +1,10 @@
-import { AccountController } from '../contrib/accounts/controller.ts';
-import type { Controller } from '../http/controller.ts';
+import type { LoginForm } from '../../app/login-provider.ts';
+import { AccountController } from './controller.ts';
 
-const facts = { hidden: true, metadata: { admin: true } } as const;
+type SiteFacts = Parameters<NonNullable<LoginForm['account']>>[0];
 
-/** The user's own account: password, sessions, one-time codes, links. The routes of AccountController, for an application that does not mount it. */
-export function accountController(): Controller {
+/** The user's own account for a site such as the admin site: the routes of AccountController, for an application that does not mount it. */
+export function siteAccountController(facts: SiteFacts): AccountController {
   class KitAdminAccountController extends AccountController {
     constructor() {
       super();
