@@ -1,7 +1,8 @@
-import { chmod, rm, writeFile } from 'node:fs/promises';
+import { chmod, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { RemoteSource } from '../src/client/index.ts';
+import { newIdentity, seal, writeIdentity } from './age-identity.ts';
 import { runCli, startCli } from './cli-server.ts';
 import { exchange, exchangeRaw } from './http-exchange.ts';
 import { folderWith } from './served-folder.ts';
@@ -156,6 +157,67 @@ function readStream(port: number, application: 'billing' | 'orders'): Promise<st
   const head = `GET /${application}/production/stream HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${tokens[application]}\r\n\r\n`;
   return exchangeRaw(port, head, 200);
 }
+
+test('no decrypted value, mounted secret or identity appears outside the document, whatever is broken', { timeout: 600_000 }, async () => {
+  const [own, other] = [await newIdentity(), await newIdentity()];
+  const sealed = await seal(own, 'billing.toml', 'billing.enc', canary('enc'));
+  const folder = await folderWith({ 'mounts/secret': canary('mounted'), outside: canary('outside'), 'server.toml': '' });
+  const section = (enc: string, mounted = 'secret'): string =>
+    `[billing]\nname = "plain"\nenc = "${enc}"\nmounted = "ref+file://${join(folder, 'mounts', mounted)}"\n`;
+  writeIdentity(folder, 'identity.txt', own);
+  const secrets = '[server.secrets]\nidentities = "identity.txt"\nmounts = "mounts"\n';
+  const [head = ''] = toml.split('[[server.sections]]\napplication = "orders"');
+  const clients = `[[server.clients]]\nname = "billing-caller"\ntoken = "${tokens.billing}"\napplications = ["billing"]\noperator = true\n`;
+  const serverFile = head.replace('[[', `explain_lines = true\n${secrets}[[`).replace(', "billing.yaml"', '') + clients;
+  await writeFile(join(folder, 'server.toml'), serverFile);
+  await writeFile(join(folder, 'billing.toml'), section(sealed));
+  await symlink(join(folder, 'outside'), join(folder, 'mounts/link'));
+  await writeFile(join(folder, 'mounts/binary'), Buffer.concat([Buffer.from(canary('binary')), Buffer.from([0xff, 0xfe])]));
+  const server = await startCli(join(folder, 'server.toml'), { env: {} });
+  const seen: string[] = [];
+  const get = async (path: string) => exchange(server.url, `/billing/production${path}`, { token: tokens.billing });
+  const look = async (state: string): Promise<void> => {
+    for (const path of ['/paths', '/check', '/status', '/history', '/explain/enc', '/explain/mounted', '/explain/name'])
+      seen.push(`${state} ${path} ${JSON.stringify(await get(path))}`);
+    for (const path of ['/metrics', '/healthz', '/readyz'])
+      seen.push(`${state} ${path} ${JSON.stringify(await exchange(server.url, path))}`);
+    seen.push(`${state} --check ${(await runCli(['--check', join(folder, 'server.toml')], { env: {} })).printed}`);
+  };
+  const { body } = await get('');
+  expect(JSON.parse(body)).toEqual({ name: 'plain', enc: canary('enc'), mounted: canary('mounted') });
+  await look('healthy');
+  const failures = async (): Promise<number> =>
+    (JSON.parse((await get('/status')).body) as { consecutive_failures: number }).consecutive_failures;
+  const broken = {
+    'of another key': section(await seal(own, 'billing.toml', 'billing.name', canary('moved'))),
+    'of another file': section(await seal(own, 'orders.toml', 'billing.enc', canary('file'))),
+    'for somebody else': section(await seal(other, 'billing.toml', 'billing.enc', canary('other'))),
+    'cut off': section(`${sealed.slice(0, -60)}]`),
+    'a link that leads out': section(sealed, 'link'),
+    'not text': section(sealed, 'binary'),
+    'not there': section(sealed, 'nothing'),
+  };
+  for (const [name, content] of Object.entries(broken)) {
+    await writeFile(join(folder, 'billing.toml'), content);
+    await expect.poll(failures, { timeout: 120_000, interval: 10, message: `a value ${name} must fail` }).toBeGreaterThan(0);
+    await look(name);
+    await writeFile(join(folder, 'billing.toml'), section(sealed));
+    await expect.poll(failures, { timeout: 120_000, interval: 10 }).toBe(0);
+  }
+  await writeFile(join(folder, 'identity.txt'), own.identity.slice(0, -1));
+  await expect.poll(async () => (await exchange(server.url, '/readyz')).status, { timeout: 120_000 }).toBe(503);
+  await look('a broken identity');
+  expect(await server.stop('SIGTERM')).toBe(0);
+  seen.push(server.printed());
+  expect(seen.length).toBeGreaterThan(90);
+  const secret = own.identity.slice(20, 60);
+  expect(
+    seen
+      .join('\n')
+      .split('\n')
+      .filter((line) => /canary\w*5ecret/i.test(line) || line.toUpperCase().includes(secret.toUpperCase())),
+  ).toEqual([]);
+});
 
 test('a refused start prints no token, value or key byte', { timeout: 600_000 }, async () => {
   const key = `-----BEGIN PRIVATE KEY-----\n${canary('keybytes')}\n-----END PRIVATE KEY-----\n`;
