@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { User } from '../src/auth/index.ts';
 import { createApiKey, revokeApiKey, rotateApiKey } from '../src/contrib/apikeys/index.ts';
 import { createEndpoint, deliverDue, verifySignature, webhooks, type CreatedEndpoint } from '../src/contrib/webhooks/index.ts';
-import { generateFernetKey } from '../src/contrib/webhooks/signing/fernet.ts';
+import { generateFernetKey } from '../src/db/sealing/fernet.ts';
 import { describeDatabases, fakeClock } from '../src/testing/index.ts';
 import { prepareAccountsAndKeys, startKeyApp, type KeyApp } from './key-app.ts';
 import { LOOPBACK, migrateWebhooks } from './webhooks/outbox.ts';

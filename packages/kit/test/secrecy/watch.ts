@@ -1,6 +1,6 @@
 import { afterAll, vi } from 'vitest';
 import type * as Key from '../../src/contrib/apikeys/key.ts';
-import type * as Fernet from '../../src/contrib/webhooks/signing/fernet.ts';
+import type * as Fernet from '../../src/db/sealing/fernet.ts';
 import { takeLeaks, watchProcess } from './watch-process.ts';
 
 // Runs before every test file. Whatever the file's apps log, whatever the programs it starts log or complain of, and whatever its databases
@@ -23,7 +23,7 @@ vi.mock('../../src/contrib/apikeys/key.ts', async (original) => {
   return { ...real, formatKey };
 });
 
-vi.mock('../../src/contrib/webhooks/signing/fernet.ts', async (original) => {
+vi.mock('../../src/db/sealing/fernet.ts', async (original) => {
   const real = await original<typeof Fernet>();
   const encrypt: typeof Fernet.encrypt = (key, message, ...rest) => {
     if (typeof message === 'string') known.sealed.add(message);

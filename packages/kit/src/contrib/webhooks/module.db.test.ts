@@ -3,7 +3,7 @@ import { LOOPBACK, migrateWebhooks } from '../../../test/webhooks/outbox.ts';
 import { startReceiver, type Receiver } from '../../../test/webhooks/receiver.ts';
 import { describeDatabases, testApp } from '../../testing/index.ts';
 import { createEndpoint } from './endpoints/create-endpoint.ts';
-import { generateFernetKey } from './signing/fernet.ts';
+import { generateFernetKey } from '../../db/sealing/fernet.ts';
 import { webhooks } from './module.ts';
 import { readWebhookOptions } from './options.ts';
 import { findEndpoint } from './store.ts';

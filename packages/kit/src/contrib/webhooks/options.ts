@@ -136,8 +136,3 @@ export function readWebhookOptions(options: WebhookOptions = {}): WebhookSetting
   Object.defineProperty(settings, 'secretKeys', { value: secretKeys, enumerable: false });
   return Object.freeze(settings) as unknown as WebhookSettings;
 }
-
-/** The setting WEBHOOK_SECRET_KEYS: keys separated by commas or white space. */
-export function splitSecretKeys(text: string | undefined): readonly string[] {
-  return (text ?? '').split(/[\s,]+/).filter((key) => key !== '');
-}

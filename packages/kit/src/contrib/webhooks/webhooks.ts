@@ -7,7 +7,7 @@ import { readWebhookOptions, webhookRules, type WebhookOptions, type WebhookSett
 import { type OptionRules, readOptions, requireArguments } from '../../options/read-options.ts';
 import { clock as aClock, objectWith, queryable } from '../../options/value-rule.ts';
 import type { WebhookMetrics } from './delivery/webhook-metrics.ts';
-import { secretBox, type SecretBox } from './signing/secret-box.ts';
+import { secretBox, type SecretBox } from '../../db/sealing/secret-box.ts';
 
 /** Everything the verbs need to know about the webhooks of one database, besides the database. */
 export interface Webhooks {
@@ -20,6 +20,8 @@ export interface Webhooks {
   /** Undefined unless the application has metrics. */
   readonly metrics: WebhookMetrics | undefined;
 }
+
+const SECRET_WORDS = { what: 'the signing secret', setting: 'WEBHOOK_SECRET_KEYS', command: 'kit webhooks generate-key' } as const;
 
 const state = moduleState<Webhooks>({
   name: 'Webhooks',
@@ -55,7 +57,8 @@ export function bindWebhooks(
   settings: WebhookSettings,
   { clock, log, registry, metrics }: Pick<Webhooks, 'clock' | 'log' | 'registry'> & { readonly metrics?: WebhookMetrics | undefined },
 ): Webhooks {
-  const secrets = secretBox({ keys: settings.secretKeys ?? [], strict: settings.strictSecrets, clock: () => clock.now() });
+  const keys = settings.secretKeys ?? [];
+  const secrets = secretBox({ ...SECRET_WORDS, keys, strict: settings.strictSecrets, clock: () => clock.now() });
   const webhooks: Webhooks = Object.freeze({ database, settings, secrets, clock, log, registry, metrics });
   state.bind(database, webhooks);
   return webhooks;

@@ -9,7 +9,7 @@ import { LOOPBACK } from '../../../../test/webhooks/outbox.ts';
 import { startReceiver, type Receiver } from '../../../../test/webhooks/receiver.ts';
 import { describeDatabases } from '../../../testing/databases.ts';
 import { createEndpoint } from '../endpoints/create-endpoint.ts';
-import { generateFernetKey, parseFernetKey } from '../signing/fernet.ts';
+import { generateFernetKey, parseFernetKey } from '../../../db/sealing/fernet.ts';
 import { publish } from '../publishing/publish.ts';
 import { generateSecret, signedHeaders, signingKey } from '../signing/signature.ts';
 import { findEndpoint } from '../store.ts';

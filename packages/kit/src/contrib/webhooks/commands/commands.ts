@@ -5,7 +5,7 @@ import type { App } from '../../../app/module.ts';
 import { idOption } from '../../../app/command-options.ts';
 import { databaseNamed } from './command-options.ts';
 import { addDeliver } from './deliver-command.ts';
-import { generateFernetKey } from '../signing/fernet.ts';
+import { generateFernetKey } from '../../../db/sealing/fernet.ts';
 import { addListen } from './listen-command.ts';
 import { addMaintenance } from './maintenance-commands.ts';
 import { readStats } from '../delivery/maintenance-store.ts';

@@ -3,7 +3,7 @@ import { describeOutbox } from '../../../../test/webhooks/outbox.ts';
 import { deliverDue } from './deliver.ts';
 import { disableEndpoint } from '../endpoints/disable.ts';
 import { rotateSecret, signingSecret } from '../endpoints/endpoint-secret.ts';
-import { generateFernetKey } from '../signing/fernet.ts';
+import { generateFernetKey } from '../../../db/sealing/fernet.ts';
 import { encryptSecrets, prune, replay } from './maintain.ts';
 import { readBacklog } from '../admin/overview-store.ts';
 import { pruneEvents, readStats, setAudience } from './maintenance-store.ts';

@@ -14,7 +14,7 @@ import {
 } from './maintenance-store.ts';
 import { WAKE_CHANNEL } from '../publishing/publish-store.ts';
 import { formatOlderSecrets, parseOlderSecrets } from '../endpoints/older-secrets.ts';
-import { SecretUnavailable, type SecretBox } from '../signing/secret-box.ts';
+import { SecretUnavailable, type SecretBox } from '../../../db/sealing/secret-box.ts';
 import { webhooksOf } from '../webhooks.ts';
 
 /** Rows of one transaction: short enough not to hold up publishers and workers. */

@@ -7,7 +7,7 @@ import type { Claim } from './claim-store.ts';
 import type { AttemptResult } from './delivery-outcome.ts';
 import { LEASE_MARGIN_MS } from '../options.ts';
 import { InvalidSecret } from '../signing/secret.ts';
-import { SecretUnavailable } from '../signing/secret-box.ts';
+import { SecretUnavailable } from '../../../db/sealing/secret-box.ts';
 import { signatureHeader, signingKey, type SigningKey } from '../signing/signature.ts';
 import {
   EXCERPT_BYTES_MAX,

@@ -1,5 +1,5 @@
 // Headers that an endpoint's requests carry besides ours: an API key of the receiver, a routing header.
-import type { SecretBox } from '../signing/secret-box.ts';
+import type { SecretBox } from '../../../db/sealing/secret-box.ts';
 
 export type CustomHeaders = Readonly<Record<string, string>>;
 

@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest';
 import { decrypt, generateFernetKey, parseFernetKey } from './fernet.ts';
-import { SecretUnavailable, secretBox } from './secret-box.ts';
-import { generateSecret } from './signature.ts';
+import { SecretUnavailable, secretBox as box, type SecretBoxOptions } from './secret-box.ts';
 
-const secret = generateSecret();
+const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
+const WORDS = { what: 'the signing secret', setting: 'WEBHOOK_SECRET_KEYS', command: 'kit webhooks generate-key' };
+const secretBox = (options: Omit<SecretBoxOptions, keyof typeof WORDS>) => box({ ...WORDS, ...options });
 
 test('with a key a secret is stored as fernet:<token> that any Fernet library can read', () => {
   const key = generateFernetKey();
@@ -21,11 +22,11 @@ test('without keys a secret is stored as given', () => {
 });
 
 test('a secret stored before keys were configured is still readable, and is sealed on re-encryption', () => {
-  const box = secretBox({ keys: [generateFernetKey()] });
-  expect(box.open(secret)).toBe(secret);
-  const sealed = box.reseal(secret) ?? '';
+  const sealing = secretBox({ keys: [generateFernetKey()] });
+  expect(sealing.open(secret)).toBe(secret);
+  const sealed = sealing.reseal(secret) ?? '';
   expect(sealed).toMatch(/^fernet:/);
-  expect(box.open(sealed)).toBe(secret);
+  expect(sealing.open(sealed)).toBe(secret);
 });
 
 test('rotation: new key first, old tokens stay readable, re-encryption moves them, then the old key can go', () => {
@@ -41,9 +42,9 @@ test('rotation: new key first, old tokens stay readable, re-encryption moves the
 
 test('a token that cannot be read is a typed error that names no secret and no token', () => {
   const stored = secretBox({ keys: [generateFernetKey()] }).seal(secret);
-  for (const box of [secretBox({}), secretBox({ keys: [generateFernetKey()] })]) {
-    expect(() => box.open(stored)).toThrow(SecretUnavailable);
-    expect(() => box.open(stored)).not.toThrow(stored.slice(7));
+  for (const other of [secretBox({}), secretBox({ keys: [generateFernetKey()] })]) {
+    expect(() => other.open(stored)).toThrow(SecretUnavailable);
+    expect(() => other.open(stored)).not.toThrow(stored.slice(7));
   }
   expect(() => secretBox({ keys: [generateFernetKey()] }).open('fernet:garbage')).toThrow(SecretUnavailable);
 });
@@ -64,6 +65,9 @@ test('the token is dated by the given clock', () => {
   expect(Buffer.from(stored.slice(7), 'base64url').readBigUInt64BE(1)).toBe(1_000_000_000n);
 });
 
-test('an unusable key is refused at once', () => {
+test('an unusable key is refused immediately, with the setting and the command', () => {
   expect(() => secretBox({ keys: ['nonsense'] })).toThrow(TypeError);
+  expect(() => secretBox({ keys: [generateFernetKey(), 'nonsense'] })).toThrow(
+    'Key 2 of 2 in WEBHOOK_SECRET_KEYS cannot be used. A Fernet key is 32 bytes in padded base64url. Create one with `kit webhooks generate-key`.',
+  );
 });

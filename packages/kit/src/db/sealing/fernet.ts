@@ -30,8 +30,7 @@ export function generateFernetKey(bytes: Uint8Array = randomBytes(32)): string {
 
 export function parseFernetKey(text: string): FernetKey {
   const bytes = decode(text);
-  if (bytes?.length !== 32)
-    throw new TypeError('A Fernet key is 32 bytes in padded base64url; create one with `kit webhooks generate-key`.');
+  if (bytes?.length !== 32) throw new TypeError('A Fernet key is 32 bytes in padded base64url.');
   return { signingKey: bytes.subarray(0, 16), encryptionKey: bytes.subarray(16) };
 }
 
