@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { clearedSessionCookie, readCookie, sessionCookie } from './cookie.ts';
+import { readCookie } from '../../http/read-cookie.ts';
+import { clearedSessionCookie, sessionCookie } from './cookie.ts';
 
 test('the session cookie is out of reach of scripts, other sites and sibling hosts', () => {
   expect(sessionCookie('abc', 60, { secure: true })).toBe('__Host-kit_session=abc; Path=/; Max-Age=60; HttpOnly; SameSite=Lax; Secure');

@@ -1,8 +1,9 @@
 import type { Authenticator, AuthRequest } from '../../auth/authenticator.ts';
 import type { Principal, User } from '../../auth/principal.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
+import { readCookie } from '../../http/read-cookie.ts';
 import { accountsOf } from './accounts.ts';
-import { readCookie, sessionCookieName } from './cookie.ts';
+import { sessionCookieName } from './cookie.ts';
 import { publicUser } from './manage-users.ts';
 import type { AccountsSettings } from './options.ts';
 import { originFault } from './request-origin.ts';
