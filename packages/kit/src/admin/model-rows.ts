@@ -1,6 +1,6 @@
 import type { AdminContext, AdminListQuery } from '../app/admin/declaration.ts';
 import type { AdminRow, AdminValue } from '../app/admin/shapes.ts';
-import { AdminConditions, adminRows, type AdminRows, type AdminSelect } from '../app/admin/list.ts';
+import { AdminConditions, adminRows, type AdminRows, type AdminSelect, type SearchNote } from '../app/admin/list.ts';
 import { isUuid } from '../db/uuid.ts';
 import type { Db } from '../db/db.ts';
 import type { Model } from '../db/model.ts';
@@ -29,14 +29,9 @@ export function isShown({ columns }: RowView, name: string): boolean {
   return columns === null || columns.has(name);
 }
 
-export async function listRows(
-  db: Db,
-  plan: Plan,
-  view: RowView,
-  query: AdminListQuery,
-): Promise<AdminRows<Row> & { readonly searched?: number }> {
-  const { searched, ...select } = await selectOf(db, plan, view, query);
-  return { ...(await adminRows<Row>(db, select, query)), ...(searched === undefined ? {} : { searched }) };
+export async function listRows(db: Db, plan: Plan, view: RowView, query: AdminListQuery): Promise<AdminRows<Row> & SearchNote> {
+  const { note, ...select } = await selectOf(db, plan, view, query);
+  return { ...(await adminRows<Row>(db, select, query)), ...note };
 }
 
 /**
@@ -49,7 +44,7 @@ export async function selectOf(
   view: RowView,
   query: Pick<AdminListQuery, 'search' | 'filters' | 'sort'>,
   whole = false,
-): Promise<AdminSelect & { readonly searched?: number }> {
+): Promise<AdminSelect & { readonly note: SearchNote }> {
   const where = new AdminConditions(db.dialect);
   const { model, filtered, keyName, keyKind, softDeletes } = plan;
   const condition = await view.condition(db.dialect, where.parameters);
@@ -74,16 +69,14 @@ export async function selectOf(
   const orders = Object.fromEntries(Object.entries(plan.orders).filter(([name]) => isShown(view, name)));
   // The columns of the model's output, which is what turns a row into JSON; what the plan does not show is left out there.
   const columns = shownColumns(model).map(({ name }) => `t.${quoteName(name)}`);
-  const { conditions, parameters } = where;
   return {
     columns: columns.join(', '),
     from: `from ${quoteName(model.name)} t`,
     key: `t.${quoteName(keyName)}`,
     keyKind,
-    conditions,
-    parameters,
     orders,
-    ...where.searchNote,
+    ...where.parts,
+    note: where.searchNote,
   };
 }
 

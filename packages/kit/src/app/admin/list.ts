@@ -7,13 +7,10 @@ import { containsSql } from '../../db/portable-sql.ts';
 import type { ColumnDefinition } from '../../db/table-definition.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { AdminListQuery } from './declaration.ts';
-import type { AdminColumn } from './shapes.ts';
+import { ADMIN_COUNT_MAX, type AdminColumn, type AdminPage } from './shapes.ts';
 import { refuseUnknownNames, requireArguments } from '../../options/read-options.ts';
 import { isUuid } from '../../db/uuid.ts';
 import { anObject, queryable } from '../../options/value-rule.ts';
-
-/** Largest count: an exact count of millions would cost more than the list. */
-const COUNT_MAX = 10_000;
 
 /**
  * A generic plan assumes that a filter matches many rows. Of 100,000 audit entries, 1,000 had one action (EXPLAIN, PostgreSQL 18): from the sixth
@@ -64,6 +61,8 @@ export interface AdminSelect {
   readonly orders?: AdminOrders;
   /** Tables that only columns need are left out of the count. */
   readonly countFrom?: string;
+  /** The conditions leave a bounded part of the table, which no other index than that of the key has: rows are sorted, not read in order. */
+  readonly isBounded?: boolean;
 }
 
 const SELECT: ReadonlySet<string> = new Set(
@@ -76,6 +75,7 @@ const SELECT: ReadonlySet<string> = new Set(
     parameters: true,
     orders: true,
     countFrom: true,
+    isBounded: true,
   } satisfies Record<keyof AdminSelect, true>),
 );
 
@@ -85,12 +85,17 @@ export interface AdminRows<R> {
   readonly next: string | null;
 }
 
+/** What a page says about its search. */
+export type SearchNote = Pick<AdminPage, 'searched' | 'atLeast'>;
+
 /** Collects conditions and numbers their parameters. */
 export class AdminConditions {
   readonly conditions: string[] = [];
   readonly parameters: unknown[] = [];
   /** How many rows a search looked at, where it did not look at all; see `searchRows`. */
   searched: number | undefined;
+  /** A search stopped at its limit: the list may lack matches. */
+  isCut = false;
   readonly #dialect: Dialect;
 
   constructor(dialect: Dialect) {
@@ -111,9 +116,15 @@ export class AdminConditions {
     this.add(`(${[...expressions.map((sql) => containsSql(sql, parameter, this.#dialect)), ...alternatives].join(' or ')})`);
   }
 
+  /** For the statement of the list. */
+  get parts(): Pick<AdminSelect, 'conditions' | 'parameters' | 'isBounded'> {
+    const { conditions, parameters, searched } = this;
+    return { conditions, parameters, isBounded: searched !== undefined };
+  }
+
   /** What a page says about its search. */
-  get searchNote(): { readonly searched?: number } {
-    return this.searched === undefined ? {} : { searched: this.searched };
+  get searchNote(): SearchNote {
+    return { ...(this.searched === undefined ? {} : { searched: this.searched }), ...(this.isCut ? { atLeast: true } : {}) };
   }
 
   /** Any of the columns is this id; text that is not an id matches nothing. */
@@ -170,7 +181,7 @@ export async function* adminStream<R extends object>(
 export function countRows(
   db: Db,
   { from, countFrom, conditions, parameters }: AdminSelect,
-  max: number = COUNT_MAX,
+  max: number = ADMIN_COUNT_MAX,
 ): Promise<number | null> {
   return countUpTo(db, { from: `${countFrom ?? from}${where(conditions)}`, parameters }, max);
 }
@@ -178,7 +189,7 @@ export function countRows(
 const ORDER_KINDS = { text: 'text', number: 'float', time: 'timestamp' } as const;
 
 function keysetOfList(
-  { key, keyKind = 'uuid' }: AdminSelect,
+  { key, keyKind = 'uuid', isBounded = false }: AdminSelect,
   order: AdminOrder | undefined,
   { sort }: Pick<AdminListQuery, 'sort'>,
   dialect: Dialect,
@@ -188,7 +199,7 @@ function keysetOfList(
   const byKey = { name: 'order_key', sql: key, definition: { kind: keyKind, nullable: false }, descending };
   if (order === undefined) return new Keyset([byKey]);
   const definition = order.definition ?? { kind: ORDER_KINDS[order.kind], nullable: order.nullable === true };
-  const sql = order.indexed === true ? order.sql : withoutIndex(order.sql, definition.kind, dialect);
+  const sql = order.indexed === true && !isBounded ? order.sql : withoutIndex(order.sql, definition.kind, dialect);
   return new Keyset([{ name: 'order_value', sql, definition, descending }, byKey]);
 }
 

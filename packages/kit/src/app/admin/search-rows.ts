@@ -4,7 +4,7 @@ import { containsSql } from '../../db/portable-sql.ts';
 import type { AdminListQuery } from './declaration.ts';
 import { type AdminConditions, type AdminOrders, SEARCHED_ROWS_MAX } from './list.ts';
 
-/** Records that a search of a large table finds; more say that the text is too short. */
+/** Records that a search of a large table looks up before the list is read; more say that the text is too short. */
 const FOUND_MAX = 1_000;
 
 export interface AdminSearch {
@@ -57,38 +57,41 @@ async function oldestSearched(db: Db, table: string, key: string): Promise<unkno
 }
 
 /**
- * Adds the condition of a search. A table of up to {@link SEARCHED_ROWS_MAX} rows is searched whole. Of a larger one the ids are looked up
- * first, among the newest rows and by the indexes: no statement reads the whole table, whether it finds something or not.
+ * Adds the condition of a search. A table of up to {@link SEARCHED_ROWS_MAX} rows is searched whole. Of a larger one the newest rows are
+ * searched, and by the indexes all of them: no statement reads the whole table, whether it finds something or not. The database counts and sorts
+ * the matches; only where an index found older ones, too, are the matches looked up first, and then `isCut` says that there may be more.
  */
 export async function searchRows(db: Db, where: AdminConditions, search: AdminSearch, text: string): Promise<void> {
   const { table, alias, key, equals = [], words = [text], whole = false } = search;
   const [from, column] = [quoteName(table), quoteName(key)];
-  if (whole || (await oldestSearched(db, table, key)) === undefined) {
-    const parameter = (value: unknown) => where.parameter(value);
-    const alternatives = equals.flatMap((each) => (each.values.length === 0 ? [] : [equalsSql(`${alias}.`, each, parameter)]));
+  const given = equals.filter(({ values }) => values.length > 0);
+  const parameter = (value: unknown) => where.parameter(value);
+  const oldest = whole ? undefined : await oldestSearched(db, table, key);
+  if (oldest === undefined) {
+    const alternatives = given.map((each) => equalsSql(`${alias}.`, each, parameter));
     where.add(`(${[containsAll(db, `${alias}.`, search.columns, words, parameter), ...alternatives].join(' or ')})`);
     return;
   }
   where.searched = SEARCHED_ROWS_MAX;
   const ids = new Set<unknown>();
-  const collect = async (sql: string, parameters: readonly unknown[]) => {
-    for (const { id } of await db.query<{ id: unknown }>(sql, parameters, { replanned: true })) ids.add(id);
-  };
-  for (const each of equals) {
+  const collect = async (source: string, conditionOf: (parameter: (value: unknown) => string) => string) => {
     const parameters: unknown[] = [];
-    if (each.values.length === 0) continue;
-    const condition = equalsSql('', each, (value) => `$${parameters.push(value)}`);
-    await collect(`select ${column} as id from ${from} where ${condition} limit ${FOUND_MAX}`, parameters);
+    const condition = conditionOf((value) => `$${parameters.push(value)}`);
+    const sql = `select ${column} as id from ${source} where ${condition} limit ${FOUND_MAX + 1}`;
+    const found = await db.query<{ id: unknown }>(sql, parameters, { replanned: true });
+    if (found.length > FOUND_MAX) where.isCut = true;
+    for (const { id } of found.slice(0, FOUND_MAX)) ids.add(id);
+  };
+  for (const each of given) await collect(from, (own) => equalsSql('', each, own));
+  if (ids.size === 0) {
+    where.add(`${alias}.${column} >= ${parameter(oldest)}`);
+    where.add(containsAll(db, `${alias}.`, search.columns, words, parameter));
+    return;
   }
-  const parameters: unknown[] = [];
-  const contained = containsAll(db, '', search.columns, words, (value) => `$${parameters.push(value)}`);
   const read = [...new Set([key, ...search.columns])].map(quoteName).join(', ');
-  await collect(
-    `select ${column} as id from (select ${read} from ${from} order by ${column} desc limit ${SEARCHED_ROWS_MAX}) newest
-     where ${contained} limit ${FOUND_MAX}`,
-    parameters,
-  );
-  where.add(ids.size === 0 ? '1 = 0' : `${alias}.${column} in (${[...ids].map((id) => where.parameter(id)).join(', ')})`);
+  const newest = `(select ${read} from ${from} order by ${column} desc limit ${SEARCHED_ROWS_MAX}) newest`;
+  await collect(newest, (own) => containsAll(db, '', search.columns, words, own));
+  where.add(`${alias}.${column} in (${[...ids].map(parameter).join(', ')})`);
 }
 
 function equalsSql(

@@ -109,6 +109,8 @@ export interface AdminField {
   /** Of `strings` and `text`: what to offer while typing; anything else may be typed too. */
   readonly suggestions?: readonly string[];
   readonly maxLength?: number;
+  /** Holds a credential: the browser does not store what was typed. Passwords are so without saying it. */
+  readonly sensitive?: boolean;
   /** Of `file`: where the page sends it. The value is the id of the upload. */
   readonly file?: AdminFileTarget;
   /** Of `reference`: as in {@link AdminFilter}. */
@@ -164,7 +166,13 @@ export interface AdminResourceShape {
   /** The list follows changes by itself. */
   readonly live?: boolean;
   /** The form of a new record, or why there is none. */
-  readonly creation: { readonly fields: readonly AdminField[] } | { readonly refused: string };
+  readonly creation:
+    | { readonly fields: readonly AdminField[] }
+    | {
+        readonly refused: string;
+        /** Set by the site: others may create records here. */
+        readonly byRole?: boolean;
+      };
   /** The form of an existing record; the record itself may close it (`AdminRecord.form`). */
   readonly editable: boolean;
   readonly removable: boolean;
@@ -177,10 +185,15 @@ export interface AdminResourceShape {
   readonly actions: readonly AdminActionShape[];
 }
 
+/** Largest count of a list: an exact count of millions would cost more than the list. */
+export const ADMIN_COUNT_MAX = 10_000;
+
 export interface AdminPage {
   readonly items: readonly AdminRow[];
-  /** Null: more than the server counts; the site then says so. */
+  /** Null: more than {@link ADMIN_COUNT_MAX}. */
   readonly count: number | null;
+  /** There may be more than `count`: a search was cut. */
+  readonly atLeast?: boolean;
   /** To ask for the page after this one; null at the end. */
   readonly next: string | null;
   /** The search looked at this many records, the newest; absent: at all. */
@@ -213,7 +226,14 @@ export type AdminSection =
     }
   | { readonly kind: 'text'; readonly title: string; readonly text: string; readonly code?: boolean }
   /** What happened and what is planned, in order. */
-  | { readonly kind: 'timeline'; readonly title: string; readonly entries: readonly AdminTimelineEntry[] }
+  | {
+      readonly kind: 'timeline';
+      readonly title: string;
+      readonly entries: readonly AdminTimelineEntry[];
+      readonly empty?: string;
+      /** As of a table. */
+      readonly more?: { readonly resource: string; readonly filters: Readonly<Record<string, string>> };
+    }
   /** Field by field: the value before and after. */
   | { readonly kind: 'changes'; readonly title: string; readonly rows: readonly AdminFieldChange[]; readonly empty?: string }
   /** `url` is of the site's own origin, else it is shown as a link. */
@@ -227,6 +247,8 @@ export interface AdminSectionAdds {
   readonly fields: readonly AdminField[];
   /** Sent along with the fields: what the section is about. */
   readonly values: Readonly<Record<string, unknown>>;
+  /** Set by the site: why this staff member cannot create one; shown at the disabled button. */
+  readonly refused?: string;
 }
 
 export interface AdminSectionRemoves {
@@ -236,6 +258,8 @@ export interface AdminSectionRemoves {
   readonly label: string;
   /** Shown before it is done. */
   readonly removal: string;
+  /** As of {@link AdminSectionAdds}. */
+  readonly refused?: string;
 }
 
 export interface AdminTimelineEntry {
@@ -246,6 +270,14 @@ export interface AdminTimelineEntry {
   readonly tone: AdminTone;
   /** It has not happened yet. */
   readonly planned?: boolean;
+  /** Who did it; absent: a program. */
+  readonly actor?: string;
+  /** Where more is said about it. */
+  readonly link?: AdminLink;
+  /** Of the request that it belongs to: entries of one request stand together. */
+  readonly request_id?: string;
+  /** What it did to the record that the timeline is of. */
+  readonly changes?: readonly AdminFieldChange[];
 }
 
 /** Absent values were not there: a field that is new has no `before`. Lists are compared item by item. */
@@ -253,6 +285,8 @@ export interface AdminFieldChange {
   readonly name: string;
   readonly before?: AdminValue;
   readonly after?: AdminValue;
+  /** The value before, as the form of the record takes it. Absent: this staff member cannot restore it. */
+  readonly restore?: unknown;
 }
 
 export interface AdminRecord extends AdminRow {
@@ -268,9 +302,15 @@ export interface AdminRecord extends AdminRow {
     readonly values: Readonly<Record<string, unknown>>;
     /** Sent back as `if-match: "3"`: a record that was changed meanwhile is then not overwritten. */
     readonly version?: number;
+    /** Set by the site: what `if-match` takes, the version or, without one, a digest of the values. */
+    readonly tag?: string;
   };
+  /** Why this staff member cannot edit or delete the record, where others can or where it is a matter of its state. */
+  readonly refused?: { readonly edit?: string; readonly remove?: string };
   /** Names of the resource's actions that make sense on it now. */
   readonly actions: readonly string[];
+  /** By the name of an action: why it cannot be run on this record now. */
+  readonly unavailable?: Readonly<Record<string, string>>;
   /** By the name of an action: what its fields begin with. */
   readonly defaults?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   readonly removable: boolean;

@@ -155,9 +155,8 @@ function usersResource({ isInviting, isMailing }: { readonly isInviting: boolean
           columns: 'u.id, u.username, u.email, u.is_active, u.is_staff, u.is_superuser, u.created_at, u.updated_at',
           from: 'from users u',
           key: 'u.id',
-          conditions: where.conditions,
-          parameters: where.parameters,
           orders,
+          ...where.parts,
         },
         query,
       );

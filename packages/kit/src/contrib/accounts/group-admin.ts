@@ -74,9 +74,8 @@ export function groupsResource(): AdminResource {
             'g.id, g.tenant_key, g.name, g.created_at, g.updated_at, (select count(*) from group_members m where m.group_id = g.id) as members',
           from: 'from groups g',
           key: 'g.id',
-          conditions: where.conditions,
-          parameters: where.parameters,
           orders,
+          ...where.parts,
         },
         query,
       );

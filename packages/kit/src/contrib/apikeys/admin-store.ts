@@ -1,5 +1,5 @@
 // SQL of the admin site's lists and counts.
-import { AdminConditions, adminRows, type AdminOrders, type AdminRows } from '../../app/admin/list.ts';
+import { AdminConditions, adminRows, type AdminOrders, type AdminRows, type SearchNote } from '../../app/admin/list.ts';
 import { bucketSql, type AdminBuckets } from '../../app/admin/range.ts';
 import type { AdminListQuery } from '../../app/admin/declaration.ts';
 import { boundOrder, newestRows, searchRows } from '../../app/admin/search-rows.ts';
@@ -45,11 +45,7 @@ const TIME_FILTERS: Readonly<Record<string, string>> = {
   revoked_before: 'revoked_at <',
 };
 
-export async function listKeysForAdmin(
-  db: Db,
-  query: AdminListQuery,
-  now: Date,
-): Promise<AdminRows<ListedKey> & { readonly searched?: number }> {
+export async function listKeysForAdmin(db: Db, query: AdminListQuery, now: Date): Promise<AdminRows<ListedKey> & SearchNote> {
   const { statements, users } = keyringOf(db);
   const { lookedUpOwnerIsActive, ownerUsername, from, select } = statements;
   const where = new AdminConditions(db.dialect);
@@ -81,9 +77,8 @@ export async function listKeysForAdmin(
       columns: `${select.replace(/^select /, '')}, ${ownerUsername} as owner_username`,
       from,
       key: 'k.id',
-      conditions: where.conditions,
-      parameters: where.parameters,
       orders: KEY_ORDERS,
+      ...where.parts,
       countFrom: 'from api_keys k',
     },
     query,

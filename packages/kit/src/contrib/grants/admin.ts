@@ -131,9 +131,8 @@ function grantsResource(declared: () => ReadonlyMap<string, ObjectActions>): Adm
             'g.id, g.subject, g.object_type, g.object_id, g.tenant_key, g.actions, g.granted_by, g.created_at, g.expires_at, g.object_deleted_at',
           from: 'from grants g',
           key: 'g.id',
-          conditions: where.conditions,
-          parameters: where.parameters,
           orders,
+          ...where.parts,
         },
         query,
       );

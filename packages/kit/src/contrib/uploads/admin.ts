@@ -1,4 +1,12 @@
-import { AdminConditions, type AdminOrders, adminRows, type AdminRows, SEARCHED_ROWS_MAX, sortableColumns } from '../../app/admin/list.ts';
+import {
+  AdminConditions,
+  type AdminOrders,
+  adminRows,
+  type AdminRows,
+  SEARCHED_ROWS_MAX,
+  sortableColumns,
+  type SearchNote,
+} from '../../app/admin/list.ts';
 import { adminDone, adminEach } from '../../app/admin/each.ts';
 import { isUuid } from '../../db/uuid.ts';
 import type { AdminContext, AdminDeclaration, AdminListQuery, AdminResource } from '../../app/admin/declaration.ts';
@@ -162,15 +170,14 @@ async function fileSections({ db, log }: AdminContext, upload: Upload): Promise<
   }
 }
 
-async function listUploads(db: Db, query: AdminListQuery): Promise<AdminRows<Upload> & { readonly searched?: number }> {
+async function listUploads(db: Db, query: AdminListQuery): Promise<AdminRows<Upload> & SearchNote> {
   const where = new AdminConditions(db.dialect);
   const { state, owner } = query.filters;
   if (query.search !== null) await searchRows(db, where, { ...PLACE, columns: ['filename'] }, query.search);
   if (state !== undefined) where.add(`state = ${where.parameter(state)}`);
   if (owner !== undefined) where.add(`owner_id = ${where.parameter(owner)}`);
   await boundOrder(db, where, query, orders, PLACE);
-  const { conditions, parameters } = where;
-  const select = { columns: '*', from: 'from uploads', key: 'id', conditions, parameters, orders };
+  const select = { columns: '*', from: 'from uploads', key: 'id', orders, ...where.parts };
   return { ...(await adminRows<Upload>(db, select, query)), ...where.searchNote };
 }
 

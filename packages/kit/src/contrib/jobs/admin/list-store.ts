@@ -1,5 +1,12 @@
 // SQL of the admin site's list of jobs.
-import { AdminConditions, type AdminOrders, adminRows, type AdminRows, SEARCHED_ROWS_MAX } from '../../../app/admin/list.ts';
+import {
+  AdminConditions,
+  type AdminOrders,
+  adminRows,
+  type AdminRows,
+  SEARCHED_ROWS_MAX,
+  type SearchNote,
+} from '../../../app/admin/list.ts';
 import type { AdminListQuery } from '../../../app/admin/declaration.ts';
 import { boundOrder, newestRows } from '../../../app/admin/search-rows.ts';
 import type { Db } from '../../../db/db.ts';
@@ -36,7 +43,7 @@ const QUEUED = [
 /** No index has these. */
 const UNINDEXED: Readonly<Record<string, string>> = { name: 'name', queue: 'queue', code: 'error_code' };
 
-export async function listJobs(db: Db, query: AdminListQuery): Promise<AdminRows<Job> & { readonly searched?: number }> {
+export async function listJobs(db: Db, query: AdminListQuery): Promise<AdminRows<Job> & SearchNote> {
   const where = new AdminConditions(db.dialect);
   const { status, owner, due, record, serial_key: serialKey, since, until } = query.filters;
   if (query.search !== null) where.uuid('id', query.search);
@@ -58,9 +65,8 @@ export async function listJobs(db: Db, query: AdminListQuery): Promise<AdminRows
     (Object.keys(UNINDEXED).some((filter) => query.filters[filter] !== undefined) && status === undefined);
   if (isUnindexed && !isNarrowed) await newestRows(db, where, PLACE);
   else await boundOrder(db, where, query, JOB_ORDERS, PLACE);
-  const { conditions, parameters } = where;
   const from = (status === 'queued' || due === 'waiting') && (await areQueuedFew(db)) ? `from (${QUEUED}) jobs` : 'from jobs';
-  const select = { columns: JOB_COLUMNS, from, key: 'id', conditions, parameters, orders: JOB_ORDERS };
+  const select = { columns: JOB_COLUMNS, from, key: 'id', orders: JOB_ORDERS, ...where.parts };
   return { ...(await adminRows<Job>(db, select, query)), ...where.searchNote };
 }
 

@@ -1,5 +1,5 @@
 // SQL of the admin site's lists and record pages.
-import { AdminConditions, type AdminOrders, adminRows, type AdminRows } from '../../../app/admin/list.ts';
+import { AdminConditions, type AdminOrders, adminRows, type AdminRows, type SearchNote } from '../../../app/admin/list.ts';
 import { bucketSql, type AdminBuckets } from '../../../app/admin/range.ts';
 import type { AdminListQuery } from '../../../app/admin/declaration.ts';
 import { boundOrder, newestRows, searchRows } from '../../../app/admin/search-rows.ts';
@@ -45,7 +45,7 @@ const ENDPOINT_STATES: Readonly<Record<string, string>> = {
 };
 
 /** How many records a search looked at, where it did not look at all. */
-type Searched<R> = AdminRows<R> & { readonly searched?: number };
+type Searched<R> = AdminRows<R> & SearchNote;
 
 const ENDPOINTS = { table: 'webhook_endpoints', alias: 'p', key: 'id' } as const;
 const DELIVERIES = { table: 'webhook_deliveries', alias: 'd', key: 'id' } as const;
@@ -85,8 +85,7 @@ export async function listEndpointsForAdmin(db: Db, query: AdminListQuery, owner
   const isNarrowed = owner !== undefined || tenant !== undefined || where.searched !== undefined;
   if (state === 'active' && !isNarrowed) await newestRows(db, where, ENDPOINTS);
   await boundOrder(db, where, query, ENDPOINT_ORDERS, ENDPOINTS);
-  const { conditions, parameters } = where;
-  const select = { columns: ENDPOINT, from: 'from webhook_endpoints p', key: 'p.id', conditions, parameters, orders: ENDPOINT_ORDERS };
+  const select = { columns: ENDPOINT, from: 'from webhook_endpoints p', key: 'p.id', orders: ENDPOINT_ORDERS, ...where.parts };
   return { ...(await adminRows<ShownEndpoint>(db, select, query)), ...where.searchNote };
 }
 
@@ -160,24 +159,31 @@ function deliveriesFrom(
   return { from: `from (select * from webhook_deliveries where status = 'failed' union all ${anyPending}) d`, condition: null };
 }
 
+/** Events of one record whose deliveries a list looks at, the newest. */
+const RECORD_EVENTS_MAX = 1_000;
+
+function eventsOfRecord(key: string): string {
+  return `select id from (select id from webhook_events where ordering_key = ${key} order by id desc limit ${RECORD_EVENTS_MAX}) e`;
+}
+
 export async function listDeliveriesForAdmin(db: Db, query: AdminListQuery): Promise<Searched<ListedDelivery>> {
   const where = new AdminConditions(db.dialect);
-  const { status, event_type, endpoint, event, reason, since, until } = query.filters;
+  const { status, event_type, endpoint, event, record, reason, since, until } = query.filters;
   const { from, condition } = deliveriesFrom(status as DeliveryState | undefined, reason);
   if (condition !== null) where.add(condition);
   if (reason !== undefined) where.add(`d.failure_reason = ${where.parameter(reason)}`);
   if (event_type !== undefined) where.add(`d.event_type = ${where.parameter(event_type)}`);
   // Neither the type nor success has an index: without anything else that narrows the list, old deliveries are not looked at.
-  const isNarrowed = [endpoint, event, since].some((filter) => filter !== undefined) || query.search !== null;
+  const isNarrowed = [endpoint, event, record, since].some((filter) => filter !== undefined) || query.search !== null;
   const isUnindexed = status === 'succeeded' || (event_type !== undefined && status === undefined);
   if (isUnindexed && !isNarrowed) await newestRows(db, where, DELIVERIES);
   else await boundOrder(db, where, query, DELIVERY_ORDERS, DELIVERIES);
   if (endpoint !== undefined) where.uuid('d.endpoint_id', endpoint);
   if (event !== undefined) where.uuid('d.event_id', event);
+  if (record !== undefined) where.add(`d.event_id in (${eventsOfRecord(where.parameter(record))})`);
   if (query.search !== null) where.uuid('d.event_id', query.search.replace(/^msg_/, ''), 'd.id');
   if (since !== undefined) where.add(`d.id >= ${where.parameter(uuidv7LowerBound(new Date(since)))}`);
   if (until !== undefined) where.add(`d.id < ${where.parameter(uuidv7LowerBound(new Date(until)))}`);
-  const { conditions, parameters } = where;
   const { rows, ...page } = await adminRows<WebhookDelivery & { url: string }>(
     db,
     {
@@ -185,9 +191,8 @@ export async function listDeliveriesForAdmin(db: Db, query: AdminListQuery): Pro
       from: `${from} join webhook_endpoints p on p.id = d.endpoint_id`,
       countFrom: from,
       key: 'd.id',
-      conditions,
-      parameters,
       orders: DELIVERY_ORDERS,
+      ...where.parts,
     },
     query,
   );
@@ -272,9 +277,8 @@ export async function listEventsForAdmin(db: Db, query: AdminListQuery): Promise
   if (orderingKey !== undefined) where.add(`e.ordering_key = ${where.parameter(orderingKey)}`);
   if (since !== undefined) where.add(`e.id >= ${where.parameter(uuidv7LowerBound(new Date(since)))}`);
   if (until !== undefined) where.add(`e.id < ${where.parameter(uuidv7LowerBound(new Date(until)))}`);
-  const { conditions, parameters } = where;
   const columns = 'e.id, e.type, e.timestamp, e.audience, e.owner_id, e.tenant_key, e.ordering_key, e.idempotency_key';
-  const select = { columns, from: 'from webhook_events e', key: 'e.id', conditions, parameters, orders: EVENT_ORDERS };
+  const select = { columns, from: 'from webhook_events e', key: 'e.id', orders: EVENT_ORDERS, ...where.parts };
   return { ...(await adminRows<ListedEvent>(db, select, query)), ...where.searchNote };
 }
 
