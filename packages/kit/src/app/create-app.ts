@@ -128,7 +128,7 @@ class Application implements App {
     this.seeds = options.seeds ?? [];
     this.silencedChecks = options.silencedChecks ?? {};
     this.rules = options.rules ?? {};
-    this.hasTenants = options.tenant !== undefined;
+    this.hasTenants = this.#plan.tenants.tenant !== undefined;
     // Modules are not asked what they provide to an app that cannot start.
     const isPlanned = !this.#plan.faults.some(isError);
     const { registry, faults: conflicts } = isPlanned
@@ -163,7 +163,7 @@ class Application implements App {
 
   #createHost(options: AppOptions): Host {
     const { databases, services, clock, log, settings, trustedProxies, throttleStorage } = this.#plan;
-    const { tenant, membership } = options;
+    const { tenant, membership } = this.#plan.tenants;
     return {
       get db() {
         return databases.get('default');

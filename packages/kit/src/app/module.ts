@@ -27,6 +27,7 @@ import type { Settings } from './config.ts';
 import type { LoginProvider } from './login-provider.ts';
 import type { ProvidedRegistry, Registry } from './registry.ts';
 import type { Seed } from './seed.ts';
+import type { TenantSource } from './tenant-source.ts';
 
 /** A part of an application: accounts, API keys, webhooks, your own. Everything in it is data or a hook. */
 export interface Module {
@@ -43,6 +44,8 @@ export interface Module {
   readonly users?: UserSource;
   /** How people log in with a browser. The admin site uses it. */
   readonly login?: LoginProvider;
+  /** The tenants of the app, unless `createApp` is given a `tenant`. */
+  readonly tenants?: TenantSource;
   readonly services?: readonly Registration[];
   readonly errors?: ErrorCatalog;
   /** Requests that the module sends to others, for the OpenAPI document's `webhooks`: path items by name. */
@@ -152,7 +155,7 @@ export interface App {
   readonly silencedChecks: Readonly<Record<string, string>>;
   /** The named rules that `createApp` was given. */
   readonly rules: Readonly<Record<string, Rule>>;
-  /** Whether `createApp` was given a tenant resolver. */
+  /** Whether `createApp` was given a tenant resolver, or a module provides one. */
   readonly hasTenants: boolean;
   readonly authenticators: readonly Authenticator[];
   /** What the checks of the declaration warn of (`W…`); they are logged, too. Modules' own checks run with `ready()`. */

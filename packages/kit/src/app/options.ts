@@ -1,15 +1,12 @@
 import type { Logger, LoggerOptions } from 'pino';
 import type { Authenticator } from '../auth/authenticator.ts';
-import type { Membership } from '../auth/membership.ts';
-import type { Principal, User } from '../auth/principal.ts';
 import type { UserSource } from '../auth/user-directory.ts';
 import type { Clock } from '../db/clock.ts';
-import type { Database, Db } from '../db/db.ts';
+import type { Database } from '../db/db.ts';
 import type { Registration } from '../di/registration.ts';
 import type { EventHandler } from '../events/event-handler.ts';
 import type { ErrorMap } from '../errors/error-map.ts';
 import type { Mountable } from '../http/controller.ts';
-import type { Exchange } from '../http/exchange.ts';
 import type { Middleware } from '../http/middleware.ts';
 import type { Deprecation } from '../http/route.ts';
 import type { Permission, Rule } from '../permissions/permission.ts';
@@ -20,6 +17,7 @@ import type { CorsOptions } from './cors.ts';
 import type { LoginProvider } from './login-provider.ts';
 import type { Module, ResourceDeclaration } from './module.ts';
 import type { Seed } from './seed.ts';
+import type { TenantSource } from './tenant-source.ts';
 
 export type Controllers = Readonly<Record<string /* '/orders' */, Mountable>>;
 
@@ -34,15 +32,9 @@ export interface VersionMount {
   readonly permission?: Permission;
 }
 
-/** Whose membership in which tenant. */
-export interface MembershipQuestion {
-  readonly user: User;
-  readonly tenant: string;
-  readonly principal: Principal;
-  readonly db: Db;
-}
+export type { MembershipQuestion } from './tenant-source.ts';
 
-export interface AppOptions {
+export interface AppOptions extends TenantSource {
   /** A URL (`sqlite:./data/app.db`, `postgres://…`), an open database, or several by name with one called `default`. Default: DATABASE_URL. */
   readonly database?: string | Database | Readonly<Record<string, string | Database>>;
   /** Modules of the toolkit and plugins: `[accounts(), jobs(), webhooks()]`. Their order does not matter. */
@@ -75,13 +67,6 @@ export interface AppOptions {
   readonly silencedChecks?: Readonly<Record<string /* 'W008' */, string>>;
   /** Named rules for `hasRule('name')`. */
   readonly rules?: Readonly<Record<string, Rule>>;
-  /** Whose tenant a request acts for; asked by tenant throttles and tenant-scoped modules. */
-  readonly tenant?: (exchange: Exchange) => string | null | Promise<string | null>;
-  /**
-   * What the user is in the tenant that `tenant` found; null when the user is not a member, which rejects the request with 403
-   * `not_a_member`. Asked once per request, when the tenant or the membership is first needed. Anonymous callers then have no tenant.
-   */
-  readonly membership?: (asked: MembershipQuestion) => Membership | null | Promise<Membership | null>;
   /** Settings instead of environment variables. */
   readonly settings?: SettingsInput;
   /** A pino logger, or its options. Default: JSON lines on stdout, at the level of `LOG_LEVEL`. */

@@ -37,6 +37,7 @@ import { anAuthenticator, aModule, appRules, versionOptionNames } from './option
 import type { AppOptions, Controllers, VersionMount } from './options.ts';
 import { orderModules } from './order-modules.ts';
 import { silencedFaults } from './silenced-checks.ts';
+import type { TenantSource } from './tenant-source.ts';
 import { testedAuthenticators, type TestedOptions } from './tested-authenticators.ts';
 
 /** Everything `createApp` decides before any I/O. */
@@ -50,6 +51,7 @@ export interface AppPlan {
   readonly authenticators: readonly Authenticator[];
   readonly users: UserDirectory | null;
   readonly login: LoginProvider | null;
+  readonly tenants: TenantSource;
   readonly middleware: readonly Middleware[];
   readonly databases: Databases;
   readonly services: Container;
@@ -114,6 +116,7 @@ export function planApp(options: AppOptions): AppPlan {
     authenticators,
     users: usersOf(options, ordered, faults),
     login,
+    tenants: tenantsOf(options, ordered, faults),
     middleware,
     databases: new Databases(sources, { prepare: settings.databasePrepare === 'on' }),
     services: containerOf([...ordered.flatMap((module) => module.services ?? []), ...(options.services ?? [])], faults),
@@ -307,6 +310,17 @@ function loginOf(
   const unusable = loginFaults(login, authenticators);
   faults.push(...unusable);
   return unusable.length > 0 ? null : login;
+}
+
+/** The app's own resolver replaces that of a module: who reads the tenant must also prove the membership. */
+function tenantsOf(options: AppOptions, modules: readonly Module[], faults: Fault[]): TenantSource {
+  if (options.tenant !== undefined) return options;
+  const bringing = modules.filter((module) => module.tenants !== undefined);
+  if (bringing.length > 1) {
+    const names = bringing.map(({ name }) => name).join(' and ');
+    faults.push({ id: 'E006', message: `${names} both provide tenants.`, hint: 'Choose one: createApp({ tenant, membership }).' });
+  }
+  return bringing[0]?.tenants ?? options;
 }
 
 function containerOf(registrations: readonly Registration[], faults: Fault[]): Container {
