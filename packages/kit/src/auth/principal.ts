@@ -23,6 +23,8 @@ export interface Principal {
   readonly tenant?: string | null | undefined;
   /** False where the person has to prove to be there before sensitive changes; undefined for credentials of programs. */
   readonly recentLogin?: boolean | undefined;
+  /** The id of the staff member who acts as the user. Audit entries record it, and it excludes creating API keys. */
+  readonly impersonatedBy?: string | undefined;
   /** `missing`: the user's staff rights are withheld until a second factor is proved. Undefined: not known, or not needed. */
   readonly secondFactor?: 'proved' | 'missing' | undefined;
 }

@@ -7,6 +7,7 @@ import type { ApiKey } from './api-key.ts';
 import { secretDigest } from './digest.ts';
 import { apiKeyErrors } from './errors.ts';
 import { checkFields } from './field-rules.ts';
+import { refuseImpersonated } from './impersonation.ts';
 import { formatKey, newPrefix, newSecret } from './key.ts';
 import { requireRoomForKey } from './key-limit.ts';
 import { keyringOf } from './keyring.ts';
@@ -49,6 +50,7 @@ const OPTIONS: ReadonlySet<string> = new Set(
  */
 export async function createApiKey(db: Db, input: NewApiKey): Promise<IssuedApiKey> {
   refuseUnknownNames('createApiKey()', input, OPTIONS);
+  refuseImpersonated(input);
   const keyring = keyringOf(db);
   const now = keyring.clock.now();
   checkFields({ name: input.name ?? null, scopes: input.scopes ?? null, expiresAt: input.expiresAt, rateLimit: input.rateLimit }, now);

@@ -12,6 +12,11 @@ export const apiKeyErrors = defineErrors('apikeys', {
     detail: 'An API key cannot manage API keys.',
     remedy: 'Log in as the owner. API keys can never create keys or change their limits.',
   },
+  impersonated_session: {
+    status: 403,
+    detail: 'A session that acts as another user cannot create API keys.',
+    remedy: 'End the impersonation. The user creates the key, or staff create it under their own name.',
+  },
   api_key_not_found: {
     status: 404,
     detail: 'There is no such API key.',

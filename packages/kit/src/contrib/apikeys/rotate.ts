@@ -6,6 +6,7 @@ import type { IssuedApiKey } from './create.ts';
 import { secretDigest } from './digest.ts';
 import { apiKeyErrors } from './errors.ts';
 import { checkFields } from './field-rules.ts';
+import { refuseImpersonated } from './impersonation.ts';
 import { formatKey, newSecret } from './key.ts';
 import { requireRoomToReturn } from './key-limit.ts';
 import { keyringOf } from './keyring.ts';
@@ -38,6 +39,7 @@ const OPTIONS: ReadonlySet<string> = new Set(
  */
 export async function rotateApiKey(db: Db, key: Pick<ApiKey, 'id'> | string, rotation: Rotation = {}): Promise<IssuedApiKey> {
   refuseUnknownNames('rotateApiKey()', rotation, OPTIONS);
+  refuseImpersonated(rotation);
   const keyring = keyringOf(db);
   const now = keyring.clock.now();
   const { scopes, expiresAt, rateLimit, graceSeconds = 0 } = rotation;

@@ -57,7 +57,7 @@ function contentOf(entry: AuditEntry, clock: Clock, sensitive: ReadonlySet<strin
     target_id: entry.target_id,
     before: plain(entry.before ?? null),
     after: plain(entry.after ?? null),
-    metadata: plain(withChannel(entry.metadata) ?? null),
+    metadata: plain(withImpersonator(withChannel(entry.metadata), entry.actor ?? acting?.principal ?? null) ?? null),
     request_id: entry.request_id ?? acting?.requestId ?? null,
   };
 }
@@ -68,6 +68,12 @@ function withChannel(metadata: object | undefined): object | undefined {
   if (channel === undefined) return metadata;
   const { via: change, ...rest } = (metadata ?? {}) as { readonly via?: unknown };
   return { ...rest, ...(change === undefined ? {} : { change }), ...channel };
+}
+
+/** The actor is the user; who acts as the user stands beside it. */
+function withImpersonator(metadata: object | undefined, actor: AuditEntry['actor']): object | undefined {
+  const impersonatedBy = typeof actor === 'object' && actor !== null && 'user' in actor ? actor.impersonatedBy : undefined;
+  return impersonatedBy === undefined ? metadata : { ...metadata, impersonated_by: impersonatedBy };
 }
 
 type ActorFields = Pick<EntryContent, 'actor_id' | 'actor_name' | 'actor_scheme' | 'credential_id'>;
