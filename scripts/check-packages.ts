@@ -71,6 +71,7 @@ const BEHIND_PEERS: Readonly<Record<string, string>> = {
   'kit/kysely': 'kysely',
   'kit/contrib/jwt': 'jose',
   'kit/contrib/accounts/smtp': 'nodemailer',
+  'kit/contrib/better-auth': 'better-auth',
   'kit/contrib/mcp': '@modelcontextprotocol/server',
 };
 

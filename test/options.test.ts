@@ -8,6 +8,7 @@ import * as kit from 'kit';
 import * as admin from 'kit/admin';
 import * as accounts from 'kit/contrib/accounts';
 import * as smtp from 'kit/contrib/accounts/smtp';
+import * as betterAuth from 'kit/contrib/better-auth';
 import * as jwt from 'kit/contrib/jwt';
 import * as apiKeys from 'kit/contrib/apikeys';
 import * as audit from 'kit/contrib/audit';
@@ -153,6 +154,15 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
     },
   },
   'kit/contrib/accounts/smtp': { module: smtp, entries: { smtpMail: smtp.smtpMail } },
+  'kit/contrib/better-auth': {
+    module: betterAuth,
+    entries: {
+      betterAuth: (misspelt) =>
+        betterAuth.betterAuth({ handler: async () => new Response(), options: {}, $context: Promise.resolve() }, misspelt),
+      joinedKysely: none,
+      kitPlugin: none,
+    },
+  },
   'kit/contrib/jwt': { module: jwt, entries: { jwtBearer: jwt.jwtBearer } },
   'kit/contrib/apikeys': {
     module: apiKeys,

@@ -31,6 +31,7 @@ const TRIALS: Readonly<Record<string, Trial>> = {
   '@modelcontextprotocol/server': { script: 'use-through.mjs', on: ['sqlite'] },
   '@opentelemetry/api': { script: 'trace-through.mjs', on: ['sqlite'] },
   '@prisma/client': { script: 'publish-through.mjs', on: ['postgres'], same: ['@prisma/adapter-pg'] },
+  'better-auth': { script: 'use-through.mjs', on: ['postgres', 'sqlite'], beside: ['kysely@0.29.8'] },
   // Version 12, which TypeORM 1 asks for, has no binary in its package: it is only installed here.
   'better-sqlite3': { script: 'publish-through.mjs', on: ['sqlite'], runsFrom: '13.0.0' },
   bullmq: { script: 'start-through.mjs', on: ['postgres'], beside: ['ioredis@6'] },

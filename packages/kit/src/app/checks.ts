@@ -167,6 +167,24 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
       'An operation with `tool`, or one that `mcp({ include })` selects, streams events, has a body or a response that is not JSON, or has a body that is not an object. Or two of its parameters, or two tools, have the same name.',
     remedy: 'Name arguments and tools with `tool: { name, arguments }`, or set `tool: false`.',
   },
+  E031: {
+    title: 'Unsafe or unsupported better-auth option',
+    explanation:
+      'The instance given to `betterAuth()` has an option under which logins are not safe, or under which sessions and organizations cannot be found: no `baseURL`, a default secret, sessions outside of the database, `bearer` without `requireSignature`, sessions that survive a password reset, disabled checks of origin or CSRF, renamed tables or columns, ids that are not text, or a version with other tables.',
+    remedy: 'Change the option as the message describes.',
+  },
+  E032: {
+    title: 'Tables of better-auth do not match its options',
+    explanation:
+      'A plugin or an additional field of the better-auth instance needs tables or columns that the migrations of `betterAuth()` do not create.',
+    remedy: 'Add a migration with the statements of the message to a module of the app.',
+  },
+  E033: {
+    title: 'better-auth instance not connected',
+    explanation:
+      'The instance has no `kitPlugin()`, or its database is not `joinedKysely(db)` on the default database of the app. Its changes would not be part of transactions, and modules would not be notified of them.',
+    remedy: 'Add the plugin, and `database: { db: joinedKysely(db), type: db.dialect, transaction: true }`.',
+  },
   E034: {
     title: 'No usable login',
     explanation:
@@ -276,6 +294,11 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
     explanation:
       'Neither the summary nor the description of an operation tells an AI agent what its tool does, so agents use it wrongly or not at all.',
     remedy: "Add a `summary`, or `tool: { description: '…' }`: what the tool does, and when to use it.",
+  },
+  W024: {
+    title: 'An untested version of better-auth',
+    explanation: 'The installed version of better-auth is newer than those that this version of the toolkit was tested with.',
+    remedy: 'Install a tested version, or run your own login tests and silence the check with a reason.',
   },
   W027: {
     title: 'Everyone may write',

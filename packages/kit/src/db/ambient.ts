@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { Db } from './db.ts';
+import type { Database, Db } from './db.ts';
 import type { Engine } from './engine.ts';
 
 /** A transaction or savepoint of the running async context. Work started inside it may keep it after its end. */
@@ -33,6 +33,14 @@ export function openScopeOf(engine: Engine): AmbientScope | undefined {
 export function currentTransaction(using = 'default'): Db | undefined {
   for (let scope = scopes.getStore(); scope !== undefined; scope = scope.outer) {
     if (scope.handle.using === using && scope.isOpen()) return scope.handle;
+  }
+  return undefined;
+}
+
+/** The innermost open transaction or savepoint on this database in the running async context. Unlike an alias, a database is one and the same. */
+export function currentTransactionOn(database: Database): Db | undefined {
+  for (let scope = scopes.getStore(); scope !== undefined; scope = scope.outer) {
+    if (scope.handle.database === database && scope.isOpen()) return scope.handle;
   }
   return undefined;
 }

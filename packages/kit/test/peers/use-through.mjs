@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { createServer as createSocketServer } from 'node:net';
-import { allowAny, Controller, createApp, isAuthenticated, route } from 'kit';
+import { allowAny, Controller, createApp, hasRole, isAuthenticated, route } from 'kit';
 import { openDatabase } from 'kit/db';
 
 const [, , library, url] = process.argv;
@@ -15,6 +15,45 @@ const uses = {
     const one = (handle) => sql`select 1 as one`.execute(kyselyOf(handle));
     assert.deepEqual((await one(db)).rows, [{ one: 1 }]);
     await db.transaction(async (tx) => assert.deepEqual((await one(tx)).rows, [{ one: 1 }]));
+    await db.close();
+  },
+
+  async 'better-auth'() {
+    const { betterAuth, joinedKysely, kitPlugin } = await import('kit/contrib/better-auth');
+    const { migrateApp } = await import('kit');
+    const { betterAuth: createAuth } = await import('better-auth');
+    const { admin, organization } = await import('better-auth/plugins');
+    const db = await openDatabase(url);
+    const auth = createAuth({
+      baseURL: 'https://app.example.com',
+      basePath: '/auth',
+      secret: 'a-secret-of-the-tests-with-more-than-32-characters',
+      database: { db: joinedKysely(db), type: db.dialect, transaction: true },
+      emailAndPassword: { enabled: true, revokeSessionsOnPasswordReset: true },
+      advanced: { database: { validateSchema: false }, disableOriginCheck: false },
+      plugins: [organization(), admin(), kitPlugin()],
+    });
+    class Me extends Controller {
+      me = route.get('/', { permission: hasRole('owner') }, () => undefined);
+    }
+    const app = createApp({ database: db, modules: [betterAuth(auth)], mount: { '/v1': { '/me': Me } }, log: { level: 'silent' } });
+    await migrateApp(app);
+    await app.ready();
+    const origin = 'https://app.example.com';
+    const post = (path, payload, cookie = '') =>
+      app.inject({ method: 'POST', url: `/auth/${path}`, payload, headers: { origin, ...(cookie === '' ? {} : { cookie }) } });
+    const signedUp = await post('sign-up/email', { email: 'ada@example.com', password: 'correct horse battery', name: 'Ada' });
+    assert.equal(signedUp.statusCode, 200, signedUp.body);
+    const cookie = [signedUp.headers['set-cookie']]
+      .flat()
+      .map((line) => line.split(';')[0])
+      .join('; ');
+    assert.equal((await post('organization/create', { name: 'Acme', slug: 'acme' }, cookie)).statusCode, 200);
+    const me = async () => (await app.inject({ url: '/v1/me', headers: { cookie, 'x-organization': 'acme' } })).statusCode;
+    assert.equal(await me(), 204);
+    await db.query('update "user" set "banned" = $1', [db.dialect === 'sqlite' ? 1 : true]);
+    assert.equal(await me(), 401);
+    await app.close();
     await db.close();
   },
 

@@ -1,0 +1,83 @@
+import { Controller } from '../../http/controller.ts';
+import type { Exchange } from '../../http/exchange.ts';
+import type { HandlerContext } from '../../http/handler-context.ts';
+import { jsonSchema } from '../../http/json-schema.ts';
+import { raw, type RawContent } from '../../http/raw.ts';
+import { route } from '../../http/route.ts';
+import { exchangeOf } from '../../http/serve-route.ts';
+import { allowAny } from '../../permissions/built-ins.ts';
+import { type BetterAuthInstance, type InstanceContext, optionsOf } from './instance.ts';
+import type { BetterAuthSettings } from './options.ts';
+
+const AnyQuery = jsonSchema<object>({ type: 'object', additionalProperties: true });
+
+/** Headers that our own server sets, or that clients must not choose. */
+const NOT_PASSED_ON: ReadonlySet<string> = new Set([
+  'content-length',
+  'transfer-encoding',
+  'connection',
+  'host',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+]);
+
+/** Everything below better-auth's base path. Routes of the table, so that throttles, logs, limits and metrics hold for them. */
+export function authController(auth: BetterAuthInstance, context: () => InstanceContext, { bodyBytesMax }: BetterAuthSettings): Controller {
+  // better-auth authenticates its callers, and checks the origin itself.
+  const facts = {
+    permission: allowAny,
+    auth: [],
+    csrf: false,
+    hidden: true,
+    tool: false,
+    query: AnyQuery,
+    response: raw('application/json'),
+  } as const;
+  const withBody = { ...facts, body: raw(['*/*'], { bytesMax: bodyBytesMax }) } as const;
+  const respond = ({ request, reply, body }: Pick<HandlerContext, 'request' | 'reply'> & { readonly body?: unknown }) =>
+    forward(auth, context(), exchangeOf(request), reply, body);
+
+  class KitBetterAuthController extends Controller {
+    get = route.get('/*', facts, respond);
+    post = route.post('/*', withBody, respond);
+    put = route.put('/*', withBody, respond);
+    patch = route.patch('/*', withBody, respond);
+    delete = route.delete('/*', withBody, respond);
+  }
+  return new KitBetterAuthController();
+}
+
+async function forward(
+  auth: BetterAuthInstance,
+  { baseURL }: InstanceContext,
+  exchange: Exchange,
+  reply: HandlerContext['reply'],
+  body: unknown,
+): Promise<RawContent> {
+  // The path alone: a request line can have a whole URL, and `//host` would be one.
+  const path = exchange.url.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '');
+  const bytes = body instanceof Uint8Array && body.length > 0 ? new Uint8Array(body) : null;
+  const request = new Request(`${new URL(baseURL).origin}${path}`, {
+    method: exchange.method,
+    headers: headersOf(auth, exchange),
+    body: bytes,
+  });
+  const response = await auth.handler(request);
+  reply.code(response.status).header('cache-control', 'no-store');
+  for (const [name, value] of response.headers) if (name !== 'set-cookie' && name !== 'content-length') reply.header(name, value);
+  const cookies = response.headers.getSetCookie();
+  if (cookies.length > 0) reply.header('set-cookie', cookies);
+  return new Uint8Array(await response.arrayBuffer());
+}
+
+/** better-auth takes the client's address from a header, by which it also limits rates: it gets the address that we know, whatever was sent. */
+function headersOf(auth: BetterAuthInstance, { headers: sent, clientAddress }: Exchange): Headers {
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(sent)) {
+    if (value === undefined || NOT_PASSED_ON.has(name)) continue;
+    for (const each of typeof value === 'string' ? [value] : value) headers.append(name, each);
+  }
+  const { ipAddressHeaders = [] } = optionsOf(auth).advanced?.ipAddress ?? {};
+  for (const name of ['x-forwarded-for', ...ipAddressHeaders]) headers.set(name, clientAddress);
+  return headers;
+}

@@ -1,0 +1,109 @@
+import { createHash } from 'node:crypto';
+import { APIError, createAuthMiddleware, getSessionFromCtx } from 'better-auth/api';
+import type { BetterAuthPlugin } from 'better-auth';
+import type { User } from '../../auth/principal.ts';
+import { currentTransactionOn } from '../../db/ambient.ts';
+import type { Database } from '../../db/db.ts';
+import { joinedDatabase } from './joined-kysely.ts';
+import { deleteUsedCodes, insertUsedCode } from './store.ts';
+import { betterAuthState, passOnUserChanges } from './user-changes.ts';
+
+export const PLUGIN_ID = 'kit';
+
+/** Longer than a one-time code is good for: three steps of 30 seconds. */
+const CODE_KEPT_MS = 5 * 60_000;
+
+/** What a hook of better-auth is given of the request that caused the change. */
+interface Endpoint {
+  readonly path?: string | undefined;
+  readonly body?: unknown;
+  readonly context: { readonly session?: { readonly user: { readonly id: string; readonly email: string } } | null };
+}
+
+/**
+ * For `plugins` of a better-auth instance. Notifies the toolkit's modules of bans, roles and deletions, and closes what better-auth leaves open: a
+ * one-time code opens one session, a new password ends the other sessions, and only a verified email address accepts an invitation.
+ */
+export function kitPlugin(): BetterAuthPlugin {
+  let database: Database | undefined;
+
+  async function passOn(endpoint: unknown): Promise<void> {
+    const state = database === undefined ? undefined : betterAuthState.find(database);
+    // Without an app the changes stay on the list.
+    if (database === undefined || state === undefined) return;
+    try {
+      await passOnUserChanges(currentTransactionOn(database) ?? database, actorOf(endpoint as Endpoint | null));
+    } catch (error) {
+      state.log.error({ err: error }, 'could not notify the modules of a changed user; the job better_auth.user_changes tries again');
+    }
+  }
+
+  async function refuseUsedCode(userId: string, endpoint: Endpoint | null): Promise<void> {
+    if (database === undefined || endpoint?.path !== '/two-factor/verify-totp') return;
+    const { code } = (endpoint.body ?? {}) as { readonly code?: unknown };
+    const db = currentTransactionOn(database) ?? database;
+    const now = db.clock.now();
+    await deleteUsedCodes(db, new Date(now.getTime() - CODE_KEPT_MS));
+    const digest = createHash('sha256')
+      .update(`${userId}:${String(code).trim()}`)
+      .digest('hex');
+    if (await insertUsedCode(db, userId, digest, now)) return;
+    throw new APIError('UNAUTHORIZED', { code: 'INVALID_CODE', message: 'Invalid code' });
+  }
+
+  return {
+    id: PLUGIN_ID,
+    init(context) {
+      database = joinedDatabase(context.options.database);
+      return {
+        options: {
+          databaseHooks: {
+            user: {
+              update: { after: (_user, endpoint) => passOn(endpoint) },
+              delete: { after: (_user, endpoint) => passOn(endpoint) },
+            },
+            session: { create: { before: (session, endpoint) => refuseUsedCode(session.userId, endpoint as Endpoint | null) } },
+          },
+        },
+      };
+    },
+    hooks: {
+      before: [
+        {
+          matcher: ({ path }) => path === '/change-password',
+          handler: createAuthMiddleware(async (endpoint) => ({
+            context: { body: { ...(endpoint.body as object), revokeOtherSessions: true } },
+          })),
+        },
+        {
+          matcher: ({ path }) => path === '/organization/accept-invitation',
+          handler: createAuthMiddleware(async (endpoint) => {
+            const { requireEmailVerificationOnInvitation: isRequired = true } = (endpoint.context.getPlugin('organization')?.options ??
+              {}) as { readonly requireEmailVerificationOnInvitation?: boolean };
+            if (!isRequired) return;
+            const session = await getSessionFromCtx(endpoint);
+            if (session === null || session.user.emailVerified) return;
+            throw new APIError('FORBIDDEN', { code: 'EMAIL_VERIFICATION_REQUIRED', message: 'Verify your email address first.' });
+          }),
+        },
+      ],
+      after: [
+        {
+          matcher: ({ path }) => path === '/admin/set-user-password',
+          handler: createAuthMiddleware(async (endpoint) => {
+            if (endpoint.context.returned instanceof Error) return;
+            const { userId } = endpoint.body as { readonly userId: string };
+            await endpoint.context.internalAdapter.deleteUserSessions(userId);
+          }),
+        },
+      ],
+    },
+  } satisfies BetterAuthPlugin;
+}
+
+/** The staff member who made the change, where better-auth knows one. */
+function actorOf(endpoint: Endpoint | null): User | string {
+  const user = endpoint?.context.session?.user;
+  if (user === undefined) return 'better-auth';
+  return { id: user.id, username: user.email, email: user.email, is_active: true, is_staff: false, is_superuser: false };
+}

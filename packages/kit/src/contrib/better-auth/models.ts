@@ -1,0 +1,12 @@
+import { model } from '../../db/model.ts';
+import { t } from '../../db/column.ts';
+
+/** Users whose ban, role or deletion the other modules have not been notified of. Triggers write it, so no program can forget to. */
+export const userChanges = model('better_auth_user_changes', { user_id: t.text(255).pk() }, { guarded: true });
+
+/** One-time codes that have opened a session: a code works once. */
+export const usedCodes = model(
+  'better_auth_used_codes',
+  { user_id: t.text(255), code_digest: t.text(64), used_at: t.timestamp() },
+  { guarded: true, primaryKey: ['user_id', 'code_digest'], indexes: [{ columns: ['used_at'] }] },
+);

@@ -1,0 +1,81 @@
+import { getCookies } from 'better-auth/cookies';
+import type { App, Module } from '../../app/module.ts';
+import type { UserSource } from '../../auth/user-directory.ts';
+import type { Database } from '../../db/db.ts';
+import type { Fault } from '../../options/fault.ts';
+import { authController } from './controller.ts';
+import { basePathOf, type BetterAuthInstance, type InstanceContext, optionsOf, pluginOf } from './instance.ts';
+import { configurationFaults, connectionFaults, versionFaults } from './instance-faults.ts';
+import { initial } from './migrations/0001_initial.ts';
+import { usedCodes, userChanges } from './models.ts';
+import { type BetterAuthOptions, readBetterAuthOptions } from './options.ts';
+import { organizationTenants } from './organizations.ts';
+import { schemaFaults } from './schema-faults.ts';
+import { bearerAuthenticator, cookieAuthenticator } from './sessions.ts';
+import { betterAuthState, passOnJob, passOnUserChanges } from './user-changes.ts';
+
+const users: UserSource = {
+  table: {
+    name: 'better_auth_users',
+    id: 'id',
+    username: 'username',
+    email: 'email',
+    isActive: 'is_active',
+    isStaff: 'is_staff',
+    isSuperuser: 'is_superuser',
+    idType: 'text',
+  },
+};
+
+/**
+ * A better-auth instance as the login of the app: its users, its sessions, its organizations as tenants, its role `admin` as staff, its routes under
+ * its base path. The instance needs `kitPlugin()` and `joinedKysely(db)`. Needs the packages `better-auth` and `kysely`.
+ */
+export function betterAuth(auth: BetterAuthInstance, options: BetterAuthOptions = {}): Module {
+  const settings = readBetterAuthOptions(auth, options);
+  const instance = optionsOf(auth);
+  const cookieName = getCookies(instance as Parameters<typeof getCookies>[0]).sessionToken.name;
+  let database: Database | undefined;
+  let running: InstanceContext | undefined;
+  const context = (): InstanceContext => {
+    if (running === undefined) throw new Error('betterAuth() is used before the app is ready.');
+    return running;
+  };
+  return {
+    name: 'better_auth',
+    models: [userChanges, usedCodes],
+    migrations: [initial],
+    users,
+    tenants: organizationTenants(settings),
+    authenticators: [
+      cookieAuthenticator(context, cookieName, settings),
+      ...(pluginOf(instance, 'bearer') === undefined ? [] : [bearerAuthenticator(context, settings)]),
+    ],
+    mount: { [basePathOf(instance)]: authController(auth, context, settings) },
+    jobs: [passOnJob],
+    checks: [{ name: 'better_auth', run: (app) => faultsOf(auth, context(), app) }],
+    async setup(app) {
+      running = (await auth.$context) as InstanceContext;
+      const { log, registry, db } = app;
+      if (app.users !== null) betterAuthState.bind(db, { log, registry, users: app.users });
+      database = db;
+    },
+    async start({ log, db }) {
+      try {
+        await passOnUserChanges(db);
+      } catch (error) {
+        log.error({ err: error }, 'could not notify the modules of changed users');
+      }
+    },
+    stop() {
+      if (database !== undefined) betterAuthState.release(database);
+      database = undefined;
+    },
+  };
+}
+
+async function faultsOf(auth: BetterAuthInstance, context: InstanceContext, { db }: App): Promise<readonly Fault[]> {
+  const connection = connectionFaults(optionsOf(auth), db);
+  const declared = [...connection, ...versionFaults(context), ...configurationFaults(optionsOf(auth), context)];
+  return connection.length > 0 ? declared : [...declared, ...(await schemaFaults(auth, context, db))];
+}

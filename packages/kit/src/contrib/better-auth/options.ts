@@ -1,0 +1,29 @@
+import type { AuthRequest } from '../../auth/authenticator.ts';
+import { type OptionRules, readOptions, requireArguments } from '../../options/read-options.ts';
+import { aFunction, objectWith, wholeNumber } from '../../options/value-rule.ts';
+import type { BetterAuthInstance } from './instance.ts';
+
+export interface BetterAuthOptions {
+  /**
+   * The organization that a request asks for, by id or slug: from a header, the path or the host name. Null: the active organization of the
+   * session. Default: the header `X-Organization`.
+   */
+  readonly organization?: (request: Pick<AuthRequest, 'method' | 'url' | 'headers'>) => string | null;
+  /** Most bytes of a request to better-auth. Default: 65,536. */
+  readonly bodyBytesMax?: number;
+}
+
+export type BetterAuthSettings = Required<BetterAuthOptions>;
+
+const rules: OptionRules<BetterAuthOptions> = { organization: aFunction, bodyBytesMax: wholeNumber(1, 16 * 1024 * 1024) };
+
+export function readBetterAuthOptions(auth: BetterAuthInstance, options: BetterAuthOptions): BetterAuthSettings {
+  requireArguments('betterAuth()', { auth }, { auth: objectWith('an instance of better-auth: betterAuth({ … })', 'handler') });
+  const { organization = fromHeader, bodyBytesMax = 65_536 } = readOptions('betterAuth()', options, rules);
+  return Object.freeze({ organization, bodyBytesMax });
+}
+
+function fromHeader({ headers }: Pick<AuthRequest, 'headers'>): string | null {
+  const value = headers['x-organization'];
+  return typeof value === 'string' && value !== '' ? value : null;
+}

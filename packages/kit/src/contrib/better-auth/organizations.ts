@@ -1,0 +1,48 @@
+import type { TenantSource } from '../../app/tenant-source.ts';
+import type { Principal } from '../../auth/principal.ts';
+import { coreErrors } from '../../errors/core-errors.ts';
+import type { BetterAuthSettings } from './options.ts';
+import { findMembership, type FoundMembership } from './store.ts';
+
+/** What the statement that authenticated a session found in the organization that the request asked for. */
+interface SessionMembership {
+  readonly asked: string | null;
+  /** Null: the user is not a member, or no organization was asked for and none is active. */
+  readonly found: FoundMembership | null;
+}
+
+/** Principals of sessions belong to one request each. */
+const ofSessions = new WeakMap<Principal, SessionMembership>();
+
+export function rememberMembership(principal: Principal, membership: SessionMembership): void {
+  ofSessions.set(principal, membership);
+}
+
+/**
+ * Organizations as tenants, by id. The session's statement has proved the membership already; API keys and access tokens need one more.
+ * A request that asks for an organization without the user in it is rejected.
+ */
+export function organizationTenants({ organization: organizationOf }: BetterAuthSettings): TenantSource {
+  return {
+    async tenant(exchange) {
+      const { principal, db } = exchange;
+      if (principal === null) return null;
+      const asked = organizationOf(exchange);
+      const wanted = asked ?? principal.tenant ?? null;
+      if (wanted === null) return null;
+      const known = ofSessions.get(principal);
+      const found = known?.asked === asked ? known.found : await findMembership(db, principal.user.id, wanted);
+      if (found === null) throw coreErrors.not_a_member();
+      exchange.knownMembership = { roles: rolesOf(found.roles) };
+      return found.organization;
+    },
+  };
+}
+
+/** better-auth stores several roles as a comma list. */
+function rolesOf(list: string): readonly string[] {
+  return list
+    .split(',')
+    .map((role) => role.trim())
+    .filter((role) => role !== '');
+}

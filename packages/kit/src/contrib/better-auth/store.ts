@@ -1,0 +1,87 @@
+// SQL over the tables of better-auth: camelCase names in quotes, timestamps as ISO text on SQLite.
+import type { Db } from '../../db/db.ts';
+
+export interface FoundSession {
+  readonly session_id: string;
+  readonly created_at: string | Date;
+  readonly impersonated_by: string | null;
+  readonly id: string;
+  readonly username: string;
+  readonly email: string;
+  readonly is_staff: unknown;
+  readonly is_superuser: unknown;
+  /** Null unless the user is a member. */
+  readonly organization: string | null;
+  /** A comma list. */
+  readonly roles: string | null;
+}
+
+export interface FoundMembership {
+  readonly organization: string;
+  readonly roles: string;
+}
+
+/** By id, else by slug: two lookups by unique index. The id comes first, or a slug could take over the id of another organization. */
+const organizationId = (placeholder: string): string =>
+  `(select o."id" from "organization" o where o."id" = ${placeholder}), (select o."id" from "organization" o where o."slug" = ${placeholder})`;
+
+const FACTS = `s."id" as session_id, s."createdAt" as created_at, s."impersonatedBy" as impersonated_by,
+  u.id, u.username, u.email, u.is_staff, u.is_superuser, m."organizationId" as organization, m."role" as roles`;
+
+/** Session, user, ban and membership in one statement: whatever ends one of them ends the login with the next request. */
+const BY_TOKEN = `select ${FACTS} from "session" s
+  join better_auth_users u on u.id = s."userId"
+  left join "member" m on m."userId" = u.id
+    and m."organizationId" = coalesce(case when cast($3 as text) is null then s."activeOrganizationId" end, ${organizationId('cast($3 as text)')})
+  where s."token" = $1 and s."expiresAt" > $2 and u.is_active`;
+
+const BY_IDS = `select ${FACTS} from "session" s
+  join better_auth_users u on u.id = s."userId"
+  left join "member" m on m."userId" = u.id and m."organizationId" = s."activeOrganizationId"
+  where s."expiresAt" > $2 and u.is_active and s."id" `;
+
+const MEMBERSHIP = `select m."organizationId" as organization, m."role" as roles from "member" m
+  where m."userId" = $1 and m."organizationId" = coalesce(${organizationId('cast($2 as text)')})`;
+
+export async function findSession(db: Db, token: string, organization: string | null): Promise<FoundSession | null> {
+  const [found] = await db.query<FoundSession>(BY_TOKEN, [token, stored(db, db.clock.now()), organization]);
+  return found ?? null;
+}
+
+export function findSessions(db: Db, ids: readonly string[]): Promise<FoundSession[]> {
+  const [condition, list] =
+    db.dialect === 'postgres' ? ['= any(cast($1 as text[]))', ids] : ['in (select value from json_each($1))', JSON.stringify(ids)];
+  return db.query<FoundSession>(`${BY_IDS}${condition}`, [list, stored(db, db.clock.now())]);
+}
+
+/** The user's membership in the organization with this id or slug. */
+export async function findMembership(db: Db, userId: string, organization: string): Promise<FoundMembership | null> {
+  const [found] = await db.query<FoundMembership>(MEMBERSHIP, [userId, organization]);
+  return found ?? null;
+}
+
+/** A timestamp as better-auth stores it. */
+function stored(db: Db, at: Date): string | Date {
+  return db.dialect === 'sqlite' ? at.toISOString() : at;
+}
+
+/** Takes changes that were not passed on yet, so many at most: what takes them passes them on in the same transaction. */
+export async function takeUserChanges(tx: Db, limit: number): Promise<readonly string[]> {
+  const rows = await tx.query<{ user_id: string }>(
+    `delete from better_auth_user_changes where user_id in (select user_id from better_auth_user_changes order by user_id limit ${limit}) returning user_id`,
+  );
+  return rows.map(({ user_id }) => user_id);
+}
+
+/** False when the code was used before. */
+export async function insertUsedCode(db: Db, userId: string, digest: string, now: Date): Promise<boolean> {
+  const inserted = await db.query(
+    'insert into better_auth_used_codes (user_id, code_digest, used_at) values ($1, $2, $3) on conflict do nothing returning user_id',
+    [userId, digest, now],
+  );
+  return inserted.length === 1;
+}
+
+export async function deleteUsedCodes(db: Db, before: Date): Promise<void> {
+  await db.query('delete from better_auth_used_codes where used_at < $1', [before]);
+}

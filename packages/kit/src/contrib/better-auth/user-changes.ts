@@ -1,0 +1,56 @@
+import { moduleState } from '../../app/module-state.ts';
+import type { App } from '../../app/module.ts';
+import type { AuditEntry } from '../../auth/audit-sink.ts';
+import type { Db } from '../../db/db.ts';
+import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
+import { jsonSchema } from '../../http/json-schema.ts';
+import { job } from '../jobs/job.ts';
+import { takeUserChanges } from './store.ts';
+
+/** The module at run time. */
+export interface BetterAuthState {
+  readonly log: App['log'];
+  readonly registry: App['registry'];
+  readonly users: NonNullable<App['users']>;
+}
+
+export const betterAuthState = moduleState<BetterAuthState>({
+  name: 'better-auth logins',
+  setUp: 'add betterAuth(auth) to the modules of createApp',
+});
+
+/** Changes that one transaction passes on. */
+const BATCH = 100;
+
+/**
+ * Notifies the other modules of banned, unbanned, promoted and deleted users, in the transaction that takes the changes off the list: a crash
+ * leaves them on it. Returns how many there were.
+ */
+export async function passOnUserChanges(db: Db, by: AuditEntry['actor'] = 'better-auth'): Promise<number> {
+  const { registry, users } = betterAuthState.of(db);
+  let total = 0;
+  for (;;) {
+    const taken = await db.transaction(async (tx) => {
+      const ids = await takeUserChanges(tx, BATCH);
+      for (const id of ids) {
+        const user = await users.findById(tx, id);
+        const action = user === null ? 'user.deleted' : user.is_active ? 'user.changed' : 'user.deactivated';
+        const after = user === null ? null : { is_active: user.is_active, is_staff: user.is_staff };
+        await registry.audit?.record(tx, [{ actor: by, action, target_type: 'user', target_id: id, after }]);
+        for (const listener of registry.userChanges) await listener(tx, id, { by, requestId: null });
+      }
+      return ids.length;
+    }, CONFLICT_RETRIES);
+    total += taken;
+    if (taken < BATCH) return total;
+  }
+}
+
+/** Passes on what a crash, or a program without the app, has left on the list. Logins are refused without it. */
+export const passOnJob = job('better_auth.user_changes', {
+  input: jsonSchema<object>({ type: 'object' }),
+  schedule: { cron: '*/5 * * * *', input: {} },
+  async run({ db }) {
+    await passOnUserChanges(db);
+  },
+});

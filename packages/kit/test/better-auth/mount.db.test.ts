@@ -1,0 +1,179 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { countQueries } from '../../src/db/index.ts';
+import { describeDatabases } from '../../src/testing/databases.ts';
+import { type AuthApp, Browser, makeAdmin, member, ORIGIN, startAuthApp, userId } from './auth-app.ts';
+
+describeDatabases('the routes of better-auth, and ours with its cookie', (database) => {
+  let here: AuthApp;
+  let ada: Browser;
+  beforeAll(async () => {
+    here = await startAuthApp(database.db, {
+      instance: (options) => ({ ...options, advanced: { ...options.advanced, ipAddress: { ipAddressHeaders: ['x-client-ip'] } } }),
+      module: { bodyBytesMax: 2000 },
+      app: { trustedProxies: ['10.0.0.0/8'] },
+    });
+    ada = await member(here, 'ada@example.com');
+  });
+  afterAll(() => here.app.close());
+
+  describe('an unsafe request with the cookie', () => {
+    const changes = (headers: Record<string, string>) => {
+      ada.origin = null;
+      return ada.post('/v1/who', {}, headers).finally(() => (ada.origin = ORIGIN));
+    };
+    test.each([
+      ['of a trusted page', { origin: ORIGIN }, 200],
+      ['of the same origin, without Origin', { 'sec-fetch-site': 'same-origin' }, 200],
+      ['with neither header', {}, 403],
+      ['of another page', { origin: 'https://evil.example' }, 403],
+      ['of another page that says same-origin', { origin: 'https://evil.example', 'sec-fetch-site': 'same-origin' }, 403],
+      ['of a page of another port', { origin: `${ORIGIN}:8443` }, 403],
+      ['of the page in plain http', { origin: 'http://app.example.com' }, 403],
+      ['of a sandboxed page', { origin: 'null' }, 403],
+      ['of a sibling host', { 'sec-fetch-site': 'same-site' }, 403],
+      ['of another site', { 'sec-fetch-site': 'cross-site' }, 403],
+      ['typed by the user', { 'sec-fetch-site': 'none' }, 403],
+    ])('%s: %o', async (_name, headers, status) => {
+      const answer = await changes(headers);
+      expect(answer).toMatchObject({ status, body: status === 403 ? { code: 'csrf_failed' } : { user: 'ada@example.com' } });
+    });
+
+    test('reading needs no proof, and a bearer token none either', async () => {
+      expect((await ada.get('/v1/who')).status).toBe(200);
+      const [value = ''] = [...ada.cookies].filter(([name]) => name.endsWith('session_token')).map(([, each]) => each);
+      const program = new Browser(here.app);
+      program.origin = null;
+      expect((await program.post('/v1/who', {}, { authorization: `Bearer ${value}` })).status).toBe(200);
+    });
+
+    test("better-auth's own routes check the origin too", async () => {
+      ada.origin = 'https://evil.example';
+      expect((await ada.post('/auth/update-user', { name: 'x' })).status).toBe(403);
+      ada.origin = ORIGIN;
+      expect((await ada.post('/auth/update-user', { name: 'x' })).status).toBe(200);
+    });
+  });
+
+  test('a body over the limit is refused before better-auth sees it', async () => {
+    const visitor = new Browser(here.app);
+    const long = { email: 'long@example.com', password: 'p'.repeat(4000), name: 'long' };
+    expect(await visitor.post('/auth/sign-up/email', long)).toMatchObject({ status: 413, body: { code: 'body_too_large' } });
+    expect((await visitor.call('POST', '/auth/sign-up/email', 'not json', { 'content-type': 'text/plain' })).status).toBeGreaterThanOrEqual(
+      400,
+    );
+  });
+
+  test('the address of a session is that of the connection, whatever headers the client sends', async () => {
+    const visitor = new Browser(here.app);
+    const password = 'correct horse battery';
+    const sent = {
+      'x-forwarded-for': '203.0.113.9',
+      'x-client-ip': '203.0.113.8',
+      'x-forwarded-host': 'evil.example',
+      host: 'evil.example',
+    };
+    expect((await visitor.post('/auth/sign-in/email', { email: 'ada@example.com', password }, sent)).status).toBe(200);
+    const rows = await database.db.query<{ ip: string }>('select "ipAddress" as ip from "session" order by "createdAt" desc');
+    expect(rows[0]?.ip).toBe('127.0.0.1');
+    expect(JSON.stringify(rows)).not.toContain('203.0.113');
+    await visitor.post('/auth/request-password-reset', { email: 'ada@example.com', redirectTo: '/reset' }, sent);
+    const mail = here.mails.findLast(({ kind }) => kind === 'reset');
+    expect(mail?.url.startsWith(`${ORIGIN}/auth/`)).toBe(true);
+  });
+
+  test('links lead only to trusted origins', async () => {
+    const visitor = new Browser(here.app);
+    const reset = { email: 'ada@example.com', redirectTo: 'https://evil.example/reset' };
+    expect((await visitor.post('/auth/request-password-reset', reset)).status).toBe(403);
+    for (const path of ['/auth//evil.example/x', '/auth/%2F%2Fevil.example'])
+      expect(String((await visitor.get(path)).headers['location'] ?? '')).not.toContain('evil.example');
+  });
+
+  test('an API key opens no route of better-auth', async () => {
+    const { body } = await ada.post('/v1/api-keys', { name: 'script', scopes: [] });
+    const program = new Browser(here.app);
+    const key = { 'x-api-key': body.key as string, authorization: `Bearer ${String(body.key)}` };
+    expect((await program.get('/auth/get-session', key)).body).toBeNull();
+    for (const path of ['update-user', 'change-password', 'delete-user', 'organization/create', 'two-factor/enable', 'admin/ban-user'])
+      expect(
+        (
+          await program.post(
+            `/auth/${path}`,
+            { name: 'x', slug: 'x', password: 'x', currentPassword: 'x', newPassword: 'y'.repeat(12), userId: 'x' },
+            key,
+          )
+        ).status,
+      ).toBe(401);
+  });
+
+  test('a login takes a new token: a session that was planted before stays what it was', async () => {
+    const eve = await member(here, 'eve@example.com');
+    const victim = new Browser(here.app);
+    for (const [name, value] of eve.cookies) victim.cookies.set(name, value);
+    expect((await victim.signIn('ada@example.com')).status).toBe(200);
+    expect((await victim.get('/v1/who')).body).toMatchObject({ user: 'ada@example.com' });
+    expect((await eve.get('/v1/who')).body).toMatchObject({ user: 'eve@example.com' });
+  });
+
+  test('a write of better-auth inside a transaction of the app is part of it', async () => {
+    const create = (slug: string) =>
+      here.auth.api.signUpEmail({ body: { email: `${slug}@example.com`, password: 'correct horse battery', name: slug } });
+    await expect(
+      database.db.transaction(async () => {
+        await create('rolled-back');
+        throw new Error('no');
+      }),
+    ).rejects.toThrow('no');
+    await database.db.transaction(() => create('committed'));
+    const found = await database.db.query<{ email: string }>(`select "email" as email from "user" where "email" in ($1, $2)`, [
+      'rolled-back@example.com',
+      'committed@example.com',
+    ]);
+    expect(found.map(({ email }) => email)).toEqual(['committed@example.com']);
+  });
+
+  test('changes that a crash left are passed on when the app starts', async () => {
+    const gone = await member(here, 'crashed@example.com');
+    const { body } = await gone.post('/v1/api-keys', { name: 'script', scopes: [] });
+    const id = await userId(database.db, 'crashed@example.com');
+    // Another program, or a process that ended before its hook ran.
+    await database.db.query('delete from "user" where "id" = $1', [id]);
+    expect((await gone.get('/v1/who', { 'x-api-key': body.key as string })).status).toBe(401);
+    expect(await database.db.query('select id from api_keys where owner_id = $1', [id])).toHaveLength(1);
+    const second = await startAuthApp(await database.open());
+    await second.app.start();
+    expect(await database.db.query('select id from api_keys where owner_id = $1', [id])).toEqual([]);
+    expect(await database.db.query('select user_id from better_auth_user_changes')).toEqual([]);
+    await second.app.close();
+  });
+
+  test('the organization may be named by the path', async () => {
+    const db = await database.open();
+    const organization = ({ url }: { url: string }) => /[?&]org=([^&]+)/.exec(url)?.[1] ?? null;
+    const other = await startAuthApp(db, { module: { organization } });
+    await ada.post('/auth/organization/create', { name: 'Path', slug: 'path' });
+    const browser = new Browser(other.app);
+    for (const [name, value] of ada.cookies) browser.cookies.set(name, value);
+    expect((await browser.get('/v1/who/open?org=path')).status).toBe(422);
+    expect((await browser.get('/v1/who')).body.roles).toEqual(['owner']);
+    await other.app.close();
+  });
+
+  test('with a cookie cache better-auth still answers for a banned user, and our routes do not', async () => {
+    const db = await database.open();
+    const cached = await startAuthApp(db, {
+      instance: (options) => ({ ...options, session: { cookieCache: { enabled: true, maxAge: 300 } } }),
+    });
+    const bob = await member(cached, 'bob@example.com');
+    expect((await bob.get('/auth/get-session')).body.user.email).toBe('bob@example.com');
+    expect([...bob.cookies.keys()].some((name) => name.endsWith('session_data'))).toBe(true);
+    const boss = await member(cached, 'boss@example.com');
+    await makeAdmin(db, 'boss@example.com');
+    expect((await boss.post('/auth/admin/ban-user', { userId: await userId(db, 'bob@example.com') })).status).toBe(200);
+    expect((await bob.get('/auth/get-session')).body.user.email).toBe('bob@example.com');
+    const counted = await countQueries(() => bob.get('/v1/who'));
+    expect(counted.result.status).toBe(401);
+    expect(counted.queries).toHaveLength(1);
+    await cached.app.close();
+  });
+});
