@@ -28,7 +28,7 @@ async function tenantIn(options: Partial<AppOptions>): Promise<unknown> {
   const made = app(options);
   const response = await made.inject('/v1/tenant');
   await made.close();
-  return (response.json() as { tenant: unknown }).tenant;
+  return response.json().tenant;
 }
 
 test('a module provides the tenants of the app, unless the app has its own', async () => {

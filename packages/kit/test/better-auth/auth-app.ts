@@ -20,6 +20,7 @@ export interface Mail {
 }
 
 const Json = jsonSchema<object>({});
+const AnyQuery = jsonSchema<object>({ type: 'object', additionalProperties: true });
 
 export class WhoController extends Controller {
   who = route.get('/', { permission: isAuthenticated, response: Json }, async ({ user, principal, caller }) => {
@@ -31,6 +32,10 @@ export class WhoController extends Controller {
       roles: membership?.roles ?? null,
       by: principal.impersonatedBy ?? null,
     };
+  });
+  of = route.get('/of', { permission: isAuthenticated, query: AnyQuery, response: Json }, async ({ caller }) => {
+    const { tenant, membership } = await caller();
+    return { tenant, roles: membership?.roles ?? null };
   });
   change = route.post('/', { permission: isAuthenticated, response: Json }, ({ user }) => ({ user: user.username }));
   admins = route.get('/admins', { permission: hasRole('admin', 'owner'), response: Json }, () => ({}));

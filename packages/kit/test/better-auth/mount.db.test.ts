@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { passOnJob } from '../../src/contrib/better-auth/user-changes.ts';
+import { jobs, runDueJobs, startJob } from '../../src/contrib/jobs/index.ts';
 import { countQueries } from '../../src/db/index.ts';
 import { describeDatabases } from '../../src/testing/databases.ts';
 import { type AuthApp, Browser, makeAdmin, member, ORIGIN, startAuthApp, userId } from './auth-app.ts';
@@ -147,16 +149,88 @@ describeDatabases('the routes of better-auth, and ours with its cookie', (databa
     await second.app.close();
   });
 
-  test('the organization may be named by the path', async () => {
-    const db = await database.open();
-    const organization = ({ url }: { url: string }) => /[?&]org=([^&]+)/.exec(url)?.[1] ?? null;
-    const other = await startAuthApp(db, { module: { organization } });
-    await ada.post('/auth/organization/create', { name: 'Path', slug: 'path' });
+  test('the organization may be named by the path, and by nothing else then', async () => {
+    const organization = ({ url }: { readonly url: string }) =>
+      decodeURIComponent(/[?&]org=([^&]*)/.exec(url)?.[1] ?? '').replaceAll('~', '\0');
+    const other = await startAuthApp(await database.open(), { module: { organization } });
+    const { body } = await ada.post('/auth/organization/create', { name: 'Path', slug: 'path' });
+    await ada.post('/auth/organization/create', { name: 'Active', slug: 'active' });
     const browser = new Browser(other.app);
     for (const [name, value] of ada.cookies) browser.cookies.set(name, value);
-    expect((await browser.get('/v1/who/open?org=path')).status).toBe(422);
-    expect((await browser.get('/v1/who')).body.roles).toEqual(['owner']);
+    expect((await browser.get('/v1/who/of?org=path')).body).toMatchObject({ tenant: body.id, roles: ['owner'] });
+    expect((await browser.get(`/v1/who/of?org=${String(body.id)}`)).body).toMatchObject({ tenant: body.id });
+    const active = (await browser.get('/v1/who/of', { 'x-organization': 'path' })).body;
+    expect(active).toMatchObject({ roles: ['owner'] });
+    expect(active.tenant).not.toBe(body.id);
+    for (const strange of ['nowhere', 'PATH', '~', 'path~', 'x'.repeat(5000), "path' or '1'='1", '%25', '%20path'])
+      expect(await browser.get(`/v1/who/of?org=${strange}`)).toMatchObject({ status: 403, body: { code: 'not_a_member' } });
     await other.app.close();
+  });
+
+  test('a slug does not take over the id of another organization', async () => {
+    const { body } = await ada.post('/auth/organization/create', { name: 'First', slug: 'first' });
+    const eve = await member(here, 'squatter@example.com');
+    const squatted = await eve.post('/auth/organization/create', { name: 'Second', slug: body.id });
+    expect(squatted.status).toBe(200);
+    expect((await ada.get('/v1/who', { 'x-organization': body.id as string })).body).toMatchObject({ tenant: body.id });
+    expect((await eve.get('/v1/who', { 'x-organization': body.id as string })).status).toBe(403);
+  });
+
+  test('an organization that was left is not active any more', async () => {
+    const owner = await member(here, 'leaving@example.com');
+    const { body } = await owner.post('/auth/organization/create', { name: 'Left', slug: 'left' });
+    expect((await owner.get('/v1/who')).body.tenant).toBe(body.id);
+    await database.db.query('delete from "member" where "organizationId" = $1', [body.id]);
+    expect((await owner.get('/v1/who')).body).toMatchObject({ tenant: null, roles: null });
+    expect((await owner.get('/v1/who/admins')).status).toBe(403);
+  });
+
+  test('a member with several roles has each of them', async () => {
+    const many = await member(here, 'many@example.com');
+    await many.post('/auth/organization/create', { name: 'Many', slug: 'many' });
+    await database.db.query(`update "member" set "role" = 'member, admin' where "userId" = $1`, [
+      await userId(database.db, 'many@example.com'),
+    ]);
+    expect((await many.get('/v1/who')).body.roles).toEqual(['member', 'admin']);
+    expect((await many.get('/v1/who/admins')).status).toBe(200);
+  });
+
+  test('a session needs a recent login for what hasRecentLogin protects, by the measure of better-auth', async () => {
+    expect((await ada.get('/v1/who/recent')).status).toBe(200);
+    const old = new Date(Date.now() - 25 * 3_600_000);
+    const stored = database.db.dialect === 'sqlite' ? old.toISOString() : old;
+    const token = decodeURIComponent([...ada.cookies].find(([name]) => name.endsWith('session_token'))?.[1] ?? '').split('.')[0];
+    await database.db.query('update "session" set "createdAt" = $1 where "token" = $2', [stored, token]);
+    expect(await ada.get('/v1/who/recent')).toMatchObject({ status: 403, body: { code: 'recent_login_required' } });
+    expect(await ada.post('/v1/api-keys', { name: 'late', scopes: [] })).toMatchObject({ status: 403 });
+  });
+
+  test('the statement of a session finds everything by an index', async () => {
+    const db = database.db;
+    const counted = await countQueries(() => ada.get('/v1/who', { 'x-organization': 'path' }));
+    const text = (counted.queries[0]?.sql ?? '').replaceAll('?', '$1');
+    expect(text).toContain('"session"');
+    const values = ['token', db.dialect === 'sqlite' ? '2026' : new Date(), 'path'];
+    const plan = await db.transaction(async (tx) => {
+      if (db.dialect === 'postgres') await tx.query('set local enable_seqscan = off');
+      const rows = await tx.query<Record<string, string>>(`${db.dialect === 'sqlite' ? 'explain query plan' : 'explain'} ${text}`, values);
+      return rows.map((row) => row['detail'] ?? row['QUERY PLAN'] ?? '');
+    });
+    expect(plan.filter((line) => /^SCAN (?!CONSTANT)|Seq Scan/.test(line.trim()))).toEqual([]);
+    expect(plan.join('\n')).toContain('member_organizationId_userId_uidx');
+  });
+
+  test('the job passes on what was left', async () => {
+    const db = await database.open();
+    const working = await startAuthApp(db, { modules: [jobs()] });
+    const gone = await member(working, 'job@example.com');
+    await gone.post('/v1/api-keys', { name: 'script', scopes: [] });
+    const id = await userId(db, 'job@example.com');
+    await db.query('delete from "user" where "id" = $1', [id]);
+    await db.transaction((tx) => startJob(tx, passOnJob, {}));
+    expect(await runDueJobs(db)).toMatchObject({ succeeded: 1 });
+    expect(await db.query('select id from api_keys where owner_id = $1', [id])).toEqual([]);
+    await working.app.close();
   });
 
   test('with a cookie cache better-auth still answers for a banned user, and our routes do not', async () => {

@@ -20,10 +20,19 @@ const rules: OptionRules<BetterAuthOptions> = { organization: aFunction, bodyByt
 export function readBetterAuthOptions(auth: BetterAuthInstance, options: BetterAuthOptions): BetterAuthSettings {
   requireArguments('betterAuth()', { auth }, { auth: objectWith('an instance of better-auth: betterAuth({ … })', 'handler') });
   const { organization = fromHeader, bodyBytesMax = 65_536 } = readOptions('betterAuth()', options, rules);
-  return Object.freeze({ organization, bodyBytesMax });
+  return Object.freeze({ organization: (request: Parameters<typeof organization>[0]) => readable(organization(request)), bodyBytesMax });
+}
+
+/** Ids have 32 characters; slugs are chosen by people. */
+const NAME_LENGTH_MAX = 255;
+
+/** An empty name asks for none. A name that no database can store is that of no organization: an empty id or slug does not exist. */
+function readable(name: string | null | undefined): string | null {
+  if (name === null || name === undefined || name === '') return null;
+  return typeof name !== 'string' || name.length > NAME_LENGTH_MAX || name.includes('\0') ? '' : name;
 }
 
 function fromHeader({ headers }: Pick<AuthRequest, 'headers'>): string | null {
   const value = headers['x-organization'];
-  return typeof value === 'string' && value !== '' ? value : null;
+  return typeof value === 'string' ? value : null;
 }
