@@ -6,10 +6,14 @@ import { raw, type RawContent } from '../../http/raw.ts';
 import { route } from '../../http/route.ts';
 import { exchangeOf } from '../../http/serve-route.ts';
 import { allowAny } from '../../permissions/built-ins.ts';
+import { clientThrottle } from '../../throttle/throttles.ts';
 import { type BetterAuthInstance, type InstanceContext, optionsOf } from './instance.ts';
 import type { BetterAuthSettings } from './options.ts';
 
 const AnyQuery = jsonSchema<object>({ type: 'object', additionalProperties: true });
+
+/** Bounds what one client can make the server hash. better-auth has stricter limits for single routes. */
+const perClient = clientThrottle('600/min', { name: 'better_auth_client' });
 
 /** Headers that our own server sets, or that clients must not choose. */
 const NOT_PASSED_ON: ReadonlySet<string> = new Set([
@@ -30,10 +34,11 @@ export function authController(auth: BetterAuthInstance, context: () => Instance
     csrf: false,
     hidden: true,
     tool: false,
+    metadata: { openWrite: 'better-auth authenticates its callers' },
     query: AnyQuery,
     response: raw('application/json'),
   } as const;
-  const withBody = { ...facts, body: raw(['*/*'], { bytesMax: bodyBytesMax }) } as const;
+  const withBody = { ...facts, throttles: [perClient], body: raw(['*/*'], { bytesMax: bodyBytesMax }) } as const;
   const respond = ({ request, reply, body }: Pick<HandlerContext, 'request' | 'reply'> & { readonly body?: unknown }) =>
     forward(auth, context(), exchangeOf(request), reply, body);
 
@@ -57,17 +62,29 @@ async function forward(
   // The path alone: a request line can have a whole URL, and `//host` would be one.
   const path = exchange.url.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '');
   const bytes = body instanceof Uint8Array && body.length > 0 ? new Uint8Array(body) : null;
-  const request = new Request(`${new URL(baseURL).origin}${path}`, {
-    method: exchange.method,
-    headers: headersOf(auth, exchange),
-    body: bytes,
-  });
-  const response = await auth.handler(request);
+  const headers = headersOf(auth, exchange);
+  const response = await auth.handler(new Request(`${new URL(baseURL).origin}${path}`, { method: exchange.method, headers, body: bytes }));
   reply.code(response.status).header('cache-control', 'no-store');
   for (const [name, value] of response.headers) if (name !== 'set-cookie' && name !== 'content-length') reply.header(name, value);
+  passCookies(response, reply);
+  return new Uint8Array(await response.arrayBuffer());
+}
+
+/** Ends the session of a request with better-auth's own route, which also clears its cookies. */
+export async function signOut(
+  auth: BetterAuthInstance,
+  { baseURL }: InstanceContext,
+  exchange: Exchange,
+  reply: HandlerContext['reply'],
+): Promise<void> {
+  const headers = headersOf(auth, exchange);
+  headers.set('content-type', 'application/json');
+  passCookies(await auth.handler(new Request(`${baseURL}/sign-out`, { method: 'POST', headers, body: '{}' })), reply);
+}
+
+function passCookies(response: Response, reply: HandlerContext['reply']): void {
   const cookies = response.headers.getSetCookie();
   if (cookies.length > 0) reply.header('set-cookie', cookies);
-  return new Uint8Array(await response.arrayBuffer());
 }
 
 /** better-auth takes the client's address from a header, by which it also limits rates: it gets the address that we know, whatever was sent. */

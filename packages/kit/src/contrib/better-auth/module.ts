@@ -1,9 +1,11 @@
 import { getCookies } from 'better-auth/cookies';
+import type { LoginProvider } from '../../app/login-provider.ts';
 import type { App, Module } from '../../app/module.ts';
 import type { UserSource } from '../../auth/user-directory.ts';
 import type { Database } from '../../db/db.ts';
 import type { Fault } from '../../options/fault.ts';
-import { authController } from './controller.ts';
+import { exchangeOf } from '../../http/serve-route.ts';
+import { authController, signOut } from './controller.ts';
 import { basePathOf, type BetterAuthInstance, type InstanceContext, optionsOf, pluginOf } from './instance.ts';
 import { configurationFaults, connectionFaults, versionFaults } from './instance-faults.ts';
 import { initial } from './migrations/0001_initial.ts';
@@ -41,6 +43,12 @@ export function betterAuth(auth: BetterAuthInstance, options: BetterAuthOptions 
     if (running === undefined) throw new Error('betterAuth() is used before the app is ready.');
     return running;
   };
+  const loginProvider = (loginUrl: string): LoginProvider => ({
+    authenticators: ['session'],
+    loginUrl,
+    ...(settings.accountUrl === null ? {} : { accountUrl: settings.accountUrl }),
+    logOut: ({ request, reply }) => signOut(auth, context(), exchangeOf(request), reply),
+  });
   return {
     name: 'better_auth',
     models: [userChanges, usedCodes],
@@ -51,6 +59,7 @@ export function betterAuth(auth: BetterAuthInstance, options: BetterAuthOptions 
       cookieAuthenticator(context, cookieName, settings),
       ...(pluginOf(instance, 'bearer') === undefined ? [] : [bearerAuthenticator(context, settings)]),
     ],
+    ...(settings.loginUrl === null ? {} : { login: loginProvider(settings.loginUrl) }),
     mount: { [basePathOf(instance)]: authController(auth, context, settings) },
     jobs: [passOnJob],
     checks: [{ name: 'better_auth', run: (app) => faultsOf(auth, context(), app) }],
