@@ -98,6 +98,7 @@ describe('transactions', () => {
   const ONCE: Readonly<Record<string, string>> = {
     'contrib/audit/prune.ts': 'read-only: a snapshot',
     'contrib/audit/verify-chain.ts': 'read-only: a snapshot',
+    'contrib/better-auth/joined-kysely.ts': 'runs code of better-auth, which was not made to run twice',
     'contrib/jobs/retry.ts': 'a savepoint of the transaction of the caller',
     'contrib/jobs/running/job-run.ts': 'runs code of the application; the job is retried',
     'contrib/jobs/running/steps.ts': 'runs code of the application; the job is retried',
