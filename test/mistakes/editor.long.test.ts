@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { API, SymbolFlags } from 'typescript/unstable/sync';
 import { beforeAll, expect, test } from 'vitest';
 import { loadTypeScript59 } from './compilers.ts';
 import { config } from './mistakes.ts';
@@ -10,6 +11,56 @@ import { config } from './mistakes.ts';
  */
 const file = join(import.meta.dirname, 'cases', 'editor.ts');
 const COMPLETIONS_SHOWN = 12;
+
+interface Question {
+  readonly kind: 'hover' | 'completions';
+  readonly title: string;
+  readonly position: number;
+}
+
+function questions(): Question[] {
+  const found: Question[] = [];
+  let offset = 0;
+  let above = 0;
+  for (const line of readFileSync(file, 'utf8').split('\n')) {
+    const asked = /^ *\/\/ *\^([?|]) (.+)$/.exec(line);
+    if (asked === null) above = offset;
+    else found.push({ kind: asked[1] === '?' ? 'hover' : 'completions', title: asked[2]!, position: above + line.indexOf('^') });
+    offset += line.length + 1;
+  }
+  return found;
+}
+
+/** TypeScript 7 has no names of the scope in this list, and no order: they are sorted. */
+function answersOfTypeScript7(): string[] {
+  const api = new API({ cwd: dirname(config) });
+  try {
+    const project = api.updateSnapshot({ openProjects: [config] }).getProject(config);
+    if (project === undefined) throw new Error(`${config} cannot be opened.`);
+    const { checker } = project;
+    const hoverOf = (position: number): string => {
+      const [type, symbol] = [checker.getTypeAtPosition(file, position), checker.getSymbolAtPosition(file, position)];
+      const meant = symbol === undefined || (symbol.flags & SymbolFlags.Alias) === 0 ? symbol : checker.getAliasedSymbol(symbol);
+      const documentation = meant === undefined ? '' : checker.getDocumentationCommentOfSymbol(meant);
+      return `${type === undefined ? '' : checker.typeToString(type)}${documentation === '' ? '' : `\n— ${documentation}`}`;
+    };
+    const completionsOf = (position: number): string => {
+      try {
+        const names = (checker.getCompletionsAtPosition(file, position)?.entries ?? []).map(({ name }) => name).toSorted();
+        return names.slice(0, COMPLETIONS_SHOWN).join(', ') + (names.length > COMPLETIONS_SHOWN ? ` … ${names.length} in all` : '');
+      } catch (error) {
+        // Of TypeScript 7.0: where a list would also offer names to import, its API has none.
+        if (!String(error).includes('needs auto imports')) throw error;
+        return '(no list: it would offer names to import)';
+      }
+    };
+    return questions().map(({ kind, title, position }) =>
+      [title, indented(kind === 'hover' ? hoverOf(position) : completionsOf(position))].join('\n'),
+    );
+  } finally {
+    api.close();
+  }
+}
 
 const answers: string[] = [];
 beforeAll(() => {
@@ -35,18 +86,8 @@ beforeAll(() => {
     directoryExists: (path) => ts.sys.directoryExists(path),
     getDirectories: (path) => ts.sys.getDirectories(path),
   });
-  const lines = readFileSync(file, 'utf8').split('\n');
-  let offset = 0;
-  let above = { start: 0, text: '' };
-  for (const line of lines) {
-    const asked = /^ *\/\/ *\^([?|]) (.+)$/.exec(line);
-    if (asked === null) above = { start: offset, text: line };
-    else {
-      const position = above.start + line.indexOf('^');
-      answers.push(`${asked[2]}\n${asked[1] === '?' ? hover(position) : completions(position)}`);
-    }
-    offset += line.length + 1;
-  }
+  for (const { kind, title, position } of questions())
+    answers.push(`${title}\n${kind === 'hover' ? hover(position) : completions(position)}`);
 
   function hover(position: number): string {
     const info = service.getQuickInfoAtPosition(file, position);
@@ -74,4 +115,11 @@ test('hovers show values, members and a description; completions show the names 
 test('every hover of an export has a description, and every completion has entries', () => {
   expect(answers.filter((answer) => answer.endsWith('\n  '))).toEqual([]);
   expect(answers.filter((answer) => answer.startsWith('export: ') && !answer.includes('\n  — '))).toEqual([]);
+});
+
+test('TypeScript 7 shows the same types, descriptions and names', async () => {
+  const shown = answersOfTypeScript7();
+  await expect(`${shown.join('\n\n')}\n`).toMatchFileSnapshot('cases/editor.typescript-7.0.txt');
+  expect(shown.filter((answer) => answer.endsWith('\n  '))).toEqual([]);
+  expect(shown.filter((answer) => answer.startsWith('export: ') && !answer.includes('\n  — '))).toEqual([]);
 });

@@ -1,5 +1,6 @@
 import { pathToFileURL } from 'node:url';
-import { basename } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { scaled } from '../provision/scale.ts';
 import { typeScript59, typeScript7 } from './compilers.ts';
@@ -51,6 +52,27 @@ describe.each([typeScript7, typeScript59].slice(0, scaled(1, 2)))('mistakes in a
       `cases/${group}.${compiler.name.replaceAll(' ', '-').toLowerCase()}.txt`,
     );
   });
+});
+
+/** `scores.md`: the judged score of each mistake, by group and title. */
+function scores(): Map<string, Map<string, number>> {
+  const sections = readFileSync(join(import.meta.dirname, 'scores.md'), 'utf8')
+    .split(/^## /m)
+    .slice(1);
+  return new Map(
+    sections.map((section) => {
+      const rows = [...section.matchAll(/^\| ([0-3]) \| (.+?) \| /gm)].map(([, score, title]) => [title!, Number(score)] as const);
+      return [section.split('\n', 1)[0]!, new Map(rows)];
+    }),
+  );
+}
+
+test.each(groups)('every mistake of %s is judged, none is reported nowhere, and their mean is at least 2.7', (file) => {
+  const judged = scores().get(basename(file, '.ts')) ?? new Map<string, number>();
+  expect([...judged.keys()]).toEqual(mistakesOf(file, []).map(({ title }) => title));
+  const given = [...judged.values()];
+  expect(given.filter((score) => score === 0)).toEqual([]);
+  expect(given.reduce((sum, score) => sum + score, 0) / given.length).toBeGreaterThanOrEqual(2.7);
 });
 
 test('what the compiler cannot see fails when it is declared, or when the app is created', async () => {

@@ -1,15 +1,17 @@
 // What an editor shows; see editor.long.test.ts.
-import { all, allowAny, Controller, createApp, defineErrors, hasScopes, isAuthenticated, isStaff, page, route } from 'kit';
+import { all, allowAny, Controller, createApp, defineErrors, domainEvent, hasScopes, isAuthenticated, isStaff, on, page, route } from 'kit';
 import { hasGrant, objectActions } from 'kit/contrib/grants';
 import { job, startJob } from 'kit/contrib/jobs';
 import { CrudController, filter, many, one, resource, visibleTo } from 'kit/crud';
 import { type Db, find, list, migration, model, t } from 'kit/db';
+import { UploadController, type UploadPolicy } from 'kit/contrib/uploads';
 import { service } from 'kit/di';
 import { clientThrottle } from 'kit/throttle';
 import { z } from 'zod';
 import { customers, orderItems, orderResource, orders, relations } from './shop.ts';
 
 declare const db: Db;
+const OrderPaid = domainEvent('order.paid', z.object({ id: z.string(), total: z.number() }));
 
 createApp;
 // ^? export: createApp
@@ -102,3 +104,12 @@ const actions = objectActions(orders, { actions: ['view', 'change'], sets: { edi
 //                                                                                     ^| actions of a set
 hasGrant('view', actions);
 //        ^| an action
+clientThrottle('10/s');
+//              ^| a rate
+class Invoices extends UploadController {
+  static override readonly policy: UploadPolicy = { bytesMax: 1 };
+//                                                  ^| an upload policy
+}
+on(OrderPaid, ({ id }) => id);
+//               ^| data of an event
+export { Invoices };

@@ -217,7 +217,7 @@ class RouteCompiler implements CompiledMount {
       throttles: [
         ...new Set([
           ...(options.throttled === false ? [] : [...this.#defaults.throttles, ...mount.throttles, ...inherited.throttles]),
-          ...(options.throttles ?? []),
+          ...((options.throttles ?? []) as readonly Throttle[]),
         ]),
       ],
       errors: maps,

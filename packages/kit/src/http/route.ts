@@ -4,7 +4,7 @@ import type { ErrorDefinition } from '../errors/catalog.ts';
 import { ErrorMap, type ErrorClass } from '../errors/error-map.ts';
 import type { FieldError } from '../errors/kit-error.ts';
 import { all, type Permission } from '../permissions/permission.ts';
-import type { Throttle } from '../throttle/throttle.ts';
+import type { Throttle, UseClientThrottleOrUserThrottle } from '../throttle/throttle.ts';
 import type { HandlerContext } from './handler-context.ts';
 import type { AtomicOptions, Idempotent } from './idempotency/options.ts';
 import type { PathParams } from './path-params.ts';
@@ -46,21 +46,29 @@ export interface ToolFacts {
 export interface RouteFacts {
   /** The scope a credential must carry; needs `hasScopes()` in the permission. */
   readonly scope?: string;
+  /** The status of a successful response. Default: 200, or 204 without a response schema. */
   readonly status?: number;
-  readonly throttles?: readonly Throttle[];
+  /** Limits of the route, besides those of its controller and of the app: `[userThrottle('100/min')]`. */
+  readonly throttles?: readonly (Throttle | UseClientThrottleOrUserThrottle)[];
   /** `false` leaves the route out of the throttles of the app, its version and its controller: for probes, which must not fail because others ask too often. */
   readonly throttled?: false;
+  /** How errors of your own classes become responses of this route: `errors().map(…)`. */
   readonly errors?: ErrorMap;
   /** Errors this operation answers with, for documents and clients: definitions of a catalog, or classes an error map covers. */
   readonly raises?: readonly (ErrorDefinition | ErrorClass)[];
+  /** A few words for documents: `Cancel an order`. Default: the name of the field in words. */
   readonly summary?: string;
+  /** What the operation does, for documents; Markdown. Default: who can call it. */
   readonly description?: string;
+  /** Marks the operation in documents and with headers: `true`, or since when, until when and what to use instead. */
   readonly deprecated?: boolean | Deprecation;
   /** Names of the authenticators asked, in order; the app's all unless said. `[]` asks none. */
   readonly auth?: readonly string[];
+  /** Groups of the OpenAPI document. Default: the name of the controller. */
   readonly tags?: readonly string[];
   /** `false` exempts the route from CSRF proof (a login form has no session yet). */
   readonly csrf?: false;
+  /** Most bytes of the body. Default: that of the app, 1 MiB. */
   readonly bodyBytesMax?: number;
   /** Replaces the generated `<controller>_<field>`. */
   readonly operationId?: string;
@@ -109,10 +117,15 @@ export interface RouteSettings<
   R extends MaybeSchema = MaybeSchema,
   U extends User | null = User | null,
 > extends RouteFacts {
+  /** The schema of the path parameters. Default: each is a string. */
   readonly params?: P;
+  /** The schema of the query string. Without one, a query parameter is rejected. */
   readonly query?: Q;
+  /** The schema of the headers that the handler reads. */
   readonly headers?: H;
+  /** The schema of the body: JSON, `raw(…)` or `multipart(…)`. Without one, a body is rejected. */
   readonly body?: B;
+  /** The schema of the response. Members that it does not have are not sent; without one there is no body. */
   readonly response?: R;
   /**
    * Rules about the body that a schema cannot state. It gets the members that the schema accepts, as they were sent, also when the schema

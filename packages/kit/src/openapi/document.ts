@@ -186,7 +186,7 @@ function unexpected(format: ErrorFormat): object {
   const { name, mediaType } = errorSchemas(format);
   return {
     description:
-      'A failure of the server, a write that lost to another one, or a request that cannot be read: JSON with a fault, a body that is too large or of another type, a URL that cannot be decoded.',
+      'A failure of the server, a conflict between two writes, or a request that cannot be read, such as malformed JSON.',
     headers: { 'Retry-After': { $ref: '#/components/headers/RetryAfter' }, 'X-Request-ID': { $ref: '#/components/headers/RequestId' } },
     content: { [mediaType]: { schema: { $ref: `#/components/schemas/${name}` } } },
     'x-error-codes': ERRORS_ANYWHERE.map(({ code }) => code),

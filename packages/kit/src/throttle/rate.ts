@@ -12,7 +12,10 @@ type Period = 's' | 'sec' | 'second' | 'm' | 'min' | 'minute' | 'h' | 'hour' | '
 export type RateText = `${number}/${Period}` | `${number}/${number}${Period}`;
 
 /** A text that is known when you compile must be a rate; one that is only known at run time is checked at startup. */
-export type CheckedRate<T extends string> = string extends T ? T : T extends RateText ? T : RateText;
+export type CheckedRate<T extends string> = string extends T ? T & {} : T extends RateText ? T : RateText;
+
+/** What editors suggest. */
+export type UsualRate = '10/s' | '100/min' | '1000/hour' | '10000/day';
 
 const SECOND_MS = 1000;
 const DAY_MS = 86_400 * SECOND_MS;

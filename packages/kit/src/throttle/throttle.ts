@@ -15,6 +15,11 @@ export interface ThrottleContext {
   readonly request?: object;
 }
 
+/** Shown by the compiler where a rate stands in place of a throttle: `[userThrottle('100/min')]`. No value has this type. */
+export interface UseClientThrottleOrUserThrottle {
+  readonly functionIsMissing: never;
+}
+
 /** One kind of budget. `client` runs before authentication and shields it; `principal` runs after. */
 export interface Throttle {
   /** Names the policy in the RateLimit headers and the budgets in the storage: throttles of one name share budgets. */

@@ -1,5 +1,5 @@
 import { clientKey } from './client-key.ts';
-import { type CheckedRate, toRate, type Rate } from './rate.ts';
+import { type CheckedRate, toRate, type Rate, type UsualRate } from './rate.ts';
 import { throttleName, type Throttle, type ThrottleContext, type ThrottleRates } from './throttle.ts';
 import { type OptionRules, readOptions } from '../options/read-options.ts';
 import { aFunction, text } from '../options/value-rule.ts';
@@ -19,13 +19,19 @@ const throttleRules: OptionRules<ThrottleOptions> = { name: text };
  * static override readonly throttles = [userThrottle('100/min')];
  * ```
  */
-export function userThrottle<const T extends string = string>(rate: Rate | CheckedRate<T>, options: ThrottleOptions = {}): Throttle {
+export function userThrottle<const T extends string = string>(
+  rate: Rate | UsualRate | CheckedRate<T>,
+  options: ThrottleOptions = {},
+): Throttle {
   const { name = 'user' } = readOptions('userThrottle()', options, throttleRules);
   return fixed(name, 'principal', rate, ({ principal }) => principal?.user.id ?? null);
 }
 
 /** A budget per client address for requests without a principal. Authenticated requests pass. */
-export function anonymousThrottle<const T extends string = string>(rate: Rate | CheckedRate<T>, options: ThrottleOptions = {}): Throttle {
+export function anonymousThrottle<const T extends string = string>(
+  rate: Rate | UsualRate | CheckedRate<T>,
+  options: ThrottleOptions = {},
+): Throttle {
   const { name = 'anonymous' } = readOptions('anonymousThrottle()', options, throttleRules);
   return fixed(name, 'principal', rate, ({ principal, clientAddress }) => (principal === null ? clientKey(clientAddress) : null));
 }
@@ -38,7 +44,10 @@ export function anonymousThrottle<const T extends string = string>(rate: Rate | 
  * createApp({ throttles: [clientThrottle('600/min')], mount });
  * ```
  */
-export function clientThrottle<const T extends string = string>(rate: Rate | CheckedRate<T>, options: ThrottleOptions = {}): Throttle {
+export function clientThrottle<const T extends string = string>(
+  rate: Rate | UsualRate | CheckedRate<T>,
+  options: ThrottleOptions = {},
+): Throttle {
   const { name = 'client' } = readOptions('clientThrottle()', options, throttleRules);
   return fixed(name, 'client', rate, ({ clientAddress }) => clientKey(clientAddress));
 }
@@ -50,7 +59,7 @@ export interface TenantThrottleOptions extends ThrottleOptions {
 
 /** One budget shared by all callers of a tenant. Requests without a tenant pass. */
 export function tenantThrottle<const T extends string = string>(
-  rate: Rate | CheckedRate<T>,
+  rate: Rate | UsualRate | CheckedRate<T>,
   options: TenantThrottleOptions = {},
 ): Throttle {
   const given = readOptions('tenantThrottle()', options, { ...throttleRules, tenant: aFunction });

@@ -15,6 +15,11 @@ export interface UseVisibleToOrWritableBy {
   readonly ruleIsMissing: never;
 }
 
+/** Shown by the compiler where a function that makes a permission was not called: `isOwner` instead of `isOwner()`. No value has this type. */
+export interface CallThePermissionFunction {
+  readonly parenthesesAreMissing: never;
+}
+
 /**
  * Only callers that the permission admits see the column, and may write it. A permission about the object (`isOwner()`) is decided per
  * row. `hidden: 'null'` shows null instead of leaving the member out, for nullable columns.
@@ -24,7 +29,10 @@ export interface UseVisibleToOrWritableBy {
  * fields: { margin: visibleTo(isStaff), note: visibleTo(isOwner(), { hidden: 'null' }) }
  * ```
  */
-export function visibleTo(permission: Permission, options: { readonly hidden?: 'omit' | 'null' } = {}): FieldRule {
+export function visibleTo(
+  permission: Permission | CallThePermissionFunction,
+  options: { readonly hidden?: 'omit' | 'null' } = {},
+): FieldRule {
   requirePermission('visibleTo()', permission);
   readOptions('visibleTo()', options, { hidden: oneOf('omit', 'null') });
   return Object.freeze({ visibleTo: permission, writableBy: permission, hidden: options.hidden ?? 'omit' });
@@ -38,7 +46,7 @@ export function visibleTo(permission: Permission, options: { readonly hidden?: '
  * fields: { discount: writableBy(isStaff) }
  * ```
  */
-export function writableBy(permission: Permission): FieldRule {
+export function writableBy(permission: Permission | CallThePermissionFunction): FieldRule {
   requirePermission('writableBy()', permission);
   return Object.freeze({ writableBy: permission, hidden: 'omit' });
 }
@@ -53,7 +61,7 @@ export function opensColumn({ fields = {} }: { readonly fields?: object }, name:
 }
 
 /** Without one the column would be open to everybody. */
-function requirePermission(place: string, given: unknown): void {
+function requirePermission(place: string, given: unknown): asserts given is Permission {
   if (given instanceof Permission) return;
   const message = `${place}: needs a permission, such as isStaff; it was given ${given === undefined ? 'none' : `a ${typeof given}`}.`;
   throw new InvalidOptions([{ id: 'E022', message, hint: 'A factory must be called: visibleTo(isOwner()).' }]);
