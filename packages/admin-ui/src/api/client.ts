@@ -111,6 +111,7 @@ const OPEN_PATHS: ReadonlySet<string> = new Set([
   'account/reset',
   'account/reset/confirm',
   'account/invitations/accept',
+  'account/email/confirm',
 ]);
 
 /** A wrong password or code in a form of the account: the session goes on. */
@@ -232,6 +233,15 @@ export async function removeFactor(): Promise<void> {
 
 export function askForReset(login: string): Promise<void> {
   return request('account/reset', { method: 'POST', body: { login } });
+}
+
+/** The new address gets a link. */
+export function askForEmail(email: string): Promise<void> {
+  return request('account/email', { method: 'POST', body: { email } });
+}
+
+export function confirmEmail(token: string): Promise<void> {
+  return request('account/email/confirm', { method: 'POST', body: { token } });
 }
 
 export function choosePassword(purpose: 'reset' | 'invitation', token: string, password: string): Promise<void> {

@@ -26,7 +26,10 @@ describeDatabases('who gets into the admin site', (database) => {
   /** Every route of the API but the login, its description, the logout and those of the own account, which have their own tests. */
   const routes = () =>
     site.app.routes
-      .filter(({ path, field }) => path.startsWith('/admin/api') && !path.startsWith(ACCOUNT) && !['login', 'loginPage', 'logout'].includes(field))
+      .filter(
+        ({ path, field }) =>
+          path.startsWith('/admin/api') && !path.startsWith(ACCOUNT) && !['login', 'loginPage', 'logout'].includes(field),
+      )
       .map(({ method, path }) => ({
         method: method as 'GET',
         path: path.replace(':resource', 'users').replace(':id', ID).replace(':action', 'activate'),
@@ -39,8 +42,18 @@ describeDatabases('who gets into the admin site', (database) => {
 
   test('the own account has no login of its own, needs a session, and takes links from mails without one', async () => {
     const own = site.app.routes.filter(({ path }) => path.startsWith(ACCOUNT));
-    const OPEN = ['reset', 'confirmReset', 'acceptInvitation'];
-    const closed = ['password', 'presence', 'sessions', 'endSession', 'endOtherSessions', 'factor', 'beginFactor', 'confirmFactor'];
+    const OPEN = ['reset', 'confirmReset', 'acceptInvitation', 'confirmEmail'];
+    const closed = [
+      'password',
+      'email',
+      'presence',
+      'sessions',
+      'endSession',
+      'endOtherSessions',
+      'factor',
+      'beginFactor',
+      'confirmFactor',
+    ];
     expect(own.map(({ field }) => field).sort()).toEqual([...closed, 'renewRecoveryCodes', 'removeFactor', ...OPEN].sort());
     const { raw } = await createApiKey(database.db, { user: await site.newUser({ is_staff: true }), name: 'all', scopes: ['*'] });
     for (const { method, path, field } of own) {

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { AdminApp, type Browser } from '../../test/admin/admin-app.ts';
+import { AdminApp, cookieOf, type Browser } from '../../test/admin/admin-app.ts';
 import { untilSomebodyWaits } from '../../test/admin/lock-wait.ts';
 import { describeDatabases } from '../testing/databases.ts';
+import { oneTimeCode } from '../testing/one-time-code.ts';
 import { auditLog } from '../../test/audit-log.ts';
 
 describeDatabases('users in the admin site', (database) => {
@@ -173,6 +174,45 @@ describeDatabases('users in the admin site', (database) => {
         body: { code: 'not_removable' },
       });
       expect((await site.send(owner, 'DELETE', `resources/users/${second.id}`)).status).toBe(200);
+    });
+
+    test('the second factor of a user who lost it is reset: sessions end, the next login needs the password, and it is recorded', async () => {
+      const other = await site.browser();
+      expect((await read(other.userId)).actions).not.toContain('reset-factor');
+      const { secret } = (await site.send(other, 'POST', 'account/factor')).body;
+      const code = oneTimeCode(secret, site.clock.now());
+      const confirmed = await site.send(other, 'POST', 'account/factor/confirm', { code });
+      const renewed = { ...other, cookie: cookieOf(confirmed), csrf: confirmed.body.csrf_token };
+      expect((await site.get(renewed, 'session')).status).toBe(200);
+      const record = await read(other.userId);
+      expect(record.actions).toContain('reset-factor');
+      // Not by the user: the own account page does that, and asks for a code.
+      const own = await site.act(renewed, 'users', 'reset-factor', [other.userId]);
+      expect(own.body.failures).toEqual([{ id: other.userId, message: expect.stringContaining('your own account') }]);
+      const done = await site.act(staff, 'users', 'reset-factor', [other.userId], { reason: 'phone stolen' });
+      expect(done).toMatchObject({ status: 200, body: { message: '1 user without a second factor.' } });
+      expect((await site.get(renewed, 'session')).status).toBe(401);
+      expect((await site.logIn(record.title)).status).toBe(200);
+      const actions = (await auditLog(database.db, { target_id: other.userId })).map(({ action }) => action);
+      expect(actions).toEqual(expect.arrayContaining(['user.second_factor_removed', 'user.reason_given']));
+      const again = await site.act(staff, 'users', 'reset-factor', [other.userId]);
+      expect(again.body.failures).toEqual([{ id: other.userId, message: expect.stringContaining('no second factor') }]);
+    });
+
+    test('only present staff reset a factor, and that of a superuser only a superuser', async () => {
+      const absent = await site.browser();
+      const second = await site.newUser({ is_staff: true, is_superuser: true });
+      const refused = await site.act(absent, 'users', 'reset-factor', [second.id]);
+      expect(refused.body.failures).toEqual([{ id: second.id, message: expect.stringContaining('superuser') }]);
+      site.clock.advance(601_000);
+      try {
+        expect(await site.act(absent, 'users', 'reset-factor', [second.id])).toMatchObject({
+          status: 403,
+          body: { code: 'recent_login_required' },
+        });
+      } finally {
+        site.clock.advance(-601_000);
+      }
     });
 
     test('only a superuser changes a superuser', async () => {

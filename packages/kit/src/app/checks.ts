@@ -300,6 +300,12 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
     explanation: 'The installed version of better-auth is newer than those that this version of the toolkit was tested with.',
     remedy: 'Install a tested version, or run your own login tests and silence the check with a reason.',
   },
+  W025: {
+    title: 'Secrets of one-time codes are not encrypted',
+    explanation:
+      'Users have a second factor, and ACCOUNT_SECRET_KEYS is not set: whoever reads the database or a backup can compute their one-time codes.',
+    remedy: 'Set ACCOUNT_SECRET_KEYS to what `kit user generate-key` prints, then run `kit user encrypt-secrets`.',
+  },
   W027: {
     title: 'Everyone may write',
     explanation: 'A writing operation admits callers without a credential. Throttles limit how often, not who. `kit doctor` reports it.',

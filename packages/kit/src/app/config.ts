@@ -57,6 +57,8 @@ export interface Settings {
   readonly uploadUrlKeys: string | undefined;
   /** WEBHOOK_SECRET_KEYS, as given, or the file WEBHOOK_SECRET_KEYS_FILE names. Never printed: not enumerable. */
   readonly webhookSecretKeys: string | undefined;
+  /** ACCOUNT_SECRET_KEYS, as given, or the file ACCOUNT_SECRET_KEYS_FILE names. Never printed: not enumerable. */
+  readonly accountSecretKeys: string | undefined;
   /**
    * CURSOR_KEYS, or the file CURSOR_KEYS_FILE names: keys of 32 bytes in base64url, by comma. The first writes the cursors of lists, all
    * read them. Unset, each database makes a key for itself. Never printed: not enumerable.
@@ -79,6 +81,7 @@ const secretNames: readonly (keyof Settings)[] = [
   'apiKeyPepperPrevious',
   'uploadUrlKeys',
   'webhookSecretKeys',
+  'accountSecretKeys',
   'cursorKeys',
 ];
 
@@ -99,6 +102,7 @@ export function readSettings(overrides: SettingsInput = {}, environment: NodeJS.
     'API_KEY_PEPPER_PREVIOUS',
     'UPLOAD_URL_KEYS',
     'WEBHOOK_SECRET_KEYS',
+    'ACCOUNT_SECRET_KEYS',
     'CURSOR_KEYS',
   ]) {
     if (text(name) !== undefined && text(`${name}_FILE`) !== undefined)
@@ -148,6 +152,7 @@ export function readSettings(overrides: SettingsInput = {}, environment: NodeJS.
     apiKeyPepperPrevious: overrides.apiKeyPepperPrevious ?? secret('API_KEY_PEPPER_PREVIOUS'),
     uploadUrlKeys: overrides.uploadUrlKeys ?? secret('UPLOAD_URL_KEYS'),
     webhookSecretKeys: overrides.webhookSecretKeys ?? secret('WEBHOOK_SECRET_KEYS'),
+    accountSecretKeys: overrides.accountSecretKeys ?? secret('ACCOUNT_SECRET_KEYS'),
     cursorKeys: overrides.cursorKeys ?? secret('CURSOR_KEYS'),
   };
   if (settings.cursorKeys !== undefined && !/^[\w-]{43}(?:,[\w-]{43})*$/.test(settings.cursorKeys as string))
@@ -175,6 +180,7 @@ const settingNames: readonly string[] = [
   'apiKeyPepperPrevious',
   'uploadUrlKeys',
   'webhookSecretKeys',
+  'accountSecretKeys',
   'cursorKeys',
 ];
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type App, createApp, migrateApp } from '../../src/app/index.ts';
+import { type App, createApp, migrateApp, type SettingsInput } from '../../src/app/index.ts';
 import {
   AccountController,
   accounts,
@@ -91,7 +91,12 @@ export class LoginApp {
   #budgets = memoryStorage();
   #people = 0;
 
-  constructor(database: Database, options: AccountsOptions = {}, clock: FakeClock = fakeClock('2026-06-01T12:00:00Z')) {
+  constructor(
+    database: Database,
+    options: AccountsOptions = {},
+    clock: FakeClock = fakeClock('2026-06-01T12:00:00Z'),
+    settings: SettingsInput = {},
+  ) {
     this.clock = clock;
     this.#database = database;
     const throttleStorage: ThrottleStorage = {
@@ -127,6 +132,7 @@ export class LoginApp {
         '/': { '/health': HealthController },
       },
       throttleStorage,
+      settings,
       log: {
         level: 'trace',
         transport: undefined,
@@ -198,6 +204,6 @@ export class LoginApp {
 
   /** The token in the newest mail. */
   linkToken(): string {
-    return /#(?:reset|invitation)=([A-Za-z0-9_-]+)/.exec(this.mails.at(-1)?.text ?? '')?.[1] ?? '';
+    return /#(?:reset|invitation|email)=([A-Za-z0-9_-]+)/.exec(this.mails.at(-1)?.text ?? '')?.[1] ?? '';
   }
 }

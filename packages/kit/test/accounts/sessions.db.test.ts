@@ -4,6 +4,15 @@ import { createApiKey } from '../../src/contrib/apikeys/index.ts';
 import { describeDatabases } from '../../src/testing/databases.ts';
 import { LoginApp, PASSWORD } from './login-app.ts';
 
+/** Bodies of the routes that need no session. */
+const OPEN_BODIES: Readonly<Record<string, object>> = {
+  login: { login: 'x', password: PASSWORD },
+  reset: { login: 'x' },
+  confirmReset: { token: 'x', password: PASSWORD },
+  acceptInvitation: { token: 'x', password: PASSWORD },
+  confirmEmail: { token: 'x' },
+};
+
 describeDatabases(
   'sessions people see',
   (database) => {
@@ -13,6 +22,15 @@ describeDatabases(
     });
     beforeEach(() => shop.unthrottle());
     afterAll(() => shop.app.close());
+
+    const accountRoutes = () =>
+      shop.app.routes
+        .filter(({ path }) => path.startsWith('/account'))
+        .map(({ method, path, field }) => ({
+          method: method as 'GET' | 'POST' | 'DELETE',
+          path: path.replace(':id', '01890000-0000-7000-8000-000000000000'),
+          field,
+        }));
 
     describe('the list', () => {
       test('has device, address and times of the own sessions, newest first, and no token', async () => {
@@ -87,46 +105,28 @@ describeDatabases(
       test('needs its CSRF token on each route that changes something', async () => {
         const user = await shop.newUser();
         const browser = await shop.loggedIn(user.username);
-        const routes = [
-          ['POST', '/account/logout'],
-          ['POST', '/account/password'],
-          ['POST', '/account/presence'],
-          ['DELETE', '/account/sessions/01890000-0000-7000-8000-000000000000'],
-          ['POST', '/account/sessions/end-others'],
-          ['POST', '/account/factor'],
-          ['POST', '/account/factor/confirm'],
-          ['POST', '/account/factor/recovery-codes'],
-          ['DELETE', '/account/factor'],
-          ['POST', '/account/invitations'],
-        ] as const;
-        for (const [method, path] of routes)
+        const changing = accountRoutes().filter(({ method }) => method !== 'GET');
+        const closed = changing.filter(({ field }) => OPEN_BODIES[field] === undefined);
+        expect(closed).toHaveLength(11);
+        for (const { method, path } of closed)
           expect([path, (await shop.call(method, path, {}, { cookie: browser.cookie })).body.code]).toEqual([path, 'csrf_failed']);
         // Routes without a session: another site cannot use them in a browser.
-        const origin = { origin: 'https://evil.example' };
-        const codes = await Promise.all([
-          shop.call('POST', '/account/login', { login: 'x', password: PASSWORD }, origin),
-          shop.call('POST', '/account/reset', { login: user.username }, origin),
-          shop.call('POST', '/account/reset/confirm', { token: 'x', password: PASSWORD }, origin),
-          shop.call('POST', '/account/invitations/accept', { token: 'x', password: PASSWORD }, origin),
-        ]);
-        expect(codes.map(({ body }) => body.code)).toEqual(Array.from({ length: 4 }, () => 'csrf_failed'));
+        const open = changing.filter(({ field }) => OPEN_BODIES[field] !== undefined);
+        expect(open).toHaveLength(Object.keys(OPEN_BODIES).length);
+        for (const headers of [{ origin: 'https://evil.example' }, { 'sec-fetch-site': 'cross-site' }] as Record<string, string>[])
+          for (const { method, path, field } of open)
+            expect([path, (await shop.call(method, path, OPEN_BODIES[field], headers)).body.code]).toEqual([path, 'csrf_failed']);
       });
 
       test('is what the account needs: an API key changes nothing of it', async () => {
         const user = await shop.newUser();
         const { raw } = await createApiKey(database.db, { user, name: 'k', scopes: ['*'] });
-        for (const [method, path] of [
-          ['GET', '/account/sessions'],
-          ['GET', '/account/factor'],
-          ['POST', '/account/sessions/end-others'],
-          ['POST', '/account/presence'],
-          ['POST', '/account/factor'],
-          ['DELETE', '/account/factor'],
-        ] as const)
-          expect([path, (await shop.call(method, path, method === 'GET' ? undefined : {}, { 'x-api-key': raw })).status]).toEqual([
-            path,
-            401,
-          ]);
+        // `me` tells a key who it belongs to, a logout without a session only clears the cookie, and links are for who has them.
+        const closed = accountRoutes().filter(({ field }) => !['me', 'logout', ...Object.keys(OPEN_BODIES)].includes(field));
+        expect(closed).toHaveLength(12);
+        for (const { method, path } of closed)
+          for (const headers of [{ 'x-api-key': raw }, { authorization: `Bearer ${raw}` }] as Record<string, string>[])
+            expect([path, (await shop.call(method, path, method === 'GET' ? undefined : {}, headers)).status]).toEqual([path, 401]);
       });
     });
 

@@ -5,6 +5,7 @@ import type { AuditSink } from '../../auth/audit-sink.ts';
 import type { Clock } from '../../db/clock.ts';
 import type { Db } from '../../db/db.ts';
 import type { Log } from '../../http/log.ts';
+import { secretBox, type SecretBox, splitSecretKeys } from '../../db/sealing/secret-box.ts';
 import type { Counter } from '../../observe/metric-registry.ts';
 import type { ThrottleStorage } from '../../throttle/storage.ts';
 import type { UserManagement } from './user-management.ts';
@@ -15,6 +16,8 @@ export interface Accounts {
   readonly settings: AccountsSettings;
   readonly clock: Clock;
   readonly log: Log;
+  /** Seals the secrets of one-time codes with ACCOUNT_SECRET_KEYS. */
+  readonly secrets: SecretBox;
   readonly throttleStorage: ThrottleStorage;
   readonly throttleRates: App['settings']['throttleRates'];
   /** Undefined unless the application has metrics. */
@@ -42,6 +45,8 @@ export const LOGIN_OUTCOMES = ['succeeded', 'refused', 'throttled', 'failed', 'c
 export const CODE_OUTCOMES = ['accepted', 'refused', 'throttled'] as const;
 export const MAIL_OUTCOMES = ['sent', 'failed', 'no_recipient'] as const;
 
+const SECRET_WORDS = { what: 'the secret of one-time codes', setting: 'ACCOUNT_SECRET_KEYS', command: 'kit user generate-key' } as const;
+
 export interface AccountsMetrics {
   readonly logins: Counter<'outcome'>;
   readonly codes: Counter<'outcome'>;
@@ -50,10 +55,12 @@ export interface AccountsMetrics {
 
 export function accountsIn(app: App, settings: AccountsSettings, metrics?: AccountsMetrics): Accounts {
   const { clock, log, throttleStorage, registry } = app;
+  const secrets = secretBox({ ...SECRET_WORDS, keys: splitSecretKeys(app.settings.accountSecretKeys), clock: () => clock.now() });
   return Object.freeze({
     settings,
     clock,
     log,
+    secrets,
     throttleStorage,
     throttleRates: app.settings.throttleRates,
     logins: metrics?.logins,

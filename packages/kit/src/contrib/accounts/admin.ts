@@ -14,7 +14,7 @@ import { identitiesOf } from './identity-store.ts';
 import { inviteUser } from './invite-user.ts';
 import { mailsResource } from './mail-admin.ts';
 import type { AccountsSettings } from './options.ts';
-import { secondFactorState } from './second-factor.ts';
+import { removeSecondFactor, secondFactorState } from './second-factor.ts';
 import { startReset } from './send-link.ts';
 import { activateUser, changeStaff, deactivateUser, deleteUser } from './manage-users.ts';
 import type { UserManagement } from './user-management.ts';
@@ -84,13 +84,14 @@ function usersResource({ isInviting, isMailing }: { readonly isInviting: boolean
     creation: isInviting
       ? invitation
       : { refused: "Invitations are not enabled. Use `kit user create` on the server, or accounts({ signUp: 'invitation', mail })." },
-    needsPresence: ['create', 'make-staff', 'send-reset'],
+    needsPresence: ['create', 'make-staff', 'send-reset', 'reset-factor'],
     editable: false,
     removable: true,
     removal:
       'Sessions, memberships, API keys and grants are deleted with the user. Refused while other records refer to the user: deactivate the user instead. This cannot be undone.',
     actions: [
       ...(isMailing ? [sendReset] : []),
+      resetFactor,
       userAction(activateUser, {
         name: 'activate',
         label: 'Activate',
@@ -235,7 +236,11 @@ function usersResource({ isInviting, isMailing }: { readonly isInviting: boolean
           },
           ...(identities.length === 0 ? [] : [identitySection(identities)]),
         ],
-        actions: [...actionsOn(user, principal.user), ...(isMailing && canReset(user, principal.user) ? ['send-reset'] : [])],
+        actions: [
+          ...actionsOn(user, principal.user),
+          ...(isMailing && canReset(user, principal.user) ? ['send-reset'] : []),
+          ...(factor.confirmedAt !== null && isChangeable(user, principal.user) ? ['reset-factor'] : []),
+        ],
         removable: user.id !== principal.user.id && (principal.user.is_superuser || !user.is_superuser),
       };
     },
@@ -282,6 +287,34 @@ const sendReset: AdminAction = {
     return adminDone(result, ['user', 'users'], 'sent a link');
   },
 };
+
+const resetFactor: AdminAction = {
+  name: 'reset-factor',
+  label: 'Reset the second factor',
+  tone: 'bad',
+  on: 'record',
+  reason: 'optional',
+  confirm: {
+    one: 'The one-time codes and recovery codes of this user stop working and all sessions end. The next login needs only the password and can set up new codes. Make sure that it is this user who asks.',
+    many: 'The one-time codes and recovery codes of these users stop working and all sessions end. Their next logins need only the password and can set up new codes.',
+  },
+  async run(context, ids) {
+    const result = await adminEach(context, ids, (id) =>
+      context.db.transaction(async (tx) => {
+        const user = await requireChangeable(tx, context, id, true);
+        const change = { actor: context.principal, request_id: context.requestId };
+        if (!(await removeSecondFactor(tx, user, change)))
+          throw accountErrors.no_second_factor({ detail: `${user.username} has no second factor.` });
+      }, CONFLICT_RETRIES),
+    );
+    return adminDone(result, ['user', 'users'], 'without a second factor');
+  },
+};
+
+/** By this member of staff, and not their own account. */
+function isChangeable(user: User, actor: User): boolean {
+  return user.id !== actor.id && (actor.is_superuser || !user.is_superuser);
+}
 
 function canReset(user: UserRow, actor: User): boolean {
   return user.is_active && user.email !== null && user.password_hash !== null && (actor.is_superuser || !user.is_superuser);

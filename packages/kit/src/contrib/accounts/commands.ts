@@ -2,9 +2,21 @@ import type { Command as CommanderCommand } from 'commander';
 import type { App } from '../../app/module.ts';
 import type { Command, CommandContext } from '../../app/command.ts';
 import { accountsOf } from './accounts.ts';
-import { activateUser, changePassword, createUser, deactivateUser, deleteUser, publicUser, requireUser } from './manage-users.ts';
+import {
+  activateUser,
+  changeEmail,
+  changePassword,
+  createUser,
+  deactivateUser,
+  deleteUser,
+  publicUser,
+  requireUser,
+} from './manage-users.ts';
 import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
 import type { Db } from '../../db/db.ts';
+import { generateFernetKey } from '../../db/sealing/fernet.ts';
+import { splitSecretKeys } from '../../db/sealing/secret-box.ts';
+import { encryptFactorSecrets } from './factor-secrets.ts';
 import { createLink } from './links.ts';
 import type { LinkPurpose } from './link-store.ts';
 import { normalizeLogin } from './login-name.ts';
@@ -22,16 +34,18 @@ interface PasswordChoice {
   readonly password?: boolean;
 }
 
-/** `kit user create|invite|reset|reset-factor|deactivate|activate|delete|password|list`. */
+/** `kit user create|invite|reset|reset-factor|email|encrypt-secrets|generate-key|deactivate|activate|delete|password|list`. */
 export const userCommand: Command<App> = {
   name: 'user',
-  summary: 'create, invite, deactivate, delete and list users, set passwords, reset second factors',
+  summary: 'create, invite, deactivate, delete and list users, set passwords and addresses, reset second factors',
   configure(command, context) {
     addCreate(command, context);
     addPassword(command, context);
     addInvite(command, context);
     addReset(command, context);
     addResetFactor(command, context);
+    addEmail(command, context);
+    addSecrets(command, context);
     for (const [name, change, done] of [
       ['deactivate', deactivateUser, 'is deactivated; all sessions ended'],
       ['activate', activateUser, 'is active'],
@@ -146,6 +160,44 @@ function addResetFactor(command: CommanderCommand, context: CommandContext<App>)
       const removed = await resetSecondFactor(db, user, ACTOR);
       const next = removed ? 'is removed; all sessions ended. The next login can set up a new one.' : 'was not set up.';
       show(context, user, `The second factor of ${user.username} ${next}`);
+    });
+}
+
+function addEmail(command: CommanderCommand, context: CommandContext<App>): void {
+  command
+    .command('email <user> <address>')
+    .description("change a user's e-mail address; links that were sent to the old one end")
+    .action(async (login: string, email: string) => {
+      const { db } = await context.app();
+      const user = await changeEmail(db, (await requireUser(db, login)).id, email, accountsOf(db).management(ACTOR));
+      show(context, user, `The e-mail address of ${user.username} is ${user.email}.`);
+    });
+}
+
+function addSecrets(command: CommanderCommand, context: CommandContext<App>): void {
+  command
+    .command('encrypt-secrets')
+    .description('encrypt every stored secret of one-time codes with the first key of ACCOUNT_SECRET_KEYS; repeatable')
+    .action(async () => {
+      const app = await context.app();
+      if (splitSecretKeys(app.settings.accountSecretKeys).length === 0)
+        context.fail('ACCOUNT_SECRET_KEYS is empty: create a key with `kit user generate-key` and set it first.');
+      const { encrypted, unchanged, unavailable } = await encryptFactorSecrets(app.db);
+      const counts = { encrypted, unchanged, unavailable };
+      context.print(
+        context.json ? JSON.stringify(counts) : `${encrypted} secrets encrypted with the first key, ${unchanged} were already.`,
+      );
+      if (unavailable.length > 0)
+        context.fail(
+          `No configured key decrypts the secrets of ${unavailable.join(', ')}: add the old key after the first, or use \`kit user reset-factor\`.`,
+        );
+    });
+  command
+    .command('generate-key')
+    .description('create a key for ACCOUNT_SECRET_KEYS')
+    .action(() => {
+      const key = generateFernetKey();
+      context.print(context.json ? JSON.stringify({ key }) : key);
     });
 }
 

@@ -6,10 +6,11 @@ import { all, Permission } from '../../permissions/permission.ts';
 import { accountsOf } from './accounts.ts';
 import { accountErrors } from './errors.ts';
 import { inviteUser } from './invite-user.ts';
-import { useLink } from './links.ts';
+import { useEmailLink, useLink } from './links.ts';
 import { linkClientThrottle, loginClientThrottle, logoutClientThrottle, takeResetAttempt } from './login-throttle.ts';
 import { publicUser } from './manage-users.ts';
 import {
+  beginEmailChange,
   beginOwnFactor,
   changeOwnPassword,
   confirmOwnFactor,
@@ -24,6 +25,8 @@ import {
 import { csrfTokenOf, endSession, logInByPassword, requireOwnOrigin, secondFactorOf } from './password-login.ts';
 import {
   CodeBody,
+  EmailBody,
+  EmailLinkBody,
   FactorAnswer,
   FactorSetup,
   FactorState,
@@ -108,6 +111,36 @@ export class AccountController extends Controller {
     (context) => changeOwnPassword(context, context.body.current_password, context.body.new_password),
   );
 
+  email = route.post(
+    '/email',
+    {
+      ...ownAndPresent,
+      body: EmailBody,
+      status: 202,
+      throttles: [linkClientThrottle],
+      raises: [accountErrors.mail_not_set_up, accountErrors.invalid_user, coreErrors.throttled, coreErrors.recent_login_required],
+      summary: 'Ask for another e-mail address',
+      description:
+        'The new address gets a link, the old one a notice. The address changes when the link is used. Returns the same for every address.',
+    },
+    (context) => beginEmailChange(context, context.body.email),
+  );
+
+  confirmEmail = route.post(
+    '/email/confirm',
+    {
+      ...open,
+      body: EmailLinkBody,
+      throttles: [linkClientThrottle],
+      raises: [accountErrors.invalid_link, coreErrors.throttled, coreErrors.csrf_failed],
+      summary: 'Confirm an e-mail address with a link',
+    },
+    async (context) => {
+      requireOwnOrigin(context, accountsOf(context.db));
+      await useEmailLink(context.db, context.body.token, { requestId: context.requestId });
+    },
+  );
+
   presence = route.post(
     '/presence',
     {
@@ -122,7 +155,7 @@ export class AccountController extends Controller {
       ],
       summary: 'Prove that you are there',
       description:
-        'Needed within 10 minutes before a change of the password or the second factor, and before creating an API key. The session gets a new cookie and CSRF token.',
+        'Needed within 10 minutes before a change of the password, the e-mail address or the second factor, and before creating an API key. The session gets a new cookie and CSRF token.',
     },
     (context) => provePresence(context, context.body),
   );

@@ -41,6 +41,11 @@ export const accountErrors = defineErrors('accounts', {
     detail: 'The one-time code is wrong, or was used before.',
     remedy: 'Wait for the next code of the authenticator app, or use a recovery code.',
   },
+  second_factor_unavailable: {
+    status: 503,
+    detail: 'One-time codes cannot be checked at the moment.',
+    remedy: 'Use a recovery code. For operators: add the key that encrypted the secret to ACCOUNT_SECRET_KEYS.',
+  },
   no_pending_factor: { status: 409, detail: 'No second factor is being set up.', remedy: 'Begin with `POST factor`.' },
   no_second_factor: { status: 409, detail: 'The user has no second factor.', remedy: 'Set one up with `POST factor`.' },
   session_not_found: { status: 404, detail: 'There is no such session.', remedy: 'Read the list of sessions again; it may have ended.' },

@@ -60,6 +60,32 @@ export async function confirmSecret(tx: Db, userId: string, secret: string, step
   return confirmed.length === 1;
 }
 
+/** After this user, in the order of the key. */
+export function readSealed(db: Db, after: string, limit: number): Promise<Pick<FactorRow, 'user_id' | 'secret' | 'pending_secret'>[]> {
+  return db.query('select user_id, secret, pending_secret from user_factors where user_id > $1 order by user_id limit $2', [after, limit]);
+}
+
+/** False when it was changed meanwhile. */
+export async function replaceSealed(
+  db: Db,
+  userId: string,
+  column: 'secret' | 'pending_secret',
+  from: string,
+  to: string,
+): Promise<boolean> {
+  const replaced = await db.query(`update user_factors set ${column} = $3 where user_id = $1 and ${column} = $2 returning user_id`, [
+    userId,
+    from,
+    to,
+  ]);
+  return replaced.length === 1;
+}
+
+/** Whether a factor in use is stored as it is. */
+export async function hasPlainSecret(db: Db): Promise<boolean> {
+  return (await db.query(`select 1 as one from user_factors where secret is not null and secret not like 'fernet:%' limit 1`)).length > 0;
+}
+
 export async function deleteFactor(tx: Db, userId: string): Promise<boolean> {
   await tx.query('delete from user_recovery_codes where user_id = $1', [userId]);
   return (await tx.query('delete from user_factors where user_id = $1 returning user_id', [userId])).length === 1;

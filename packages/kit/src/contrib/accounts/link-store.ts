@@ -7,20 +7,17 @@ export interface LinkRow {
   readonly id: string;
   readonly user_id: string;
   readonly purpose: LinkPurpose;
+  readonly email: string | null;
   readonly token_digest: string;
   readonly created_at: Date;
   readonly expires_at: Date;
 }
 
 export async function insertLink(db: Db, link: LinkRow): Promise<void> {
-  await db.query('insert into account_links (id, user_id, purpose, token_digest, created_at, expires_at) values ($1, $2, $3, $4, $5, $6)', [
-    link.id,
-    link.user_id,
-    link.purpose,
-    link.token_digest,
-    link.created_at,
-    link.expires_at,
-  ]);
+  await db.query(
+    'insert into account_links (id, user_id, purpose, email, token_digest, created_at, expires_at) values ($1, $2, $3, $4, $5, $6, $7)',
+    [link.id, link.user_id, link.purpose, link.email, link.token_digest, link.created_at, link.expires_at],
+  );
 }
 
 export async function findLinkUser(db: Db, purpose: LinkPurpose, digest: string, now: Date): Promise<string | null> {
@@ -32,12 +29,17 @@ export async function findLinkUser(db: Db, purpose: LinkPurpose, digest: string,
 }
 
 /** The user, for one caller per link: the row is deleted by the statement that finds it. */
-export async function takeLink(tx: Db, purpose: LinkPurpose, digest: string, now: Date): Promise<string | null> {
-  const [row] = await tx.query<{ user_id: string }>(
-    'delete from account_links where token_digest = $1 and purpose = $2 and expires_at > $3 returning user_id',
+export async function takeLink(
+  tx: Db,
+  purpose: LinkPurpose,
+  digest: string,
+  now: Date,
+): Promise<Pick<LinkRow, 'user_id' | 'email'> | null> {
+  const [row] = await tx.query<Pick<LinkRow, 'user_id' | 'email'>>(
+    'delete from account_links where token_digest = $1 and purpose = $2 and expires_at > $3 returning user_id, email',
     [digest, purpose, now],
   );
-  return row?.user_id ?? null;
+  return row ?? null;
 }
 
 export async function deleteLink(db: Db, id: string): Promise<void> {

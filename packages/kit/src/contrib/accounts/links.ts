@@ -4,13 +4,14 @@ import type { Db } from '../../db/db.ts';
 import { uuidv7 } from '../../db/uuidv7.ts';
 import { accountsOf } from './accounts.ts';
 import { accountErrors } from './errors.ts';
+import { hasCode } from '../../errors/kit-error.ts';
 import { deleteExpiredLinks, findLinkUser, insertLink, type LinkPurpose, takeLink } from './link-store.ts';
-import { hashNewPassword, replacePassword } from './manage-users.ts';
+import { hashNewPassword, replaceEmail, replacePassword } from './manage-users.ts';
 import { isSessionToken, newSessionToken, sessionDigest } from './session-token.ts';
 import { findUserById, lockActiveUser, type UserRow } from './store.ts';
 
 const HOUR_MS = 3_600_000;
-const LIFETIME_MS: Readonly<Record<LinkPurpose, number>> = { invitation: 7 * 24 * HOUR_MS, reset: HOUR_MS };
+const LIFETIME_MS: Readonly<Record<LinkPurpose, number>> = { invitation: 7 * 24 * HOUR_MS, reset: HOUR_MS, email: 24 * HOUR_MS };
 
 export interface NewLink {
   readonly id: string;
@@ -20,12 +21,13 @@ export interface NewLink {
 }
 
 /** A link for one use. Earlier links of the user stay good until one is used: a mail may overtake another. */
-export async function createLink(db: Db, user: Pick<UserRow, 'id'>, purpose: LinkPurpose): Promise<NewLink> {
+export async function createLink(db: Db, user: Pick<UserRow, 'id'>, purpose: LinkPurpose, email: string | null = null): Promise<NewLink> {
   const { clock } = accountsOf(db);
   const now = clock.now();
   const [id, token, expiresAt] = [uuidv7(clock), newSessionToken(), new Date(now.getTime() + LIFETIME_MS[purpose])];
   await deleteExpiredLinks(db, now);
-  await insertLink(db, { id, user_id: user.id, purpose, token_digest: sessionDigest(token), created_at: now, expires_at: expiresAt });
+  const token_digest = sessionDigest(token);
+  await insertLink(db, { id, user_id: user.id, purpose, email, token_digest, created_at: now, expires_at: expiresAt });
   return { id, token, expiresAt };
 }
 
@@ -35,7 +37,7 @@ export async function createLink(db: Db, user: Pick<UserRow, 'id'>, purpose: Lin
  */
 export async function useLink(
   db: Db,
-  purpose: LinkPurpose,
+  purpose: 'invitation' | 'reset',
   token: string,
   password: string,
   change: { readonly requestId: string | null },
@@ -54,4 +56,27 @@ export async function useLink(
     const actor: AuditEntry['actor'] = `${purpose} link`;
     return replacePassword(tx, user.id, hash, accounts.management(actor, change.requestId));
   }, CONFLICT_RETRIES);
+}
+
+/**
+ * Gives the user the address that the link was sent to: whoever has the link reads its mail. 410, too, when another user has the address by
+ * now: the answer does not tell whose it is.
+ */
+export async function useEmailLink(db: Db, token: string, change: { readonly requestId: string | null }): Promise<UserRow> {
+  const accounts = accountsOf(db);
+  const { clock } = accounts;
+  const digest = sessionDigest(token);
+  const known = isSessionToken(token) ? await findLinkUser(db, 'email', digest, clock.now()) : null;
+  if (known === null) throw accountErrors.invalid_link();
+  try {
+    return await db.transaction(async (tx) => {
+      const user = await lockActiveUser(tx, known);
+      const link = user === null ? null : await takeLink(tx, 'email', digest, clock.now());
+      if (user === null || link === null || link.email === null) throw accountErrors.invalid_link();
+      return replaceEmail(tx, user, link.email, accounts.management('email link', change.requestId));
+    });
+  } catch (error) {
+    if (hasCode(error, 'email_taken')) throw accountErrors.invalid_link();
+    throw error;
+  }
 }

@@ -39,9 +39,12 @@ export interface MailOptions extends MailPort {
 }
 
 export interface AccountMail {
-  readonly purpose: LinkPurpose;
+  /** `email` goes to the new address with the link; `email_notice` to the old one. */
+  readonly purpose: LinkPurpose | 'email_notice';
   readonly user: User;
+  /** Of `email_notice`: `linkUrl`. */
   readonly link: string;
+  /** When the link ends. Of `email_notice`: now. */
   readonly expiresAt: Date;
   /** The application's title. */
   readonly title: string;
@@ -70,6 +73,16 @@ export function defaultMail({ purpose, user, link, expiresAt, title }: AccountMa
     return {
       subject: `Your account at ${title}`,
       text: `An account was created for you at ${title}. Your user name is ${user.username}.\n\nChoose a password here:\n${link}\n\n${until}\n`,
+    };
+  if (purpose === 'email')
+    return {
+      subject: `Confirm your e-mail address for ${title}`,
+      text: `${user.username} at ${title} asked to use this address.\n\nConfirm it here:\n${link}\n\n${until} If it was not you, ignore this mail.\n`,
+    };
+  if (purpose === 'email_notice')
+    return {
+      subject: `Your e-mail address at ${title}`,
+      text: `Somebody who is logged in as ${user.username} at ${title} asked to use another e-mail address instead of this one.\n\nIf it was not you, change your password now:\n${link}\n`,
     };
   return {
     subject: `Set a new password for ${title}`,

@@ -19,6 +19,7 @@ import {
   lockUserToDelete,
   insertUser,
   setActive,
+  setEmail,
   setPasswordHash,
   setStaff,
   type UserRow,
@@ -186,6 +187,39 @@ export async function replacePassword(tx: Db, id: string, hash: string, manageme
   await deleteLinksOf(tx, id);
   await record(tx, management, { action: 'user.password_changed', target_id: id, metadata: { logins_ended: ended } });
   return changed;
+}
+
+/** By an operator, who vouches for the address. Users change theirs with a link: see links.ts. */
+export async function changeEmail(db: Db, id: string, email: string, management: UserManagement): Promise<UserRow> {
+  const wanted = checkedEmail(email);
+  return db.transaction(async (tx) => {
+    const user = await lockUser(tx, id);
+    if (user === null) throw accountErrors.user_not_found();
+    return replaceEmail(tx, user, wanted, management);
+  }, CONFLICT_RETRIES);
+}
+
+/** The user is locked. Links end: those to reset the password were sent to the old address. */
+export async function replaceEmail(tx: Db, user: UserRow, email: string, management: UserManagement): Promise<UserRow> {
+  const changed = await setEmail(tx, user.id, email, management.clock.now()).catch((error: unknown) => {
+    // Another user got it at the same time.
+    throw constraintViolation(error)?.kind === 'unique' ? accountErrors.email_taken() : error;
+  });
+  if (changed === null) throw accountErrors.email_taken();
+  await deleteLinksOf(tx, user.id);
+  const [before, after] = [{ email: user.email }, { email }];
+  await record(tx, management, { action: 'user.email_changed', target_id: user.id, before, after });
+  // Keys and caches remember the owner with its address.
+  await tellListeners(tx, user.id, management);
+  return changed;
+}
+
+/** The address as it is stored; 422 for one that cannot be. */
+export function checkedEmail(given: string): string {
+  const email = normalizeEmail(given);
+  const message = emailFault(email);
+  if (message === null) return email;
+  throw accountErrors.invalid_user({ detail: message, errors: [{ location: ['body', 'email'], code: 'invalid', message }] });
 }
 
 /** The user without its password hash: the only form that leaves the module. */

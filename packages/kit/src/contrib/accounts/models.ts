@@ -68,10 +68,10 @@ export const userFactors = model(
   'user_factors',
   {
     user_id: t.ref(() => users, { onDelete: 'cascade' }).pk(),
-    /** Base32. It must be readable to compute codes. */
-    secret: t.text(64).nullable().sensitive(),
+    /** As sealed by `secrets` of Accounts: codes are computed from it, so it is encrypted and not hashed. */
+    secret: t.text(255).nullable().sensitive(),
     /** Shown, and not confirmed with a code yet: no login asks for it. */
-    pending_secret: t.text(64).nullable().sensitive(),
+    pending_secret: t.text(255).nullable().sensitive(),
     confirmed_at: t.timestamp().nullable(),
     /** The 30-second step of the last accepted code: it and earlier ones are used up. */
     last_step: t.int(),
@@ -94,7 +94,7 @@ export const userRecoveryCodes = model(
   { guarded: true, indexes: [{ columns: ['user_id', 'code_digest'], unique: true }] },
 );
 
-export const LINK_PURPOSES = ['invitation', 'reset'] as const;
+export const LINK_PURPOSES = ['invitation', 'reset', 'email'] as const;
 
 export const accountLinks = model(
   'account_links',
@@ -102,6 +102,8 @@ export const accountLinks = model(
     id: t.uuidv7().pk(),
     user_id: t.ref(() => users, { onDelete: 'cascade' }),
     purpose: t.enum(LINK_PURPOSES),
+    /** Of the purpose `email`: the new address, which the link was sent to. */
+    email: t.text(254).nullable(),
     /** SHA-256 of the token in the link, in hexadecimal. A used link is deleted. */
     token_digest: t.text(64).unique().sensitive(),
     created_at: t.timestamp(),

@@ -1,4 +1,5 @@
 import type { Module } from '../../app/module.ts';
+import { StartUpError } from '../../app/start-up-error.ts';
 import type { Database } from '../../db/db.ts';
 import type { HealthContext } from '../../middleware/health.ts';
 import { accountsIn, type AccountsMetrics, accountsState, CODE_OUTCOMES, LOGIN_OUTCOMES, MAIL_OUTCOMES } from './accounts.ts';
@@ -7,6 +8,7 @@ import { userCommand } from './commands.ts';
 import { groupCommand } from './group-commands.ts';
 import { accountsGroups } from './groups.ts';
 import { accountsEnvironment } from './config.ts';
+import { accountSecretFault, accountSecretFaults } from './factor-secrets.ts';
 import { accountErrors } from './errors.ts';
 import { initial } from './migrations/0001_initial.ts';
 import { accountsLogin } from './login-provider.ts';
@@ -41,6 +43,7 @@ export function accounts(options: AccountsOptions = {}): Module {
     login: accountsLogin,
     errors: accountErrors,
     commands: [userCommand, groupCommand],
+    checks: [{ name: 'account_secrets', run: accountSecretFaults }],
     provides: () => ({ groups: accountsGroups, identities: accountsIdentities }),
     admin: accountsAdmin(settings),
     ...(settings.mail === null ? {} : { healthChecks: { mail: ({ databases }: HealthContext) => mailHealth(databases['default']) } }),
@@ -53,6 +56,8 @@ export function accounts(options: AccountsOptions = {}): Module {
       metrics = { logins, codes, mails };
     },
     setup(app) {
+      const fault = accountSecretFault(app.settings.accountSecretKeys);
+      if (fault !== null) throw new StartUpError([fault]);
       accountsState.bind(app.db, accountsIn(app, settings, metrics));
       database = app.db;
     },

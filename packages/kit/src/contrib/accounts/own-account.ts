@@ -3,8 +3,9 @@ import { coreErrors } from '../../errors/core-errors.ts';
 import type { HandlerContext } from '../../http/handler-context.ts';
 import { accountsOf, type Accounts } from './accounts.ts';
 import { accountErrors, loginFailed } from './errors.ts';
-import { takeLoginAttempt } from './login-throttle.ts';
-import { hashNewPassword, replacePassword } from './manage-users.ts';
+import { takeLoginAttempt, takeResetAttempt } from './login-throttle.ts';
+import { checkedEmail, hashNewPassword, replacePassword } from './manage-users.ts';
+import { startEmailChange } from './send-link.ts';
 import { sessionAnswer, type SessionFacts } from './password-login.ts';
 import {
   beginSecondFactor,
@@ -79,6 +80,14 @@ export async function changeOwnPassword(context: OwnContext, current: string, ne
     });
   }, CONFLICT_RETRIES);
   return sessionAnswer(context, accounts, session);
+}
+
+/** The address changes when the link that is sent to it is used. The same for every address: who has which is nobody's business. */
+export async function beginEmailChange({ db, user, clock }: OwnContext, given: string): Promise<void> {
+  const accounts = accountsOf(db);
+  const email = checkedEmail(given);
+  await takeResetAttempt(email, accounts, clock.now());
+  await startEmailChange(db, user, email);
 }
 
 /**

@@ -126,6 +126,28 @@ export const LinkBody = jsonSchema<{ token: string; password: string }>(
   { name: 'LinkPassword' },
 );
 
+export const EmailBody = jsonSchema<{ email: string }>(
+  {
+    type: 'object',
+    properties: { email: { type: 'string', minLength: 3, maxLength: 254, 'x-sensitive': true } },
+    required: ['email'],
+    additionalProperties: false,
+  },
+  { name: 'EmailChange' },
+);
+
+export const EmailLinkBody = jsonSchema<{ token: string }>(
+  {
+    type: 'object',
+    properties: {
+      token: { type: 'string', minLength: 1, maxLength: 100, 'x-sensitive': true, description: 'The part of the link after `#email=`.' },
+    },
+    required: ['token'],
+    additionalProperties: false,
+  },
+  { name: 'EmailConfirmation' },
+);
+
 export const InvitationBody = jsonSchema<{ username: string; email: string }>(
   {
     type: 'object',

@@ -36,7 +36,8 @@ export async function proveSecondFactor(db: Db, user: Pick<User, 'id'>, code: st
   if (code === undefined || code.trim() === '') throw accountErrors.one_time_code_required();
   const now = await attemptAt(db, user.id);
   const given = code.replaceAll(/\s/g, '');
-  const step = isTotpCode(given) ? matchingStep(fromBase32(factor.secret), given, now) : null;
+  // A recovery code needs no secret: it works while the keys are missing, too.
+  const step = isTotpCode(given) ? matchingStep(fromBase32(opened(db, user.id, factor.secret)), given, now) : null;
   const isUsed = step === null ? await usedRecoveryCode(db, user.id, given) : await useStep(db, user.id, step);
   accountsOf(db).codes?.add({ outcome: isUsed ? 'accepted' : 'refused' });
   if (!isUsed) throw accountErrors.invalid_one_time_code();
@@ -48,9 +49,9 @@ export async function beginSecondFactor(
   db: Db,
   user: Pick<User, 'id' | 'username'>,
 ): Promise<{ readonly secret: string; readonly uri: string }> {
-  const { clock, title } = accountsOf(db);
+  const { clock, title, secrets } = accountsOf(db);
   const secret = toBase32(randomBytes(SECRET_BYTES));
-  await putPendingSecret(db, user.id, secret, clock.now());
+  await putPendingSecret(db, user.id, secrets.seal(secret), clock.now());
   return { secret, uri: otpauthUri(secret, { issuer: title, account: user.username }) };
 }
 
@@ -58,10 +59,10 @@ export async function beginSecondFactor(
 export async function confirmSecondFactor(tx: Db, user: Pick<User, 'id'>, code: string, change: Change): Promise<readonly string[]> {
   const { clock } = accountsOf(tx);
   const factor = await findFactor(tx, user.id);
-  const secret = factor?.pending_secret ?? null;
-  if (secret === null) throw accountErrors.no_pending_factor();
-  const step = matchingStep(fromBase32(secret), code.replaceAll(/\s/g, ''), clock.now());
-  if (step === null || !(await confirmSecret(tx, user.id, secret, step, clock.now()))) throw accountErrors.invalid_one_time_code();
+  const sealed = factor?.pending_secret ?? null;
+  if (sealed === null) throw accountErrors.no_pending_factor();
+  const step = matchingStep(fromBase32(opened(tx, user.id, sealed)), code.replaceAll(/\s/g, ''), clock.now());
+  if (step === null || !(await confirmSecret(tx, user.id, sealed, step, clock.now()))) throw accountErrors.invalid_one_time_code();
   await record(tx, user.id, 'user.second_factor_set', change);
   return newCodes(tx, user.id);
 }
@@ -98,6 +99,17 @@ export async function secondFactorState(
   const factor = await findFactor(db, userId);
   const confirmedAt = factor === null || factor.secret === null ? null : factor.confirmed_at;
   return { confirmedAt, recoveryCodes: confirmedAt === null ? 0 : await countRecoveryCodes(db, userId) };
+}
+
+/** Nothing of it is told to the caller: it is the operator who has to add a key. */
+function opened(db: Db, userId: string, sealed: string): string {
+  const { secrets, log } = accountsOf(db);
+  try {
+    return secrets.open(sealed);
+  } catch (error) {
+    log.error({ err: error, user_id: userId }, 'accounts: the secret of one-time codes cannot be read');
+    throw accountErrors.second_factor_unavailable();
+  }
 }
 
 async function attemptAt(db: Db, userId: string): Promise<Date> {

@@ -9,27 +9,31 @@ import { accountErrors } from './errors.ts';
 import { createLink } from './links.ts';
 import { deleteLink, type LinkPurpose } from './link-store.ts';
 import { normalizeLogin } from './login-name.ts';
-import { defaultMail, linkTo, type MailOptions } from './mail.ts';
+import { type AccountMail, defaultMail, linkTo, type MailOptions } from './mail.ts';
 import { publicUser } from './manage-users.ts';
 import { findUserById, findUserByLogin, type UserRow } from './store.ts';
 
 interface LinkInput {
-  readonly purpose: LinkPurpose;
+  readonly purpose: AccountMail['purpose'];
   /** The user's id; of a reset the login as it was typed, known or not. */
   readonly to: string;
+  /** Of `email` the new address, of `email_notice` the old one. */
+  readonly email?: string;
 }
 
 const TIMEOUT_MS = 60_000;
+const PURPOSES: readonly LinkInput['purpose'][] = ['invitation', 'reset', 'email', 'email_notice'];
+const address = { type: 'string', maxLength: 254, 'x-sensitive': true };
 
 /**
- * Sends an invitation or a link to reset a password. The link is created here and not by the request: its token is then in no table, not even
- * in the input of this job, and a request for an unknown user does the same work as one for a known user. Ten attempts over about eight
- * hours; a job that failed can be started again from the admin site.
+ * Sends an invitation, a link to reset a password or one to confirm an address. The link is created here and not by the request: its token is
+ * then in no table, not even in the input of this job, and a request for an unknown user does the same work as one for a known user. Ten
+ * attempts over about eight hours; a job that failed can be started again from the admin site.
  */
 export const sendLink = job('accounts.send_link', {
   input: jsonSchema<LinkInput>({
     type: 'object',
-    properties: { purpose: { enum: ['invitation', 'reset'] }, to: { type: 'string', maxLength: 254, 'x-sensitive': true } },
+    properties: { purpose: { enum: PURPOSES }, to: address, email: address },
     required: ['purpose', 'to'],
     additionalProperties: false,
   }),
@@ -40,9 +44,9 @@ export const sendLink = job('accounts.send_link', {
     const { settings, mails } = accountsOf(db);
     const { mail } = settings;
     if (mail === null) throw permanent(accountErrors.mail_not_set_up());
-    const user = await recipient(db, input);
-    if (user === null) mails?.add({ outcome: 'no_recipient' });
-    else await send(db, mail, user, input.purpose, signal);
+    const found = await recipient(db, input);
+    if (found === null) mails?.add({ outcome: 'no_recipient' });
+    else await send(db, mail, found, input, signal);
   },
 });
 
@@ -59,39 +63,59 @@ export async function startReset(db: Db, login: string): Promise<void> {
   );
 }
 
+/** For any address, free or not, with the same statements. The old address gets a notice before anything changes. */
+export async function startEmailChange(db: Db, user: Pick<UserRow, 'id' | 'email'>, email: string): Promise<void> {
+  await db.transaction(async (tx) => {
+    await start(tx, { purpose: 'email', to: user.id, email });
+    if (user.email !== null) await start(tx, { purpose: 'email_notice', to: user.id, email: user.email });
+  });
+}
+
 async function start(tx: Db, input: LinkInput): Promise<void> {
   if (accountsOf(tx).settings.mail === null) throw accountErrors.mail_not_set_up();
   await startJob(tx, sendLink, input);
 }
 
+interface Recipient {
+  readonly user: UserRow;
+  readonly address: string;
+}
+
 /**
  * Null where no mail is due. A user without a password logs in elsewhere: a reset must not give the account a second door. An invitation that
- * was accepted meanwhile is not sent again.
+ * was accepted meanwhile is not sent again. An address that another user has gets no link.
  */
-async function recipient(db: Db, { purpose, to }: LinkInput): Promise<(UserRow & { email: string }) | null> {
-  const user = purpose === 'invitation' ? await findUserById(db, to) : to === '' ? null : await findUserByLogin(db, to);
-  if (user === null || !user.is_active || user.email === null) return null;
-  return (purpose === 'reset') === (user.password_hash !== null) ? (user as UserRow & { email: string }) : null;
+async function recipient(db: Db, { purpose, to, email = '' }: LinkInput): Promise<Recipient | null> {
+  const user = purpose === 'reset' ? (to === '' ? null : await findUserByLogin(db, to)) : await findUserById(db, to);
+  if (user === null || !user.is_active) return null;
+  if (purpose === 'email_notice') return { user, address: email };
+  if (purpose === 'email') return (await findUserByLogin(db, email)) === null ? { user, address: email } : null;
+  if (user.email === null) return null;
+  return (purpose === 'reset') === (user.password_hash !== null) ? { user, address: user.email } : null;
 }
 
 async function send(
   db: Db,
   mail: MailOptions,
-  user: UserRow & { email: string },
-  purpose: LinkPurpose,
+  { user, address: to }: Recipient,
+  { purpose, email }: LinkInput,
   signal: AbortSignal,
 ): Promise<void> {
-  const { title, mails } = accountsOf(db);
-  const link = await createLink(db, user, purpose);
-  const facts = { purpose, user: publicUser(user), link: linkTo(mail, purpose, link.token), expiresAt: link.expiresAt, title };
+  const { title, mails, clock } = accountsOf(db);
+  const link = purpose === 'email_notice' ? null : await createLink(db, user, purpose, email ?? null);
+  const target =
+    link === null
+      ? { link: mail.linkUrl, expiresAt: clock.now() }
+      : { link: linkTo(mail, purpose as LinkPurpose, link.token), expiresAt: link.expiresAt };
+  const facts: AccountMail = { purpose, user: publicUser(user), title, ...target };
   try {
     const { subject, text } = mail.compose?.(facts) ?? defaultMail(facts);
-    await mail.send({ to: user.email, subject, text }, { signal });
+    await mail.send({ to, subject, text }, { signal });
     mails?.add({ outcome: 'sent' });
   } catch (error) {
     mails?.add({ outcome: 'failed' });
     // Nobody has it. When the process ends before this, the link expires unused.
-    await deleteLink(db, link.id);
+    if (link !== null) await deleteLink(db, link.id);
     throw error;
   }
 }

@@ -13,6 +13,8 @@ export function siteAccountController(facts: SiteFacts): AccountController {
     }
 
     override password = this.wrap('password', facts) as never;
+    override email = this.wrap('email', facts) as never;
+    override confirmEmail = this.wrap('confirmEmail', facts) as never;
     override presence = this.wrap('presence', facts) as never;
     override sessions = this.wrap('sessions', facts) as never;
     override endSession = this.wrap('endSession', facts) as never;

@@ -94,6 +94,15 @@ export async function setStaff(tx: Db, id: string, staff: boolean, now: Date): P
   return row ?? null;
 }
 
+/** Null when another user has the address, or the user is gone. */
+export async function setEmail(tx: Db, id: string, email: string, now: Date): Promise<UserRow | null> {
+  const [row] = await tx.query<UserRow>(
+    `update users set email = $2, updated_at = $3 where id = $1 and not exists (select 1 from users other where other.email = $2 and other.id <> $1) returning ${USER}`,
+    [id, email, now],
+  );
+  return row ?? null;
+}
+
 export async function countSessionsOf(db: Db, userId: string, now: Date): Promise<number> {
   const [row] = await db.query<{ count: number | bigint }>(
     'select count(*) as count from sessions where user_id = $1 and expires_at > $2',

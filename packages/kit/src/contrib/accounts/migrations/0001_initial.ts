@@ -32,8 +32,8 @@ export const initial = migration('0001_initial', [
   ),
   createTable('user_factors', {
     user_id: t.ref('users', { onDelete: 'cascade' }).pk(),
-    secret: t.text(64).nullable().sensitive(),
-    pending_secret: t.text(64).nullable().sensitive(),
+    secret: t.text(255).nullable().sensitive(),
+    pending_secret: t.text(255).nullable().sensitive(),
     confirmed_at: t.timestamp().nullable(),
     last_step: t.int(),
     attempts: t.int(),
@@ -54,7 +54,8 @@ export const initial = migration('0001_initial', [
     {
       id: t.uuidv7().pk(),
       user_id: t.ref('users', { onDelete: 'cascade' }),
-      purpose: t.enum(['invitation', 'reset']),
+      purpose: t.enum(['invitation', 'reset', 'email']),
+      email: t.text(254).nullable(),
       token_digest: t.text(64).unique().sensitive(),
       created_at: t.timestamp(),
       expires_at: t.timestamp(),
