@@ -1,7 +1,7 @@
 import { requestChannel } from '../../auth/request-channel.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { FAULTS_MAX } from '../../errors/fault-collector.ts';
-import { type FieldError, isKitError } from '../../errors/kit-error.ts';
+import { type FieldError, isKitError, type KitError } from '../../errors/kit-error.ts';
 import { renderError } from '../../errors/render.ts';
 import { callRoute, type CallAnswer, probeRoute, type RouteCall } from '../../http/call-route.ts';
 import type { CompiledRoute } from '../../http/compiled-route.ts';
@@ -19,6 +19,8 @@ export interface ToolCall {
   /** The trace that the client continues; undefined for that of the request. */
   readonly traceparent: string | undefined;
   readonly signal: AbortSignal;
+  /** Follows a job that the call has started; undefined where the client does not ask for progress. */
+  readonly follow?: ((answer: CallAnswer) => Promise<CallAnswer>) | undefined;
 }
 
 /** The response of a call that the whole request ends with, instead of a result. */
@@ -30,7 +32,7 @@ export interface HttpRefusal {
 export async function callTool(
   tool: RouteTool,
   parent: Exchange,
-  { arguments: given, client, traceparent, signal }: ToolCall,
+  { arguments: given, client, traceparent, signal, follow }: ToolCall,
   resultBytesMax: number,
 ): Promise<ToolResult | HttpRefusal> {
   const { route } = tool;
@@ -54,7 +56,7 @@ export async function callTool(
   const answer = await requestChannel.run({ via: 'mcp', client }, () => callRoute(route, call, signal));
   // The budget of a client is not the agent's to wait for: it is the connection's.
   if (answer.exchange.throttledIn === 'client') return { refusal: answer };
-  return toolResult(tool, answer, resultBytesMax);
+  return toolResult(tool, follow === undefined ? answer : await follow(answer), resultBytesMax);
 }
 
 /** Arguments that no request of the route can have, or that the caller's tool does not have: reported with everything else that the schemas reject. */
@@ -66,7 +68,7 @@ async function argumentError(
 ): Promise<CallAnswer | undefined> {
   const error =
     faults.length > 0
-      ? coreErrors.validation_error({ errors: [...faults, ...(await schemaFaults(route, parent, call))].slice(0, FAULTS_MAX) })
+      ? await inputError(route, parent, call, faults)
       : isTooLarge(call.body, route.bodyBytesMax, parent)
         ? coreErrors.body_too_large({ extensions: { bytes_max: route.bodyBytesMax } })
         : undefined;
@@ -75,13 +77,22 @@ async function argumentError(
   return { status: rendered.status, headers: rendered.headers, body: rendered.body, exchange: parent };
 }
 
-async function schemaFaults(route: CompiledRoute, parent: Exchange, call: RouteCall): Promise<readonly FieldError[]> {
+/** What the route rejects before it looks at names, such as an id that cannot be one, comes first here, too. */
+async function inputError(route: CompiledRoute, parent: Exchange, call: RouteCall, faults: readonly FieldError[]): Promise<KitError> {
+  const own = await routeInputError(route, parent, call);
+  // Without an id there is no request to compare with: then the missing argument is what the agent has to know.
+  const hasAddress = !faults.some(({ location: [part] }) => part === 'params');
+  if (own !== null && own.status !== 422 && hasAddress) return own;
+  return coreErrors.validation_error({ errors: [...faults, ...(own?.errors ?? [])].slice(0, FAULTS_MAX) });
+}
+
+async function routeInputError(route: CompiledRoute, parent: Exchange, call: RouteCall): Promise<KitError | null> {
   const probe = probeRoute(route, parent, call);
   try {
     await compileInput(route)(probe);
-    return [];
+    return null;
   } catch (error) {
-    return isKitError(error) ? (error.errors ?? []) : [];
+    return isKitError(error) ? error : null;
   } finally {
     // Ends services that a rule of the route asked for.
     probe.reply.raw.destroy();

@@ -33,12 +33,16 @@ export class CallerTools {
     return this.#routes.get(name);
   }
 
-  /** All tools of the caller, in the order of the route table. */
-  async of(parent: Exchange): Promise<readonly RouteTool[]> {
+  /** The next tools of the caller, in the order of the route table; null where `after` is not one of them. Only as many routes are looked at as needed. */
+  async page(parent: Exchange, after: string | undefined, limit: number): Promise<readonly RouteTool[] | null> {
+    const routes = [...this.#routes.values()];
+    const last = after === undefined ? undefined : this.#routes.get(after);
+    if (after !== undefined && (last === undefined || (await this.standing(last, parent)).kind !== 'listed')) return null;
     const found: RouteTool[] = [];
-    for (const route of this.#routes.values()) {
+    for (const route of routes.slice(last === undefined ? 0 : routes.indexOf(last) + 1)) {
       const standing = await this.standing(route, parent);
       if (standing.kind === 'listed') found.push(await this.described(standing.exchange));
+      if (found.length === limit) break;
     }
     return found;
   }

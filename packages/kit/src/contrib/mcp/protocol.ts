@@ -4,6 +4,7 @@ import type { App } from '../../app/module.ts';
 import type { Exchange } from '../../http/exchange.ts';
 import { callTool, type ToolCall } from './call-tool.ts';
 import type { CallerTools } from './caller-tools.ts';
+import { followStartedJob, type ProgressReport } from './job-progress.ts';
 import type { McpSettings } from './options.ts';
 import type { CallAnswer } from '../../http/call-route.ts';
 import type { RouteTool } from './tool.ts';
@@ -68,6 +69,7 @@ export function mcpServer(parts: McpServerParts, withCaller: WithCaller): Server
           client: clientName(context, server, request.exchange),
           traceparent: textOf(metaOf(context)?.['traceparent']),
           signal: context.mcpReq.signal,
+          follow: progressOf(parts, tool, request.exchange, context),
         };
         const outcome = await callTool(tool, request.exchange, call, settings.resultBytesMax);
         if ('refusal' in outcome) {
@@ -79,6 +81,15 @@ export function mcpServer(parts: McpServerParts, withCaller: WithCaller): Server
     ),
   );
   return server;
+}
+
+/** Undefined unless the client asks for progress. */
+function progressOf(parts: McpServerParts, { route }: RouteTool, exchange: Exchange, context: ServerContext): ToolCall['follow'] {
+  const progressToken = metaOf(context)?.['progressToken'];
+  if (typeof progressToken !== 'string' && typeof progressToken !== 'number') return undefined;
+  const { signal, notify } = context.mcpReq;
+  const report = (progress: ProgressReport) => notify({ method: 'notifications/progress', params: { progressToken, ...progress } });
+  return (answer) => followStartedJob(route, exchange, answer, { ...parts, signal, report });
 }
 
 /** What is not an error of the protocol is logged, and its text is not sent. */
@@ -101,29 +112,32 @@ interface ToolPage {
 const warned = new WeakSet<CallerTools>();
 
 async function listTools({ app, tools }: McpServerParts, exchange: Exchange, cursor: string | undefined): Promise<ToolPage> {
-  const entries = (await tools.of(exchange)).map(({ entry }) => entry);
-  if (!warned.has(tools) && isLong(entries)) {
+  const found = await tools.page(exchange, cursor === undefined ? undefined : nameOf(cursor), TOOLS_PER_PAGE + 1);
+  if (found === null) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Unknown cursor');
+  const entries = found.slice(0, TOOLS_PER_PAGE).map(({ entry }) => entry);
+  const hasMore = found.length > TOOLS_PER_PAGE;
+  if (!warned.has(tools) && (hasMore || isLong(entries))) {
     warned.add(tools);
     app.log.warn(
-      { tools: entries.length, credential_id: exchange.principal?.credentialId },
+      { credential_id: exchange.principal?.credentialId },
       `mcp: a caller has more than ${TOOLS_PER_PAGE} tools or ${LIST_BYTES_WARNED / 1024} kB of descriptions, which fill the context of an agent; use credentials with fewer scopes, or include fewer operations`,
     );
   }
-  const start = cursor === undefined ? 0 : 1 + entries.findIndex(({ name }) => cursorOf(name) === cursor);
-  if (cursor !== undefined && start === 0) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Unknown cursor');
-  const page = entries.slice(start, start + TOOLS_PER_PAGE);
-  const last = page.at(-1);
-  const hasMore = start + page.length < entries.length;
-  return { tools: page, ...(hasMore && last !== undefined ? { nextCursor: cursorOf(last.name) } : {}) };
+  const last = entries.at(-1);
+  return { tools: entries, ...(hasMore && last !== undefined ? { nextCursor: cursorOf(last.name) } : {}) };
 }
 
 /** Measured only while nothing was warned of. */
 function isLong(entries: readonly RouteTool['entry'][]): boolean {
-  return entries.length > TOOLS_PER_PAGE || (entries.length > 10 && JSON.stringify(entries).length > LIST_BYTES_WARNED);
+  return entries.length > 10 && JSON.stringify(entries).length > LIST_BYTES_WARNED;
 }
 
 function cursorOf(name: string): string {
   return Buffer.from(name).toString('base64url');
+}
+
+function nameOf(cursor: string): string {
+  return Buffer.from(cursor, 'base64url').toString();
 }
 
 /** A tool that the caller does not have is as unknown as one that does not exist, to the byte. */

@@ -1,0 +1,76 @@
+import type { App } from '../../app/module.ts';
+import { callRoute, type CallAnswer } from '../../http/call-route.ts';
+import type { CompiledRoute } from '../../http/compiled-route.ts';
+import type { Exchange } from '../../http/exchange.ts';
+import { followerOf, stateOf } from '../jobs/job-follower.ts';
+import type { JobRecord } from '../jobs/job-record.ts';
+import { JobAccepted, type AcceptedJob } from '../jobs/schemas.ts';
+import type { CallerTools } from './caller-tools.ts';
+import { callHeaders } from './call-headers.ts';
+
+/** Agents and the proxies before them do not wait longer; the job goes on, and can be read. */
+const FOLLOW_MS_MAX = 5 * 60_000;
+/** Each report must be higher than the one before, also where only the message has changed. */
+const STEP = 0.01;
+
+export interface ProgressReport {
+  readonly progress: number;
+  readonly total: 100;
+  readonly message: string;
+}
+
+interface Following {
+  readonly app: App;
+  readonly tools: CallerTools;
+  readonly signal: AbortSignal;
+  readonly report: (progress: ProgressReport) => Promise<void>;
+}
+
+/**
+ * Reports the progress of the job that a call has started, until it has ended, and returns the response with the status that the job has then.
+ * The job is read by the route that reads jobs: a caller who may not read it gets no reports.
+ */
+export async function followStartedJob(
+  route: CompiledRoute,
+  parent: Exchange,
+  answer: CallAnswer,
+  following: Following,
+): Promise<CallAnswer> {
+  const { app, tools, report } = following;
+  if (answer.status !== 202 || route.route.options.response !== JobAccepted) return answer;
+  const read = app.routes.find(({ metadata }) => metadata['jobs'] === 'read');
+  if (read === undefined || (await tools.standing(read, parent)).kind !== 'listed') return answer;
+  const started = JSON.parse(String(answer.body)) as AcceptedJob;
+  const signal = AbortSignal.any([following.signal, parent.host.draining, AbortSignal.timeout(FOLLOW_MS_MAX)]);
+  let reported = -1;
+  let last: JobRecord | null = null;
+  while (!signal.aborted) {
+    const job = await readJob(read, parent, started.id, following.signal);
+    if (job === null) break;
+    last = job;
+    const progress = Math.max(job.status === 'succeeded' ? 100 : (job.progress ?? 0), reported + STEP);
+    const message = job.finished_at === null ? (job.progress_message ?? job.status) : job.status;
+    await report({ progress, total: 100, message });
+    reported = progress;
+    if (job.finished_at !== null || (await followerOf(app.db).next(job.id, seenState(job), signal)) === null) break;
+  }
+  return last === null ? answer : { ...answer, body: JSON.stringify({ ...started, status: last.status }) };
+}
+
+async function readJob(read: CompiledRoute, parent: Exchange, id: string, signal: AbortSignal): Promise<JobRecord | null> {
+  const call = {
+    url: read.path.replace(':id', id),
+    params: { id },
+    headers: callHeaders(parent),
+    requestId: parent.requestId,
+    remoteAddress: parent.request.raw.socket.remoteAddress ?? '',
+    parent,
+  };
+  const { status, body } = await callRoute(read, call, signal);
+  return status === 200 ? (JSON.parse(String(body)) as JobRecord) : null;
+}
+
+/** As the follower computes it from the row: times are texts here. */
+function seenState(job: JobRecord): string {
+  return stateOf({ ...job, finished_at: job.finished_at === null ? null : new Date(job.finished_at) });
+}

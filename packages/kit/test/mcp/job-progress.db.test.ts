@@ -1,0 +1,105 @@
+import { Client, StreamableHTTPClientTransport, type Progress } from '@modelcontextprotocol/client';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { z } from 'zod';
+import { accounts, createUser } from '../../src/contrib/accounts/index.ts';
+import { apiKeys, createApiKey } from '../../src/contrib/apikeys/index.ts';
+import { accepted, acceptsJob, job, JobController, jobs, startJob } from '../../src/contrib/jobs/index.ts';
+import { mcp } from '../../src/contrib/mcp/index.ts';
+import { Controller, route } from '../../src/http/index.ts';
+import { hasScopes } from '../../src/permissions/index.ts';
+import { describeDatabases } from '../../src/testing/databases.ts';
+import { testApp, type TestApp } from '../../src/testing/test-app.ts';
+
+/** Each step of the job waits until the test lets it go on, so that no report can be missed. */
+let steps: PromiseWithResolvers<void>[] = [];
+const report = job('reports.make', {
+  input: z.object({ fails: z.boolean().optional() }),
+  result: z.object({ pages: z.int() }),
+  retry: { attempts: 1 },
+  async run({ input, progress }) {
+    for (const [index, percent] of [25, 60].entries()) {
+      await progress(percent, `step ${index + 1}`);
+      await steps[index]?.promise;
+    }
+    if (input.fails === true) throw new Error('out of paper');
+    return { pages: 3 };
+  },
+});
+
+class ReportController extends Controller {
+  make = route.post(
+    '/',
+    {
+      ...acceptsJob,
+      permission: hasScopes(),
+      scope: 'reports:write',
+      body: z.object({ fails: z.boolean().optional() }),
+      tool: { name: 'make_report' },
+      summary: 'Make a report of all orders',
+    },
+    ({ db, body, user }) => db.transaction(async (tx) => accepted(await startJob(tx, report, body, { owner: user.id }))),
+  );
+}
+
+describeDatabases('the progress of a job that a tool has started', (database) => {
+  let kit: TestApp;
+  let url: URL;
+  const keys: Record<string, string> = {};
+
+  beforeAll(async () => {
+    kit = await testApp({
+      database: database.db,
+      modules: [accounts(), apiKeys(), jobs({ jobs: [report], worker: true, pollIntervalMs: 50 }), mcp()],
+      mount: { '/v1': { '/reports': ReportController, '/jobs': JobController } },
+    });
+    const user = await createUser(kit.app.db, { username: 'ada' });
+    for (const [name, scopes] of [
+      ['reader', ['reports:*', 'jobs:read']],
+      ['writer', ['reports:*']],
+    ] as const)
+      keys[name] = (await createApiKey(kit.app.db, { user, name, scopes: [...scopes] })).raw;
+    url = new URL('/mcp', await kit.listen());
+  });
+  afterAll(() => kit.close());
+
+  async function make(who: string, mode: 'legacy' | 'auto', fails = false) {
+    steps = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode } });
+    await client.connect(new StreamableHTTPClientTransport(url, { requestInit: { headers: { authorization: `Bearer ${keys[who]}` } } }));
+    const reports: Progress[] = [];
+    const onprogress = (progress: Progress): void => {
+      reports.push(progress);
+      // The next step begins when this one was reported.
+      for (const [index, step] of steps.entries()) if (progress.message === `step ${index + 1}`) step.resolve();
+    };
+    const result = await client.callTool({ name: 'make_report', arguments: fails ? { fails } : {} }, { onprogress, timeout: 60_000 });
+    for (const step of steps) step.resolve();
+    await client.close();
+    return { reports, result };
+  }
+
+  for (const mode of ['legacy', 'auto'] as const)
+    test(`is reported to a ${mode} client that asks for it, rising, until the job has ended`, async () => {
+      const { reports, result } = await make('reader', mode);
+      const messages = reports.map(({ message }) => message);
+      expect(messages).toEqual(expect.arrayContaining(['step 1', 'step 2', 'succeeded']));
+      expect(messages.at(-1)).toBe('succeeded');
+      expect(reports.at(-1)).toMatchObject({ progress: 100, total: 100 });
+      const values = reports.map(({ progress }) => progress);
+      expect(values).toEqual([...new Set(values)].toSorted((a, b) => a - b));
+      expect(result.structuredContent).toMatchObject({ id: expect.any(String), status: 'succeeded' });
+    }, 60_000);
+
+  test('of a job that fails ends with its status; nothing of the error is told', async () => {
+    const { reports, result } = await make('reader', 'auto', true);
+    expect(reports.at(-1)?.message).not.toContain('paper');
+    expect(result.structuredContent).toMatchObject({ status: 'failed' });
+    expect(JSON.stringify(result)).not.toContain('out of paper');
+  }, 60_000);
+
+  test('is not for a key that may not read jobs: the call ends when the job has started', async () => {
+    const { reports, result } = await make('writer', 'auto');
+    expect(reports).toEqual([]);
+    expect(result.structuredContent).toMatchObject({ id: expect.any(String), status: 'queued' });
+  }, 60_000);
+});
