@@ -115,7 +115,10 @@ function renamed(value: unknown, names: ReadonlyMap<string, string>): unknown {
   );
 }
 
-/** Without what is for documents of ours: `x-style`, `x-visible-to`, …. Undefined members are left out, too. */
+/**
+ * Without what is for documents of ours: `x-style`, `x-visible-to`, …. Undefined members are left out, too. What may be null is written with
+ * `anyOf`: clients that hand schemas to a model with one `type` per value reject, or lose, a list of types.
+ */
 export function plainSchema(schema: JsonSchema): JsonSchema {
   return plain(schema, false) as JsonSchema;
 }
@@ -124,5 +127,23 @@ function plain(value: unknown, isNames: boolean): unknown {
   if (Array.isArray(value)) return value.map((each) => plain(each, false));
   if (typeof value !== 'object' || value === null) return value;
   const members = Object.entries(value).filter(([name, inner]) => inner !== undefined && (isNames || !name.startsWith('x-')));
-  return Object.fromEntries(members.map(([name, inner]) => [name, plain(inner, !isNames && (name === 'properties' || name === '$defs'))]));
+  const schema = Object.fromEntries(
+    members.map(([name, inner]) => [name, plain(inner, !isNames && (name === 'properties' || name === '$defs'))]),
+  );
+  return isNames ? schema : withNullApart(schema);
+}
+
+/** Members that describe a value and do not restrict it. */
+const ANNOTATIONS: ReadonlySet<string> = new Set(['title', 'description', 'default', 'examples', 'deprecated', 'readOnly', 'writeOnly']);
+
+function withNullApart(schema: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const { type, enum: allowed } = schema;
+  const isSplit = Array.isArray(type) && type.length === 2 && type.includes('null') && !('anyOf' in schema) && !('const' in schema);
+  // A list of values without null does not allow it, whatever the type says.
+  if (!isSplit || (Array.isArray(allowed) && !allowed.includes(null))) return schema;
+  const entries = Object.entries(schema).filter(([name]) => name !== 'type' && name !== 'enum');
+  const about = Object.fromEntries(entries.filter(([name]) => ANNOTATIONS.has(name)));
+  const rules = Object.fromEntries(entries.filter(([name]) => !ANNOTATIONS.has(name)));
+  const values = Array.isArray(allowed) ? { enum: allowed.filter((each) => each !== null) } : {};
+  return { ...about, anyOf: [{ type: type.find((each) => each !== 'null') as string, ...rules, ...values }, { type: 'null' }] };
 }

@@ -180,6 +180,23 @@ describe('arguments', () => {
   });
 });
 
+test('what may be null is written with anyOf, with its rules and without a list of types', () => {
+  const body = jsonSchema<object>({
+    type: 'object',
+    properties: {
+      note: { type: ['string', 'null'], maxLength: 5, description: 'A note.' },
+      kind: { type: ['string', 'null'], enum: ['a', null] },
+      odd: { type: ['string', 'null'], enum: ['a'] },
+    },
+  });
+  const [found] = routesOf({ '/things': controllerOf({ made: route.post('/a', { ...facts, tool: true, body }, () => ({ ok: true })) }) });
+  expect(toolOf(found as never).entry.inputSchema.properties).toEqual({
+    note: { description: 'A note.', anyOf: [{ type: 'string', maxLength: 5 }, { type: 'null' }] },
+    kind: { anyOf: [{ type: 'string', enum: ['a'] }, { type: 'null' }] },
+    odd: { type: ['string', 'null'], enum: ['a'] },
+  });
+});
+
 test('hints come from the operation, and an operation can only ask for more caution', () => {
   const hints = (made: Route) => {
     const [found] = routesOf({ '/things': controllerOf({ made }) });

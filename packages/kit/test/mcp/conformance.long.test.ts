@@ -1,0 +1,138 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+// The official conformance suite and the official inspector against conformance/serve.ts. `npm test` skips them: they are installed from npm.
+const isWanted = process.env['KIT_TEST_LONG'] === '1' || process.env['KIT_REQUIRE_CONFORMANCE'] === '1';
+const FIFTEEN_MINUTES = 900_000;
+const VERSIONS = { '@modelcontextprotocol/conformance': '0.2.0-alpha.12', '@modelcontextprotocol/inspector': '2.12.0' };
+
+/** Scenarios whose checks must all pass. With nothing listening each of them fails, so that they count. */
+const PASSED: Readonly<Record<string, readonly string[]>> = {
+  '2026-07-28': [
+    'tools-list',
+    'tools-call-simple-text',
+    'tools-call-error',
+    'tools-call-with-progress',
+    'dns-rebinding-protection',
+    'http-header-validation',
+  ],
+  '2025-11-25': [
+    'server-initialize',
+    'ping',
+    'tools-list',
+    'tools-call-simple-text',
+    'tools-call-error',
+    'tools-call-with-progress',
+    'dns-rebinding-protection',
+  ],
+};
+
+/** Of scenarios that need what is not offered: prompts, resources, completion, logging, sampling, elicitation, tasks, content that is not JSON. */
+const NOT_OFFERED =
+  /^(?:prompts-|resources-|completion-|logging-|elicitation-|tasks-|input-required-result-|tools-call-(?:image|audio|embedded-resource|mixed-content|with-logging|sampling|elicitation)$)/;
+
+/** Checks of other scenarios that fail, each with its reason. */
+const BASELINE: Readonly<Record<string, string>> = {
+  'caching sep-2549-prompts-list-caching-hints': 'There are no prompts.',
+  'caching sep-2549-resources-list-caching-hints': 'There are no resources.',
+  'caching sep-2549-resources-templates-list-caching-hints': 'There are no resources.',
+  'server-stateless sep-2575-server-rejects-undeclared-capability': 'It wants a tool that needs sampling.',
+  'server-stateless sep-2575-missing-capability-http-400': 'It wants a tool that needs sampling.',
+  'server-stateless sep-2575-http-server-no-independent-requests-on-stream': 'It wants a tool that asks its user.',
+  'server-stateless sep-2575-server-no-log-without-loglevel': 'It wants a tool that logs to the client.',
+  'json-schema-2020-12 json-schema-2020-12-$schema':
+    'Schemas of arguments are put together from those of the request, whose dialect is the default.',
+  'json-schema-2020-12 json-schema-2020-12-$defs': 'Definitions that one schema uses once are written in place by the schema library.',
+  'json-schema-2020-12 sep-2106-composition-keywords-preserved': 'The fixture has no such keywords: they are resolved at the root.',
+  'json-schema-2020-12 sep-2106-conditional-keywords-preserved': 'The same.',
+  'json-schema-2020-12 sep-2106-anchor-keyword-preserved': 'The same.',
+  'http-custom-header-server-validation sep-2243-server-no-xmcp-tool': '`x-mcp-header` is never emitted.',
+  'http-custom-header-server-validation sep-2243-server-decode-base64': 'The same.',
+  'http-custom-header-server-validation sep-2243-server-validate-param-match': 'The same.',
+  'http-custom-header-server-validation sep-2243-server-reject-invalid-param-chars': 'The same.',
+  'http-custom-header-server-validation sep-2243-server-reject-param-mismatch': 'The same.',
+};
+
+interface Check {
+  readonly id: string;
+  readonly status: string;
+}
+
+describe.skipIf(!isWanted)('the official tools of the protocol', () => {
+  let folder = '';
+  let results = '';
+  let url = '';
+  let server: ReturnType<typeof spawn>;
+
+  beforeAll(async () => {
+    folder = join(import.meta.dirname, '../../../../node_modules/.cache/mcp-conformance', Object.values(VERSIONS).join('-'));
+    if (!existsSync(join(folder, 'installed'))) {
+      mkdirSync(folder, { recursive: true });
+      writeFileSync(join(folder, 'package.json'), JSON.stringify({ private: true, type: 'module', dependencies: VERSIONS }));
+      const { status, stderr } = spawnSync('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--no-package-lock'], {
+        cwd: folder,
+        encoding: 'utf8',
+      });
+      if (status !== 0) throw new Error(`The conformance suite could not be installed: ${stderr}`);
+      writeFileSync(join(folder, 'installed'), '');
+    }
+    results = mkdtempSync(join(tmpdir(), 'kit-conformance-'));
+    server = spawn(process.execPath, ['--conditions=source', join(import.meta.dirname, 'conformance/serve.ts')], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    url = await new Promise<string>((done, failed) => {
+      server.once('exit', (code) => failed(new Error(`the server exited with ${code}`)));
+      server.stdout?.on('data', (chunk: Buffer) => done(chunk.toString().trim()));
+    });
+  }, FIFTEEN_MINUTES);
+  afterAll(() => {
+    server.kill();
+    rmSync(results, { recursive: true, force: true });
+  });
+
+  const run = (program: string, args: readonly string[]) =>
+    spawnSync(process.execPath, [join(folder, 'node_modules/.bin', program), ...args], { encoding: 'utf8', cwd: folder });
+
+  function checksOf(version: string): ReadonlyMap<string, readonly Check[]> {
+    const found = readdirSync(join(results, version)).map((name): [string, readonly Check[]] => {
+      const scenario = /^server-(.*)-20\d\d-/.exec(name)?.[1] ?? name;
+      return [scenario, JSON.parse(readFileSync(join(results, version, name, 'checks.json'), 'utf8')) as Check[]];
+    });
+    return new Map(found);
+  }
+
+  test.for(Object.keys(PASSED))(
+    'the conformance suite passes what is offered of %s, and what fails is known',
+    (version) => {
+      run('conformance', ['server', '--url', url, '--requirements', version, '-o', join(results, version)]);
+      const checks = checksOf(version);
+      const failed = (scenario: string) => (checks.get(scenario) ?? []).filter(({ status }) => status === 'FAILURE').map(({ id }) => id);
+      for (const scenario of PASSED[version] ?? []) {
+        expect([scenario, failed(scenario)]).toEqual([scenario, []]);
+        expect([scenario, (checks.get(scenario) ?? []).some(({ status }) => status === 'SUCCESS')]).toEqual([scenario, true]);
+      }
+      const unexpected = [...checks.keys()]
+        .filter((scenario) => !NOT_OFFERED.test(scenario))
+        .flatMap((scenario) => failed(scenario).map((id) => `${scenario} ${id}`))
+        .filter((name) => BASELINE[name] === undefined);
+      expect(unexpected).toEqual([]);
+    },
+    FIFTEEN_MINUTES,
+  );
+
+  test.for(['legacy', 'modern'])(
+    'the inspector lists the tools of a %s server strictly, and calls one',
+    (era) => {
+      const inspect = (...args: string[]) => run('inspector', ['--cli', url, '--transport', 'http', '--protocol-era', era, ...args]);
+      const listed = inspect('--method', 'tools/list', '--strict');
+      expect([listed.status, listed.stderr]).toEqual([0, '']);
+      expect(listed.stdout).toContain('test_simple_text');
+      const called = inspect('--method', 'tools/call', '--tool-name', 'test_simple_text', '--tool-args-json', '{}');
+      expect([called.status, called.stdout]).toEqual([0, expect.stringContaining('This is a simple text response')]);
+    },
+    FIFTEEN_MINUTES,
+  );
+});
