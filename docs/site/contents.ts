@@ -87,6 +87,7 @@ export const groups: readonly Group[] = [
       'audit',
       'grants',
       'jobs',
+      'mcp',
       'metrics',
       'tracing',
       'uploads',
