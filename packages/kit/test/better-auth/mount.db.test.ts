@@ -56,6 +56,29 @@ describeDatabases('the routes of better-auth, and ours with its cookie', (databa
     });
   });
 
+  test('origins are trusted by the list of better-auth: patterns, and a function of the request', async () => {
+    const trusting = async (trustedOrigins: string[] | ((request?: Request) => string[])) => {
+      const other = await startAuthApp(await database.open(), { instance: (options) => ({ ...options, trustedOrigins }) });
+      const browser = new Browser(other.app);
+      for (const [name, value] of ada.cookies) browser.cookies.set(name, value);
+      const from = async (origin: string, team = ''): Promise<number> => {
+        browser.origin = origin;
+        return (await browser.post('/v1/who', {}, { 'x-team': team })).status;
+      };
+      return { from, close: () => other.app.close() };
+    };
+    const patterns = await trusting(['https://*.shop.example']);
+    expect(await patterns.from('https://a.shop.example')).toBe(200);
+    for (const origin of ['https://shop.example.evil.example', 'http://a.shop.example', 'https://evil.example/.shop.example'])
+      expect(await patterns.from(origin)).toBe(403);
+    await patterns.close();
+    const computed = await trusting((request) => (request?.headers.get('x-team') === 'north' ? ['https://north.example'] : []));
+    expect(await computed.from('https://north.example', 'north')).toBe(200);
+    expect(await computed.from('https://north.example', 'south')).toBe(403);
+    expect(await computed.from('https://south.example', 'north')).toBe(403);
+    await computed.close();
+  });
+
   test('a body over the limit is refused before better-auth sees it', async () => {
     const visitor = new Browser(here.app);
     const long = { email: 'long@example.com', password: 'p'.repeat(4000), name: 'long' };

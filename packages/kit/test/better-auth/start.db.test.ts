@@ -1,6 +1,7 @@
 import { betterAuth as createAuth, type BetterAuthOptions as InstanceOptions } from 'better-auth';
 import { bearer, jwt, organization, username } from 'better-auth/plugins';
 import { getMigrations } from 'better-auth/db/migration';
+import pino from 'pino';
 import { afterEach, describe, expect, test } from 'vitest';
 import { type App, createApp, migrateApp, StartUpError } from '../../src/app/index.ts';
 import { accounts } from '../../src/contrib/accounts/index.ts';
@@ -160,6 +161,19 @@ describeDatabases('the start of an app with better-auth', (database) => {
         createApp({ database: db, modules: [betterAuth(auth), accounts()], mount: { '/v1': { '/who': WhoController } } }),
       ).toThrow(/both provide users/);
     });
+  });
+
+  test('an unknown version says so when the app starts', async () => {
+    const db = await database.open();
+    const auth = createAuth(instanceOptions(db) as InstanceOptions);
+    const newer = { ...auth, $context: auth.$context.then((context) => ({ ...context, version: '1.7.99' })) };
+    const lines: string[] = [];
+    const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) });
+    open = createApp({ database: db, modules: [betterAuth(newer)], mount: { '/v1': { '/who': WhoController } }, log });
+    await migrateApp(open);
+    await open.start();
+    expect(lines.filter((line) => line.includes('W024'))).toHaveLength(1);
+    expect(lines.join('')).toContain('version 1.7.99 was not tested');
   });
 
   test('a database without tables starts no comparison that would be remembered', async () => {
