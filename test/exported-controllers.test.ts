@@ -44,7 +44,7 @@ class StaffNotes extends CrudController(noteResource, { permission: isStaff }) {
 
 const scoped = { anonymous: 'none', keyWithoutScopes: 'none', keyWithEveryScope: 'all' } as const;
 /** The token in a link from a mail is the credential. */
-const links = ['acceptInvitation', 'confirmReset', 'reset'];
+const links = ['acceptInvitation', 'confirmEmail', 'confirmReset', 'reset'];
 const account = ['login', 'logout', 'me', ...links];
 const guards: Readonly<Record<string, Guard>> = {
   AccountController: {

@@ -87,7 +87,7 @@ describe.skipIf(!isWanted)('the official tools of the protocol', () => {
       server.once('exit', (code) => failed(new Error(`the server exited with ${code}`)));
       server.stdout?.on('data', (chunk: Buffer) => done(chunk.toString().trim()));
     });
-  }, FIFTEEN_MINUTES);
+  });
   afterAll(() => {
     server.kill();
     rmSync(results, { recursive: true, force: true });

@@ -7,7 +7,7 @@ import { accountsOf } from './accounts.ts';
 import { accountErrors } from './errors.ts';
 import { inviteUser } from './invite-user.ts';
 import { useEmailLink, useLink } from './links.ts';
-import { linkClientThrottle, loginClientThrottle, logoutClientThrottle, takeResetAttempt } from './login-throttle.ts';
+import { emailChangeThrottle, linkClientThrottle, loginClientThrottle, logoutClientThrottle, takeResetAttempt } from './login-throttle.ts';
 import { publicUser } from './manage-users.ts';
 import {
   beginEmailChange,
@@ -117,7 +117,7 @@ export class AccountController extends Controller {
       ...ownAndPresent,
       body: EmailBody,
       status: 202,
-      throttles: [linkClientThrottle],
+      throttles: [emailChangeThrottle],
       raises: [accountErrors.mail_not_set_up, accountErrors.invalid_user, coreErrors.throttled, coreErrors.recent_login_required],
       summary: 'Ask for another e-mail address',
       description:

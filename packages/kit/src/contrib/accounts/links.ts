@@ -74,7 +74,7 @@ export async function useEmailLink(db: Db, token: string, change: { readonly req
       const link = user === null ? null : await takeLink(tx, 'email', digest, clock.now());
       if (user === null || link === null || link.email === null) throw accountErrors.invalid_link();
       return replaceEmail(tx, user, link.email, accounts.management('email link', change.requestId));
-    });
+    }, CONFLICT_RETRIES);
   } catch (error) {
     if (hasCode(error, 'email_taken')) throw accountErrors.invalid_link();
     throw error;

@@ -1,5 +1,5 @@
 import { clientKey } from '../../throttle/client-key.ts';
-import { clientThrottle } from '../../throttle/throttles.ts';
+import { clientThrottle, userThrottle } from '../../throttle/throttles.ts';
 import { enforceThrottles, throttledError } from '../../throttle/enforce.ts';
 import { parseRate } from '../../throttle/rate.ts';
 import type { Throttle, ThrottleRates } from '../../throttle/throttle.ts';
@@ -33,6 +33,9 @@ export const linkClientThrottle: Throttle = {
   key: ({ clientAddress }) => clientKey(clientAddress),
   rate: ({ rates }) => rates['link_client'] ?? LINK_CLIENT_RATE,
 };
+
+/** Mails that one user can have sent to addresses of others. */
+export const emailChangeThrottle: Throttle = userThrottle('20/h', { name: 'email_change' });
 
 /**
  * Mails to one person, from all places: nobody can fill another's mailbox. By what was typed, without asking the database: a known name costs

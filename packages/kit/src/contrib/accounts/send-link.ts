@@ -68,7 +68,7 @@ export async function startEmailChange(db: Db, user: Pick<UserRow, 'id' | 'email
   await db.transaction(async (tx) => {
     await start(tx, { purpose: 'email', to: user.id, email });
     if (user.email !== null) await start(tx, { purpose: 'email_notice', to: user.id, email: user.email });
-  });
+  }, CONFLICT_RETRIES);
 }
 
 async function start(tx: Db, input: LinkInput): Promise<void> {
