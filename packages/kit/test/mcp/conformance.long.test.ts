@@ -106,6 +106,7 @@ describe.skipIf(!isWanted)('the official tools of the protocol', () => {
 
   test.for(Object.keys(PASSED))(
     'the conformance suite passes what is offered of %s, and what fails is known',
+    { timeout: FIFTEEN_MINUTES },
     (version) => {
       run('conformance', ['server', '--url', url, '--requirements', version, '-o', join(results, version)]);
       const checks = checksOf(version);
@@ -120,11 +121,11 @@ describe.skipIf(!isWanted)('the official tools of the protocol', () => {
         .filter((name) => BASELINE[name] === undefined);
       expect(unexpected).toEqual([]);
     },
-    FIFTEEN_MINUTES,
   );
 
   test.for(['legacy', 'modern'])(
     'the inspector lists the tools of a %s server strictly, and calls one',
+    { timeout: FIFTEEN_MINUTES },
     (era) => {
       const inspect = (...args: string[]) => run('inspector', ['--cli', url, '--transport', 'http', '--protocol-era', era, ...args]);
       const listed = inspect('--method', 'tools/list', '--strict');
@@ -133,6 +134,5 @@ describe.skipIf(!isWanted)('the official tools of the protocol', () => {
       const called = inspect('--method', 'tools/call', '--tool-name', 'test_simple_text', '--tool-args-json', '{}');
       expect([called.status, called.stdout]).toEqual([0, expect.stringContaining('This is a simple text response')]);
     },
-    FIFTEEN_MINUTES,
   );
 });
