@@ -2,7 +2,9 @@ import type { AdminAction, AdminContext, AdminDeclaration, AdminResource, AdminU
 import type { AdminActionShape, AdminColumn, AdminField, AdminResourceShape, AdminFilter } from '../app/admin/shapes.ts';
 import { StartUpError } from '../app/start-up-error.ts';
 import type { App } from '../app/module.ts';
+import type { Db } from '../db/db.ts';
 import type { HandlerContext } from '../http/handler-context.ts';
+import { exchangeOf } from '../http/serve-route.ts';
 import type { Principal } from '../auth/principal.ts';
 import type { Fault } from '../options/fault.ts';
 import { adminErrors } from './errors.ts';
@@ -30,7 +32,7 @@ const NO_LOGIN: Fault = {
   hint: 'Add accounts() to the modules, or describe your own login: createApp({ login }).',
 };
 
-type Asked = Pick<HandlerContext, 'db' | 'databases' | 'clock' | 'requestId' | 'log'> & {
+type Asked = Pick<HandlerContext, 'db' | 'databases' | 'clock' | 'requestId' | 'log' | 'request'> & {
   readonly caller: () => Promise<{ readonly tenant: string | null }>;
 };
 
@@ -143,7 +145,11 @@ export class AdminSite {
     return found;
   }
 
-  context({ db, databases, clock, requestId, log, caller }: Asked, principal: Principal): AdminContext {
+  context({ request, db: database, databases: all, clock, requestId, log, caller }: Asked, principal: Principal): AdminContext {
+    // With an idempotency key the change and the record of its key are one transaction.
+    const { tx } = exchangeOf(request);
+    const db: Db = tx ?? database;
+    const databases: AdminContext['databases'] = tx === undefined ? all : { ...all, default: tx };
     const of = (targetType: string) => this.#target(targetType);
     const linkTo: AdminContext['linkTo'] = (targetType, id, text = id) => {
       const target = of(targetType);
@@ -237,7 +243,7 @@ function shapeOf(
     group,
     columns: columns.map(headed),
     filters: filters.map(resolved),
-    creation: uncreatable === null || 'refused' in creation ? offered : { refused: uncreatable },
+    creation: uncreatable === null || 'refused' in creation ? offered : { refused: uncreatable, byRole: true },
     editable: editable && refusal('update') === null,
     removable: removable && refusal('remove') === null,
     actions: resource.actions.map((action) => actionShape(action, refusal(action), resolved)),

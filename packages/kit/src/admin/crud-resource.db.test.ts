@@ -123,7 +123,7 @@ describeDatabases('a CRUD resource in the admin site', (database) => {
     expect(entry).toMatchObject({ target_type: 'ticket', actor_id: staff.userId });
     const after = await read(id);
     expect(after).toMatchObject({ title: 'Printer on fire', form: { version: 2 } });
-    expect(after.sections.at(-1).rows[0].values.entry.text).toBe('ticket.updated');
+    expect(after.sections.at(-1).entries[0].title).toBe('ticket.updated');
   });
 
   test('46: onChange is called for what the site creates, edits, moves, deletes and restores, and not for an edit without a change', async () => {

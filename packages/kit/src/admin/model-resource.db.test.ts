@@ -151,16 +151,15 @@ describeDatabases('a model of your own in the admin site', (database) => {
     await site.send(staff, 'PATCH', `resources/books/${id}`, { price: '10.00', pages: null, status: 'printed' });
     const after = await read(id);
     expect(after.form.values).toMatchObject({ price: '10.00', pages: null, status: 'printed' });
-    expect(after.sections.at(-1).rows[0].values).toMatchObject({
-      entry: { text: 'books.updated' },
-      changed: expect.arrayContaining(['pages', 'price', 'status']),
-    });
+    const [newest] = after.sections.at(-1).entries;
+    expect(newest.title).toBe('books.updated');
+    expect(newest.changes.map(({ name }: { name: string }) => name)).toEqual(expect.arrayContaining(['pages', 'price', 'status']));
     expect((await site.send(staff, 'DELETE', `resources/books/${id}`)).body.message).toBe('Persuasion removed.');
     expect(await titles('search=Persuasion')).toEqual([]);
     expect(await titles('search=Persuasion&filter.deleted=yes')).toEqual(['Persuasion']);
     const removed = await read(id);
     expect(removed.form).toBeUndefined();
-    expect(removed.sections.at(-1).rows[0].values.entry.text).toBe('books.deleted');
+    expect(removed.sections.at(-1).entries[0].title).toBe('books.deleted');
   });
 
   test.each([
@@ -189,7 +188,7 @@ describeDatabases('a model of your own in the admin site', (database) => {
         status: 409,
         body: { code: 'conflict', errors: [{ location: ['body', 'isbn'], code: 'not_unique' }] },
       });
-    expect((await read(two)).sections.at(-1).rows).toHaveLength(1);
+    expect((await read(two)).sections.at(-1).entries).toHaveLength(1);
     expect(one).not.toBe(two);
   });
 
@@ -311,7 +310,7 @@ describeDatabases('a model of your own in the admin site', (database) => {
   test('the entry of a change names the record as its page does, however its id was written', async () => {
     const id = await created({ title: 'Capitals' });
     expect((await site.send(staff, 'PATCH', `resources/books/${id.toUpperCase()}`, { title: 'Capitals 2' })).status).toBe(200);
-    const history = (await read(id)).sections.at(-1).rows.map((row: { values: { entry: { text: string } } }) => row.values.entry.text);
+    const history = (await read(id)).sections.at(-1).entries.map((entry: { title: string }) => entry.title);
     expect(history).toEqual(['books.updated', 'books.created']);
   });
 
@@ -327,7 +326,7 @@ describeDatabases('a model of your own in the admin site', (database) => {
     expect((await answer)?.status).toBe(200);
     const record = await read(id);
     expect(record.form.values).toMatchObject({ pages: 7, price: '11.00' });
-    expect(record.sections.at(-1).rows[0].values.changed).not.toContain('pages');
+    expect(record.sections.at(-1).entries[0].changes.map(({ name }: { name: string }) => name)).not.toContain('pages');
   });
 
   test('of several who remove a record at once, one does', async () => {

@@ -155,6 +155,10 @@ function adminResource(source: Model | AnyResource, options: ModelResourceOption
         ],
         ...(readOnly || deleted ? {} : { form: formOf(plan, row, (name) => isShown(view, name)) }),
         actions: deleted ? restore.map(({ name }) => name) : await possible(context, plan, row, transitions.length > 0, options.actions),
+        ...(deleted || transitions.length === 0 || resource === null
+          ? {}
+          : { unavailable: await (await accessOf(resource, context)).refusedTransitions(row) }),
+        ...(deleted && !readOnly ? { refused: { edit: DELETED_REASON, remove: DELETED_REASON } } : {}),
         removable: isRemovable && !deleted,
       };
     },
@@ -266,6 +270,7 @@ function bulkEditAction({ shape, writable, resource }: Plan, store: RowStore): A
 }
 
 const RESTORE = 'restore';
+const DELETED_REASON = 'The record is deleted. Restore it first.';
 
 function restoreAction({ shape }: Plan, store: RowStore): AdminAction {
   return {

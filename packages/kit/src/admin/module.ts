@@ -9,7 +9,7 @@ import { deleteSavedFiltersOf } from './saved-filters.ts';
 import { savedFilters as savedFiltersTable } from './migrations/0001_saved_filters.ts';
 import { savedFilters } from './models.ts';
 import { readAdminOptions, type AdminOptions } from './options.ts';
-import { overviewController } from './overview-controller.ts';
+import { overviewController, stateController } from './overview-controller.ts';
 import { resourceController } from './resource-controller.ts';
 import { sessionController } from './session-controller.ts';
 import { siteController } from './site-controller.ts';
@@ -49,6 +49,7 @@ function controllers(site: AdminSite, login: LoginProvider): ModuleMount {
     [`${prefix}/api`]: sessionController(site, login),
     ...(account === undefined ? {} : { [`${prefix}/api/account`]: account }),
     [`${prefix}/api/overview`]: overviewController(site, login),
+    [`${prefix}/api/state`]: stateController(site, login),
     [`${prefix}/api/resources`]: resourceController(site, login),
     [`${prefix}/api/lists`]: listController(site, login),
   };

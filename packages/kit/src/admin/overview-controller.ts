@@ -6,13 +6,19 @@ import { isStaff } from '../permissions/built-ins.ts';
 import type { AdminSite } from './admin-site.ts';
 import { overviewOf } from './overview.ts';
 import { RangeQuery, readRange } from './read-range.ts';
-import type { AdminOverviewAnswer } from './wire.ts';
+import { stateOf } from './state.ts';
+import type { AdminOverviewAnswer, AdminSiteState } from './wire.ts';
 
 const Overview = jsonSchema<AdminOverviewAnswer>({});
+const State = jsonSchema<AdminSiteState>({});
+
+function factsOf({ authenticators }: LoginProvider) {
+  return { permission: isStaff, auth: authenticators, hidden: true, metadata: { admin: true } } as const;
+}
 
 /** What every module shows at a glance. */
-export function overviewController(site: AdminSite, { authenticators }: LoginProvider): Controller {
-  const facts = { permission: isStaff, auth: authenticators, hidden: true, metadata: { admin: true } } as const;
+export function overviewController(site: AdminSite, login: LoginProvider): Controller {
+  const facts = factsOf(login);
 
   class KitAdminOverviewController extends Controller {
     overview = route.get('/', { ...facts, query: RangeQuery, response: Overview }, (context) =>
@@ -20,4 +26,14 @@ export function overviewController(site: AdminSite, { authenticators }: LoginPro
     );
   }
   return new KitAdminOverviewController();
+}
+
+/** What the bar on every page shows. */
+export function stateController(site: AdminSite, login: LoginProvider): Controller {
+  const facts = factsOf(login);
+
+  class KitAdminStateController extends Controller {
+    state = route.get('/', { ...facts, response: State }, (context) => stateOf(site, site.context(context, context.principal), 'state'));
+  }
+  return new KitAdminStateController();
 }

@@ -1,13 +1,27 @@
+import { createHash } from 'node:crypto';
 import type { AdminAction, AdminContext, AdminResource } from '../app/admin/declaration.ts';
-import type { AdminPage, AdminPreview, AdminRange, AdminRecord, AdminResult, AdminSection } from '../app/admin/shapes.ts';
+import type {
+  AdminField,
+  AdminFieldChange,
+  AdminPage,
+  AdminPreview,
+  AdminRange,
+  AdminRecord,
+  AdminResult,
+  AdminRow,
+  AdminSection,
+  AdminState,
+  AdminTimelineEntry,
+} from '../app/admin/shapes.ts';
 import { cursorsOf } from '../app/cursors.ts';
 import type { LoginProvider } from '../app/login-provider.ts';
 import { Controller } from '../http/controller.ts';
 import { jsonSchema } from '../http/json-schema.ts';
-import { route } from '../http/route.ts';
+import { route, type Route } from '../http/route.ts';
 import { isStaff } from '../permissions/built-ins.ts';
-import type { Principal, User } from '../auth/principal.ts';
+import type { Principal } from '../auth/principal.ts';
 import { coreErrors } from '../errors/core-errors.ts';
+import { canonicalJson } from '../db/canonical-json.ts';
 import type { Cursors } from '../db/keyset/cursor.ts';
 import { fieldsOf, REASON, type AdminSite } from './admin-site.ts';
 import type { AdminRole } from './options.ts';
@@ -48,6 +62,16 @@ function requirePresence({ needsPresence = [] }: AdminResource, operation: strin
   if (recentLogin === false && needsPresence.includes(operation)) throw coreErrors.recent_login_required();
 }
 
+/**
+ * A change that may be sent again: with an idempotency key it is done once. Its response is not stored, because it may show a secret; a
+ * repetition learns that it was done.
+ */
+const repeatable = { idempotent: { keepResponse: false } } as const;
+
+function inTransactionWithKey<R extends Route>(change: R): R {
+  return { ...change, isAtomicWithKey: true };
+}
+
 /** Every list, record, form and action of the site: one set of routes over what the modules declare. */
 export function resourceController(site: AdminSite, { authenticators }: LoginProvider): Controller {
   const facts = { permission: isStaff, auth: authenticators, hidden: true, metadata: { admin: true } } as const;
@@ -60,19 +84,25 @@ export function resourceController(site: AdminSite, { authenticators }: LoginPro
       return resource.list(site.context(context, context.principal), readListQuery(resource, context.query, caller));
     });
 
-    create = route.post('/:resource', { ...facts, params: ResourceName, body: Fields, response: Result, status: 201 }, async (context) => {
-      const resource = site.resource(context.params.resource);
-      await requireRole(site.settings, context.user, resource, 'create');
-      requirePresence(resource, 'create', context.principal);
-      if ('refused' in resource.creation || resource.create === undefined)
-        throw adminErrors.not_creatable('refused' in resource.creation ? { detail: resource.creation.refused } : {});
-      const asked = site.context(context, context.principal);
-      const options = { location: ['body'], partial: false };
-      const fields = await readRecordFields(resource.creation.fields, context.body, options, (values) =>
-        resource.validate?.(asked, values, null),
-      );
-      return resource.create(asked, fields);
-    });
+    create = inTransactionWithKey(
+      route.post(
+        '/:resource',
+        { ...facts, ...repeatable, params: ResourceName, body: Fields, response: Result, status: 201 },
+        async (context) => {
+          const resource = site.resource(context.params.resource);
+          await requireRole(site.settings, context.user, resource, 'create');
+          requirePresence(resource, 'create', context.principal);
+          if ('refused' in resource.creation || resource.create === undefined)
+            throw adminErrors.not_creatable('refused' in resource.creation ? { detail: resource.creation.refused } : {});
+          const asked = site.context(context, context.principal);
+          const options = { location: ['body'], partial: false };
+          const fields = await readRecordFields(resource.creation.fields, context.body, options, (values) =>
+            resource.validate?.(asked, values, null),
+          );
+          return resource.create(asked, fields);
+        },
+      ),
+    );
 
     read = route.get('/:resource/:id', { ...facts, params: RecordName, query: RangeQuery, response: RecordAnswer }, async (context) => {
       const resource = site.resource(context.params.resource);
@@ -81,61 +111,69 @@ export function resourceController(site: AdminSite, { authenticators }: LoginPro
       const record = await find(resource, asked, context.params.id, readRange(context.query));
       context.log.info({ user_id: context.user.id, resource: resource.name, record: record.id }, 'admin: a record was read');
       if (resource.auditReads === true) await recordOn(resource, asked, record.id, `${targetTypeOf(resource)}.read`);
-      const more = [
-        ...(await relatedOf(site, resource, asked, record.id, { cursors: await cursorsOf(site.app), user: context.user })),
-        ...(await historyOf(site, resource, asked, record.id)),
-      ];
-      return allowed(site, await roleOf(site.settings, context.user), resource, { ...record, sections: [...record.sections, ...more] });
+      const role = await roleOf(site.settings, context.user);
+      const related = await relatedOf(site, resource, asked, record.id, { cursors: await cursorsOf(site.app), role });
+      const more = [...related.sections, ...(await historyOf(site, resource, asked, record.id, { role, related: related.entries }))];
+      return allowed(site, role, resource, { ...record, sections: [...record.sections, ...more] });
     });
 
-    update = route.patch('/:resource/:id', { ...facts, params: RecordName, body: Fields, response: Result }, async (context) => {
-      const resource = site.resource(context.params.resource);
-      await requireRole(site.settings, context.user, resource, 'update');
-      const asked = site.context(context, context.principal);
-      const { form } = await find(resource, asked, context.params.id);
-      if (form === undefined || resource.update === undefined) throw adminErrors.not_editable();
-      const changesOf = (fields: Readonly<Record<string, unknown>>) =>
-        Object.entries(fields).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(form.values[name]));
-      const options = { location: ['body'], partial: true };
-      const fields = await readRecordFields(form.fields, context.body, options, (values) =>
-        resource.validate?.(asked, Object.fromEntries(changesOf(values)), context.params.id),
-      );
-      const changed = changesOf(fields);
-      if (changed.length === 0) return { message: 'Nothing was changed.', id: context.params.id };
-      return resource.update(asked, context.params.id, Object.fromEntries(changed), versionOf(context.request.headers['if-match']));
-    });
-
-    remove = route.delete('/:resource/:id', { ...facts, params: RecordName, response: Result }, async (context) => {
-      const resource = site.resource(context.params.resource);
-      await requireRole(site.settings, context.user, resource, 'remove');
-      const asked = site.context(context, context.principal);
-      const { removable } = await find(resource, asked, context.params.id);
-      if (!removable || resource.remove === undefined) throw adminErrors.not_removable();
-      return resource.remove(asked, context.params.id);
-    });
-
-    act = route.post(
-      '/:resource/actions/:action',
-      { ...facts, params: ActionName, body: ActionBody, response: Result },
-      async (context) => {
+    update = inTransactionWithKey(
+      route.patch('/:resource/:id', { ...facts, ...repeatable, params: RecordName, body: Fields, response: Result }, async (context) => {
         const resource = site.resource(context.params.resource);
-        const action = actionOf(resource, context.params.action);
-        const { ids, fields = {} } = context.body;
-        if (action.on === 'record' && ids.length > 1) throw adminErrors.one_record_only();
-        await requireRole(site.settings, context.user, resource, action);
-        requirePresence(resource, action.name, context.principal);
+        await requireRole(site.settings, context.user, resource, 'update');
         const asked = site.context(context, context.principal);
-        const { [REASON]: reason, ...own } = await readActionFields(action, fields, (values) => action.validate?.(asked, ids, values));
-        const read = action.reason === undefined ? (reason === undefined ? own : { ...own, reason }) : own;
-        const result = await action.run(asked, ids, read);
-        if (action.reason !== undefined && typeof reason === 'string' && reason !== '') {
-          const failed = new Set(result.failures?.map(({ id: each }) => each));
-          for (const each of ids)
-            if (!failed.has(each))
-              await recordOn(resource, asked, each, `${targetTypeOf(resource)}.reason_given`, { action: action.name, reason });
-        }
-        return result;
-      },
+        const { form } = await find(resource, asked, context.params.id);
+        if (form === undefined || resource.update === undefined) throw adminErrors.not_editable();
+        const match = context.request.headers['if-match'];
+        const version = versionOf(match);
+        if (version === null && match !== undefined && match !== `"${tagOf(form.values)}"`) throw coreErrors.precondition_failed();
+        const changesOf = (fields: Readonly<Record<string, unknown>>) =>
+          Object.entries(fields).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(form.values[name]));
+        const options = { location: ['body'], partial: true };
+        const fields = await readRecordFields(form.fields, context.body, options, (values) =>
+          resource.validate?.(asked, Object.fromEntries(changesOf(values)), context.params.id),
+        );
+        const changed = changesOf(fields);
+        if (changed.length === 0) return { message: 'Nothing was changed.', id: context.params.id };
+        return resource.update(asked, context.params.id, Object.fromEntries(changed), version);
+      }),
+    );
+
+    remove = inTransactionWithKey(
+      route.delete('/:resource/:id', { ...facts, ...repeatable, params: RecordName, response: Result }, async (context) => {
+        const resource = site.resource(context.params.resource);
+        await requireRole(site.settings, context.user, resource, 'remove');
+        const asked = site.context(context, context.principal);
+        const { removable } = await find(resource, asked, context.params.id);
+        if (!removable || resource.remove === undefined) throw adminErrors.not_removable();
+        return resource.remove(asked, context.params.id);
+      }),
+    );
+
+    act = inTransactionWithKey(
+      route.post(
+        '/:resource/actions/:action',
+        { ...facts, ...repeatable, params: ActionName, body: ActionBody, response: Result },
+        async (context) => {
+          const resource = site.resource(context.params.resource);
+          const action = actionOf(resource, context.params.action);
+          const { ids, fields = {} } = context.body;
+          if (action.on === 'record' && ids.length > 1) throw adminErrors.one_record_only();
+          await requireRole(site.settings, context.user, resource, action);
+          requirePresence(resource, action.name, context.principal);
+          const asked = site.context(context, context.principal);
+          const { [REASON]: reason, ...own } = await readActionFields(action, fields, (values) => action.validate?.(asked, ids, values));
+          const read = action.reason === undefined ? (reason === undefined ? own : { ...own, reason }) : own;
+          const result = await action.run(asked, ids, read);
+          if (action.reason !== undefined && typeof reason === 'string' && reason !== '') {
+            const failed = new Set(result.failures?.map(({ id: each }) => each));
+            for (const each of ids)
+              if (!failed.has(each))
+                await recordOn(resource, asked, each, `${targetTypeOf(resource)}.reason_given`, { action: action.name, reason });
+          }
+          return result;
+        },
+      ),
     );
 
     preview = route.post(
@@ -155,6 +193,14 @@ export function resourceController(site: AdminSite, { authenticators }: LoginPro
   }
   return new KitAdminController();
 }
+
+/** What a form without a version was made from: another one now means that somebody changed the record. */
+function tagOf(values: Readonly<Record<string, unknown>>): string {
+  return createHash('sha256').update(canonicalJson(values)).digest('base64url').slice(0, TAG_LENGTH);
+}
+
+/** 162 bits, and longer than any version. */
+const TAG_LENGTH = 27;
 
 /** Of a form that carries one: `"3"`. */
 function versionOf(header: string | undefined): number | null {
@@ -196,33 +242,58 @@ async function recordOn(
   await audit?.record(db, [{ ...entry, ...(metadata === undefined ? {} : { metadata }) }]);
 }
 
-/** The record without what the role may not do; why not is said in the shape of the list. */
+/** The record without what the role may not do, and why not. */
 function allowed(site: AdminSite, role: AdminRole, resource: AdminResource, { form, ...record }: AdminRecord): AdminRecord {
-  const may = (operation: StaffOperation): boolean => refusalOf(site.settings, role, resource, operation) === null;
+  const refusal = (operation: StaffOperation): string | undefined => refusalOf(site.settings, role, resource, operation) ?? undefined;
+  const noUpdate = refusal('update');
+  const noRemoval = refusal('remove');
+  const refused = {
+    ...record.refused,
+    ...(form === undefined || noUpdate === undefined ? {} : { edit: noUpdate }),
+    ...(!record.removable || noRemoval === undefined ? {} : { remove: noRemoval }),
+  };
   return {
     ...record,
-    ...(form === undefined || !may('update')
+    ...(form === undefined || noUpdate !== undefined
       ? {}
-      : { form: { ...form, fields: site.drawn(resource, form.fields).map((field) => site.resolved(role, field)) } }),
-    removable: record.removable && may('remove'),
-    sections: record.sections.map((section) => allowedSection(site, role, section)),
+      : {
+          form: {
+            ...form,
+            fields: site.drawn(resource, form.fields).map((field) => site.resolved(role, field)),
+            tag: form.version === undefined ? tagOf(form.values) : String(form.version),
+          },
+        }),
+    removable: record.removable && noRemoval === undefined,
+    ...(Object.keys(refused).length === 0 ? {} : { refused }),
+    sections: record.sections
+      .map((section) => allowedSection(site, role, section))
+      .map((section) => withRestorable(section, resource, noUpdate === undefined ? form : undefined)),
   };
 }
 
-/** A section without the buttons for what the role may not do to the other list. */
+/** A section whose buttons say why the role may not use them. */
 function allowedSection(site: AdminSite, role: AdminRole, section: AdminSection): AdminSection {
   if (section.kind !== 'table' || (section.adds === undefined && section.removes === undefined)) return section;
   const { adds, removes, ...rest } = section;
-  const may = (other: { readonly resource: string } | undefined, operation: StaffOperation): boolean =>
-    other !== undefined && refusalOf(site.settings, role, site.resource(other.resource), operation) === null;
+  const refused = (other: string, operation: StaffOperation): { readonly refused?: string } => {
+    const reason = refusalOf(site.settings, role, site.resource(other), operation);
+    return reason === null ? {} : { refused: reason };
+  };
   return {
     ...rest,
-    ...(adds !== undefined && may(adds, 'create') ? { adds } : {}),
-    ...(removes !== undefined && may(removes, 'remove') ? { removes } : {}),
+    ...(adds === undefined ? {} : { adds: { ...adds, ...refused(adds.resource, 'create') } }),
+    ...(removes === undefined ? {} : { removes: { ...removes, ...refused(removes.resource, 'remove') } }),
   };
 }
 
 const RELATED_MAX = 5;
+/** Of a list whose records are about any record: these stand in its timeline. */
+const TIMELINE_MAX = 20;
+
+interface Related {
+  readonly sections: readonly AdminSection[];
+  readonly entries: readonly AdminTimelineEntry[];
+}
 
 /** Records of other lists that belong to this one: the first few of each, and the way to all. */
 async function relatedOf(
@@ -230,27 +301,34 @@ async function relatedOf(
   { auditedAs, table }: AdminResource,
   context: AdminContext,
   recordId: string,
-  { cursors, user }: { readonly cursors: Cursors; readonly user: User },
-): Promise<AdminRecord['sections']> {
-  const role = await roleOf(site.settings, user);
+  { cursors, role }: { readonly cursors: Cursors; readonly role: AdminRole },
+): Promise<Related> {
   const sections: AdminSection[] = [];
+  const entries: AdminTimelineEntry[] = [];
   for (const other of site.resources) {
     for (const { to, filter } of other.related ?? []) {
-      const value =
-        to === '*' ? (auditedAs === undefined ? null : `${auditedAs}:${recordId}`) : to === auditedAs || to === table ? recordId : null;
+      const isAny = to === '*';
+      const value = isAny
+        ? auditedAs === undefined
+          ? null
+          : `${auditedAs}:${recordId}`
+        : to === auditedAs || to === table
+          ? recordId
+          : null;
       if (value === null || refusalOf(site.settings, role, other, 'read') !== null) continue;
       const filters = { [filter]: value };
       const query = {
         search: null,
         filters,
         sort: null,
-        limit: RELATED_MAX,
+        limit: isAny ? TIMELINE_MAX : RELATED_MAX,
         cursor: null,
         cursors,
         bound: `related ${other.name} ${recordId}`,
       };
       const { items } = await other.list(context, query);
       if (items.length === 0) continue;
+      if (isAny) entries.push(...items.map((item) => relatedEntry(other, item)));
       // All of them belong to this record: its own column says nothing.
       const [first, ...rest] = other.columns.filter(({ secondary, name }) => secondary !== true && name !== filter);
       if (first === undefined) continue;
@@ -258,16 +336,31 @@ async function relatedOf(
         kind: 'table',
         title: other.label,
         columns: [{ ...first, kind: 'link' }, ...rest],
-        rows: items.map(({ id: itemId, title, values }) => ({
+        rows: items.slice(0, RELATED_MAX).map(({ id: itemId, title, values }) => ({
           id: itemId,
           title,
-          values: Object.assign(values, { [first.name]: { resource: other.name, id: itemId, text: title } }),
+          values: Object.assign({}, values, { [first.name]: { resource: other.name, id: itemId, text: title } }),
         })),
         more: { resource: other.name, filters },
       });
     }
   }
-  return sections;
+  return { sections, entries };
+}
+
+/** A record of a list as something that happened: the time that the list is in order of, and its state. */
+function relatedEntry({ name, singular, columns }: AdminResource, { id: itemId, title, values }: AdminRow): AdminTimelineEntry {
+  const time = columns.findLast(({ kind, sortable }) => kind === 'time' && sortable === true);
+  const state = columns.findLast(({ kind }) => kind === 'state');
+  const at = time === undefined ? null : values[time.name];
+  const shown = state === undefined ? null : (values[state.name] as AdminState | null | undefined);
+  return {
+    at: typeof at === 'string' ? at : null,
+    title: `${singular} ${title}`,
+    tone: shown?.tone ?? 'neutral',
+    ...(shown === null || shown === undefined ? {} : { text: shown.hint === undefined ? shown.value : `${shown.value}: ${shown.hint}` }),
+    link: { resource: name, id: itemId, text: `Open the ${singular}` },
+  };
 }
 
 async function find(resource: AdminResource, context: AdminContext, id: string, range?: AdminRange): Promise<AdminRecord> {
@@ -277,16 +370,53 @@ async function find(resource: AdminResource, context: AdminContext, id: string, 
   return record;
 }
 
-/** What the audit log knows about a record, at the end of its page. */
+/** What other modules know about a record, at the end of its page: their own parts, and one timeline of what happened. */
 async function historyOf(
   site: AdminSite,
   { auditedAs }: AdminResource,
   context: AdminContext,
   id: string,
+  { role, related }: { readonly role: AdminRole; readonly related: readonly AdminTimelineEntry[] },
 ): Promise<AdminRecord['sections']> {
   if (auditedAs === undefined) return [];
   const target = { type: auditedAs, id };
   const sections = await Promise.all(site.declarations.map(async (each) => (await each.sections?.(context, target)) ?? []));
-  const history = await Promise.all(site.declarations.flatMap((each) => each.history?.(context, target) ?? []));
-  return [...sections.flat(), ...history];
+  const lines = await Promise.all(site.declarations.flatMap((each) => each.timeline?.(context, target) ?? []));
+  if (lines.length === 0) return sections.flat();
+  // An entry is a record of a list: who may not read the list does not see it here either.
+  const mayRead = (resource: string): boolean => refusalOf(site.settings, role, site.resource(resource), 'read') === null;
+  const entries = [...lines.flatMap((line) => line.entries), ...related]
+    .filter(({ at, link }) => at !== null && (link === undefined || mayRead(link.resource)))
+    .toSorted((a, b) => Date.parse(b.at ?? '') - Date.parse(a.at ?? ''));
+  const more = lines.find((line) => line.more !== undefined && mayRead(line.more.resource))?.more;
+  const timeline = {
+    kind: 'timeline',
+    title: 'Timeline',
+    entries,
+    empty: 'Nothing was recorded yet.',
+    ...(more === undefined ? {} : { more }),
+  };
+  return [...sections.flat(), timeline as AdminSection];
+}
+
+/** The timeline without values that this staff member cannot bring back: only those of a field in the form, which differ from it. */
+function withRestorable(section: AdminSection, { shows }: AdminResource, form: AdminRecord['form']): AdminSection {
+  if (section.kind !== 'timeline') return section;
+  const isRestorable = ({ name, restore }: AdminFieldChange): boolean => {
+    const field = form?.fields.find((each) => each.name === name);
+    if (shows === undefined || form === undefined || field === undefined || restore === undefined) return false;
+    return isOpenKind(field) && canonicalJson(form.values[name] ?? null) !== canonicalJson(restore ?? null);
+  };
+  const changed = (change: AdminFieldChange): AdminFieldChange => {
+    const { restore: _, ...rest } = change;
+    return isRestorable(change) ? change : rest;
+  };
+  return {
+    ...section,
+    entries: section.entries.map(({ changes, ...entry }) => (changes === undefined ? entry : { ...entry, changes: changes.map(changed) })),
+  };
+}
+
+function isOpenKind({ kind, sensitive }: AdminField): boolean {
+  return kind !== 'password' && kind !== 'file' && sensitive !== true;
 }

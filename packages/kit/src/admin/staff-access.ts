@@ -7,8 +7,8 @@ import { isKitError } from '../errors/kit-error.ts';
 
 /** The resource as this member of staff reaches it. */
 export async function accessOf(resource: AnyResource, context: AdminContext): Promise<AdminAccess> {
-  const { app, principal, requestId } = context;
-  return new AdminAccess(app as App, resource, { user: principal.user, principal, tenant: await context.tenant(), requestId });
+  const { app, principal, requestId, databases } = context;
+  return new AdminAccess(app as App, resource, { user: principal.user, principal, tenant: await context.tenant(), requestId, databases });
 }
 
 /** As {@link accessOf}, for a model that another one refers to. Null: no resource declares it, and staff see all of it. */

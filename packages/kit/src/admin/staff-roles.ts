@@ -65,7 +65,7 @@ function usualRole(settings: AdminSettings, resource: AdminResource, operation: 
 export function refusalOf(settings: AdminSettings, role: AdminRole, resource: AdminResource, operation: StaffOperation): string | null {
   const needed = neededRole(settings, resource, operation);
   if (RANK[role] >= RANK[needed]) return null;
-  return `This needs the role ${WORDS[needed]}; yours is ${WORDS[role]}.`;
+  return `This needs the role ${WORDS[needed]}; yours is ${WORDS[role]}. Whoever assigns the roles of this site can change that.`;
 }
 
 export async function requireRole(settings: AdminSettings, user: User, resource: AdminResource, operation: StaffOperation): Promise<void> {

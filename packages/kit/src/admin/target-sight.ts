@@ -14,7 +14,7 @@ export async function targetSight(
   target: AdminResource | undefined,
 ): Promise<AdminSight | null> {
   const app = context.app as App;
-  const { principal, requestId } = context;
+  const { principal, requestId, databases } = context;
   const resource = resourceOfTarget(app, targetType);
   const isInSite = resource?.options.admin !== undefined;
   // A module shows the table by a list of its own, which knows who sees which records.
@@ -22,5 +22,5 @@ export async function targetSight(
     if (target?.isRestricted !== true || principal.user.is_superuser) return null;
     return { ids: new Set((await target.titles?.(context, ids))?.keys()), shows: () => true };
   }
-  return recordSight(app, resource, { user: principal.user, principal, tenant: await context.tenant(), requestId }, ids);
+  return recordSight(app, resource, { user: principal.user, principal, tenant: await context.tenant(), requestId, databases }, ids);
 }

@@ -115,12 +115,9 @@ describeDatabases('users in the admin site', (database) => {
       const record = await read(other.userId);
       expect(record).toMatchObject({ state: { value: 'active' } });
       const history = record.sections.at(-1);
-      expect(history.title).toBe('History');
-      expect(history.rows.slice(0, 2).map((row: { values: { entry: { text: string } } }) => row.values.entry.text)).toEqual([
-        'user.activated',
-        'user.deactivated',
-      ]);
-      const entry = (await site.get(staff, `resources/audit-log/${history.rows[1].id}`)).body;
+      expect(history.title).toBe('Timeline');
+      expect(history.entries.slice(0, 2).map((entry: { title: string }) => entry.title)).toEqual(['user.activated', 'user.deactivated']);
+      const entry = (await site.get(staff, `resources/audit-log/${history.entries[1].link.id}`)).body;
       expect(entry.sections[0].values).toMatchObject({
         actor: { resource: 'users', id: staff.userId, text: 'operator' },
         target: { resource: 'users', id: other.userId },

@@ -6,6 +6,7 @@
 //   …      api/account/…                              the routes of AccountController, for the user's own account, where `account` is true
 //   POST   api/logout                                 → 204
 //   GET    api/session                                → AdminSession; 403 staff_only carries `csrf_token`, to log out with
+//   GET    api/state                                  → AdminSiteState, every few seconds: whether server, databases and workers work
 //   GET    api/overview?range=24h                     → AdminOverviewAnswer
 //   GET    api/resources/:name                        ?search= &cursor= &limit= &sort=-created_at &filter.<name>= → AdminPage
 //   POST   api/resources/:name                        { field: value, … } → AdminResult, 201
@@ -19,9 +20,11 @@
 //   GET    api/lists/:name/choices?search= | ?id=     → AdminChoices, for pickers
 //   GET    api/lists/:name/filters                    → { items: AdminSavedFilter[] } of the caller
 //   POST   api/lists/:name/filters                    { name, query } → AdminSavedFilter, 201; DELETE …/filters/:id → 204
+// A change (POST, PATCH, DELETE of resources) takes an `idempotency-key`: sent again, it is done once; a repetition of a change that was done is
+// 409 response_not_kept. PATCH takes `if-match` with `form.tag`: 412 when the record was changed meanwhile.
 // Every unsafe request but the login carries `x-csrf-token`. Errors are problem+json; a 422 names the field in its location:
 // ["body", "url"] of a form, ["body", "fields", "reason"] of an action.
-import type { AdminOverview, AdminRange, AdminResourceShape } from '../app/admin/shapes.ts';
+import type { AdminOverview, AdminRange, AdminResourceShape, AdminTone } from '../app/admin/shapes.ts';
 
 /** How staff log in. */
 export interface AdminLogin {
@@ -51,6 +54,18 @@ export interface AdminOverviewAnswer {
   /** When it was counted. */
   readonly at: string;
   readonly parts: readonly AdminOverview[];
+}
+
+/** Whether what the site needs works. That the answer came says it of the server. */
+export interface AdminSiteState {
+  readonly at: string;
+  readonly parts: readonly AdminStatePart[];
+}
+
+export interface AdminStatePart {
+  readonly name: string;
+  readonly tone: AdminTone;
+  readonly text: string;
 }
 
 /** Records that a picker offers. */

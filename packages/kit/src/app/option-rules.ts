@@ -65,7 +65,8 @@ const declaration = implementationOf<AdminDeclaration>('what the admin site show
   // Each resource is checked by the admin site.
   resources: listOf(objectWith('a resource, such as modelResource(orders)', 'list', 'read')),
   sections: aFunction,
-  history: aFunction,
+  timeline: aFunction,
+  waiting: aFunction,
   overview: aFunction,
   uploads: objectWith('{ table, targets, origin, attach }', 'targets', 'attach'),
 });

@@ -1,4 +1,4 @@
-import type { Database } from './db.ts';
+import type { Db } from './db.ts';
 
 /** The sentence about an alias that the app does not have. */
 export function noSuchDatabase(alias: string, known: readonly string[]): string {
@@ -6,7 +6,7 @@ export function noSuchDatabase(alias: string, known: readonly string[]): string 
 }
 
 /** The database of an alias. `place` says where the alias was given: `jobs({ databases })`. */
-export function databaseNamed(databases: Readonly<Record<string, Database>>, alias: string, place: string): Database {
+export function databaseNamed<D extends Db>(databases: Readonly<Record<string, D>>, alias: string, place: string): D {
   const found = databases[alias];
   if (found === undefined) throw new Error(`${place}: ${noSuchDatabase(alias, Object.keys(databases))}`);
   return found;

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import type { AuditSink } from '../../auth/audit-sink.ts';
 import type { Principal } from '../../auth/principal.ts';
 import type { Clock } from '../../db/clock.ts';
-import type { Database, Db } from '../../db/db.ts';
+import type { Db } from '../../db/db.ts';
 import type { Cursors } from '../../db/keyset/cursor.ts';
 import type { Log } from '../../http/log.ts';
 import type {
@@ -19,12 +19,14 @@ import type {
   AdminLink,
   AdminResult,
   AdminSection,
+  AdminTimelineEntry,
 } from './shapes.ts';
 
 /** The caller, and what a declaration may use to answer. */
 export interface AdminContext {
-  readonly db: Database;
-  readonly databases: Readonly<Record<string, Database>>;
+  /** The `default` database; the open transaction in its place while a request with an idempotency key runs. */
+  readonly db: Db;
+  readonly databases: Readonly<Record<string, Db>>;
   readonly clock: Clock;
   /** The staff member; goes into the audit entries of changes. */
   readonly principal: Principal;
@@ -164,13 +166,38 @@ export interface AdminResource extends Omit<AdminResourceShape, 'actions'> {
   importRows?(context: AdminContext, file: AdminFile): Promise<AdminImportResult>;
 }
 
+/** A record, by the `target_type` of its audit entries and its id. */
+export interface AdminTarget {
+  readonly type: string;
+  readonly id: string;
+}
+
+/** A module's part of the timeline of a record. */
+export interface AdminTimeline {
+  readonly entries: readonly AdminTimelineEntry[];
+  /** Where all of it is listed. */
+  readonly more?: NonNullable<Extract<AdminSection, { kind: 'timeline' }>['more']>;
+}
+
+/** Due work of a module: its workers keep up while the oldest is young. */
+export interface AdminWaiting {
+  /** Of the work: `Jobs`. */
+  readonly label: string;
+  /** Since when the oldest is due; null: none is. */
+  readonly oldest: Date | null;
+  /** What to do when it grows old. */
+  readonly remedy: string;
+}
+
 /** What the admin site shows for a module. */
 export interface AdminDeclaration {
   readonly resources?: readonly AdminResource[];
   /** What the module has to say about a record of another: parts of its page. */
-  sections?(context: AdminContext, target: { readonly type: string; readonly id: string }): Promise<readonly AdminSection[]>;
-  /** The newest audit entries about something, as a part of its page. */
-  history?(context: AdminContext, target: { readonly type: string; readonly id: string }): Promise<AdminSection>;
+  sections?(context: AdminContext, target: AdminTarget): Promise<readonly AdminSection[]>;
+  /** What the module knows that happened to a record of any kind, newest first: the site puts the entries of all modules into one timeline. */
+  timeline?(context: AdminContext, target: AdminTarget): Promise<AdminTimeline>;
   overview?(context: AdminContext, range: AdminRange): Promise<AdminOverview>;
+  /** Work that is due and that no worker has taken, for the bar of the site; asked every few seconds. */
+  waiting?(context: AdminContext): Promise<AdminWaiting>;
   readonly uploads?: AdminUploads;
 }

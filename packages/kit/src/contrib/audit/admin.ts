@@ -1,17 +1,22 @@
 import { isUuid } from '../../db/uuid.ts';
-import { AdminConditions, type AdminOrders, adminRows, type AdminRows, sortableColumns } from '../../app/admin/list.ts';
-import type { AdminContext, AdminDeclaration, AdminListQuery, AdminResource, AdminSight } from '../../app/admin/declaration.ts';
+import { AdminConditions, type AdminOrders, adminRows, type AdminRows, sortableColumns, type SearchNote } from '../../app/admin/list.ts';
+import type {
+  AdminContext,
+  AdminDeclaration,
+  AdminListQuery,
+  AdminResource,
+  AdminSight,
+  AdminTimeline,
+} from '../../app/admin/declaration.ts';
 import { boundOrder, newestRows } from '../../app/admin/search-rows.ts';
-import type { AdminFieldChange, AdminRow, AdminSection, AdminValue } from '../../app/admin/shapes.ts';
+import type { AdminFieldChange, AdminRow, AdminSection, AdminTimelineEntry, AdminValue } from '../../app/admin/shapes.ts';
 import type { UserDirectory } from '../../auth/user-directory.ts';
 import type { Db } from '../../db/db.ts';
 import { changesOf, fieldChanges, type Change } from './changes.ts';
 import { sealBeforeReading } from './seal.ts';
-import { findEntry, newestEntriesOf, type StoredEntry } from './store.ts';
+import { entriesOfRequests, findEntry, newestEntriesOf, type StoredEntry } from './store.ts';
 
 const RESOURCE = 'audit-log';
-/** Entries shown on the page of their object; the list has the rest. */
-const HISTORY_MAX = 10;
 
 const PLACE = { table: 'audit_entries', alias: 'e', key: 'seq' } as const;
 
@@ -36,7 +41,7 @@ const columns = sortableColumns(
 
 /** The audit log in the admin site. Read-only. */
 export function auditAdmin(users: () => UserDirectory | null): AdminDeclaration {
-  return { resources: [resource(users)], history };
+  return { resources: [resource(users)], timeline };
 }
 
 function resource(users: () => UserDirectory | null): AdminResource {
@@ -89,7 +94,7 @@ async function listForAdmin(
   db: Db,
   { filters, ...query }: AdminListQuery,
   users: UserDirectory | null,
-): Promise<AdminRows<StoredEntry> & { readonly searched?: number }> {
+): Promise<AdminRows<StoredEntry> & SearchNote> {
   const where = new AdminConditions(db.dialect);
   const { actor, since, until, action, target_type: type, target_id: targetId, request_id: requestId } = filters;
   let isUnindexed = targetId !== undefined && type === undefined;
@@ -109,10 +114,9 @@ async function listForAdmin(
   // A time alone is read in the order of its own index: the place in the chain would lead past every newer entry first.
   const isByTime = Object.keys(filters).every((name) => name === 'since' || name === 'until') && Object.keys(filters).length > 0;
   const sort = query.sort?.column === 'at' && !isByTime ? { column: '', descending: query.sort.descending } : query.sort;
-  const { conditions, parameters } = where;
   const rows = await adminRows<StoredEntry>(
     db,
-    { columns: 'e.*', from: 'from audit_entries e', key: 'e.seq', keyKind: 'bigint', conditions, parameters, orders },
+    { columns: 'e.*', from: 'from audit_entries e', key: 'e.seq', keyKind: 'bigint', orders, ...where.parts },
     { ...query, filters, sort: isByTime && sort === null ? { column: 'at', descending: true } : sort },
   );
   return { ...rows, ...where.searchNote };
@@ -276,27 +280,72 @@ function sectionsOf(
   ];
 }
 
-async function history(context: AdminContext, target: { readonly type: string; readonly id: string }): Promise<AdminSection> {
-  const filter = { target_type: target.type, target_id: target.id };
+/** Entries shown on the page of their record; the list has the rest. */
+const TIMELINE_MAX = 20;
+/** Entries of the same requests about other records. */
+const BESIDES_MAX = 30;
+/** Longer values are shown by their beginning, and cannot be restored from here. */
+const VALUE_LENGTH_MAX = 2_000;
+
+/**
+ * What happened to a record, and what else the same requests did: not to others of its kind, which a bulk change would list on the page of each. Only
+ * what this staff member may know is part of it.
+ */
+async function timeline(context: AdminContext, { type, id }: Target): Promise<AdminTimeline> {
+  const filters = { target_type: type, target_id: id };
   await sealBeforeReading(context.db);
-  const entries = await newestEntriesOf(context.db, filter, HISTORY_MAX);
-  const sights = await sightsOf(context, entries.map(targetOf));
+  const own = await newestEntriesOf(context.db, filters, TIMELINE_MAX);
+  const requests = [...new Set(own.flatMap(({ request_id }) => (request_id === null ? [] : [request_id])))];
+  const besides = (await entriesOfRequests(context.db, requests, BESIDES_MAX)).filter(({ target_type }) => target_type !== type);
+  const targets = [...own, ...besides].map(targetOf);
+  const sights = await sightsOf(context, targets);
+  const seen = [...own, ...besides.filter((entry) => isSeen(entry, sights))];
+  const names = await namesFor(context, seen.map(targetOf));
+  const entries = await Promise.all(
+    seen.map((entry) => timelineEntry(context, entry, { names, sights, isOwn: entry.target_type === type })),
+  );
+  return { entries, more: { resource: RESOURCE, filters } };
+}
+
+interface TimelineView {
+  readonly names: Names;
+  readonly sights: Sights;
+  readonly isOwn: boolean;
+}
+
+async function timelineEntry(
+  context: AdminContext,
+  entry: StoredEntry,
+  { names, sights, isOwn }: TimelineView,
+): Promise<AdminTimelineEntry> {
+  const { action, target_id, actor_name, request_id, before, after } = entry;
+  const changes = isOwn && before !== null && after !== null ? shownChanges(changesOf(before, after), entry, sights) : [];
+  const references = referencesIn(context, entry, changes);
+  const referred = changes.length === 0 ? names : await namesFor(context, [...references.values()].flat());
+  const rows = changeRows(context, { changes, references, names: referred, isHidden: false });
+  const title = isOwn ? action : `${action}: ${names.get(nameKey(targetOf(entry))) ?? target_id}`;
   return {
-    kind: 'table',
-    title: 'History',
-    columns: [
-      { name: 'entry', label: 'Action', kind: 'link' },
-      { name: 'at', label: 'When', kind: 'time' },
-      { name: 'actor', label: 'Who', kind: 'link' },
-      { name: 'changed', label: 'Changed', kind: 'chips', secondary: true },
-    ],
-    rows: entries.map((entry) => historyRow(context, entry, sights)),
-    empty: 'Nothing was recorded yet.',
-    more: { resource: RESOURCE, filters: filter },
+    at: entry.at.toISOString(),
+    title,
+    tone: 'neutral',
+    ...(actor_name === null ? {} : { actor: actor_name }),
+    ...(request_id === null ? {} : { request_id }),
+    link: { resource: RESOURCE, id: entry.id, text: 'Audit entry' },
+    ...(rows.length === 0 ? {} : { changes: rows.map((row, index) => restorable(row, changes[index] as Change)) }),
   };
 }
 
-function historyRow(context: AdminContext, entry: StoredEntry, sights: Sights): AdminRow {
-  const { id, title, values } = rowOf(context, entry, new Map(), sights);
-  return { id, title, values: { ...values, entry: { resource: RESOURCE, id, text: entry.action } } };
+/** The value before, as it was stored; the site leaves it in where the form of the record has the field. */
+function restorable({ name, before, after }: AdminFieldChange, change: Change): AdminFieldChange {
+  const isShort = JSON.stringify(change.before ?? null).length <= VALUE_LENGTH_MAX;
+  return Object.assign(
+    { name },
+    given('before', cut(before)),
+    given('after', cut(after)),
+    isShort && change.before !== undefined ? { restore: change.before } : {},
+  );
+}
+
+function cut(value: AdminValue | undefined): AdminValue | undefined {
+  return typeof value === 'string' && value.length > VALUE_LENGTH_MAX ? `${value.slice(0, VALUE_LENGTH_MAX)} …` : value;
 }

@@ -39,17 +39,32 @@ const WAITING = `select queue, count(*) as count from (
 const RUNNING = `select queue, count(*) as count from jobs where claimed_until is not null and status = 'running' group by queue`;
 const FAILED = `select count(*) as count from (select id from jobs where status = 'failed' limit ${COUNTED_MAX}) f`;
 
+/** Queues with ready jobs: how many, and since when the oldest of them may run. */
+async function readyQueues(db: Db): Promise<{ readonly queue: string; readonly count: number; readonly oldest: Date | null }[]> {
+  const found: { queue: string; count: number; oldest: Date | null }[] = [];
+  while (found.length < QUEUES_MAX) {
+    const [next] = await db.query<{ queue: string }>(NEXT_QUEUE, [found.at(-1)?.queue ?? '']);
+    if (next === undefined) break;
+    const [row] = await db.query<{ ready: Count; oldest: Date | string | null }>(READY_OF_QUEUE, [next.queue]);
+    // SQLite has no type for the result of min().
+    const oldest = row === undefined || row.oldest === null ? null : new Date(row.oldest);
+    found.push({ queue: next.queue, count: Number(row?.ready ?? 0), oldest });
+  }
+  return found;
+}
+
+/** Since when the ready job that has waited longest may run; null: none is ready. */
+export async function oldestReady(db: Db): Promise<Date | null> {
+  const times = (await readyQueues(db)).flatMap(({ oldest }) => (oldest === null ? [] : [oldest.getTime()]));
+  return times.length === 0 ? null : new Date(Math.min(...times));
+}
+
 /** Depth and age by queue, each count up to 100,000. Only partial indexes are read, so finished jobs cost nothing. */
 export async function readStats(db: Db, now: Date): Promise<JobStats> {
   const ready = new Map<string, { readonly ready: number; readonly ageSeconds: number | null }>();
-  for (let last = ''; ready.size < QUEUES_MAX;) {
-    const [next] = await db.query<{ queue: string }>(NEXT_QUEUE, [last]);
-    if (next === undefined) break;
-    last = next.queue;
-    const [row] = await db.query<{ ready: Count; oldest: Date | string | null }>(READY_OF_QUEUE, [last]);
-    // SQLite has no type for the result of min().
-    const ageMs = row === undefined || row.oldest === null ? null : now.getTime() - new Date(row.oldest).getTime();
-    ready.set(last, { ready: Number(row?.ready ?? 0), ageSeconds: ageMs === null ? null : Math.max(0, ageMs / 1000) });
+  for (const { queue, count, oldest } of await readyQueues(db)) {
+    const ageMs = oldest === null ? null : now.getTime() - oldest.getTime();
+    ready.set(queue, { ready: count, ageSeconds: ageMs === null ? null : Math.max(0, ageMs / 1000) });
   }
   const waiting = await countsByQueue(db, WAITING);
   const running = await countsByQueue(db, RUNNING);

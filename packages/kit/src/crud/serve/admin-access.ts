@@ -2,7 +2,7 @@ import type { App } from '../../app/module.ts';
 import type { Db } from '../../db/db.ts';
 import type { Model } from '../../db/model.ts';
 import type { Where } from '../../db/where/where.ts';
-import { asCaller, expandingOperationsOf, operationsOf, type ProgramCaller } from './crud-of.ts';
+import { asCaller, expandingOperationsOf, operationsOf, type CallerInTransaction } from './crud-of.ts';
 import { limits, usualLimits } from '../declare/limits.ts';
 import { narrowWhole, unitFor } from '../read/list.ts';
 import type { AsCaller, Programs } from './programs.ts';
@@ -10,7 +10,7 @@ import type { MountedResource } from '../mount/mounted-resource.ts';
 import { policiesOf } from '../policy/policies.ts';
 import type { Edge, Policy } from '../policy/policy.ts';
 import type { RowState } from '../policy/row-scope.ts';
-import { possibleTransitions } from '../write/possible-transitions.ts';
+import { possibleTransitions, refusedTransitions } from '../write/possible-transitions.ts';
 import { readKey } from '../read/parameter-value.ts';
 import { presentRows, selectRows } from '../read/read.ts';
 import type { TransitionRule } from '../declare/transition-rule.ts';
@@ -86,7 +86,7 @@ export class AdminAccess {
   readonly #programs: Programs;
   readonly #as: AsCaller;
 
-  constructor(app: App, resource: AnyResource, caller: ProgramCaller) {
+  constructor(app: App, resource: AnyResource, caller: CallerInTransaction) {
     this.#app = app;
     const { access, programs } = operationsOf(app, resource);
     this.#mounted = access;
@@ -260,6 +260,16 @@ export class AdminAccess {
     return this.#as('transitions', (request) =>
       possibleTransitions(this.#mounted.policy, request, row).then((found) => found.map(({ name }) => name)),
     );
+  }
+
+  /** By name, why this member of staff cannot make a transition of the row now. Nothing where the state is hidden: the reason would tell it. */
+  refusedTransitions(row: Item): Promise<Readonly<Record<string, string>>> {
+    return this.#as('transitions', async (request) => {
+      const { policy } = this.#mounted;
+      const state = policy.options.state as string | undefined;
+      if (state === undefined || !(await this.columns()).has(state)) return {};
+      return refusedTransitions(policy, request, row);
+    });
   }
 
   /** Makes rows of a file, and changes those that `by` finds: all or none, with `via: 'import'`. */

@@ -33,6 +33,11 @@ export interface ProgramCaller {
   readonly requestId?: string | null;
 }
 
+/** A caller in an open transaction, which stands in place of its database. */
+export interface CallerInTransaction extends ProgramCaller {
+  readonly databases?: Readonly<Record<string, Db>>;
+}
+
 const callerRules: OptionRules<ProgramCaller> = {
   user: required(nullable(objectWith('a user, or null'))),
   tenant: nullable(filledText),
@@ -136,7 +141,7 @@ function madeOnce(all: KnownOperations, app: App, resource: AnyResource, expand:
 }
 
 /** Makes a request per action, with services that end with it. */
-export function asCaller(app: App, caller: ProgramCaller, isAdmin = false): AsCaller {
+export function asCaller(app: App, caller: CallerInTransaction, isAdmin = false): AsCaller {
   return async (action, work) => {
     if (caller.services !== undefined) return work(requestOf(app, caller, action, caller.services, isAdmin));
     await using services = app.services.scope();
@@ -144,7 +149,7 @@ export function asCaller(app: App, caller: ProgramCaller, isAdmin = false): AsCa
   };
 }
 
-function requestOf(app: App, caller: ProgramCaller, action: string, services: ServiceScope, isAdmin: boolean): CrudRequest {
+function requestOf(app: App, caller: CallerInTransaction, action: string, services: ServiceScope, isAdmin: boolean): CrudRequest {
   const { user, tenant = null, requestId = null } = caller;
   const principal = user === null ? null : (caller.principal ?? { user, scheme: 'program', scopes: null });
   const context: PermissionContext = {
@@ -169,7 +174,7 @@ function requestOf(app: App, caller: ProgramCaller, action: string, services: Se
     clock: app.clock,
     services,
     requestId,
-    databases: app.databases,
+    databases: caller.databases ?? app.databases,
     isAdmin,
     verdicts: new Map(),
     scopes: new Map(),

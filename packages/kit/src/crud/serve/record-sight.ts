@@ -2,7 +2,7 @@ import type { App } from '../../app/module.ts';
 import { isKitError } from '../../errors/kit-error.ts';
 import type { AnyResource } from '../declare/resource.ts';
 import { AdminAccess } from './admin-access.ts';
-import type { ProgramCaller } from './crud-of.ts';
+import type { CallerInTransaction } from './crud-of.ts';
 
 /** What a staff member may know of some records: which of them, and which of their fields. */
 export interface RecordSight {
@@ -16,7 +16,12 @@ const NOTHING: RecordSight = { ids: new Set(), shows: () => false };
  * What a staff member may know of records of a resource that another page speaks about, such as the audit log. Superusers know every record, but
  * not the columns that the rules of the resource hide from them.
  */
-export async function recordSight(app: App, resource: AnyResource, caller: ProgramCaller, ids: readonly string[]): Promise<RecordSight> {
+export async function recordSight(
+  app: App,
+  resource: AnyResource,
+  caller: CallerInTransaction,
+  ids: readonly string[],
+): Promise<RecordSight> {
   try {
     return await sightOf(app, resource, caller, ids);
   } catch (error) {
@@ -25,7 +30,7 @@ export async function recordSight(app: App, resource: AnyResource, caller: Progr
   }
 }
 
-async function sightOf(app: App, resource: AnyResource, caller: ProgramCaller, ids: readonly string[]): Promise<RecordSight> {
+async function sightOf(app: App, resource: AnyResource, caller: CallerInTransaction, ids: readonly string[]): Promise<RecordSight> {
   const access = new AdminAccess(app, resource, caller);
   const columns = await access.columns();
   const shows = (field: string) => !Object.hasOwn(resource.model.columns as object, field) || columns.has(field);

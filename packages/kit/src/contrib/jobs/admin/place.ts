@@ -1,6 +1,6 @@
 import type { AdminContext } from '../../../app/admin/declaration.ts';
 import type { AdminState } from '../../../app/admin/shapes.ts';
-import type { Database } from '../../../db/db.ts';
+import type { Db } from '../../../db/db.ts';
 import { databaseNamed } from '../../../db/named-database.ts';
 import type { JobCatalog } from '../job-catalog.ts';
 import type { Job } from '../store.ts';
@@ -13,7 +13,7 @@ export interface AdminPlace {
   readonly catalog: () => JobCatalog;
 }
 
-export function databaseOf({ database }: AdminPlace, { databases }: Pick<AdminContext, 'databases'>): Database {
+export function databaseOf({ database }: AdminPlace, { databases }: Pick<AdminContext, 'databases'>): Db {
   return databaseNamed(databases, database, 'jobs({ databases })');
 }
 

@@ -4,7 +4,8 @@ import { deliveriesResource } from './deliveries.ts';
 import { endpointsResource } from './endpoints.ts';
 import { eventsResource } from './events.ts';
 import { webhooksOverview } from './overview.ts';
-import type { AdminPlace } from './place.ts';
+import { firstDue } from '../delivery/waiting-store.ts';
+import { databaseOf, type AdminPlace } from './place.ts';
 
 /** The admin site's lists of endpoints, deliveries and events; one set for each database that events are published in. */
 export function webhooksAdmin(
@@ -22,6 +23,15 @@ export function webhooksAdmin(
   const [first] = places;
   return {
     resources: places.flatMap((place) => [endpointsResource(place), deliveriesResource(place), eventsResource(place)]),
-    ...(first === undefined ? {} : { overview: webhooksOverview(first) }),
+    ...(first === undefined
+      ? {}
+      : {
+          overview: webhooksOverview(first),
+          async waiting(context) {
+            const due = await firstDue(databaseOf(first, context));
+            const oldest = due !== null && due < context.clock.now() ? due : null;
+            return { label: 'Deliveries', oldest, remedy: 'Start a worker: `kit webhooks work`.' };
+          },
+        }),
   };
 }

@@ -69,6 +69,7 @@ export function deliveriesResource(place: AdminPlace): AdminResource {
       { name: 'event_type', label: 'Event type', kind: 'text', suggestions: place.eventTypes },
       { name: 'endpoint', label: 'Endpoint', kind: 'reference', of: `endpoints${place.suffix}` },
       { name: 'event', label: 'Event id', kind: 'text' },
+      { name: 'record', label: 'Record, such as order:<id>', kind: 'text' },
       { name: 'since', label: 'Published since', kind: 'time' },
       { name: 'until', label: 'Published before', kind: 'time' },
     ],
@@ -82,6 +83,7 @@ export function deliveriesResource(place: AdminPlace): AdminResource {
       const { rows, ...page } = await listDeliveriesForAdmin(databaseOf(place, context), query);
       return { ...page, items: rows.map((delivery) => deliveryRow(place, delivery)) };
     },
+    related: [{ to: '*', filter: 'record' }],
     refers: { endpoint_id: 'webhook_endpoint', event_id: 'webhook_event' },
     titles: async (context, ids) =>
       new Map(

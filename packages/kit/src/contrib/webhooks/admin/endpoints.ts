@@ -75,6 +75,8 @@ const urlField: AdminField = {
   required: true,
   maxLength: URL_LENGTH_MAX,
   placeholder: 'https://example.com/hooks',
+  // Its query may hold a token of the receiver.
+  sensitive: true,
 };
 const eventsField: AdminField = {
   name: 'events',
@@ -109,6 +111,7 @@ const headersField: AdminField = {
   kind: 'strings',
   maxLength: HEADER_NAME_LENGTH_MAX + HEADER_VALUE_LENGTH_MAX + 2,
   placeholder: 'X-Api-Key: …',
+  sensitive: true,
   help: `One per line, "Name: value". Stored values are not shown: "${HIDDEN_VALUE}" keeps one, a removed line removes it.`,
 };
 const rateLimitField: AdminField = {

@@ -2,7 +2,7 @@ import { adminCount } from '../../../app/admin/each.ts';
 import type { AdminContext } from '../../../app/admin/declaration.ts';
 import type { AdminLink, AdminState, AdminValue } from '../../../app/admin/shapes.ts';
 import type { UserDirectory } from '../../../auth/user-directory.ts';
-import type { Database } from '../../../db/db.ts';
+import type { Db } from '../../../db/db.ts';
 import { databaseNamed } from '../../../db/named-database.ts';
 import type { ShownEndpoint } from './store.ts';
 import type { FailureReason } from '../delivery/delivery-outcome.ts';
@@ -19,7 +19,7 @@ export interface AdminPlace {
   readonly eventTypes: readonly string[];
 }
 
-export function databaseOf({ database }: AdminPlace, { databases }: Pick<AdminContext, 'databases'>): Database {
+export function databaseOf({ database }: AdminPlace, { databases }: Pick<AdminContext, 'databases'>): Db {
   return databaseNamed(databases, database, 'webhooks({ databases })');
 }
 

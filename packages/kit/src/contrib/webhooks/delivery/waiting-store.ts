@@ -37,6 +37,16 @@ const FIRST_DUE_ORDERED = `select next_attempt_at from (
   ) p
 ) h where place = 1 order by next_attempt_at limit 1`;
 
+/** When the delivery is due that is due first: in the past, it waits for a worker. */
+export async function firstDue(db: Db): Promise<Date | null> {
+  const due: Date[] = [];
+  for (const text of [FIRST_DUE, FIRST_DUE_ORDERED]) {
+    const [row] = await db.query<{ next_attempt_at: Date }>(text);
+    if (row !== undefined) due.push(row.next_attempt_at);
+  }
+  return earliest(due);
+}
+
 /** How much work is left. */
 export async function readWaiting(db: Db): Promise<WaitingDeliveries> {
   const [count] = await db.query<{ pending: number }>(COUNT);
@@ -45,11 +55,6 @@ export async function readWaiting(db: Db): Promise<WaitingDeliveries> {
     const [row] = await db.query<{ created_at: Date }>(oldestOf(kind));
     if (row !== undefined) oldest.push(row.created_at);
   }
-  const due: Date[] = [];
-  for (const text of [FIRST_DUE, FIRST_DUE_ORDERED]) {
-    const [row] = await db.query<{ next_attempt_at: Date }>(text);
-    if (row !== undefined) due.push(row.next_attempt_at);
-  }
   const [endpoints] = await db.query<{ disabled: number; failing: number }>(
     `select coalesce(sum(case when is_active then 0 else 1 end), 0) as disabled,
        coalesce(sum(case when is_active and failing_since is not null then 1 else 0 end), 0) as failing from webhook_endpoints`,
@@ -57,7 +62,7 @@ export async function readWaiting(db: Db): Promise<WaitingDeliveries> {
   return {
     pending: count?.pending ?? 0,
     oldest: earliest(oldest),
-    firstDue: earliest(due),
+    firstDue: await firstDue(db),
     disabledEndpoints: endpoints?.disabled ?? 0,
     failingEndpoints: endpoints?.failing ?? 0,
   };
