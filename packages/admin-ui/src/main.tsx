@@ -22,17 +22,14 @@ const schemes = localStorageColorSchemeManager({ key: 'kit-admin-colours' });
 const queries = new QueryClient({
   defaultOptions: {
     queries: {
-      // What the server refused it will refuse again; only a lost connection or a server in trouble is worth another try.
-      retry: (failures, error) => failures < 2 && isPassing(toFault(error).status),
+      // What the server refused it will refuse again, and what took its time will take it again; a connection that broke is worth another try.
+      // While the server is away, the bar asks again.
+      retry: (failures, error) => failures < 1 && toFault(error).code === 'unreachable',
       networkMode: 'always',
       gcTime: 60_000,
     },
   },
 });
-
-function isPassing(status: number): boolean {
-  return status === 0 || status === 502 || status === 503 || status === 504;
-}
 
 const LinkPage = lazy(async () => ({ default: (await import('./session/link-page.tsx')).LinkPage }));
 /** Taken out of the address before anything else runs: it must not stay in the history. */

@@ -1,27 +1,20 @@
-import { Button, Tooltip, type ButtonProps } from '@mantine/core';
+import type { ButtonProps } from '@mantine/core';
 import type { AdminActionShape } from '../api/shapes.ts';
 import { wordsFor } from '../values/format.ts';
+import { WhyButton } from './why-button.tsx';
 
 interface ActionButtonProps extends ButtonProps {
   readonly action: AdminActionShape;
   readonly count: number;
+  /** Why it cannot be run now, where the action itself does not say. */
+  readonly why?: string | undefined;
   readonly onRun: () => void;
 }
 
-/** One that this member of staff may not run stays visible, and says why. */
-export function ActionButton({ action, count, onRun, ...look }: ActionButtonProps) {
-  const label = wordsFor(action.label, count);
-  if (action.refused === undefined)
-    return (
-      <Button {...look} onClick={onRun}>
-        {label}
-      </Button>
-    );
+export function ActionButton({ action, count, why, onRun, ...look }: ActionButtonProps) {
   return (
-    <Tooltip label={action.refused} multiline maw={320} withArrow events={{ hover: true, focus: true, touch: true }}>
-      <Button {...look} data-disabled aria-disabled aria-description={action.refused} onClick={(event) => event.preventDefault()}>
-        {label}
-      </Button>
-    </Tooltip>
+    <WhyButton {...look} why={action.refused ?? why} onRun={onRun}>
+      {wordsFor(action.label, count)}
+    </WhyButton>
   );
 }

@@ -1,5 +1,6 @@
-import { markConnection } from './connection.ts';
-import { ApiFault, readFault, toFault } from './fault.ts';
+import { markAnswer, markSilence } from './connection.ts';
+import { ApiFault, isWrongProof, readFault, toFault } from './fault.ts';
+import { sendOnce } from './send-once.ts';
 import type {
   AdminChoices,
   AdminFileFormat,
@@ -13,6 +14,7 @@ import type {
   AdminResult,
   AdminSavedFilter,
   AdminSession,
+  AdminSiteState,
 } from './shapes.ts';
 
 /** Below the page's own address, wherever a proxy put it; the fragment never counts. */
@@ -42,23 +44,46 @@ interface RequestOptions {
   readonly body?: unknown;
   /** Sent as it is, instead of `body`. */
   readonly file?: { readonly content: Blob; readonly mediaType: string };
-  readonly ifMatch?: string;
+  readonly ifMatch?: string | undefined;
+  readonly key?: string;
   readonly signal?: AbortSignal | undefined;
+  /** How long the answer may take. Default: {@link ANSWER_MS}. */
+  readonly limitMs?: number;
 }
+
+/** Longer than the server waits for its database, so that its own sentence arrives. */
+const ANSWER_MS = 15_000;
+/** Passwords are expensive to check on purpose. */
+const LOGIN_MS = 30_000;
+/** A file of 10,000 rows. */
+const IMPORT_MS = 600_000;
 
 /** For requests to the application that do not go through here. */
 export function requestHeaders(): Record<string, string> {
   return csrfToken === null ? {} : { 'x-csrf-token': csrfToken };
 }
 
-async function send(path: string, { method = 'GET', query = {}, body, file, ifMatch, signal }: RequestOptions): Promise<Response> {
+/** An answer with its body: a connection that hangs in the middle is no answer. */
+interface Answer {
+  readonly response: Response;
+  readonly body: unknown;
+  readonly fault: ApiFault | null;
+}
+
+async function send(
+  path: string,
+  { method = 'GET', query = {}, body, file, ifMatch, key, signal, limitMs = ANSWER_MS }: RequestOptions,
+): Promise<Answer> {
   const url = new URL(path, base);
   for (const [name, value] of Object.entries(query)) if (value !== undefined && value !== '') url.searchParams.set(name, value);
   const headers: Record<string, string> = { accept: 'application/json' };
   if (method !== 'GET' && csrfToken !== null) headers['x-csrf-token'] = csrfToken;
-  if (ifMatch !== undefined) headers['if-match'] = ifMatch;
+  if (ifMatch !== undefined) headers['if-match'] = `"${ifMatch}"`;
+  if (key !== undefined) headers['idempotency-key'] = key;
   if (body !== undefined) headers['content-type'] = 'application/json';
   if (file !== undefined) headers['content-type'] = file.mediaType;
+  const limit = new AbortController();
+  const timer = window.setTimeout(() => limit.abort(), limitMs);
   try {
     const response = await fetch(url, {
       method,
@@ -68,34 +93,40 @@ async function send(path: string, { method = 'GET', query = {}, body, file, ifMa
       redirect: 'error',
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       ...(file === undefined ? {} : { body: file.content }),
-      ...(signal === undefined ? {} : { signal }),
+      signal: signal === undefined ? limit.signal : AbortSignal.any([signal, limit.signal]),
     });
-    markConnection(true);
-    return response;
+    const fault = response.ok ? null : await readFault(response);
+    const answer = { response, fault, body: fault !== null || response.status === 204 ? undefined : await response.json() };
+    markAnswer();
+    return answer;
   } catch (error) {
     if (signal?.aborted === true) throw error;
-    markConnection(false);
-    throw new ApiFault({ status: 0, code: 'unreachable', detail: 'The server cannot be reached. Check the connection and try again.' });
+    if (limit.signal.aborted) {
+      markSilence('silent');
+      const detail = `The server has not answered within ${limitMs / 1000} s.${method === 'GET' ? '' : ' It may have been saved.'}`;
+      throw new ApiFault({ status: 0, code: 'no_answer', detail });
+    }
+    if (error instanceof SyntaxError) throw new ApiFault({ status: 502, code: 'unexpected_answer', detail: 'The answer cannot be read.' });
+    markSilence('unreachable');
+    const detail = `The server cannot be reached. Check the connection and try again.${method === 'GET' ? '' : ' It may have been saved.'}`;
+    throw new ApiFault({ status: 0, code: 'unreachable', detail });
+  } finally {
+    window.clearTimeout(timer);
   }
 }
 
 async function request<T>(path: string, options: RequestOptions = {}): Promise<T> {
-  let response = await send(path, options);
-  if (response.ok) return (response.status === 204 ? undefined : await response.json()) as T;
-  let fault = await readFault(response);
+  let { fault, body } = await send(path, options);
   // Another tab logged in again: the cookie is new and the token here is not. Nothing was done; ask for the token once.
-  if (fault.code === 'csrf_failed' && path !== 'login') {
+  if (fault?.code === 'csrf_failed' && path !== 'login') {
     const renewal = await readSession().then(() => null, toFault);
-    response = renewal === null ? await send(path, options) : response;
-    if (response.ok) return (response.status === 204 ? undefined : await response.json()) as T;
-    fault = renewal ?? (await readFault(response));
+    if (renewal === null) ({ fault, body } = await send(path, options));
+    else fault = renewal;
   }
   // Nothing was done: the same request goes out again once the person has proved to be there.
-  if (fault.code === 'recent_login_required' && path !== 'account/presence' && (await askPresence())) {
-    response = await send(path, options);
-    if (response.ok) return (response.status === 204 ? undefined : await response.json()) as T;
-    fault = await readFault(response);
-  }
+  if (fault?.code === 'recent_login_required' && path !== 'account/presence' && (await askPresence()))
+    ({ fault, body } = await send(path, options));
+  if (fault === null) return body as T;
   if (!OPEN_PATHS.has(path)) {
     if (fault.status === 401 && !isWrongProof(fault)) onSessionLost();
     if (fault.code === 'permission_denied' || fault.code === 'staff_only') onRefused();
@@ -107,17 +138,14 @@ async function request<T>(path: string, options: RequestOptions = {}): Promise<T
 const OPEN_PATHS: ReadonlySet<string> = new Set([
   'login',
   'session',
+  // Asked by the bar, not by a person.
+  'state',
   'account/presence',
   'account/reset',
   'account/reset/confirm',
   'account/invitations/accept',
   'account/email/confirm',
 ]);
-
-/** A wrong password or code in a form of the account: the session goes on. */
-function isWrongProof({ code }: ApiFault): boolean {
-  return code === 'invalid_credentials' || code === 'invalid_one_time_code' || code === 'one_time_code_required';
-}
 
 const resource = (name: string, ...rest: string[]): string => ['resources', name, ...rest].map(encodeURIComponent).join('/');
 
@@ -143,6 +171,7 @@ export async function logIn(login: string, password: string, code?: string): Pro
   try {
     const session = await request<AdminSession>('login', {
       method: 'POST',
+      limitMs: LOGIN_MS,
       body: { login, password, ...(code === undefined ? {} : { code }) },
     });
     csrfToken = session.csrf_token;
@@ -161,7 +190,7 @@ interface RenewedSession {
 }
 
 async function renewing<T extends RenewedSession>(path: string, options: RequestOptions): Promise<T> {
-  const renewed = await request<T>(path, options);
+  const renewed = await request<T>(path, { limitMs: LOGIN_MS, ...options });
   csrfToken = renewed.csrf_token;
   return renewed;
 }
@@ -247,6 +276,7 @@ export function confirmEmail(token: string): Promise<void> {
 export function choosePassword(purpose: 'reset' | 'invitation', token: string, password: string): Promise<void> {
   return request(purpose === 'reset' ? 'account/reset/confirm' : 'account/invitations/accept', {
     method: 'POST',
+    limitMs: LOGIN_MS,
     body: { token, password },
   });
 }
@@ -254,6 +284,13 @@ export function choosePassword(purpose: 'reset' | 'invitation', token: string, p
 export async function logOut(): Promise<void> {
   await request('logout', { method: 'POST' });
   csrfToken = null;
+}
+
+/** Longer than the server waits for a locked database: what it says then says more than silence. */
+const STATE_MS = 12_000;
+
+export function readState(signal?: AbortSignal): Promise<AdminSiteState> {
+  return request('state', { signal, limitMs: STATE_MS });
 }
 
 export function readOverview(range: AdminRange, signal?: AbortSignal): Promise<AdminOverviewAnswer> {
@@ -296,7 +333,12 @@ export function importFile(
   { format, dryRun, upsert }: { readonly format: AdminFileFormat; readonly dryRun: boolean; readonly upsert: boolean },
 ): Promise<AdminImportResult> {
   const query = { dry_run: dryRun ? 'true' : undefined, mode: upsert ? 'upsert' : undefined };
-  return request(list(name, 'import'), { method: 'POST', query, file: { content: file, mediaType: MEDIA_TYPES[format] } });
+  return request(list(name, 'import'), {
+    method: 'POST',
+    query,
+    limitMs: IMPORT_MS,
+    file: { content: file, mediaType: MEDIA_TYPES[format] },
+  });
 }
 
 /** Records that a picker offers: those that the text finds, or the one with the id. */
@@ -328,17 +370,34 @@ export function readRecord(name: string, id: string, range?: AdminRange, signal?
 
 // Results may carry a secret that is shown once: they are returned to the caller and not stored, also not in the query cache.
 
-export function createRecord(name: string, fields: Readonly<Record<string, unknown>>): Promise<AdminResult> {
-  return request(resource(name), { method: 'POST', body: fields });
+/** Done once, however often it is sent. What was done before and whose response got lost has no secret to show any more. */
+async function change(path: string, options: Pick<RequestOptions, 'method' | 'body' | 'ifMatch' | 'signal'>): Promise<AdminResult> {
+  const { method, body, ifMatch, signal } = options;
+  const identity = JSON.stringify([method, path, ifMatch, body]);
+  return (
+    (await sendOnce(identity, (key) => request<AdminResult>(path, { ...options, key }), signal)) ?? {
+      message: 'It was done; only its response got lost.',
+    }
+  );
 }
 
-/** `version`: of the form; a record that was changed meanwhile is then refused. */
-export function updateRecord(name: string, id: string, fields: Readonly<Record<string, unknown>>, version?: number): Promise<AdminResult> {
-  return request(resource(name, id), { method: 'PATCH', body: fields, ...(version === undefined ? {} : { ifMatch: `"${version}"` }) });
+export function createRecord(name: string, fields: Readonly<Record<string, unknown>>, signal?: AbortSignal): Promise<AdminResult> {
+  return change(resource(name), { method: 'POST', body: fields, signal });
+}
+
+interface RecordUpdate {
+  readonly fields: Readonly<Record<string, unknown>>;
+  /** Of the form: a record that was changed meanwhile is then not overwritten. */
+  readonly tag?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export function updateRecord(name: string, id: string, { fields, tag, signal }: RecordUpdate): Promise<AdminResult> {
+  return change(resource(name, id), { method: 'PATCH', body: fields, ifMatch: tag, signal });
 }
 
 export function removeRecord(name: string, id: string): Promise<AdminResult> {
-  return request(resource(name, id), { method: 'DELETE' });
+  return change(resource(name, id), { method: 'DELETE' });
 }
 
 export function runAction(
@@ -347,7 +406,7 @@ export function runAction(
   ids: readonly string[],
   fields: Readonly<Record<string, unknown>>,
 ): Promise<AdminResult> {
-  return request(resource(name, 'actions', action), { method: 'POST', body: { ids, fields } });
+  return change(resource(name, 'actions', action), { method: 'POST', body: { ids, fields } });
 }
 
 /** What the action would do; nothing is changed. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ApiFault, explain, readFault, titleOf } from './fault.ts';
+import { ApiFault, explain, isSessionLost, isUnsettled, readFault, titleOf } from './fault.ts';
 
 const fault = (status: number, code: string, more: object = {}) => new ApiFault({ status, code, detail: 'The detail.', ...more });
 
@@ -10,11 +10,8 @@ test.each([
   [fault(403, 'role_required'), 'Not allowed', 'The detail.'],
   [fault(404, 'record_not_found'), 'Not found', 'This record does not exist or was deleted.'],
   [fault(409, 'conflict'), 'Not possible now', 'The detail.'],
-  [
-    fault(412, 'precondition_failed'),
-    'Changed meanwhile',
-    'This record was changed since the form was opened. Load the page again to see the change.',
-  ],
+  [fault(412, 'precondition_failed'), 'Changed meanwhile', 'The detail.'],
+  [fault(0, 'no_answer'), 'No answer', 'The detail.'],
   [fault(422, 'validation_error'), 'Check the values', 'The detail.'],
   [fault(429, 'throttled', { retryAfterSeconds: 1 }), 'Too many requests', 'Too many requests. Try again in 1 second.'],
   [fault(429, 'throttled', { retryAfterSeconds: 30 }), 'Too many requests', 'Too many requests. Try again in 30 seconds.'],
@@ -31,4 +28,31 @@ test('the answer of a proxy, which is no problem document, is a fault too', asyn
   const read = await readFault(new Response('<h1>Bad Gateway</h1>', { status: 502 }));
   expect(read).toMatchObject({ status: 502, code: 'unexpected_answer' });
   expect(explain(read)).toBe('The server answered with status 502. Try again.');
+});
+
+test('whether a change was made is unknown without an answer, and known with one', () => {
+  const unknown = [
+    fault(0, 'no_answer'),
+    fault(0, 'unreachable'),
+    fault(502, 'unexpected_answer'),
+    fault(504, 'x'),
+    fault(409, 'request_in_progress'),
+  ];
+  expect(unknown.map(isUnsettled)).toEqual(unknown.map(() => true));
+  const known = [
+    fault(0, 'page_error'),
+    fault(409, 'conflict'),
+    fault(412, 'x'),
+    fault(500, 'internal_error'),
+    fault(503, 'database_busy'),
+  ];
+  expect(known.map(isUnsettled)).toEqual(known.map(() => false));
+});
+
+test('a session that ended is told from a wrong password', () => {
+  expect([fault(401, 'not_authenticated'), fault(401, 'invalid_credentials'), fault(403, 'x')].map(isSessionLost)).toEqual([
+    true,
+    false,
+    false,
+  ]);
 });

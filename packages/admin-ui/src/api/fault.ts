@@ -44,9 +44,24 @@ export function toFault(error: unknown): ApiFault {
   });
 }
 
+/** A wrong password or code in a form of the account: the session goes on. */
+export function isWrongProof({ code }: ApiFault): boolean {
+  return code === 'invalid_credentials' || code === 'invalid_one_time_code' || code === 'one_time_code_required';
+}
+
+/** The session ended: the site asks for a login on top of the page, and the page has nothing to say about it. */
+export function isSessionLost(fault: ApiFault): boolean {
+  return fault.status === 401 && !isWrongProof(fault);
+}
+
+/** Whether the change was made is not known: no answer came, or one of a proxy. */
+export function isUnsettled({ status, code }: ApiFault): boolean {
+  return code === 'no_answer' || code === 'unreachable' || code === 'request_in_progress' || status === 502 || status === 504;
+}
+
 /** What went wrong, in two or three words. */
 export function titleOf({ status, code }: ApiFault): string {
-  if (status === 0) return code === 'unreachable' ? 'Server not reachable' : 'Page error';
+  if (status === 0) return code === 'unreachable' ? 'Server not reachable' : code === 'no_answer' ? 'No answer' : 'Page error';
   if (code === 'recent_login_required') return 'Confirmation needed';
   if (code === 'invalid_link') return 'Link not valid';
   if (status === 401) return 'Login failed';
@@ -67,7 +82,6 @@ export function explain(fault: ApiFault): string {
     return `Too many requests. ${wait === null ? 'Wait a moment and try again.' : `Try again in ${wait} ${wait === 1 ? 'second' : 'seconds'}.`}`;
   }
   if (fault.code === 'csrf_failed') return 'The session of this page is out of date. Load the page again.';
-  if (fault.status === 412) return 'This record was changed since the form was opened. Load the page again to see the change.';
   if (fault.status === 404) return 'This record does not exist or was deleted.';
   if (fault.status >= 500) {
     const where = fault.requestId === null ? '' : ` The cause is in the server log under request ${fault.requestId}.`;

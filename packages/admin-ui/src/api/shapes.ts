@@ -31,5 +31,14 @@ export type {
   AdminValue,
   AdminWords,
 } from '../../../kit/src/app/admin/shapes.ts';
-export type { AdminChoices, AdminLogin, AdminOverviewAnswer, AdminSavedFilter, AdminSession } from '../../../kit/src/admin/wire.ts';
+export type {
+  AdminChoices,
+  AdminLogin,
+  AdminOverviewAnswer,
+  AdminSavedFilter,
+  AdminSession,
+  AdminSiteState,
+  AdminStatePart,
+} from '../../../kit/src/admin/wire.ts';
+export { ADMIN_COUNT_MAX } from '../../../kit/src/app/admin/shapes.ts';
 export { ADMIN_ACTION_IDS_MAX } from '../../../kit/src/admin/wire.ts';

@@ -1,5 +1,5 @@
 import { Alert, Button, Group, Text } from '@mantine/core';
-import { explain, titleOf, toFault } from '../api/fault.ts';
+import { explain, isSessionLost, titleOf, toFault } from '../api/fault.ts';
 import { Icon } from '../icons/icon.tsx';
 import css from './feedback.module.css';
 
@@ -14,6 +14,7 @@ export function FaultNotice({
   readonly onRetry?: () => void;
 }) {
   const fault = toFault(error);
+  if (isSessionLost(fault)) return null;
   return (
     <Alert className={css['notice']} data-tone="bad" role="alert" icon={<Icon name="warning" />} title={title ?? titleOf(fault)}>
       <Group justify="space-between" align="center" gap="sm">

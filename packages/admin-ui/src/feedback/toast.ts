@@ -1,6 +1,6 @@
 import { notifications } from '@mantine/notifications';
 import { createElement, type ReactNode } from 'react';
-import { explain, titleOf, toFault } from '../api/fault.ts';
+import { explain, isSessionLost, titleOf, toFault } from '../api/fault.ts';
 import { withLocalTimes } from '../values/format.ts';
 import { UndoMessage } from './undo-message.tsx';
 
@@ -27,7 +27,7 @@ export function sayDone(message: string, undo?: Undo): void {
 export function sayFailed(error: unknown): void {
   const fault = toFault(error);
   // The login form is on its way; a second message would only hide it.
-  if (fault.status === 401) return;
+  if (isSessionLost(fault)) return;
   show({ title: titleOf(fault), message: explain(fault), color: 'danger', autoClose: false });
 }
 

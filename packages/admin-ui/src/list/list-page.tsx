@@ -4,6 +4,7 @@ import { keepPreviousData, useQuery, useQueryClient } from '@tanstack/react-quer
 import { DataTable, type DataTableColumn } from 'mantine-datatable';
 import { useMemo, useState, type MouseEvent } from 'react';
 import { ActionDialog, type Target } from '../actions/action-dialog.tsx';
+import { WhyButton } from '../actions/why-button.tsx';
 import { listRecords, type ListRequest } from '../api/client.ts';
 import type { AdminActionShape, AdminColumn, AdminResourceShape, AdminRow } from '../api/shapes.ts';
 import { FaultNotice } from '../feedback/fault-notice.tsx';
@@ -129,10 +130,14 @@ export function ListPage({ resource }: { readonly resource: AdminResourceShape }
               <Icon name="refresh" />
             </ActionIcon>
           </Tooltip>
-          {'fields' in resource.creation && (
-            <Button component="a" href={hashOf({ page: 'create', resource: resource.name })} leftSection={<Icon name="plus" size={16} />}>
+          {('fields' in resource.creation || resource.creation.byRole === true) && (
+            <WhyButton
+              why={'refused' in resource.creation ? resource.creation.refused : undefined}
+              href={hashOf({ page: 'create', resource: resource.name })}
+              leftSection={<Icon name="plus" size={16} />}
+            >
               New {lowerFirst(resource.singular)}
-            </Button>
+            </WhyButton>
           )}
         </Group>
       </Group>

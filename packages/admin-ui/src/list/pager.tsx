@@ -1,5 +1,5 @@
 import { ActionIcon, Group, NativeSelect } from '@mantine/core';
-import type { AdminPage } from '../api/shapes.ts';
+import { ADMIN_COUNT_MAX, type AdminPage } from '../api/shapes.ts';
 import { Icon } from '../icons/icon.tsx';
 import { formatNumber, plural } from '../values/format.ts';
 import { PAGE_SIZES } from './list-query.ts';
@@ -22,8 +22,9 @@ export function Pager({ page, nouns: [one, many], size, isFirst, onPrevious, onF
   return (
     <nav className={css['pager']} aria-label="Pages of the list">
       <span role="status">
-        {page.count === null ? `Too many ${many} to count` : plural(page.count, one, many)}
+        {countText(page, one, many)}
         {page.searched !== undefined && ` among the newest ${formatNumber(page.searched)}`}
+        {page.atLeast === true && '. Only these are sorted: search for more words'}
       </span>
       <Group gap="xs">
         <NativeSelect
@@ -45,4 +46,10 @@ export function Pager({ page, nouns: [one, many], size, isFirst, onPrevious, onF
       </Group>
     </nav>
   );
+}
+
+/** Exact, or it says that there may be more. */
+function countText({ count, atLeast }: AdminPage, one: string, many: string): string {
+  if (count === null) return `More than ${plural(ADMIN_COUNT_MAX, one, many)}`;
+  return `${atLeast === true ? 'At least ' : ''}${plural(count, one, many)}`;
 }

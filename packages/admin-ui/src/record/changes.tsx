@@ -1,10 +1,20 @@
 import { Table, Text } from '@mantine/core';
 import type { AdminFieldChange, AdminValue } from '../api/shapes.ts';
+import type { ReactNode } from 'react';
 import { plain, Value } from '../values/value.tsx';
 import css from './record.module.css';
 
 /** What a change did to each field. Of a list only what was added and removed is shown. */
-export function Changes({ rows, empty }: { readonly rows: readonly AdminFieldChange[]; readonly empty: string }) {
+export function Changes({
+  rows,
+  empty,
+  renderAction,
+}: {
+  readonly rows: readonly AdminFieldChange[];
+  readonly empty: string;
+  /** Beside each row. */
+  readonly renderAction?: ((change: AdminFieldChange) => ReactNode) | undefined;
+}) {
   if (rows.length === 0)
     return (
       <Text size="sm" c="dimmed">
@@ -19,20 +29,29 @@ export function Changes({ rows, empty }: { readonly rows: readonly AdminFieldCha
             <Table.Th w="22%">Field</Table.Th>
             <Table.Th w="39%">Before</Table.Th>
             <Table.Th>After</Table.Th>
+            {renderAction !== undefined && (
+              <Table.Th>
+                <span className="visually-hidden">Restore</span>
+              </Table.Th>
+            )}
           </Table.Tr>
         </Table.Thead>
         <Table.Tbody>
-          {rows.map(({ name, before, after }) => (
-            <Table.Tr key={name}>
-              <Table.Th scope="row">{name}</Table.Th>
-              <Table.Td>
-                <Side sign="removed" value={before} other={after} />
-              </Table.Td>
-              <Table.Td>
-                <Side sign="added" value={after} other={before} />
-              </Table.Td>
-            </Table.Tr>
-          ))}
+          {rows.map((change) => {
+            const { name, before, after } = change;
+            return (
+              <Table.Tr key={name}>
+                <Table.Th scope="row">{name}</Table.Th>
+                <Table.Td>
+                  <Side sign="removed" value={before} other={after} />
+                </Table.Td>
+                <Table.Td>
+                  <Side sign="added" value={after} other={before} />
+                </Table.Td>
+                {renderAction !== undefined && <Table.Td ta="end">{renderAction(change)}</Table.Td>}
+              </Table.Tr>
+            );
+          })}
         </Table.Tbody>
       </Table>
     </div>

@@ -5,9 +5,11 @@ import { createRecord } from '../api/client.ts';
 import type { AdminResourceShape } from '../api/shapes.ts';
 import { Notice } from '../feedback/notice.tsx';
 import { sayDone } from '../feedback/toast.ts';
+import { draftKey } from '../forms/drafts.ts';
 import { RecordForm } from '../forms/record-form.tsx';
 import { releaseGuard } from '../routing/leave-guard.ts';
 import { navigate } from '../routing/use-location.ts';
+import { useSession } from '../session/session-gate.tsx';
 import { PageTitle } from '../shell/page-title.tsx';
 import { lowerFirst } from '../values/format.ts';
 import { Prose } from '../values/prose.tsx';
@@ -19,8 +21,9 @@ export function CreatePage({ resource }: { readonly resource: AdminResourceShape
   const showSecret = useShowSecret();
   const list = { page: 'list', resource: resource.name } as const;
 
-  const create = async (values: Readonly<Record<string, unknown>>): Promise<void> => {
-    const { message, id, secret } = await createRecord(resource.name, values);
+  const { user } = useSession();
+  const create = async (values: Readonly<Record<string, unknown>>, { signal }: { readonly signal: AbortSignal }): Promise<void> => {
+    const { message, id, secret } = await createRecord(resource.name, values, signal);
     if (secret !== undefined) showSecret(secret);
     releaseGuard();
     sayDone(message);
@@ -39,7 +42,8 @@ export function CreatePage({ resource }: { readonly resource: AdminResourceShape
       ) : (
         <Card>
           <RecordForm
-            fields={resource.creation.fields}
+            form={resource.creation}
+            draft={draftKey(user.id, resource.name, null)}
             submitLabel={`Create ${lowerFirst(resource.singular)}`}
             onSubmit={create}
             onCancel={() => navigate(list)}

@@ -2,16 +2,22 @@ import { Skeleton, Stack } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useShowSecret } from '../actions/secret-dialog.tsx';
 import { readRecord, updateRecord } from '../api/client.ts';
-import type { AdminRecord, AdminResourceShape } from '../api/shapes.ts';
+import type { AdminRecord, AdminResourceShape, AdminTimelineEntry } from '../api/shapes.ts';
 import { FaultNotice } from '../feedback/fault-notice.tsx';
 import { Notice } from '../feedback/notice.tsx';
 import { sayDone } from '../feedback/toast.ts';
+import { draftKey } from '../forms/drafts.ts';
+import type { Conflict } from '../forms/merge-dialog.tsx';
 import { RecordForm } from '../forms/record-form.tsx';
 import { releaseGuard } from '../routing/leave-guard.ts';
 import { navigate } from '../routing/use-location.ts';
+import { useSession } from '../session/session-gate.tsx';
 import { PageTitle } from '../shell/page-title.tsx';
+import { Prose } from '../values/prose.tsx';
 import { Card } from './card.tsx';
 import { Way } from './record-page.tsx';
+
+const CLOSED = 'This cannot be edited in its present state.';
 
 /** The record's links, by the name of their field. */
 function titlesIn({ values }: AdminRecord): Readonly<Record<string, string>> {
@@ -22,8 +28,14 @@ function titlesIn({ values }: AdminRecord): Readonly<Record<string, string>> {
   );
 }
 
+/** What the audit log knows about the record, newest first. */
+function changesIn({ sections }: AdminRecord): readonly AdminTimelineEntry[] {
+  return sections.flatMap((section) => (section.kind === 'timeline' ? section.entries : [])).filter(({ changes }) => changes !== undefined);
+}
+
 export function EditPage({ resource, id }: { readonly resource: AdminResourceShape; readonly id: string }) {
   const client = useQueryClient();
+  const { user } = useSession();
   const showSecret = useShowSecret();
   // Read once and not again by itself: what is being typed must not be pulled away. Nothing is kept: a form never begins with old values.
   const query = useQuery({
@@ -35,13 +47,22 @@ export function EditPage({ resource, id }: { readonly resource: AdminResourceSha
   });
   const record = { page: 'record', resource: resource.name, id } as const;
 
-  const save = async (values: Readonly<Record<string, unknown>>): Promise<void> => {
-    const { message, secret } = await updateRecord(resource.name, id, values, query.data?.form?.version);
+  const save = async (
+    fields: Readonly<Record<string, unknown>>,
+    sending: { readonly tag: string | undefined; readonly signal: AbortSignal },
+  ): Promise<void> => {
+    const { message, secret } = await updateRecord(resource.name, id, { fields, ...sending });
     if (secret !== undefined) showSecret(secret);
     releaseGuard();
     sayDone(message);
     void client.invalidateQueries();
     navigate(record, {}, { replace: true });
+  };
+
+  const readAgain = async (): Promise<Conflict> => {
+    const current = await readRecord(resource.name, id);
+    if (current.form === undefined) throw new Error(current.refused?.edit ?? CLOSED);
+    return { form: current.form, changes: changesIn(current) };
   };
 
   return (
@@ -54,15 +75,18 @@ export function EditPage({ resource, id }: { readonly resource: AdminResourceSha
         <>
           <PageTitle>{`Edit ${query.data.title}`}</PageTitle>
           {query.data.form === undefined ? (
-            <Notice tone="info">This cannot be edited in its present state.</Notice>
+            <Notice tone="info">
+              <Prose text={query.data.refused?.edit ?? (resource.editable ? CLOSED : 'Records of this list are not edited here.')} />
+            </Notice>
           ) : (
             <Card>
               <RecordForm
-                fields={query.data.form.fields}
-                values={query.data.form.values}
+                form={query.data.form}
+                draft={draftKey(user.id, resource.name, id)}
                 titles={titlesIn(query.data)}
                 submitLabel="Save"
                 onSubmit={save}
+                onConflict={readAgain}
                 onCancel={() => navigate(record)}
               />
             </Card>

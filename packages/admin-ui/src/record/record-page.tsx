@@ -1,11 +1,12 @@
-import { Anchor, Breadcrumbs, Button, Group, Skeleton, Stack, Text } from '@mantine/core';
+import { Anchor, Breadcrumbs, Group, Skeleton, Stack, Text } from '@mantine/core';
 import { useQuery, useQueryClient, type QueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { ActionButton } from '../actions/action-button.tsx';
 import { ActionDialog } from '../actions/action-dialog.tsx';
 import { RemoveDialog } from '../actions/remove-dialog.tsx';
+import { WhyButton } from '../actions/why-button.tsx';
 import { readRecord, runAction } from '../api/client.ts';
-import type { AdminActionShape, AdminRange, AdminRecord, AdminResourceShape, AdminResult } from '../api/shapes.ts';
+import type { AdminActionShape, AdminFieldChange, AdminRange, AdminRecord, AdminResourceShape, AdminResult } from '../api/shapes.ts';
 import { askedRange, RangeControl } from '../charts/range-control.tsx';
 import { FaultNotice } from '../feedback/fault-notice.tsx';
 import { Notice } from '../feedback/notice.tsx';
@@ -17,6 +18,7 @@ import { PageTitle } from '../shell/page-title.tsx';
 import { Prose } from '../values/prose.tsx';
 import { ToneBadge } from '../values/tone-badge.tsx';
 import { Card } from './card.tsx';
+import { RestoreDialog } from './restore-dialog.tsx';
 import { SectionBody } from './section.tsx';
 
 const LIVE_MS = 3000;
@@ -82,8 +84,9 @@ function RecordView({ resource, record }: { readonly resource: AdminResourceShap
   const client = useQueryClient();
   const [running, setRunning] = useState<AdminActionShape | null>(null);
   const [removing, setRemoving] = useState(false);
+  const [restoring, setRestoring] = useState<AdminFieldChange | null>(null);
   const actions = resource.actions
-    .filter(({ name }) => record.actions.includes(name))
+    .filter(({ name }) => record.actions.includes(name) || record.unavailable?.[name] !== undefined)
     // What cannot be undone stands last.
     .toSorted((a, b) => Number(a.tone === 'bad') - Number(b.tone === 'bad'));
   const here = { resource: resource.name, id: record.id } as const;
@@ -105,31 +108,33 @@ function RecordView({ resource, record }: { readonly resource: AdminResourceShap
           )}
         </div>
         <Group gap="xs">
-          {record.form !== undefined && (
-            <Button component="a" href={hashOf({ page: 'edit', ...here })} leftSection={<Icon name="edit" size={16} />}>
+          {(record.form !== undefined || record.refused?.edit !== undefined) && (
+            <WhyButton why={record.refused?.edit} href={hashOf({ page: 'edit', ...here })} leftSection={<Icon name="edit" size={16} />}>
               Edit
-            </Button>
+            </WhyButton>
           )}
           {actions.map((action) => (
             <ActionButton
               key={action.name}
               action={action}
               count={1}
+              why={record.unavailable?.[action.name]}
               px="sm"
               variant={action.tone === 'bad' ? 'outline' : 'default'}
               color={action.tone === 'bad' ? 'var(--tone-bad)' : 'accent'}
               onRun={() => setRunning(action)}
             />
           ))}
-          {record.removable && (
-            <Button
+          {(record.removable || record.refused?.remove !== undefined) && (
+            <WhyButton
               variant="outline"
               color="var(--tone-bad)"
               leftSection={<Icon name="trash" size={16} />}
-              onClick={() => setRemoving(true)}
+              why={record.refused?.remove}
+              onRun={() => setRemoving(true)}
             >
               Delete
-            </Button>
+            </WhyButton>
           )}
         </Group>
       </Group>
@@ -146,7 +151,7 @@ function RecordView({ resource, record }: { readonly resource: AdminResourceShap
       {record.sections.map((section, index) => (
         <Card key={`${section.kind}-${index}`}>
           {record.range !== undefined && index === firstChart && <RangeControl range={record.range} onChange={showRange} />}
-          <SectionBody section={section} level={2} onZoom={record.range === undefined ? undefined : zoom} />
+          <SectionBody section={section} level={2} onZoom={record.range === undefined ? undefined : zoom} onRestore={setRestoring} />
         </Card>
       ))}
       {running !== null && (
@@ -159,6 +164,18 @@ function RecordView({ resource, record }: { readonly resource: AdminResourceShap
             setRunning(null);
             if (message !== null) sayDone(message);
             if (changed) void client.invalidateQueries();
+          }}
+        />
+      )}
+      {restoring !== null && (
+        <RestoreDialog
+          resource={resource}
+          record={record}
+          change={restoring}
+          onClose={(message) => {
+            setRestoring(null);
+            if (message !== null) sayDone(message);
+            void client.invalidateQueries();
           }}
         />
       )}

@@ -1,7 +1,8 @@
-import { Button, Modal } from '@mantine/core';
+import { Modal } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { RemoveDialog } from '../actions/remove-dialog.tsx';
+import { WhyButton } from '../actions/why-button.tsx';
 import { createRecord } from '../api/client.ts';
 import type { AdminRow, AdminSectionAdds, AdminSectionRemoves } from '../api/shapes.ts';
 import { sayDone } from '../feedback/toast.ts';
@@ -19,12 +20,12 @@ export function AddRecord({ adds }: { readonly adds: AdminSectionAdds }) {
   };
   return (
     <>
-      <Button size="xs" variant="default" onClick={() => setOpen(true)}>
+      <WhyButton size="xs" variant="default" why={adds.refused} onRun={() => setOpen(true)}>
         {adds.label}
-      </Button>
+      </WhyButton>
       {open && (
         <Modal opened onClose={() => setOpen(false)} title={adds.label} centered size="lg" closeButtonProps={{ 'aria-label': 'Close' }}>
-          <RecordForm fields={adds.fields} submitLabel={adds.label} onSubmit={create} onCancel={() => setOpen(false)} />
+          <RecordForm form={{ fields: adds.fields }} submitLabel={adds.label} onSubmit={create} onCancel={() => setOpen(false)} />
         </Modal>
       )}
     </>
@@ -35,13 +36,13 @@ export function AddRecord({ adds }: { readonly adds: AdminSectionAdds }) {
 export function RemoveRecord({ removes, row }: { readonly removes: AdminSectionRemoves; readonly row: Pick<AdminRow, 'id' | 'title'> }) {
   const client = useQueryClient();
   const [open, setOpen] = useState(false);
-  const { resource, singular, removal, label } = removes;
+  const { resource, singular, removal, label, refused } = removes;
   return (
     <>
-      <Button size="compact-xs" variant="outline" color="var(--tone-bad)" onClick={() => setOpen(true)}>
+      <WhyButton size="compact-xs" variant="outline" color="var(--tone-bad)" why={refused} onRun={() => setOpen(true)}>
         {label}
         <span className="visually-hidden"> {row.title}</span>
-      </Button>
+      </WhyButton>
       {open && (
         <RemoveDialog
           resource={{ name: resource, singular, removal }}

@@ -1,7 +1,8 @@
-import { Text } from '@mantine/core';
-import type { AdminCellKind, AdminSection } from '../api/shapes.ts';
+import { Anchor, Group, Text } from '@mantine/core';
+import type { AdminCellKind, AdminFieldChange, AdminSection } from '../api/shapes.ts';
 import { Chart } from '../charts/chart.tsx';
 import { CopyButton } from '../feedback/copy-button.tsx';
+import { listHash } from '../routing/location.ts';
 import { JsonView } from '../values/json-view.tsx';
 import { Value } from '../values/value.tsx';
 import valueCss from '../values/values.module.css';
@@ -17,11 +18,14 @@ export function SectionBody({
   section,
   level,
   onZoom,
+  onRestore,
 }: {
   readonly section: AdminSection;
   readonly level: Level;
   /** Of charts: dragging chooses a range of time. */
   readonly onZoom?: ((from: string, to: string) => void) | undefined;
+  /** Of a timeline: puts a value back. */
+  readonly onRestore?: ((change: AdminFieldChange) => void) | undefined;
 }) {
   switch (section.kind) {
     case 'facts':
@@ -77,8 +81,20 @@ export function SectionBody({
     case 'timeline':
       return (
         <section>
-          <SectionTitle text={section.title} level={level} />
-          <Timeline entries={section.entries} />
+          <Group justify="space-between" gap="xs">
+            <SectionTitle text={section.title} level={level} />
+            {section.more !== undefined && (
+              <Anchor size="sm" href={listHash(section.more.resource, section.more.filters)}>
+                Show all<span className="visually-hidden"> of {section.title}</span>
+              </Anchor>
+            )}
+          </Group>
+          {section.entries.length === 0 && section.empty !== undefined && (
+            <Text size="sm" c="dimmed">
+              {section.empty}
+            </Text>
+          )}
+          <Timeline entries={section.entries} onRestore={onRestore} />
         </section>
       );
     case 'changes':

@@ -2,6 +2,7 @@ import { useEffect, useSyncExternalStore } from 'react';
 
 // A page with unsaved changes is not left without a question, however it is left.
 let guarded: string | null = null;
+let discard: () => void = () => {};
 let asked: string | null = null;
 const listeners = new Set<() => void>();
 
@@ -20,8 +21,17 @@ export function askToLeave(hash: string): void {
   tell();
 }
 
+interface LeaveGuard {
+  /** What was typed is stored and comes back with the page: only leaving it for another asks. */
+  readonly isKept: boolean;
+  readonly onDiscard: () => void;
+}
+
 /** While `dirty`, leaving this page asks first. */
-export function useLeaveGuard(dirty: boolean): void {
+export function useLeaveGuard(dirty: boolean, { isKept, onDiscard }: LeaveGuard): void {
+  useEffect(() => {
+    discard = onDiscard;
+  });
   useEffect(() => {
     if (!dirty) return undefined;
     guarded = window.location.hash;
@@ -35,13 +45,13 @@ export function useLeaveGuard(dirty: boolean): void {
     };
     const onUnload = (event: BeforeUnloadEvent): void => event.preventDefault();
     document.addEventListener('click', onClick, true);
-    window.addEventListener('beforeunload', onUnload);
+    if (!isKept) window.addEventListener('beforeunload', onUnload);
     return () => {
       guarded = null;
       document.removeEventListener('click', onClick, true);
       window.removeEventListener('beforeunload', onUnload);
     };
-  }, [dirty]);
+  }, [dirty, isKept]);
 }
 
 /** Lets the page go; call it before leaving with what was saved. */
@@ -67,6 +77,7 @@ export function useLeaveQuestion(): { readonly stay: () => void; readonly leave:
     stay: end,
     leave: () => {
       guarded = null;
+      discard();
       end();
       window.location.hash = hash;
     },

@@ -1,4 +1,5 @@
 import { sayFailed } from '../feedback/toast.ts';
+import { forgetDrafts } from '../forms/drafts.ts';
 
 /** Ends the session and the page with it: whatever was in memory is gone. */
 export async function leave(logOut: () => Promise<void>): Promise<void> {
@@ -8,6 +9,7 @@ export async function leave(logOut: () => Promise<void>): Promise<void> {
     sayFailed(error);
     return;
   }
+  forgetDrafts();
   window.history.replaceState(null, '', window.location.pathname);
   window.location.reload();
 }

@@ -5,6 +5,7 @@ import { readSession, watchSession } from '../api/client.ts';
 import { toFault } from '../api/fault.ts';
 import type { AdminSession } from '../api/shapes.ts';
 import { FaultNotice } from '../feedback/fault-notice.tsx';
+import { forgetDrafts } from '../forms/drafts.ts';
 import { LoginEntry } from './login-entry.tsx';
 import { LoginPage } from './login-page.tsx';
 import { PresenceProvider } from './presence-provider.tsx';
@@ -40,6 +41,11 @@ export function SessionGate({ children }: { readonly children: ReactNode }) {
       refused: () => void client.invalidateQueries({ queryKey: SESSION }),
     });
   }, [client]);
+
+  const userId = query.data?.user.id;
+  useEffect(() => {
+    if (userId !== undefined) forgetDrafts(userId);
+  }, [userId]);
 
   const entered = (session: AdminSession): void => {
     const before = client.getQueryData<AdminSession>(SESSION);

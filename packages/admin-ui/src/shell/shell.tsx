@@ -1,14 +1,15 @@
 import { AppShell, Burger } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
-import { useEffect, useRef, type MouseEvent, type ReactNode } from 'react';
+import { useEffect, useRef, useState, type MouseEvent, type ReactNode } from 'react';
+import type { AdminTone } from '../api/shapes.ts';
 import { useLocation } from '../routing/use-location.ts';
 import { useSession } from '../session/session-gate.tsx';
-import { ConnectionBanner } from './connection-banner.tsx';
 import { LeaveDialog } from './leave-dialog.tsx';
 import { Navigation } from './navigation.tsx';
 import { Palette } from './palette.tsx';
 import { SchemeSwitch } from './scheme-switch.tsx';
 import css from './shell.module.css';
+import { StateBar } from './state-bar.tsx';
 import { UserMenu } from './user-menu.tsx';
 
 /** The frame around every page: landmarks, navigation, who is logged in. */
@@ -17,6 +18,7 @@ export function Shell({ children }: { readonly children: ReactNode }) {
   const { place } = useLocation();
   const [opened, { toggle, close }] = useDisclosure(false);
   const main = useRef<HTMLElement>(null);
+  const [tone, setTone] = useState<AdminTone>('good');
 
   // On phones the navigation covers the page: going somewhere closes it.
   useEffect(() => close(), [place, close]);
@@ -51,8 +53,9 @@ export function Shell({ children }: { readonly children: ReactNode }) {
       </AppShell.Navbar>
       <AppShell.Main ref={main} tabIndex={-1} className={css['main']}>
         <div className={css['content']}>
-          <ConnectionBanner />
-          {children}
+          <StateBar onTone={setTone} />
+          {/* Colours speak of now: without an answer they say nothing. */}
+          <div data-stale={tone === 'bad' ? true : undefined}>{children}</div>
         </div>
         <LeaveDialog />
         <Palette />

@@ -1,0 +1,156 @@
+import { Button } from '@mantine/core';
+import { useQuery, useQueryClient, type QueryClient } from '@tanstack/react-query';
+import { useEffect, useState, useSyncExternalStore } from 'react';
+import { readState } from '../api/client.ts';
+import { markSilence, useConnection, useOverdue, type Connection } from '../api/connection.ts';
+import { explain, isSessionLost, toFault } from '../api/fault.ts';
+import type { AdminSiteState, AdminStatePart, AdminTone } from '../api/shapes.ts';
+import { Icon } from '../icons/icon.tsx';
+import { formatDuration } from '../values/format.ts';
+import { Prose } from '../values/prose.tsx';
+import { Time } from '../values/time.tsx';
+import css from './shell.module.css';
+
+const REFRESH_MS = 10_000;
+/** While the server is away. */
+const RETRY_MS = 5_000;
+/** An answer that takes longer is a missed refresh. */
+const LATE_MS = 5_000;
+/** Without an answer for so long, nothing on the page can be trusted. */
+const SILENCE_MS_MAX = 30_000;
+
+const STATE = 'state';
+/** Not what a page shows: who is logged in, the bar itself, and forms, which are read once. */
+const NOT_SHOWN: ReadonlySet<unknown> = new Set([STATE, 'session', 'edit', 'choice', 'choices']);
+
+interface SiteTrouble {
+  readonly tone: AdminTone;
+  readonly sentences: readonly string[];
+}
+
+/** How old the page is, and whether server, database and workers work. */
+export function StateBar({ onTone }: { readonly onTone: (tone: AdminTone) => void }) {
+  const client = useQueryClient();
+  const connection = useConnection();
+  const isOverdue = useOverdue();
+  const silentMs = useSilence(connection);
+  const isAnswering = connection.state === 'answering';
+  const query = useQuery({
+    queryKey: [STATE],
+    queryFn: ({ signal }) => readInTime(signal),
+    refetchInterval: isAnswering ? REFRESH_MS : RETRY_MS,
+    retry: false,
+  });
+  const updatedAt = useSyncExternalStore(
+    (listener) => client.getQueryCache().subscribe(listener),
+    () => oldestUpdate(client),
+  );
+  // What was missed meanwhile.
+  useEffect(() => {
+    if (isAnswering)
+      void client.refetchQueries({
+        type: 'active',
+        predicate: ({ queryKey, state }) => !NOT_SHOWN.has(queryKey[0]) && state.error !== null,
+      });
+  }, [isAnswering, client]);
+
+  const trouble = troubleOf(connection, silentMs, query.data, query.error, isOverdue);
+  const tone = trouble?.tone ?? 'good';
+  useEffect(() => onTone(tone), [tone, onTone]);
+  const parts = query.data?.parts ?? [];
+  return (
+    <section className={trouble === null ? css['state'] : css['banner']} data-tone={tone} aria-label="State of the site">
+      {trouble === null ? (
+        <span title={parts.map(({ name, text }) => `${name}: ${text}`).join('\n')}>
+          <span className={css['dot']} aria-hidden="true" />
+          {query.data === undefined ? 'Server …' : `${['Server', ...parts.map(({ name }) => name)].join(', ')}: working`}
+        </span>
+      ) : (
+        <>
+          <Icon name={isAnswering ? 'warning' : 'offline'} />
+          <span role="status">
+            {trouble.sentences.map((sentence) => (
+              <span key={sentence}>
+                <Prose text={sentence} />{' '}
+              </span>
+            ))}
+          </span>
+          <Button size="compact-sm" variant="default" onClick={() => void client.refetchQueries({ type: 'active', predicate: isRead })}>
+            Try now
+          </Button>
+        </>
+      )}
+      {updatedAt > 0 && (
+        <span className={css['age']}>
+          Data of this page: <Time iso={new Date(updatedAt).toISOString()} />
+        </span>
+      )}
+    </section>
+  );
+}
+
+async function readInTime(signal: AbortSignal): Promise<AdminSiteState> {
+  const late = window.setTimeout(() => markSilence('silent'), LATE_MS);
+  try {
+    return await readState(signal);
+  } finally {
+    window.clearTimeout(late);
+  }
+}
+
+/** A form is not read again: what is being typed is compared with what it was made from. */
+function isRead({ queryKey }: { readonly queryKey: readonly unknown[] }): boolean {
+  return queryKey[0] !== 'edit';
+}
+
+/** Of what the page shows, the oldest; 0: nothing is shown yet. */
+function oldestUpdate(client: QueryClient): number {
+  const times = client
+    .getQueryCache()
+    .findAll({ type: 'active' })
+    .filter(({ queryKey, state }) => !NOT_SHOWN.has(queryKey[0]) && state.dataUpdatedAt > 0)
+    .map(({ state }) => state.dataUpdatedAt);
+  return times.length === 0 ? 0 : Math.min(...times);
+}
+
+/** How long the server has been silent, each second. */
+function useSilence(connection: Connection): number {
+  const since = connection.state === 'answering' ? null : connection.since;
+  const [now, setNow] = useState(0);
+  useEffect(() => {
+    if (since === null) return undefined;
+    setNow(performance.now());
+    const timer = window.setInterval(() => setNow(performance.now()), 1000);
+    return () => window.clearInterval(timer);
+  }, [since]);
+  return since === null ? 0 : Math.max(0, now - since);
+}
+
+function troubleOf(
+  connection: Connection,
+  silentMs: number,
+  state: AdminSiteState | undefined,
+  error: unknown,
+  isOverdue: boolean,
+): SiteTrouble | null {
+  const overdue = isOverdue ? ['No answer yet; the change may have been saved. It is sent again and done once.'] : [];
+  if (connection.state !== 'answering') {
+    const isLong = silentMs >= SILENCE_MS_MAX;
+    const silence =
+      connection.state === 'unreachable'
+        ? 'The server cannot be reached.'
+        : `The server has not answered for ${formatDuration(Math.floor(silentMs / 1000) * 1000)}.`;
+    const data = isLong ? 'Nothing on this page can be trusted to be current.' : 'The data may be outdated; retrying every few seconds.';
+    return { tone: isLong ? 'bad' : 'warning', sentences: [silence, data, ...overdue] };
+  }
+  const fault = error === null ? null : toFault(error);
+  const failed = fault === null || isSessionLost(fault) ? [] : [`The state of the site cannot be read. ${explain(fault)}`];
+  const parts = (fault === null ? (state?.parts ?? []) : []).filter(isTrouble);
+  const sentences = [...parts.map(({ name, text }) => `${name}: ${text}`), ...failed, ...overdue];
+  if (sentences.length === 0) return null;
+  return { tone: parts.some(({ tone }) => tone === 'bad') || failed.length > 0 ? 'bad' : 'warning', sentences };
+}
+
+function isTrouble({ tone }: AdminStatePart): boolean {
+  return tone === 'bad' || tone === 'warning';
+}

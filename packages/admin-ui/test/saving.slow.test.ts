@@ -1,0 +1,229 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import type { Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { insert, openDatabase, type Database } from '../../kit/src/db/index.ts';
+import { AdminBrowser, go, logIn, soon } from './admin-browser.ts';
+import { findings } from './axe.ts';
+import { NOW } from './shop/fill.ts';
+import { customers, orders, ordersModule } from './shop/orders.ts';
+import { PASSWORD, Shop, STAFF } from './shop/shop.ts';
+
+let folder: string;
+let db: Database;
+let shop: Shop;
+let admin: AdminBrowser;
+let page: Page;
+let customer: string;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'kit-saving-'));
+  db = await openDatabase(`sqlite:${join(folder, 'shop.db')}`, { waitMsMax: 500 });
+  const roles = {
+    of: ({ username }: { username: string }) => (username === 'reader' ? ('read_only' as const) : ('administrator' as const)),
+  };
+  shop = await Shop.open({ now: NOW, database: db, roles, modules: [ordersModule()] });
+  await shop.newUser({ username: 'ada', email: 'ada@acme.example', is_staff: true });
+  await shop.newUser({ username: 'reader', is_staff: true });
+  ({ id: customer } = await insert(shop.db, customers, { name: 'Acme' }));
+  admin = await AdminBrowser.open(shop);
+});
+afterAll(async () => {
+  await admin?.close();
+  await shop?.[Symbol.asyncDispose]();
+  await db?.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+afterEach(async () => {
+  await page.context().close();
+  admin.expectQuiet();
+});
+
+const newOrder = async (reference: string): Promise<string> =>
+  (await insert(shop.db, orders, { reference, quantity: 1, customer_id: customer })).id;
+const stored = async (id: string): Promise<object | undefined> =>
+  (await shop.db.query<object>('select reference, quantity, status, remark from orders where id = $1', [id]))[0];
+
+async function loggedInAs(login: string, hash: string): Promise<Page> {
+  const other = await admin.page({ anonymous: true });
+  await other.goto(`${shop.address}${hash}`);
+  await logIn(other, login);
+  await other.getByRole('heading', { level: 1 }).waitFor();
+  return other;
+}
+
+const drafts = (): Promise<string[]> =>
+  page.evaluate('Object.entries({ ...localStorage }).filter(([key]) => key.includes("draft")).map(([key, value]) => key + value)');
+
+describe('a record that somebody else changed', () => {
+  test('is merged field by field, with who changed what, and nothing is lost', async () => {
+    const id = await newOrder('M-1');
+    page = await admin.at(`#/orders/${id}/edit`);
+    await page.getByLabel('Quantity').fill('9');
+    await page.getByLabel('Remark').fill('mine');
+    const other = await loggedInAs('ada', `#/orders/${id}/edit`);
+    await other.getByLabel('Quantity').fill('5');
+    await other.getByLabel('Reference').fill('M-1b');
+    await other.getByRole('button', { name: 'Save' }).click();
+    await other.getByRole('heading', { name: 'M-1b', level: 1 }).waitFor();
+    await other.context().close();
+    await page.getByRole('button', { name: 'Save' }).click();
+    const dialog = page.getByRole('dialog', { name: 'This record was changed meanwhile' });
+    await dialog.waitFor();
+    expect(await findings(page)).toEqual([]);
+    const save = dialog.getByRole('button', { name: 'Save' });
+    expect(await save.isDisabled()).toBe(true);
+    const quantity = dialog.getByRole('radiogroup', { name: 'Quantity' });
+    expect(await quantity.getByRole('radio').count()).toBe(2);
+    await quantity.getByLabel('Take theirs: 5 (ada, just now)').waitFor();
+    await quantity.getByLabel('Keep yours: 9').check();
+    expect(await dialog.getByRole('radiogroup', { name: 'Reference' }).getByLabel('Take theirs: M-1b').isChecked()).toBe(true);
+    expect(await dialog.getByRole('radiogroup', { name: 'Remark' }).count()).toBe(0);
+    await save.click();
+    await page.getByRole('heading', { name: 'M-1b', level: 1 }).waitFor();
+    expect(await stored(id)).toEqual({ reference: 'M-1b', quantity: 9, status: 'open', remark: 'mine' });
+    // And a value of before comes back from the timeline.
+    await page.getByRole('button', { name: 'Restore the value of quantity before' }).first().click();
+    await page.getByRole('dialog', { name: 'Restore Quantity?' }).getByText('Restored: 5').waitFor();
+    await page.getByRole('dialog').getByRole('button', { name: 'Restore' }).click();
+    await soon(() => stored(id)).toMatchObject({ quantity: 5 });
+  });
+
+  test('taken whole leaves nothing to save, and the form shows it', async () => {
+    const id = await newOrder('M-2');
+    page = await admin.at(`#/orders/${id}/edit`);
+    await page.getByLabel('Quantity').fill('9');
+    await shop.db.query('update orders set quantity = 4, version = version + 1 where id = $1', [id]);
+    await page.getByRole('button', { name: 'Save' }).click();
+    const dialog = page.getByRole('dialog', { name: 'This record was changed meanwhile' });
+    await dialog.getByLabel('Take theirs: 4').check();
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Nothing was changed, so there is nothing to save.').waitFor();
+    expect(await page.getByLabel('Quantity').inputValue()).toBe('4');
+  });
+});
+
+describe('what was typed and not saved', () => {
+  test('survives a reload and a closed tab, without credentials, and is gone after a logout', async () => {
+    page = await loggedInAs(STAFF, '#/endpoints/-/new');
+    await page.getByLabel('URL').fill('https://example.com/hook?token=sesame');
+    await page.getByLabel('Description').fill('half a thought');
+    await soon(drafts).toHaveLength(1);
+    expect((await drafts()).join()).not.toContain('sesame');
+    // The URL is not stored, so the browser asks before it is lost.
+    await go(page, shop, '#/products/-/new');
+    const question = page.getByRole('dialog', { name: 'Discard the changes?' });
+    await question.getByRole('button', { name: 'Discard' }).click();
+    await page.getByRole('heading', { name: 'New product' }).waitFor();
+    expect(await drafts()).toEqual([]);
+    await page.getByLabel('Name').fill('Half typed');
+    await soon(drafts).toHaveLength(1);
+    await page.reload();
+    await page.getByText('and did not save is here again').waitFor();
+    expect(await page.getByLabel('Name').inputValue()).toBe('Half typed');
+    const context = page.context();
+    await page.close();
+    page = await context.newPage();
+    await page.goto(`${shop.address}#/products/-/new`);
+    await soon(() => page.getByLabel('Name').inputValue()).toBe('Half typed');
+    await page.getByRole('button', { name: 'Discard it' }).click();
+    expect(await page.getByLabel('Name').inputValue()).toBe('');
+    expect(await drafts()).toEqual([]);
+    await page.getByLabel('Name').fill('Typed before the logout');
+    await soon(drafts).toHaveLength(1);
+    await page.getByRole('button', { name: STAFF }).click();
+    await page.getByRole('menuitem', { name: 'Log out' }).click();
+    await page.getByText('Log in with your staff account.').waitFor();
+    expect(await drafts()).toEqual([]);
+  });
+
+  test('of a record that was changed meanwhile is merged, and nobody else finds it', async () => {
+    const id = await newOrder('D-1');
+    page = await loggedInAs(STAFF, `#/orders/${id}/edit`);
+    await page.getByLabel('Quantity').fill('8');
+    await soon(drafts).toHaveLength(1);
+    await shop.db.query('update orders set quantity = 3, version = version + 1 where id = $1', [id]);
+    await page.reload();
+    await soon(() => page.getByLabel('Quantity').inputValue()).toBe('8');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('dialog', { name: 'This record was changed meanwhile' }).getByLabel('Keep yours: 8').check();
+    await page.getByRole('dialog').getByRole('button', { name: 'Back to the form' }).click();
+    await page.context().clearCookies();
+    await page.reload();
+    await logIn(page, 'ada');
+    await soon(() => page.getByLabel('Quantity').inputValue()).toBe('3');
+    expect(await drafts()).toEqual([]);
+  });
+
+  test('stays through a login on top of the page, and the form says nothing about the login', async () => {
+    page = await loggedInAs(STAFF, '#/customers/-/new');
+    await page.getByLabel('Name').fill('Through the login');
+    await page.context().clearCookies();
+    await page.getByRole('button', { name: 'Create customer' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Your session has ended' });
+    await dialog.waitFor();
+    await dialog.getByRole('textbox', { name: 'Password' }).fill(PASSWORD);
+    await dialog.getByRole('button', { name: 'Log in', exact: true }).click();
+    await dialog.waitFor({ state: 'hidden' });
+    expect(await page.getByRole('alert').count()).toBe(0);
+    expect(await page.getByText('Login failed').count()).toBe(0);
+    expect(await page.getByLabel('Name').inputValue()).toBe('Through the login');
+    await page.getByRole('button', { name: 'Create customer' }).click();
+    await page.getByRole('heading', { name: 'Through the login', level: 1 }).waitFor();
+    expect(await shop.db.query("select name from customers where name = 'Through the login'")).toHaveLength(1);
+  });
+});
+
+describe('why not', () => {
+  test('staff who only read see every button, disabled, with the reason', async () => {
+    const id = await newOrder('W-1');
+    page = await loggedInAs('reader', `#/orders/${id}`);
+    const why = /This needs the role administrator; yours is read only/;
+    for (const name of ['Edit', 'Delete', 'Approve']) {
+      const button = page.getByRole('button', { name, exact: true });
+      expect([name, await button.getAttribute('aria-disabled')]).toEqual([name, 'true']);
+      expect(await button.getAttribute('aria-description')).toMatch(/needs the role/);
+    }
+    await page.getByRole('button', { name: 'Edit' }).hover();
+    await page.getByRole('tooltip').filter({ hasText: why }).waitFor();
+    expect(await page.getByRole('button', { name: /^Restore/ }).count()).toBe(0);
+    expect(await findings(page)).toEqual([]);
+    await go(page, shop, `#/orders/${id}/edit`);
+    await page.getByRole('note').filter({ hasText: why }).waitFor();
+    await go(page, shop, '#/orders');
+    expect(await page.getByRole('button', { name: 'New order' }).getAttribute('aria-description')).toMatch(why);
+  });
+});
+
+describe('a database that another process has locked', () => {
+  test('is named by the bar, and a save ends with its sentence instead of spinning', async () => {
+    const id = await newOrder('L-1');
+    page = await admin.at(`#/orders/${id}/edit`);
+    await page.getByLabel('Quantity').fill('6');
+    const lock = new DatabaseSync(join(folder, 'shop.db'));
+    lock.exec('begin immediate');
+    try {
+      let requests = 0;
+      page.on('request', (request) => (requests += request.method() === 'PATCH' ? 1 : 0));
+      await page.getByRole('button', { name: 'Save' }).click();
+      await page.getByRole('alert').filter({ hasText: 'The database is busy' }).waitFor();
+      expect(requests).toBe(1);
+      expect(await page.getByRole('button', { name: 'Save' }).isEnabled()).toBe(true);
+      // Answers are kept for five seconds of the server's clock.
+      shop.clock.advance(60_000);
+      const bar = page.getByRole('region', { name: 'State of the site' });
+      await bar.getByText('The database is locked by another transaction: changes wait.').waitFor();
+      expect(await bar.getAttribute('data-tone')).toBe('warning');
+    } finally {
+      lock.exec('rollback');
+      lock.close();
+    }
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('heading', { name: 'L-1', level: 1 }).waitFor();
+    expect(await stored(id)).toMatchObject({ quantity: 6 });
+    // The browser itself notes the 503.
+    expect(admin.complaints.splice(0)).toEqual([expect.stringContaining('503')]);
+  });
+});
