@@ -213,7 +213,7 @@ describe('a database that another process has locked', () => {
       expect(await page.getByRole('button', { name: 'Save' }).isEnabled()).toBe(true);
       // Answers are kept for five seconds of the server's clock.
       shop.clock.advance(60_000);
-      const bar = page.getByRole('region', { name: 'State of the site' });
+      const bar = page.getByRole('region', { name: 'Site health' });
       await bar.getByText('The database is locked by another transaction: changes wait.').waitFor();
       expect(await bar.getAttribute('data-tone')).toBe('warning');
     } finally {

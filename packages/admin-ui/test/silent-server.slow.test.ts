@@ -41,7 +41,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const bar = () => page.getByRole('region', { name: 'State of the site' });
+const bar = () => page.getByRole('region', { name: 'Site health' });
 const tone = () => bar().getAttribute('data-tone');
 
 test('a server that hangs turns the bar amber, then red and the page grey; its answer turns it green', async () => {

@@ -59,7 +59,7 @@ export function StateBar({ onTone }: { readonly onTone: (tone: AdminTone) => voi
   useEffect(() => onTone(tone), [tone, onTone]);
   const parts = query.data?.parts ?? [];
   return (
-    <section className={trouble === null ? css['state'] : css['banner']} data-tone={tone} aria-label="State of the site">
+    <section className={trouble === null ? css['state'] : css['banner']} data-tone={tone} aria-label="Site health">
       {trouble === null ? (
         <span title={parts.map(({ name, text }) => `${name}: ${text}`).join('\n')}>
           <span className={css['dot']} aria-hidden="true" />

@@ -29,12 +29,15 @@ const pages = [
   'resources/users?filter.active=no',
   'resources/users?search=nothing-like-this',
   'resources/users?search=bulk-user-17',
+  'resources/users?search=nothing-like-this&sort=username',
+  'resources/users?search=bulk&sort=-username',
   'resources/deliveries',
   'resources/deliveries?filter.status=failed',
   'resources/deliveries?filter.status=pending',
   'resources/deliveries?filter.event_type=order.refunded',
   'resources/deliveries?filter.status=succeeded',
   'resources/deliveries?filter.reason=timeout',
+  'resources/deliveries?filter.record=task:100',
   'resources/events',
   'resources/events?filter.audience=none',
   'resources/events?filter.type=order.refunded',
@@ -69,7 +72,10 @@ const pages = [
   'resources/tasks?search=nothing-like-this',
   'resources/tasks?search=bulk',
   'resources/tasks?search=bulk+17',
+  'resources/tasks?search=bulk&sort=-name',
+  'resources/tasks?search=nothing-like-this&sort=name',
   'session',
+  'state',
   'overview?range=24h',
   'overview?range=30d',
 ];
@@ -117,6 +123,16 @@ describeDatabases(
       );
       expect(sorted.length).toBeGreaterThan(40);
       expect(await faultsOfPages(sorted)).toEqual([]);
+    });
+
+    test(`the page of a record, with its history, reads no table of ${ROWS} rows from end to end`, { timeout: 3_600_000 }, async () => {
+      const paths: string[] = [];
+      for (const list of ['users', 'tasks', 'endpoints', 'events', 'jobs']) {
+        const { items } = (await site.get(staff, `resources/${list}?limit=1`)).body as AdminPage;
+        paths.push(...items.map(({ id }) => `resources/${list}/${id}`));
+      }
+      expect(paths).toHaveLength(5);
+      expect(await faultsOfPages(paths)).toEqual([]);
     });
 
     test('a file has every row that the filter leaves, also where the page shows the newest only', { timeout: 3_600_000 }, async () => {

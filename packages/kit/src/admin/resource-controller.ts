@@ -391,7 +391,7 @@ async function historyOf(
   const more = lines.find((line) => line.more !== undefined && mayRead(line.more.resource))?.more;
   const timeline = {
     kind: 'timeline',
-    title: 'Timeline',
+    title: 'History',
     entries,
     empty: 'Nothing was recorded yet.',
     ...(more === undefined ? {} : { more }),

@@ -109,7 +109,7 @@ describeDatabases('saving in the admin site', (database) => {
   const count = async (table: string, name: string): Promise<number> =>
     (await database.db.query(`select 1 as one from ${table} where name = $1`, [name])).length;
   const timeline = (record: { sections: { kind: string; title: string; entries: Entry[] }[] }): Entry[] =>
-    record.sections.find(({ kind, title }) => kind === 'timeline' && title === 'Timeline')?.entries ?? [];
+    record.sections.find(({ kind, title }) => kind === 'timeline' && title === 'History')?.entries ?? [];
 
   describe('with an idempotency key', () => {
     test('a record is created once, however often and at however many places the request is sent', async () => {
