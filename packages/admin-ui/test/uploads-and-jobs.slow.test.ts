@@ -82,7 +82,7 @@ test('a file that staff choose in a form is sent, belongs to the owner of the re
   // Sent, and nothing refers to it yet.
   expect(await photoOf()).toBeNull();
   await page.getByRole('button', { name: 'Save', exact: true }).click();
-  await page.getByRole('link', { name: 'portrait.png' }).click();
+  await page.getByRole('link', { name: 'portrait.png' }).first().click();
   await page.getByRole('heading', { name: 'portrait.png', level: 1 }).waitFor();
   const preview = page.getByRole('img', { name: 'portrait.png' });
   await soon(() => preview.evaluate((image) => (image as unknown as { naturalWidth: number }).naturalWidth)).toBe(1);

@@ -8,10 +8,13 @@ import css from './record.module.css';
 export function Changes({
   rows,
   empty,
+  label = 'Changes',
   renderAction,
 }: {
   readonly rows: readonly AdminFieldChange[];
   readonly empty: string;
+  /** For those who do not see where it stands. */
+  readonly label?: string;
   /** Beside each row. */
   readonly renderAction?: ((change: AdminFieldChange) => ReactNode) | undefined;
 }) {
@@ -22,7 +25,7 @@ export function Changes({
       </Text>
     );
   return (
-    <div className={css['scroll']} tabIndex={0} role="region" aria-label="Changes">
+    <div className={css['scroll']} tabIndex={0} role="region" aria-label={label}>
       <Table verticalSpacing={6} fz="sm" className={css['changes'] ?? ''}>
         <Table.Thead>
           <Table.Tr>

@@ -1,11 +1,14 @@
 import { ActionIcon, Anchor, Group, Table, Text } from '@mantine/core';
-import { Fragment, useState, type ReactNode } from 'react';
+import { Fragment, lazy, Suspense, useState, type ReactNode } from 'react';
 import type { AdminSection } from '../api/shapes.ts';
 import { Icon } from '../icons/icon.tsx';
 import { listHash } from '../routing/location.ts';
 import { Value } from '../values/value.tsx';
-import { AddRecord, RemoveRecord } from './section-changes.tsx';
 import css from './record.module.css';
+
+// Forms are not part of the first load: the tables of the overview have none.
+const AddRecord = lazy(async () => ({ default: (await import('./section-changes.tsx')).AddRecord }));
+const RemoveRecord = lazy(async () => ({ default: (await import('./section-changes.tsx')).RemoveRecord }));
 
 type TableSection = Extract<AdminSection, { kind: 'table' }>;
 
@@ -33,7 +36,11 @@ export function SectionTable({ section, level, renderDetail }: SectionTableProps
           {section.title}
         </Text>
         <Group gap="sm">
-          {section.adds !== undefined && <AddRecord adds={section.adds} />}
+          {section.adds !== undefined && (
+            <Suspense>
+              <AddRecord adds={section.adds} />
+            </Suspense>
+          )}
           {section.more !== undefined && (
             <Anchor size="sm" href={listHash(section.more.resource, section.more.filters)}>
               Show all<span className="visually-hidden"> of {section.title}</span>
@@ -98,7 +105,13 @@ export function SectionTable({ section, level, renderDetail }: SectionTableProps
                       </Table.Td>
                     ))}
                     {removes !== undefined && (
-                      <Table.Td ta="end">{row.removable === true && <RemoveRecord removes={removes} row={row} />}</Table.Td>
+                      <Table.Td ta="end">
+                        {row.removable === true && (
+                          <Suspense>
+                            <RemoveRecord removes={removes} row={row} />
+                          </Suspense>
+                        )}
+                      </Table.Td>
                     )}
                   </Table.Tr>
                   {open.has(row.id) && (

@@ -38,6 +38,7 @@ export function Timeline({ entries, onRestore }: TimelineProps) {
             <Changes
               rows={entry.changes}
               empty=""
+              label={`Changes: ${entry.title}`}
               renderAction={
                 onRestore === undefined
                   ? undefined
