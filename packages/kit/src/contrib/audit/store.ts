@@ -270,11 +270,14 @@ export function newestEntriesOf(
   );
 }
 
-/** Entries of these requests, at most `limit` of them. Without an order: the index of request ids is read, never the chain from its end. */
+/** Entries of these requests, at most `limit` of them. In the order of the index of request ids, so that it is read and never the chain from its end. */
 export async function entriesOfRequests(db: Db, requests: readonly string[], limit: number): Promise<StoredEntry[]> {
   if (requests.length === 0) return [];
   const ids = requests.map((_, index) => `$${index + 2}`).join(', ');
-  return db.query<StoredEntry>(`select ${COLUMNS} from audit_entries where request_id in (${ids}) limit $1`, [limit, ...requests]);
+  return db.query<StoredEntry>(`select ${COLUMNS} from audit_entries where request_id in (${ids}) order by request_id limit $1`, [
+    limit,
+    ...requests,
+  ]);
 }
 
 /** The last place in the chain up to which everything is older than `at`. Entries are sealed after the commit, so times may be a little out of order. */
