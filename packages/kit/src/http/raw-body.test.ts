@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { afterEach, expect, test } from 'vitest';
+import { pino } from 'pino';
 import { z } from 'zod';
 import { RawConnection } from '../../test/raw-http.ts';
 import { createApp } from '../app/create-app.ts';
@@ -97,7 +98,7 @@ test('an empty body is an empty stream', async () => {
   expect((await send('POST', '/bytes', undefined, '')).statusCode).toBe(415);
 });
 
-test('128 MB stream through in flat memory', async () => {
+test('128 MB stream through in flat memory', { timeout: 600_000 }, async () => {
   serve();
   const address = await app.listen({ port: 0 });
   const chunk = Buffer.alloc(1024 * 1024, 7);
@@ -142,6 +143,21 @@ test('a client that stops in the middle makes the stream fail, not end', async (
   connection.send('PUT /v1/x/short HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\nhal');
   connection.socket.end();
   await expect.poll(() => failures, { timeout: 10_000 }).toMatchObject([{ code: 'malformed_body' }]);
+});
+
+test('a client that goes away in the middle of JSON is not a failure of the server, also where no operation is', async () => {
+  const lines: { level: number; code?: string }[] = [];
+  const log = pino({ level: 'debug' }, { write: (line) => void lines.push(JSON.parse(line) as { level: number }) });
+  app = createApp({ database: 'sqlite::memory:', mount: { '/v1': { '/x': FileController } }, log });
+  const address = await app.listen({ port: 0 });
+  for (const path of ['json', 'nowhere']) {
+    lines.length = 0;
+    const connection = await RawConnection.open(address);
+    connection.send(`POST /v1/x/${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{"o`);
+    connection.socket.end();
+    await expect.poll(() => lines.map(({ code }) => code), { timeout: 30_000 }).toContain('malformed_body');
+    expect(lines.filter(({ level }) => level >= 50)).toEqual([]);
+  }
 });
 
 test('a refused caller, or a handler that reads nothing, ends the connection instead of receiving the rest', async () => {

@@ -125,6 +125,14 @@ function tooLarge(bytesMax: number): KitError {
   return coreErrors.body_too_large({ extensions: { bytes_max: bytesMax } });
 }
 
+/** What Fastify found wrong while it read a body. A client that goes away before the end is not a failure of the server. */
+export function bodyError(error: unknown, { raw }: FastifyRequest, bytesMax?: number): unknown {
+  if (raw.destroyed && !raw.complete)
+    return coreErrors.malformed_body({ detail: 'The connection ended before the body was complete.', cause: error });
+  if ((error as { code?: unknown } | null)?.code !== 'FST_ERR_CTP_BODY_TOO_LARGE' || bytesMax === undefined) return error;
+  return coreErrors.body_too_large({ extensions: { bytes_max: bytesMax }, cause: error });
+}
+
 /** The rest of a body that is not read need not be received. */
 export function closeUnreadBody(
   { raw }: FastifyRequest,

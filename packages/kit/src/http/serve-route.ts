@@ -23,7 +23,7 @@ import type { IdempotencyPlan } from './idempotency/options.ts';
 import type { Host } from './host.ts';
 import { compileSerializer, type Serializer } from './json/project.ts';
 import type { MadeResponse, Middleware } from './middleware.ts';
-import { closeUnreadBody } from './read-raw-body.ts';
+import { bodyError, closeUnreadBody } from './read-raw-body.ts';
 import type { Input } from './input.ts';
 import { compileInput } from './read-input.ts';
 import { compileResponseCheck, type ResponseCheck } from './response-check.ts';
@@ -161,17 +161,9 @@ function finishAll(exchange: Exchange, onFinish: readonly Middleware[]): void {
 
 function refuseBody(plan: RoutePlan, request: KitRequest, error: unknown): void {
   const { [exchangeKey]: exchange } = request;
-  const refuse = () => fail(exchange, plan, bodyError(error, request, plan.route));
+  const refuse = () => fail(exchange, plan, bodyError(error, request, plan.route.bodyBytesMax));
   if (plan.enclosure === undefined) refuse();
   else plan.enclosure(exchange, 'handling', refuse);
-}
-
-/** What Fastify found wrong while it read the body. */
-function bodyError(error: unknown, { raw }: FastifyRequest, route: CompiledRoute): unknown {
-  if (raw.destroyed && !raw.complete)
-    return coreErrors.malformed_body({ detail: 'The connection ended before the body was complete.', cause: error });
-  if ((error as { code?: unknown } | null)?.code !== 'FST_ERR_CTP_BODY_TOO_LARGE') return error;
-  return coreErrors.body_too_large({ extensions: { bytes_max: route.bodyBytesMax }, cause: error });
 }
 
 function handlerOf(plan: RoutePlan): (request: FastifyRequest, reply: FastifyReply) => void {

@@ -15,7 +15,7 @@ import type { Host } from './host.ts';
 import { parseJson } from './json/parse-json.ts';
 import type { Middleware } from './middleware.ts';
 import { PathMethods, unmatched } from './not-found.ts';
-import { readRawBody, readSlowJson, refuseEncoding, streamsBody } from './read-raw-body.ts';
+import { bodyError, readRawBody, readSlowJson, refuseEncoding, streamsBody } from './read-raw-body.ts';
 import { exchangeKey, finish, serveRoute, type KitRequest } from './serve-route.ts';
 
 export interface ServedRoutes {
@@ -110,7 +110,7 @@ export class UnmatchedRequests {
 
   fail(request: FastifyRequest, reply: FastifyReply, error: unknown): void {
     const exchange = this.#exchange(request, reply);
-    this.#enclosed(exchange, () => fail(exchange, this.#plan, error));
+    this.#enclosed(exchange, () => fail(exchange, this.#plan, bodyError(error, request)));
   }
 
   answer(request: FastifyRequest, reply: FastifyReply, prefix: string): void {
