@@ -1,19 +1,12 @@
 import { Button, Group, Modal, Radio, Stack, Text } from '@mantine/core';
 import { useState } from 'react';
-import type { AdminTimelineEntry } from '../api/shapes.ts';
 import { formatRelative } from '../values/format.ts';
 import { useNow } from '../values/now.ts';
+import type { Conflict } from './form-source.ts';
 import type { InputValues } from './form-values.ts';
 import { inputText, merged, mergeRows, type MergeChoice } from './merge.ts';
-import type { FormSource } from './record-form.tsx';
-import css from './forms.module.css';
 
-/** The record as somebody else left it. */
-export interface Conflict {
-  readonly form: FormSource;
-  /** What the audit log says about the record, newest first. */
-  readonly changes: readonly AdminTimelineEntry[];
-}
+import css from './forms.module.css';
 
 interface MergeDialogProps {
   readonly conflict: Conflict;

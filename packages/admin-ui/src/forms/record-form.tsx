@@ -2,7 +2,6 @@ import { Button, Group, Stack } from '@mantine/core';
 import { lazy, Suspense, useEffect, useRef, useState, type FormEvent } from 'react';
 import { useOverdue } from '../api/connection.ts';
 import { ApiFault, isUnsettled, toFault } from '../api/fault.ts';
-import type { AdminField } from '../api/shapes.ts';
 import { FaultNotice } from '../feedback/fault-notice.tsx';
 import { Notice } from '../feedback/notice.tsx';
 import { useLeaveGuard } from '../routing/leave-guard.ts';
@@ -11,17 +10,9 @@ import { forgetDraft, readDraft, writeDraft } from './drafts.ts';
 import { Field, fieldId } from './field.tsx';
 import { toInputs, toSubmission, type InputValue, type InputValues } from './form-values.ts';
 import css from './forms.module.css';
-import type { Conflict } from './merge-dialog.tsx';
+import type { Conflict, FormSource } from './form-source.ts';
 
 const MergeDialog = lazy(async () => ({ default: (await import('./merge-dialog.tsx')).MergeDialog }));
-
-export interface FormSource {
-  readonly fields: readonly AdminField[];
-  /** Absent: a new record. */
-  readonly values?: Readonly<Record<string, unknown>>;
-  /** Of the record that the values are of. */
-  readonly tag?: string | undefined;
-}
 
 interface RecordFormProps {
   readonly form: FormSource;

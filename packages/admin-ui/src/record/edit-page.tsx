@@ -7,7 +7,7 @@ import { FaultNotice } from '../feedback/fault-notice.tsx';
 import { Notice } from '../feedback/notice.tsx';
 import { sayDone } from '../feedback/toast.ts';
 import { draftKey } from '../forms/drafts.ts';
-import type { Conflict } from '../forms/merge-dialog.tsx';
+import type { Conflict } from '../forms/form-source.ts';
 import { RecordForm } from '../forms/record-form.tsx';
 import { releaseGuard } from '../routing/leave-guard.ts';
 import { navigate } from '../routing/use-location.ts';

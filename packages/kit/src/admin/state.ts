@@ -1,5 +1,6 @@
 import type { AdminContext, AdminWaiting } from '../app/admin/declaration.ts';
 import type { AdminTone } from '../app/admin/shapes.ts';
+import { CONFLICT_RETRIES } from '../db/conflict-retries.ts';
 import type { Db } from '../db/db.ts';
 import { runHealthChecks, type HealthCheck, type HealthReport } from '../middleware/health.ts';
 import type { AdminSite } from './admin-site.ts';
@@ -47,7 +48,7 @@ const writesOf = (alias: string): string => (alias === 'default' ? 'database wri
 
 /** Only one connection of a SQLite file writes at a time, of whichever process. */
 async function takeWriter(db: Db): Promise<void> {
-  await db.transaction(async () => {});
+  await db.transaction(async () => {}, CONFLICT_RETRIES);
 }
 
 function checkPart(name: string, { status, detail }: HealthReport['checks'][string]): AdminStatePart {
