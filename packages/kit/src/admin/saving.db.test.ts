@@ -215,7 +215,8 @@ describeDatabases('saving in the admin site', (database) => {
       const changed = { before: { margin: 77, quantity: 1 }, after: { margin: 78, quantity: 2 } };
       await audit?.record(database.db, [
         { ...entry, ...changed, action: 'order.updated', target_type: 'order', target_id: id },
-        ...[seen, unseen].map((row) => ({ ...entry, action: 'secret_order.moved', target_type: 'secret_order', target_id: row.id })),
+        { ...entry, action: 'secret_order.moved', target_type: 'secret_order', target_id: seen.id },
+        { ...entry, action: 'secret_order.moved', target_type: 'secret_order', target_id: unseen.id },
       ]);
       const record = await read('orders', id);
       const text = JSON.stringify(timeline(record));
