@@ -12,7 +12,7 @@ import { allowAny } from '../../kit/src/permissions/index.ts';
 // The site of an application with its own login page: no accounts(), no form of the site.
 
 const CSRF = 'a token of the session';
-const isLoggedIn = (cookie: unknown) => String(cookie ?? '').includes('member=ada');
+const isLoggedIn = (cookie: string | string[] | undefined) => cookie?.includes('member=ada') === true;
 
 const member: Authenticator = {
   name: 'member',

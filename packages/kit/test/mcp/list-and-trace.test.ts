@@ -123,7 +123,7 @@ describe('a long list of tools', () => {
   });
 
   test('is warned of once', () => {
-    const warnings = kit.records.filter(({ msg }) => String(msg).includes('fill the context of an agent'));
+    const warnings = kit.records.filter(({ msg }) => msg.includes('fill the context of an agent'));
     expect(warnings).toHaveLength(1);
   });
 

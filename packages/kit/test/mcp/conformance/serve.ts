@@ -78,4 +78,4 @@ const app = createApp({
 await app.openDatabases();
 await migrateApp(app);
 const address = await app.listen({ port: 0 });
-console.log(`${address}/mcp`);
+process.stdout.write(`${address}/mcp\n`);
