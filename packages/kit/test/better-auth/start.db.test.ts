@@ -194,13 +194,13 @@ describeDatabases('the start of an app with better-auth', (database) => {
 
 describe('a version of better-auth', () => {
   test.each([
-    ['1.7.3', []],
+    ['1.7.4', []],
     ['1.7.7', []],
     ['1.7.22', ['W024']],
     ['1.8.0', ['W024']],
     ['2.0.0', ['W024']],
     ['1.7.8-beta.1', ['W024']],
-    ['1.7.2', ['E031']],
+    ['1.7.3', ['E031']],
     ['1.6.34', ['E031']],
   ])('%s: %j', (version, ids) => {
     const faults = versionFaults({ version });

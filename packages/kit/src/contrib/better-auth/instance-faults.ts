@@ -101,7 +101,7 @@ function renamedParts({ tables }: InstanceContext): readonly string[] {
 }
 
 /** The versions that the tests run with, both included. */
-export const TESTED = { oldest: '1.7.3', newest: '1.7.7' } as const;
+export const TESTED = { oldest: '1.7.4', newest: '1.7.7' } as const;
 
 export function versionFaults({ version }: Pick<InstanceContext, 'version'>): readonly Fault[] {
   const order = compareVersions(version, TESTED.oldest);
@@ -109,7 +109,7 @@ export function versionFaults({ version }: Pick<InstanceContext, 'version'>): re
     return [
       {
         id: 'E031',
-        message: `better-auth: version ${version} has other tables than those of the migrations.`,
+        message: `better-auth: version ${version} is too old: it cannot be installed beside this version of the toolkit, or has other tables.`,
         hint: `Install better-auth ${TESTED.newest}.`,
       },
     ];
