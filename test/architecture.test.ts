@@ -96,7 +96,6 @@ describe('files say what they hold', () => {
 describe('transactions', () => {
   /** Not run again by the toolkit after a deadlock or a serialization failure, and why. */
   const ONCE: Readonly<Record<string, string>> = {
-    'admin/state.ts': 'writes nothing: it waits for the writer of SQLite',
     'contrib/audit/prune.ts': 'read-only: a snapshot',
     'contrib/audit/verify-chain.ts': 'read-only: a snapshot',
     'contrib/better-auth/joined-kysely.ts': 'runs code of better-auth, which was not made to run twice',

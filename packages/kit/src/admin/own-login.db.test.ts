@@ -20,7 +20,7 @@ import { admin } from './index.ts';
 const COOKIE = 'shop_session';
 const digest = (value: string) => createHash('sha256').update(value).digest('hex');
 const csrfOf = (token: string) => digest(`csrf ${token}`);
-const tokenOf = (cookie: unknown) => new RegExp(`(?:^|; )${COOKIE}=([\\w-]+)`).exec(String(cookie ?? ''))?.[1];
+const tokenOf = (cookie: unknown) => new RegExp(`(?:^|; )${COOKIE}=([\\w-]+)`).exec(typeof cookie === 'string' ? cookie : '')?.[1];
 
 const USER = 'm.id, m.handle as username, m.mail as email, m.enabled as is_active, m.staff as is_staff, m.root as is_superuser';
 
@@ -221,7 +221,7 @@ describeDatabases(
 );
 
 describe('a login that cannot be used fails the start', () => {
-  const start = (given: Partial<AppOptions>) => createApp({ ...options('sqlite::memory:'), ...given } as AppOptions);
+  const start = (given: Partial<AppOptions>) => createApp({ ...options('sqlite::memory:'), ...given });
 
   test.each([
     ['none', { login: undefined }, /E034 {2}admin\(\) needs to know how staff log in/],

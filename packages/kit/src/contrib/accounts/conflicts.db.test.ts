@@ -70,13 +70,13 @@ describeDatabases('account changes that lose to another transaction', (database)
       { current_password: PASSWORD, new_password: 'another horse battery' },
       { cookie: login.cookie, 'x-csrf-token': token },
     );
-    expect([changed.status, retries], changed.body).toEqual([200, 1]);
+    expect([changed.status, retries, changed.status === 200 ? '' : changed.body]).toEqual([200, 1, '']);
 
     const user = await requireUser(app.db, 'ann');
     const { token: link } = await createLink(app.db, user, 'reset');
     await arm();
     const reset = await post('/v1/account/reset/confirm', { token: link, password: PASSWORD });
-    expect([reset.status, retries], reset.body).toEqual([204, 1]);
+    expect([reset.status, retries, reset.body]).toEqual([204, 1, '']);
 
     await arm();
     expect([(await post('/v1/door', {})).status, retries]).toEqual([204, 1]);

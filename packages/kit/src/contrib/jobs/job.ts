@@ -93,8 +93,8 @@ export interface JobDefinition<Input = unknown> {
   readonly schedule: Schedule | null;
   /** Names of fields that are masked wherever input and result are shown. */
   readonly sensitive: ReadonlySet<string>;
-  // oxlint-disable-next-line typescript/no-explicit-any -- contravariant in the context; job() checked it against the schemas
   /** The work. */
+  // oxlint-disable-next-line typescript/no-explicit-any -- contravariant in the context; job() checked it against the schemas
   readonly run: (context: JobContext<any, any>) => unknown;
   /** Types only. */
   readonly $input?: Input;

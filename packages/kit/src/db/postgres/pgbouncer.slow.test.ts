@@ -111,7 +111,7 @@ describeDatabases('behind PgBouncer in transaction mode', (database) => {
 
     test('kit doctor finds out that prepared statements are lost, and not without the pooler or without them', async () => {
       const [prepared, direct] = [await openDatabase(db.url), await openDatabase(database.url)];
-      const lost = await Promise.all([prepared, direct, db].map((each) => engineOf(each).losesStatements?.()));
+      const lost = await Promise.all([prepared, direct, db].map(async (each) => engineOf(each).losesStatements?.()));
       await Promise.all([prepared.close(), direct.close()]);
       expect(lost).toEqual([true, false, false]);
     });

@@ -1,9 +1,10 @@
 import { createRequire } from 'node:module';
+import type * as Undici from 'undici';
 import type { Client, Dispatcher } from 'undici';
 
 const require = createRequire(import.meta.url);
 /** Loaded with the first delivery: an API process that delivers nothing starts without its 224 modules. */
-const undici = (): typeof import('undici') => require('undici') as typeof import('undici');
+const undici = (): typeof Undici => require('undici') as typeof Undici;
 
 /**
  * Origins with kept connections at a time. A worker with 100,000 endpoints would otherwise hold a socket to every receiver of the last
