@@ -26,6 +26,7 @@ const report = job('report', {
     throw new Error('The printer is out of paper.');
   },
 });
+const clean = job('clean', { input: z.object({}), schedule: { cron: '0 3 * * *', input: {} }, run: () => Promise.resolve() });
 const orderActions = objectActions(orders, { actions: ['view', 'share'], sets: { viewer: ['view'], manager: ['viewer', 'share'] } });
 const folder = mkdtempSync(join(tmpdir(), 'kit-admin-files-'));
 
@@ -38,7 +39,7 @@ beforeAll(async () => {
     transport: receivers(() => shop),
     modules: [
       ordersModule(),
-      jobs({ jobs: [report] }),
+      jobs({ jobs: [report, clean] }),
       uploads({ store: diskStore({ folder }), cleanEverySeconds: 0 }),
       objectGrants({ objects: [orderActions] }),
     ],
@@ -72,19 +73,22 @@ async function addNewer(): Promise<void> {
 
 type Screen = readonly [string, (page: Page) => Promise<void>];
 
+/** Of a table, or of the cards on a phone. */
+const firstRow = (page: Page) => page.getByRole('main').locator('tbody a, [data-cards] a').first();
+
 /** A list, and the page of its first record with everything opened. */
 const listAndRecord = (name: string): readonly Screen[] => [
   [
     name,
     async (page: Page) => {
       await go(page, shop, `#/${name}`);
-      await page.locator('tbody').getByRole('link').first().waitFor();
+      await firstRow(page).waitFor();
     },
   ] as const,
   [
     `${name} record`,
     async (page: Page) => {
-      await page.locator('tbody').getByRole('link').first().click();
+      await firstRow(page).click();
       await page.getByRole('navigation', { name: 'Where you are' }).waitFor();
       await page.getByRole('main').getByRole('heading', { level: 2 }).first().waitFor();
       const details = page.getByRole('button', { name: /^Details of/ }).first();
@@ -111,7 +115,7 @@ const screens: readonly Screen[] = [
 
 /** What a list can do besides showing rows, pickers, ranges and the other modules. */
 const more: readonly Screen[] = [
-  ...['orders', 'jobs', 'uploads', 'grants', 'groups'].flatMap(listAndRecord),
+  ...['orders', 'jobs', 'job-failures', 'job-schedules', 'uploads', 'grants', 'groups'].flatMap(listAndRecord),
   ['import', (page) => go(page, shop, '#/orders/-/import')],
   ['grant form', (page) => go(page, shop, '#/grants/-/new')],
   [
@@ -123,11 +127,20 @@ const more: readonly Screen[] = [
     },
   ],
   [
-    'saved filters',
+    'saved views',
     async (page) => {
       await go(page, shop, '#/orders?filter.status=open');
-      await page.getByRole('button', { name: 'Saved filters' }).click();
-      await page.getByRole('button', { name: 'Save the current filters …' }).waitFor();
+      await page.getByRole('button', { name: 'Saved views' }).click();
+      await page.getByRole('button', { name: 'Save the current view …' }).waitFor();
+    },
+  ],
+  [
+    'filter',
+    async (page) => {
+      await go(page, shop, '#/orders?filter.status.not=paid');
+      await page.getByRole('button', { name: 'Add filter' }).click();
+      await page.getByLabel('Filter by').selectOption({ label: 'Created at' });
+      await page.getByRole('button', { name: 'Last 7 days' }).waitFor();
     },
   ],
   [

@@ -120,20 +120,20 @@ test('selected records get the same value; the dialog says which, how many and w
 
 test('filters are saved for the person, not for the browser', async () => {
   await at('#/orders?filter.status=open&sort=-quantity');
-  await page.getByRole('button', { name: 'Saved filters' }).click();
-  await page.getByRole('button', { name: 'Save the current filters …' }).click();
+  await page.getByRole('button', { name: 'Saved views' }).click();
+  await page.getByRole('button', { name: 'Save the current view …' }).click();
   await page.getByRole('dialog').getByRole('textbox', { name: 'Name' }).fill('Open, largest first');
   await page.getByRole('dialog').getByRole('button', { name: 'Save', exact: true }).click();
-  await said('The filter "Open, largest first" is saved.');
+  await said('The view "Open, largest first" is saved.');
   const elsewhere = await admin.at('#/orders');
-  await elsewhere.getByRole('button', { name: 'Saved filters' }).click();
+  await elsewhere.getByRole('button', { name: 'Saved views' }).click();
   expect(await findings(elsewhere)).toEqual([]);
   await elsewhere.getByRole('button', { name: 'Open, largest first', exact: true }).click();
   await soon(() => elsewhere.evaluate('location.hash')).toBe('#/orders?filter.status=open&sort=-quantity');
   await soon(() => elsewhere.locator('tbody').getByRole('link').first().innerText()).toBe('BL-1');
-  await elsewhere.getByRole('button', { name: 'Saved filters' }).click();
-  await elsewhere.getByRole('button', { name: 'Delete the saved filter Open, largest first' }).click();
-  await elsewhere.getByText('None yet. Set filters, then save them.').waitFor();
+  await elsewhere.getByRole('button', { name: 'Saved views' }).click();
+  await elsewhere.getByRole('button', { name: 'Delete the saved view Open, largest first' }).click();
+  await elsewhere.getByText('None yet. Set filters or an order, then save them.').waitFor();
   await elsewhere.context().close();
 });
 
@@ -239,10 +239,7 @@ test('the page of a record shows its events and the jobs that run for it', async
   await shop.db.transaction((tx) => startJob(tx, report, {}, { serialKey: `order:${id}` }));
   await at(`#/orders/${id}`);
   await page.getByRole('main').getByRole('heading', { name: 'Jobs', level: 2 }).waitFor();
-  await page
-    .getByRole('main')
-    .getByRole('link', { name: /^report / })
-    .waitFor();
+  await page.getByRole('main').getByRole('link', { name: 'report', exact: true }).waitFor();
   await page.getByRole('main').getByRole('heading', { name: 'Events', level: 2 }).waitFor();
   await page.getByRole('main').getByRole('link', { name: 'order.changed' }).first().click();
   await page.getByRole('heading', { name: 'order.changed', level: 1 }).waitFor();

@@ -396,8 +396,10 @@ async function expectForgotten(secret: string): Promise<void> {
 describe('deliveries', () => {
   test('are filtered by an endpoint that is picked by name, and by a type of event that is offered', async () => {
     await at('#/deliveries');
-    await page.getByRole('button', { name: 'More filters' }).click();
-    await pick(page.getByRole('search'), 'Endpoint', 'crm.north', 'crm.northwind.example');
+    await page.getByRole('button', { name: 'Add filter' }).click();
+    await page.getByLabel('Filter by').selectOption({ label: 'Endpoint' });
+    await pick(page, 'Value', 'crm.north', 'crm.northwind.example');
+    await page.getByRole('button', { name: 'Apply' }).click();
     const endpoint = await one<{ id: string }>("select id from webhook_endpoints where description = 'CRM sync'");
     await soon(() => page.evaluate('location.hash')).toBe(`#/deliveries?filter.endpoint=${endpoint?.id ?? ''}`);
     const type = page.getByRole('search').getByLabel('Event type');

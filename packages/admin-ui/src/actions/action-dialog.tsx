@@ -1,7 +1,13 @@
 import { Button, Group, List, Modal, Progress, Stack, Text } from '@mantine/core';
 import { useRef, useState, type FormEvent } from 'react';
 import { runAction } from '../api/client.ts';
-import { ADMIN_ACTION_IDS_MAX, type AdminActionShape, type AdminResourceShape, type AdminResult } from '../api/shapes.ts';
+import {
+  ADMIN_ACTION_IDS_MAX,
+  type AdminActionShape,
+  type AdminPreview,
+  type AdminResourceShape,
+  type AdminResult,
+} from '../api/shapes.ts';
 import { toFault } from '../api/fault.ts';
 import { FaultNotice } from '../feedback/fault-notice.tsx';
 import { Field } from '../forms/field.tsx';
@@ -27,7 +33,14 @@ interface ActionDialogProps {
   /** What the fields begin with. */
   readonly defaults?: Readonly<Record<string, unknown>> | undefined;
   /** `message` is null when the dialog has already said everything. */
-  readonly onClose: (outcome: { readonly changed: boolean; readonly message: string | null }) => void;
+  readonly onClose: (outcome: ActionOutcome) => void;
+}
+
+export interface ActionOutcome {
+  readonly changed: boolean;
+  readonly message: string | null;
+  /** The action that takes it back, and on which records. */
+  readonly undo?: NonNullable<AdminResult['undo']> | undefined;
 }
 
 type Phase = 'asking' | 'running' | 'ended';
@@ -43,6 +56,7 @@ export function ActionDialog({ resource, action, targets, defaults = {}, onClose
   const [phase, setPhase] = useState<Phase>('asking');
   const [progress, setProgress] = useState<BatchProgress>({ done: 0, failures: [], results: [], rest: targets.map(({ id }) => id) });
   const [fault, setFault] = useState<unknown>(null);
+  const [preview, setPreview] = useState<AdminPreview | null>(null);
   const stopped = useRef(false);
   const [stopping, setStopping] = useState(false);
   const count = targets.length;
@@ -54,7 +68,9 @@ export function ActionDialog({ resource, action, targets, defaults = {}, onClose
     setStopping(false);
     setFault(null);
     setPhase('running');
-    const before = progress;
+    // What the dry run has refused is not sent: the dialog said so.
+    const refused = new Set(count === 1 ? [] : preview?.failures?.map(({ id }) => id));
+    const before = { ...progress, rest: progress.rest.filter((id) => !refused.has(id)) };
     const join = (next: BatchProgress): BatchProgress => ({
       done: before.done + next.done,
       failures: [...before.failures, ...next.failures],
@@ -71,7 +87,7 @@ export function ActionDialog({ resource, action, targets, defaults = {}, onClose
           isStopped: () => stopped.current,
         }),
       );
-      if (end.failures.length === 0 && end.rest.length === 0) return onClose({ changed: true, message: summary(end) });
+      if (end.failures.length === 0 && end.rest.length === 0) return onClose({ changed: true, message: summary(end), undo: undoOf(end) });
       setPhase('ended');
     } catch (error) {
       const reason = toFault(error);
@@ -90,7 +106,12 @@ export function ActionDialog({ resource, action, targets, defaults = {}, onClose
     if (Object.keys(submission.faults).length === 0) void run(submission.values);
   };
 
-  const close = (): void => onClose({ changed: progress.done > 0, message: null });
+  const doable = preview?.able === undefined || count === 1 ? count : count - (preview.failures?.length ?? 0);
+  const isNumbered = action.sets === true || (preview?.able !== undefined && count > 1);
+  const submitLabel = `${action.confirmLabel ?? label}${isNumbered ? ` ${plural(doable, lowerFirst(resource.singular), pluralOf(resource))}` : ''}`;
+  // The server works through one record in several requests, and says how far it is.
+  const isCounted = progress.results.some(({ rest }) => rest !== undefined);
+  const close = (): void => onClose({ changed: progress.done > 0, message: null, undo: undoOf(progress) });
   const partly = progress.done > 0;
 
   return (
@@ -137,18 +158,26 @@ export function ActionDialog({ resource, action, targets, defaults = {}, onClose
               <ChosenFields offered={offered} chosen={chosen} inputs={inputs} what={what} onChoose={setChosen} />
             )}
             {action.previews === true && !partly && (
-              <Preview resource={resource.name} action={action} ids={targets.map(({ id }) => id)} inputs={inputs} />
+              <Preview
+                resource={resource.name}
+                action={action}
+                targets={targets}
+                nouns={[lowerFirst(resource.singular), pluralOf(resource)]}
+                fields={fields}
+                inputs={inputs}
+                onPreview={setPreview}
+              />
             )}
             <Group justify="flex-end" gap="sm">
               <Button variant="default" onClick={close} data-autofocus={fields.length === 0 ? true : undefined}>
-                Cancel
+                {action.dismissLabel ?? 'Cancel'}
               </Button>
               <Button
                 type="submit"
                 color={action.tone === 'bad' ? 'danger' : 'accent'}
-                disabled={action.sets === true && chosen.length === 0}
+                disabled={(action.sets === true && chosen.length === 0) || preview?.able === 0}
               >
-                {partly ? 'Continue with the rest' : `${action.confirmLabel ?? label}${action.sets === true ? ` ${what}` : ''}`}
+                {partly ? 'Continue with the rest' : submitLabel}
               </Button>
             </Group>
           </Stack>
@@ -157,13 +186,17 @@ export function ActionDialog({ resource, action, targets, defaults = {}, onClose
       {phase === 'running' && (
         <Stack gap="md" aria-live="polite">
           <Text size="sm">
-            {stopping ? 'Stopping after the current batch …' : `Done ${formatNumber(progress.done)} of ${formatNumber(count)}`}
+            {stopping
+              ? 'Stopping after the current batch …'
+              : isCounted
+                ? progress.results.at(-1)?.message
+                : `Done ${formatNumber(progress.done)} of ${formatNumber(count)}`}
           </Text>
           <Progress value={count === 0 ? 100 : (progress.done / count) * 100} animated={count <= ADMIN_ACTION_IDS_MAX} aria-label={label} />
           <Group justify="flex-end">
             <Button
               variant="default"
-              disabled={stopping || count <= ADMIN_ACTION_IDS_MAX}
+              disabled={stopping || (count <= ADMIN_ACTION_IDS_MAX && !isCounted)}
               onClick={() => {
                 stopped.current = true;
                 setStopping(true);
@@ -177,9 +210,15 @@ export function ActionDialog({ resource, action, targets, defaults = {}, onClose
       {phase === 'ended' && (
         <Stack gap="md">
           <Text size="sm" role="status">
-            {formatNumber(progress.done - progress.failures.length)} of {what} done
-            {progress.failures.length > 0 ? `, ${formatNumber(progress.failures.length)} failed` : ''}
-            {progress.rest.length > 0 ? `; stopped before the other ${formatNumber(progress.rest.length)}` : ''}.
+            {isCounted ? (
+              `${progress.results.at(-1)?.message ?? ''}${progress.failures.length > 0 ? ` ${formatNumber(progress.failures.length)} could not be done.` : ''}${progress.rest.length > 0 ? ' Stopped before the rest.' : ''}`
+            ) : (
+              <>
+                {formatNumber(progress.done - progress.failures.length)} of {what} done
+                {progress.failures.length > 0 ? `, ${formatNumber(progress.failures.length)} failed` : ''}
+                {progress.rest.length > 0 ? `; stopped before the other ${formatNumber(progress.rest.length)}` : ''}.
+              </>
+            )}
           </Text>
           {progress.failures.length > 0 && <Failures targets={targets} failures={progress.failures} />}
           <Group justify="flex-end">
@@ -215,5 +254,12 @@ function withoutSecret({ secret, ...result }: AdminResult, show: ReturnType<type
 
 function summary(progress: BatchProgress): string {
   const last = progress.results.at(-1)?.message ?? 'Done.';
+  if (progress.results.some(({ rest }) => rest !== undefined)) return last;
   return progress.results.length > 1 ? `${formatNumber(progress.done)} records done. Last: ${last}` : last;
+}
+
+function undoOf({ results }: BatchProgress): ActionOutcome['undo'] {
+  const given = results.flatMap(({ undo }) => (undo === undefined ? [] : [undo]));
+  const [first] = given;
+  return first === undefined ? undefined : { action: first.action, ids: given.flatMap(({ ids }) => ids) };
 }

@@ -49,6 +49,27 @@ test('what a failed request was about is not counted as done', async () => {
   expect(last?.rest).toEqual(ids.slice(100));
 });
 
+test('work that the server has left is sent next, and counts as done when nothing of it is left', async () => {
+  const sent: string[][] = [];
+  const seen: number[] = [];
+  const end = await runBatches({
+    ids: ['a', 'b'],
+    size: 100,
+    send: (batch) => {
+      sent.push([...batch]);
+      return Promise.resolve(sent.length === 1 ? { message: 'some', rest: ['a, the rest', 'b'] } : { message: 'all' });
+    },
+    onProgress: ({ done }) => seen.push(done),
+    isStopped: () => false,
+  });
+  expect(sent).toEqual([
+    ['a', 'b'],
+    ['a, the rest', 'b'],
+  ]);
+  expect(seen).toEqual([0, 2]);
+  expect(end).toMatchObject({ done: 2, rest: [] });
+});
+
 test('what failed for single records is gathered over all batches', async () => {
   const end = await runBatches({
     ids,

@@ -26,10 +26,10 @@ export async function runBatches({ ids, size, send, onProgress, isStopped }: Run
     const batch = progress.rest.slice(0, size);
     const result = await send(batch);
     progress = {
-      done: progress.done + batch.length,
+      done: progress.done + batch.length - (result.rest?.length ?? 0),
       failures: [...progress.failures, ...(result.failures ?? [])],
       results: [...progress.results, { ...result }],
-      rest: progress.rest.slice(batch.length),
+      rest: [...(result.rest ?? []), ...progress.rest.slice(batch.length)],
     };
     onProgress(progress);
   }

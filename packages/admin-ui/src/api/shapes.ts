@@ -9,6 +9,7 @@ export type {
   AdminFileTarget,
   AdminFileFormat,
   AdminFilter,
+  AdminFilterOperator,
   AdminImportResult,
   AdminLink,
   AdminNotice,
@@ -21,6 +22,7 @@ export type {
   AdminResult,
   AdminRow,
   AdminSecret,
+  AdminShortcut,
   AdminSection,
   AdminSectionAdds,
   AdminSectionRemoves,
@@ -41,4 +43,4 @@ export type {
   AdminStatePart,
 } from '../../../kit/src/admin/wire.ts';
 export { ADMIN_COUNT_MAX } from '../../../kit/src/app/admin/shapes.ts';
-export { ADMIN_ACTION_IDS_MAX } from '../../../kit/src/admin/wire.ts';
+export { ADMIN_ACTION_IDS_MAX, adminFilterNames } from '../../../kit/src/admin/wire.ts';

@@ -4,8 +4,9 @@ import { explain, isSessionLost, titleOf, toFault } from '../api/fault.ts';
 import { withLocalTimes } from '../values/format.ts';
 import { UndoMessage } from './undo-message.tsx';
 
-/** One message at a time: the newest replaces the one before. */
-const ID = 'message';
+/** One message at a time: the newest replaces the one before. Each has its own id, because the timer of an id is not started again. */
+let shown = 0;
+const idOf = (number: number): string => `message-${number}`;
 
 export interface Undo {
   readonly label: string;
@@ -17,7 +18,7 @@ export function sayDone(message: string, undo?: Undo): void {
   const text = withLocalTimes(message);
   show({
     title: null,
-    message: undo === undefined ? text : createElement(UndoMessage, { text, undo, onDone: () => notifications.hide(ID) }),
+    message: undo === undefined ? text : createElement(UndoMessage, { text, undo, onDone: () => notifications.hide(idOf(shown)) }),
     color: 'accent',
     autoClose: undo === undefined ? 6000 : 15_000,
   });
@@ -37,6 +38,7 @@ function show(message: {
   readonly color: string;
   readonly autoClose: number | false;
 }): void {
-  notifications.hide(ID);
-  notifications.show({ id: ID, withBorder: true, closeButtonProps: { 'aria-label': 'Close the message' }, ...message });
+  notifications.hide(idOf(shown));
+  shown += 1;
+  notifications.show({ id: idOf(shown), withBorder: true, closeButtonProps: { 'aria-label': 'Close the message' }, ...message });
 }

@@ -21,11 +21,13 @@ interface ReferencePickerProps {
   /** The id of the record; empty: none. */
   readonly value: string;
   readonly isClearable: boolean;
+  /** Inside something that closes when another place is clicked: the offered records are part of it. */
+  readonly isInside?: boolean;
   readonly onChange: (id: string) => void;
 }
 
 /** A record of another list, found by typing what people call it. */
-export function ReferencePicker({ resource, value, isClearable, onChange, ...input }: ReferencePickerProps) {
+export function ReferencePicker({ resource, value, isClearable, isInside = false, onChange, ...input }: ReferencePickerProps) {
   const [search, setSearch] = useState('');
   const [isOpen, setOpen] = useState(false);
   const [asked] = useDebouncedValue(search, TYPING_MS);
@@ -62,7 +64,7 @@ export function ReferencePicker({ resource, value, isClearable, onChange, ...inp
       onDropdownOpen={() => setOpen(true)}
       onDropdownClose={() => setOpen(false)}
       onChange={(id) => onChange(id ?? '')}
-      comboboxProps={{ withinPortal: true }}
+      comboboxProps={{ withinPortal: !isInside }}
     />
   );
 }

@@ -1,27 +1,27 @@
-import { ActionIcon, Anchor, Button, Group, Stack, Switch, Text, Tooltip } from '@mantine/core';
+import { ActionIcon, Button, Group, Stack, Switch, Text, Tooltip } from '@mantine/core';
 import { useMediaQuery } from '@mantine/hooks';
 import { keepPreviousData, useQuery, useQueryClient } from '@tanstack/react-query';
-import { DataTable, type DataTableColumn } from 'mantine-datatable';
-import { useMemo, useState, type MouseEvent } from 'react';
-import { ActionDialog, type Target } from '../actions/action-dialog.tsx';
+import { useEffect, useMemo, useState } from 'react';
+import { ActionDialog, type ActionOutcome, type Target } from '../actions/action-dialog.tsx';
+import { runBatches } from '../actions/run-batches.ts';
 import { WhyButton } from '../actions/why-button.tsx';
-import { listRecords, type ListRequest } from '../api/client.ts';
-import type { AdminActionShape, AdminColumn, AdminResourceShape, AdminRow } from '../api/shapes.ts';
+import { listRecords, runAction, type ListRequest } from '../api/client.ts';
+import { ADMIN_ACTION_IDS_MAX, type AdminActionShape, type AdminColumn, type AdminResourceShape, type AdminRow } from '../api/shapes.ts';
 import { FaultNotice } from '../feedback/fault-notice.tsx';
 import { sayDone, sayFailed } from '../feedback/toast.ts';
 import { Icon } from '../icons/icon.tsx';
-import { align } from '../record/section-table.tsx';
 import { hashOf } from '../routing/location.ts';
 import { navigate, useLocation } from '../routing/use-location.ts';
 import { PageTitle } from '../shell/page-title.tsx';
 import { setHiddenColumns, useHiddenColumns } from '../values/preferences.ts';
 import { formatNumber, lowerFirst, plural, pluralOf } from '../values/format.ts';
 import { Prose } from '../values/prose.tsx';
-import { plain, Value } from '../values/value.tsx';
+import { CardList } from './card-list.tsx';
 import { ColumnChoice } from './column-choice.tsx';
 import { FileMenu } from './file-menu.tsx';
 import { GATHER_MAX, gatherTargets } from './gather.ts';
 import { isNarrowed, listParams, readListQuery } from './list-query.ts';
+import { ListTable } from './list-table.tsx';
 import css from './list.module.css';
 import { Pager } from './pager.tsx';
 import { SelectionBar } from './selection-bar.tsx';
@@ -60,7 +60,27 @@ export function ListPage({ resource }: { readonly resource: AdminResourceShape }
     navigate({ page: 'list', resource: resource.name }, listParams({ ...query, cursor: '', ...change }), { replace: typing });
   };
 
-  const actions = resource.actions.filter((action) => action.on === 'selection');
+  const actions = resource.actions.filter((action) => action.on === 'selection' && fits(resource, action, query));
+  // A shortcut of the palette: its action on everything that the filters find, after the same question as for a selection.
+  const asked = actions.find(({ name, refused }) => name === params.get('run') && refused === undefined);
+  useEffect(() => {
+    if (asked === undefined) return undefined;
+    let isGone = false;
+    const ask = async (): Promise<void> => {
+      const targets = await gatherTargets(resource.name, query);
+      if (isGone) return;
+      navigate({ page: 'list', resource: resource.name }, listParams(query), { replace: true });
+      setSelected(new Map(targets.map((target) => [target.id, target])));
+      if (targets.length === 0) sayDone(`No ${pluralOf(resource)} match.`);
+      else setRunning(asked);
+    };
+    ask().catch(sayFailed);
+    return () => {
+      isGone = true;
+    };
+    // oxlint-disable-next-line react-hooks/exhaustive-deps -- once for each address that asks for it
+  }, [asked?.name]);
+
   // New rows do not push away what is being read: they are shown when the user asks for them.
   const view = JSON.stringify(query);
   const [accepted, setAccepted] = useState<{ readonly view: string; readonly ids: ReadonlySet<string> } | null>(null);
@@ -88,20 +108,33 @@ export function ListPage({ resource }: { readonly resource: AdminResourceShape }
     }
   };
 
+  /** Restores what was deleted softly, in as many requests as it takes. */
+  const takeBack = async ({ action, ids }: NonNullable<ActionOutcome['undo']>): Promise<void> => {
+    try {
+      const send = (batch: readonly string[]) => runAction(resource.name, action, batch, {});
+      const { results, failures } = await runBatches({
+        ids,
+        size: ADMIN_ACTION_IDS_MAX,
+        send,
+        onProgress: () => {},
+        isStopped: () => false,
+      });
+      const done = plural(ids.length - failures.length, lowerFirst(resource.singular), pluralOf(resource));
+      sayDone(results.length === 1 ? (results[0]?.message ?? '') : `${done} restored; ${formatNumber(failures.length)} failed.`);
+    } catch (error) {
+      sayFailed(error);
+    }
+    await client.invalidateQueries();
+  };
+
   const hidden = useHiddenColumns(resource.name);
   const isWide = useMediaQuery(WIDE, true, { getInitialValueInEffect: false });
-  const columns = useMemo(
-    () =>
-      columnsFor(resource.columns, isWide)
-        .filter(({ name }, index) => index === 0 || !hidden.includes(name))
-        .map((column, index) => toColumn(resource, column, { isFirst: index === 0, sort: query.sort })),
-    [resource, isWide, query.sort, hidden],
-  );
-  const sort = query.sort.replace(/^-/, '');
+  const columns = columnsFor(resource.columns, isWide).filter(({ name }, index) => index === 0 || !hidden.includes(name));
+  const Rows = isWide ? ListTable : CardList;
 
   return (
     <Stack gap="md">
-      <Group justify="space-between" align="start" gap="sm" wrap="nowrap">
+      <Group justify="space-between" align="start" gap="sm" wrap={isWide ? 'nowrap' : 'wrap'}>
         <div>
           <PageTitle>{resource.label}</PageTitle>
           {resource.description !== undefined && (
@@ -155,31 +188,15 @@ export function ListPage({ resource }: { readonly resource: AdminResourceShape }
       )}
       {(list.data !== undefined || list.error === null) && (
         <div className={css['table']}>
-          <DataTable<AdminRow>
-            idAccessor="id"
-            records={[...rows]}
+          <Rows
+            resource={resource}
+            rows={rows}
             columns={columns}
-            // Rows of the list before are on their way out: nothing is selected among them.
-            fetching={list.isPending || list.isPlaceholderData}
-            minHeight={rows.length === 0 ? 220 : 0}
-            verticalSpacing={7}
-            horizontalSpacing={8}
-            fz="sm"
-            highlightOnHover
-            noRecordsText={emptyText(resource, query)}
-            sortStatus={{ columnAccessor: sort, direction: query.sort.startsWith('-') ? 'desc' : 'asc' }}
-            onSortStatusChange={({ columnAccessor, direction }) =>
-              show({ sort: `${direction === 'desc' ? '-' : ''}${String(columnAccessor)}` })
-            }
-            onRowClick={({ record, event }) => openRow(resource.name, record, event)}
-            {...(actions.length === 0
-              ? {}
-              : {
-                  selectedRecords: rows.filter((row) => selected.has(row.id)),
-                  onSelectedRecordsChange: selectOnPage,
-                  allRecordsSelectionCheckboxProps: { 'aria-label': 'Select all on this page' },
-                  getRecordSelectionCheckboxProps: (row: AdminRow) => ({ 'aria-label': `Select ${row.title}` }),
-                })}
+            sort={query.sort}
+            onSort={(sort) => show({ sort })}
+            isStale={list.isPending || list.isPlaceholderData}
+            empty={emptyText(resource, query)}
+            selection={actions.length === 0 ? undefined : { has: (id) => selected.has(id), onChange: selectOnPage }}
           />
           {list.data !== undefined && (
             <Pager
@@ -221,9 +238,10 @@ export function ListPage({ resource }: { readonly resource: AdminResourceShape }
           resource={resource}
           action={running}
           targets={[...selected.values()]}
-          onClose={({ changed, message }) => {
+          onClose={({ changed, message, undo }) => {
             setRunning(null);
-            if (message !== null) sayDone(message);
+            const back = undo === undefined ? undefined : { label: 'Undo', run: () => void takeBack(undo) };
+            if (message !== null || back !== undefined) sayDone(message ?? 'Some of the records were changed.', back);
             if (!changed) return;
             setSelected(new Map());
             void client.invalidateQueries();
@@ -232,6 +250,12 @@ export function ListPage({ resource }: { readonly resource: AdminResourceShape }
       )}
     </Stack>
   );
+}
+
+/** Deleted records are restored and nothing else; others are not. */
+function fits({ filters }: AdminResourceShape, { name }: AdminActionShape, query: ListRequest): boolean {
+  const isOfDeleted = query.filters['deleted'] === 'yes';
+  return !filters.some((filter) => filter.name === 'deleted') || (name === 'restore') === isOfDeleted;
 }
 
 /** How many rows at the top were not there before; none when that is all of them. */
@@ -246,52 +270,6 @@ function columnsFor(columns: readonly AdminColumn[], isWide: boolean): readonly 
   const [first, ...others] = columns.filter((column, index) => index === 0 || column.secondary !== true);
   const states = others.filter((column) => column.kind === 'state');
   return [...(first === undefined ? [] : [first]), ...states, ...others.filter((column) => column.kind !== 'state')];
-}
-
-interface ColumnPlace {
-  readonly isFirst: boolean;
-  readonly sort: string;
-}
-
-function toColumn(resource: AdminResourceShape, column: AdminColumn, { isFirst, sort }: ColumnPlace): DataTableColumn<AdminRow> {
-  return {
-    accessor: column.name,
-    title: <Heading column={column} sort={sort} />,
-    sortable: column.sortable === true,
-    textAlign: align(column.kind) === 'end' ? 'right' : 'left',
-    ...(isFirst && css['first'] !== undefined ? { cellsClassName: css['first'] } : {}),
-    render: (row) => {
-      const value = row.values[column.name];
-      if (!isFirst) return <Value kind={column.kind} value={value} label={column.label} />;
-      // What leads elsewhere on other columns leads to the row's own record in the first.
-      const text = value === undefined || value === null || value === '' ? row.title : plain(value);
-      const isText = column.kind === 'link' || text === row.title;
-      return (
-        <Anchor className={css['rowLink'] ?? ''} fz="sm" href={hashOf({ page: 'record', resource: resource.name, id: row.id })}>
-          <Value kind={isText ? 'text' : column.kind} value={isText ? text : value} label={column.label} />
-          {text !== row.title && <span className="visually-hidden">, {row.title}</span>}
-        </Anchor>
-      );
-    },
-  };
-}
-
-/** The arrow says to the eye how the list is sorted; the note says what cannot be sorted, or not all of it. */
-function Heading({ column: { name, label, sortNote }, sort }: { readonly column: AdminColumn; readonly sort: string }) {
-  const isSorted = sort.replace(/^-/, '') === name;
-  return (
-    <span title={sortNote}>
-      {label}
-      {isSorted && <span className="visually-hidden">, sorted {sort.startsWith('-') ? 'descending' : 'ascending'}</span>}
-    </span>
-  );
-}
-
-/** The whole row leads to its record, except where something else was clicked or text is being selected. */
-function openRow(resource: string, row: AdminRow, event: MouseEvent): void {
-  if (event.target instanceof Element && event.target.closest('a, button, input, label') !== null) return;
-  if ((window.getSelection()?.toString() ?? '') !== '') return;
-  navigate({ page: 'record', resource, id: row.id });
 }
 
 function emptyText(resource: AdminResourceShape, query: ListRequest): string {

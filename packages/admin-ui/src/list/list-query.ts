@@ -1,5 +1,5 @@
 import type { ListRequest } from '../api/client.ts';
-import type { AdminResourceShape } from '../api/shapes.ts';
+import { adminFilterNames, type AdminResourceShape } from '../api/shapes.ts';
 import type { Params } from '../routing/location.ts';
 
 export const PAGE_SIZES = [25, 50, 100] as const;
@@ -8,7 +8,7 @@ export const DEFAULT_PAGE_SIZE = 50;
 /** What a list shows, as its address says it; names that the resource does not know are left out. */
 export function readListQuery(resource: AdminResourceShape, params: URLSearchParams): ListRequest {
   const filters: Record<string, string> = {};
-  for (const { name } of resource.filters) {
+  for (const name of resource.filters.flatMap((filter) => [...adminFilterNames(filter).keys()])) {
     const value = params.get(`filter.${name}`);
     if (value !== null && value !== '') filters[name] = value;
   }

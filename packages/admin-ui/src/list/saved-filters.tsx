@@ -16,7 +16,7 @@ interface SavedFiltersProps {
 
 const NAME_LENGTH_MAX = 80;
 
-/** Filters that this member of staff gave a name. They are stored on the server, so they are there in every browser. */
+/** Views (search, filters and order) that this member of staff gave a name. They are stored on the server, so they are there in every browser. */
 export function SavedFilters({ resource, query }: SavedFiltersProps) {
   const client = useQueryClient();
   const [isOpen, setOpen] = useState(false);
@@ -42,10 +42,10 @@ export function SavedFilters({ resource, query }: SavedFiltersProps) {
       <Popover opened={isOpen} onChange={setOpen} position="bottom-start" withinPortal trapFocus shadow="md" width={280}>
         <Popover.Target>
           <Button variant="subtle" px="xs" leftSection={<Icon name="star" size={16} />} onClick={() => setOpen(!isOpen)}>
-            Saved filters
+            Saved views
           </Button>
         </Popover.Target>
-        <Popover.Dropdown aria-label="Saved filters">
+        <Popover.Dropdown aria-label="Saved views">
           <Stack gap="xs">
             {saved.error !== null && <FaultNotice error={saved.error} />}
             {items.map(({ id, name, query: text }) => (
@@ -53,14 +53,14 @@ export function SavedFilters({ resource, query }: SavedFiltersProps) {
                 <Button variant="subtle" size="compact-sm" justify="start" style={{ flex: 1, minWidth: 0 }} onClick={() => show(text)}>
                   {name}
                 </Button>
-                <ActionIcon variant="subtle" color="gray" aria-label={`Delete the saved filter ${name}`} onClick={() => void remove(id)}>
+                <ActionIcon variant="subtle" color="gray" aria-label={`Delete the saved view ${name}`} onClick={() => void remove(id)}>
                   <Icon name="trash" size={16} />
                 </ActionIcon>
               </Group>
             ))}
             {items.length === 0 && saved.error === null && (
               <Text size="sm" c="dimmed">
-                {saved.isPending ? 'Loading …' : 'None yet. Set filters, then save them.'}
+                {saved.isPending ? 'Loading …' : 'None yet. Set filters or an order, then save them.'}
               </Text>
             )}
             <Button
@@ -72,7 +72,7 @@ export function SavedFilters({ resource, query }: SavedFiltersProps) {
                 setSaving(true);
               }}
             >
-              Save the current filters …
+              Save the current view …
             </Button>
           </Stack>
         </Popover.Dropdown>
@@ -84,7 +84,7 @@ export function SavedFilters({ resource, query }: SavedFiltersProps) {
           onClose={(name) => {
             setSaving(false);
             if (name === null) return;
-            sayDone(`The filter "${name}" is saved.`);
+            sayDone(`The view "${name}" is saved.`);
             void client.invalidateQueries({ queryKey: key });
           }}
         />
@@ -113,13 +113,13 @@ function SaveDialog({ resource, query, onClose }: SaveDialogProps) {
     }
   };
   return (
-    <Modal opened onClose={() => onClose(null)} title="Save the current filters" centered closeButtonProps={{ 'aria-label': 'Close' }}>
+    <Modal opened onClose={() => onClose(null)} title="Save the current view" centered closeButtonProps={{ 'aria-label': 'Close' }}>
       <form onSubmit={(event) => void submit(event)} noValidate>
         <Stack gap="md">
           {fault !== null && <FaultNotice error={fault} />}
           <TextInput
             label="Name"
-            description="Visible only to you. Replaces a filter with the same name."
+            description="Search, filters and order. Visible only to you. Replaces a view with the same name."
             data-autofocus
             maxLength={NAME_LENGTH_MAX}
             value={name}

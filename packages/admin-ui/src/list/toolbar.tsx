@@ -1,17 +1,19 @@
-import { Button, NativeSelect, TextInput } from '@mantine/core';
+import { Button, NativeSelect, Popover, TextInput } from '@mantine/core';
 import { useEffect, useId, useRef, useState } from 'react';
 import type { ListRequest } from '../api/client.ts';
-import type { AdminFilter, AdminResourceShape } from '../api/shapes.ts';
-import { toInput } from '../forms/form-values.ts';
+import { adminFilterNames, type AdminFilter, type AdminResourceShape } from '../api/shapes.ts';
 import { ReferencePicker } from '../forms/reference-picker.tsx';
 import { Suggestions } from '../forms/suggestions.tsx';
 import { Icon } from '../icons/icon.tsx';
+import { FilterChips } from './filter-chips.tsx';
+import { FilterEditor } from './filter-editor.tsx';
+import { termsOf, without, type Term } from './filter-terms.ts';
 import { isNarrowed } from './list-query.ts';
 import css from './list.module.css';
 import { SavedFilters } from './saved-filters.tsx';
 
 const TYPING_MS = 250;
-/** The others wait behind a button, unless they are set. */
+/** The others are added by a button; all that are set stand below as chips. */
 const FILTERS_SHOWN = 3;
 
 interface ToolbarProps {
@@ -21,38 +23,80 @@ interface ToolbarProps {
 }
 
 export function Toolbar({ resource, query, onChange }: ToolbarProps) {
-  const [open, setOpen] = useState(false);
+  // The term that is edited; `new` adds one.
+  const [editing, setEditing] = useState<Term | 'new' | null>(null);
   const setFilter = (name: string, value: string, typing: boolean): void => {
-    const { [name]: _, ...others } = query.filters;
+    const others = without(query.filters, [name]);
     onChange({ filters: value === '' ? others : { ...others, [name]: value } }, { typing });
   };
-  const shown = resource.filters.filter(({ name }, index) => open || index < FILTERS_SHOWN || query.filters[name] !== undefined);
+  const shown = resource.filters
+    .filter((filter) => filter.kind !== 'time' && adminFilterNames(filter).has(filter.name))
+    .slice(0, FILTERS_SHOWN);
+  const terms = termsOf(resource.filters, query.filters);
   return (
-    <div className={css['toolbar']} role="search">
-      {resource.searches !== undefined && (
-        <DelayedInput
-          className={css['search']}
-          label="Search"
-          placeholder={`By ${resource.searches}`}
-          value={query.search}
-          withIcon
-          onChange={(search) => onChange({ search }, { typing: true })}
-        />
-      )}
-      {shown.map((filter) => (
-        <Filter key={filter.name} filter={filter} value={query.filters[filter.name] ?? ''} onChange={setFilter} />
-      ))}
-      {shown.length < resource.filters.length && (
-        <Button variant="subtle" px="xs" onClick={() => setOpen(true)}>
-          More filters
-        </Button>
-      )}
-      <SavedFilters resource={resource} query={query} />
-      {isNarrowed(query) && (
-        <Button variant="subtle" px="xs" onClick={() => onChange({ search: '', filters: {} }, { typing: false })}>
-          Clear
-        </Button>
-      )}
+    <div className={css['filters']} role="search">
+      <div className={css['toolbar']}>
+        {resource.searches !== undefined && (
+          <DelayedInput
+            className={css['search']}
+            label="Search"
+            placeholder={`By ${resource.searches}`}
+            value={query.search}
+            withIcon
+            onChange={(search) => onChange({ search }, { typing: true })}
+          />
+        )}
+        {shown.map((filter) => (
+          <Filter key={filter.name} filter={filter} value={query.filters[filter.name] ?? ''} onChange={setFilter} />
+        ))}
+        {resource.filters.length > 0 && (
+          <Popover
+            opened={editing !== null}
+            onChange={(isOpen) => (isOpen ? undefined : setEditing(null))}
+            position="bottom-start"
+            withinPortal
+            trapFocus
+            shadow="md"
+            width={320}
+          >
+            <Popover.Target>
+              <Button
+                variant="subtle"
+                px="xs"
+                leftSection={<Icon name="plus" size={16} />}
+                onClick={() => setEditing(editing === null ? 'new' : null)}
+              >
+                Add filter
+              </Button>
+            </Popover.Target>
+            <Popover.Dropdown aria-label="Filter">
+              {editing !== null && (
+                <FilterEditor
+                  key={editing === 'new' ? 'new' : `${editing.filter.name} ${editing.operator}`}
+                  filters={resource.filters}
+                  set={query.filters}
+                  term={editing === 'new' ? undefined : editing}
+                  onApply={(filters) => {
+                    setEditing(null);
+                    onChange({ filters }, { typing: false });
+                  }}
+                />
+              )}
+            </Popover.Dropdown>
+          </Popover>
+        )}
+        <SavedFilters resource={resource} query={query} />
+        {isNarrowed(query) && (
+          <Button variant="subtle" px="xs" onClick={() => onChange({ search: '', filters: {} }, { typing: false })}>
+            Clear
+          </Button>
+        )}
+      </div>
+      <FilterChips
+        terms={terms}
+        onEdit={setEditing}
+        onRemove={({ names }) => onChange({ filters: without(query.filters, names) }, { typing: false })}
+      />
     </div>
   );
 }
@@ -73,20 +117,6 @@ function Filter({ filter, value, onChange }: FilterProps) {
         data={[{ value: '', label: 'Any' }, ...choices]}
         value={value}
         onChange={(event) => onChange(filter.name, event.currentTarget.value, false)}
-      />
-    );
-  }
-  if (filter.kind === 'time') {
-    return (
-      <TextInput
-        className={css['filter']}
-        type="datetime-local"
-        label={filter.label}
-        value={String(toInput({ name: filter.name, label: filter.label, kind: 'time' }, value === '' ? null : value)).slice(0, 16)}
-        onChange={(event) => {
-          const time = new Date(event.currentTarget.value);
-          onChange(filter.name, Number.isNaN(time.getTime()) ? '' : time.toISOString(), true);
-        }}
       />
     );
   }

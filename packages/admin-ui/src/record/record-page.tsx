@@ -69,9 +69,9 @@ function undoOf(resource: AdminResourceShape, { undo }: AdminResult, client: Que
   if (undo === undefined) return undefined;
   const run = async (): Promise<void> => {
     try {
-      const { message } = await runAction(resource.name, undo.action, [undo.id], {});
+      const { message } = await runAction(resource.name, undo.action, undo.ids, {});
       sayDone(message);
-      navigate({ page: 'record', resource: resource.name, id: undo.id });
+      navigate({ page: 'record', resource: resource.name, id: undo.ids[0] ?? '' });
       await client.invalidateQueries();
     } catch (error) {
       sayFailed(error);

@@ -1,25 +1,19 @@
 import { Modal, Text, TextInput } from '@mantine/core';
-import { useEffect, useState, type KeyboardEvent } from 'react';
+import { useEffect, useMemo, useState, type KeyboardEvent } from 'react';
 import { listRecords } from '../api/client.ts';
 import type { AdminResourceShape } from '../api/shapes.ts';
 import { Icon } from '../icons/icon.tsx';
 import { hashOf } from '../routing/location.ts';
 import { useSession } from '../session/session-gate.tsx';
+import { knownEntries, matching, type Entry } from './palette-entries.ts';
 import css from './shell.module.css';
-
-interface Entry {
-  readonly key: string;
-  readonly label: string;
-  readonly detail: string;
-  readonly hash: string;
-}
 
 const TYPING_MS = 250;
 /** Records of each list that are offered, and how many lists are asked. */
 const FOUND_MAX = 4;
 const MIN_CHARACTERS = 2;
 
-/** Ctrl-K goes to any list, or to a record that a search finds. `/` goes to the search of the list. */
+/** The button, or Ctrl-K, goes to any screen, record or action by its name. `/` goes to the search of the list. */
 export function Palette() {
   const [isOpen, setOpen] = useState(false);
   useEffect(() => {
@@ -39,7 +33,20 @@ export function Palette() {
     document.addEventListener('keydown', onKey);
     return () => document.removeEventListener('keydown', onKey);
   }, []);
-  return isOpen ? <PaletteDialog onClose={() => setOpen(false)} /> : null;
+  return (
+    <>
+      <button type="button" className={css['paletteButton']} aria-keyshortcuts="Control+K Meta+K" onClick={() => setOpen(true)}>
+        <Icon name="search" size={16} />
+        <span>Search and actions</span>
+        <kbd aria-hidden="true">{isApple() ? '⌘ K' : 'Ctrl K'}</kbd>
+      </button>
+      {isOpen && <PaletteDialog onClose={() => setOpen(false)} />}
+    </>
+  );
+}
+
+function isApple(): boolean {
+  return /mac|iphone|ipad/i.test(navigator.userAgent);
 }
 
 function isTyping(target: EventTarget | null): boolean {
@@ -68,10 +75,8 @@ function PaletteDialog({ onClose }: { readonly onClose: () => void }) {
     };
   }, [wanted, site]);
 
-  const lists = site.resources
-    .filter(({ label }) => label.toLowerCase().includes(wanted.toLowerCase()))
-    .map(({ name, label, group }): Entry => ({ key: name, label, detail: group, hash: hashOf({ page: 'list', resource: name }) }));
-  const entries = [...lists, ...found];
+  const known = useMemo(() => knownEntries(site.resources), [site]);
+  const entries = [...matching(known, wanted), ...found];
   const current = Math.min(at, entries.length - 1);
 
   const go = (entry: Entry | undefined): void => {
@@ -87,11 +92,19 @@ function PaletteDialog({ onClose }: { readonly onClose: () => void }) {
     setAt((current + step + entries.length) % entries.length);
   };
   return (
-    <Modal opened onClose={onClose} withCloseButton={false} title="Go to" size="lg" yOffset="12vh" transitionProps={{ duration: 0 }}>
+    <Modal
+      opened
+      onClose={onClose}
+      withCloseButton={false}
+      title="Search and actions"
+      size="lg"
+      yOffset="12vh"
+      transitionProps={{ duration: 0 }}
+    >
       <TextInput
         data-autofocus
-        aria-label="Go to a list or a record"
-        placeholder="Search lists and records"
+        aria-label="Search screens, records and actions"
+        placeholder="Search screens, records and actions"
         leftSection={<Icon name="search" size={16} />}
         value={text}
         spellCheck={false}

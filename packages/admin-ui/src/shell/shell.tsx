@@ -45,6 +45,7 @@ export function Shell({ children }: { readonly children: ReactNode }) {
           <img src="./icon.svg" alt="" />
           <span>{site.title}</span>
         </a>
+        <Palette />
         <SchemeSwitch />
         <UserMenu />
       </AppShell.Header>
@@ -58,7 +59,6 @@ export function Shell({ children }: { readonly children: ReactNode }) {
           <div data-stale={tone === 'bad' ? true : undefined}>{children}</div>
         </div>
         <LeaveDialog />
-        <Palette />
       </AppShell.Main>
     </AppShell>
   );

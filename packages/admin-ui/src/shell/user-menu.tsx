@@ -5,6 +5,7 @@ import { hashOf } from '../routing/location.ts';
 import { leave } from '../session/leave.ts';
 import { useSession } from '../session/session-gate.tsx';
 import { setExactTimes, useExactTimes } from '../values/preferences.ts';
+import css from './shell.module.css';
 
 const ROLES = { read_only: 'Read only', operator: 'Operator', administrator: 'Administrator' } as const;
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
@@ -16,7 +17,16 @@ export function UserMenu() {
   return (
     <Menu position="bottom-end" width={260} withinPortal>
       <Menu.Target>
-        <Button variant="subtle" color="gray" c="var(--mantine-color-text)" px="xs" fw={500} maw={180} leftSection={<Icon name="user" />}>
+        <Button
+          variant="subtle"
+          color="gray"
+          c="var(--mantine-color-text)"
+          px="xs"
+          fw={500}
+          maw={180}
+          classNames={{ section: css['userIcon'] ?? '', label: css['userName'] ?? '' }}
+          leftSection={<Icon name="user" />}
+        >
           {user.username}
         </Button>
       </Menu.Target>

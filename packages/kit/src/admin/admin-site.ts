@@ -7,6 +7,7 @@ import type { HandlerContext } from '../http/handler-context.ts';
 import { exchangeOf } from '../http/serve-route.ts';
 import type { Principal } from '../auth/principal.ts';
 import type { Fault } from '../options/fault.ts';
+import { withBulkDelete } from './bulk-delete.ts';
 import { adminErrors } from './errors.ts';
 import type { AdminRole, AdminSettings } from './options.ts';
 import { FileFields } from './file-fields.ts';
@@ -55,15 +56,16 @@ export class AdminSite {
     this.#declarations = app.modules.flatMap(({ admin }) => (admin === undefined ? [] : [admin]));
     const resources = this.#declarations.flatMap((each) => each.resources ?? []).map((each) => each.installedIn?.(app) ?? each);
     this.#fileFields = new FileFields(this.uploads, app);
+    const offered = resources.map(withBulkDelete);
     const faults = [
       ...(app.registry.login === null ? [NO_LOGIN] : []),
-      ...resourceFaults(resources),
+      ...resourceFaults(offered),
       ...sourceFaults(resources, app),
       ...this.#fileFields.faults(resources),
-      ...neededRoleFaults(this.settings, resources),
+      ...neededRoleFaults(this.settings, offered),
     ];
     if (faults.length > 0) throw new StartUpError(faults);
-    this.#resources = new Map(resources.map((resource) => [resource.name, resource]));
+    this.#resources = new Map(offered.map((resource) => [resource.name, resource]));
   }
 
   async readFiles(): Promise<void> {
@@ -233,7 +235,8 @@ function shapeOf(
   const { editable, removable, removal } = resource;
   const exports = refusal('export') === null ? resource.exports : undefined;
   const imports = refusal('import') === null ? resource.imports : undefined;
-  const optional = { plural, description, icon, searches, live, removal, exports, imports };
+  const shortcuts = shortcutsOf(resource, refusal);
+  const optional = { plural, description, icon, searches, live, removal, exports, imports, shortcuts };
   const uncreatable = refusal('create');
   const offered = 'refused' in creation ? creation : { fields: creation.fields.map(resolved) };
   return {
@@ -251,17 +254,26 @@ function shapeOf(
   };
 }
 
+/** Those whose action the role may run. */
+function shortcutsOf({ shortcuts = [], actions }: AdminResource, refusal: (operation: StaffOperation) => string | null) {
+  const usable = shortcuts.filter(({ action: name }) => {
+    const action = actions.find((each) => each.name === name);
+    return name === undefined || (action !== undefined && refusal(action) === null);
+  });
+  return usable.length === 0 ? undefined : usable;
+}
+
 function actionShape(action: AdminAction, refusal: string | null, resolved: (field: AdminField) => AdminField): AdminActionShape {
-  const { name, label, tone, on, confirm, confirmLabel, sets } = action;
+  const { name, label, tone, on, confirm, confirmLabel, dismissLabel, sets, dryRun } = action;
   const fields = fieldsOf(action).map(resolved);
   const refused = refusal ?? undefined;
-  const previews = action.preview === undefined ? undefined : true;
+  const previews = action.preview === undefined && dryRun === undefined ? undefined : true;
   return {
     name,
     label,
     tone,
     on,
-    ...given({ confirm, confirmLabel, fields: fields.length === 0 ? undefined : fields, sets, previews, refused }),
+    ...given({ confirm, confirmLabel, dismissLabel, fields: fields.length === 0 ? undefined : fields, sets, previews, dryRun, refused }),
   };
 }
 

@@ -131,7 +131,7 @@ describeDatabases('a CRUD resource in the admin site', (database) => {
     await patch(id, { title: 'Again' });
     expect((await patch(id, { title: 'Again' })).body.message).toBe('Nothing was changed.');
     await site.act(staff, 'tickets', 'close', [id]);
-    expect((await site.send(staff, 'DELETE', `resources/tickets/${id}`)).body).toMatchObject({ undo: { action: 'restore', id } });
+    expect((await site.send(staff, 'DELETE', `resources/tickets/${id}`)).body).toMatchObject({ undo: { action: 'restore', ids: [id] } });
     await site.act(staff, 'tickets', 'restore', [id]);
     expect(changes.map(({ operation, via }) => `${operation} ${via}`)).toEqual([
       'create admin',
@@ -198,6 +198,7 @@ describeDatabases('a CRUD resource in the admin site', (database) => {
       { name: 'reopen' },
       { name: 'edit-selected' },
       { name: 'restore' },
+      { name: 'delete-selected', dryRun: 'deleted' },
     ]);
     const id = await created();
     expect((await read(id)).actions).toEqual(['pay', 'close']);

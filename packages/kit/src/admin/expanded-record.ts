@@ -60,21 +60,23 @@ async function relatedSection(context: AdminContext, plan: Plan, related: Relate
   const listed = shown.filter((each) => each.name !== key && each.name !== column && each.settings.kind !== 'json').slice(0, COLUMNS_MAX);
   const titles = await referenceTitles(context, databaseOf(plan, context), listed, items);
   const title = titleColumn(listed);
-  const [first] = listed;
+  // The column that leads to the record shows its own value.
+  const linked = listed.find((each) => each.name === title) ?? listed[0];
   const rows = items.map((item): AdminRow => {
     const id = String(item[key]);
     const named = title === undefined ? undefined : item[title];
     const text = typeof named === 'string' && named !== '' ? named : id;
     const values = Object.fromEntries(listed.map((each) => [each.name, cellOf(context, each, plainValue(item[each.name]), titles)]));
-    const way = context.linkTo(model.name, id, text);
-    return { id, title: text, values: way === null || first === undefined ? values : { ...values, [first.name]: way } };
+    const own = linked === undefined ? null : plainValue(item[linked.name]);
+    const way = context.linkTo(model.name, id, typeof own === 'string' && own !== '' ? own : text);
+    return { id, title: text, values: way === null || linked === undefined ? values : { ...values, [linked.name]: way } };
   });
-  const isLinked = first !== undefined && context.linkTo(model.name, '') !== null;
+  const isLinked = linked !== undefined && context.linkTo(model.name, '') !== null;
   return {
     kind: 'table',
     title: hasMore ? `${labelOf(name)}, the first ${items.length}` : labelOf(name),
     columns: listed.map((each, index) =>
-      Object.assign(adminColumn(each, index >= MAIN_COLUMNS), isLinked && each === first ? { kind: 'link' as const } : {}),
+      Object.assign(adminColumn(each, index >= MAIN_COLUMNS), isLinked && each === linked ? { kind: 'link' as const } : {}),
     ),
     rows,
     empty: 'None.',

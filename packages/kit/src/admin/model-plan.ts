@@ -1,5 +1,5 @@
 import type { AdminAction, AdminResource } from '../app/admin/declaration.ts';
-import type { AdminFilter } from '../app/admin/shapes.ts';
+import type { AdminFilter, AdminTone } from '../app/admin/shapes.ts';
 import { opensColumn } from '../crud/declare/field-rule.ts';
 import { type AnyResource, isResource } from '../crud/declare/resource.ts';
 import type { Relations } from '../crud/declare/relation.ts';
@@ -44,8 +44,10 @@ export interface ModelResourceOptions {
   readonly columns?: readonly string[];
   /** Text columns that are searched. Default: all of at most 255 characters. */
   readonly search?: readonly string[];
-  /** Columns the list can be filtered by. Default: enums and booleans. Others are matched exactly. */
+  /** Columns the list can be filtered by; the first three stand beside the search. Default: enums and booleans first, then every other. */
   readonly filters?: readonly string[];
+  /** By column and value: the color of a state. Default: by what the word means in English. */
+  readonly tones?: Readonly<Record<string, Readonly<Record<string, AdminTone>>>>;
   /** Columns that may be edited. Default: all that are writable. */
   readonly edit?: readonly string[];
   /** By the name of an `uploadRef()` column: the path of the UploadController its files are sent to. Default: the first one mounted. */
@@ -70,6 +72,7 @@ const rules: OptionRules<ModelResourceOptions> = {
   columns: listOf(filledText),
   search: listOf(filledText),
   filters: listOf(filledText),
+  tones: rule('tones by column and value: { status: { paid: "good" } }', isTones),
   edit: listOf(filledText),
   files: rule('paths of mounted UploadControllers by column: { invoice_id: "/v1/invoices" }', isPathByColumn),
   actions: listOf(objectWith('an action: { name, label, run }', 'run')),
@@ -81,6 +84,15 @@ const rules: OptionRules<ModelResourceOptions> = {
 function isPathByColumn(value: unknown): boolean {
   return (
     typeof value === 'object' && value !== null && Object.values(value).every((path) => typeof path === 'string' && path.startsWith('/'))
+  );
+}
+
+const TONES: readonly unknown[] = ['neutral', 'good', 'warning', 'bad', 'info'] satisfies readonly AdminTone[];
+
+function isTones(value: unknown): boolean {
+  const isObject = (each: unknown): each is object => typeof each === 'object' && each !== null && !Array.isArray(each);
+  return (
+    isObject(value) && Object.values(value).every((each) => isObject(each) && Object.values(each).every((tone) => TONES.includes(tone)))
   );
 }
 
@@ -121,6 +133,7 @@ export interface Plan {
   readonly backend: SearchBackend | null;
   readonly filtered: readonly ModelColumn[];
   readonly title: string;
+  readonly tones: NonNullable<ModelResourceOptions['tones']>;
   readonly softDeletes: boolean;
   /** The first column of the form whose values are unique: rows of a file are found by it. */
   readonly uniqueColumn: string | undefined;
@@ -168,8 +181,8 @@ export function planOf(source: Model | AnyResource, options: ModelResourceOption
   const usable = declared ?? (resource === null ? modelFullText(model) : null);
   const backend = options.search === undefined && isUsable(usable, shown) ? usable : null;
   const searched = backend?.columns ?? (named(options.search, texts, 'search') ?? short).map(({ name }) => name);
-  const choosable = shown.filter(({ settings }) => settings.kind === 'enum' || settings.kind === 'bool');
-  const chosen = named(options.filters, shown, 'filters') ?? choosable;
+  const chosen = named(options.filters, shown, 'filters') ?? filterable(shown, resource);
+  named(Object.keys(options.tones ?? {}), shown, 'tones');
   // The page of what a record refers to lists it by this filter.
   const references = shown.filter((column) => column.settings.reference !== undefined && !chosen.includes(column));
   const filtered = [...chosen, ...references];
@@ -200,6 +213,7 @@ export function planOf(source: Model | AnyResource, options: ModelResourceOption
     backend,
     filtered,
     title,
+    tones: options.tones ?? {},
     softDeletes,
     uniqueColumn: [...given, ...writable].find((column) => isUnique(model, column))?.name,
     shape: {
@@ -272,11 +286,41 @@ const YES_NO = [
 ];
 const DELETED_FILTER: AdminFilter = { name: 'deleted', label: 'Deleted', kind: 'select', choices: YES_NO };
 
-function filterOf({ name, settings }: ModelColumn): AdminFilter {
-  const base = { name, label: labelOf(name) };
-  if (settings.kind === 'bool') return { ...base, kind: 'select', choices: YES_NO };
-  if (settings.values !== undefined) return { ...base, kind: 'select', choices: settings.values.map((value) => ({ value, label: value })) };
-  const target = referenceTarget(settings);
-  if (target !== null) return { ...base, kind: 'reference', of: target };
-  return { ...base, kind: 'text' };
+/** Choices come first. The list is the same for everybody: a column that only some may see is not named in it. */
+function filterable(shown: readonly ModelColumn[], resource: AnyResource | null): readonly ModelColumn[] {
+  const rules = (resource?.options.fields ?? {}) as Readonly<Record<string, { readonly visibleTo?: object } | undefined>>;
+  const usable = shown.filter(
+    ({ name, settings }) => rules[name]?.visibleTo === undefined && (settings.reference !== undefined || !UNFILTERED.has(settings.kind)),
+  );
+  const isChoice = ({ settings }: ModelColumn) => settings.kind === 'enum' || settings.kind === 'bool';
+  const isReference = ({ settings }: ModelColumn) => settings.reference !== undefined;
+  const rank = (column: ModelColumn) => (isChoice(column) ? 0 : isReference(column) ? 1 : 2);
+  return usable.filter(({ name }) => name !== DELETED && name !== 'deletion_id').toSorted((a, b) => rank(a) - rank(b));
 }
+
+const UNFILTERED: ReadonlySet<string> = new Set(['json', 'array', 'bytes', 'uuid']);
+
+function filterOf({ name, settings }: ModelColumn): AdminFilter {
+  const { kind, nullable, values } = settings;
+  const base = { name, label: labelOf(name) };
+  const empty = nullable ? (['empty'] as const) : [];
+  const target = referenceTarget(settings);
+  if (target !== null) return { ...base, kind: 'reference', of: target, operators: ['is', 'not', ...empty] };
+  if (kind === 'bool') return { ...base, kind: 'select', choices: YES_NO, operators: ['is', ...empty] };
+  if (values !== undefined) {
+    const choices = values.map((value) => ({ value, label: value }));
+    return { ...base, kind: 'select', choices, operators: ['is', 'not', 'in', ...empty] };
+  }
+  const ranged = RANGED[kind];
+  if (ranged !== undefined) return { ...base, kind: ranged, ends: [`${name}.from`, `${name}.to`], operators: empty };
+  return { ...base, kind: 'text', operators: kind === 'text' ? ['is', 'not', 'contains', ...empty] : ['is', ...empty] };
+}
+
+const RANGED: Readonly<Record<string, 'number' | 'time' | 'date' | undefined>> = {
+  int: 'number',
+  bigint: 'number',
+  float: 'number',
+  decimal: 'number',
+  timestamp: 'time',
+  date: 'date',
+};

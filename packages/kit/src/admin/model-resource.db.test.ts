@@ -97,7 +97,11 @@ describeDatabases('a model of your own in the admin site', (database) => {
       removable: true,
       searches: 'title, isbn, editor note',
     });
-    expect(shape.filters.map((filter: { name: string }) => filter.name)).toEqual(['status', 'signed', 'shelf_id', 'owner_id', 'deleted']);
+    const filters = shape.filters.map((filter: { name: string }) => filter.name);
+    // Choices and references come first, then every other column that has one value.
+    expect(filters.slice(0, 4)).toEqual(['status', 'signed', 'shelf_id', 'owner_id']);
+    expect(filters).toEqual(expect.arrayContaining(['title', 'price', 'pages', 'published_on', 'deleted']));
+    for (const unfit of ['id', 'tags', 'extra', 'deleted_at', 'deletion_id']) expect(filters).not.toContain(unfit);
     const fields = Object.fromEntries(shape.creation.fields.map((field: { name: string }) => [field.name, field]));
     expect(Object.keys(fields)).toEqual([
       'title',

@@ -184,7 +184,7 @@ function adminResource(source: Model | AnyResource, options: ModelResourceOption
           async remove(context: AdminContext, id: string) {
             const view = await store.view(context);
             const { title } = rowOf(context, plan, view, await store.remove(context, id));
-            return { message: `${title} removed.`, ...(plan.softDeletes ? { undo: { action: RESTORE, id } } : {}) };
+            return { message: `${title} removed.`, ...(plan.softDeletes ? { undo: { action: RESTORE, ids: [id] } } : {}) };
           },
         }),
   };
@@ -256,6 +256,7 @@ function bulkEditAction({ shape, writable, resource }: Plan, store: RowStore): A
     on: 'selection',
     needs: 'update',
     sets: true,
+    dryRun: 'changed',
     confirm: 'The values are replaced, and the old ones are in the audit log only.',
     confirmLabel: 'Change',
     // The list is the same for everybody: what only some may see is edited on its own page.
@@ -275,9 +276,10 @@ const DELETED_REASON = 'The record is deleted. Restore it first.';
 function restoreAction({ shape }: Plan, store: RowStore): AdminAction {
   return {
     name: RESTORE,
-    label: 'Restore',
+    label: { one: 'Restore', many: 'Restore selected' },
     tone: 'neutral',
     on: 'selection',
+    dryRun: 'restored',
     confirm: 'Restores the record and everything deleted with it.',
     async run(context, ids) {
       const result = await adminEach(context, ids, (id) => store.restore(context, id));

@@ -5,6 +5,9 @@ import { isUuid } from '../db/uuid.ts';
 import type { Db } from '../db/db.ts';
 import type { Model } from '../db/model.ts';
 import { boundOrder, newestRows, searchRows } from '../app/admin/search-rows.ts';
+import { compileWhere } from '../db/where/compile-where.ts';
+import { filterWhere, indexedRange, isFilterIndexed, newestOfRange, rangeOrders, usedFilters } from './model-filters.ts';
+import { stateTone } from './state-tone.ts';
 import { usualLimits } from '../crud/declare/limits.ts';
 import { blankSeparated, searchedWords } from '../crud/read/search.ts';
 import type { SearchBackend } from '../crud/declare/search-backend.ts';
@@ -30,8 +33,8 @@ export function isShown({ columns }: RowView, name: string): boolean {
 }
 
 export async function listRows(db: Db, plan: Plan, view: RowView, query: AdminListQuery): Promise<AdminRows<Row> & SearchNote> {
-  const { note, ...select } = await selectOf(db, plan, view, query);
-  return { ...(await adminRows<Row>(db, select, query)), ...note };
+  const { note, sort = query.sort, ...select } = await selectOf(db, plan, view, query);
+  return { ...(await adminRows<Row>(db, select, { ...query, sort })), ...note };
 }
 
 /**
@@ -44,29 +47,29 @@ export async function selectOf(
   view: RowView,
   query: Pick<AdminListQuery, 'search' | 'filters' | 'sort'>,
   whole = false,
-): Promise<AdminSelect & { readonly note: SearchNote }> {
+): Promise<AdminSelect & { readonly note: SearchNote; readonly sort?: AdminListQuery['sort'] }> {
   const where = new AdminConditions(db.dialect);
-  const { model, filtered, keyName, keyKind, softDeletes } = plan;
+  const { model, keyName, keyKind, softDeletes } = plan;
   const condition = await view.condition(db.dialect, where.parameters);
   if (condition !== true) where.add(condition === false ? '1 = 0' : `(${condition})`);
   const place = { table: model.name, alias: 't', key: keyName };
   if (query.search !== null) await addSearch(db, where, plan, view, { text: query.search, whole });
-  for (const { name, settings } of filtered) {
-    const value = query.filters[name];
-    if (value === undefined) continue;
-    const column = `t.${quoteName(name)}`;
+  const used = usedFilters(plan, query.filters);
+  for (const filter of used) {
     // A filter on a value that is not shown would tell it.
-    if (!isShown(view, name)) where.add('1 = 0');
-    else if (settings.kind === 'bool') where.add(`${column} = ${where.parameter(value === 'yes')}`);
-    else if (settings.kind === 'uuid') where.uuid(column, value);
-    // Without the cast, which would hide the column from its index.
-    else if (settings.kind === 'text' || settings.kind === 'enum') where.add(`${column} = ${where.parameter(value)}`);
-    else where.add(`cast(${column} as text) = ${where.parameter(value)}`);
+    const condition = isShown(view, filter.column.name) ? filterWhere(filter) : false;
+    const compiled = compileWhere(model, condition);
+    if (compiled.constant !== true) where.add(compiled.constant === false ? '1 = 0' : compiled.append(db.dialect, 't', where.parameters));
   }
-  if (!whole && where.searched === undefined && !isFilterIndexed(plan, query)) await newestRows(db, where, place);
-  if (!whole) await boundOrder(db, where, query, plan.orders, place);
+  const isWholeRange = whole || where.searched !== undefined || isFilterIndexed(plan, used, query.filters);
+  const range = isWholeRange ? undefined : indexedRange(plan, used, db.dialect);
+  if (range !== undefined) await newestOfRange(db, where, plan, range, used);
+  else if (!isWholeRange) await newestRows(db, where, place);
+  if (!whole && range === undefined) await boundOrder(db, where, query, plan.orders, place);
   if (softDeletes) where.add(`t.${DELETED} is ${query.filters['deleted'] === 'yes' ? 'not null' : 'null'}`);
-  const orders = Object.fromEntries(Object.entries(plan.orders).filter(([name]) => isShown(view, name)));
+  const orders = Object.fromEntries(
+    Object.entries(range === undefined ? plan.orders : rangeOrders(plan, range)).filter(([name]) => isShown(view, name)),
+  );
   // The columns of the model's output, which is what turns a row into JSON; what the plan does not show is left out there.
   const columns = shownColumns(model).map(({ name }) => `t.${quoteName(name)}`);
   return {
@@ -76,7 +79,11 @@ export async function selectOf(
     keyKind,
     orders,
     ...where.parts,
+    // Of a range, the index has the rows in order.
+    ...(range === undefined ? {} : { isBounded: false }),
     note: where.searchNote,
+    // Rows of a range come in its order, while the newest rows by key may be far from it.
+    ...(range === undefined || query.sort !== null || !isShown(view, range.name) ? {} : { sort: { column: range.name, descending: true } }),
   };
 }
 
@@ -103,17 +110,6 @@ async function addSearch(
   return searchRows(db, where, { table: model.name, alias: 't', key: keyName, columns, equals, words, whole }, text);
 }
 
-/** Whether an index serves the filters of the list: one of them is enough. */
-function isFilterIndexed({ model, keyName, filtered }: Plan, { filters }: Pick<AdminListQuery, 'filters'>): boolean {
-  const isIndexed = (name: string) =>
-    name === keyName ||
-    model.columns[name]?.settings.unique === true ||
-    model.table.indexes.some(({ columns: [first = ''] }) => first.replace(/^-/, '') === name);
-  const used = filtered.map(({ name }) => name).filter((name) => filters[name] !== undefined);
-  if (filters['deleted'] === 'yes') used.push(DELETED);
-  return used.length === 0 || used.some(isIndexed);
-}
-
 export function isDeleted({ softDeletes }: Plan, row: Row): boolean {
   return softDeletes && row[DELETED] !== null;
 }
@@ -127,13 +123,22 @@ export function rowOf(context: AdminContext, plan: Plan, view: RowView, row: Row
   const id = keyOf(plan, row);
   const shown = plan.shown.filter(({ name }) => isShown(view, name));
   const title = isShown(view, plan.title) ? json[plan.title] : undefined;
-  const values = Object.fromEntries(shown.map((column) => [column.name, cellOf(context, column, json[column.name], titles)]));
+  const values = Object.fromEntries(shown.map((column) => [column.name, cellOf(context, column, json[column.name], titles, plan.tones)]));
   return { id, title: typeof title === 'string' && title !== '' ? title : id, values };
 }
 
-export function cellOf({ linkTo }: AdminContext, { name, settings }: ModelColumn, value: unknown, titles: ReferenceTitles): AdminValue {
+export function cellOf(
+  { linkTo }: AdminContext,
+  { name, settings }: ModelColumn,
+  value: unknown,
+  titles: ReferenceTitles,
+  tones: Plan['tones'] = {},
+): AdminValue {
   if (value === null || value === undefined) return null;
-  if (settings.reference === undefined) return settings.kind === 'enum' ? { value: value as string, tone: 'neutral' } : value;
+  if (settings.reference === undefined)
+    return settings.kind === 'enum'
+      ? { value: value as string, tone: tones[name]?.[value as string] ?? stateTone(value as string) }
+      : value;
   const { target } = settings.reference;
   const table = typeof target === 'string' ? target : target().name;
   const id = value as string | number;

@@ -1,6 +1,7 @@
 import type { AdminContext } from '../app/admin/declaration.ts';
 import type { AdminOverview, AdminRange, AdminTone } from '../app/admin/shapes.ts';
 import type { AdminSite } from './admin-site.ts';
+import { healthPart } from './health.ts';
 import { keptAnswer } from './kept-answer.ts';
 import type { AdminOverviewAnswer } from './wire.ts';
 
@@ -9,7 +10,7 @@ export const overviewOf = keptAnswer(count);
 
 async function count(site: AdminSite, context: AdminContext, range: AdminRange): Promise<AdminOverviewAnswer> {
   const parts = await Promise.all(site.declarations.flatMap((each) => each.overview?.(context, range) ?? []));
-  return { range, at: context.clock.now().toISOString(), parts: worstFirst(parts) };
+  return { range, at: context.clock.now().toISOString(), parts: [await healthPart(context, parts), ...worstFirst(parts)] };
 }
 
 const SEVERITY: Readonly<Record<AdminTone, number>> = { bad: 0, warning: 1, neutral: 2, info: 2, good: 2 };

@@ -1,9 +1,11 @@
 import type { AdminListQuery, AdminResource } from '../app/admin/declaration.ts';
 import type { AdminFilter } from '../app/admin/shapes.ts';
+import { isCalendarDate } from '../db/column-codec.ts';
 import { CURSOR_LENGTH_MAX, type Cursors } from '../db/keyset/cursor.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import type { FieldError } from '../errors/kit-error.ts';
 import { jsonSchema } from '../http/json-schema.ts';
+import { adminFilterNames } from './wire.ts';
 
 const LIMIT = 50;
 const LIMIT_MAX = 100;
@@ -34,11 +36,12 @@ export function readListQuery(resource: AdminResource, given: ListParameters, { 
   const faults: FieldError[] = [];
   const filters: Record<string, string> = {};
   for (const [name, value] of Object.entries<string>(rest)) {
-    const filter = name.startsWith(FILTER) ? resource.filters.find((each) => each.name === name.slice(FILTER.length)) : undefined;
-    const fault = filter === undefined ? unknownFilter(resource) : filterFault(filter, value);
+    const called = name.startsWith(FILTER) ? name.slice(FILTER.length) : '';
+    const filter = resource.filters.find((each) => adminFilterNames(each).has(called));
+    const fault = filter === undefined ? unknownFilter(resource) : filterFault(filter, adminFilterNames(filter).get(called), value);
     if (fault !== null)
       faults.push({ location: ['query', name], code: filter === undefined ? 'unknown_field' : 'invalid', message: fault });
-    else if (filter !== undefined && value !== '') filters[filter.name] = value;
+    else if (value !== '') filters[called] = value;
   }
   if (search !== undefined && search.trim() !== '' && resource.searches === undefined)
     faults.push({ location: ['query', 'search'], code: 'unknown_field', message: 'This list has no search.' });
@@ -61,14 +64,20 @@ export function readListQuery(resource: AdminResource, given: ListParameters, { 
 }
 
 function unknownFilter({ filters }: AdminResource): string {
-  return `The filters of this list are ${names(filters.map(({ name }) => `${FILTER}${name}`))}.`;
+  return `The filters of this list are ${names(filters.flatMap((filter) => [...adminFilterNames(filter).keys()].map((name) => `${FILTER}${name}`)))}.`;
 }
 
-function filterFault({ kind, choices }: AdminFilter, value: string): string | null {
+function filterFault({ kind, choices = [] }: AdminFilter, operator: string | undefined, value: string): string | null {
   if (value === '') return null;
-  if (kind === 'select' && choices?.some((choice) => choice.value === value) === false)
-    return `Choose one of ${names(choices.map((choice) => choice.value))}.`;
+  if (operator === 'empty') return value === 'yes' || value === 'no' ? null : 'Give yes or no.';
+  if (kind === 'select') {
+    const wanted = operator === 'in' ? value.split(',') : [value];
+    const isKnown = wanted.every((each) => choices.some((choice) => choice.value === each));
+    return isKnown ? null : `Choose one of ${names(choices.map((choice) => choice.value))}.`;
+  }
   if (kind === 'time' && !isMoment(value)) return 'Give a time as in 2026-01-31T12:00:00Z.';
+  if (kind === 'date' && !isCalendarDate(value)) return 'Give a date as in 2026-01-31.';
+  if (kind === 'number' && !/^-?\d{1,30}(?:\.\d{1,30})?$/.test(value)) return 'Give a number as in 12.5.';
   return null;
 }
 

@@ -26,13 +26,16 @@ import type { Cursors } from '../db/keyset/cursor.ts';
 import { fieldsOf, REASON, type AdminSite } from './admin-site.ts';
 import type { AdminRole } from './options.ts';
 import { refusalOf, requireRole, roleOf, type StaffOperation } from './staff-roles.ts';
+import { dryRun } from './dry-run.ts';
 import { adminErrors } from './errors.ts';
+import { linkedRows } from './linked-rows.ts';
 import { readRecordFields } from './read-fields.ts';
 import { ListParametersSchema, readListQuery } from './read-list-query.ts';
 import { RangeQuery, readRange } from './read-range.ts';
 import { ADMIN_ACTION_IDS_MAX } from './wire.ts';
 
-const id = { type: 'string', minLength: 1, maxLength: 200 };
+/** The longest are those of groups of failed jobs: a name, an error code and where a retry goes on. */
+const id = { type: 'string', minLength: 1, maxLength: 300 };
 const named = (names: readonly string[]) => ({
   type: 'object',
   properties: Object.fromEntries(names.map((name) => [name, id])),
@@ -183,11 +186,12 @@ export function resourceController(site: AdminSite, { authenticators }: LoginPro
         const resource = site.resource(context.params.resource);
         const action = actionOf(resource, context.params.action);
         await requireRole(site.settings, context.user, resource, action);
-        if (action.preview === undefined) throw adminErrors.action_not_found({ detail: 'The action has no preview.' });
+        if (action.preview === undefined && action.dryRun === undefined)
+          throw adminErrors.action_not_found({ detail: 'The action has no preview.' });
         const { ids, fields = {} } = context.body;
         const asked = site.context(context, context.principal);
         const read = await readActionFields(action, fields, (values) => action.validate?.(asked, ids, values));
-        return action.preview(asked, ids, read);
+        return action.preview?.(asked, ids, read) ?? dryRun(action, asked, ids, read);
       },
     );
   }
@@ -281,7 +285,9 @@ function allowedSection(site: AdminSite, role: AdminRole, section: AdminSection)
   };
   return {
     ...rest,
-    ...(adds === undefined ? {} : { adds: { ...adds, ...refused(adds.resource, 'create') } }),
+    ...(adds === undefined
+      ? {}
+      : { adds: { ...adds, fields: adds.fields.map((field) => site.resolved(role, field)), ...refused(adds.resource, 'create') } }),
     ...(removes === undefined ? {} : { removes: { ...removes, ...refused(removes.resource, 'remove') } }),
   };
 }
@@ -330,17 +336,11 @@ async function relatedOf(
       if (items.length === 0) continue;
       if (isAny) entries.push(...items.map((item) => relatedEntry(other, item)));
       // All of them belong to this record: its own column says nothing.
-      const [first, ...rest] = other.columns.filter(({ secondary, name }) => secondary !== true && name !== filter);
-      if (first === undefined) continue;
+      const shown = other.columns.filter(({ secondary, name }) => secondary !== true && name !== filter);
       sections.push({
         kind: 'table',
         title: other.label,
-        columns: [{ ...first, kind: 'link' }, ...rest],
-        rows: items.slice(0, RELATED_MAX).map(({ id: itemId, title, values }) => ({
-          id: itemId,
-          title,
-          values: Object.assign({}, values, { [first.name]: { resource: other.name, id: itemId, text: title } }),
-        })),
+        ...linkedRows(other, shown, items.slice(0, RELATED_MAX)),
         more: { resource: other.name, filters },
       });
     }

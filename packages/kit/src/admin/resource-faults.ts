@@ -17,11 +17,13 @@ const actionRules: OptionRules<AdminAction> = {
   run: required(aFunction),
   confirm: anything,
   confirmLabel: filledText,
+  dismissLabel: filledText,
   fields: listOf(anything),
   sets: flag,
   reason: oneOf('optional', 'required'),
   needs: oneOf('create', 'update', 'remove'),
   preview: aFunction,
+  dryRun: filledText,
   validate: aFunction,
 };
 /** A misspelt `needs` or `reason` would leave an action to more people, or without its reason. */
@@ -85,6 +87,9 @@ function faultsOf(resource: AdminResource): Fault[] {
     faults.push('`exports` and the function `exportRows` belong together.');
   if ((resource.imports === undefined) !== (resource.importRows === undefined))
     faults.push('`imports` and the function `importRows` belong together.');
+  for (const { label, action: name } of resource.shortcuts ?? [])
+    if (name !== undefined && !resource.actions.some((each) => each.name === name && each.on === 'selection'))
+      faults.push(`the shortcut "${label}" needs an action "${name}" on a selection.`);
   const fields = [
     ...('fields' in resource.creation ? resource.creation.fields : []),
     ...resource.actions.flatMap((each) => each.fields ?? []),

@@ -98,6 +98,7 @@ export function transitionActions(resource: AnyResource): readonly AdminAction[]
       label: rule.summary ?? labelOf(name),
       tone: 'neutral',
       on: 'selection',
+      dryRun: String(rule.to),
       confirm: `The state becomes ${String(rule.to)}.`,
       fields,
       async run(context, ids, given) {

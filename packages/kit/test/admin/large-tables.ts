@@ -124,6 +124,7 @@ export async function fillJobs(db: Database, size: Fill): Promise<void> {
     queue: every(2, text('mail'), 't.queue'),
     status: every(500, text('failed'), every(5_003, text('queued'), text('succeeded'))),
     is_ready: 't.is_ready',
+    error_code: every(500, every(1_000, text('timed_out'), text('job_failed')), 'null'),
     input: 't.input',
     progress: every(3, 'null', '100'),
     attempts: '(n % 3)',

@@ -46,6 +46,8 @@ export interface AdminContext {
   readonly sightOf: (targetType: string, ids: readonly string[]) => Promise<AdminSight | null>;
   /** What a field of such a record refers to, as `linkTo` takes it: `owner_id` → `user`. Null: it is a plain value. */
   readonly refersTo: (targetType: string, field: string) => string | null;
+  /** During a dry run: what one record does is rolled back alone when it fails. `adminEach` calls it. */
+  readonly savepoint?: (<T>(work: () => Promise<T>) => Promise<T>) | undefined;
   /** How forms take files; absent when no module stores them. */
   readonly uploads?: AdminUploads | undefined;
 }
@@ -103,6 +105,11 @@ export interface AdminAction extends Omit<AdminActionShape, 'previews' | 'refuse
    * then.
    */
   validate?(context: AdminContext, ids: readonly string[], fields: Readonly<Record<string, unknown>>): Promise<void>;
+  /**
+   * What happens to the records, as in `5 orders will be paid`: the confirmation then says how many can be done and why others cannot. The
+   * server runs the action and rolls it back, so `run` must change nothing but databases, through `context.db` or `context.databases`.
+   */
+  readonly dryRun?: string;
   /** What `run` would do now. Changes nothing. */
   preview?(context: AdminContext, ids: readonly string[], fields: Readonly<Record<string, unknown>>): Promise<AdminPreview>;
 }

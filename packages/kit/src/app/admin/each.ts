@@ -6,16 +6,16 @@ import { anObject, aList, aFunction } from '../../options/value-rule.ts';
 
 /** Does the work for each id in turn; what fails for one is reported in `failures` and does not stop the rest. */
 export async function adminEach(
-  context: Pick<AdminContext, 'log' | 'requestId'>,
+  context: Pick<AdminContext, 'log' | 'requestId' | 'savepoint'>,
   ids: readonly string[],
   work: (id: string) => Promise<void>,
 ): Promise<{ readonly done: number; readonly failures: NonNullable<AdminResult['failures']> }> {
   requireArguments('adminEach()', { context, ids, work }, { context: anObject, ids: aList, work: aFunction });
-  const { log, requestId } = context;
+  const { log, requestId, savepoint = (each) => each() } = context;
   const failures: { id: string; message: string }[] = [];
   for (const id of ids) {
     try {
-      await work(id);
+      await savepoint(() => work(id));
     } catch (error) {
       if (!isKitError(error) || error.status >= 500) log.error({ err: error, record: id }, 'admin: an action failed for a record');
       const isOurs = isKitError(error) && error.status < 500;

@@ -62,13 +62,23 @@ export interface AdminChoice {
 }
 
 /**
- * `select` offers choices, `text` is matched exactly, `time` is a lower or upper bound as its label says, `reference` is the id of a record
- * that is searched for while typing.
+ * How a filter compares: `in` takes choices with commas between, `empty` takes `yes` or `no`. It travels as `filter.<name>` for `is`, as
+ * `filter.<name>.<operator>` for the others.
+ */
+export type AdminFilterOperator = 'is' | 'not' | 'in' | 'contains' | 'empty';
+
+/**
+ * `select` offers choices, `text` is matched exactly unless `operators` say more, `number`, `time` and `date` are a range with `ends`, or one
+ * bound as the label says; `reference` is the id of a record that is searched for while typing.
  */
 export interface AdminFilter {
   readonly name: string;
   readonly label: string;
-  readonly kind: 'select' | 'text' | 'time' | 'reference';
+  readonly kind: 'select' | 'text' | 'number' | 'time' | 'date' | 'reference';
+  /** Default: `is`; of a filter with `ends`: none. */
+  readonly operators?: readonly AdminFilterOperator[];
+  /** Of `number`, `time` and `date`: the names that the lower and the upper bound travel under, in place of the filter's own. */
+  readonly ends?: readonly [from: string, to: string];
   readonly choices?: readonly AdminChoice[];
   /** Of `text`: what to offer while typing; anything else may be typed too. */
   readonly suggestions?: readonly string[];
@@ -137,6 +147,8 @@ export interface AdminActionShape {
   /** Confirmed once before it runs; the site adds which records it affects. */
   readonly confirm?: string | AdminWords;
   readonly confirmLabel?: string;
+  /** Of the button that changes nothing: `Keep running` beside `Cancel the job`. Default: `Cancel`. */
+  readonly dismissLabel?: string;
   readonly fields?: readonly AdminField[];
   /** It sets fields to the same value on every record: people choose which; those that are not chosen stay as they are. */
   readonly sets?: boolean;
@@ -144,6 +156,16 @@ export interface AdminActionShape {
   readonly refused?: string;
   /** The confirmation asks the server what the action would do, with these records and fields. */
   readonly previews?: boolean;
+  /** The preview is a dry run: `paid`, as in `5 orders will be paid`. */
+  readonly dryRun?: string;
+}
+
+/** Something that people often do, for the palette: the list with these filters, and the dialog of the action on what they find. */
+export interface AdminShortcut {
+  readonly label: string;
+  readonly filters: Readonly<Record<string, string>>;
+  /** The name of an action on a selection. Absent: only the list is shown. */
+  readonly action?: string;
 }
 
 export interface AdminResourceShape {
@@ -165,6 +187,7 @@ export interface AdminResourceShape {
   readonly searches?: string;
   /** The list follows changes by itself. */
   readonly live?: boolean;
+  readonly shortcuts?: readonly AdminShortcut[];
   /** The form of a new record, or why there is none. */
   readonly creation:
     | { readonly fields: readonly AdminField[] }
@@ -327,6 +350,9 @@ export interface AdminNotice {
 export interface AdminPreview {
   readonly message: string;
   readonly tone: AdminTone;
+  /** Of a dry run: how many records can be done, and why the others cannot. */
+  readonly able?: number;
+  readonly failures?: readonly { readonly id: string; readonly message: string }[];
 }
 
 /** A secret that is shown once, with a way to copy it. */
@@ -342,8 +368,10 @@ export interface AdminResult {
   readonly secret?: AdminSecret;
   /** The record to show next. */
   readonly id?: string;
-  /** The action that takes it back, on this record. */
-  readonly undo?: { readonly action: string; readonly id: string };
+  /** The action that takes it back, on these records. */
+  readonly undo?: { readonly action: string; readonly ids: readonly string[] };
+  /** Work is left: the site sends these ids next, in place of the ones that it sent. */
+  readonly rest?: readonly string[];
   /** Of a selection: what could not be done, and why. */
   readonly failures?: readonly { readonly id: string; readonly message: string }[];
 }

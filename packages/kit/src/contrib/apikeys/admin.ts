@@ -74,11 +74,9 @@ const resource: AdminResource = {
   filters: [
     { name: 'state', label: 'State', kind: 'select', choices: KEY_STATES.map((value) => ({ value, label: LABELS[value] })) },
     { name: 'owner', label: 'Owner', kind: 'reference', of: 'user' },
-    { name: 'used_since', label: 'Last used since', kind: 'time' },
-    { name: 'used_before', label: 'Last used before', kind: 'time' },
+    { name: 'used', label: 'Last used', kind: 'time', ends: ['used_since', 'used_before'] },
     { name: 'expires_before', label: 'Expires before', kind: 'time' },
-    { name: 'revoked_since', label: 'Revoked since', kind: 'time' },
-    { name: 'revoked_before', label: 'Revoked before', kind: 'time' },
+    { name: 'revoked', label: 'Revoked', kind: 'time', ends: ['revoked_since', 'revoked_before'] },
   ],
   related: [{ to: 'user', filter: 'owner' }],
   searches: 'name, prefix or owner',

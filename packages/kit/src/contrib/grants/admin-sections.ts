@@ -25,14 +25,23 @@ const removes: AdminSectionRemoves = {
   removal: 'They lose this access with the next request.',
 };
 
-export const subjectField: AdminField = {
-  name: 'subject',
-  label: 'Who',
-  kind: 'text',
-  required: true,
-  placeholder: 'user:ada',
-  help: 'user:ada or group:billing, by name or id; or tenant, authenticated, public where this kind of object allows them.',
-};
+/** Who gets a grant: one of the three. */
+export const subjectFields: readonly AdminField[] = [
+  { name: 'user', label: 'User', kind: 'reference', of: 'user', nullable: true },
+  { name: 'group', label: 'Group', kind: 'reference', of: 'group', nullable: true, help: 'In place of a user.' },
+  {
+    name: 'everyone',
+    label: 'Everyone',
+    kind: 'select',
+    nullable: true,
+    choices: [
+      { value: 'tenant', label: 'Everyone in the tenant' },
+      { value: 'authenticated', label: 'Everyone who is logged in' },
+      { value: 'public', label: 'Everyone, without a login too' },
+    ],
+    help: 'In place of a user or a group, where this kind of object allows it.',
+  },
+];
 
 export const expiryField: AdminField = {
   name: 'expires_at',
@@ -108,7 +117,7 @@ function grantForm({ type, sets, actions }: ObjectActions, id: string) {
     suggestions: [...actions],
     help: `Single actions, where no set fits: ${[...actions].join(', ')}.`,
   };
-  const fields = [subjectField, ...(choices.length === 0 ? [] : [set]), single, expiryField];
+  const fields = [...subjectFields, ...(choices.length === 0 ? [] : [set]), single, expiryField];
   return { resource: 'grants', label: 'Grant access', fields, values: { type, object: id } };
 }
 

@@ -74,7 +74,16 @@ describeDatabases('grants in the admin site', (database) => {
   });
 
   test('a superuser grants and revokes; staff hand out nothing they do not hold, and see no grants of others', async () => {
-    const fields = { subject: `user:${colleague}`, type: 'docs', object: doc, set: 'editor', actions: null, expires_at: null };
+    const fields = {
+      user: colleague,
+      group: null,
+      everyone: null,
+      type: 'docs',
+      object: doc,
+      set: 'editor',
+      actions: null,
+      expires_at: null,
+    };
     const refused = await site.send(staff, 'POST', 'resources/grants', fields);
     expect([refused.status, refused.body.errors?.[0]?.code]).toEqual([422, 'unknown_object']);
     expect((await site.get(staff, 'resources/grants')).body.items).toEqual([]);
@@ -97,20 +106,21 @@ describeDatabases('grants in the admin site', (database) => {
     for (const [change, code] of [
       [{ type: 'planets' }, 'unknown_type'],
       [{ object: '01890000-0000-7000-8000-000000000000' }, 'unknown_object'],
-      [{ subject: 'nobody' }, 'unknown_subject'],
-      [{ subject: 'user:nobody' }, 'unknown_subject'],
-      [{ subject: 'user:stranger' }, 'unknown_subject'],
-      [{ subject: 'group:nobody' }, 'unknown_subject'],
+      [{ user: null }, 'required'],
+      [{ group: 'nobody' }, 'invalid'],
+      [{ user: 'nobody' }, 'unknown_subject'],
+      [{ user: 'stranger' }, 'unknown_subject'],
+      [{ user: null, group: 'nobody' }, 'unknown_subject'],
       [{ set: 'emperor' }, 'unknown_set'],
     ] as const)
       expect((await site.send(root, 'POST', 'resources/grants', { ...fields, ...change })).body.errors?.[0]?.code).toBe(code);
-    const many = await site.send(root, 'POST', 'resources/grants', { ...fields, subject: 'nobody', set: 'emperor' });
+    const many = await site.send(root, 'POST', 'resources/grants', { ...fields, user: 'nobody', set: 'emperor' });
     expect(many.body.errors?.map((error: { code: string }) => error.code)).toEqual(['unknown_subject', 'unknown_set']);
   });
 
   test('every fault of the form is reported at once, whichever field it is in', async () => {
     const nowhere = '01890000-0000-7000-8000-000000000000';
-    const wrong = { subject: 'user:nobody', type: 'docs', object: nowhere, set: 'emperor', expires_at: '2001-01-01T00:00:00Z' };
+    const wrong = { user: 'nobody', type: 'docs', object: nowhere, set: 'emperor', expires_at: '2001-01-01T00:00:00Z' };
     const faultsOf = async (change: object) => {
       const { status, body } = await site.send(root, 'POST', 'resources/grants', { ...wrong, ...change });
       return [status, ...body.errors.map(({ location, code }: { location: string[]; code: string }) => `${location.join('.')} ${code}`)];
@@ -118,7 +128,7 @@ describeDatabases('grants in the admin site', (database) => {
     expect(await faultsOf({})).toEqual([
       422,
       'body.object unknown_object',
-      'body.subject unknown_subject',
+      'body.user unknown_subject',
       'body.expires_at expired',
       'body.set unknown_set',
     ]);
@@ -126,14 +136,14 @@ describeDatabases('grants in the admin site', (database) => {
     expect(await faultsOf({ type: 'planets' })).toEqual([
       422,
       'body.type unknown_type',
-      'body.subject unknown_subject',
+      'body.user unknown_subject',
       'body.expires_at expired',
     ]);
     expect(await faultsOf({ expires_at: 'tomorrow' })).toEqual([
       422,
       'body.expires_at invalid_format',
       'body.object unknown_object',
-      'body.subject unknown_subject',
+      'body.user unknown_subject',
       'body.set unknown_set',
     ]);
   });
@@ -163,7 +173,7 @@ describeDatabases('grants in the admin site', (database) => {
     ]);
     // The owner's access is no grant: it cannot be revoked.
     expect(offered.rows.find(({ title }) => title === 'owner')?.removable).toBe(false);
-    const made = await site.send(root, 'POST', 'resources/grants', { subject: 'user:colleague', set: 'viewer', type: 'docs', object: doc });
+    const made = await site.send(root, 'POST', 'resources/grants', { user: 'colleague', set: 'viewer', type: 'docs', object: doc });
     expect(made.status).toBe(201);
     expect((await site.send(viewer, 'DELETE', `resources/grants/${made.body.id}`)).status).toBe(404);
     expect((await site.send(root, 'DELETE', `resources/grants/${made.body.id}`)).status).toBe(200);
@@ -181,7 +191,7 @@ describeDatabases('grants in the admin site', (database) => {
       [false, false],
       [true, true],
     ]);
-    const fields = { subject: 'user:colleague', set: 'viewer', type: 'docs', object: doc };
+    const fields = { user: 'colleague', set: 'viewer', type: 'docs', object: doc };
     expect((await site.send(operator, 'POST', 'resources/grants', fields)).body).toMatchObject({ code: 'role_required' });
     const made = await site.send(holder, 'POST', 'resources/grants', fields);
     expect(made.status).toBe(201);
@@ -192,7 +202,7 @@ describeDatabases('grants in the admin site', (database) => {
   test('an object of another tenant is shared by superusers only, whatever was granted on it', async () => {
     const abroad = await site.browser({ username: 'abroad', is_staff: true });
     const { id } = await insert(database.db, docs, { title: 'south', org: 'south', owner_id: abroad.userId });
-    const fields = { subject: 'user:colleague', set: 'viewer', type: 'docs', object: id };
+    const fields = { user: 'colleague', set: 'viewer', type: 'docs', object: id };
     const refused = await site.send(abroad, 'POST', 'resources/grants', fields);
     expect([refused.status, refused.body.errors?.[0]?.code]).toEqual([422, 'unknown_object']);
     expect((await site.send(root, 'POST', 'resources/grants', fields)).status).toBe(201);
@@ -202,7 +212,7 @@ describeDatabases('grants in the admin site', (database) => {
     const outsider = await site.browser({ username: 'outsider', is_staff: true });
     const secret = (await insert(database.db, docs, { title: 'merger plan', org: 'north', owner_id: root.userId })).id;
     expect((await site.send(root, 'PATCH', `resources/docs/${secret}`, { title: 'merger plan 2' })).status).toBe(200);
-    const shared = { subject: 'user:colleague', set: 'viewer', type: 'docs', object: secret };
+    const shared = { user: 'colleague', set: 'viewer', type: 'docs', object: secret };
     expect((await site.send(root, 'POST', 'resources/grants', shared)).status).toBe(201);
     const seen = async (browser: Browser, action: string, id?: string) => {
       const { items } = (

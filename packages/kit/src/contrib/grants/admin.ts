@@ -15,7 +15,7 @@ import {
   hasAccessTo,
   objectNames,
   objectOf,
-  subjectField,
+  subjectFields,
   visibleGrants,
   whoHasAccess,
 } from './admin-sections.ts';
@@ -90,7 +90,7 @@ function grantsResource(declared: () => ReadonlyMap<string, ObjectActions>): Adm
     },
     creation: {
       fields: [
-        subjectField,
+        ...subjectFields,
         { name: 'type', label: 'Type', kind: 'text', required: true, help: 'The table of the object.' },
         { name: 'object', label: 'Object id', kind: 'text', required: true },
         { name: 'set', label: 'Set', kind: 'text', nullable: true, help: 'A named set of actions of this type, such as `viewer`.' },
@@ -198,7 +198,7 @@ function grantsResource(declared: () => ReadonlyMap<string, ObjectActions>): Adm
 
 /** What a form asks for, and the object, locked. Every fault of the fields that are given at once. */
 async function checkedGrant(tx: Db, context: AdminContext, fields: Readonly<Record<string, unknown>>) {
-  const { type, object: id, subject: who, set, actions, expires_at: until } = fields;
+  const { type, object: id, set, actions, expires_at: until } = fields;
   const { tenant } = await adminAsker(context);
   const faults = new FaultCollector();
   const declaration = typeof type === 'string' ? faults.check(() => objectType(context, type)) : undefined;
@@ -206,7 +206,7 @@ async function checkedGrant(tx: Db, context: AdminContext, fields: Readonly<Reco
     declaration === undefined || typeof id !== 'string' ? undefined : await faults.check(() => objectToShare(tx, declaration, id, context));
   // An object that is not found has no tenant: what is shared is in the caller's own.
   const tenantKey = object?.link.tenantKey ?? tenant ?? '';
-  const subject = typeof who === 'string' ? await faults.check(() => requireSubject(tx, who, tenantKey)) : undefined;
+  const subject = await faults.check(() => requireSubject(tx, fields, tenantKey));
   const terms = {
     ...(typeof set === 'string' && set !== '' ? { set } : {}),
     ...(Array.isArray(actions) && actions.length > 0 ? { actions: actions as string[] } : {}),
@@ -245,9 +245,17 @@ function objectType({ db }: AdminContext, type: string): ObjectActions {
   return found;
 }
 
-async function requireSubject(tx: Db, text: string, tenantKey: string): Promise<string> {
-  const found = await findSubject(tx, text, tenantKey);
-  if ('fault' in found) throw fieldFault('subject', 'unknown_subject', found.fault);
+const SUBJECT_FIELDS = ['user', 'group', 'everyone'] as const;
+
+/** One of the fields says who; a fault stands at the field that has it. */
+async function requireSubject(tx: Db, fields: Readonly<Record<string, unknown>>, tenantKey: string): Promise<string> {
+  const [given, ...more] = SUBJECT_FIELDS.filter((name) => typeof fields[name] === 'string' && fields[name] !== '');
+  if (given === undefined) throw fieldFault('user', 'required', 'Choose a user, a group or everyone.');
+  const [second] = more;
+  if (second !== undefined) throw fieldFault(second, 'invalid', 'Choose one: a user, a group or everyone.');
+  const text = String(fields[given]);
+  const found = await findSubject(tx, given === 'everyone' ? text : `${given}:${text}`, tenantKey);
+  if ('fault' in found) throw fieldFault(given, 'unknown_subject', found.fault);
   return found.subject;
 }
 

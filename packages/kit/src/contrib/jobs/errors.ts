@@ -7,6 +7,11 @@ export const jobErrors = defineErrors('jobs', {
     detail: 'The job does not exist.',
     remedy: 'Check the id. The job may belong to another owner or may have been pruned.',
   },
+  schedule_not_found: {
+    status: 404,
+    detail: 'There is no recurring job of this name.',
+    remedy: 'Use a name that `kit jobs schedules` lists.',
+  },
   job_not_retryable: {
     status: 409,
     detail: 'Only jobs that failed or were cancelled can be retried.',

@@ -99,6 +99,8 @@ export const jobRows = model(
       { columns: ['claimed_until'], where: 'claimed_until is not null', name: 'jobs_leases' },
       { columns: ['owner_id', 'id'], where: "owner_id <> ''", name: 'jobs_of_owner' },
       { columns: ['id'], where: "status = 'failed'", name: 'jobs_failed' },
+      // Groups of failed jobs are found by skipping from one to the next, and their jobs in order.
+      { columns: ['name', 'error_code', 'id'], where: "status = 'failed'", name: 'jobs_failed_by_error' },
       // Keys that name a record (`order:<id>`): its page in the admin site lists its jobs, also those that have ended.
       { columns: ['serial_key', 'id'], where: 'serial_key is not null', name: 'jobs_by_serial_key' },
       { columns: ['unique_key', 'id'], where: 'unique_key is not null', name: 'jobs_by_unique_key' },
@@ -141,7 +143,15 @@ export const jobSteps = model(
 /** The last tick of each recurring job that was started or skipped, and the schedule it belongs to. */
 export const jobSchedules = model(
   'job_schedules',
-  { name: t.text(JOB_NAME_LENGTH_MAX).pk(), last_tick: t.timestamp(), schedule: t.text().nullable() },
+  {
+    name: t.text(JOB_NAME_LENGTH_MAX).pk(),
+    last_tick: t.timestamp(),
+    schedule: t.text().nullable(),
+    /** Since when its ticks start no jobs; null: they do. */
+    paused_at: t.timestamp().nullable(),
+    /** The job that was started last, by a tick or manually. No foreign key: the job may be pruned. */
+    last_job_id: t.uuid().nullable(),
+  },
   { guarded: true },
 );
 

@@ -1,11 +1,13 @@
 import type { AdminDeclaration } from '../../../app/admin/declaration.ts';
 import type { JobCatalog } from '../job-catalog.ts';
+import { failuresResource } from './failures-resource.ts';
 import { jobsResource } from './jobs-resource.ts';
 import { oldestReady } from '../stats-store.ts';
 import { jobsOverview } from './overview.ts';
 import { databaseOf, type AdminPlace } from './place.ts';
+import { schedulesResource } from './schedules-resource.ts';
 
-/** The admin site's list of jobs; one for each database that jobs are started in. */
+/** The admin site's lists of jobs, of failures and of schedules; for each database that jobs are started in. */
 export function jobsAdmin(databases: readonly string[], catalog: () => JobCatalog): AdminDeclaration {
   const places = databases.map((database, index): AdminPlace => ({
     database,
@@ -15,7 +17,7 @@ export function jobsAdmin(databases: readonly string[], catalog: () => JobCatalo
   }));
   const [first] = places;
   return {
-    resources: places.map((place) => jobsResource(place)),
+    resources: places.flatMap((place) => [jobsResource(place), failuresResource(place), schedulesResource(place)]),
     ...(first === undefined
       ? {}
       : {

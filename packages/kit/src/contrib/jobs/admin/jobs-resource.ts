@@ -1,20 +1,16 @@
-import { CONFLICT_RETRIES } from '../../../db/conflict-retries.ts';
 import { sortableColumns } from '../../../app/admin/list.ts';
 import { adminDone, adminEach } from '../../../app/admin/each.ts';
 import { isUuid } from '../../../db/uuid.ts';
-import type { AdminContext, AdminResource, AdminAction } from '../../../app/admin/declaration.ts';
+import type { AdminContext, AdminResource } from '../../../app/admin/declaration.ts';
 import type { AdminRow, AdminSection, AdminValue } from '../../../app/admin/shapes.ts';
-import type { Db } from '../../../db/db.ts';
-import { cancelJob } from '../cancel.ts';
-import { jobErrors } from '../errors.ts';
 import { jobRecord, masked, sensitiveOf } from '../job-record.ts';
 import { JOB_STATUSES } from '../models.ts';
-import { retryJob } from '../retry.ts';
 import { attemptsOf, findJob, recordedSteps, type Job, type StoredAttempt, type StoredStepRow } from '../store.ts';
+import { changeRecorded } from './change-recorded.ts';
 import { JOB_ORDERS, listJobs } from './list-store.ts';
 import { databaseOf, iso, jobState, type AdminPlace } from './place.ts';
 
-const columns = sortableColumns(
+export const jobColumns = sortableColumns(
   [
     { name: 'name', label: 'Job', kind: 'text' },
     { name: 'status', label: 'Status', kind: 'state' },
@@ -28,6 +24,8 @@ const columns = sortableColumns(
   JOB_ORDERS,
 );
 
+const JOBS = ['job', 'jobs'] as const;
+
 export function jobsResource(place: AdminPlace): AdminResource {
   return {
     name: `jobs${place.suffix}`,
@@ -37,7 +35,7 @@ export function jobsResource(place: AdminPlace): AdminResource {
     icon: 'event',
     auditedAs: 'job',
     live: true,
-    columns,
+    columns: jobColumns,
     filters: [
       { name: 'status', label: 'Status', kind: 'select', choices: JOB_STATUSES.map((value) => ({ value, label: value })) },
       { name: 'name', label: 'Job', kind: 'text' },
@@ -55,9 +53,9 @@ export function jobsResource(place: AdminPlace): AdminResource {
       },
       { name: 'record', label: 'Record, such as order:<id>', kind: 'text' },
       { name: 'serial_key', label: 'Serial key', kind: 'text' },
-      { name: 'since', label: 'Started since', kind: 'time' },
-      { name: 'until', label: 'Started before', kind: 'time' },
+      { name: 'created', label: 'Started', kind: 'time', ends: ['since', 'until'] },
     ],
+    shortcuts: [{ label: 'Retry failed jobs', filters: { status: 'failed' }, action: 'retry' }],
     related: [
       { to: 'user', filter: 'owner' },
       { to: '*', filter: 'record' },
@@ -67,24 +65,31 @@ export function jobsResource(place: AdminPlace): AdminResource {
     editable: false,
     removable: false,
     actions: [
-      action(place, 'retry', {
-        label: 'Retry',
+      {
+        name: 'retry',
+        dryRun: 'queued again',
+        label: { one: 'Retry', many: 'Retry selected' },
         tone: 'neutral',
+        on: 'selection',
         confirm: 'Each is queued with all of its attempts. Recorded steps are not repeated. Only failed and cancelled jobs can be retried.',
-        words: 'queued again',
-        work: retryJob,
-      }),
-      action(place, 'cancel', {
-        label: 'Cancel',
+        run: async (context, ids) =>
+          adminDone(await adminEach(context, ids, (id) => changeRecorded(place, context, 'retry', id)), JOBS, 'queued again'),
+      },
+      {
+        name: 'cancel',
+        dryRun: 'cancelled, or have ended already',
+        label: { one: 'Cancel the job', many: 'Cancel the jobs' },
+        dismissLabel: 'Keep running',
         tone: 'bad',
+        on: 'selection',
         confirm: 'A running job can no longer save anything. Jobs that have ended stay as they are.',
-        words: 'cancelled or had ended',
-        work: cancelJob,
-      }),
+        run: async (context, ids) =>
+          adminDone(await adminEach(context, ids, (id) => changeRecorded(place, context, 'cancel', id)), JOBS, 'cancelled or had ended'),
+      },
     ],
     async list(context, query) {
       const { rows, ...page } = await listJobs(databaseOf(place, context), query);
-      return { items: rows.map(rowOf), ...page };
+      return { items: rows.map(jobRow), ...page };
     },
     async read(context, id) {
       const db = databaseOf(place, context);
@@ -92,7 +97,7 @@ export function jobsResource(place: AdminPlace): AdminResource {
       if (job === null) return null;
       const [attempts, steps] = [await attemptsOf(db, id), await recordedSteps(db, id)];
       return {
-        ...rowOf(job),
+        ...jobRow(job),
         state: jobState(job),
         sections: [...factsOf(place, job, await linksOf(context, job)), attemptsSection(job, attempts), stepsSection(place, job, steps)],
         actions: job.status === 'failed' || job.status === 'cancelled' ? ['retry'] : job.finished_at === null ? ['cancel'] : [],
@@ -102,47 +107,7 @@ export function jobsResource(place: AdminPlace): AdminResource {
   };
 }
 
-interface ActionSettings {
-  readonly label: string;
-  readonly tone: 'neutral' | 'bad';
-  readonly confirm: string;
-  readonly words: string;
-  readonly work: (tx: Db, id: string) => Promise<Job>;
-}
-
-function action(place: AdminPlace, name: string, { label, tone, confirm, words, work }: ActionSettings): AdminAction {
-  return {
-    name,
-    label,
-    tone,
-    on: 'selection',
-    confirm,
-    async run(context: AdminContext, ids: readonly string[]) {
-      const db = databaseOf(place, context);
-      const result = await adminEach(context, ids, async (id) => {
-        if (!isUuid(id)) throw jobErrors.job_not_found();
-        await db.transaction(async (tx) => {
-          const before = await findJob(tx, id);
-          const after = await work(tx, id);
-          await context.audit?.record(tx, [
-            {
-              actor: context.principal,
-              action: name === 'retry' ? 'job.retried' : 'job.cancelled',
-              target_type: 'job',
-              target_id: id,
-              before: before === null ? null : { status: before.status },
-              after: { status: after.status },
-              request_id: context.requestId,
-            },
-          ]);
-        }, CONFLICT_RETRIES);
-      });
-      return adminDone(result, ['job', 'jobs'], words);
-    },
-  };
-}
-
-function rowOf(job: Job): AdminRow {
+export function jobRow(job: Job): AdminRow {
   return {
     id: job.id,
     title: `${job.name} ${job.id}`,
@@ -183,7 +148,7 @@ function factsOf({ catalog }: AdminPlace, job: Job, links: Links): AdminSection[
       kind: 'facts',
       title: 'Job',
       columns: [
-        ...columns,
+        ...jobColumns,
         { name: 'started_at', label: 'Last attempt began', kind: 'time' },
         { name: 'finished_at', label: 'Ended', kind: 'time' },
         { name: 'priority', label: 'Priority', kind: 'number' },
@@ -195,7 +160,7 @@ function factsOf({ catalog }: AdminPlace, job: Job, links: Links): AdminSection[
         { name: 'id', label: 'Id', kind: 'code' },
       ],
       values: {
-        ...rowOf(job).values,
+        ...jobRow(job).values,
         started_at: iso(job.started_at),
         finished_at: iso(job.finished_at),
         priority: job.priority,

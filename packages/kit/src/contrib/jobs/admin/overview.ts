@@ -6,6 +6,7 @@ import type { AdminOverview, AdminRange, AdminSection, AdminTile } from '../../.
 import type { Db } from '../../../db/db.ts';
 import { readStats, type JobStats } from '../stats-store.ts';
 import { databaseOf, type AdminPlace } from './place.ts';
+import { scheduleEntries } from './schedules-resource.ts';
 
 /** Finished jobs looked at for durations, the newest: more would make the overview slow. */
 const DURATIONS_MAX = 20_000;
@@ -23,7 +24,7 @@ export function jobsOverview(place: AdminPlace): (context: AdminContext, range: 
     const counts = await countsBy(db, buckets);
     return {
       title: 'Jobs',
-      tiles: tilesOf(place, stats, counts, rangeFilters(buckets, now)),
+      tiles: [...tilesOf(place, stats, counts, rangeFilters(buckets, now)), ...(await scheduleTiles(place, context))],
       charts: [
         {
           title: counts.scale > 1 ? `Jobs by start (estimated from about ${SAMPLE_ROWS_MAX.toLocaleString('en')} jobs)` : 'Jobs by start',
@@ -98,6 +99,23 @@ function tilesOf(place: AdminPlace, stats: JobStats, counts: Counts, within: Rea
       tone: failed > 0 ? 'bad' : 'good',
       hint: 'Of those started in the range.',
       link: jobs({ status: 'failed', ...within }),
+    },
+  ];
+}
+
+/** Absent where the application has no schedules. */
+async function scheduleTiles(place: AdminPlace, context: AdminContext): Promise<AdminTile[]> {
+  const states = (await scheduleEntries(place, context)).map(({ state }) => state.value);
+  if (states.length === 0) return [];
+  const late = states.filter((state) => state === 'late').length;
+  return [
+    {
+      label: 'Late schedules',
+      value: late,
+      unit: 'count',
+      tone: late > 0 ? 'bad' : 'good',
+      hint: 'Due, and no worker has started them: run `kit jobs work`.',
+      link: { resource: `job-schedules${place.suffix}`, filters: {} },
     },
   ];
 }

@@ -157,15 +157,16 @@ function addSchedules(command: CommanderCommand, context: Context): void {
     .action(async (options: { database: string }) => {
       const db = await databaseNamed(context, options.database);
       const jobs = jobsOf(db);
-      const ticks = new Map((await readTicks(db)).map(({ name, last_tick: at }) => [name, at]));
+      const ticks = new Map((await readTicks(db)).map((tick) => [tick.name, tick]));
       for (const { name, schedule } of scheduledJobs(jobs)) {
-        const last = ticks.get(name) ?? null;
-        const next = schedule.nextTick(last ?? jobs.clock.now());
+        const { last_tick: last = null, paused_at: paused = null } = ticks.get(name) ?? {};
+        const next = paused === null ? schedule.nextTick(last ?? jobs.clock.now()) : null;
         const { cron, timeZone, missed } = schedule;
+        const state = paused === null ? `next ${next?.toISOString() ?? '–'}` : `paused since ${paused.toISOString()}`;
         context.print(
           context.json
-            ? JSON.stringify({ name, cron, time_zone: timeZone, missed, last_tick: last, next_tick: next })
-            : `${name}  ${cron}  ${timeZone}  last ${last?.toISOString() ?? '–'}  next ${next?.toISOString() ?? '–'}`,
+            ? JSON.stringify({ name, cron, time_zone: timeZone, missed, last_tick: last, next_tick: next, paused_at: paused })
+            : `${name}  ${cron}  ${timeZone}  last ${last?.toISOString() ?? '–'}  ${state}`,
         );
       }
     });

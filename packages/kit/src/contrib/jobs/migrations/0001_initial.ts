@@ -66,6 +66,7 @@ export const initial = migration('0001_initial', [
         { columns: ['claimed_until'], where: 'claimed_until is not null', name: 'jobs_leases' },
         { columns: ['owner_id', 'id'], where: "owner_id <> ''", name: 'jobs_of_owner' },
         { columns: ['id'], where: "status = 'failed'", name: 'jobs_failed' },
+        { columns: ['name', 'error_code', 'id'], where: "status = 'failed'", name: 'jobs_failed_by_error' },
         // Jobs about a record have a serial or unique key that names it (`order:<id>`): its page in the admin site lists them, ended ones too.
         { columns: ['serial_key', 'id'], where: 'serial_key is not null', name: 'jobs_by_serial_key' },
         { columns: ['unique_key', 'id'], where: 'unique_key is not null', name: 'jobs_by_unique_key' },
@@ -99,7 +100,13 @@ export const initial = migration('0001_initial', [
     { primaryKey: ['job_id', 'name'] },
   ),
   // The schedule that the last tick belongs to: a changed one starts no jobs for ticks that it never had.
-  createTable('job_schedules', { name: t.text(100).pk(), last_tick: t.timestamp(), schedule: t.text().nullable() }),
+  createTable('job_schedules', {
+    name: t.text(100).pk(),
+    last_tick: t.timestamp(),
+    schedule: t.text().nullable(),
+    paused_at: t.timestamp().nullable(),
+    last_job_id: t.uuid().nullable(),
+  }),
   // Attempts are deleted with their job by a trigger; a foreign key would look the job up again for every attempt that is written.
   sql({
     sqlite: [

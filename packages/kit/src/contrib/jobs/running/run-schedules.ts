@@ -4,7 +4,7 @@ import type { Jobs } from '../jobs.ts';
 import type { Schedule } from '../schedule.ts';
 import { decideTick } from '../schedule.ts';
 import { startJob } from '../start-job.ts';
-import { advanceTick, beginSchedule, changeSchedule, readTicks, type Tick } from './schedule-store.ts';
+import { advanceTick, beginSchedule, changeSchedule, readTicks, recordRun, type Tick } from './schedule-store.ts';
 
 export type ScheduledJob = JobDefinition & { readonly schedule: Schedule };
 
@@ -66,9 +66,14 @@ async function startDue(jobs: Jobs, definition: ScheduledJob, last: Date, now: D
   if (decision === null) return last;
   const { tick, starts } = decision;
   await jobs.database.transaction(async (tx) => {
-    if (!(await advanceTick(tx, definition.name, last, tick))) return;
-    if (starts) await startJob(tx, definition, definition.schedule.input, { runAt: tick });
-    else jobs.log.warn({ job: definition.name, tick }, 'skipped a missed run of a recurring job');
+    const advanced = await advanceTick(tx, definition.name, last, tick);
+    if (advanced === null || advanced.isPaused) return;
+    if (!starts) {
+      jobs.log.warn({ job: definition.name, tick }, 'skipped a missed run of a recurring job');
+      return;
+    }
+    const { id } = await startJob(tx, definition, definition.schedule.input, { runAt: tick });
+    await recordRun(tx, definition.name, id);
   }, CONFLICT_RETRIES);
   return tick;
 }

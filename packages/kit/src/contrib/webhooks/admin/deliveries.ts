@@ -70,8 +70,7 @@ export function deliveriesResource(place: AdminPlace): AdminResource {
       { name: 'endpoint', label: 'Endpoint', kind: 'reference', of: `endpoints${place.suffix}` },
       { name: 'event', label: 'Event id', kind: 'text' },
       { name: 'record', label: 'Record, such as order:<id>', kind: 'text' },
-      { name: 'since', label: 'Published since', kind: 'time' },
-      { name: 'until', label: 'Published before', kind: 'time' },
+      { name: 'published', label: 'Published', kind: 'time', ends: ['since', 'until'] },
     ],
     suggestions: async (context) => ({ event_type: await publishedTypes(databaseOf(place, context)) }),
     searches: 'delivery id, event id or webhook-id',
@@ -79,6 +78,7 @@ export function deliveriesResource(place: AdminPlace): AdminResource {
     editable: false,
     removable: false,
     actions: [sendAgain(place), sendEarlier(place)],
+    shortcuts: [{ label: 'Retry failed deliveries', filters: { status: 'failed' }, action: 'send-again' }],
     async list(context, query) {
       const { rows, ...page } = await listDeliveriesForAdmin(databaseOf(place, context), query);
       return { ...page, items: rows.map((delivery) => deliveryRow(place, delivery)) };

@@ -1,0 +1,47 @@
+import type { AdminAction, AdminContext } from '../app/admin/declaration.ts';
+import { adminCount } from '../app/admin/each.ts';
+import type { AdminPreview, AdminResult } from '../app/admin/shapes.ts';
+import type { Database, Db } from '../db/db.ts';
+
+/** Takes a finished dry run back. */
+class Undone extends Error {}
+
+/**
+ * Runs the action in transactions that are rolled back: what it reports is what it would do. Effects of one record are there for the next, as
+ * when it runs; what was to happen after the commit does not.
+ */
+async function rolledBack(context: AdminContext, run: (context: AdminContext) => Promise<AdminResult>): Promise<AdminResult> {
+  const entries = Object.entries(context.databases);
+  const distinct = [...new Set(entries.map(([, database]) => database))];
+  let result: AdminResult = { message: '' };
+  const inside = async (open: readonly Db[]): Promise<void> => {
+    const next = distinct[open.length];
+    if (next !== undefined) return next.transaction((tx) => inside([...open, tx]));
+    const of = (database: Database): Database => open[distinct.indexOf(database)] as Database;
+    const databases = Object.fromEntries(entries.map(([name, database]) => [name, of(database)]));
+    const savepoint = open.reduce<NonNullable<AdminContext['savepoint']>>(
+      (inner, tx) => (work) => tx.transaction(() => inner(work)),
+      (work) => work(),
+    );
+    result = await run({ ...context, db: distinct.includes(context.db) ? of(context.db) : context.db, databases, savepoint });
+    throw new Undone();
+  };
+  await inside([]).catch((error: unknown) => {
+    if (!(error instanceof Undone)) throw error;
+  });
+  return result;
+}
+
+/** What the action would do to these records: how many, and why not the others. */
+export async function dryRun(
+  action: AdminAction,
+  context: AdminContext,
+  ids: readonly string[],
+  fields: Readonly<Record<string, unknown>>,
+): Promise<AdminPreview> {
+  const { failures = [] } = await rolledBack(context, (inside) => action.run(inside, ids, fields));
+  const able = ids.length - failures.length;
+  const will = `${adminCount(able, ['record', 'records'])} will be ${action.dryRun ?? 'changed'}`;
+  const tone = failures.length === 0 ? 'good' : able === 0 ? 'bad' : 'warning';
+  return { tone, message: failures.length === 0 ? `${will}.` : `${will}, ${failures.length} cannot.`, able, failures };
+}

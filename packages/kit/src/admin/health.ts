@@ -1,0 +1,100 @@
+import { statfs } from 'node:fs/promises';
+import type { AdminContext } from '../app/admin/declaration.ts';
+import type { AdminOverview, AdminRow, AdminTile, AdminTone } from '../app/admin/shapes.ts';
+
+/** A statement that reads no table: a slower answer means a busy or distant server. */
+const SLOW_MS = 250;
+/** Databases need room to grow and to clean up: below these shares of the disk there is little time left. */
+const FREE_WARNING = 15;
+const FREE_BAD = 5;
+
+/** The databases, the disk of this process, and every tile of the modules that needs attention, as alerts. */
+export async function healthPart(context: AdminContext, parts: readonly AdminOverview[]): Promise<AdminOverview> {
+  const tiles = [...(await databaseTiles(context)), ...(await diskTiles(process.cwd()))];
+  return { title: 'Health', tiles, charts: [], tables: [alertsTable([{ title: 'Health', tiles }, ...parts])] };
+}
+
+async function databaseTiles({ databases, log }: AdminContext): Promise<AdminTile[]> {
+  return Promise.all(
+    Object.entries(databases).map(async ([name, database]): Promise<AdminTile> => {
+      const label = name === 'default' ? 'Database' : `Database ${name}`;
+      const began = performance.now();
+      try {
+        await database.query('select 1 as one');
+        return databaseTile(label, performance.now() - began);
+      } catch (error) {
+        log.warn({ err: error, database: name }, 'admin: could not query a database for the overview');
+        return { label, value: 'not reachable', tone: 'bad', hint: 'The log has the cause.' };
+      }
+    }),
+  );
+}
+
+export function databaseTile(label: string, ms: number): AdminTile {
+  const hint = 'Time of a statement that reads no table.';
+  return { label, value: Math.round(ms), unit: 'ms', tone: ms > SLOW_MS ? 'warning' : 'good', hint };
+}
+
+async function diskTiles(folder: string): Promise<AdminTile[]> {
+  try {
+    const { bavail, blocks } = await statfs(folder);
+    return blocks === 0 ? [] : [diskTile((bavail / blocks) * 100)];
+  } catch {
+    // Not every file system tells; nothing else depends on it.
+    return [];
+  }
+}
+
+export function diskTile(freePercent: number): AdminTile {
+  const tone = freePercent < FREE_BAD ? 'bad' : freePercent < FREE_WARNING ? 'warning' : 'good';
+  return { label: 'Disk free', value: Math.round(freePercent), unit: 'percent', tone, hint: 'Of the disk that this process works on.' };
+}
+
+const SEVERITY: readonly AdminTone[] = ['bad', 'warning'];
+
+/** What is wrong now, the worst first. */
+export function alertsTable(parts: readonly Pick<AdminOverview, 'title' | 'tiles'>[]): AdminOverview['tables'][number] {
+  const rows = parts
+    .flatMap(({ title, tiles }) => tiles.map((tile) => ({ title, tile })))
+    .filter(({ tile }) => SEVERITY.includes(tile.tone))
+    .toSorted((a, b) => SEVERITY.indexOf(a.tile.tone) - SEVERITY.indexOf(b.tile.tone))
+    .map(({ title, tile }): AdminRow => {
+      const { label, value, unit, tone, hint } = tile;
+      const text =
+        unit === 'percent'
+          ? `${value ?? '–'} %`
+          : unit === 'ms'
+            ? `${value ?? '–'} ms`
+            : unit === 'age_ms'
+              ? ageOf(value)
+              : String(value ?? '–');
+      return {
+        id: `${title} ${label}`,
+        title: label,
+        values: {
+          state: { value: tone === 'bad' ? 'act now' : 'look', tone },
+          what: `${title}: ${label}`,
+          value: text,
+          hint: hint ?? null,
+        },
+      };
+    });
+  return {
+    kind: 'table',
+    title: 'Alerts',
+    urgent: true,
+    columns: [
+      { name: 'state', label: 'Severity', kind: 'state' },
+      { name: 'what', label: 'Alert', kind: 'text' },
+      { name: 'value', label: 'Now', kind: 'text' },
+      { name: 'hint', label: 'About it', kind: 'text', secondary: true },
+    ],
+    rows,
+    empty: 'No alert: databases, disk, queues and deliveries are within their limits.',
+  };
+}
+
+function ageOf(value: AdminTile['value']): string {
+  const minutes = Math.floor(Number(value) / 60_000);
+  return minutes < 1 ? 'less than a minute' : `${minutes.toLocaleString('en')} min`;
+}
