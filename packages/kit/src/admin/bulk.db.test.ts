@@ -124,7 +124,7 @@ describeDatabases('bulk changes in the admin site', (database) => {
     expect((await traces()).bills).toEqual(before.bills);
   });
 
-  test('a model without a resource is checked likewise, and a deletion that is for ever offers no undo', async () => {
+  test('a model without a resource is checked likewise, and a permanent deletion offers no undo', async () => {
     const made = await insertMany(database.db, plain, [{ name: 'held' }, { name: 'free' }]);
     const [held, free] = made.map(({ id }) => id) as [string, string];
     await database.db.query('insert into holders (id, memo_id) values ($1, $2)', [free, held]);

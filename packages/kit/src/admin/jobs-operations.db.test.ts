@@ -151,7 +151,7 @@ describeDatabases(
       expect(await audited('job.retried')).toHaveLength(120);
     });
 
-    test('a job of a group that cannot be retried is named, and not tried for ever', async () => {
+    test('a job of a group that cannot be retried is named, and tried once', async () => {
       isBroken = true;
       await runDueJobs(database.db);
       const [failed] = await database.db.query<{ id: string }>(

@@ -27,7 +27,7 @@ const columns = {
   price: t.decimal(10, 2).nullable(),
   created_at: t.timestamp(),
 };
-const settings = { indexes: [{ columns: ['state', 'id'] }], fullText: [{ columns: ['name'] }] };
+const settings = { indexes: [{ columns: ['state', 'id'] }, { columns: ['created_at'] }], fullText: [{ columns: ['name'] }] };
 const tasks = model('tasks', columns, settings);
 const taskActions = objectActions(tasks, { actions: ['view', 'share'], sets: { viewer: ['view'] } });
 const office: Module = {
@@ -37,6 +37,7 @@ const office: Module = {
   admin: { resources: [modelResource(tasks)] },
 };
 const nothing = job('nothing', { input: z.object({}), run: () => Promise.resolve() });
+const nightly = job('nightly', { input: z.object({}), schedule: { cron: '0 3 * * *', input: {} }, run: () => Promise.resolve() });
 
 /** Tables that `fillEveryList` makes large. */
 export const LARGE_TABLES = [
@@ -55,7 +56,7 @@ export const LARGE_TABLES = [
 /** A site with a list of every module, and one of a model of its own. */
 export function everyListApp(db: Database, clock: FakeClock): Promise<AdminApp> {
   const store = diskStore({ folder: mkdtempSync(join(tmpdir(), 'kit-admin-files-')) });
-  const modules = [apiKeys(), webhooks(), jobs({ jobs: [nothing] }), uploads({ store }), objectGrants({ objects: [taskActions] }), office];
+  const modules = [apiKeys(), webhooks(), jobs({ jobs: [nothing, nightly] }), uploads({ store }), objectGrants({ objects: [taskActions] }), office];
   return new AdminApp(db, modules, { clock }).ready();
 }
 
