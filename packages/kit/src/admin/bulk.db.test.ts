@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { auditLog } from '../../test/audit-log.ts';
 import { AdminApp, type Browser } from '../../test/admin/admin-app.ts';
+import type { AdminAction } from '../app/admin/declaration.ts';
+import { adminDone, adminEach } from '../app/admin/each.ts';
 import type { Module } from '../app/index.ts';
 import { webhooks } from '../contrib/webhooks/index.ts';
 import { CrudController, resource } from '../crud/index.ts';
@@ -31,6 +33,21 @@ const billResource = resource(bills, {
   events: ({ after, before }) => ({ type: 'bill.changed', data: { code: (after ?? before)?.code }, audience: { broadcast: true } }),
   admin: { rows: { secret: false } },
 });
+/** Statements without a transaction of their own, as an application may write them. */
+const rename: AdminAction = {
+  name: 'rename',
+  label: 'Rename',
+  tone: 'neutral',
+  on: 'selection',
+  dryRun: 'renamed',
+  async run(context, ids) {
+    const result = await adminEach(context, ids, async (id) => {
+      const name = id === ids.at(-1) ? 'last' : 'same';
+      await context.db.query('update memos set name = $2 where id = $1', [id, name]);
+    });
+    return adminDone(result, ['memo', 'memos'], 'renamed');
+  },
+};
 class BillController extends CrudController(billResource, { permission: isStaff }) {}
 const office: Module = {
   name: 'office',
@@ -43,7 +60,12 @@ const office: Module = {
     ]),
   ],
   mount: { '/v1/bills': new BillController() },
-  admin: { resources: [modelResource(billResource, { singular: 'bill', title: 'code' }), modelResource(plain, { singular: 'memo' })] },
+  admin: {
+    resources: [
+      modelResource(billResource, { singular: 'bill', title: 'code' }),
+      modelResource(plain, { singular: 'memo', actions: [rename] }),
+    ],
+  },
 };
 
 describeDatabases('bulk changes in the admin site', (database) => {
@@ -135,6 +157,13 @@ describeDatabases('bulk changes in the admin site', (database) => {
     const { body } = await site.act(staff, 'memos', 'delete-selected', [held, free]);
     expect(body.undo).toBeUndefined();
     expect((await traces()).memos).toMatchObject([{ id: held }]);
+  });
+
+  test('a record that fails in SQL does not end the dry run of an action of the application', async () => {
+    const made = (await insertMany(database.db, plain, [{ name: 'one' }, { name: 'two' }, { name: 'three' }])).map(({ id }) => id);
+    const before = await traces();
+    expect((await preview('memos', 'rename', made)).body).toMatchObject({ able: 2, failures: [{ id: made[1] }] });
+    expect(await traces()).toEqual(before);
   });
 
   test('a role that may not run an action may not try it either', async () => {

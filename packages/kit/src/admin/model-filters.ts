@@ -52,13 +52,15 @@ function textOf(kind: string, text: string): string {
   return kind === 'uuid' ? text.toLowerCase() : text;
 }
 
-/** Whether an index finds the rows of the filters: one of them is enough. */
+/**
+ * Whether an index finds the rows of the filters in the order of the list: one of them is enough. Several values (`in`) are not in order: SQLite
+ * walked a table from its newest row to find two rare ones.
+ */
 export function isFilterIndexed(plan: Plan, used: readonly UsedFilter[], filters: AdminListQuery['filters']): boolean {
   const isOfDeleted = plan.softDeletes && filters['deleted'] === 'yes';
   if (used.length === 0 && !isOfDeleted) return true;
   return (
-    used.some(({ column, operator }) => (operator === 'is' || operator === 'in') && isIndexed(plan, column.name)) ||
-    (isOfDeleted && isIndexed(plan, DELETED))
+    used.some(({ column, operator }) => operator === 'is' && isIndexed(plan, column.name)) || (isOfDeleted && isIndexed(plan, DELETED))
   );
 }
 

@@ -220,7 +220,7 @@ async function postgresFaults(db: Database, text: string, parameters: readonly u
       (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0) + (node['Rows Removed by Index Recheck'] ?? 0)) * node['Actual Loops'];
     const table = node['Relation Name'];
     // Where half of the table is allowed, reading all of it may be cheaper than by its index: of a million rows it is not.
-    const max = /"(?:id|seq)" >= \$\d/.test(text) ? 2 * READ_MAX : READ_MAX;
+    const max = /"(?:id|seq|created_at)" >= \$\d/.test(text) ? 2 * READ_MAX : READ_MAX;
     if (table !== undefined && LARGE_TABLES.includes(table) && read > max)
       faults.push(`${node['Node Type']} reads ${read} rows of ${table}: ${text.replaceAll(/\s+/g, ' ').slice(0, 300)}`);
     node.Plans?.forEach(walk);
