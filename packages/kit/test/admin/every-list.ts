@@ -56,7 +56,14 @@ export const LARGE_TABLES = [
 /** A site with a list of every module, and one of a model of its own. */
 export function everyListApp(db: Database, clock: FakeClock): Promise<AdminApp> {
   const store = diskStore({ folder: mkdtempSync(join(tmpdir(), 'kit-admin-files-')) });
-  const modules = [apiKeys(), webhooks(), jobs({ jobs: [nothing, nightly] }), uploads({ store }), objectGrants({ objects: [taskActions] }), office];
+  const modules = [
+    apiKeys(),
+    webhooks(),
+    jobs({ jobs: [nothing, nightly] }),
+    uploads({ store }),
+    objectGrants({ objects: [taskActions] }),
+    office,
+  ];
   return new AdminApp(db, modules, { clock }).ready();
 }
 
