@@ -261,22 +261,23 @@ test('the page has its landmarks, and the form of a new order reads as a form', 
   for (const landmark of ['banner', 'navigation', 'main'] as const) expect(await page.getByRole(landmark).count()).toBeGreaterThan(0);
   await settled(page);
   expect(await page.getByRole('main').locator('form').ariaSnapshot()).toMatchInlineSnapshot(`
-    "- text: Reference
-    - textbox "Reference"
-    - text: Quantity
-    - textbox "Quantity"
-    - text: Status
-    - combobox "Status":
-      - option "–" [selected]
-      - option "open"
-      - option "paid"
-      - option "shipped"
-    - img
-    - text: Remark
-    - textbox "Remark"
-    - text: Customer
-    - combobox "Customer"
-    - img
+    "- group:
+      - text: Reference
+      - textbox "Reference"
+      - text: Quantity
+      - textbox "Quantity"
+      - text: Status
+      - combobox "Status":
+        - option "–" [selected]
+        - option "open"
+        - option "paid"
+        - option "shipped"
+      - img
+      - text: Remark
+      - textbox "Remark"
+      - text: Customer
+      - combobox "Customer"
+      - img
     - button "Cancel"
     - button "Create order""
   `);

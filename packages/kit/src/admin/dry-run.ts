@@ -2,7 +2,7 @@ import type { AdminAction, AdminContext } from '../app/admin/declaration.ts';
 import { adminCount } from '../app/admin/each.ts';
 import type { AdminPreview, AdminResult } from '../app/admin/shapes.ts';
 import { CONFLICT_RETRIES } from '../db/conflict-retries.ts';
-import type { Database, Db } from '../db/db.ts';
+import type { Db } from '../db/db.ts';
 
 /** Takes a finished dry run back. */
 class Undone extends Error {}
@@ -18,13 +18,13 @@ async function rolledBack(context: AdminContext, run: (context: AdminContext) =>
   const inside = async (open: readonly Db[]): Promise<void> => {
     const next = distinct[open.length];
     if (next !== undefined) return next.transaction((tx) => inside([...open, tx]), CONFLICT_RETRIES);
-    const of = (database: Database): Database => open[distinct.indexOf(database)] as Database;
+    const of = (database: Db): Db => open[distinct.indexOf(database)] ?? database;
     const databases = Object.fromEntries(entries.map(([name, database]) => [name, of(database)]));
     const savepoint = open.reduce<NonNullable<AdminContext['savepoint']>>(
       (inner, tx) => (work) => tx.transaction(() => inner(work), CONFLICT_RETRIES),
       (work) => work(),
     );
-    result = await run({ ...context, db: distinct.includes(context.db) ? of(context.db) : context.db, databases, savepoint });
+    result = await run({ ...context, db: of(context.db), databases, savepoint });
     throw new Undone();
   };
   await inside([]).catch((error: unknown) => {
