@@ -185,8 +185,7 @@ function tagsOf(routes: readonly CompiledRoute[]): object {
 function unexpected(format: ErrorFormat): object {
   const { name, mediaType } = errorSchemas(format);
   return {
-    description:
-      'A failure of the server, a conflict between two writes, or a request that cannot be read, such as malformed JSON.',
+    description: 'A failure of the server, a conflict between two writes, or a request that cannot be read, such as malformed JSON.',
     headers: { 'Retry-After': { $ref: '#/components/headers/RetryAfter' }, 'X-Request-ID': { $ref: '#/components/headers/RequestId' } },
     content: { [mediaType]: { schema: { $ref: `#/components/schemas/${name}` } } },
     'x-error-codes': ERRORS_ANYWHERE.map(({ code }) => code),
