@@ -17,7 +17,7 @@ function knownVariables(): Set<string> {
   const example = [...source('examples/orders/config.ts').matchAll(/process\.env\['(\w+)'\]|\b([A-Z_]{4,})(?=:| =)/g)].map(
     ([, read, taken]) => read ?? taken ?? '',
   );
-  const files = ['DATABASE_URL_FILE', 'API_KEY_PEPPER_FILE', 'WEBHOOK_SECRET_KEYS_FILE'];
+  const files = ['DATABASE_URL_FILE', 'API_KEY_PEPPER_FILE', 'WEBHOOK_SECRET_KEYS_FILE', 'ACCOUNT_SECRET_KEYS_FILE'];
   return new Set([...settings, ...example, ...files, 'PORT', 'HOST', 'NODE_ENV']);
 }
 
@@ -36,12 +36,12 @@ test('no secret is a variable: each comes from a file that is mounted', () => {
   const mounted = new Set(Object.keys(compose().secrets).map((name) => `/run/secrets/${name}`));
   const processes = deployedProcesses();
   for (const { environment } of processes)
-    for (const name of ['DATABASE_URL', 'API_KEY_PEPPER', 'WEBHOOK_SECRET_KEYS', 'CONFIG_TOKEN'])
+    for (const name of ['DATABASE_URL', 'API_KEY_PEPPER', 'WEBHOOK_SECRET_KEYS', 'ACCOUNT_SECRET_KEYS', 'CONFIG_TOKEN'])
       expect(environment).not.toHaveProperty(name);
   const named = processes
     .filter(({ where }) => where.startsWith('compose'))
     .flatMap(({ environment }) => Object.entries(environment).filter(([name]) => name.endsWith('_FILE')));
-  expect(named).toHaveLength(16);
+  expect(named).toHaveLength(20);
   expect(named.filter(([, file]) => !mounted.has(file))).toEqual([]);
   for (const unit of units()) {
     const lines = unitLines(unit);

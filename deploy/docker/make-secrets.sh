@@ -14,3 +14,4 @@ make api_key_pepper "$(random)"
 make config_token "$(random)"
 # A Fernet key: 32 random bytes in URL-safe base64.
 make webhook_secret_keys "$(head -c 32 /dev/urandom | base64 | tr '+/' '-_')"
+make account_secret_keys "$(head -c 32 /dev/urandom | base64 | tr '+/' '-_')"
