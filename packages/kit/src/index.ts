@@ -63,6 +63,7 @@ export type {
   Command,
   CommandContext,
   EventPublisher,
+  LoginProvider,
   Module,
   ModuleState,
   Registry,

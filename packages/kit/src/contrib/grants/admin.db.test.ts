@@ -25,8 +25,11 @@ interface Section {
     readonly removable?: boolean;
     readonly values: { readonly may?: readonly string[]; readonly why?: string; readonly object?: unknown; readonly through?: string };
   }[];
-  readonly adds?: { readonly fields: readonly { readonly name: string; readonly choices?: readonly { readonly value: string }[] }[] };
-  readonly removes?: object;
+  readonly adds?: {
+    readonly refused?: string;
+    readonly fields: readonly { readonly name: string; readonly choices?: readonly { readonly value: string }[] }[];
+  };
+  readonly removes?: { readonly refused?: string };
 }
 
 describeDatabases('grants in the admin site', (database) => {
@@ -179,17 +182,18 @@ describeDatabases('grants in the admin site', (database) => {
     expect((await site.send(root, 'DELETE', `resources/grants/${made.body.id}`)).status).toBe(200);
   });
 
-  test('granting and revoking need their role too: an operator who holds share is neither offered nor allowed either', async () => {
+  test('granting and revoking need their role too: an operator who holds share gets the reason instead, and is not allowed either', async () => {
     const operator = await site.browser({ username: 'operator-1', is_staff: true });
     const holder = await site.browser({ username: 'holder', is_staff: true });
     for (const { userId } of [operator, holder]) await grant(database.db, { subject: `user:${userId}`, set: 'manager', object: on() });
     const offered = async (browser: Browser) => {
       const { adds, removes } = await section(browser, `docs/${doc}`, 'Who has access, and why');
-      return [adds !== undefined, removes !== undefined];
+      return [adds, removes].map((button) => (button === undefined ? 'not there' : (button.refused ?? 'offered')));
     };
+    const reason = expect.stringContaining('needs the role') as string;
     expect([await offered(operator), await offered(holder)]).toEqual([
-      [false, false],
-      [true, true],
+      [reason, reason],
+      ['offered', 'offered'],
     ]);
     const fields = { user: 'colleague', set: 'viewer', type: 'docs', object: doc };
     expect((await site.send(operator, 'POST', 'resources/grants', fields)).body).toMatchObject({ code: 'role_required' });
