@@ -16,3 +16,14 @@ test('every tile that needs attention is an alert, the worst first, and no other
     ['Health: Database', '900 ms'],
   ]);
 });
+
+test.each([
+  [30_000, 'less than a minute'],
+  [3_600_000, '1 h'],
+  [97_200_000 + 60_000, '1 d 3 h'],
+])('an alert shows an age of %i ms as %s, and its hint without marks of code', (value, shown) => {
+  const { rows } = alertsTable([
+    { title: 'Jobs', tiles: [{ label: 'Oldest', value, unit: 'age_ms', tone: 'bad', hint: 'Run `kit jobs work`.' }] },
+  ]);
+  expect(rows[0]?.values).toMatchObject({ value: shown, hint: 'Run kit jobs work.' });
+});

@@ -75,7 +75,8 @@ export function alertsTable(parts: readonly Pick<AdminOverview, 'title' | 'tiles
           state: { value: tone === 'bad' ? 'act now' : 'look', tone },
           what: `${title}: ${label}`,
           value: text,
-          hint: hint ?? null,
+          // A cell of a table is plain text.
+          hint: hint?.replaceAll('`', '') ?? null,
         },
       };
     });
@@ -96,5 +97,9 @@ export function alertsTable(parts: readonly Pick<AdminOverview, 'title' | 'tiles
 
 function ageOf(value: AdminTile['value']): string {
   const minutes = Math.floor(Number(value) / 60_000);
-  return minutes < 1 ? 'less than a minute' : `${minutes.toLocaleString('en')} min`;
+  if (minutes < 1) return 'less than a minute';
+  const hours = Math.floor(minutes / 60);
+  const days = Math.floor(hours / 24);
+  const parts = days > 0 ? [`${days} d`, `${hours % 24} h`] : hours > 0 ? [`${hours} h`, `${minutes % 60} min`] : [`${minutes} min`];
+  return parts.filter((part) => !part.startsWith('0')).join(' ');
 }
