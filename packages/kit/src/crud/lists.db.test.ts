@@ -327,6 +327,8 @@ describeDatabases('lists', (database) => {
     ]);
     expect((await get('?ordering=total,item,due_at,created_at')).status).toBe(422);
     expect((await get('?ordering=total,-total')).status).toBe(422);
+    for (const empty of ['total,,item', ',total', 'total,', ',', ''])
+      expect([empty, (await get(`?ordering=${empty}`)).status]).toEqual([empty, 422]);
   });
 
   test('an operator that is not declared is unknown_operator with those that are; on a column the caller may not see it is unknown', async () => {
