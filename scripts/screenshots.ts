@@ -60,7 +60,10 @@ const screens: readonly (readonly [string, (page: Page, shop: Shop) => Promise<v
     'revoke',
     async (page, shop) => {
       await at(page, shop, '#/api-keys?filter.owner=ada');
-      await page.getByRole('checkbox', { name: /^Select/ }).first().check();
+      await page
+        .getByRole('checkbox', { name: /^Select/ })
+        .first()
+        .check();
       await page.getByRole('button', { name: 'Revoke selected keys' }).click();
       await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).waitFor();
     },
