@@ -9,6 +9,7 @@ if (major < 22 || (major === 22 && minor < 18)) {
   process.exit(1);
 }
 
-// A published package holds only dist. In the workspace the sources run.
+// In the workspace, which has the tests, the sources run. A published package has its sources for editors only.
 const source = new URL('../src/cli/types-main.ts', import.meta.url);
-await import(existsSync(source) ? source.href : new URL('../dist/cli/types-main.js', import.meta.url).href);
+const isWorkspace = existsSync(new URL('../test', import.meta.url));
+await import(isWorkspace ? source.href : new URL('../dist/cli/types-main.js', import.meta.url).href);

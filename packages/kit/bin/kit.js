@@ -22,8 +22,10 @@ const cache = NODE_COMPILE_CACHE || XDG_CACHE_HOME || LOCALAPPDATA || (HOME && `
 if (cache) module.enableCompileCache(cache === NODE_COMPILE_CACHE ? cache : `${cache}/kit`);
 
 const source = new URL('../src/cli/main.ts', import.meta.url);
+// In the workspace, which has the tests, the sources run. A published package has its sources for editors only.
+const isWorkspace = existsSync(new URL('../test', import.meta.url));
 
-if (!existsSync(source)) await import('../dist/cli/main.js');
+if (!isWorkspace) await import('../dist/cli/main.js');
 else if (process.execArgv.includes('--conditions=source')) await import(source.href);
 else {
   // In the workspace packages resolve one another to their sources, which takes a flag of Node itself.

@@ -12,7 +12,8 @@ const UNPUBLISHED = 'kit';
 export function toolkitOf(packageRoot: string): NewProjectOptions['toolkit'] {
   const { name, version } = JSON.parse(readFileSync(join(packageRoot, 'package.json'), 'utf8')) as { name: string; version: string };
   if (name !== UNPUBLISHED) return { name, source: () => ({ spec: `^${version}` }) };
-  const tarball = existsSync(join(packageRoot, 'src')) ? tarballOfClone : packInstalled;
+  // The package has sources too, but no tests.
+  const tarball = existsSync(join(packageRoot, 'test')) ? tarballOfClone : packInstalled;
   return { name, source: (scratch) => ({ spec: `file:${TARBALL}`, tarball: tarball(packageRoot, scratch) }) };
 }
 
