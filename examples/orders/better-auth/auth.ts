@@ -25,6 +25,8 @@ export function createAuth(database: Database, { baseURL, send, secret = randomB
     baseURL,
     basePath: '/auth',
     secret,
+    // Its warnings are about callers, such as an unknown address, and would stand between the lines of the panel.
+    logger: { level: 'error' },
     database: { db: joinedKysely(database), type: database.dialect, transaction: true },
     emailAndPassword: {
       enabled: true,
