@@ -65,6 +65,7 @@ const longProject = {
     server,
     testTimeout: 1_800_000,
     hookTimeout: 1_800_000,
+    expect: { poll: { timeout: 60_000 } },
   },
 };
 
@@ -119,6 +120,7 @@ export default defineConfig({
           // A test here starts processes, and must hold on a machine ten times busier: only a hang takes as long.
           testTimeout: 600_000,
           hookTimeout: 600_000,
+          expect: { poll: { timeout: 60_000 } },
         },
       },
       ...(process.env['KIT_TEST_LONG'] === '1' ? [longProject] : []),

@@ -169,5 +169,5 @@ test('search in a browser finds a page by a word of its text, and leads to it', 
   await found.click();
   await page.waitForURL('**/guide/deployment/**');
   expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Deployment');
-  expect(await page.getByRole('button', { name: 'Copy to clipboard' }).count()).toBeGreaterThan(0);
+  await expect.poll(() => page.getByRole('button', { name: 'Copy to clipboard' }).count()).toBeGreaterThan(0);
 });

@@ -9,7 +9,7 @@ import { grant, objectActions, objectGrants } from '../../kit/src/contrib/grants
 import { job, jobs, runDueJobs, startJob } from '../../kit/src/contrib/jobs/index.ts';
 import { diskStore, uploads } from '../../kit/src/contrib/uploads/index.ts';
 import { insert } from '../../kit/src/db/index.ts';
-import { AdminBrowser, go, settled, soon } from './admin-browser.ts';
+import { AdminBrowser, go, settled } from './admin-browser.ts';
 import { findings } from './axe.ts';
 import { fill, OPENED, receivers } from './shop/fill.ts';
 import { customers, orders, ordersModule } from './shop/orders.ts';
@@ -219,10 +219,12 @@ test('nothing but preferences is stored in the browser: columns, exact times, an
   await page.getByRole('button', { name: STAFF }).click();
   await page.getByRole('menuitem', { name: 'Show exact times' }).click();
   await page.getByRole('button', { name: /^Colours:/ }).click();
-  await soon(() => storedIn(page)).toEqual({
-    local: ['kit-admin-colours', 'kit-admin-exact-times', 'kit-admin-hidden-columns'],
-    elsewhere: [],
-  });
+  await expect
+    .poll(() => storedIn(page))
+    .toEqual({
+      local: ['kit-admin-colours', 'kit-admin-exact-times', 'kit-admin-hidden-columns'],
+      elsewhere: [],
+    });
   const kept = (await page.evaluate('JSON.stringify({ ...localStorage })')) as string;
   expect(JSON.parse(kept)).toEqual({
     'kit-admin-colours': expect.stringMatching(/^(?:dark|light|auto)$/),
@@ -264,7 +266,7 @@ test('the keyboard alone gets from the address to a record and through a dialog'
   await page.getByRole('button', { name: 'Revoke selected keys' }).focus();
   await page.keyboard.press('Enter');
   await page.getByRole('dialog').waitFor();
-  await soon(() => page.evaluate('document.activeElement?.closest("[role=dialog]") !== null')).toBe(true);
+  await expect.poll(() => page.evaluate('document.activeElement?.closest("[role=dialog]") !== null')).toBe(true);
   await page.keyboard.press('Escape');
   await page.getByRole('dialog').waitFor({ state: 'hidden' });
   await page.locator('tbody').getByRole('link', { name: 'Old scanner' }).focus();

@@ -139,11 +139,6 @@ export function row(page: Page, title: string): ReturnType<Page['locator']> {
   return page.getByRole('row').filter({ has: page.getByRole('link', { name: title, exact: true }) });
 }
 
-/** What a page shows a moment later. */
-export function soon<T>(read: () => Promise<T>): ReturnType<typeof expect.poll<T>> {
-  return expect.poll(read, { timeout: STEP_MS });
-}
-
 /** Picks a record by typing what people call it. */
 export async function pick(scope: Page | Locator, label: string, text: string, title: string): Promise<void> {
   const input = scope.locator('input[type=text], input:not([type])').and(scope.getByLabel(label)).first();

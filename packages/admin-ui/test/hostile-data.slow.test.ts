@@ -100,7 +100,7 @@ test('text from outside stays text on every screen, in every dialog and in every
     await go(page, shop, `#/${resource.name}`);
     await page.locator('tbody').getByRole('link').first().waitFor();
     // It is there to be seen: a test of nothing would pass as well.
-    expect(await page.locator('tbody').innerText()).toContain('data-planted');
+    await expect.poll(() => page.locator('tbody').innerText()).toContain('data-planted');
     await expectHarmless(resource.name);
 
     // Selection and its dialogs name the records.
@@ -121,7 +121,7 @@ test('text from outside stays text on every screen, in every dialog and in every
     await page.getByRole('navigation', { name: 'Where you are' }).waitFor();
     await settle();
     for (const details of await page.getByRole('button', { name: /^Details of/ }).all()) await details.click();
-    expect(await page.getByRole('main').innerText()).toContain('data-planted');
+    await expect.poll(() => page.getByRole('main').innerText()).toContain('data-planted');
     await expectHarmless(`${resource.name} record`);
 
     if ((await page.getByRole('link', { name: 'Edit', exact: true }).count()) > 0) {

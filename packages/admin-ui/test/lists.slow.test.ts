@@ -7,7 +7,7 @@ import { keyringOf } from '../../kit/src/contrib/apikeys/keyring.ts';
 import { job, jobs, startJob } from '../../kit/src/contrib/jobs/index.ts';
 import { createEndpoint, publish } from '../../kit/src/contrib/webhooks/index.ts';
 import { insert, insertMany } from '../../kit/src/db/index.ts';
-import { AdminBrowser, go, logIn, pick, row, settled, soon } from './admin-browser.ts';
+import { AdminBrowser, go, logIn, pick, row, settled } from './admin-browser.ts';
 import { findings } from './axe.ts';
 import { NOW } from './shop/fill.ts';
 import { customers, orderLines, orders, ordersModule } from './shop/orders.ts';
@@ -65,7 +65,7 @@ async function dragOver(chart: Locator, from: number): Promise<void> {
 
 test('the list is downloaded as its filters show it', async () => {
   await at('#/orders?filter.status=paid');
-  await soon(rows).toBe(3);
+  await expect.poll(rows).toBe(3);
   await page.getByRole('button', { name: 'Download or import' }).click();
   const downloading = page.waitForEvent('download');
   await page.getByRole('menuitem', { name: 'Download as CSV' }).click();
@@ -84,11 +84,9 @@ test('a file is checked first: faults stand in a table by row and column, and no
   await page.getByRole('button', { name: 'Check the file' }).click();
   const faults = page.getByRole('region', { name: 'Errors in the file' });
   await faults.waitFor();
-  expect(await faults.getByRole('row').allInnerTexts()).toEqual([
-    expect.stringMatching(/Row\s+Column/),
-    expect.stringMatching(/^2\s+quantity\s/),
-    expect.stringMatching(/^3\s+quantity\s/),
-  ]);
+  await expect
+    .poll(() => faults.getByRole('row').allInnerTexts())
+    .toEqual([expect.stringMatching(/Row\s+Column/), expect.stringMatching(/^2\s+quantity\s/), expect.stringMatching(/^3\s+quantity\s/)]);
   expect(await findings(page)).toEqual([]);
   await choose(`reference,quantity,customer_id\nIM-1,1,${ada}\nIM-2,2,${ada}\nBL-1,50,${ada}\n`);
   await page.getByRole('checkbox', { name: 'Change records that have the same reference' }).check();
@@ -107,7 +105,7 @@ test('selected records get the same value; the dialog says which, how many and w
   await page.getByRole('button', { name: 'Edit selected' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByText('The values are replaced, and the old ones are in the audit log only.').waitFor();
-  expect(await dialog.getByRole('button', { name: 'Change 2 orders' }).isDisabled()).toBe(true);
+  await expect.poll(() => dialog.getByRole('button', { name: 'Change 2 orders' }).isDisabled()).toBe(true);
   await dialog.getByLabel('Field to change').selectOption('status');
   await dialog.getByRole('combobox', { name: 'Status' }).selectOption('shipped');
   await dialog.getByText('Sets status to "shipped" on 2 orders.').waitFor();
@@ -129,8 +127,8 @@ test('filters are saved for the person, not for the browser', async () => {
   await elsewhere.getByRole('button', { name: 'Saved views' }).click();
   expect(await findings(elsewhere)).toEqual([]);
   await elsewhere.getByRole('button', { name: 'Open, largest first', exact: true }).click();
-  await soon(() => elsewhere.evaluate('location.hash')).toBe('#/orders?filter.status=open&sort=-quantity');
-  await soon(() => elsewhere.locator('tbody').getByRole('link').first().innerText()).toBe('BL-1');
+  await expect.poll(() => elsewhere.evaluate('location.hash')).toBe('#/orders?filter.status=open&sort=-quantity');
+  await expect.poll(() => elsewhere.locator('tbody').getByRole('link').first().innerText()).toBe('BL-1');
   await elsewhere.getByRole('button', { name: 'Saved views' }).click();
   await elsewhere.getByRole('button', { name: 'Delete the saved view Open, largest first' }).click();
   await elsewhere.getByText('None yet. Set filters or an order, then save them.').waitFor();
@@ -147,10 +145,10 @@ test('a reference is picked by typing what people call the record, in a form and
   await page.getByRole('link', { name: 'Grace Hopper' }).waitFor();
   await at('#/orders');
   await pick(page.getByRole('search'), 'Customer', 'grace', 'Grace Hopper');
-  await soon(rows).toBe(1);
+  await expect.poll(rows).toBe(1);
   await row(page, 'PK-1').waitFor();
   await page.reload();
-  await soon(() => page.getByRole('search').getByLabel('Customer').first().inputValue()).toBe('Grace Hopper');
+  await expect.poll(() => page.getByRole('search').getByLabel('Customer').first().inputValue()).toBe('Grace Hopper');
 });
 
 test('what was deleted softly comes back by the button beside the message', async () => {
@@ -160,7 +158,7 @@ test('what was deleted softly comes back by the button beside the message', asyn
   await page.getByRole('dialog').getByText('The record is hidden from lists and can be restored.').waitFor();
   await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
   await said('BL-6 removed.');
-  await soon(rows).not.toBe(0);
+  await expect.poll(rows).not.toBe(0);
   expect(await one("select deleted_at from orders where reference = 'BL-6'")).not.toEqual({ deleted_at: null });
   await page.getByRole('button', { name: 'Undo' }).click();
   await said('1 order restored.');
@@ -178,10 +176,9 @@ test('the page of a record shows what the declaration adds: computed fields and 
   await at(`#/orders/${order?.id ?? ''}`);
   const lines = page.getByRole('region', { name: 'Lines' });
   await lines.waitFor();
-  expect(await lines.locator('tbody').getByRole('row').allInnerTexts()).toEqual([
-    expect.stringMatching(/^Filter paper\s+1/),
-    expect.stringMatching(/^Huila\s+2/),
-  ]);
+  await expect
+    .poll(() => lines.locator('tbody').getByRole('row').allInnerTexts())
+    .toEqual([expect.stringMatching(/^Filter paper\s+1/), expect.stringMatching(/^Huila\s+2/)]);
   await page.getByText('large', { exact: true }).waitFor();
 });
 
@@ -194,7 +191,7 @@ test('a transition is a button while its state allows it, and moves the record',
   await said('1 order approved.');
   await page.getByText('approved', { exact: true }).first().waitFor();
   const why = () => page.getByRole('button', { name: 'Approve' }).getAttribute('aria-description');
-  await soon(why).toBe('Possible from asked; the state is approved.');
+  await expect.poll(why).toBe('Possible from asked; the state is approved.');
   expect(await one("select approval from orders where reference = 'BL-3'")).toEqual({ approval: 'approved' });
 });
 
@@ -209,14 +206,14 @@ test('an operator sees what the role may not do disabled, with the reason; readi
   await logIn(operator, OPERATOR);
   const disable = operator.getByRole('button', { name: 'Disable', exact: true });
   await disable.waitFor();
-  expect(await disable.getAttribute('aria-disabled')).toBe('true');
-  expect(await disable.getAttribute('aria-description')).toContain('This needs the role administrator; yours is operator.');
+  await expect.poll(() => disable.getAttribute('aria-disabled')).toBe('true');
+  await expect.poll(() => disable.getAttribute('aria-description')).toContain('This needs the role administrator; yours is operator.');
   await disable.hover();
   await operator.getByRole('tooltip').filter({ hasText: 'This needs the role administrator; yours is operator.' }).waitFor();
   await disable.click({ force: true });
-  expect(await operator.getByRole('dialog').count()).toBe(0);
-  expect(await operator.getByRole('link', { name: 'Edit' }).count()).toBe(0);
-  expect(await operator.getByRole('button', { name: 'Send a ping' }).getAttribute('aria-disabled')).toBeNull();
+  await expect.poll(() => operator.getByRole('dialog').count()).toBe(0);
+  await expect.poll(() => operator.getByRole('link', { name: 'Edit' }).count()).toBe(0);
+  await expect.poll(() => operator.getByRole('button', { name: 'Send a ping' }).getAttribute('aria-disabled')).toBeNull();
   await go(operator, shop, `#/customers/${ada}`);
   await settled(operator);
   await operator.context().close();
@@ -253,18 +250,18 @@ test('a key shows how often it was used', async () => {
   await at(`#/api-keys/${apiKey.id}`);
   const chart = page.getByRole('slider', { name: 'Requests' });
   await chart.focus();
-  await soon(() => chart.getAttribute('aria-valuetext')).toMatch(/Requests 7$/);
+  await expect.poll(() => chart.getAttribute('aria-valuetext')).toMatch(/Requests 7$/);
   // The last days of the thirty: dragging shows them alone, and the address is the view.
   await dragOver(chart, 0.9);
-  await soon(() => page.evaluate('location.hash')).toMatch(/\?range=2026-03-(09|10).*%2F2026-03-13T00/);
+  await expect.poll(() => page.evaluate('location.hash')).toMatch(/\?range=2026-03-(09|10).*%2F2026-03-13T00/);
   await page.getByLabel('From', { exact: true }).waitFor();
   await chart.focus();
-  await soon(() => chart.getAttribute('aria-valuemax')).toMatch(/^(2\d|3[0-5])$/);
+  await expect.poll(() => chart.getAttribute('aria-valuemax')).toMatch(/^(2\d|3[0-5])$/);
   expect(await findings(page)).toEqual([]);
   await page.getByText('24 hours', { exact: true }).click();
-  await soon(() => page.evaluate('location.hash')).toMatch(/\?range=24h$/);
+  await expect.poll(() => page.evaluate('location.hash')).toMatch(/\?range=24h$/);
   await chart.focus();
-  await soon(() => chart.getAttribute('aria-valuetext')).toMatch(/Requests 7$/);
+  await expect.poll(() => chart.getAttribute('aria-valuetext')).toMatch(/Requests 7$/);
 });
 
 test('the chart of an endpoint is zoomed by dragging, and the way back shows what was before', async () => {
@@ -280,12 +277,12 @@ test('the chart of an endpoint is zoomed by dragging, and the way back shows wha
   await at(`#/endpoints/${endpoint.id}`);
   const chart = page.getByRole('slider', { name: /^Attempts/ });
   await dragOver(chart, 0.8);
-  await soon(() => page.evaluate('location.hash')).toContain('?range=2026-03-12T');
+  await expect.poll(() => page.evaluate('location.hash')).toContain('?range=2026-03-12T');
   await chart.focus();
-  await soon(() => chart.getAttribute('aria-valuetext')).toContain('Succeeded');
+  await expect.poll(() => chart.getAttribute('aria-valuetext')).toContain('Succeeded');
   await page.goBack();
-  await soon(() => page.evaluate('location.hash')).toBe(`#/endpoints/${endpoint.id}`);
-  await soon(() => chart.getAttribute('aria-valuemax')).toBe('23');
+  await expect.poll(() => page.evaluate('location.hash')).toBe(`#/endpoints/${endpoint.id}`);
+  await expect.poll(() => chart.getAttribute('aria-valuemax')).toBe('23');
 });
 
 test('a range of time is chosen by dragging over a chart, or typed', async () => {
@@ -293,12 +290,12 @@ test('a range of time is chosen by dragging over a chart, or typed', async () =>
   shop.clock.advance(60_000);
   await at('#/');
   await dragOver(page.getByRole('slider', { name: 'Events', exact: true }), 0.6);
-  await soon(() => page.evaluate('location.hash')).toMatch(/^#\/\?range=2026-03-1\d.*%2F2026-03-12T15/);
-  await soon(() => page.getByLabel('To', { exact: true }).inputValue()).toMatch(/^2026-03-12T15:00/);
+  await expect.poll(() => page.evaluate('location.hash')).toMatch(/^#\/\?range=2026-03-1\d.*%2F2026-03-12T15/);
+  await expect.poll(() => page.getByLabel('To', { exact: true }).inputValue()).toMatch(/^2026-03-12T15:00/);
   await page.getByLabel('From', { exact: true }).fill('2026-03-12T14:00:00');
   await page.getByRole('button', { name: 'Apply' }).click();
-  await soon(() => page.evaluate('location.hash')).toContain('range=2026-03-12T14%3A00%3A00.000Z');
+  await expect.poll(() => page.evaluate('location.hash')).toContain('range=2026-03-12T14%3A00%3A00.000Z');
   expect(await findings(page)).toEqual([]);
   await page.getByText('24 hours', { exact: true }).click();
-  await soon(() => page.evaluate('location.hash')).toBe('#/');
+  await expect.poll(() => page.evaluate('location.hash')).toBe('#/');
 });

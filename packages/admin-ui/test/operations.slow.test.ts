@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { job, jobs, runDueJobs, startJob, startJobs } from '../../kit/src/contrib/jobs/index.ts';
 import { insert, insertMany } from '../../kit/src/db/index.ts';
-import { AdminBrowser, go, pick, row, settled, soon } from './admin-browser.ts';
+import { AdminBrowser, go, pick, row, settled } from './admin-browser.ts';
 import { findings } from './axe.ts';
 import { NOW } from './shop/fill.ts';
 import { customers, orders, ordersModule } from './shop/orders.ts';
@@ -97,7 +97,7 @@ test('schedules are run now, paused and resumed; failed jobs are retried by thei
   await at(`#/jobs/${id}`);
   await page.getByRole('button', { name: 'Cancel the job' }).click();
   await dialog().getByRole('button', { name: 'Keep running' }).waitFor();
-  expect(await dialog().getByRole('button', { name: 'Cancel', exact: true }).count()).toBe(0);
+  await expect.poll(() => dialog().getByRole('button', { name: 'Cancel', exact: true }).count()).toBe(0);
   await dialog().getByRole('button', { name: 'Keep running' }).click();
   await dialog().waitFor({ state: 'hidden' });
   expect(await count(`select count(*) as n from jobs where status = 'cancelled'`)).toBe(0);
@@ -122,12 +122,12 @@ test('filters have operators, ranges and pickers; each is a chip that can be cha
   await page.getByLabel('To', { exact: true }).fill('50');
   expect(await findings(page)).toEqual([]);
   await apply();
-  await soon(titles).toEqual(['BL-5', 'BL-4', 'BL-3', 'BL-2']);
-  await soon(hash).toBe('#/orders?filter.quantity.from=20&filter.quantity.to=50');
+  await expect.poll(titles).toEqual(['BL-5', 'BL-4', 'BL-3', 'BL-2']);
+  await expect.poll(hash).toBe('#/orders?filter.quantity.from=20&filter.quantity.to=50');
   await add('Status', 'is one of');
   await page.getByRole('checkbox', { name: 'paid' }).check();
   await apply();
-  await soon(titles).toEqual(['BL-4', 'BL-2']);
+  await expect.poll(titles).toEqual(['BL-4', 'BL-2']);
   await chips().getByText('Quantity from 20 to 50').waitFor();
   expect(await findings(page)).toEqual([]);
 
@@ -136,30 +136,30 @@ test('filters have operators, ranges and pickers; each is a chip that can be cha
   await page.getByLabel('Comparison').selectOption({ label: 'is not' });
   await page.getByLabel('Value').selectOption('paid');
   await apply();
-  await soon(titles).toEqual(['BL-5', 'BL-3']);
+  await expect.poll(titles).toEqual(['BL-5', 'BL-3']);
   await page.reload();
   await chips().getByText('Status is not paid').waitFor();
   await chips().getByRole('button', { name: 'Remove the filter: Quantity from 20 to 50' }).click();
-  await soon(titles).toEqual(['BL-5', 'BL-3', 'BL-1']);
+  await expect.poll(titles).toEqual(['BL-5', 'BL-3', 'BL-1']);
   await chips().getByRole('button', { name: 'Remove the filter: Status is not paid' }).click();
 
   await add('Customer', 'is not');
   await pick(page, 'Value', 'ada', 'Ada Lovelace');
   await apply();
-  await soon(titles).toEqual(['BL-6']);
+  await expect.poll(titles).toEqual(['BL-6']);
   await chips().getByText('Customer is not Ada Lovelace').waitFor();
   await page.getByRole('button', { name: 'Clear', exact: true }).click();
 
   await add('Remark', 'is empty');
   await page.getByLabel('Value').selectOption('no');
   await apply();
-  await soon(titles).toEqual(['BL-1']);
+  await expect.poll(titles).toEqual(['BL-1']);
   await page.getByRole('button', { name: 'Clear', exact: true }).click();
 
   await add('Created at');
   await page.getByRole('button', { name: 'Today' }).click();
   await apply();
-  await soon(titles).toHaveLength(6);
+  await expect.poll(titles).toHaveLength(6);
   await chips().getByText('Created at on 12 Mar 2026').waitFor();
   await add('Created at');
   await page.getByRole('button', { name: 'Yesterday' }).click();
@@ -171,14 +171,14 @@ test('a number stands on the right, a state has its color, and headings that sor
   await at('#/orders');
   const heading = page.getByRole('columnheader', { name: 'Quantity' });
   await heading.waitFor();
-  expect(await heading.getAttribute('aria-sort')).toBe('none');
+  await expect.poll(() => heading.getAttribute('aria-sort')).toBe('none');
   expect(await heading.evaluate((element) => (element as unknown as { style: { textAlign: string } }).style.textAlign)).toBe('end');
   await heading.getByRole('button').click();
-  await soon(() => heading.getAttribute('aria-sort')).toBe('ascending');
-  await soon(titles).toEqual(['BL-1', 'BL-2', 'BL-3', 'BL-4', 'BL-5', 'BL-6']);
+  await expect.poll(() => heading.getAttribute('aria-sort')).toBe('ascending');
+  await expect.poll(titles).toEqual(['BL-1', 'BL-2', 'BL-3', 'BL-4', 'BL-5', 'BL-6']);
   await heading.getByRole('button').press('Enter');
-  await soon(() => heading.getAttribute('aria-sort')).toBe('descending');
-  await soon(async () => (await titles())[0]).toBe('BL-6');
+  await expect.poll(() => heading.getAttribute('aria-sort')).toBe('descending');
+  await expect.poll(async () => (await titles())[0]).toBe('BL-6');
   const tone = (title: string) => row(page, title).locator('[data-tone]').first().getAttribute('data-tone');
   expect([await tone('BL-1'), await tone('BL-2')]).toEqual(['info', 'good']);
 });
@@ -205,10 +205,10 @@ test('a bulk action says before what it will do and to which it cannot; a delete
   await dialog().getByText('3 orders will be deleted.').waitFor();
   await dialog().getByRole('button', { name: 'Delete 3 orders' }).click();
   await said('3 orders deleted.');
-  await soon(titles).toEqual(['BL-6', 'BL-5', 'BL-1']);
+  await expect.poll(titles).toEqual(['BL-6', 'BL-5', 'BL-1']);
   await page.getByRole('button', { name: 'Undo' }).click();
   await said('3 orders restored.');
-  await soon(titles).toHaveLength(6);
+  await expect.poll(titles).toHaveLength(6);
 });
 
 test('the palette has a button; it finds screens, records and actions, and an action begins with its question', async () => {
@@ -226,7 +226,7 @@ test('the palette has a button; it finds screens, records and actions, and an ac
   await box.fill('retry failed jobs');
   await page.getByRole('option', { name: /^Retry failed jobs/ }).click();
   await said('No jobs match.');
-  await soon(hash).toBe('#/jobs?filter.status=failed');
+  await expect.poll(hash).toBe('#/jobs?filter.status=failed');
   isBroken = true;
   await runDueJobs(shop.db);
   await page.keyboard.press('Control+k');
@@ -243,10 +243,10 @@ test('a phone shows cards: name, state and values with their labels, and they ar
   const phone = await admin.at('#/orders', PHONE);
   const cards = phone.getByRole('list', { name: 'Orders' });
   await cards.getByRole('link', { name: 'BL-1', exact: true }).waitFor();
-  expect(await phone.getByRole('table').count()).toBe(0);
+  await expect.poll(() => phone.getByRole('table').count()).toBe(0);
   await cards.getByText('Quantity').first().waitFor();
   await phone.getByLabel('Sort by').selectOption('quantity');
-  await soon(() => cards.getByRole('link').first().innerText()).toBe('BL-1');
+  await expect.poll(() => cards.getByRole('link').first().innerText()).toBe('BL-1');
   await phone.getByRole('checkbox', { name: 'Select BL-1' }).check();
   await phone.getByText('1 selected').waitFor();
   expect(await findings(phone)).toEqual([]);
@@ -258,7 +258,8 @@ test('a phone shows cards: name, state and values with their labels, and they ar
 
 test('the page has its landmarks, and the form of a new order reads as a form', async () => {
   await at('#/orders/-/new');
-  for (const landmark of ['banner', 'navigation', 'main'] as const) expect(await page.getByRole(landmark).count()).toBeGreaterThan(0);
+  for (const landmark of ['banner', 'navigation', 'main'] as const)
+    await expect.poll(() => page.getByRole(landmark).count()).toBeGreaterThan(0);
   await settled(page);
   expect(await page.getByRole('main').locator('form').ariaSnapshot()).toMatchInlineSnapshot(`
     "- group:

@@ -72,14 +72,14 @@ test('staff log in at the application’s page, come back to where they were, an
   page.setDefaultTimeout(45_000);
   await page.goto(`${address}#/audit-log`);
   await page.getByText('Log in with your staff account.').waitFor();
-  expect(await page.getByLabel('Password').count()).toBe(0);
-  expect(await page.getByText('Forgot your password?').count()).toBe(0);
+  await expect.poll(() => page.getByLabel('Password').count()).toBe(0);
+  await expect.poll(() => page.getByText('Forgot your password?').count()).toBe(0);
   await page.getByRole('link', { name: 'Log in' }).click();
   await page.getByRole('link', { name: 'Back to where you were' }).click();
   await page.getByRole('heading', { name: 'Audit log', level: 1 }).waitFor();
   await page.getByRole('button', { name: 'ada' }).click();
   const account = page.getByRole('menuitem', { name: 'Your account' });
-  expect(await account.getAttribute('href')).toBe('/me');
+  await expect.poll(() => account.getAttribute('href')).toBe('/me');
   await page.getByRole('menuitem', { name: 'Log out' }).click();
   await page.getByText('Log in with your staff account.').waitFor();
 });

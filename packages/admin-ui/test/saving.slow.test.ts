@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { insert, openDatabase, type Database } from '../../kit/src/db/index.ts';
-import { AdminBrowser, go, logIn, soon } from './admin-browser.ts';
+import { AdminBrowser, go, logIn } from './admin-browser.ts';
 import { findings } from './axe.ts';
 import { NOW } from './shop/fill.ts';
 import { customers, orders, ordersModule } from './shop/orders.ts';
@@ -74,13 +74,13 @@ describe('a record that somebody else changed', () => {
     await dialog.waitFor();
     expect(await findings(page)).toEqual([]);
     const save = dialog.getByRole('button', { name: 'Save' });
-    expect(await save.isDisabled()).toBe(true);
+    await expect.poll(() => save.isDisabled()).toBe(true);
     const quantity = dialog.getByRole('radiogroup', { name: 'Quantity' });
-    expect(await quantity.getByRole('radio').count()).toBe(2);
+    await expect.poll(() => quantity.getByRole('radio').count()).toBe(2);
     await quantity.getByLabel('Take theirs: 5 (ada, just now)').waitFor();
     await quantity.getByLabel('Keep yours: 9').check();
     expect(await dialog.getByRole('radiogroup', { name: 'Reference' }).getByLabel('Take theirs: M-1b').isChecked()).toBe(true);
-    expect(await dialog.getByRole('radiogroup', { name: 'Remark' }).count()).toBe(0);
+    await expect.poll(() => dialog.getByRole('radiogroup', { name: 'Remark' }).count()).toBe(0);
     await save.click();
     await page.getByRole('heading', { name: 'M-1b', level: 1 }).waitFor();
     expect(await stored(id)).toEqual({ reference: 'M-1b', quantity: 9, status: 'open', remark: 'mine' });
@@ -88,7 +88,7 @@ describe('a record that somebody else changed', () => {
     await page.getByRole('button', { name: 'Restore the value of quantity before' }).first().click();
     await page.getByRole('dialog', { name: 'Restore Quantity?' }).getByText('Restored: 5').waitFor();
     await page.getByRole('dialog').getByRole('button', { name: 'Restore' }).click();
-    await soon(() => stored(id)).toMatchObject({ quantity: 5 });
+    await expect.poll(() => stored(id)).toMatchObject({ quantity: 5 });
   });
 
   test('taken whole leaves nothing to save, and the form shows it', async () => {
@@ -101,7 +101,7 @@ describe('a record that somebody else changed', () => {
     await dialog.getByLabel('Take theirs: 4').check();
     await dialog.getByRole('button', { name: 'Save' }).click();
     await page.getByText('Nothing was changed, so there is nothing to save.').waitFor();
-    expect(await page.getByLabel('Quantity').inputValue()).toBe('4');
+    await expect.poll(() => page.getByLabel('Quantity').inputValue()).toBe('4');
   });
 });
 
@@ -110,7 +110,7 @@ describe('what was typed and not saved', () => {
     page = await loggedInAs(STAFF, '#/endpoints/-/new');
     await page.getByLabel('URL').fill('https://example.com/hook?token=sesame');
     await page.getByLabel('Description').fill('half a thought');
-    await soon(drafts).toHaveLength(1);
+    await expect.poll(drafts).toHaveLength(1);
     expect((await drafts()).join()).not.toContain('sesame');
     // The URL is not stored, so the browser asks before it is lost.
     await go(page, shop, '#/products/-/new');
@@ -119,20 +119,20 @@ describe('what was typed and not saved', () => {
     await page.getByRole('heading', { name: 'New product' }).waitFor();
     expect(await drafts()).toEqual([]);
     await page.getByLabel('Name').fill('Half typed');
-    await soon(drafts).toHaveLength(1);
+    await expect.poll(drafts).toHaveLength(1);
     await page.reload();
     await page.getByText('and did not save is here again').waitFor();
-    expect(await page.getByLabel('Name').inputValue()).toBe('Half typed');
+    await expect.poll(() => page.getByLabel('Name').inputValue()).toBe('Half typed');
     const context = page.context();
     await page.close();
     page = await context.newPage();
     await page.goto(`${shop.address}#/products/-/new`);
-    await soon(() => page.getByLabel('Name').inputValue()).toBe('Half typed');
+    await expect.poll(() => page.getByLabel('Name').inputValue()).toBe('Half typed');
     await page.getByRole('button', { name: 'Discard it' }).click();
-    expect(await page.getByLabel('Name').inputValue()).toBe('');
+    await expect.poll(() => page.getByLabel('Name').inputValue()).toBe('');
     expect(await drafts()).toEqual([]);
     await page.getByLabel('Name').fill('Typed before the logout');
-    await soon(drafts).toHaveLength(1);
+    await expect.poll(drafts).toHaveLength(1);
     await page.getByRole('button', { name: STAFF }).click();
     await page.getByRole('menuitem', { name: 'Log out' }).click();
     await page.getByText('Log in with your staff account.').waitFor();
@@ -143,17 +143,17 @@ describe('what was typed and not saved', () => {
     const id = await newOrder('D-1');
     page = await loggedInAs(STAFF, `#/orders/${id}/edit`);
     await page.getByLabel('Quantity').fill('8');
-    await soon(drafts).toHaveLength(1);
+    await expect.poll(drafts).toHaveLength(1);
     await shop.db.query('update orders set quantity = 3, version = version + 1 where id = $1', [id]);
     await page.reload();
-    await soon(() => page.getByLabel('Quantity').inputValue()).toBe('8');
+    await expect.poll(() => page.getByLabel('Quantity').inputValue()).toBe('8');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByRole('dialog', { name: 'This record was changed meanwhile' }).getByLabel('Keep yours: 8').check();
     await page.getByRole('dialog').getByRole('button', { name: 'Back to the form' }).click();
     await page.context().clearCookies();
     await page.reload();
     await logIn(page, 'ada');
-    await soon(() => page.getByLabel('Quantity').inputValue()).toBe('3');
+    await expect.poll(() => page.getByLabel('Quantity').inputValue()).toBe('3');
     expect(await drafts()).toEqual([]);
   });
 
@@ -171,9 +171,9 @@ describe('what was typed and not saved', () => {
     await dialog.getByRole('textbox', { name: 'Password' }).fill(PASSWORD);
     await dialog.getByRole('button', { name: 'Log in', exact: true }).click();
     await dialog.waitFor({ state: 'hidden' });
-    expect(await page.getByRole('alert').count()).toBe(0);
-    expect(await page.getByText('Login failed').count()).toBe(0);
-    expect(await page.getByLabel('Name').inputValue()).toBe('Through the login');
+    await expect.poll(() => page.getByRole('alert').count()).toBe(0);
+    await expect.poll(() => page.getByText('Login failed').count()).toBe(0);
+    await expect.poll(() => page.getByLabel('Name').inputValue()).toBe('Through the login');
     await page.getByRole('button', { name: 'Create customer' }).click();
     await page.getByRole('heading', { name: 'Through the login', level: 1 }).waitFor();
     expect(await shop.db.query("select name from customers where name = 'Through the login'")).toHaveLength(1);
@@ -188,16 +188,16 @@ describe('why not', () => {
     for (const name of ['Edit', 'Delete', 'Approve']) {
       const button = page.getByRole('button', { name, exact: true });
       expect([name, await button.getAttribute('aria-disabled')]).toEqual([name, 'true']);
-      expect(await button.getAttribute('aria-description')).toMatch(/needs the role/);
+      await expect.poll(() => button.getAttribute('aria-description')).toMatch(/needs the role/);
     }
     await page.getByRole('button', { name: 'Edit' }).hover();
     await page.getByRole('tooltip').filter({ hasText: why }).waitFor();
-    expect(await page.getByRole('button', { name: /^Restore/ }).count()).toBe(0);
+    await expect.poll(() => page.getByRole('button', { name: /^Restore/ }).count()).toBe(0);
     expect(await findings(page)).toEqual([]);
     await go(page, shop, `#/orders/${id}/edit`);
     await page.getByRole('note').filter({ hasText: why }).waitFor();
     await go(page, shop, '#/orders');
-    expect(await page.getByRole('button', { name: 'New order' }).getAttribute('aria-description')).toMatch(why);
+    await expect.poll(() => page.getByRole('button', { name: 'New order' }).getAttribute('aria-description')).toMatch(why);
   });
 });
 
@@ -219,7 +219,7 @@ describe('a database that another process has locked', () => {
       shop.clock.advance(60_000);
       const bar = page.getByRole('region', { name: 'Site health' });
       await bar.getByText('The database is locked by another transaction: changes wait.').waitFor();
-      expect(await bar.getAttribute('data-tone')).toBe('warning');
+      await expect.poll(() => bar.getAttribute('data-tone')).toBe('warning');
     } finally {
       lock.exec('rollback');
       lock.close();

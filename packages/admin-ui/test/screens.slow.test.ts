@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { addGroupMember, createGroup } from '../../kit/src/contrib/accounts/index.ts';
 import { deliverDue, publish } from '../../kit/src/contrib/webhooks/index.ts';
-import { AdminBrowser, go, pick, row, settled, soon } from './admin-browser.ts';
+import { AdminBrowser, go, pick, row, settled } from './admin-browser.ts';
 import { fill, OPENED, receivers } from './shop/fill.ts';
 import { Shop, STAFF } from './shop/shop.ts';
 import { sealEntries } from '../../kit/src/contrib/audit/index.ts';
@@ -39,10 +39,10 @@ describe('overview', () => {
     const events = page.getByRole('main').getByText('Events', { exact: true }).first().locator('..');
     const day = await events.innerText();
     await page.getByText('7 days', { exact: true }).click();
-    await soon(() => events.innerText()).not.toBe(day);
+    await expect.poll(() => events.innerText()).not.toBe(day);
     expect(new URL(page.url()).hash).toBe('#/?range=7d');
     await page.goBack();
-    await soon(() => events.innerText()).toBe(day);
+    await expect.poll(() => events.innerText()).toBe(day);
   });
 
   test('a chart is read by keyboard, and its numbers are there as a table', async () => {
@@ -51,9 +51,9 @@ describe('overview', () => {
     await chart.focus();
     const last = await chart.getAttribute('aria-valuetext');
     await page.keyboard.press('ArrowLeft');
-    expect(await chart.getAttribute('aria-valuetext')).not.toBe(last);
+    await expect.poll(() => chart.getAttribute('aria-valuetext')).not.toBe(last);
     await page.keyboard.press('Home');
-    expect(await chart.getAttribute('aria-valuenow')).toBe('0');
+    await expect.poll(() => chart.getAttribute('aria-valuenow')).toBe('0');
     // The browser of these tests asks for reduced motion: nothing in a chart moves, whatever its own styles say.
     const motion = await page.evaluate(`(() => {
       const plot = document.querySelector('[role=slider]');
@@ -95,7 +95,7 @@ describe('overview', () => {
     });
     await page.getByText('1 hour', { exact: true }).click();
     await part.getByText(/^No data in this range: .*Latency of attempts/).waitFor();
-    expect(await part.getByRole('figure').count()).toBe(0);
+    await expect.poll(() => part.getByRole('figure').count()).toBe(0);
     await page.unroute('**/api/overview?range=1h');
   });
 
@@ -104,7 +104,7 @@ describe('overview', () => {
     await page.getByRole('link', { name: /Failing endpoints/ }).click();
     await heading('Endpoints');
     expect(new URL(page.url()).hash).toContain('filter.');
-    expect(await page.getByRole('row').count()).toBe(2);
+    await expect.poll(() => page.getByRole('row').count()).toBe(2);
   });
 });
 
@@ -114,18 +114,18 @@ describe('API keys', () => {
     const key = await one<{ prefix: string }>("select prefix from api_keys where name = 'Nightly export'");
     for (const search of ['nightly', key?.prefix ?? '']) {
       await page.getByRole('searchbox', { name: 'Search' }).fill(search);
-      await soon(() => page.locator('tbody').getByRole('row').count()).toBe(1);
-      expect(await row(page, 'Nightly export').isVisible()).toBe(true);
+      await expect.poll(() => page.locator('tbody').getByRole('row').count()).toBe(1);
+      await expect.poll(() => row(page, 'Nightly export').isVisible()).toBe(true);
     }
     await page.getByRole('searchbox', { name: 'Search' }).fill('margaret');
-    await soon(() => page.locator('tbody').getByRole('row').count()).toBe(3);
+    await expect.poll(() => page.locator('tbody').getByRole('row').count()).toBe(3);
     await page.getByLabel('State').selectOption('expired');
-    await soon(() => page.locator('tbody').getByRole('row').count()).toBe(1);
+    await expect.poll(() => page.locator('tbody').getByRole('row').count()).toBe(1);
     expect(new URL(page.url()).hash).toBe('#/api-keys?search=margaret&filter.state=expired');
     await page.reload();
     await row(page, 'Trial').waitFor();
     await page.getByRole('button', { name: 'Clear', exact: true }).click();
-    await soon(() => page.locator('tbody').getByRole('row').count()).toBe(12);
+    await expect.poll(() => page.locator('tbody').getByRole('row').count()).toBe(12);
     await page.getByRole('searchbox', { name: 'Search' }).fill('nothing like this');
     await page.getByText('No API keys match. Change the search or clear the filters.').waitFor();
   });
@@ -135,11 +135,11 @@ describe('API keys', () => {
     const first = () => page.locator('tbody').getByRole('link').first().innerText();
     const usual = await first();
     await page.locator('thead').getByText('Name', { exact: true }).click();
-    await soon(first).toBe('CRM sync');
+    await expect.poll(first).toBe('CRM sync');
     await page.goBack();
-    await soon(first).toBe(usual);
+    await expect.poll(first).toBe(usual);
     await page.locator('thead').getByText('Prefix', { exact: true }).click();
-    await soon(() => page.evaluate('location.hash')).toBe('#/api-keys?sort=prefix');
+    await expect.poll(() => page.evaluate('location.hash')).toBe('#/api-keys?sort=prefix');
     const note = (heading: string) => page.locator('thead').getByText(heading, { exact: true }).getAttribute('title');
     expect(await note('Name')).toBe('Has no index: of more than 50,000 records, the newest 50,000 are sorted.');
     expect(await note('State')).toBe('Cannot be sorted: the value is calculated for each record.');
@@ -147,11 +147,11 @@ describe('API keys', () => {
 
   test('cannot be created here, and the page says why', async () => {
     await at('#/api-keys');
-    expect(await page.getByRole('link', { name: /^New/ }).count()).toBe(0);
+    await expect.poll(() => page.getByRole('link', { name: /^New/ }).count()).toBe(0);
     await page.getByRole('note').filter({ hasText: 'A key is shown once' }).waitFor();
     await at('#/api-keys/-/new');
     await page.getByRole('note').filter({ hasText: 'A key is shown once' }).waitFor();
-    expect(await page.getByRole('textbox').count()).toBe(0);
+    await expect.poll(() => page.getByRole('textbox').count()).toBe(0);
   });
 
   test('are edited: name, scopes, rate limit and expiry; a fault stands at its field', async () => {
@@ -162,8 +162,8 @@ describe('API keys', () => {
     await page.getByRole('textbox', { name: 'Rate limit' }).fill('many');
     await page.getByRole('button', { name: 'Save' }).click();
     const limit = page.getByRole('textbox', { name: 'Rate limit' });
-    await soon(() => limit.getAttribute('aria-invalid')).toBe('true');
-    await soon(() => page.evaluate('document.activeElement?.getAttribute("name")')).toBe('rate_limit');
+    await expect.poll(() => limit.getAttribute('aria-invalid')).toBe('true');
+    await expect.poll(() => page.evaluate('document.activeElement?.getAttribute("name")')).toBe('rate_limit');
     await limit.fill('30/min');
     await page.getByRole('textbox', { name: 'Name' }).fill('Loyalty app v2');
     await page.locator('#field-scopes').fill('orders:read');
@@ -187,9 +187,9 @@ describe('API keys', () => {
     await page.getByText('2 selected').waitFor();
     await page.getByRole('button', { name: 'Revoke selected keys' }).click();
     await dialog().getByText('Affects 2 API keys:').waitFor();
-    expect(await dialog().getByRole('listitem').allInnerTexts()).toEqual(
-      expect.arrayContaining(['Storefront (staging)', 'Storefront (production)']),
-    );
+    await expect
+      .poll(() => dialog().getByRole('listitem').allInnerTexts())
+      .toEqual(expect.arrayContaining(['Storefront (staging)', 'Storefront (production)']));
     await dialog().getByRole('button', { name: 'Cancel' }).click();
     expect((await one<{ n: number }>("select count(*) n from api_keys where name like 'Storefront%' and revoked_at is not null"))?.n).toBe(
       0,
@@ -198,7 +198,7 @@ describe('API keys', () => {
     await dialog().getByRole('textbox', { name: 'Reason' }).fill('Moved to a new system');
     await dialog().getByRole('button', { name: 'Revoke', exact: true }).click();
     await said(/revoked/);
-    await soon(() => row(page, 'Storefront (staging)').getByText('revoked').count()).toBe(1);
+    await expect.poll(() => row(page, 'Storefront (staging)').getByText('revoked').count()).toBe(1);
     await sealEntries(shop.db, { wait: true });
     const [entry] = await shop.db.query<{ actor_name: string }>(
       "select actor_name from audit_entries where action = 'api_key.revoked' order by seq desc limit 1",
@@ -210,7 +210,7 @@ describe('API keys', () => {
     await at('#/api-keys?search=GitHub+Actions');
     await page.locator('tbody').getByRole('link').first().click();
     await page.getByRole('button', { name: 'Revoke', exact: true }).waitFor();
-    expect(await page.getByRole('button', { name: /rotate/i }).count()).toBe(0);
+    await expect.poll(() => page.getByRole('button', { name: /rotate/i }).count()).toBe(0);
   });
 
   test('one hundred thousand of them stay quick to page, search and select', async () => {
@@ -271,7 +271,7 @@ describe('endpoints', () => {
     await page.locator('#field-events').fill('order.*');
     await page.keyboard.press('Enter');
     await page.getByRole('button', { name: 'Create endpoint' }).click();
-    await soon(() => page.getByRole('textbox', { name: 'URL' }).getAttribute('aria-invalid')).toBe('true');
+    await expect.poll(() => page.getByRole('textbox', { name: 'URL' }).getAttribute('aria-invalid')).toBe('true');
     await page.getByRole('textbox', { name: 'URL' }).fill('https://new.acme.example/in');
     await page.getByRole('button', { name: 'Create endpoint' }).click();
     const secret = await readSecret();
@@ -305,7 +305,7 @@ describe('endpoints', () => {
     await at('#/endpoints?search=warehouse');
     await page.locator('tbody').getByRole('link').first().click();
     await page.getByRole('button', { name: 'Send missed events' }).click();
-    expect(await dialog().getByLabel('Since').inputValue()).toMatch(/^2026-03-10T/);
+    await expect.poll(() => dialog().getByLabel('Since').inputValue()).toMatch(/^2026-03-10T/);
     await dialog()
       .getByText(/\d+ deliveries will be queued\..* "Retry all waiting now" is for that\./)
       .waitFor();
@@ -334,7 +334,7 @@ describe('endpoints', () => {
     await said('1 endpoint enabled.');
     // One message at a time, the newest, and below what is asked next.
     const message = page.getByRole('alert');
-    expect(await message.count()).toBe(1);
+    await expect.poll(() => message.count()).toBe(1);
     await page.getByRole('button', { name: 'Disable', exact: true }).click();
     await dialog().waitFor();
     const { x, y, width, height } = (await message.boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 };
@@ -389,7 +389,7 @@ async function expectForgotten(secret: string): Promise<void> {
     // A view that is left before its answers are there has none to look at.
     await settled(page);
   }
-  await soon(async () => admin.answers.length).toBeGreaterThan(3);
+  await expect.poll(async () => admin.answers.length).toBeGreaterThan(3);
   expect(admin.answers.filter(({ body }) => body.includes(secret)).map(({ url }) => url)).toEqual([]);
 }
 
@@ -401,24 +401,26 @@ describe('deliveries', () => {
     await pick(page, 'Value', 'crm.north', 'crm.northwind.example');
     await page.getByRole('button', { name: 'Apply' }).click();
     const endpoint = await one<{ id: string }>("select id from webhook_endpoints where description = 'CRM sync'");
-    await soon(() => page.evaluate('location.hash')).toBe(`#/deliveries?filter.endpoint=${endpoint?.id ?? ''}`);
+    await expect.poll(() => page.evaluate('location.hash')).toBe(`#/deliveries?filter.endpoint=${endpoint?.id ?? ''}`);
     const type = page.getByRole('search').getByLabel('Event type');
     const offered = 'document.getElementById(document.activeElement.getAttribute("list")).innerHTML';
     await type.focus();
     expect(await page.evaluate(offered)).toContain('order.cancelled');
     await type.fill('order.paid');
     const types = async () => (await page.locator('tbody tr td:nth-child(2)').allInnerTexts()).map((text) => text.split('\n')[0]);
-    await soon(async () => [...new Set(await types())]).toEqual(['order.paid']);
+    await expect.poll(async () => [...new Set(await types())]).toEqual(['order.paid']);
   });
 
   test('are filtered, and an attempt shows its request, the answer and how long it took', async () => {
     await at('#/deliveries');
     await page.getByLabel('Status').selectOption('failed');
-    await soon(
-      async () =>
-        (await page.locator('tbody').getByText('failed', { exact: true }).count()) ===
-        (await page.locator('tbody').getByRole('row').count()),
-    ).toBe(true);
+    await expect
+      .poll(
+        async () =>
+          (await page.locator('tbody').getByText('failed', { exact: true }).count()) ===
+          (await page.locator('tbody').getByRole('row').count()),
+      )
+      .toBe(true);
     await page.locator('tbody').getByRole('link').first().click();
     await page
       .getByRole('button', { name: /^Details of/ })
@@ -466,7 +468,7 @@ describe('deliveries', () => {
     ]);
     await at(`#/deliveries?filter.endpoint=${endpoint?.id ?? ''}`);
     await page.getByLabel('Status').selectOption('held');
-    await soon(() => page.locator('tbody').getByRole('row').count()).toBe(1);
+    await expect.poll(() => page.locator('tbody').getByRole('row').count()).toBe(1);
     await page.locator('tbody').getByRole('link').first().click();
     await page.getByRole('note').getByText('Nothing is sent yet').waitFor();
     // No time that has passed as the next attempt, and not only that nothing was sent.
@@ -474,12 +476,12 @@ describe('deliveries', () => {
     await facts.getByText('held', { exact: true }).first().waitFor();
     await facts.getByText('Waits for', { exact: true }).waitFor();
     await page.getByText('Nothing was sent yet: it waits for an earlier delivery.').waitFor();
-    expect(await page.getByRole('button', { name: 'Send again' }).count()).toBe(0);
+    await expect.poll(() => page.getByRole('button', { name: 'Send again' }).count()).toBe(0);
     await page.getByRole('button', { name: 'Send the earlier one now' }).click();
     await dialog().getByRole('button', { name: 'Send the earlier one' }).click();
     await said('1 earlier delivery queued again.');
     await page.getByRole('note').getByRole('link').click();
-    await soon(async () => new URL(page.url()).hash).toBe(`#/deliveries/${first}`);
+    await expect.poll(async () => new URL(page.url()).hash).toBe(`#/deliveries/${first}`);
     await page.getByRole('heading', { name: 'Timeline' }).waitFor();
     await page.getByText('planned for').first().waitFor();
     await page.getByRole('button', { name: 'Copy As curl' }).click();
@@ -510,7 +512,7 @@ describe('events', () => {
       .first()
       .waitFor();
     await page.getByRole('searchbox', { name: 'Search' }).fill(event?.id ?? '');
-    await soon(() => page.locator('tbody').getByRole('row').count()).toBe(1);
+    await expect.poll(() => page.locator('tbody').getByRole('row').count()).toBe(1);
     await page.locator('tbody').getByRole('link').first().click();
     await heading(/order\.paid/);
     await page
@@ -591,8 +593,8 @@ describe('the audit log', () => {
     await page.locator('tbody').getByRole('link').first().click();
     await page.getByText('rate_limit').first().waitFor();
     await page.getByRole('region', { name: 'Changes' }).getByRole('row').filter({ hasText: 'rate_limit' }).getByText('30/min').waitFor();
-    expect(await page.getByRole('link', { name: 'Edit' }).count()).toBe(0);
-    expect(await page.getByRole('button', { name: 'Delete' }).count()).toBe(0);
+    await expect.poll(() => page.getByRole('link', { name: 'Edit' }).count()).toBe(0);
+    await expect.poll(() => page.getByRole('button', { name: 'Delete' }).count()).toBe(0);
   });
 });
 
@@ -600,7 +602,7 @@ describe('a table of the application’s own', () => {
   test('is listed, searched, edited, created and deleted from its model alone', async () => {
     await at('#/products');
     await page.getByRole('searchbox', { name: 'Search' }).fill('Sencha');
-    await soon(() => page.locator('tbody').getByRole('row').count()).toBe(1);
+    await expect.poll(() => page.locator('tbody').getByRole('row').count()).toBe(1);
     await page.locator('tbody').getByRole('link').first().click();
     await page.getByRole('link', { name: 'Edit' }).click();
     await page.getByRole('textbox', { name: 'Stock' }).fill('77');
@@ -616,7 +618,7 @@ describe('a table of the application’s own', () => {
     expect(await one("select price from products where sku = 'BL-900'")).toMatchObject({ price: '24.50' });
     await page.getByRole('button', { name: 'Delete' }).click();
     await dialog().getByRole('button', { name: 'Delete' }).click();
-    await soon(async () => (await one<{ n: number }>("select count(*) n from products where sku = 'BL-900'"))?.n).toBe(0);
+    await expect.poll(async () => (await one<{ n: number }>("select count(*) n from products where sku = 'BL-900'"))?.n).toBe(0);
   });
 });
 
@@ -635,7 +637,7 @@ describe('forms and lists', () => {
       await leave();
       await dialog().getByText('Discard the changes?').waitFor();
       await dialog().getByRole('button', { name: 'Stay on this page' }).click();
-      expect(await stock.inputValue()).toBe('31');
+      await expect.poll(() => stock.inputValue()).toBe('31');
     }
     // Closing the tab, or another address: what was typed is stored, and the browser need not ask.
     const asks = "!dispatchEvent(new Event('beforeunload', { cancelable: true }))";
@@ -650,7 +652,7 @@ describe('forms and lists', () => {
     await stock.fill('32');
     await page.getByRole('button', { name: 'Save' }).click();
     await heading('Huila');
-    expect(await dialog().count()).toBe(0);
+    await expect.poll(() => dialog().count()).toBe(0);
     expect(await page.evaluate(asks)).toBe(false);
   });
 
@@ -660,7 +662,7 @@ describe('forms and lists', () => {
     await page.keyboard.press('Tab');
     expect(await page.evaluate('document.activeElement?.textContent')).toBe('grace');
     const outline = '(({ outlineStyle, outlineWidth }) => `${outlineStyle} ${outlineWidth}`)(getComputedStyle(document.activeElement))';
-    await soon(() => page.evaluate(outline)).toBe('solid 2px');
+    await expect.poll(() => page.evaluate(outline)).toBe('solid 2px');
   });
 
   test('the page of one key shows one key', async () => {
@@ -691,7 +693,7 @@ describe('getting around', () => {
     await page.keyboard.press('Enter');
     await heading('Deliveries');
     await page.keyboard.press('/');
-    await soon(() => page.evaluate('document.activeElement?.type')).toBe('search');
+    await expect.poll(() => page.evaluate('document.activeElement?.type')).toBe('search');
   });
 
   test('columns are chosen and stay so; nothing but the preference is stored', async () => {
@@ -701,7 +703,7 @@ describe('getting around', () => {
     await page.getByRole('button', { name: 'Choose the columns' }).click();
     await page.getByRole('checkbox', { name: 'E-mail' }).uncheck();
     await page.keyboard.press('Escape');
-    await soon(header).not.toContain('E-mail');
+    await expect.poll(header).not.toContain('E-mail');
     await page.reload();
     await row(page, 'grace').waitFor();
     expect(await header()).not.toContain('E-mail');
@@ -719,7 +721,7 @@ describe('getting around', () => {
     await show.waitFor();
     expect(await first()).toBe(before);
     await show.click();
-    await soon(first).not.toBe(before);
+    await expect.poll(first).not.toBe(before);
   });
 
   test('the menu says the role and the time zone', async () => {

@@ -38,7 +38,7 @@ describe('getting in', () => {
     await page.getByText('Log in with your staff account.').waitFor();
     await page.goto(`${shop.address}#/users`);
     await page.getByText('Log in with your staff account.').waitFor();
-    expect(await page.getByRole('table').count()).toBe(0);
+    await expect.poll(() => page.getByRole('table').count()).toBe(0);
   });
 
   test('a wrong password is said at the form, and the right one works after it', async () => {
@@ -83,7 +83,7 @@ describe('getting in', () => {
     await changeStaff(shop.db, user.id, false, accountsOf(shop.app.db).management('test'));
     await page.getByRole('button', { name: 'Load the list again' }).click();
     await page.getByRole('heading', { name: 'Staff only' }).waitFor();
-    expect(await page.getByText(STAFF).count()).toBe(0);
+    await expect.poll(() => page.getByText(STAFF).count()).toBe(0);
     await page.getByRole('button', { name: 'Log out' }).click();
     await page.getByText('Log in with your staff account.').waitFor();
     await page.goto(shop.address);
@@ -102,7 +102,7 @@ describe('a session that ends', () => {
     const dialog = page.getByRole('dialog', { name: 'Your session has ended' });
     await dialog.waitFor();
     await page.keyboard.press('Escape');
-    expect(await dialog.isVisible()).toBe(true);
+    await expect.poll(() => dialog.isVisible()).toBe(true);
     await page.getByRole('textbox', { name: 'Password' }).fill(PASSWORD);
     await page.getByRole('button', { name: 'Log in', exact: true }).click();
     await dialog.waitFor({ state: 'hidden' });
@@ -226,7 +226,7 @@ describe('without the server', () => {
     await page.context().setOffline(true);
     await page.getByRole('button', { name: 'Load the list again' }).click();
     await page.getByRole('status').filter({ hasText: 'cannot be reached' }).waitFor();
-    expect(await page.getByRole('link', { name: STAFF, exact: true }).isVisible()).toBe(true);
+    await expect.poll(() => page.getByRole('link', { name: STAFF, exact: true }).isVisible()).toBe(true);
     await page.context().setOffline(false);
     await page.getByRole('button', { name: 'Try now' }).click();
     await page.getByRole('status').filter({ hasText: 'cannot be reached' }).waitFor({ state: 'hidden' });

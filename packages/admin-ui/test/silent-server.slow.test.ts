@@ -9,7 +9,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openDatabase, type Database } from '../../kit/src/db/index.ts';
 import { launchChromium } from '../../../test/provision/chromium.ts';
-import { logIn, soon } from './admin-browser.ts';
+import { logIn } from './admin-browser.ts';
 
 // The clock of the page is turned forward, so that nothing here waits: what the page does after 5, 15 or 30 seconds of silence is seen at once.
 let folder: string;
@@ -45,22 +45,22 @@ const bar = () => page.getByRole('region', { name: 'Site health' });
 const tone = () => bar().getAttribute('data-tone');
 
 test('a server that hangs turns the bar amber, then red and the page grey; its answer turns it green', async () => {
-  await soon(tone).toBe('good');
-  await soon(() => bar().textContent()).toContain('Database');
+  await expect.poll(tone).toBe('good');
+  await expect.poll(() => bar().textContent()).toContain('Database');
   await bar().getByText('Data of this page:').waitFor();
   server.kill('SIGSTOP');
   await page.clock.fastForward(11_000);
   await page.clock.fastForward(6_000);
-  await soon(tone).toBe('warning');
+  await expect.poll(tone).toBe('warning');
   await bar().getByText('The server has not answered for').waitFor();
   await page.clock.fastForward(20_000);
-  await soon(tone).toBe('bad');
+  await expect.poll(tone).toBe('bad');
   await bar().getByText('Nothing on this page can be trusted to be current.').waitFor();
-  expect(await page.locator('[data-stale]').count()).toBe(1);
+  await expect.poll(() => page.locator('[data-stale]').count()).toBe(1);
   server.kill('SIGCONT');
   await page.clock.fastForward(6_000);
-  await soon(tone).toBe('good');
-  expect(await page.locator('[data-stale]').count()).toBe(0);
+  await expect.poll(tone).toBe('good');
+  await expect.poll(() => page.locator('[data-stale]').count()).toBe(0);
 });
 
 test('a save without an answer says that it may have been saved, is sent again, and is done once', async () => {
@@ -75,21 +75,23 @@ test('a save without an answer says that it may have been saved, is sent again, 
   });
   server.kill('SIGSTOP');
   await page.getByRole('button', { name: 'Create product' }).click();
-  await soon(() => Promise.resolve(sent.length)).toBe(1);
+  await expect.poll(() => Promise.resolve(sent.length)).toBe(1);
   await page.clock.fastForward(6_000);
   await page.getByText('No answer yet; it may have been saved.').waitFor();
-  expect(await page.getByLabel('Name').isDisabled()).toBe(true);
+  await expect.poll(() => page.getByLabel('Name').isDisabled()).toBe(true);
   expect(await page.getByRole('button', { name: 'Stop waiting' }).isEnabled()).toBe(true);
   // The limit of the first attempt, and the pause before the next.
   await page.clock.fastForward(10_000);
   await page.clock.fastForward(3_000);
-  await soon(() => Promise.resolve(sent.length)).toBe(2);
+  await expect.poll(() => Promise.resolve(sent.length)).toBe(2);
   server.kill('SIGCONT');
   // The first attempt may still be at work: then the page asks again until it is done.
-  await soon(async () => {
-    await page.clock.fastForward(5_000);
-    return page.getByRole('heading', { level: 1 }).textContent();
-  }).toMatch(/^(?:Once only|Products)$/);
+  await expect
+    .poll(async () => {
+      await page.clock.fastForward(5_000);
+      return page.getByRole('heading', { level: 1 }).textContent();
+    })
+    .toMatch(/^(?:Once only|Products)$/);
   expect(new Set(sent).size).toBe(1);
   expect(sent[0]).toMatch(/^[0-9a-f]{32}$/);
   expect(await db.query("select name from products where sku = 'once'")).toEqual([{ name: 'Once only' }]);
@@ -103,12 +105,14 @@ test('who stops waiting can send the same form again, and it is done once', asyn
   await page.getByRole('button', { name: 'Stop waiting' }).click();
   await page.getByRole('alert').filter({ hasText: 'It may have been saved' }).waitFor();
   // The outcome is not known: another form would be another customer.
-  expect(await page.getByLabel('Name').isDisabled()).toBe(true);
+  await expect.poll(() => page.getByLabel('Name').isDisabled()).toBe(true);
   server.kill('SIGCONT');
   await page.getByRole('button', { name: 'Try again' }).click();
-  await soon(async () => {
-    await page.clock.fastForward(5_000);
-    return page.getByRole('heading', { level: 1 }).textContent();
-  }).toMatch(/^(?:Twice pressed|Customers)$/);
+  await expect
+    .poll(async () => {
+      await page.clock.fastForward(5_000);
+      return page.getByRole('heading', { level: 1 }).textContent();
+    })
+    .toMatch(/^(?:Twice pressed|Customers)$/);
   expect(await db.query("select name from customers where name = 'Twice pressed'")).toHaveLength(1);
 });

@@ -9,7 +9,7 @@ import { job, jobs, runDueJobs, startJob } from '../../kit/src/contrib/jobs/inde
 import { diskStore, UploadController, uploadRef, uploadRelation, uploads } from '../../kit/src/contrib/uploads/index.ts';
 import { resource } from '../../kit/src/crud/index.ts';
 import { createTable, insert, migration, model, t } from '../../kit/src/db/index.ts';
-import { AdminBrowser, go, soon } from './admin-browser.ts';
+import { AdminBrowser, go } from './admin-browser.ts';
 import { Shop, STAFF } from './shop/shop.ts';
 
 const letters = model('letters', { id: t.uuidv7().pk(), owner_id: t.text(64), title: t.text(100), photo_id: uploadRef().nullable() });
@@ -85,7 +85,7 @@ test('a file that staff choose in a form is sent, belongs to the owner of the re
   await page.getByRole('link', { name: 'portrait.png' }).first().click();
   await page.getByRole('heading', { name: 'portrait.png', level: 1 }).waitFor();
   const preview = page.getByRole('img', { name: 'portrait.png' });
-  await soon(() => preview.evaluate((image) => (image as unknown as { naturalWidth: number }).naturalWidth)).toBe(1);
+  await expect.poll(() => preview.evaluate((image) => (image as unknown as { naturalWidth: number }).naturalWidth)).toBe(1);
   const id = await photoOf();
   expect(await shop.db.query('select owner_id, state, content_type from uploads where id = $1', [id])).toEqual([
     { owner_id: customer, state: 'complete', content_type: 'image/png' },
@@ -102,7 +102,7 @@ test('a file that staff choose in a form is sent, belongs to the owner of the re
   await page.getByRole('button', { name: 'Remove Photo' }).click();
   await page.getByRole('button', { name: 'Save', exact: true }).click();
   await page.getByRole('heading', { name: 'Hello', level: 1 }).waitFor();
-  await soon(photoOf).toBeNull();
+  await expect.poll(photoOf).toBeNull();
   await page.context().close();
 });
 
@@ -110,7 +110,7 @@ test('a file that the controller of the field does not accept is refused at the 
   const page = await admin.at(`#/letters/${letter}/edit`);
   await page.locator('input[type=file]').setInputFiles({ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('hello') });
   await page.getByText(/type/i, { exact: false }).first().waitFor();
-  await soon(() => page.getByRole('button', { name: 'Save', exact: true }).isEnabled()).toBe(true);
+  await expect.poll(() => page.getByRole('button', { name: 'Save', exact: true }).isEnabled()).toBe(true);
   expect(await shop.db.query(`select id from uploads where filename = 'notes.txt'`)).toEqual([]);
   await page.context().close();
 });
@@ -144,11 +144,11 @@ test('the progress bar of a job moves by itself while the list is open', async (
   const page = await admin.at('#/jobs');
   const bar = page.getByRole('row').filter({ hasText: 'letters.export' }).getByRole('progressbar');
   const running = runDueJobs(shop.db, { queues: ['default'] });
-  await soon(() => bar.getAttribute('value')).toBe('10');
+  await expect.poll(() => bar.getAttribute('value')).toBe('10');
   steps[0].resolve();
-  await soon(() => bar.getAttribute('value')).toBe('60');
+  await expect.poll(() => bar.getAttribute('value')).toBe('60');
   steps[1].resolve();
   await running;
-  await soon(() => bar.getAttribute('value')).toBe('100');
+  await expect.poll(() => bar.getAttribute('value')).toBe('100');
   await page.context().close();
 });

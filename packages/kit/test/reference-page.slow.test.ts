@@ -103,25 +103,25 @@ test('the page shows every operation of the document and nothing else', async ()
   const document = (await (await fetch(`${address}/openapi.json`)).json()) as { paths: Record<string, object> };
   const count = Object.values(document.paths).reduce((sum, item) => sum + Object.keys(item).length, 0);
   expect(count).toBeGreaterThan(10);
-  expect(await page.locator('#list details[id^="op-"]').count()).toBe(count);
-  expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Sample');
-  expect(await page.getByRole('status').textContent()).toBe(`${count} operations`);
-  expect(await page.getByText('Orders of a shop.').isVisible()).toBe(true);
+  await expect.poll(() => page.locator('#list details[id^="op-"]').count()).toBe(count);
+  await expect.poll(() => page.getByRole('heading', { level: 1 }).textContent()).toBe('Sample');
+  await expect.poll(() => page.getByRole('status').textContent()).toBe(`${count} operations`);
+  await expect.poll(() => page.getByText('Orders of a shop.').isVisible()).toBe(true);
 });
 
 test('search narrows the list, the menu and the count', async () => {
   await open();
   await page.keyboard.press('/');
   await page.keyboard.type('create order');
-  expect(await page.getByRole('searchbox', { name: 'Search operations' }).inputValue()).toBe('create order');
-  expect(await page.locator('#list details[id^="op-"]:visible').count()).toBe(1);
+  await expect.poll(() => page.getByRole('searchbox', { name: 'Search operations' }).inputValue()).toBe('create order');
+  await expect.poll(() => page.locator('#list details[id^="op-"]:visible').count()).toBe(1);
   expect(
     await page
       .getByRole('navigation', { name: 'Operations' })
       .getByRole('link', { name: /Create an order/ })
       .isVisible(),
   ).toBe(true);
-  expect(await page.getByRole('status').textContent()).toMatch(/^1 of \d+ operations$/);
+  await expect.poll(() => page.getByRole('status').textContent()).toMatch(/^1 of \d+ operations$/);
 });
 
 test('an operation opens by keyboard and shows parameters, body, answers with codes and a curl command that works', async () => {
@@ -129,8 +129,8 @@ test('an operation opens by keyboard and shows parameters, body, answers with co
   await page.locator('#op-order_create > summary').focus();
   await page.keyboard.press('Enter');
   const operation = page.locator('#op-order_create');
-  expect(await operation.getByText('Sign in with').textContent()).toContain('test_user');
-  expect(await operation.getByText('sensitive').isVisible()).toBe(true);
+  await expect.poll(() => operation.getByText('Sign in with').textContent()).toContain('test_user');
+  await expect.poll(() => operation.getByText('sensitive').isVisible()).toBe(true);
   await operation.locator('summary', { hasText: '409' }).click();
   expect(
     await operation
@@ -151,13 +151,13 @@ test('samples carry the chosen credential: as a variable, or as it was pasted; r
   await open('#op-order_create');
   const operation = page.locator('#op-order_create');
   const command = operation.locator('.sample code').filter({ hasText: 'curl' });
-  expect(await command.textContent()).toContain('-H "X-Test-User: $CREDENTIAL"');
+  await expect.poll(() => command.textContent()).toContain('-H "X-Test-User: $CREDENTIAL"');
   await operation.getByText('set CREDENTIAL first').waitFor();
   await page.getByPlaceholder('Paste a key to fill the samples').fill('ann"$(id)');
-  expect(await command.textContent()).toContain('-H "X-Test-User: ann\\"\\$(id)"');
+  await expect.poll(() => command.textContent()).toContain('-H "X-Test-User: ann\\"\\$(id)"');
   const success = operation.locator('details.answer[open]');
-  expect(await success.locator('summary').textContent()).toMatch(/^2\d\d/);
-  expect(await success.locator('pre').count()).toBeGreaterThan(0);
+  await expect.poll(() => success.locator('summary').textContent()).toMatch(/^2\d\d/);
+  await expect.poll(() => success.locator('pre').count()).toBeGreaterThan(0);
 });
 
 test('the command of a change works as it is copied: with an API key first, and with a session and its CSRF token', async () => {
@@ -175,7 +175,7 @@ test('the command of a change works as it is copied: with an API key first, and 
   const operation = page.locator('#op-note_create');
   const command = async () => String(await operation.locator('.sample code').filter({ hasText: 'curl' }).textContent());
   const schemes = page.getByLabel('Credentials');
-  expect(await schemes.inputValue()).toBe('api_key');
+  await expect.poll(() => schemes.inputValue()).toBe('api_key');
   expect(await command()).toContain('-H "X-API-Key: $CREDENTIAL"');
   expect(await pastedInto({ CREDENTIAL: raw }, await command())).toBe('201');
   await page.getByPlaceholder('Paste a key to fill the samples').fill(raw);
@@ -222,7 +222,7 @@ test('the command of a change works as it is copied: with an API key first, and 
   expect(await attempt()).toBe('201');
   await tries.getByLabel('Body').last().fill('{"text":1}');
   expect(await attempt()).toBe('422');
-  expect(await tries.locator('.try-result pre').textContent()).toContain('"validation_error"');
+  await expect.poll(() => tries.locator('.try-result pre').textContent()).toContain('"validation_error"');
   complaints.length = 0;
   await page.context().clearCookies();
 
@@ -250,16 +250,16 @@ test('on a phone nothing is wider than the screen, with every operation open', a
 
 test('a link to an operation or a schema opens it', async () => {
   await open('#op-order_retrieve');
-  expect(await page.locator('#op-order_retrieve').getAttribute('open')).not.toBeNull();
+  await expect.poll(() => page.locator('#op-order_retrieve').getAttribute('open')).not.toBeNull();
   await page.getByRole('navigation', { name: 'Operations' }).getByRole('link', { name: 'OrderInput' }).click();
   await page.locator('#schema-OrderInput[open]').waitFor();
-  expect(await page.locator('#schema-OrderInput').getByText('no other fields').first().isVisible()).toBe(true);
+  await expect.poll(() => page.locator('#schema-OrderInput').getByText('no other fields').first().isVisible()).toBe(true);
 });
 
 test('texts of the document are text: markup in them is shown, never run', async () => {
   await open('#op-hostile_markup');
-  expect(await page.locator('#op-hostile_markup').getByText('<img src=x').first().isVisible()).toBe(true);
-  expect(await page.locator('#list img').count()).toBe(0);
+  await expect.poll(() => page.locator('#op-hostile_markup').getByText('<img src=x').first().isVisible()).toBe(true);
+  await expect.poll(() => page.locator('#list img').count()).toBe(0);
   expect(await page.evaluate('window.hacked')).toBeUndefined();
 });
 
@@ -270,7 +270,7 @@ test('every control has a name, every field a label, and the page has one main a
     `[...document.querySelectorAll('button, a, input, summary')].filter((node) => !(node.getAttribute('aria-label') || node.textContent.trim() || node.labels?.length)).map((node) => node.outerHTML)`,
   );
   expect(nameless).toEqual([]);
-  expect(await page.getByRole('main').count()).toBe(1);
-  expect(await page.locator('html').getAttribute('lang')).toBe('en');
-  expect(await page.locator('th:not([scope])').count()).toBe(0);
+  await expect.poll(() => page.getByRole('main').count()).toBe(1);
+  await expect.poll(() => page.locator('html').getAttribute('lang')).toBe('en');
+  await expect.poll(() => page.locator('th:not([scope])').count()).toBe(0);
 });
