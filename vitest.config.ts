@@ -41,6 +41,13 @@ const longOnly = [
   'test/clients/killed-server.long.test.ts',
   'docs/site/site.slow.test.ts',
   'test/clients/kitchen-sink-clients.long.test.ts',
+  // 10 to 20 s each, of which a short version is no proof: times, memory and growth.
+  'packages/kit/src/contrib/apikeys/timing.long.test.ts',
+  'packages/kit/src/contrib/uploads/large-file.slow.test.ts',
+  'packages/kit/src/crud/hostile-growth.long.test.ts',
+  'packages/kit/src/crud/many-controllers.slow.test.ts',
+  'packages/config-server/src/http/stream-churn.long.test.ts',
+  'packages/config-server/test/fuzz-files.long.test.ts',
 ];
 const ignored = ['**/node_modules/**', '**/dist/**', '**/.peers/**', '**/.data/**'];
 
