@@ -158,9 +158,10 @@ function reduce(raw: unknown, key: string, parent: readonly string[], origin: st
   );
 }
 
+/** A table of a parser, or one of ours: what it inherits from inherits nothing. A Map or a Date inherits from Object.prototype. */
 function isPlain(raw: object): boolean {
-  const prototype: unknown = Object.getPrototypeOf(raw);
-  return prototype === Object.prototype || prototype === null;
+  const prototype = Object.getPrototypeOf(raw) as object | null;
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
 function unrepresentable(key: string, parent: readonly string[], origin: string, what: string): LoadFailure {

@@ -1,10 +1,13 @@
 import { chmod, mkdir, rename, rm, symlink, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import * as age from 'age-encryption';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { newIdentity, seal, writeIdentity, type TestIdentity } from '../../test/age-identity.ts';
 import { eventually, SERVER_TOML, startServer, TOKEN, type RunningServer } from '../../test/running-server.ts';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
 import { readServerConfig } from '../config/config.ts';
+import { sealDocument } from './files/secret-file.ts';
+import { DEFAULT_RULE } from './sops-rules.ts';
 
 let own: TestIdentity;
 let other: TestIdentity;
@@ -97,6 +100,52 @@ describe('encrypted values', () => {
     expect(await documentOf(server)).toEqual({ pool: { size: 5, min: 2, timeoutMs: 99 } });
     const { rows } = (await server.ask('/billing/prod/explain/pool.size')).json();
     expect(rows[0]).toMatchObject({ origin: 'file billing.toml', via: 'age', shadows: ['file base.toml'] });
+  });
+
+  test('values are opened at any depth: below tables, in tables of arrays, beside a mounted one, and under the environment', async () => {
+    const folder = await temporaryFolder();
+    writeIdentity(folder, 'identity.txt', own);
+    await mkdir(join(folder, 'mount'));
+    await writeFile(join(folder, 'mount', 'token'), 'mounted-5ecret\n');
+    const [password, key] = [await sealed(own, 'deep-5ecret', 'billing.a.b.password'), await sealed(own, 'first', 'billing.list.0.key')];
+    const billing = `[billing.a.b]
+password = "${password}"
+token = "ref+file://${join(folder, 'mount', 'token')}"
+size = 5
+[[billing.list]]
+key = "${key}"
+plain = 1
+`;
+    const server = await startServer({
+      folder,
+      toml: withSecrets('identities = "identity.txt"\nmounts = "mount"'),
+      files: { ...ORDERS, 'billing.toml': billing },
+      environment: { BILLING__A__B__SIZE: '6' },
+    });
+    expect(await documentOf(server)).toEqual({
+      a: { b: { password: 'deep-5ecret', token: 'mounted-5ecret', size: 6 } },
+      list: [{ key: 'first', plain: 1 }],
+    });
+    expect(await elsewhere(server)).not.toMatch(/5ecret|ENC\[/);
+  });
+
+  test.each([
+    ['toml', '[billing.a.b]\npassword = "deep-5ecret"\nsizes = [1, 2]\n[billing.a.c]\nready = true\n'],
+    ['yaml', 'billing:\n  a:\n    b:\n      password: deep-5ecret\n      sizes: [1, 2]\n    c:\n      ready: true\n'],
+    ['json', '{"billing":{"a":{"b":{"password":"deep-5ecret","sizes":[1,2]},"c":{"ready":true}}}}'],
+  ])('a SOPS document in %s with tables in tables is served as it was', async (extension, text) => {
+    const folder = await temporaryFolder();
+    writeIdentity(folder, 'identity.txt', own);
+    const name = `billing.${extension}`;
+    const sealing = { age, recipients: [own.recipient], name };
+    const server = await startServer({
+      folder,
+      toml: withSecrets('identities = "identity.txt"').replace('billing.toml', name),
+      files: { ...ORDERS, [name]: await sealDocument(join(folder, name), text, DEFAULT_RULE, sealing, new Date()) },
+    });
+    expect(await documentOf(server)).toEqual({ a: { b: { password: 'deep-5ecret', sizes: [1, 2] }, c: { ready: true } } });
+    expect((await server.ask('/billing/prod/explain/a.b.password')).json().rows[0]).toMatchObject({ via: 'sops', value: '***' });
+    expect(await elsewhere(server)).not.toMatch(/5ecret|ENC\[/);
   });
 });
 
