@@ -1,9 +1,12 @@
+import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
+import process from 'node:process';
 import { describe, expect, test } from 'vitest';
 import { codeBlocks, pages, root } from './docs/pages.ts';
 import { isRun, walkPage, type Preparation } from './docs/walk-page.ts';
 import { scaled } from './provision/scale.ts';
 
+const HAS_AGE = spawnSync('age', ['--version']).status === 0;
 const password = (): string => 'a long and odd one 7\n';
 const sqlite = { DATABASE_URL: 'sqlite:./data/app.db' };
 
@@ -53,6 +56,9 @@ const short = ['docs/guide/first-api.md', 'docs/guide/zero-to-deployed.md', 'doc
 // Most of the time is starting programs one after another, so pages take turns.
 describe.concurrent('the commands of a page work as they are written, in their order', () => {
   test.for(scaled(0, 1) === 1 ? walked : short)('%s', { timeout: 900_000 }, async (page, context) => {
+    // On CI the program is installed; elsewhere the page says how.
+    const needsAge = codeBlocks(page).some((block) => isRun(block) && /^age/m.test(block.text));
+    context.skip(needsAge && !HAS_AGE && process.env['KIT_REQUIRE_AGE'] === undefined, 'the program age is not installed');
     context.expect(await walkPage(page, preparations[page] ?? {}, context)).toBe(codeBlocks(page).filter(isRun).length);
   });
 });
