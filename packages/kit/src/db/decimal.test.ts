@@ -40,6 +40,7 @@ test.each([`${'0'.repeat(200_000)}x`, `0.${'0'.repeat(200_000)}1`, `1.${'0'.repe
   (text) => {
     const started = performance.now();
     expect(parseDecimal(text, 2)).toBe(text.startsWith('1') ? '1.00' : undefined);
-    expect(performance.now() - started).toBeLessThan(200);
+    // Before, 20,000 zeros took 1.5 s, and ten times as many a hundred times as long.
+    expect(performance.now() - started).toBeLessThan(5_000);
   },
 );
