@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import pg from 'pg';
 import { expect, inject, test } from 'vitest';
 import { launchChromium } from './chromium.ts';
-import { createPostgresDatabase, ensurePostgresTemplate } from '../../packages/kit/src/testing/index.ts';
+import { createPostgresDatabase, ensurePostgresTemplate } from '../../packages/kit/src/testing/test-database.ts';
 
 async function rows(url: string, text: string): Promise<unknown[]> {
   const client = new pg.Client({ connectionString: url });

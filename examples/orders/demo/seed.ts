@@ -1,14 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { App } from 'kit';
-import {
-  accountsGroups,
-  accountsOf,
-  addGroupMember,
-  changePassword,
-  createGroup,
-  createUser,
-  type UserManagement,
-} from 'kit/contrib/accounts';
+import { accountsOf, addGroupMember, changePassword, createGroup, createUser, type UserManagement } from 'kit/contrib/accounts';
 import { createApiKey, revokeApiKey, rotateApiKey } from 'kit/contrib/apikeys';
 import { createEndpoint, rotateSecret } from 'kit/contrib/webhooks';
 import type { Db } from 'kit/db';
@@ -129,8 +121,8 @@ async function seedNeighbour(app: App, receiver: DemoReceiver, management: UserM
 }
 
 async function supportDesk(app: App, memberId: string): Promise<string> {
-  const known = await accountsGroups.findByName(app.db, GROUP, null);
-  if (known !== null) return known.id;
+  const known = await app.registry.groups?.findByName(app.db, GROUP, null);
+  if (known) return known.id;
   const { id } = await createGroup(app.db, { name: GROUP, tenantKey: null }, { by: 'npm start' });
   await addGroupMember(app.db, id, memberId, { by: 'npm start' });
   return id;

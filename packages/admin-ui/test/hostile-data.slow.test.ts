@@ -5,8 +5,8 @@ import { wordsFor } from '../src/values/format.ts';
 import { AdminBrowser, go, settled } from './admin-browser.ts';
 import { fill, OPENED, receivers } from './shop/fill.ts';
 import { Shop } from './shop/shop.ts';
-import { groups } from '../../kit/src/contrib/accounts/index.ts';
-import { sealEntries } from '../../kit/src/contrib/audit/index.ts';
+import { groups } from '../../kit/src/contrib/accounts/models.ts';
+import { sealEntries } from '../../kit/src/contrib/audit/seal.ts';
 import { insertMany } from '../../kit/src/db/index.ts';
 
 /** Would run as script in every way that text becomes markup, and leaves a mark that is looked for. */

@@ -12,7 +12,7 @@ export type {
   UserDirectory,
   UserSource,
 } from './auth/index.ts';
-export { coreErrors, defineErrors, errors, hasCode, isKitError, KitError } from './errors/index.ts';
+export { coreErrors, defineErrors, errors, isKitError, KitError } from './errors/index.ts';
 export type { ErrorDefinition, ErrorFormat, ErrorMap, FieldError } from './errors/index.ts';
 export {
   all,
@@ -34,9 +34,9 @@ export {
   scopeCovers,
 } from './permissions/index.ts';
 export type { PermissionContext, Rule } from './permissions/index.ts';
-export { command, domainEvent, emit, EmitRefused, on, query } from './events/index.ts';
+export { command, domainEvent, emit, type EmitRefused, on, query } from './events/index.ts';
 export type { DomainEvent, EventContext, EventHandler, Operation, OperationContext } from './events/index.ts';
-export { Controller, Exchange, filePart, multipart, page, raw, route } from './http/index.ts';
+export { Controller, type Exchange, filePart, multipart, page, raw, route } from './http/index.ts';
 export type {
   CompiledRoute,
   ControllerClass,
@@ -54,7 +54,7 @@ export type {
   ServerSentEvent,
   StreamOptions,
 } from './http/index.ts';
-export { createApp, definePlugin, migrateApp, moduleState, seed, StartUpError } from './app/index.ts';
+export { createApp, definePlugin, migrateApp, moduleState, seed, type StartUpError } from './app/index.ts';
 export type {
   App,
   AppOptions,

@@ -1,7 +1,6 @@
 export { admin } from './module.ts';
 export { modelResource, type ModelResourceOptions } from './model-resource.ts';
 export { adminDone, adminEach } from '../app/admin/each.ts';
-export { AdminConditions, adminRows } from '../app/admin/list.ts';
 export type { AdminOptions, AdminRole, AdminRoles } from './options.ts';
 export type { AdminAction, AdminContext, AdminDeclaration, AdminFile, AdminListQuery, AdminResource } from '../app/admin/declaration.ts';
 export type { AdminColumn, AdminField, AdminFilter, AdminOverview, AdminRecord, AdminResult } from '../app/admin/shapes.ts';

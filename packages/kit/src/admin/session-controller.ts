@@ -3,7 +3,7 @@ import type { LoginForm, LoginProvider } from '../app/login-provider.ts';
 import type { User } from '../auth/principal.ts';
 import type { Db } from '../db/db.ts';
 import { coreErrors } from '../errors/core-errors.ts';
-import { hasCode, isKitError } from '../errors/kit-error.ts';
+import { isKitError } from '../errors/kit-error.ts';
 import { Controller } from '../http/controller.ts';
 import { jsonSchema } from '../http/json-schema.ts';
 import { route, type Route } from '../http/route.ts';
@@ -81,7 +81,7 @@ function loginRoute(site: AdminSite, login: LoginProvider, form: LoginForm): Rou
     } catch (error) {
       // The name that was typed is not logged: it may be a password in the wrong field.
       if (isKitError(error)) context.log.warn({ code: error.code, client: context.client.address }, 'admin: a login was refused');
-      if (hasCode(error, 'staff_only') && refused !== null) await record(site, context.db, context, 'admin.login_refused', refused);
+      if (isKitError(error, 'staff_only') && refused !== null) await record(site, context.db, context, 'admin.login_refused', refused);
       throw error;
     }
   });

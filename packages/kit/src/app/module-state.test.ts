@@ -17,6 +17,18 @@ test('the state of a database is found from its handle and from a transaction, u
   await db.close();
 });
 
+test('the state of a database ends when the database is closed', async () => {
+  const first = await openDatabase('sqlite::memory:');
+  parcels.bind(first, { carrier: 'ups' });
+  await first.close();
+  expect(() => parcels.named('default')).toThrow('Parcels are not set up for any open database "default"');
+  const second = await openDatabase('sqlite::memory:');
+  parcels.bind(second, { carrier: 'dhl' });
+  expect(parcels.named('default').carrier).toBe('dhl');
+  expect(parcels.find(first), 'nothing of a closed database stays in memory').toBeUndefined();
+  await second.close();
+});
+
 test('an alias that two open databases share is refused instead of guessed', async () => {
   const [first, second] = [await openDatabase('sqlite::memory:'), await openDatabase('sqlite::memory:')];
   parcels.bind(first, { carrier: 'ups' });

@@ -19,9 +19,9 @@ export interface ModuleStateNames {
  *     const keyrings = moduleState<Keyring>({ name: 'API keys', setUp: 'add apiKeys() to the modules of createApp' });
  */
 export interface ModuleState<S> {
-  /** Throws when the database already has one. */
+  /** Throws when the database already has one. It ends with `release`, or when the database is closed. */
   bind(database: Database, state: S): void;
-  /** Forgets it: call it in `stop`. Repeatable. */
+  /** Removes the state: call it in `stop`. Repeatable. */
   release(database: Database): void;
   /** The state of the database that a handle or transaction belongs to. Throws an error that says how to set it up. */
   of(db: Db): S;
@@ -41,6 +41,7 @@ export function moduleState<S>(names: ModuleStateNames): ModuleState<S> {
   return {
     bind(database, state) {
       if (bound.has(database)) throw new Error(`${name} are already set up for the database "${database.using}". Do it once: ${setUp}.`);
+      for (const other of bound.keys()) if (other.closed) bound.delete(other);
       bound.set(database, state);
     },
     release: (database) => void bound.delete(database),
@@ -51,7 +52,7 @@ export function moduleState<S>(names: ModuleStateNames): ModuleState<S> {
       return state;
     },
     named(using) {
-      const found = [...bound].filter(([database]) => database.using === using).map(([, state]) => state);
+      const found = [...bound].filter(([database]) => database.using === using && !database.closed).map(([, state]) => state);
       if (found.length > 1)
         throw new Error(`${name}: several open databases are called "${using}". Pass the database instead of its alias.`);
       const [state] = found;

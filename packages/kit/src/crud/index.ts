@@ -3,7 +3,6 @@ export { CrudController } from './serve/controller.ts';
 export type { CrudCaller } from './declare/crud-caller.ts';
 export { crudOf, type CrudProgram, type ProgramCaller } from './serve/crud-of.ts';
 export type { CrudClass, CrudOptions, Extra, Offered, RowWriter } from './declare/crud-options.ts';
-export { crudErrors } from './declare/errors.ts';
 export type { ExportOptions, FileFormat } from './declare/file-options.ts';
 export { visibleTo, writableBy, type FieldRule } from './declare/field-rule.ts';
 export { filter, type CustomFilter } from './declare/filter.ts';

@@ -5,7 +5,7 @@ import { startDesk } from '../../test/crud/desk.ts';
 import { startShop, type ShopApp } from '../../test/crud/shop.ts';
 import { createApp } from '../app/create-app.ts';
 import { model, softDelete, t, versioned } from '../db/index.ts';
-import { openApiDocument, openApiText } from '../openapi/index.ts';
+import { openApiDocument, openApiText } from '../openapi/document.ts';
 import { isAuthenticated, isStaff } from '../permissions/index.ts';
 import { sample } from '../testing/sample/sample.ts';
 import { count, CrudController, many, one, resource, sum, visibleTo, writableBy } from './index.ts';

@@ -50,6 +50,8 @@ export interface Database extends Db {
   readonly pool: PoolStatus;
   /** Tells `observer` about every statement and retry until the returned function is called. */
   observe(observer: DatabaseObserver): () => void;
+  /** True from the first call of `close`. */
+  readonly closed: boolean;
   /** Waits for the transaction under way, then closes every connection. */
   close(): Promise<void>;
 }

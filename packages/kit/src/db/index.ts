@@ -1,16 +1,13 @@
 export { currentTransaction } from './ambient.ts';
 export { type Clock } from './clock.ts';
 export { type Column, t, type AnyColumn, type ColumnSettings, type Guarded } from './column.ts';
-export { constraintFault } from './constraint-fault.ts';
-export { constraintViolation, isUniqueViolation, type ConstraintViolation } from './constraint-violation.ts';
+export { isUniqueViolation } from './constraint-violation.ts';
 export type { DatabaseObserver } from './database-observer.ts';
 export type { Database, Db } from './db.ts';
 export type { Dialect } from './dialect.ts';
 export type { QueryOptions, StreamOptions, TransactionOptions } from './engine.ts';
 export { json } from './json-parameter.ts';
-export { countUpTo, estimateCount } from './keyset/count-rows.ts';
-export { Cursors } from './keyset/cursor.ts';
-export { keysetOf, keysetPage, type Keyset, type KeysetPage, type KeysetStart } from './keyset/keyset.ts';
+export { countUpTo } from './keyset/count-rows.ts';
 export { checkDrift, type Drift } from './migrations/drift.ts';
 export { migrate, pendingMigrations, type MigrateOptions, type MigrationReport } from './migrations/migrate.ts';
 export { migration, type Migration } from './migrations/migration.ts';
@@ -33,10 +30,9 @@ export {
   type Operation,
 } from './migrations/operation.ts';
 export { type MigrationModule } from './migrations/plan.ts';
-export { proposeMigration, proposeModuleMigration } from './migrations/propose-migration.ts';
+export { proposeModuleMigration } from './migrations/propose-migration.ts';
 export { model, type Model } from './model.ts';
 export { openDatabase, type DatabaseOptions } from './open-database.ts';
-export { orderSql } from './portable-sql.ts';
 export { countQueries, observeQueries, type CountedQueries, type QueryEvent, type QueryObserver } from './query-observer.ts';
 export {
   count,
@@ -52,7 +48,6 @@ export {
   type ListOptions,
 } from './repository.ts';
 export type { Columns, Input, Insert, Patch, Row, RowOf, Update } from './rows.ts';
-export { getOrCreateSecret } from './secrets.ts';
 export { softDelete, softDeleteUnique, timestamps, userStamps, versioned } from './standard-columns.ts';
 export type { ColumnDefinition, FullTextDefinition, IndexDefinition, OnDelete, TableDefinition } from './table-definition.ts';
 export type { ModelFullText, ModelIndex, ModelOptions } from './table-from-columns.ts';

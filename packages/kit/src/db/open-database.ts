@@ -157,6 +157,10 @@ class OpenedDatabase extends Handle {
     return this.runner.observers.add(observer);
   }
 
+  get closed(): boolean {
+    return this.#closed !== undefined;
+  }
+
   close(): Promise<void> {
     // An application and its test may both end the same handle: the second waits for the first.
     this.#closed ??= this.context.engine.close();

@@ -1,5 +1,5 @@
 import { CONFLICT_RETRIES } from './conflict-retries.ts';
-import { hasCode } from '../errors/kit-error.ts';
+import { isKitError } from '../errors/kit-error.ts';
 import type { Clock } from './clock.ts';
 import type { Db } from './db.ts';
 import type { Model } from './model.ts';
@@ -271,7 +271,7 @@ function keyValues(statements: ModelStatements, key: Key): unknown[] | undefined
     }
     return columns.map(({ name, encode }) => encode(key[name]));
   } catch (error) {
-    if (hasCode(error, 'value_not_storable')) return undefined;
+    if (isKitError(error, 'value_not_storable')) return undefined;
     throw error;
   }
 }
@@ -284,7 +284,7 @@ function conditionOf(db: Db, model: Model, where: Where | undefined, values: unk
     if (compiled.constant === true) return '';
     return ` where ${compiled.append(db.dialect, quoteName(model.name), values)}`;
   } catch (error) {
-    if (isEquality(where) && hasCode(error, 'invalid_where') && hasCode(error.cause, 'value_not_storable')) return undefined;
+    if (isEquality(where) && isKitError(error, 'invalid_where') && isKitError(error.cause, 'value_not_storable')) return undefined;
     throw error;
   }
 }

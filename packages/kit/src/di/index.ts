@@ -2,4 +2,3 @@ export { service, type Service, type ServiceType } from './service.ts';
 export { fromContext, override, scoped, singleton, transient, value } from './registration.ts';
 export type { Dependencies, Lifetime, Registration, RegistrationOptions, Resolved } from './registration.ts';
 export { Container, type Scope, type ServiceScope } from './container.ts';
-export { findServiceFaults } from './verify.ts';

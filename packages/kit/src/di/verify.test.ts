@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { Container, findServiceFaults, scoped, service, singleton, transient, value } from './index.ts';
+import { Container, scoped, service, singleton, transient, value } from './index.ts';
+import { findServiceFaults } from './verify.ts';
 
 const [a, b, c, d] = [service<number>('a'), service<number>('b'), service<number>('c'), service<number>('d')];
 const make = (): number => 1;

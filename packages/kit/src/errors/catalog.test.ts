@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { defineErrors, errorCatalogs, isErrorDefinition } from './catalog.ts';
 import { coreErrors } from './core-errors.ts';
-import { hasCode, isKitError, KitError } from './kit-error.ts';
+import { isKitError, KitError } from './kit-error.ts';
 
 test('a definition makes an error of its code and status, with a better sentence where the place has one', () => {
   const error = coreErrors.not_found({ detail: 'No such order.', message: 'order 7 of tenant 3' });
@@ -14,7 +14,7 @@ test('a definition makes an error of its code and status, with a better sentence
 test('an error of another copy of the package is recognised by its mark, not by its class', () => {
   const foreign = Object.assign(new Error('x'), { isKitError: true, code: 'not_found', status: 404, detail: 'Gone.' });
   expect(isKitError(foreign)).toBe(true);
-  expect(hasCode(foreign, 'not_found')).toBe(true);
+  expect(isKitError(foreign, 'not_found')).toBe(true);
   expect(isKitError(Object.assign(new Error('x'), { code: 'not_found', status: 404, detail: 'Gone.' }))).toBe(false);
   expect(isKitError(null)).toBe(false);
 });

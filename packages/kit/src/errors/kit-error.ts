@@ -65,19 +65,14 @@ export class KitError extends Error {
   }
 }
 
-/** True for an error of this toolkit, also one of another copy of the package. */
-export function isKitError(value: unknown): value is KitError {
+/** True for an error of this toolkit, including one of another copy of the package. With `code`: only for that code. `isKitError(error, 'not_found')` */
+export function isKitError(value: unknown, code?: string): value is KitError {
   if (typeof value !== 'object' || value === null) return false;
   const candidate = value as Partial<Record<keyof KitError, unknown>>;
   return (
     candidate.isKitError === true &&
-    typeof candidate.code === 'string' &&
+    (code === undefined ? typeof candidate.code === 'string' : candidate.code === code) &&
     typeof candidate.status === 'number' &&
     typeof candidate.detail === 'string'
   );
-}
-
-/** True for a KitError of this code: `hasCode(error, 'not_found')`. */
-export function hasCode(value: unknown, code: string): value is KitError {
-  return isKitError(value) && value.code === code;
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { openApiDocument, openApiText } from '../openapi/index.ts';
+import { openApiDocument, openApiText } from '../openapi/document.ts';
 import { allowAny } from '../permissions/index.ts';
 import { testApp } from '../testing/test-app.ts';
 import { Controller } from './controller.ts';

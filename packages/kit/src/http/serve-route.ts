@@ -6,7 +6,7 @@ import { challengesOf } from '../auth/authenticate.ts';
 import { CONFLICT_RETRIES } from '../db/conflict-retries.ts';
 import type { Db } from '../db/db.ts';
 import { coreErrors } from '../errors/core-errors.ts';
-import { hasCode } from '../errors/kit-error.ts';
+import { isKitError } from '../errors/kit-error.ts';
 import { inSpan, type SpanOptions } from '../observe/tracing.ts';
 import { runActing } from './acting-request.ts';
 import { admissionStages, runStages, type Stage } from './admission.ts';
@@ -193,7 +193,7 @@ function handle(plan: RoutePlan, exchange: Exchange, reply: FastifyReply): void 
 /** With an idempotency key, what the schema refuses is kept like what the handler refuses: a repetition gets the same response. */
 function refuseInput(plan: RoutePlan, exchange: Exchange, error: unknown): void {
   const { idempotency } = plan.route;
-  if (idempotency === undefined || exchange.headers['idempotency-key'] === undefined || !hasCode(error, 'validation_error'))
+  if (idempotency === undefined || exchange.headers['idempotency-key'] === undefined || !isKitError(error, 'validation_error'))
     fail(exchange, plan, error);
   else refuseOnce(plan, exchange, idempotency, error).catch((failure: unknown) => fail(exchange, plan, failure));
 }

@@ -1,5 +1,5 @@
 export { memoryStorage, type MemoryStorageOptions } from './memory-storage.ts';
-export { formatRate, parseRate, rateFault, type Rate } from './rate.ts';
+export { parseRate, type Rate } from './rate.ts';
 export { redisStorage, type RedisClient, type RedisStorageOptions } from './redis-storage.ts';
 export { sqlStorage, type SqlStorageOptions } from './sql-storage.ts';
 export type { ThrottleDecision, ThrottleStorage, ThrottleStorageContext } from './storage.ts';

@@ -1,5 +1,5 @@
 import { resultCode } from '../db/sqlite/result-code.ts';
-import { hasCode } from '../errors/kit-error.ts';
+import { isKitError } from '../errors/kit-error.ts';
 
 /**
  * Classes of SQLSTATE that mean a value of the statement: 21 cardinality, 22 data exception, 23 constraint, 44 check option, 54 program limit,
@@ -11,7 +11,7 @@ const SQLITE_VALUE: ReadonlySet<number | undefined> = new Set([18, 19, 20, 25]);
 
 /** True when a value of the statement was rejected: the same statement fails every time, however often it is repeated. */
 export function isValueRejected(error: unknown): boolean {
-  if (hasCode(error, 'value_not_storable')) return true;
+  if (isKitError(error, 'value_not_storable')) return true;
   const code = (error as { readonly code?: unknown } | null)?.code;
   // Thrown while the parameters were built: an invalid date, a string that is too long.
   if (code === undefined && (error instanceof RangeError || error instanceof TypeError)) return true;

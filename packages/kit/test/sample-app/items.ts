@@ -1,5 +1,6 @@
 import * as z from 'zod';
-import { constraintViolation, createTable, find, insert, list, migration, model, remove, t, update, type Row } from '../../src/db/index.ts';
+import { createTable, find, insert, list, migration, model, remove, t, update, type Row } from '../../src/db/index.ts';
+import { constraintViolation } from '../../src/db/constraint-violation.ts';
 import type { Module } from '../../src/app/module.ts';
 import { coreErrors } from '../../src/errors/core-errors.ts';
 import { Controller } from '../../src/http/controller.ts';

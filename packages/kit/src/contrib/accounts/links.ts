@@ -4,7 +4,7 @@ import type { Db } from '../../db/db.ts';
 import { uuidv7 } from '../../db/uuidv7.ts';
 import { accountsOf } from './accounts.ts';
 import { accountErrors } from './errors.ts';
-import { hasCode } from '../../errors/kit-error.ts';
+import { isKitError } from '../../errors/kit-error.ts';
 import { deleteExpiredLinks, findLinkUser, insertLink, type LinkPurpose, takeLink } from './link-store.ts';
 import { hashNewPassword, replaceEmail, replacePassword } from './manage-users.ts';
 import { isSessionToken, newSessionToken, sessionDigest } from './session-token.ts';
@@ -76,7 +76,7 @@ export async function useEmailLink(db: Db, token: string, change: { readonly req
       return replaceEmail(tx, user, link.email, accounts.management('email link', change.requestId));
     }, CONFLICT_RETRIES);
   } catch (error) {
-    if (hasCode(error, 'email_taken')) throw accountErrors.invalid_link();
+    if (isKitError(error, 'email_taken')) throw accountErrors.invalid_link();
     throw error;
   }
 }

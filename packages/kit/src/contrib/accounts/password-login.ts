@@ -1,6 +1,6 @@
 import type { Principal, User } from '../../auth/principal.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
-import { hasCode, isKitError } from '../../errors/kit-error.ts';
+import { isKitError } from '../../errors/kit-error.ts';
 import type { HandlerContext } from '../../http/handler-context.ts';
 import { accountsOf, type Accounts, type LOGIN_OUTCOMES } from './accounts.ts';
 import { clearedSessionCookie, sessionCookie } from './cookie.ts';
@@ -31,7 +31,7 @@ export async function logInByPassword(
     return sessionAnswer(context, accounts, session);
   } catch (error) {
     // The password was right: asking for the code is not a failed guess. Guesses of codes have a limit of their own.
-    if (hasCode(error, 'one_time_code_required')) await giveBack?.();
+    if (isKitError(error, 'one_time_code_required')) await giveBack?.();
     accounts.logins?.add({ outcome: outcomeOf(error) });
     throw error;
   }

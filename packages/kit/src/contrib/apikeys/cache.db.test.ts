@@ -7,7 +7,6 @@ import { describeDatabases, type TestDatabase } from '../../testing/databases.ts
 import { fakeClock } from '../../testing/fake-clock.ts';
 import { TICK_MS } from './refusal-tick.ts';
 import { createApiKey } from './create.ts';
-import { ownerChanged } from './invalidation.ts';
 import { formatKey, newSecret } from './key.ts';
 import { revokeApiKey } from './revoke.ts';
 import { rotateApiKey } from './rotate.ts';
@@ -107,7 +106,7 @@ describeDatabases(
       expect(await works(db, owned.raw)).toBe(true);
       await db.transaction(async (tx) => {
         await setEnabled(tx, 'leaving', false);
-        await ownerChanged(tx, 'no-leaving');
+        await keys.ownerChanged(tx, 'no-leaving');
       });
       expect(await works(db, owned.raw)).toBe(false);
       await keys.stop();
@@ -170,7 +169,7 @@ describeDatabases(
       const made = await here.create({ user: 'no-moving' });
       for (const change of [
         () => updateApiKey(here.db, made.apiKey, { name: 'other' }),
-        () => here.db.transaction((tx) => ownerChanged(tx, 'no-moving')),
+        () => here.db.transaction((tx) => here.keys.ownerChanged(tx, 'no-moving')),
         () => rotateApiKey(here.db, made.apiKey),
         () => revokeApiKey(here.db, made.apiKey),
       ]) {

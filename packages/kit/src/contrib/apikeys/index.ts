@@ -1,15 +1,11 @@
 export type { ApiKey, ApiKeyRecord } from './api-key.ts';
-export { ApiKeyAuth, ApiKeyBearer } from './authenticators.ts';
 export { ApiKeyController } from './controller.ts';
 export { createApiKey, type IssuedApiKey, type NewApiKey } from './create.ts';
 export { currentApiKey, type KeyedRequest } from './current-key.ts';
-export { apiKeyErrors } from './errors.ts';
-export { ownerChanged } from './invalidation.ts';
 export { keyPattern, keyPatternFor } from './key.ts';
 export { apiKeyMigrations } from './migrations/all.ts';
 export { apiKeys } from './module.ts';
 export type { ApiKeyOptions, KeyCacheOptions } from './options.ts';
-export { notByApiKey } from './permission.ts';
 export type { ChangeContext } from './record-change.ts';
 export { revokeApiKey, type Revocation } from './revoke.ts';
 export { rotateApiKey, type Rotation } from './rotate.ts';

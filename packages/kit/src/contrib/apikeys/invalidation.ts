@@ -18,7 +18,7 @@ export async function keyChanged(tx: Db, prefix: string): Promise<void> {
 }
 
 /**
- * The same for a user who was deactivated, deleted or changed. Apps with users of their own call it where they do that. The keys of a user that
+ * The same for a user who was deactivated, deleted or changed. The keys of a user that
  * the directory no longer finds are deleted: another user with the same id must not get them.
  */
 export async function ownerChanged(tx: Db, ownerId: string, change?: UserChange): Promise<void> {

@@ -2,14 +2,14 @@ import { emptyRegistry, type Registry } from '../../app/registry.ts';
 import { directoryOf, type UserDirectory, type UserSource } from '../../auth/user-directory.ts';
 import { columnTypes, userTableFaults } from '../../auth/user-table.ts';
 import type { Clock } from '../../db/clock.ts';
-import type { Database } from '../../db/db.ts';
+import type { Database, Db } from '../../db/db.ts';
 import { type DbLog, silentLog } from '../../db/log.ts';
 import type { Counter } from '../../observe/metric-registry.ts';
 import { AcceptedKeys } from './accepted-keys.ts';
 import { KeyCache } from './cache.ts';
 import { DigestUpgrades } from './digest-upgrades.ts';
 import { FailedAttempts } from './failed-attempts.ts';
-import { followChanges } from './invalidation.ts';
+import { followChanges, ownerChanged } from './invalidation.ts';
 import { keyrings } from './keyring.ts';
 import { LastUsed } from './last-used.ts';
 import { apiKeyRules, completed, pepperFault, previousPepperFault, type ApiKeyOptions, type ApiKeySettings } from './options.ts';
@@ -34,6 +34,11 @@ export interface UseApiKeysOptions extends ApiKeyOptions {
 export interface ApiKeysInUse {
   /** Writes the last-used times and the counted requests that wait. */
   flush(): Promise<void>;
+  /**
+   * Call it in the transaction that changes, deactivates or deletes an owner: caches drop the owner's keys at commit. The keys of an owner that
+   * `users` no longer finds are deleted, so that another user with the same id does not get them. With `createApp`, call `app.registry.userChanges`.
+   */
+  ownerChanged(tx: Db, userId: string): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -115,6 +120,7 @@ export async function startKeyring(
         await usage.flush();
         await upgrades.flush();
       },
+      ownerChanged: (tx, userId) => ownerChanged(tx, userId),
       async stop() {
         await unfollow();
         await lastUsed.stop();

@@ -9,7 +9,7 @@ import { parseKey, type KeyParts } from './key.ts';
 import { keyringOf, type Keyring } from './keyring.ts';
 import { keyState } from './state.ts';
 import { findForVerification, type VerifiableKey } from './store.ts';
-import { hasCode } from '../../errors/kit-error.ts';
+import { isKitError } from '../../errors/kit-error.ts';
 import { refuseUnknownNames } from '../../options/read-options.ts';
 
 export interface VerifiedApiKey {
@@ -61,7 +61,7 @@ const NOT_A_KEY: Promise<null> = Promise.resolve(null);
  */
 function begun(keyring: Keyring, attempts: FailedAttempts, parts: KeyParts | null, address: string, now: Date): Attempt | Promise<Attempt> {
   const throttled = (error: unknown): Promise<Attempt> => {
-    if (parts === null || !hasCode(error, 'throttled')) throw counted(keyring, error);
+    if (parts === null || !isKitError(error, 'throttled')) throw counted(keyring, error);
     if (keyring.accepted.has(secretDigest(parts.secret, keyring.pepper))) return Promise.resolve(attempts.probation(error));
     const turn = attempts.turn(address);
     if (turn === null) throw counted(keyring, error);

@@ -7,7 +7,7 @@ import { isUuid } from '../../db/uuid.ts';
 import type { Db } from '../../db/db.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { FaultCollector } from '../../errors/fault-collector.ts';
-import { hasCode } from '../../errors/kit-error.ts';
+import { isKitError } from '../../errors/kit-error.ts';
 import {
   adminAsker,
   adminAskerOf,
@@ -222,7 +222,7 @@ async function objectToShare(tx: Db, declaration: ObjectActions, id: string, con
   try {
     return await lockToShare(tx, declaration, id, await adminAskerOf(context, declaration, id, tx));
   } catch (error) {
-    if (!hasCode(error, 'object_not_found') && !hasCode(error, 'not_found')) throw error;
+    if (!isKitError(error, 'object_not_found') && !isKitError(error, 'not_found')) throw error;
     throw fieldFault('object', 'unknown_object', 'There is no such object.');
   }
 }

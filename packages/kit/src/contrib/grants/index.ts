@@ -1,6 +1,5 @@
 export { grants, type GrantsOptions } from './access.ts';
 export type { Asker } from './asker.ts';
-export { grantErrors } from './errors.ts';
 export {
   grant,
   replaceGrants,
@@ -15,11 +14,9 @@ export {
 export { grantedCondition } from './granted-condition.ts';
 export type { ObjectRef } from './grants-state.ts';
 export { actionsOf, explainAccess, objectsOf, whoCan, type AccessExplanation, type AccessPath, type ObjectsOptions } from './holdings.ts';
-export { grantModel } from './models.ts';
 export { objectGrants, type ObjectGrantsOptions } from './module.ts';
 export { objectActions, type ObjectActions, type ObjectActionsOptions } from './object-actions.ts';
 export { hasGrant } from './permission.ts';
-export { pruneGrants } from './prune.ts';
 export type { GrantChange } from './record-grant.ts';
 export { sharing, type Shared, type SharingRoutes } from './sharing.ts';
 export type { GrantRow } from './store.ts';

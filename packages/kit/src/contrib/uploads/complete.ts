@@ -1,7 +1,7 @@
 import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
 import { buffer } from 'node:stream/consumers';
 import type { Db } from '../../db/db.ts';
-import { hasCode } from '../../errors/kit-error.ts';
+import { isKitError } from '../../errors/kit-error.ts';
 import { uploadErrors } from './errors.ts';
 import { uploadsOf } from './in-use.ts';
 import { contentMatches, SNIFFED_BYTES } from './media-type.ts';
@@ -41,7 +41,7 @@ export async function completeUpload(db: Db, upload: Upload, completion: Complet
     return await adopt(db, upload, { ...copied, finalKey, removalId }, completion);
   } catch (error) {
     // Another attempt was faster, and its verdict counts.
-    const current = hasCode(error, 'upload_changed') || hasCode(error, 'not_uploaded') ? await findUpload(db, upload.id) : upload;
+    const current = isKitError(error, 'upload_changed') || isKitError(error, 'not_uploaded') ? await findUpload(db, upload.id) : upload;
     if (current === null) throw uploadErrors.upload_not_found();
     if (current.state !== 'pending') return settled(current);
     throw error;

@@ -2,7 +2,6 @@ export { clamav, type ClamAvOptions } from './clamav.ts';
 export { processUploads, type CleanReport } from './clean.ts';
 export { UploadController } from './controller.ts';
 export { downloadUrl, type DownloadUrl } from './download.ts';
-export { uploadErrors } from './errors.ts';
 export { uploads } from './module.ts';
 export type { UploadOptions } from './options.ts';
 export type { UploadPolicy } from './policy.ts';

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import { setImmediate as yieldLoop } from 'node:timers/promises';
 import type { Db } from '../../db/db.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
-import { hasCode, isKitError } from '../../errors/kit-error.ts';
+import { isKitError } from '../../errors/kit-error.ts';
 import { absentValue } from '../write/absent-value.ts';
 import type { Asked, Intent, RowIntent } from '../write/intent.ts';
 import { type CrudRequest, forAction } from '../policy/crud-request.ts';
@@ -85,7 +85,7 @@ export class RowImport {
     const write = () => this.#write(db, request, { items, keys, reader }, fixed, isDryRun);
     // Of two upserts of a new value at once one makes the row. The other could not see it yet: now it can, and changes it.
     const written = await write().catch((error: unknown) => {
-      if (keys === undefined || !hasCode(error, 'conflict')) throw error;
+      if (keys === undefined || !isKitError(error, 'conflict')) throw error;
       return write();
     });
     return { ...written, dry_run: isDryRun, ignored: reader.ignored };

@@ -6,7 +6,7 @@ import type { ModelColumn, ModelStatements } from '../../db/model-statements.ts'
 import { compileWhere, type CompiledWhere } from '../../db/where/compile-where.ts';
 import type { Where, WhereRelation } from '../../db/where/where.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
-import { hasCode } from '../../errors/kit-error.ts';
+import { isKitError } from '../../errors/kit-error.ts';
 import type { CrudCaller } from '../declare/crud-caller.ts';
 import type { AnyResourceOptions, OwnerRule } from '../declare/resource.ts';
 import { type AccessContext, type RowAccess, VIEW } from '../declare/row-access.ts';
@@ -166,7 +166,7 @@ export class RowScope {
 
   /** True when columns can store the values of a condition. Other errors in it are found when it is compiled for the caller. */
   canStoreValuesOf(where: Where | boolean): boolean {
-    return !hasCode(this.#refusal(where)?.cause, 'value_not_storable');
+    return !isKitError(this.#refusal(where)?.cause, 'value_not_storable');
   }
 
   #refusal(where: Where | boolean): Error | undefined {
@@ -178,7 +178,7 @@ export class RowScope {
       return undefined;
     } catch (error) {
       // A wrong relation is an error of its own.
-      return hasCode(error, 'invalid_where') ? error : undefined;
+      return isKitError(error, 'invalid_where') ? error : undefined;
     }
   }
 

@@ -1,7 +1,7 @@
 import { isObserved } from '../../db/query-observer.ts';
 import type { Where } from '../../db/where/where.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
-import { hasCode } from '../../errors/kit-error.ts';
+import { isKitError } from '../../errors/kit-error.ts';
 import type { CompiledRoute } from '../../http/compiled-route.ts';
 import type { Exchange } from '../../http/exchange.ts';
 import type { QueryValues } from '../../http/query-string.ts';
@@ -211,7 +211,7 @@ function wholeRow(unit: SelectUnit, row: Item): Item {
 
 /** Faults of members that QUERY has in its body and GET in the query string are at their place in the body. */
 function inBody(error: unknown, body: object, query: QueryValues): unknown {
-  if (!hasCode(error, 'validation_error') || error.errors === undefined) return error;
+  if (!isKitError(error, 'validation_error') || error.errors === undefined) return error;
   const isInBody = (name: unknown) => typeof name === 'string' && Object.hasOwn(body, name) && !Object.hasOwn(query, name);
   return coreErrors.validation_error({
     errors: error.errors.map((fault) => {

@@ -1,5 +1,5 @@
 import { constraintFault } from '../../db/constraint-fault.ts';
-import { type FieldError, hasCode, isKitError, KitError } from '../../errors/kit-error.ts';
+import { type FieldError, isKitError, KitError } from '../../errors/kit-error.ts';
 
 type Location = FieldError['location'];
 
@@ -9,7 +9,7 @@ type Location = FieldError['location'];
  */
 export function itemError(error: unknown, at: Location, valuesAt: Location = at): KitError | undefined {
   // Of the whole request: it may be run again.
-  if (hasCode(error, 'write_conflict')) return undefined;
+  if (isKitError(error, 'write_conflict')) return undefined;
   const known = isKitError(error) ? error : constraintFault(error);
   if (known === undefined) return undefined;
   const { code, status, title, detail, extensions, errors } = known;

@@ -1,7 +1,7 @@
 import { resolveReference } from '../../db/column.ts';
 import type { Db } from '../../db/db.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
-import { type FieldError, hasCode } from '../../errors/kit-error.ts';
+import { type FieldError, isKitError } from '../../errors/kit-error.ts';
 import { noteItems } from './note-items.ts';
 import type { RowIntent } from './intent.ts';
 import type { Pipeline } from './pipeline.ts';
@@ -91,7 +91,7 @@ class NestedWriter {
     try {
       await this.#children.run(this.#tx, this.#request, { verb: 'update', ...this.#options, rows: keyed });
     } catch (error) {
-      if (!hasCode(error, 'not_found') || error.errors === undefined) throw error;
+      if (!isKitError(error, 'not_found') || error.errors === undefined) throw error;
       throw this.#unknown(error.errors.map(({ location }) => location));
     }
   }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Database, Db } from '../../db/db.ts';
-import { hasCode, type KitError } from '../../errors/kit-error.ts';
+import { isKitError, type KitError } from '../../errors/kit-error.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { RenderedError } from '../../errors/render.ts';
 import type { CompiledRoute } from '../compiled-route.ts';
@@ -107,9 +107,9 @@ function refusalOf({ audience }: KeyedAttempt, { status, headers, contentType, b
 }
 
 function failedOutcome({ status }: RenderedError, error: unknown): 'lost' | 'refused' | 'released' {
-  if (hasCode(error, 'idempotency_lost')) return 'lost';
+  if (isKitError(error, 'idempotency_lost')) return 'lost';
   // The request may succeed when it is sent again.
-  if (hasCode(error, 'write_conflict')) return 'released';
+  if (isKitError(error, 'write_conflict')) return 'released';
   return status < 500 && !NOT_KEPT.has(status) ? 'refused' : 'released';
 }
 

@@ -1,3 +1,2 @@
 export type { DeclaredObjects, GrantBackend, GrantQuestion } from './grant-backend.ts';
 export { rulesBackend } from './rules-backend.ts';
-export { tableBackend } from './table-backend.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Db } from '../../../db/db.ts';
 import type { Scope } from '../../../di/container.ts';
-import { hasCode } from '../../../errors/kit-error.ts';
+import { isKitError } from '../../../errors/kit-error.ts';
 import type { Log } from '../../../http/log.ts';
 import type { Schema } from '../../../http/schema.ts';
 import { jobErrors } from '../errors.ts';
@@ -247,7 +247,7 @@ export class JobRun {
         if (!(await succeedOne(tx, { ...this.claim, result, finished_at: clock.now() }))) throw new ClaimLost();
       });
     } catch (error) {
-      if (!(hasCode(error, 'commit_unknown') && (await this.#wasSaved()))) {
+      if (!(isKitError(error, 'commit_unknown') && (await this.#wasSaved()))) {
         this.#commit = 'none';
         throw error;
       }

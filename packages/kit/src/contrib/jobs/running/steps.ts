@@ -1,6 +1,6 @@
 import type { Db } from '../../../db/db.ts';
 import { isUniqueViolation } from '../../../db/constraint-violation.ts';
-import { hasCode } from '../../../errors/kit-error.ts';
+import { isKitError } from '../../../errors/kit-error.ts';
 import { jobErrors } from '../errors.ts';
 import { permanent } from '../failure.ts';
 import type { Jobs } from '../jobs.ts';
@@ -46,7 +46,7 @@ export class RecordedSteps {
       });
     } catch (error) {
       // Recorded by a run that lost its claim to us, or to the one we took it from: its effects are there, ours were rolled back.
-      if (!hasCode(error, 'commit_unknown') && !isUniqueViolation(error)) throw error;
+      if (!isKitError(error, 'commit_unknown') && !isUniqueViolation(error)) throw error;
       const saved = await findStep(this.#jobs.database, this.#claim.id, name);
       if (saved === undefined) throw error;
       return valueOf(saved.result) as T;
