@@ -61,6 +61,13 @@ describe('imports go one way', () => {
     expect(faults.map((file) => file.path)).toEqual([]);
   });
 
+  test('node:http is not imported: that would load the client behind fetch at every start', () => {
+    const faults = [...sources.values()].filter(
+      ({ path, text }) => /^packages\/(kit|config-server)\/src\//.test(path) && /^import (?!type )[^;]*'node:http'/m.test(text),
+    );
+    expect(faults.map(({ path }) => path)).toEqual([]);
+  });
+
   test('the configuration server and kit do not import each other', () => {
     const faults = [...sources.values()].flatMap((file) => {
       const other = file.path.startsWith('packages/config-server/') ? /^kit(\/|$)/ : /^@kit\/config-server(\/|$)/;

@@ -1,5 +1,6 @@
-import { request as requestPlain, type IncomingMessage, type RequestOptions } from 'node:http';
+import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http';
 import { request as requestTls } from 'node:https';
+import { nodeHttp } from '../node-http.ts';
 import { RemoteSourceError } from './errors.ts';
 import type { SectionAddress } from './options.ts';
 import { readTlsMaterial } from './tls.ts';
@@ -20,13 +21,13 @@ export async function openExchange(
     signal,
     headers: { ...headers, authorization: `Bearer ${address.token}` },
   };
-  if (!address.base.startsWith('https:')) return answerOf(requestPlain(url, options), address);
+  if (!address.base.startsWith('https:')) return answerOf(nodeHttp.request(url, options), address);
   const material = await readTlsMaterial(address.tls);
   // Named, so that NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment cannot turn verification off for secrets.
   return answerOf(requestTls(url, { ...options, ...material, rejectUnauthorized: true }), address);
 }
 
-function answerOf(request: ReturnType<typeof requestPlain>, address: SectionAddress): Promise<IncomingMessage> {
+function answerOf(request: ClientRequest, address: SectionAddress): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     request.on('response', resolve);
     // Also after the response began, where the response reports it: an error event without a listener would end the process.

@@ -1,7 +1,8 @@
-import { createServer as createHttpServer, type Server, type ServerOptions, type ServerResponse } from 'node:http';
+import type { Server, ServerOptions, ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import type { Duplex } from 'node:stream';
 import type { AuditRecorder } from '../audit/recorder.ts';
+import { nodeHttp } from '../node-http.ts';
 import type { TlsMaterial } from '../tls/tls-material.ts';
 import type { HttpResponse } from './response.ts';
 import type { RequestListener } from './listener.ts';
@@ -39,7 +40,7 @@ export function createSocket(listener: RequestListener, tls: TlsMaterial | undef
   };
   const server = tls
     ? createHttpsServer({ ...options, ...tls.options, handshakeTimeout: deadlines.handshakeMs }, listener)
-    : createHttpServer(options, listener);
+    : nodeHttp.createServer(options, listener);
   // Without these listeners node would answer such requests itself, without an audit line.
   server.on('checkContinue', listener);
   server.on('checkExpectation', listener);

@@ -2,23 +2,8 @@ import { Command, CommanderError } from 'commander';
 import type { App } from '../app/module.ts';
 import { isKitError } from '../errors/kit-error.ts';
 import { CliFailure } from './cli-failure.ts';
-import { checkCommand } from './commands/check.ts';
-import { crudCommand } from './commands/crud.ts';
-import { devCommand } from './commands/dev.ts';
-import { doctorCommand } from './commands/doctor.ts';
-import { idempotencyCommand } from './commands/idempotency.ts';
-import { inspectCommand } from './commands/inspect.ts';
-import { migrateCommand } from './commands/migrate.ts';
-import { clientCommand } from './commands/client.ts';
-import { newCommand } from './commands/new.ts';
-import { openapiCommand } from './commands/openapi.ts';
-import { seedCommand } from './commands/seed.ts';
-import { scaffoldCommand } from './commands/scaffold.ts';
-import { shellCommand } from './commands/shell.ts';
-import { startCommand } from './commands/start.ts';
-import { devServeCommand } from './dev/serve-command.ts';
 import { addDotenv } from './dotenv.ts';
-import type { CoreCommand } from './core-command.ts';
+import { CORE_COMMANDS } from './core-commands.ts';
 import { createContext, type CliContext } from './context.ts';
 import { explainFailure, missingModule } from './explain-failure.ts';
 import { findConfig, missingConfig } from './find-config.ts';
@@ -36,30 +21,15 @@ export interface ProgramRun {
   readonly importConfig?: ImportConfig;
 }
 
-const CORE_COMMANDS: readonly CoreCommand[] = [
-  newCommand,
-  devCommand,
-  devServeCommand,
-  startCommand,
-  migrateCommand,
-  scaffoldCommand,
-  seedCommand,
-  checkCommand,
-  inspectCommand,
-  doctorCommand,
-  shellCommand,
-  openapiCommand,
-  clientCommand,
-  crudCommand,
-  idempotencyCommand,
-];
+/** Command lines that never need the app, by their first word: its file is not even imported. */
+const WITHOUT_APP: ReadonlySet<string> = new Set(['new', 'dev', '--version', '-V']);
 
-/** Commands that never need the app: its file is not even imported. */
-const WITHOUT_APP: ReadonlySet<string> = new Set([newCommand.name, devCommand.name]);
+/** Commands whose log is their output. */
+const SERVING: readonly string[] = ['start', 'dev', 'dev-serve'];
 
 /** The app's log must not mix with a command's output; a server's log is its output. */
 export function keepLogApart(argv: readonly string[], environment: NodeJS.ProcessEnv): void {
-  if ([startCommand, devCommand, devServeCommand].some(({ name }) => argv.includes(name))) return;
+  if (SERVING.some((name) => argv.includes(name))) return;
   environment['LOG_DESTINATION'] ??= 'stderr';
   environment['LOG_LEVEL'] ??= 'warn';
 }
@@ -82,7 +52,7 @@ export async function runProgram(run: ProgramRun): Promise<number> {
       load: () => loading,
       json: () => program.opts<{ json?: boolean }>().json === true,
     });
-    addCommands(program, context, app);
+    await addCommands(program, context, app, run.argv);
     await program.parseAsync([...run.argv], { from: 'user' }).catch(async (error: unknown) => {
       // Without the app its modules' commands are unknown: the reason is why it could not be loaded.
       if (error instanceof CommanderError && error.code === 'commander.unknownCommand') {
@@ -102,7 +72,7 @@ export async function runProgram(run: ProgramRun): Promise<number> {
 }
 
 async function appOf(run: ProgramRun, config: string | null): Promise<App> {
-  if (WITHOUT_APP.has(commandOf(run.argv) ?? '')) throw new CliFailure('This command does not load the app.');
+  if (WITHOUT_APP.has(commandOf(run.argv) ?? run.argv[0] ?? '')) throw new CliFailure('This command does not load the app.');
   addDotenv(config, run.environment);
   if (config === null) throw new CliFailure(missingConfig(run.cwd));
   return loadApp(config, run.importConfig);
@@ -136,8 +106,13 @@ function createProgram(run: ProgramRun): Command {
     .exitOverride();
 }
 
-function addCommands(program: Command, context: CliContext, app: App | undefined): void {
-  for (const { name, summary, hidden = false, configure } of CORE_COMMANDS) configure(subcommand(program, name, summary, hidden), context);
+async function addCommands(program: Command, context: CliContext, app: App | undefined, argv: readonly string[]): Promise<void> {
+  // The help of the program lists the arguments of every command.
+  const isHelp = ['help', undefined].includes(commandOf(argv));
+  for (const { name, summary, hidden = false, load } of CORE_COMMANDS) {
+    const command = subcommand(program, name, summary, hidden);
+    if (isHelp || argv.includes(name)) (await load())(command, context);
+  }
   const known = new Set(CORE_COMMANDS.map(({ name }) => name));
   for (const module of app?.modules ?? []) {
     for (const { name, summary, configure } of module.commands ?? []) {

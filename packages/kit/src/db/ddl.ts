@@ -2,7 +2,7 @@ import { parseDecimal } from './decimal.ts';
 import type { Dialect } from './dialect.ts';
 import { createFullTextSql } from './full-text.ts';
 import { derivedName, quoteName, quoteText } from './names.ts';
-import { encodePostgres } from './postgres/codec.ts';
+import { encodePostgres } from './postgres/encode.ts';
 import { type ColumnDefinition, type ColumnKind, columnOf, type IndexDefinition, type TableDefinition } from './table-definition.ts';
 import { requireArguments } from '../options/read-options.ts';
 import { rule, isMembers } from '../options/value-rule.ts';

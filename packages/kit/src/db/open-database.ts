@@ -9,9 +9,7 @@ import { Handle, type HandleContext } from './handle.ts';
 import { type DbLog, silentLog } from './log.ts';
 import { maskPassword } from './mask-password.ts';
 import { ObservedRunner } from './observed-runner.ts';
-import { PostgresEngine } from './postgres/engine.ts';
 import type { QueryObserver } from './query-observer.ts';
-import { SqliteEngine } from './sqlite/engine.ts';
 import { isAboutFile, UnusableFile } from './unusable-file.ts';
 import { type OptionRules, readOptions } from '../options/read-options.ts';
 import { aFunction, clock, filledText, flag, milliseconds, objectWith, oneOf, wholeNumber } from '../options/value-rule.ts';
@@ -81,6 +79,7 @@ export function sqliteFile(url: string): string | null {
   return path === '' || path === ':memory:' ? null : resolve(path);
 }
 
+/** Only the driver that the URL needs is loaded. */
 async function openEngine(url: string, options: DatabaseOptions): Promise<Engine> {
   const waitMsMax = options.waitMsMax ?? WAIT_MS_MAX;
   if (url.startsWith('sqlite:')) {
@@ -90,6 +89,7 @@ async function openEngine(url: string, options: DatabaseOptions): Promise<Engine
     const file = stored === null || (options.createFile === false && !existsSync(stored)) ? ':memory:' : stored;
     try {
       if (file !== ':memory:') await mkdir(dirname(file), { recursive: true });
+      const { SqliteEngine } = await import('./sqlite/engine.ts');
       return await SqliteEngine.open(file, {
         durability: options.durability ?? 'normal',
         busyDeadlineMs: waitMsMax,
@@ -102,6 +102,7 @@ async function openEngine(url: string, options: DatabaseOptions): Promise<Engine
   if (!/^postgres(ql)?:\/\//.test(url)) {
     throw new Error(`A database URL starts with sqlite: or postgres://, this one with "${url.slice(0, url.indexOf(':') + 1)}".`);
   }
+  const { PostgresEngine } = await import('./postgres/engine.ts');
   const engine = new PostgresEngine(url, {
     poolMax: options.poolMax ?? POOL_MAX,
     prepare: options.prepare ?? true,

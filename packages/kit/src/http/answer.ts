@@ -1,10 +1,10 @@
-import { validateHeaderName, validateHeaderValue } from 'node:http';
 import type { FastifyReply } from 'fastify';
 import type { ErrorMap } from '../errors/error-map.ts';
 import { renderError, type RenderedError } from '../errors/render.ts';
 import { rateLimitHeaders } from '../throttle/headers.ts';
 import type { Exchange } from './exchange.ts';
 import type { Middleware } from './middleware.ts';
+import { nodeHttp } from './node-http.ts';
 
 /** What is done to every answer of a route, or of requests that match none. */
 export interface AnswerPlan {
@@ -88,8 +88,8 @@ function withSentTag({ headers, body }: RenderedError, reply: FastifyReply): str
 function removeUnsendableHeaders(reply: FastifyReply): void {
   for (const [name, value] of Object.entries(reply.getHeaders())) {
     try {
-      validateHeaderName(name);
-      validateHeaderValue(name, value as string);
+      nodeHttp.validateHeaderName(name);
+      nodeHttp.validateHeaderValue(name, value as string);
     } catch {
       reply.removeHeader(name);
     }

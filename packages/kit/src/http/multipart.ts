@@ -1,12 +1,15 @@
 import type { Readable } from 'node:stream';
-import { Busboy, type BusboyInstance } from '@fastify/busboy';
+import type * as BusboyPackage from '@fastify/busboy';
 import { coreErrors } from '../errors/core-errors.ts';
+import { onDemand } from '../options/on-demand.ts';
 import { readOptions } from '../options/read-options.ts';
 import { filledText, flag, listOf, wholeNumber } from '../options/value-rule.ts';
 import { compileCoercions, type Coercion } from './json/coerce.ts';
 import { unknownField } from './json/unknown-fields.ts';
 import { takesMediaType, type RawBody } from './raw.ts';
 import { jsonSchemaOf, type JsonSchema, type OutputOf, type Schema, type SchemaIssue, type SchemaResult } from './schema.ts';
+
+const busboy = onDemand<typeof BusboyPackage>('@fastify/busboy');
 
 /** A file of a form, whole and in memory. For large files use signed uploads. */
 export interface MultipartFile {
@@ -202,10 +205,10 @@ function collect(body: Readable, contentType: string, parts: MultipartParts): Pr
   return promise;
 }
 
-function openForm(contentType: string, partCount: number): BusboyInstance {
+function openForm(contentType: string, partCount: number): BusboyPackage.BusboyInstance {
   const limits = { parts: Math.max(PARTS_MAX, partCount), fieldSize: FIELD_BYTES_MAX, fieldNameSize: 200, headerPairs: 20 };
   try {
-    return new Busboy({ headers: { 'content-type': contentType }, limits });
+    return new (busboy().Busboy)({ headers: { 'content-type': contentType }, limits });
   } catch (cause) {
     throw coreErrors.malformed_body({ detail: 'The Content-Type of the form has no boundary.', cause });
   }

@@ -1,4 +1,3 @@
-import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { coreErrors } from '../errors/core-errors.ts';
@@ -14,6 +13,7 @@ import { Exchange } from './exchange.ts';
 import type { Host } from './host.ts';
 import { parseJson } from './json/parse-json.ts';
 import type { Middleware } from './middleware.ts';
+import { nodeHttp } from './node-http.ts';
 import { PathMethods, unmatched } from './not-found.ts';
 import { bodyError, readRawBody, readSlowJson, refuseEncoding, streamsBody } from './read-raw-body.ts';
 import { exchangeKey, finish, serveRoute, type KitRequest } from './serve-route.ts';
@@ -157,7 +157,7 @@ export class UnmatchedRequests {
     const rendered = renderError(translateSocketError(error), { format: this.#host.errorFormat, requestId });
     this.#host.log.debug({ code: rendered.code, request_id: requestId }, 'connection refused');
     const head = [
-      `HTTP/1.1 ${rendered.status} ${STATUS_CODES[rendered.status] ?? ''}`,
+      `HTTP/1.1 ${rendered.status} ${nodeHttp.STATUS_CODES[rendered.status] ?? ''}`,
       `content-type: ${rendered.contentType}`,
       `content-length: ${Buffer.byteLength(rendered.body)}`,
       `x-request-id: ${requestId}`,

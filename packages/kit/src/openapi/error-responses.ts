@@ -1,6 +1,6 @@
-import { STATUS_CODES } from 'node:http';
 import type { ErrorFormat } from '../errors/render.ts';
 import type { RaisedError } from '../http/compiled-route.ts';
+import { nodeHttp } from '../http/node-http.ts';
 import type { JsonSchema } from '../http/schema.ts';
 import { pascalCase } from './schema-names.ts';
 
@@ -98,7 +98,7 @@ export function errorResponse(errors: readonly RaisedError[], format: ErrorForma
   const members = errors.flatMap((error) => membersName(error, format) ?? []);
   return {
     // The sentence of each code is in the examples of the schema.
-    description: errors.length === 1 ? errors[0]!.detail : `${STATUS_CODES[errors[0]?.status ?? 500] ?? 'Error'}.`,
+    description: errors.length === 1 ? errors[0]!.detail : `${nodeHttp.STATUS_CODES[errors[0]?.status ?? 500] ?? 'Error'}.`,
     ...(Object.keys(headers).length === 0 ? {} : { headers }),
     content: {
       [mediaType]: {

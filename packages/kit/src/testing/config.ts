@@ -3,3 +3,8 @@ export function testPostgresUrl(): string | undefined {
   const url = process.env['KIT_TEST_POSTGRES_URL'];
   return url === '' ? undefined : url;
 }
+
+/** Vitest sets it in the processes of its tests. */
+export function runsInVitest(): boolean {
+  return process.env['VITEST'] !== undefined;
+}

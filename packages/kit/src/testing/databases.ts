@@ -3,6 +3,7 @@ import type { Database } from '../db/db.ts';
 import type { Dialect } from '../db/dialect.ts';
 import { openDatabase, type DatabaseOptions } from '../db/open-database.ts';
 import { testPostgresUrl } from './config.ts';
+import { runningVitest } from './running-vitest.ts';
 import {
   createPostgresDatabase,
   createSqliteDatabase,
@@ -12,9 +13,6 @@ import {
 } from './test-database.ts';
 import { readOptions } from '../options/read-options.ts';
 import { aFunction, filledText, objectWith } from '../options/value-rule.ts';
-
-/** Vitest is the project's own: the rest of the testing kit works without it. */
-const vitest = await import('vitest').catch(() => undefined);
 
 /** The real database of one `describeDatabases` block. Its members can be used from `beforeAll` on. */
 export interface TestDatabase {
@@ -40,7 +38,7 @@ export interface DescribeDatabasesOptions {
 
 /** Defines the same tests on SQLite (a temporary file) and on PostgreSQL (a database of their own, dropped at the end). */
 export function describeDatabases(name: string, define: (database: TestDatabase) => void, options: DescribeDatabasesOptions = {}): void {
-  if (vitest === undefined) throw new Error('describeDatabases() needs vitest: npm install --save-dev vitest');
+  const vitest = runningVitest('describeDatabases()');
   readOptions('describeDatabases()', options, {
     prepare: aFunction,
     template: filledText,

@@ -3,7 +3,7 @@ import { constants } from 'node:fs';
 import { access, copyFile, mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import pg from 'pg';
+import type pg from 'pg';
 import type { Dialect } from '../db/dialect.ts';
 import { inspect } from './before-removal.ts';
 import { requireArguments } from '../options/read-options.ts';
@@ -94,7 +94,8 @@ export async function ensureSqliteTemplate(run: string, name: string, fill: (url
 }
 
 async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client({ connectionString: url });
+  const { Client } = await import('pg');
+  const client = new Client({ connectionString: url });
   await client.connect();
   try {
     return await work(client);

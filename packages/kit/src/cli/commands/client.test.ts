@@ -34,7 +34,7 @@ async function client(args: readonly string[], controller: new () => Controller 
     },
   } as unknown as CliContext;
   const command = new Command();
-  clientCommand.configure(command, context);
+  clientCommand(command, context);
   try {
     await command.parseAsync(args, { from: 'user' });
     return printed;

@@ -15,19 +15,15 @@ interface ClientCommandOptions {
 }
 
 /** `kit client typescript --out src/api.ts`. */
-export const clientCommand: CoreCommand = {
-  name: 'client',
-  summary: 'generate a client of the app in TypeScript or Python',
-  configure(command, context) {
-    command
-      .argument('<language>', 'typescript or python')
-      .requiredOption('-o, --out <file>', 'the file to write')
-      .option('--check', 'fail unless the file is the current client; writes nothing')
-      .option('--mount <prefix>', 'only the operations of one version, e.g. /v1')
-      .option('--dates', 'TypeScript: points in time are Dates instead of strings')
-      .addHelpText('after', '\nThe same routes always give the same text. No database is opened.')
-      .action((language: string, options: ClientCommandOptions) => generate(language, options, context));
-  },
+export const clientCommand: CoreCommand = (command, context) => {
+  command
+    .argument('<language>', 'typescript or python')
+    .requiredOption('-o, --out <file>', 'the file to write')
+    .option('--check', 'fail unless the file is the current client; writes nothing')
+    .option('--mount <prefix>', 'only the operations of one version, e.g. /v1')
+    .option('--dates', 'TypeScript: points in time are Dates instead of strings')
+    .addHelpText('after', '\nThe same routes always give the same text. No database is opened.')
+    .action((language: string, options: ClientCommandOptions) => generate(language, options, context));
 };
 
 async function generate(

@@ -17,18 +17,14 @@ interface DevOptions extends PlaceOptions {
 /** Files of a change that a message names. */
 const NAMED_MAX = 3;
 
-export const devCommand: CoreCommand = {
-  name: 'dev',
-  summary: 'serve the app, and start it again when a file changes',
-  configure(command, context) {
-    command
-      .option('-p, --port <number>', `port to listen on (PORT; default ${DEFAULT_PORT}; 0 picks a free one and keeps it)`, portNumber)
-      .option('-H, --host <address>', `address to listen on (HOST; default ${DEFAULT_HOST})`)
-      .option('-y, --yes', 'apply pending migrations without asking')
-      .option('--client <file...>', 'write a client at each start and keep it current: .ts or .py')
-      .addHelpText('after', HELP)
-      .action(async (options: DevOptions) => run(options, context));
-  },
+export const devCommand: CoreCommand = (command, context) => {
+  command
+    .option('-p, --port <number>', `port to listen on (PORT; default ${DEFAULT_PORT}; 0 picks a free one and keeps it)`, portNumber)
+    .option('-H, --host <address>', `address to listen on (HOST; default ${DEFAULT_HOST})`)
+    .option('-y, --yes', 'apply pending migrations without asking')
+    .option('--client <file...>', 'write a client at each start and keep it current: .ts or .py')
+    .addHelpText('after', HELP)
+    .action(async (options: DevOptions) => run(options, context));
 };
 
 const HELP = `

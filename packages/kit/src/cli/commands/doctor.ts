@@ -35,23 +35,19 @@ interface DoctorOptions {
   readonly format?: (typeof FORMATS)[number];
 }
 
-export const doctorCommand: CoreCommand = {
-  name: 'doctor',
-  summary: 'check the app, its settings and databases, and suggest fixes',
-  configure(command, context) {
-    command
-      .addOption(new Option('--fail-on <level>', 'exit with 1 on a fault, or on a warning, too').choices(LEVELS).default('fault'))
-      .addOption(new Option('--format <format>', 'how to print the findings (default: table; --json is json)').choices(FORMATS))
-      .addHelpText('after', HELP)
-      .action(async ({ failOn, format = context.json ? 'json' : 'table' }: DoctorOptions) => {
-        const findings = await examine(context);
-        const bad = findings.filter(({ state }) => state === 'fault' || (failOn === 'warn' && state === 'warning'));
-        if (format === 'json') context.print(JSON.stringify({ ok: bad.length === 0, findings }, null, 2));
-        else if (format === 'sarif') context.print(JSON.stringify(sarifLog(findings), null, 2));
-        else for (const finding of findings) context.print(line(finding, context));
-        if (bad.length > 0) context.fail(`${bad.length} of ${findings.length} checks failed.`);
-      });
-  },
+export const doctorCommand: CoreCommand = (command, context) => {
+  command
+    .addOption(new Option('--fail-on <level>', 'exit with 1 on a fault, or on a warning, too').choices(LEVELS).default('fault'))
+    .addOption(new Option('--format <format>', 'how to print the findings (default: table; --json is json)').choices(FORMATS))
+    .addHelpText('after', HELP)
+    .action(async ({ failOn, format = context.json ? 'json' : 'table' }: DoctorOptions) => {
+      const findings = await examine(context);
+      const bad = findings.filter(({ state }) => state === 'fault' || (failOn === 'warn' && state === 'warning'));
+      if (format === 'json') context.print(JSON.stringify({ ok: bad.length === 0, findings }, null, 2));
+      else if (format === 'sarif') context.print(JSON.stringify(sarifLog(findings), null, 2));
+      else for (const finding of findings) context.print(line(finding, context));
+      if (bad.length > 0) context.fail(`${bad.length} of ${findings.length} checks failed.`);
+    });
 };
 
 const HELP = `

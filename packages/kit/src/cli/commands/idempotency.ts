@@ -7,14 +7,10 @@ import { table } from '../terminal.ts';
 const LIST_MAX = 1000;
 
 /** `kit idempotency list|resolve|prune`. */
-export const idempotencyCommand: CoreCommand = {
-  name: 'idempotency',
-  summary: 'list idempotency keys, release a key, delete expired keys',
-  configure(command, context) {
-    addList(command, context);
-    addRelease(command, context);
-    addPrune(command, context);
-  },
+export const idempotencyCommand: CoreCommand = (command, context) => {
+  addList(command, context);
+  addRelease(command, context);
+  addPrune(command, context);
 };
 
 function addList(command: CommanderCommand, context: CliContext): void {

@@ -12,37 +12,33 @@ import type { CliContext } from '../context.ts';
 import { shellScope } from '../shell-scope.ts';
 import { table } from '../terminal.ts';
 
-export const inspectCommand: CoreCommand = {
-  name: 'inspect',
-  summary: 'list routes with permission, scope and throttles, or describe one resource',
-  configure(command, context) {
-    command
-      .argument('[text]', 'a resource or its table, or a part of a path, operation or controller')
-      .option('--sql', 'of a resource: also the SQL that reads the rows of a caller; opens the database')
-      .addHelpText('after', '\nReads the route table; without --sql no database is opened.')
-      .action(async (text: string | undefined, { sql = false }: { sql?: boolean }) => {
-        const app = await context.bareApp();
-        const resources = describeResources(app).filter(({ resource, table: name }) => text === resource || text === name);
-        if (sql && resources.length === 0) context.fail('--sql is for one resource: kit inspect orders --sql.');
-        if (resources.length > 0) {
-          const statements = sql ? await listStatements(await context.app(), text ?? '') : [];
-          if (context.json)
-            return context.print(JSON.stringify(sql ? resources.map((each) => ({ ...each, sql: statements })) : resources, null, 2));
-          for (const each of resources) printResource(context, each);
-          for (const statement of statements) context.print(statement);
-          return;
-        }
-        const routes = app.routes.filter((route) => text === undefined || searchable(route).includes(text.toLowerCase()));
-        if (context.json) return context.print(JSON.stringify(routes.map(asJson), null, 2));
-        if (routes.length === 0)
-          return context.print(text === undefined ? 'The app has no routes.' : `No route matches ${JSON.stringify(text)}.`);
-        const [head = '', ...lines] = routeTable(routes);
-        context.print(context.paint('bold', head));
-        for (const line of lines) context.print(line);
-        context.print(context.paint('dim', `${routes.length} ${routes.length === 1 ? 'route' : 'routes'}`));
-        if (text === undefined) context.print(context.paint('dim', limits(app.inputLimits)));
-      });
-  },
+export const inspectCommand: CoreCommand = (command, context) => {
+  command
+    .argument('[text]', 'a resource or its table, or a part of a path, operation or controller')
+    .option('--sql', 'of a resource: also the SQL that reads the rows of a caller; opens the database')
+    .addHelpText('after', '\nReads the route table; without --sql no database is opened.')
+    .action(async (text: string | undefined, { sql = false }: { sql?: boolean }) => {
+      const app = await context.bareApp();
+      const resources = describeResources(app).filter(({ resource, table: name }) => text === resource || text === name);
+      if (sql && resources.length === 0) context.fail('--sql is for one resource: kit inspect orders --sql.');
+      if (resources.length > 0) {
+        const statements = sql ? await listStatements(await context.app(), text ?? '') : [];
+        if (context.json)
+          return context.print(JSON.stringify(sql ? resources.map((each) => ({ ...each, sql: statements })) : resources, null, 2));
+        for (const each of resources) printResource(context, each);
+        for (const statement of statements) context.print(statement);
+        return;
+      }
+      const routes = app.routes.filter((route) => text === undefined || searchable(route).includes(text.toLowerCase()));
+      if (context.json) return context.print(JSON.stringify(routes.map(asJson), null, 2));
+      if (routes.length === 0)
+        return context.print(text === undefined ? 'The app has no routes.' : `No route matches ${JSON.stringify(text)}.`);
+      const [head = '', ...lines] = routeTable(routes);
+      context.print(context.paint('bold', head));
+      for (const line of lines) context.print(line);
+      context.print(context.paint('dim', `${routes.length} ${routes.length === 1 ? 'route' : 'routes'}`));
+      if (text === undefined) context.print(context.paint('dim', limits(app.inputLimits)));
+    });
 };
 
 function limits(app: InputLimits): string {

@@ -3,22 +3,18 @@ import type { CoreCommand } from '../core-command.ts';
 import { driftOf, driftRemedy, migrateApp, pendingOf } from '../../app/migration-modules.ts';
 import { addMigrateMake } from './migrate-make.ts';
 
-export const migrateCommand: CoreCommand = {
-  name: 'migrate',
-  summary: 'bring the databases up to date',
-  configure(command, context) {
-    command
-      .option('--check', 'change nothing; exit code 1 when something is pending, or tables are not what this version needs')
-      .option('--dry-run', 'change nothing; print the SQL that would run')
-      .option('--adopt', 'record migrations that only create tables which exist already, instead of running them')
-      .addHelpText('after', HELP)
-      .action(async ({ check, dryRun, adopt }: { check?: boolean; dryRun?: boolean; adopt?: boolean }) => {
-        if (check === true) await checkOnly(context);
-        else if (dryRun === true) await printStatements(context);
-        else await apply(context, adopt === true);
-      });
-    addMigrateMake(command, context);
-  },
+export const migrateCommand: CoreCommand = (command, context) => {
+  command
+    .option('--check', 'change nothing; exit code 1 when something is pending, or tables are not what this version needs')
+    .option('--dry-run', 'change nothing; print the SQL that would run')
+    .option('--adopt', 'record migrations that only create tables which exist already, instead of running them')
+    .addHelpText('after', HELP)
+    .action(async ({ check, dryRun, adopt }: { check?: boolean; dryRun?: boolean; adopt?: boolean }) => {
+      if (check === true) await checkOnly(context);
+      else if (dryRun === true) await printStatements(context);
+      else await apply(context, adopt === true);
+    });
+  addMigrateMake(command, context);
 };
 
 const HELP = `

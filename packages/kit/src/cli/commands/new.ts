@@ -10,34 +10,30 @@ import { toolkitOf } from '../new/toolkit-source.ts';
 
 const packageRoot = fileURLToPath(new URL('../../..', import.meta.url));
 
-export const newCommand: CoreCommand = {
-  name: 'new',
-  summary: 'create a project',
-  configure(command, context) {
-    command
-      .argument('<folder>', 'where to create it; its last part is the name of the project')
-      .addOption(new Option('-t, --template <name>', 'what is in it').choices(TEMPLATES).default('minimal'))
-      .option('--no-install', 'write the files only')
-      .addHelpText('after', HELP)
-      .action(async (given: string, { template, install }: { template: TemplateName; install: boolean }) => {
-        const folder = resolve(context.cwd, given);
-        const screen = new Screen(context.terminal.stderr);
-        if (!context.json) context.stderr.write(`Creating ${basename(folder)} from the template ${template}\n`);
-        const project = await interruptible((signal) =>
-          newProject({
-            folder,
-            template,
-            install,
-            signal,
-            templates: resolve(packageRoot, 'templates'),
-            toolkit: toolkitOf(packageRoot),
-            step: context.json ? (_, work) => work() : screen.step,
-          }),
-        );
-        if (context.json) context.print(JSON.stringify({ ...project, template, installed: install }));
-        else screen.nextSteps(project, context.cwd, install);
-      });
-  },
+export const newCommand: CoreCommand = (command, context) => {
+  command
+    .argument('<folder>', 'where to create it; its last part is the name of the project')
+    .addOption(new Option('-t, --template <name>', 'what is in it').choices(TEMPLATES).default('minimal'))
+    .option('--no-install', 'write the files only')
+    .addHelpText('after', HELP)
+    .action(async (given: string, { template, install }: { template: TemplateName; install: boolean }) => {
+      const folder = resolve(context.cwd, given);
+      const screen = new Screen(context.terminal.stderr);
+      if (!context.json) context.stderr.write(`Creating ${basename(folder)} from the template ${template}\n`);
+      const project = await interruptible((signal) =>
+        newProject({
+          folder,
+          template,
+          install,
+          signal,
+          templates: resolve(packageRoot, 'templates'),
+          toolkit: toolkitOf(packageRoot),
+          step: context.json ? (_, work) => work() : screen.step,
+        }),
+      );
+      if (context.json) context.print(JSON.stringify({ ...project, template, installed: install }));
+      else screen.nextSteps(project, context.cwd, install);
+    });
 };
 
 const HELP = `

@@ -18,60 +18,56 @@ interface OpenApiCommandOptions {
   readonly spec?: string;
 }
 
-export const openapiCommand: CoreCommand = {
-  name: 'openapi',
-  summary: 'print the OpenAPI document of the app',
-  configure(command, context) {
-    command
-      .option('-o, --out <file>', 'write the document to a file')
-      .option('--check <file>', 'fail unless the file contains exactly the current document')
-      .option('--mount <prefix>', 'only the operations of one version, e.g. /v1')
-      .option('--server <url...>', 'base URLs that clients use')
-      .option('--spec <version>', '3.1 omits QUERY operations, for tools that do not support them; 3.2 includes them')
-      .addHelpText('after', '\nThe same routes always give the same text. No database is opened.')
-      .action(async ({ out, check, mount, server, spec }: OpenApiCommandOptions) => {
-        const app = await context.bareApp();
-        if (mount !== undefined && !app.routes.some((route) => route.mount === mount)) {
-          context.fail(
-            `No route is mounted at ${JSON.stringify(mount)}; there are ${[...new Set(app.routes.map((route) => route.mount))].join(', ')}.`,
-          );
-        }
-        const document = documentOf(app, {
-          mount,
-          spec: spec === undefined || isSpec(spec) ? spec : context.fail(`--spec is 3.1 or 3.2, not ${JSON.stringify(spec)}.`),
-          servers: server?.map((url) => ({ url })),
-        });
-        const text = openApiText(document);
-        if (check !== undefined) {
-          const stored = await readFile(resolve(check), 'utf8').catch((error: NodeJS.ErrnoException) =>
-            context.fail(
-              error.code === 'ENOENT'
-                ? `There is no file ${check}. Write it with: kit openapi --out ${check}`
-                : `${check} cannot be read: ${error.message}`,
-            ),
-          );
-          if (stored !== text) context.fail(`${check} is not the current document. Write it again with: kit openapi --out ${check}`);
-          context.print(context.json ? JSON.stringify({ ok: true, file: check }) : `${check} is current.`);
-        } else if (out !== undefined) {
-          await writeFile(resolve(out), text).catch((error: Error) => context.fail(`${out} cannot be written: ${error.message}`));
-          const paths = Object.keys(document.paths).length;
-          context.print(context.json ? JSON.stringify({ file: out, paths }) : `${out} written: ${paths} paths.`);
-        } else context.stdout.write(text);
+export const openapiCommand: CoreCommand = (command, context) => {
+  command
+    .option('-o, --out <file>', 'write the document to a file')
+    .option('--check <file>', 'fail unless the file contains exactly the current document')
+    .option('--mount <prefix>', 'only the operations of one version, e.g. /v1')
+    .option('--server <url...>', 'base URLs that clients use')
+    .option('--spec <version>', '3.1 omits QUERY operations, for tools that do not support them; 3.2 includes them')
+    .addHelpText('after', '\nThe same routes always give the same text. No database is opened.')
+    .action(async ({ out, check, mount, server, spec }: OpenApiCommandOptions) => {
+      const app = await context.bareApp();
+      if (mount !== undefined && !app.routes.some((route) => route.mount === mount)) {
+        context.fail(
+          `No route is mounted at ${JSON.stringify(mount)}; there are ${[...new Set(app.routes.map((route) => route.mount))].join(', ')}.`,
+        );
+      }
+      const document = documentOf(app, {
+        mount,
+        spec: spec === undefined || isSpec(spec) ? spec : context.fail(`--spec is 3.1 or 3.2, not ${JSON.stringify(spec)}.`),
+        servers: server?.map((url) => ({ url })),
       });
-    command
-      .command('diff')
-      .argument('<base>', 'the older document, as kit openapi --out wrote it')
-      .argument('[revision]', 'the newer one (default: the current document of the app)')
-      .description('report what changed for callers, and fail when it breaks them')
-      .option('--format <format>', 'text, json or markdown', 'text')
-      .option('--fail-on <level>', 'breaking, or warning too', 'breaking')
-      .option('--allow <file>', 'a JSON list of changes that are allowed for a time')
-      .addHelpText(
-        'after',
-        '\nExit code 1 when there is such a change. Each rule, and the list of allowed changes, is explained in docs/reference/openapi-diff.md.',
-      )
-      .action((base: string, revision: string | undefined, options: DiffCommandOptions) => diff(base, revision, options, context));
-  },
+      const text = openApiText(document);
+      if (check !== undefined) {
+        const stored = await readFile(resolve(check), 'utf8').catch((error: NodeJS.ErrnoException) =>
+          context.fail(
+            error.code === 'ENOENT'
+              ? `There is no file ${check}. Write it with: kit openapi --out ${check}`
+              : `${check} cannot be read: ${error.message}`,
+          ),
+        );
+        if (stored !== text) context.fail(`${check} is not the current document. Write it again with: kit openapi --out ${check}`);
+        context.print(context.json ? JSON.stringify({ ok: true, file: check }) : `${check} is current.`);
+      } else if (out !== undefined) {
+        await writeFile(resolve(out), text).catch((error: Error) => context.fail(`${out} cannot be written: ${error.message}`));
+        const paths = Object.keys(document.paths).length;
+        context.print(context.json ? JSON.stringify({ file: out, paths }) : `${out} written: ${paths} paths.`);
+      } else context.stdout.write(text);
+    });
+  command
+    .command('diff')
+    .argument('<base>', 'the older document, as kit openapi --out wrote it')
+    .argument('[revision]', 'the newer one (default: the current document of the app)')
+    .description('report what changed for callers, and fail when it breaks them')
+    .option('--format <format>', 'text, json or markdown', 'text')
+    .option('--fail-on <level>', 'breaking, or warning too', 'breaking')
+    .option('--allow <file>', 'a JSON list of changes that are allowed for a time')
+    .addHelpText(
+      'after',
+      '\nExit code 1 when there is such a change. Each rule, and the list of allowed changes, is explained in docs/reference/openapi-diff.md.',
+    )
+    .action((base: string, revision: string | undefined, options: DiffCommandOptions) => diff(base, revision, options, context));
 };
 
 interface DiffCommandOptions {

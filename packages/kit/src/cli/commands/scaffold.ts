@@ -31,25 +31,18 @@ interface ScaffoldFile {
   readonly text: string;
 }
 
-export const scaffoldCommand: CoreCommand = {
-  name: 'scaffold',
-  summary: 'write a resource: model, migration, controller, admin list and tests',
-  configure(command, context) {
-    command
-      .argument('[model]', 'its table, in snake_case and plural: tasks')
-      .argument('[fields...]', 'fields of a new table: title:text(200) done:bool due:date?')
-      .option(
-        '--owner <column>',
-        'the column with the id of the user whose row it is (default for a new table: owner_id, without --tenant)',
-      )
-      .option('--tenant <column>', 'the column with the tenant whose row it is')
-      .option('--from-table', 'read an existing table of the database, and the tables that it refers to')
-      .option('--check', 'write nothing; report where models and tables of the database differ')
-      .option('--dry-run', 'write nothing; print the files')
-      .option('--force', 'write over files that exist')
-      .addHelpText('after', HELP)
-      .action((model: string | undefined, fields: string[], options: ScaffoldCommandOptions) => run(model, fields, options, context));
-  },
+export const scaffoldCommand: CoreCommand = (command, context) => {
+  command
+    .argument('[model]', 'its table, in snake_case and plural: tasks')
+    .argument('[fields...]', 'fields of a new table: title:text(200) done:bool due:date?')
+    .option('--owner <column>', 'the column with the id of the user whose row it is (default for a new table: owner_id, without --tenant)')
+    .option('--tenant <column>', 'the column with the tenant whose row it is')
+    .option('--from-table', 'read an existing table of the database, and the tables that it refers to')
+    .option('--check', 'write nothing; report where models and tables of the database differ')
+    .option('--dry-run', 'write nothing; print the files')
+    .option('--force', 'write over files that exist')
+    .addHelpText('after', HELP)
+    .action((model: string | undefined, fields: string[], options: ScaffoldCommandOptions) => run(model, fields, options, context));
 };
 
 const HELP = `

@@ -8,15 +8,11 @@ import type { CliContext } from '../context.ts';
 import type { CoreCommand } from '../core-command.ts';
 import { shellScope, type ShellScope } from '../shell-scope.ts';
 
-export const shellCommand: CoreCommand = {
-  name: 'shell',
-  summary: 'run JavaScript with the app, its database and its resources',
-  configure(command, context) {
-    command.addHelpText('after', HELP).action(async () => {
-      const scope = shellScope(await context.app());
-      await (context.terminal.stdin.isTTY ? interactive(scope, context) : fromPipe(scope, context));
-    });
-  },
+export const shellCommand: CoreCommand = (command, context) => {
+  command.addHelpText('after', HELP).action(async () => {
+    const scope = shellScope(await context.app());
+    await (context.terminal.stdin.isTTY ? interactive(scope, context) : fromPipe(scope, context));
+  });
 };
 
 const HELP = `

@@ -9,28 +9,23 @@ import { keepClientCurrent, languageOf } from '../write-client.ts';
 import type { FromApp, ToApp } from './messages.ts';
 
 /** The app's own process under `kit dev`, which starts it again on every change and speaks with it over a channel. */
-export const devServeCommand: CoreCommand = {
-  name: 'dev-serve',
-  summary: 'the process of the app under kit dev',
-  hidden: true,
-  configure(command, context) {
-    command
-      .requiredOption('--port <number>', 'port to listen on', portNumber)
-      .requiredOption('--host <address>', 'address to listen on')
-      .option('--client <file...>', 'clients to keep current')
-      .action(async (options: PlaceOptions & { readonly client?: readonly string[] }) => {
-        if (process.send === undefined) context.fail('This command is started by kit dev.');
-        // Listened for from the start: without its parent, whenever that ends, nothing would stop this process.
-        const orphaned = once(process, 'disconnect');
-        await migrateAfterAsking(await (await context.bareApp()).openDatabases(), context);
-        const app = await context.app();
-        const url = await app.listen(listeningPlace(options, {}, (message) => context.fail(message)));
-        tell({ type: 'ready', title: app.title, url, links: linksOf(app) });
-        for (const file of options.client ?? []) await writeClient(app, file);
-        for (const text of await app.monitor()) context.stderr.write(`${text}\n`);
-        await Promise.race([stopSignal(), orphaned]);
-      });
-  },
+export const devServeCommand: CoreCommand = (command, context) => {
+  command
+    .requiredOption('--port <number>', 'port to listen on', portNumber)
+    .requiredOption('--host <address>', 'address to listen on')
+    .option('--client <file...>', 'clients to keep current')
+    .action(async (options: PlaceOptions & { readonly client?: readonly string[] }) => {
+      if (process.send === undefined) context.fail('This command is started by kit dev.');
+      // Listened for from the start: without its parent, whenever that ends, nothing would stop this process.
+      const orphaned = once(process, 'disconnect');
+      await migrateAfterAsking(await (await context.bareApp()).openDatabases(), context);
+      const app = await context.app();
+      const url = await app.listen(listeningPlace(options, {}, (message) => context.fail(message)));
+      tell({ type: 'ready', title: app.title, url, links: linksOf(app) });
+      for (const file of options.client ?? []) await writeClient(app, file);
+      for (const text of await app.monitor()) context.stderr.write(`${text}\n`);
+      await Promise.race([stopSignal(), orphaned]);
+    });
 };
 
 async function migrateAfterAsking(app: App, context: CliContext): Promise<void> {

@@ -1,10 +1,9 @@
-import { collectDefaultMetrics } from 'prom-client';
 import type { App, Module } from '../../app/module.ts';
 import { metricsController } from './controller.ts';
 import { databaseMetrics } from './database-metrics.ts';
 import { HttpMetrics, httpMetrics } from './http-metrics.ts';
 import { readMetricsOptions, type MetricsOptions } from './options.ts';
-import { PrometheusRegistry } from './prometheus-registry.ts';
+import { prometheus, PrometheusRegistry } from './prometheus-registry.ts';
 import { startScrapeServer, type ScrapeServer } from './scrape-server.ts';
 
 /**
@@ -41,7 +40,7 @@ export function metrics(options: MetricsOptions): Module {
       stopWatching = watchDatabases?.();
     },
     async monitor({ log }) {
-      if (settings.process) collectDefaultMetrics({ register: registry.prometheus });
+      if (settings.process) prometheus().collectDefaultMetrics({ register: registry.prometheus });
       if (settings.listen === undefined) return undefined;
       server = await startScrapeServer(registry, settings.listen, log);
       log.info({ url: server.url }, `metrics for Prometheus at ${server.url}`);

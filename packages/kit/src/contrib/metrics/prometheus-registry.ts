@@ -1,4 +1,4 @@
-import { Counter as PromCounter, Gauge as PromGauge, Histogram as PromHistogram, Registry as PromRegistry } from 'prom-client';
+import type * as Prometheus from 'prom-client';
 import type {
   Counter,
   GaugeOptions,
@@ -9,7 +9,11 @@ import type {
   MetricOptions,
   MetricRegistry,
 } from '../../observe/metric-registry.ts';
+import { onDemand } from '../../options/on-demand.ts';
 import { BoundedLabels } from './bounded-labels.ts';
+
+/** With the first registry: apps import `metrics` that use it only where a port is set. */
+export const prometheus = onDemand<typeof Prometheus>('prom-client');
 
 /** From a cached lookup to a request whose client has given up. */
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -25,7 +29,7 @@ interface ReadGauge {
 
 /** The metrics of one application, in the format of Prometheus. */
 export class PrometheusRegistry implements MetricRegistry {
-  readonly prometheus = new PromRegistry();
+  readonly prometheus = new (prometheus().Registry)();
   readonly contentType: string = this.prometheus.contentType;
   readonly #gauges: ReadGauge[] = [];
   readonly #failures: Counter<'metric'>;
@@ -44,7 +48,7 @@ export class PrometheusRegistry implements MetricRegistry {
   counter<L extends string = never>(options: MetricOptions<L>): Counter<L> {
     if (!options.name.endsWith('_total')) throw new TypeError(`The counter "${options.name}" must end in "_total".`);
     const bounds = this.#declare(options);
-    const counter = new PromCounter({ ...this.#described(options), labelNames: bounds.names });
+    const counter = new (prometheus().Counter)({ ...this.#described(options), labelNames: bounds.names });
     return {
       add(labels, by = 1) {
         if (!(by >= 0 && by < Infinity)) throw new TypeError(`${options.name} cannot count ${by}: a counter only rises.`);
@@ -56,7 +60,7 @@ export class PrometheusRegistry implements MetricRegistry {
   histogram<L extends string = never>(options: HistogramOptions<L>): Histogram<L> {
     const { name, buckets = SECONDS } = options;
     const bounds = this.#declare(options);
-    const histogram = new PromHistogram({ ...this.#described(options), labelNames: bounds.names, buckets: [...buckets] });
+    const histogram = new (prometheus().Histogram)({ ...this.#described(options), labelNames: bounds.names, buckets: [...buckets] });
     return {
       observe(labels, value) {
         if (!Number.isFinite(value)) throw new TypeError(`${name} cannot observe ${value}: it is not a number.`);
@@ -67,7 +71,7 @@ export class PrometheusRegistry implements MetricRegistry {
 
   gauge<L extends string = never>(options: GaugeOptions<L>): void {
     const bounds = this.#declare(options);
-    const gauge = new PromGauge({ ...this.#described(options), labelNames: bounds.names });
+    const gauge = new (prometheus().Gauge)({ ...this.#described(options), labelNames: bounds.names });
     this.#gauges.push({
       name: options.name,
       async refresh() {
@@ -85,7 +89,11 @@ export class PrometheusRegistry implements MetricRegistry {
     });
   }
 
-  #described({ name, help }: { readonly name: string; readonly help: string }): { name: string; help: string; registers: PromRegistry[] } {
+  #described({ name, help }: { readonly name: string; readonly help: string }): {
+    name: string;
+    help: string;
+    registers: Prometheus.Registry[];
+  } {
     return { name, help, registers: [this.prometheus] };
   }
 

@@ -1,7 +1,8 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Log } from '../../http/log.ts';
+import { nodeHttp } from '../../http/node-http.ts';
 
 export interface ScrapeSource {
   readonly contentType: string;
@@ -25,7 +26,7 @@ export async function startScrapeServer(
   log: Log,
 ): Promise<ScrapeServer> {
   const isLoopback = host === '127.0.0.1' || host === '::1' || host === 'localhost';
-  const server = createServer({ requestTimeout: REQUEST_MS_MAX, headersTimeout: REQUEST_MS_MAX }, (request, response) => {
+  const server = nodeHttp.createServer({ requestTimeout: REQUEST_MS_MAX, headersTimeout: REQUEST_MS_MAX }, (request, response) => {
     answer(source, isLoopback, request, response).catch((error: unknown) => {
       log.error({ err: error }, 'the metrics could not be written');
       if (!response.headersSent) response.writeHead(500);

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { CsvError, parse } from 'csv-parse';
+import type { CsvError } from 'csv-parse';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { FieldError } from '../../errors/kit-error.ts';
 import { type JsonLimits, readJson } from '../../http/json/parse-json.ts';
@@ -68,10 +68,11 @@ interface CsvRecord {
 }
 
 async function* csvRecords(text: AsyncIterable<string>): AsyncGenerator<CsvRecord | FileRow> {
+  const csvParse = await import('csv-parse');
   const parser = Readable.from(text, { objectMode: true })
     .on('error', (error) => parser.destroy(error))
     .pipe(
-      parse({
+      csvParse.parse({
         relax_column_count: true,
         skip_empty_lines: true,
         // Found by itself, it is what ends the header: in a file with both kinds, cells would keep the CR of the other.
@@ -85,7 +86,7 @@ async function* csvRecords(text: AsyncIterable<string>): AsyncGenerator<CsvRecor
   try {
     yield* parser as AsyncIterable<CsvRecord>;
   } catch (error) {
-    if (!(error instanceof CsvError)) throw error;
+    if (!(error instanceof csvParse.CsvError)) throw error;
     yield { number: numberAt(error as Partial<CsvPlace>) + 1, fault: csvFault(error) };
   }
 }

@@ -1,7 +1,7 @@
 import { type RowBuilder, rowBuilder } from '../row-builder.ts';
 import pg from 'pg';
 import { BoundedMap } from '../bounded-map.ts';
-import { INT8 } from './codec.ts';
+import { INT8 } from './decode.ts';
 
 export type RowReader = RowBuilder<string | null, Record<string, unknown>>;
 

@@ -230,7 +230,7 @@ describeDatabases(
           },
         };
         const command = new Command('idempotency').exitOverride();
-        idempotencyCommand.configure(command, context as never);
+        idempotencyCommand(command, context as never);
         await command.parseAsync(args, { from: 'user' });
         return printed.join('\n');
       };

@@ -1,11 +1,10 @@
 import { readOptions, requireArguments } from '../../options/read-options.ts';
 import { aFunction, filledText, objectWith, required } from '../../options/value-rule.ts';
 import { describeDatabases, type TestDatabase } from '../databases.ts';
+import { runningVitest } from '../running-vitest.ts';
 import type { TestApp } from '../test-app.ts';
 import { crudChecks } from './checks.ts';
 import { type CrudCallers, CrudSubject } from './subject.ts';
-
-const vitest = await import('vitest').catch(() => undefined);
 
 export interface CrudTestsOptions {
   /** Starts the application on the database of the block: `(database) => testApp({ database: database.db, … })`. */
@@ -26,7 +25,6 @@ export interface CrudTestsOptions {
  */
 export function crudTests(controller: abstract new () => object, options: CrudTestsOptions): void {
   requireArguments('crudTests()', { controller }, { controller: aFunction });
-  if (vitest === undefined) throw new Error('crudTests() needs vitest: npm install --save-dev vitest');
   const { app: start, ...rest } = readOptions('crudTests()', options, {
     app: required(aFunction),
     callers: required(objectWith('callers: { owner, stranger }')),
@@ -34,7 +32,7 @@ export function crudTests(controller: abstract new () => object, options: CrudTe
     make: aFunction,
     path: filledText,
   });
-  const { afterAll, beforeAll, test } = vitest;
+  const { afterAll, beforeAll, test } = runningVitest('crudTests()');
   describeDatabases(`${controller.name} keeps the guarantees of a resource`, (database) => {
     let app: TestApp | undefined;
     let subject: CrudSubject | undefined;

@@ -1,6 +1,7 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { systemClock, type Clock } from '../../db/clock.ts';
+import { nodeHttp } from '../../http/node-http.ts';
 import { objectOf, type OptionRules, readOptions } from '../../options/read-options.ts';
 import { clock as aClock, filledText, required } from '../../options/value-rule.ts';
 import { Bucket, errorReply, refuseBody, type Arrived, type Reply } from './s3-bucket.ts';
@@ -94,7 +95,7 @@ export async function s3Double(options: S3DoubleOptions = {}): Promise<S3Double>
       return send(response, method, errorReply({ status: 500, code: 'InternalError', message: 'Done, but you do not know it.' }));
     return send(response, method, fault === 'etag' ? { ...reply, headers: { ...reply.headers, etag: '"0"' } } : reply);
   };
-  const server = createServer((request, response) => {
+  const server = nodeHttp.createServer((request, response) => {
     handle(request, response).catch((failure: unknown) => {
       response.destroy(failure as Error);
     });

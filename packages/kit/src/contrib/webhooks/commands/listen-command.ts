@@ -1,10 +1,11 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Command as CommanderCommand } from 'commander';
 import type { CommandContext } from '../../../app/command.ts';
 import type { App } from '../../../app/module.ts';
 import { wholeNumberOption } from '../../../app/command-options.ts';
 import { checkAll } from '../../../errors/fault-collector.ts';
+import { nodeHttp } from '../../../http/node-http.ts';
 import { InvalidSecret, parseSecret } from '../signing/secret.ts';
 import { stopSignal } from '../../../work/stop-signal.ts';
 import { InvalidSignature, verifySignature } from '../receiving/verify.ts';
@@ -27,7 +28,7 @@ export function addListen(command: CommanderCommand, context: Context): void {
         status: () => wholeNumberOption('--status', options.status, 200, 599),
       });
       const secret = checkedSecret(context, await context.secret('Signing secret'));
-      const server = createServer((request, response) => void receive(context, secret, status, request, response));
+      const server = nodeHttp.createServer((request, response) => void receive(context, secret, status, request, response));
       const stopped = stopSignal();
       await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, '127.0.0.1', resolve));
       context.print(`Listening on http://127.0.0.1:${(server.address() as AddressInfo).port}/`);

@@ -1,10 +1,9 @@
-import { createRequire } from 'node:module';
 import type * as Undici from 'undici';
 import type { Client, Dispatcher } from 'undici';
+import { onDemand } from '../../../options/on-demand.ts';
 
-const require = createRequire(import.meta.url);
-/** Loaded with the first delivery: an API process that delivers nothing starts without its 224 modules. */
-const undici = (): typeof Undici => require('undici') as typeof Undici;
+/** 224 modules, which an API process that delivers nothing starts without. */
+const undici = onDemand<typeof Undici>('undici');
 
 /**
  * Origins with kept connections at a time. A worker with 100,000 endpoints would otherwise hold a socket to every receiver of the last
