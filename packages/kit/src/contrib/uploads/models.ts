@@ -44,6 +44,7 @@ export const uploads = model(
       { columns: ['state', 'complete_by'] },
       { columns: ['state', 'scan_due_at'] },
       { columns: ['state', 'id'] },
+      { columns: ['owner_id', 'id'] },
     ],
   },
 );

@@ -25,6 +25,7 @@ export const initial = migration('0001_initial', [
     {
       indexes: [
         { columns: ['owner_id', 'created_at'] },
+        { columns: ['owner_id', 'id'] },
         { columns: ['expires_at'], where: 'expires_at is not null', name: 'api_keys_expiring' },
         { columns: ['revoked_at'], where: 'revoked_at is not null', name: 'api_keys_revoked' },
       ],

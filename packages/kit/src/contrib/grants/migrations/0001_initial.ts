@@ -4,11 +4,13 @@ import { t } from '../../../db/column.ts';
 
 /**
  * The first finds the grants of an object, and keeps one per subject. The second is what lists are read by: newest objects of one subject, in
- * the order of the object's key, without looking at any other row.
+ * the order of the object's key, without looking at any other row. The third has all grants of a subject, also those on deleted objects: for the page
+ * of a user or a group, and to delete them with it.
  */
 export const grantIndexes = [
   { columns: ['object_type', 'object_id', 'subject'], unique: true },
   { columns: ['subject', 'object_type', 'tenant_key', 'object_id'], where: 'object_deleted_at is null' },
+  { columns: ['subject', 'id'] },
   { columns: ['expires_at'], where: 'expires_at is not null' },
 ];
 

@@ -36,6 +36,8 @@ export const initial = migration('0001_initial', [
         { columns: ['state', 'scan_due_at'] },
         // The admin site lists the uploads of a state, newest first, and counts them.
         { columns: ['state', 'id'] },
+        // Also those of a user, on the user's page.
+        { columns: ['owner_id', 'id'] },
       ],
     },
   ),
