@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { AdminAction, AdminContext, AdminResource } from '../app/admin/declaration.ts';
+import type { AdminAction, AdminContext, AdminResource, AdminTarget } from '../app/admin/declaration.ts';
 import type {
   AdminField,
   AdminFieldChange,
@@ -115,8 +115,9 @@ export function resourceController(site: AdminSite, { authenticators }: LoginPro
       context.log.info({ user_id: context.user.id, resource: resource.name, record: record.id }, 'admin: a record was read');
       if (resource.auditReads === true) await recordOn(resource, asked, record.id, `${targetTypeOf(resource)}.read`);
       const role = await roleOf(site.settings, context.user);
-      const related = await relatedOf(site, resource, asked, record.id, { cursors: await cursorsOf(site.app), role });
-      const more = [...related.sections, ...(await historyOf(site, resource, asked, record.id, { role, related: related.entries }))];
+      const reader = { cursors: await cursorsOf(site.app), role };
+      const related = await relatedOf(site, resource, asked, record.id, reader);
+      const more = [...related.sections, ...(await historyOf(site, resource, asked, record, { ...reader, related: related.entries }))];
       return allowed(site, role, resource, { ...record, sections: [...record.sections, ...more] });
     });
 
@@ -292,6 +293,8 @@ function allowedSection(site: AdminSite, role: AdminRole, section: AdminSection)
   };
 }
 
+/** What `related` calls the requests that changed a record. */
+const REQUEST = 'request';
 const RELATED_MAX = 5;
 /** Of a list whose records are about any record: these stand in its timeline. */
 const TIMELINE_MAX = 20;
@@ -313,6 +316,7 @@ async function relatedOf(
   const entries: AdminTimelineEntry[] = [];
   for (const other of site.resources) {
     for (const { to, filter } of other.related ?? []) {
+      if (to === REQUEST) continue;
       const isAny = to === '*';
       const value = isAny
         ? auditedAs === undefined
@@ -360,7 +364,53 @@ function relatedEntry({ name, singular, columns }: AdminResource, { id: itemId, 
     tone: shown?.tone ?? 'neutral',
     ...(shown === null || shown === undefined ? {} : { text: shown.hint === undefined ? shown.value : `${shown.value}: ${shown.hint}` }),
     link: { resource: name, id: itemId, text: `Open the ${singular}` },
+    ...(typeof values['request_id'] === 'string' ? { request_id: values['request_id'] } : {}),
   };
+}
+
+/** Requests whose effects a timeline shows, and records of one list among them: those of the newest changes. */
+const REQUESTS_MAX = 20;
+
+/** Records of other lists that the same requests caused. Not those about others of its kind, which a bulk change would list on the page of each. */
+async function causedBy(
+  site: AdminSite,
+  { type, id: recordId }: AdminTarget,
+  context: AdminContext,
+  requests: readonly string[],
+  { cursors, role }: { readonly cursors: Cursors; readonly role: AdminRole },
+): Promise<AdminTimelineEntry[]> {
+  if (requests.length === 0) return [];
+  const entries: AdminTimelineEntry[] = [];
+  for (const other of site.resources) {
+    const filter = other.related?.find(({ to }) => to === REQUEST)?.filter;
+    if (filter === undefined || refusalOf(site.settings, role, other, 'read') !== null) continue;
+    const { items } = await other.list(context, {
+      search: null,
+      filters: { [filter]: requests.slice(0, REQUESTS_MAX).join(',') },
+      sort: null,
+      limit: TIMELINE_MAX,
+      cursor: null,
+      cursors,
+      bound: `caused ${other.name} ${recordId}`,
+    });
+    const isOfAnother = ({ values: { record } }: AdminRow): boolean =>
+      typeof record === 'string' && record.startsWith(`${type}:`) && record !== `${type}:${recordId}`;
+    entries.push(...items.filter((item) => !isOfAnother(item)).map((item) => relatedEntry(other, item)));
+  }
+  return entries;
+}
+
+/** Entries of one request stand together, at the time of the newest; a record is listed once, however many ways lead to it. */
+function inOrder(entries: readonly AdminTimelineEntry[]): readonly AdminTimelineEntry[] {
+  const at = ({ at: time }: AdminTimelineEntry): number => Date.parse(time ?? '');
+  const once = new Map(
+    entries.map((entry, index) => [entry.link === undefined ? index : `${entry.link.resource} ${entry.link.id}`, entry]),
+  );
+  const groups = Map.groupBy([...once.values()], (entry) => entry.request_id ?? entry);
+  return [...groups.values()]
+    .map((group) => group.toSorted((a, b) => at(b) - at(a)))
+    .toSorted(([a], [b]) => at(b as AdminTimelineEntry) - at(a as AdminTimelineEntry))
+    .flat();
 }
 
 async function find(resource: AdminResource, context: AdminContext, id: string, range?: AdminRange): Promise<AdminRecord> {
@@ -370,24 +420,31 @@ async function find(resource: AdminResource, context: AdminContext, id: string, 
   return record;
 }
 
-/** What other modules know about a record, at the end of its page: their own parts, and one timeline of what happened. */
+/**
+ * What other modules know about a record, at the end of its page: their own parts, and one timeline of what happened. `related`: entries that name the
+ * record themselves.
+ */
 async function historyOf(
   site: AdminSite,
   { auditedAs }: AdminResource,
   context: AdminContext,
-  id: string,
-  { role, related }: { readonly role: AdminRole; readonly related: readonly AdminTimelineEntry[] },
+  { id, values }: AdminRow,
+  { cursors, role, related }: { readonly cursors: Cursors; readonly role: AdminRole; readonly related: readonly AdminTimelineEntry[] },
 ): Promise<AdminRecord['sections']> {
   if (auditedAs === undefined) return [];
   const target = { type: auditedAs, id };
   const sections = await Promise.all(site.declarations.map(async (each) => (await each.sections?.(context, target)) ?? []));
-  const lines = await Promise.all(site.declarations.flatMap((each) => each.timeline?.(context, target) ?? []));
+  const origin = typeof values['request_id'] === 'string' ? [values['request_id']] : [];
+  const lines = await Promise.all(site.declarations.flatMap((each) => each.timeline?.(context, target, origin) ?? []));
   if (lines.length === 0) return sections.flat();
+  const recorded = lines.flatMap((line) => line.entries);
+  const requests = [...new Set([...origin, ...recorded.flatMap(({ request_id: request }) => request ?? [])])];
+  const caused = await causedBy(site, target, context, requests, { cursors, role });
   // An entry is a record of a list: who may not read the list does not see it here either.
   const mayRead = (resource: string): boolean => refusalOf(site.settings, role, site.resource(resource), 'read') === null;
-  const entries = [...lines.flatMap((line) => line.entries), ...related]
-    .filter(({ at, link }) => at !== null && (link === undefined || mayRead(link.resource)))
-    .toSorted((a, b) => Date.parse(b.at ?? '') - Date.parse(a.at ?? ''));
+  const entries = inOrder(
+    [...recorded, ...related, ...caused].filter(({ at, link }) => at !== null && (link === undefined || mayRead(link.resource))),
+  );
   const more = lines.find((line) => line.more !== undefined && mayRead(line.more.resource))?.more;
   const timeline = {
     kind: 'timeline',

@@ -66,8 +66,8 @@ const define = (database: TestDatabase): void => {
     (await site.get(staff, `resources/${resource}?${query}`)).body.items;
   const ids = async (resource: string, query: string) => (await list(resource, query)).map((item) => item.id);
   const read = async (resource: string, id: string) => (await site.get(staff, `resources/${resource}/${id}`)).body;
-  const history = (record: { sections: { title: string; entries: { title: string }[] }[] }) =>
-    record.sections.at(-1)?.entries.map((entry) => entry.title);
+  const history = (record: { sections: { title: string; entries: { title: string; link: { resource: string } }[] }[] }) =>
+    record.sections.at(-1)?.entries.flatMap(({ title, link }) => (link.resource === 'audit-log' ? [title] : []));
 
   describe('endpoints', () => {
     test('are found by URL, description and owner, and filtered by state, owner and tenant', async () => {

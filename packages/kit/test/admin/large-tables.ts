@@ -75,6 +75,7 @@ export async function fillWebhooks(db: Database, size: Fill): Promise<void> {
     audience: text('owner'),
     owner_id: 't.owner_id',
     tenant_key: text(''),
+    request_id: numbered('request-'),
   });
   await fill(db, size, 'webhook_deliveries', {
     id: 'r.key',
@@ -111,6 +112,7 @@ export async function fillAudit(db: Database, size: Fill): Promise<void> {
     action: every(100, text('bulk.rare'), text('bulk.changed')),
     target_type: text('bulk'),
     target_id: 'cast(n as text)',
+    request_id: numbered('request-'),
     content_hash: 't.content_hash',
   });
 }
@@ -129,6 +131,7 @@ export async function fillJobs(db: Database, size: Fill): Promise<void> {
     progress: every(3, 'null', '100'),
     attempts: '(n % 3)',
     attempts_max: 't.attempts_max',
+    request_id: numbered('request-'),
     unique_key: every(100, numbered('task:'), 'null'),
     run_at: 'r.at',
     created_at: 'r.at',

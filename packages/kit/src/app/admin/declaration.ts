@@ -132,7 +132,8 @@ export interface AdminResource extends Omit<AdminResourceShape, 'actions'> {
   readonly table?: string;
   /**
    * Whose records these are: the page of a record of this kind shows those that the filter finds by its id. `*` is a record of any kind,
-   * found as `order:<id>` by its `target_type` and id.
+   * found as `order:<id>` by its `target_type` and id. `request` is a request that changed a record, found by its id: the records stand in the
+   * timeline of the changed one, by the values `request_id` and, where they are about a record themselves, `record` of their rows.
    */
   readonly related?: readonly { readonly to: string; readonly filter: string }[];
   /** `titles` knows only the records that the caller may see: other pages show nothing of the rest, except to superusers. */
@@ -202,7 +203,12 @@ export interface AdminDeclaration {
   /** What the module has to say about a record of another: parts of its page. */
   sections?(context: AdminContext, target: AdminTarget): Promise<readonly AdminSection[]>;
   /** What the module knows that happened to a record of any kind, newest first: the site puts the entries of all modules into one timeline. */
-  timeline?(context: AdminContext, target: AdminTarget): Promise<AdminTimeline>;
+  timeline?(
+    context: AdminContext,
+    target: AdminTarget,
+    /** The requests that caused the record, where its row stores them. */
+    requests: readonly string[],
+  ): Promise<AdminTimeline>;
   overview?(context: AdminContext, range: AdminRange): Promise<AdminOverview>;
   /** Work that is due and that no worker has taken, for the bar of the site; asked every few seconds. */
   waiting?(context: AdminContext): Promise<AdminWaiting>;

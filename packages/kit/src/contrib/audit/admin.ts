@@ -290,11 +290,11 @@ const VALUE_LENGTH_MAX = 2_000;
  * What happened to a record, and what else the same requests did: not to others of its kind, which a bulk change would list on the page of each. Only
  * what this staff member may know is part of it.
  */
-async function timeline(context: AdminContext, { type, id }: Target): Promise<AdminTimeline> {
+async function timeline(context: AdminContext, { type, id }: Target, origin: readonly string[]): Promise<AdminTimeline> {
   const filters = { target_type: type, target_id: id };
   await sealBeforeReading(context.db);
   const own = await newestEntriesOf(context.db, filters, TIMELINE_MAX);
-  const requests = [...new Set(own.flatMap(({ request_id }) => (request_id === null ? [] : [request_id])))];
+  const requests = [...new Set([...origin, ...own.flatMap(({ request_id }) => request_id ?? [])])];
   const besides = (await entriesOfRequests(context.db, requests, BESIDES_MAX)).filter(({ target_type }) => target_type !== type);
   const targets = [...own, ...besides].map(targetOf);
   const sights = await sightsOf(context, targets);

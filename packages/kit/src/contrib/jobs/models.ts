@@ -1,5 +1,6 @@
 import { model } from '../../db/model.ts';
 import { t } from '../../db/column.ts';
+import { REQUEST_ID_LENGTH_MAX } from '../../http/acting-request.ts';
 
 export const JOB_NAME_LENGTH_MAX = 100;
 export const QUEUE_NAME_LENGTH_MAX = 100;
@@ -67,6 +68,8 @@ export const jobRows = model(
     worker: t.text(WORKER_NAME_LENGTH_MAX).nullable(),
     /** The trace of the request that started it. */
     traceparent: t.text(55).nullable(),
+    /** The request that started it, or that started the job which did; null outside requests. */
+    request_id: t.text(REQUEST_ID_LENGTH_MAX).nullable(),
   },
   {
     guarded: true,
@@ -104,6 +107,7 @@ export const jobRows = model(
       // Keys that name a record (`order:<id>`): its page in the admin site lists its jobs, also those that have ended.
       { columns: ['serial_key', 'id'], where: 'serial_key is not null', name: 'jobs_by_serial_key' },
       { columns: ['unique_key', 'id'], where: 'unique_key is not null', name: 'jobs_by_unique_key' },
+      { columns: ['request_id', 'id'], where: 'request_id is not null', name: 'jobs_of_request' },
     ],
   },
 );

@@ -5,6 +5,7 @@ import { systemClock } from '../../db/clock.ts';
 import { runSteps, type SqlExecutor, type SqlSteps, type SyncSqlExecutor } from '../../db/foreign/sql-executor.ts';
 import { uuidv7 } from '../../db/uuidv7.ts';
 import { didYouMean } from '../../options/did-you-mean.ts';
+import { actingRequestId } from '../../http/acting-request.ts';
 import type { SchemaIssue, SchemaResult } from '../../http/schema.ts';
 import { jobErrors, StartRefused } from './errors.ts';
 import { isJob, type JobDefinition } from './job.ts';
@@ -287,6 +288,7 @@ function newJob({ definition, clock, options }: CheckedCall, input: string): New
     tenantKey,
     createdAt,
     traceparent: null,
+    requestId: actingRequestId(),
   };
 }
 

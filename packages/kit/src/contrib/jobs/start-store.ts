@@ -38,10 +38,12 @@ export interface NewJob {
   readonly createdAt: Date;
   /** The trace that the job belongs to. */
   readonly traceparent: string | null;
+  /** The request that starts it. */
+  readonly requestId: string | null;
 }
 
 const COLUMNS = `name, version, queue, is_ready, attempts_max, priority, run_at, unique_key, unique_lock, unique_until_started,
-  serial_key, owner_id, tenant_key, turn_key, created_at, traceparent, status, attempts`;
+  serial_key, owner_id, tenant_key, turn_key, created_at, traceparent, request_id, status, attempts`;
 const INSERT = `insert into jobs (${COLUMNS}, id, input)`;
 const ON_TAKEN_KEY = 'on conflict (name, tenant_key, owner_id, unique_lock) where unique_lock is not null do nothing';
 
@@ -49,8 +51,9 @@ const ON_TAKEN_KEY = 'on conflict (name, tenant_key, owner_id, unique_lock) wher
 const VALUES: Readonly<Record<Dialect, string>> = {
   postgres: `cast($2 as text), cast($3 as integer), cast($4 as text), cast($5 as integer) = 1, cast($6 as integer), cast($7 as integer),
   cast($8 as timestamptz), cast($9 as text), cast($9 as text), cast($10 as integer) = 1, cast($11 as text), cast($12 as text), cast($13 as text),
-  case when cast($12 as text) = '' then cast($13 as text) else cast($12 as text) end, cast($14 as timestamptz), cast($15 as text), 'queued', 0`,
-  sqlite: `$2, $3, $4, $5, $6, $7, $8, $9, $9, $10, $11, $12, $13, case when $12 = '' then $13 else $12 end, $14, $15, 'queued', 0`,
+  case when cast($12 as text) = '' then cast($13 as text) else cast($12 as text) end, cast($14 as timestamptz), cast($15 as text),
+  cast($16 as text), 'queued', 0`,
+  sqlite: `$2, $3, $4, $5, $6, $7, $8, $9, $9, $10, $11, $12, $13, case when $12 = '' then $13 else $12 end, $14, $15, $16, 'queued', 0`,
 };
 
 /** Of a statement on PostgreSQL: how it knows that a transaction is open, and the parameter with which it notifies the workers, if it does. */
@@ -64,11 +67,11 @@ const counted = (isOpen: string, payload: string | null): string =>
 
 // One statement and so one round trip: the job and, where it cannot be done after the commit, the notification of workers.
 const startOnPostgres = ({ isOpen, payload }: Variant): string => {
-  const insert = `${INSERT} select ${VALUES.postgres}, cast(cast($1 as text) as uuid), cast($16 as text) where ${isOpen} ${ON_TAKEN_KEY}`;
+  const insert = `${INSERT} select ${VALUES.postgres}, cast(cast($1 as text) as uuid), cast($17 as text) where ${isOpen} ${ON_TAKEN_KEY}`;
   if (isOpen === 'true' && payload === null) return `${insert} returning 1 as created, true as open`;
   return `with job as (${insert} returning id) ${counted(isOpen, payload)}`;
 };
-const startOnSqlite = (isOpen: string): string => `${INSERT} select ${VALUES.sqlite}, $1, $16 where ${isOpen} ${ON_TAKEN_KEY} returning id`;
+const startOnSqlite = (isOpen: string): string => `${INSERT} select ${VALUES.sqlite}, $1, $17 where ${isOpen} ${ON_TAKEN_KEY} returning id`;
 const startManyOnPostgres = ({ isOpen, payload }: Variant): string => `with job as (
   ${INSERT} select ${VALUES.postgres}, r.id, r.input from json_to_recordset(cast($1 as json)) as r(id uuid, input text) where ${isOpen} returning id
 ) ${counted(isOpen, payload)}`;
@@ -78,8 +81,8 @@ const startManyOnSqlite = (isOpen: string): string =>
 /** Where the library says that its transaction is open, and where the statement must see for itself. */
 const START_SQLITE = { known: startOnSqlite('true'), guarded: startOnSqlite(transactionIsOpen('sqlite')) };
 const START_MANY_SQLITE = { known: startManyOnSqlite('true'), guarded: startManyOnSqlite(transactionIsOpen('sqlite')) };
-const START_POSTGRES = onPostgres(17, startOnPostgres);
-const START_MANY_POSTGRES = onPostgres(16, startManyOnPostgres);
+const START_POSTGRES = onPostgres(18, startOnPostgres);
+const START_MANY_POSTGRES = onPostgres(17, startManyOnPostgres);
 
 /** Silent ones leave it to `startJob` to wake the workers after the commit. `next`: the first parameter after those of the jobs. */
 function onPostgres(next: number, make: (variant: Variant) => string): { readonly silent: Statements; readonly notifying: Statements } {
@@ -145,6 +148,7 @@ function parametersOf(first: string, job: Omit<NewJob, 'id' | 'input'>): SqlPara
     tenantKey,
     timestampText(job.createdAt),
     job.traceparent,
+    job.requestId,
   ];
 }
 

@@ -33,10 +33,13 @@ export interface Job {
   readonly finished_at: Date | null;
   readonly claimed_until: Date | null;
   readonly worker: string | null;
+  /** The request that started it; null outside requests. */
+  readonly request_id: string | null;
 }
 
 export const JOB_COLUMNS = `id, name, version, queue, status, input, progress, progress_message, result, error_code, error_message, attempts,
-  attempts_max, priority, run_at, unique_key, serial_key, owner_id, tenant_key, created_at, started_at, finished_at, claimed_until, worker`;
+  attempts_max, priority, run_at, unique_key, serial_key, owner_id, tenant_key, created_at, started_at, finished_at, claimed_until, worker,
+  request_id`;
 
 /** An id as the database stores it; null when no job can have it. PostgreSQL fails the transaction that asks for anything but a UUID. */
 export function jobIdOf(id: unknown): string | null {

@@ -1,6 +1,7 @@
 import { model } from '../../db/model.ts';
 import { t } from '../../db/column.ts';
 import { timestamps } from '../../db/standard-columns.ts';
+import { REQUEST_ID_LENGTH_MAX } from '../../http/acting-request.ts';
 import { EVENT_TYPE_LENGTH_MAX } from './endpoints/subscription.ts';
 import { URL_LENGTH_MAX } from './network/url-policy.ts';
 
@@ -51,6 +52,8 @@ export const webhookEvents = model(
     idempotency_key: t.text(EVENT_KEY_LENGTH_MAX).nullable(),
     /** W3C Trace Context of the request that published it; null outside a trace. */
     traceparent: t.text(55).nullable(),
+    /** The request that published it, or that started the job which did; null outside requests. */
+    request_id: t.text(REQUEST_ID_LENGTH_MAX).nullable(),
   },
   {
     guarded: true,
@@ -59,6 +62,7 @@ export const webhookEvents = model(
       { columns: ['idempotency_key', 'type', 'owner_id', 'tenant_key'], unique: true, where: 'idempotency_key is not null' },
       { columns: ['id'], where: 'audience is null', name: 'webhook_events_without_audience' },
       { columns: ['ordering_key', 'id'], where: 'ordering_key is not null', name: 'webhook_events_of_record' },
+      { columns: ['request_id', 'id'], where: 'request_id is not null', name: 'webhook_events_of_request' },
     ],
   },
 );

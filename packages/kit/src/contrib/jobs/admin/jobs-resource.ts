@@ -1,4 +1,4 @@
-import { sortableColumns } from '../../../app/admin/list.ts';
+import { requestFilter, sortableColumns } from '../../../app/admin/list.ts';
 import { adminDone, adminEach } from '../../../app/admin/each.ts';
 import { isUuid } from '../../../db/uuid.ts';
 import type { AdminContext, AdminResource } from '../../../app/admin/declaration.ts';
@@ -54,11 +54,13 @@ export function jobsResource(place: AdminPlace): AdminResource {
       { name: 'record', label: 'Record, such as order:<id>', kind: 'text' },
       { name: 'serial_key', label: 'Serial key', kind: 'text' },
       { name: 'created', label: 'Started', kind: 'time', ends: ['since', 'until'] },
+      requestFilter,
     ],
     shortcuts: [{ label: 'Retry failed jobs', filters: { status: 'failed' }, action: 'retry' }],
     related: [
       { to: 'user', filter: 'owner' },
       { to: '*', filter: 'record' },
+      { to: 'request', filter: requestFilter.name },
     ],
     searches: 'job id',
     creation: { refused: 'Jobs are started by the application.' },
@@ -120,6 +122,8 @@ export function jobRow(job: Job): AdminRow {
       attempts: `${job.attempts} of ${job.attempts_max}`,
       run_at: iso(job.run_at),
       created_at: iso(job.created_at),
+      record: job.serial_key ?? job.unique_key,
+      request_id: job.request_id,
     },
   };
 }
@@ -157,6 +161,7 @@ function factsOf({ catalog }: AdminPlace, job: Job, links: Links): AdminSection[
         { name: 'unique_key', label: 'Unique key', kind: 'link' },
         { name: 'serial_key', label: 'Serial key', kind: 'link' },
         { name: 'worker', label: 'Worker', kind: 'code' },
+        { name: 'request_id', label: 'Request id', kind: 'code' },
         { name: 'id', label: 'Id', kind: 'code' },
       ],
       values: {

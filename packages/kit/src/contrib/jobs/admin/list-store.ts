@@ -4,6 +4,7 @@ import {
   type AdminOrders,
   adminRows,
   type AdminRows,
+  ofRequests,
   SEARCHED_ROWS_MAX,
   type SearchNote,
 } from '../../../app/admin/list.ts';
@@ -58,7 +59,8 @@ export async function listJobs(db: Db, query: AdminListQuery): Promise<AdminRows
   if (record !== undefined) where.add(`(serial_key = ${where.parameter(record)} or unique_key = ${where.parameter(record)})`);
   if (since !== undefined) where.add(`id >= ${where.parameter(uuidv7LowerBound(new Date(since)))}`);
   if (until !== undefined) where.add(`id < ${where.parameter(uuidv7LowerBound(new Date(until)))}`);
-  const isNarrowed = [owner, due, serialKey, record].some((filter) => filter !== undefined) || query.search !== null;
+  const isOfRequest = ofRequests(where, query, 'jobs.id', 'jobs');
+  const isNarrowed = isOfRequest || [owner, due, serialKey, record].some((filter) => filter !== undefined) || query.search !== null;
   const isUnindexed =
     status === 'succeeded' ||
     status === 'cancelled' ||

@@ -35,6 +35,7 @@ export const initial = migration('0001_initial', [
       claimed_until: t.timestamp().nullable(),
       worker: t.text(100).nullable(),
       traceparent: t.text(55).nullable(),
+      request_id: t.text(200).nullable(),
       turn_key: t.text(255).dbDefault(''),
     },
     {
@@ -70,6 +71,8 @@ export const initial = migration('0001_initial', [
         // Jobs about a record have a serial or unique key that names it (`order:<id>`): its page in the admin site lists them, ended ones too.
         { columns: ['serial_key', 'id'], where: 'serial_key is not null', name: 'jobs_by_serial_key' },
         { columns: ['unique_key', 'id'], where: 'unique_key is not null', name: 'jobs_by_unique_key' },
+        // The history of a record shows what else its requests did.
+        { columns: ['request_id', 'id'], where: 'request_id is not null', name: 'jobs_of_request' },
       ],
     },
   ),

@@ -17,6 +17,7 @@ export interface Claim {
   readonly owner_id: string;
   readonly tenant_key: string;
   readonly traceparent: string | null;
+  readonly request_id: string | null;
 }
 
 export interface ClaimLimits {
@@ -29,7 +30,7 @@ export interface ClaimLimits {
 }
 
 const CLAIMED =
-  'id, claim_token as token, name, version, queue, input, attempts, attempts_max, serial_key, owner_id, tenant_key, traceparent';
+  'id, claim_token as token, name, version, queue, input, attempts, attempts_max, serial_key, owner_id, tenant_key, traceparent, request_id';
 
 // A unique key that is taken only until the job starts is free from here on.
 const CLAIM_UPDATE = `status = 'running', attempts = w.attempts + 1, worker = $WORKER, started_at = $NOW, progress = null, progress_message = null,
@@ -80,7 +81,7 @@ const claimReadyPostgres = (max: number): string => `with recursive level as mat
   update jobs w set ${CLAIM_UPDATE.replace('$WORKER', '$3').replace('$NOW', '$2')}, ${TOKEN_POSTGRES},
     claimed_until = clock_timestamp() + $6 * interval '1 millisecond'
   from ${CLAIM_POSTGRES} where w.ctid = any(array(select at from chosen))
-  returning w.id, w.claim_token, w.name, w.version, w.queue, w.input, w.attempts, w.attempts_max, w.serial_key, w.owner_id, w.tenant_key, w.traceparent
+  returning w.id, w.claim_token, w.name, w.version, w.queue, w.input, w.attempts, w.attempts_max, w.serial_key, w.owner_id, w.tenant_key, w.traceparent, w.request_id
 )
 select ${DOCUMENT}, (select json_agg(id order by turn, place) from chosen) as ids, (select priority from level) as level,
   (select turn_key from chosen order by turn desc, place desc limit 1) as last_turn from ${WITHOUT_SYNC}`;
@@ -203,7 +204,7 @@ const CLAIM_ONE_POSTGRES = `with d as (
   update jobs w set ${CLAIM_UPDATE.replace('$WORKER', '$3').replace('$NOW', '$2')}, ${TOKEN_POSTGRES},
     claimed_until = clock_timestamp() + $4 * interval '1 millisecond'
   from ${CLAIM_POSTGRES} where w.id = $1 and w.status = 'queued' and w.is_ready
-  returning w.id, w.claim_token, w.name, w.version, w.queue, w.input, w.attempts, w.attempts_max, w.serial_key, w.owner_id, w.tenant_key, w.traceparent
+  returning w.id, w.claim_token, w.name, w.version, w.queue, w.input, w.attempts, w.attempts_max, w.serial_key, w.owner_id, w.tenant_key, w.traceparent, w.request_id
 )
 select ${DOCUMENT} from ${WITHOUT_SYNC}`;
 

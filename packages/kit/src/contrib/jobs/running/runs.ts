@@ -2,6 +2,7 @@ import type { Jobs } from '../jobs.ts';
 import type { Claim } from './claim-store.ts';
 import { JobRun, type AbortReason, type RunReport } from './job-run.ts';
 import { renew, type Held } from './result-store.ts';
+import { runOnBehalfOf } from '../../../http/acting-request.ts';
 import { runTraced } from './traced-run.ts';
 
 /** Leases are renewed this often within their length: three renewals may fail before one ends. */
@@ -30,7 +31,7 @@ export class Runs {
   async run(claim: Claim): Promise<RunReport> {
     const run = new JobRun(this.#jobs, claim, { abandoned: (each, isAbandoned) => this.#countAbandoned(each, isAbandoned) });
     this.#running.set(claim.token, run);
-    const report = await runTraced(claim, () => run.execute());
+    const report = await runTraced(claim, () => runOnBehalfOf(claim.request_id, () => run.execute()));
     this.#running.delete(claim.token);
     return report;
   }

@@ -1,6 +1,6 @@
 import { CONFLICT_RETRIES } from '../../../db/conflict-retries.ts';
 import { adminCount, adminDone, adminEach } from '../../../app/admin/each.ts';
-import { sortableColumns } from '../../../app/admin/list.ts';
+import { requestFilter, sortableColumns } from '../../../app/admin/list.ts';
 import { isUuid } from '../../../db/uuid.ts';
 import type { AdminAction, AdminContext, AdminResource } from '../../../app/admin/declaration.ts';
 import type { AdminColumn, AdminNotice, AdminRow, AdminSection, AdminTimelineEntry } from '../../../app/admin/shapes.ts';
@@ -71,6 +71,7 @@ export function deliveriesResource(place: AdminPlace): AdminResource {
       { name: 'event', label: 'Event id', kind: 'text' },
       { name: 'record', label: 'Record, such as order:<id>', kind: 'text' },
       { name: 'published', label: 'Published', kind: 'time', ends: ['since', 'until'] },
+      requestFilter,
     ],
     suggestions: async (context) => ({ event_type: await publishedTypes(databaseOf(place, context)) }),
     searches: 'delivery id, event id or webhook-id',
@@ -83,7 +84,10 @@ export function deliveriesResource(place: AdminPlace): AdminResource {
       const { rows, ...page } = await listDeliveriesForAdmin(databaseOf(place, context), query);
       return { ...page, items: rows.map((delivery) => deliveryRow(place, delivery)) };
     },
-    related: [{ to: '*', filter: 'record' }],
+    related: [
+      { to: '*', filter: 'record' },
+      { to: 'request', filter: requestFilter.name },
+    ],
     refers: { endpoint_id: 'webhook_endpoint', event_id: 'webhook_event' },
     titles: async (context, ids) =>
       new Map(
@@ -244,6 +248,8 @@ export function deliveryRow(place: AdminPlace, delivery: ListedDelivery): AdminR
       last_error: delivery.last_error,
       next_attempt_at: delivery.waitsFor === null ? iso(delivery.next_attempt_at) : null,
       created_at: delivery.created_at.toISOString(),
+      record: delivery.ordering_key,
+      request_id: delivery.request_id ?? null,
     },
   };
 }

@@ -1,5 +1,5 @@
 import { CONFLICT_RETRIES } from '../../../db/conflict-retries.ts';
-import { sortableColumns } from '../../../app/admin/list.ts';
+import { requestFilter, sortableColumns } from '../../../app/admin/list.ts';
 import { isUuid } from '../../../db/uuid.ts';
 import type { AdminContext, AdminResource } from '../../../app/admin/declaration.ts';
 import type { AdminField, AdminRow, AdminState, AdminValue } from '../../../app/admin/shapes.ts';
@@ -84,6 +84,7 @@ export function eventsResource(place: AdminPlace): AdminResource {
       { name: 'tenant', label: 'Tenant', kind: 'text' },
       { name: 'ordering_key', label: 'Ordering key', kind: 'text' },
       { name: 'published', label: 'Published', kind: 'time', ends: ['since', 'until'] },
+      requestFilter,
     ],
     suggestions: async (context) => ({ type: await publishedTypes(databaseOf(place, context)) }),
     searches: 'event id, webhook-id or type',
@@ -122,6 +123,7 @@ export function eventsResource(place: AdminPlace): AdminResource {
     related: [
       { to: 'user', filter: 'owner' },
       { to: '*', filter: 'ordering_key' },
+      { to: 'request', filter: requestFilter.name },
     ],
     titles: async (context, ids) => new Map((await namesOf(databaseOf(place, context), 'events', ids)).map(({ id, type }) => [id, type])),
     async read(context, id) {
@@ -143,6 +145,7 @@ export function eventsResource(place: AdminPlace): AdminResource {
               { name: 'webhook_id', label: 'webhook-id', kind: 'code' },
               { name: 'ordering_key', label: 'Ordering key', kind: 'code' },
               { name: 'idempotency_key', label: 'Idempotency key', kind: 'code' },
+              { name: 'request_id', label: 'Request id', kind: 'code' },
             ],
             values: {
               ...row.values,
@@ -239,6 +242,8 @@ function rowOf(event: ListedEvent, owner: AdminValue, delivered: DeliveredCount 
       owner,
       tenant_key: tenant_key === '' ? null : tenant_key,
       delivered: deliveredState(delivered),
+      record: event.ordering_key,
+      request_id: event.request_id,
       timestamp: timestamp.toISOString(),
     },
   };

@@ -1,5 +1,5 @@
 // SQL of the admin site's lists and record pages.
-import { AdminConditions, type AdminOrders, adminRows, type AdminRows, type SearchNote } from '../../../app/admin/list.ts';
+import { AdminConditions, type AdminOrders, adminRows, type AdminRows, ofRequests, type SearchNote } from '../../../app/admin/list.ts';
 import { bucketSql, type AdminBuckets } from '../../../app/admin/range.ts';
 import type { AdminListQuery } from '../../../app/admin/declaration.ts';
 import { boundOrder, newestRows, searchRows } from '../../../app/admin/search-rows.ts';
@@ -107,6 +107,8 @@ export type ListedDelivery = WebhookDelivery & {
   readonly made: number;
   /** The pending delivery with the same ordering key that has to end first. */
   readonly waitsFor: Pick<WebhookDelivery, 'id' | 'event_type'> | null;
+  /** Of the list: the request that published the event. */
+  readonly request_id?: string | null;
 };
 
 /** Two statements for a page of deliveries, whatever its length. */
@@ -174,7 +176,8 @@ export async function listDeliveriesForAdmin(db: Db, query: AdminListQuery): Pro
   if (reason !== undefined) where.add(`d.failure_reason = ${where.parameter(reason)}`);
   if (event_type !== undefined) where.add(`d.event_type = ${where.parameter(event_type)}`);
   // Neither the type nor success has an index: without anything else that narrows the list, old deliveries are not looked at.
-  const isNarrowed = [endpoint, event, record, since].some((filter) => filter !== undefined) || query.search !== null;
+  const isOfRequest = ofRequests(where, query, 'd.event_id', 'webhook_events');
+  const isNarrowed = isOfRequest || [endpoint, event, record, since].some((filter) => filter !== undefined) || query.search !== null;
   const isUnindexed = status === 'succeeded' || (event_type !== undefined && status === undefined);
   if (isUnindexed && !isNarrowed) await newestRows(db, where, DELIVERIES);
   else await boundOrder(db, where, query, DELIVERY_ORDERS, DELIVERIES);
@@ -184,10 +187,10 @@ export async function listDeliveriesForAdmin(db: Db, query: AdminListQuery): Pro
   if (query.search !== null) where.uuid('d.event_id', query.search.replace(/^msg_/, ''), 'd.id');
   if (since !== undefined) where.add(`d.id >= ${where.parameter(uuidv7LowerBound(new Date(since)))}`);
   if (until !== undefined) where.add(`d.id < ${where.parameter(uuidv7LowerBound(new Date(until)))}`);
-  const { rows, ...page } = await adminRows<WebhookDelivery & { url: string }>(
+  const { rows, ...page } = await adminRows<WebhookDelivery & { url: string; request_id: string | null }>(
     db,
     {
-      columns: 'd.*, p.url',
+      columns: 'd.*, p.url, (select e.request_id from webhook_events e where e.id = d.event_id) as request_id',
       from: `${from} join webhook_endpoints p on p.id = d.endpoint_id`,
       countFrom: from,
       key: 'd.id',
@@ -265,7 +268,7 @@ export async function listEventsForAdmin(db: Db, query: AdminListQuery): Promise
   }
   if (type !== undefined) where.add(`e.type = ${where.parameter(type)}`);
   // None has an index, which every publish would pay for: without a time or a record that narrows the list, old events are not looked at.
-  const isNarrowed = since !== undefined || orderingKey !== undefined;
+  const isNarrowed = ofRequests(where, query, 'e.id', 'webhook_events') || since !== undefined || orderingKey !== undefined;
   const isOpen = !isNarrowed && (query.search === null || where.searched === undefined);
   const isUnindexed = type !== undefined || owner !== undefined || tenant !== undefined || (audience !== undefined && audience !== 'none');
   if (isUnindexed && isOpen) await newestRows(db, where, EVENTS);
@@ -277,7 +280,7 @@ export async function listEventsForAdmin(db: Db, query: AdminListQuery): Promise
   if (orderingKey !== undefined) where.add(`e.ordering_key = ${where.parameter(orderingKey)}`);
   if (since !== undefined) where.add(`e.id >= ${where.parameter(uuidv7LowerBound(new Date(since)))}`);
   if (until !== undefined) where.add(`e.id < ${where.parameter(uuidv7LowerBound(new Date(until)))}`);
-  const columns = 'e.id, e.type, e.timestamp, e.audience, e.owner_id, e.tenant_key, e.ordering_key, e.idempotency_key';
+  const columns = 'e.id, e.type, e.timestamp, e.audience, e.owner_id, e.tenant_key, e.ordering_key, e.idempotency_key, e.request_id';
   const select = { columns, from: 'from webhook_events e', key: 'e.id', orders: EVENT_ORDERS, ...where.parts };
   return { ...(await adminRows<ListedEvent>(db, select, query)), ...where.searchNote };
 }

@@ -97,6 +97,7 @@ export const initial = migration('0001_initial', [
       ordering_key: t.text(255).nullable(),
       idempotency_key: t.text(255).nullable(),
       traceparent: t.text(55).nullable(),
+      request_id: t.text(200).nullable(),
     },
     {
       indexes: [
@@ -104,6 +105,8 @@ export const initial = migration('0001_initial', [
         { columns: ['id'], where: 'audience is null', name: 'webhook_events_without_audience' },
         // Events of a record have an ordering key that names it (`order:<id>`): its page in the admin site lists them.
         { columns: ['ordering_key', 'id'], where: 'ordering_key is not null', name: 'webhook_events_of_record' },
+        // The history of a record shows what else its requests did. Ids of one process are in order: new entries are neighbours in the index.
+        { columns: ['request_id', 'id'], where: 'request_id is not null', name: 'webhook_events_of_request' },
       ],
     },
   ),

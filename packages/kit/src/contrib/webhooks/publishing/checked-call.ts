@@ -1,6 +1,7 @@
 import { systemClock } from '../../../db/clock.ts';
 import type { SqlExecutor } from '../../../db/foreign/sql-executor.ts';
 import { uuidv7 } from '../../../db/uuidv7.ts';
+import { actingRequestId } from '../../../http/acting-request.ts';
 import { isSchema } from '../../../http/schema.ts';
 import { EVENT_TYPE_LENGTH_MAX, isEventType } from '../endpoints/subscription.ts';
 import { PublishRefused } from '../errors.ts';
@@ -87,6 +88,7 @@ function readCall(tx: SqlExecutor, type: string | EventType, data: object, optio
     orderingKey: checkedKey('orderingKey', options.orderingKey),
     idempotencyKey: checkedKey('idempotencyKey', options.idempotencyKey),
     traceparent: null,
+    requestId: actingRequestId(),
   };
   return { event, database, queue: checkedQueue(tx, options) };
 }

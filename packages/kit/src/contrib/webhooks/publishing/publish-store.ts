@@ -23,6 +23,8 @@ export interface NewEvent {
   readonly orderingKey: string | null;
   readonly idempotencyKey: string | null;
   readonly traceparent: string | null;
+  /** The request that publishes it. */
+  readonly requestId: string | null;
 }
 
 export interface WrittenEvent {
@@ -31,7 +33,7 @@ export interface WrittenEvent {
   readonly deliveries: number;
 }
 
-const INSERT_EVENT = `insert into webhook_events (id, type, data, timestamp, audience, owner_id, tenant_key, ordering_key, idempotency_key, traceparent)`;
+const INSERT_EVENT = `insert into webhook_events (id, type, data, timestamp, audience, owner_id, tenant_key, ordering_key, idempotency_key, traceparent, request_id)`;
 const ON_REUSED_KEY = `on conflict (idempotency_key, type, owner_id, tenant_key) where idempotency_key is not null do nothing`;
 const INSERT_DELIVERIES = `insert into webhook_deliveries (id, event_id, endpoint_id, event_type, status, attempts, next_attempt_at, ordering_key, created_at)`;
 
@@ -88,6 +90,7 @@ const MANY_COLUMNS = [
   'ordering_key',
   'idempotency_key',
   'traceparent',
+  'request_id',
 ] as const;
 const MANY_TYPES: Readonly<Partial<Record<(typeof MANY_COLUMNS)[number], string>>> = {
   place: 'integer',
@@ -117,7 +120,7 @@ function publishManyPostgres({ isOpen, notifies }: Variant): string {
   const columns = MANY_COLUMNS.map((name) => `${name} ${MANY_TYPES[name] ?? 'text'}`).join(', ');
   return `with input as (select * from json_to_recordset(cast($1 as json)) as i(${columns}, patterns text[])), event as (
   ${INSERT_EVENT}
-  select i.id, i.type, i.data, i.timestamp, i.audience, i.owner, i.tenant, i.ordering_key, i.idempotency_key, i.traceparent
+  select i.id, i.type, i.data, i.timestamp, i.audience, i.owner, i.tenant, i.ordering_key, i.idempotency_key, i.traceparent, i.request_id
   from input i where ${isOpen} order by i.place ${ON_REUSED_KEY} returning id
 ), delivery as (
   ${INSERT_DELIVERIES}
@@ -136,7 +139,7 @@ const PUBLISH_MANY_POSTGRES = variants('cast($2 as text)', publishManyPostgres);
 
 const MANY_SQLITE = `(select ${[...MANY_COLUMNS, 'patterns'].map((name) => `value ->> '${name}' as ${name}`).join(', ')} from json_each($1))`;
 const publishManySqlite = (isOpen: string) => ({
-  events: `${INSERT_EVENT} select i.id, i.type, i.data, i.timestamp, i.audience, i.owner, i.tenant, i.ordering_key, i.idempotency_key, i.traceparent
+  events: `${INSERT_EVENT} select i.id, i.type, i.data, i.timestamp, i.audience, i.owner, i.tenant, i.ordering_key, i.idempotency_key, i.traceparent, i.request_id
   from ${MANY_SQLITE} i where ${isOpen} order by i.place ${ON_REUSED_KEY} returning id`,
   // Only of events that this call has written.
   deliveries: `${INSERT_DELIVERIES}
@@ -172,9 +175,9 @@ export interface EventWithPatterns {
 }
 
 function manyRow({ event, patterns }: EventWithPatterns, place: number): object {
-  const { id, type, data, timestamp, audience, orderingKey: ordering_key, idempotencyKey: idempotency_key, traceparent } = event;
+  const { id, type, data, timestamp, audience, orderingKey: ordering_key, idempotencyKey: idempotency_key } = event;
   const row = { place, id, type, data, timestamp, audience: audience.kind, ...audienceColumns(audience), ordering_key, idempotency_key };
-  return { ...row, traceparent, patterns };
+  return { ...row, traceparent: event.traceparent, request_id: event.requestId, patterns };
 }
 
 function* writeManyToPostgres(tx: SqlExecutor, document: string, mark: string): SqlSteps<WrittenEvent[]> {
