@@ -73,18 +73,14 @@ export function toolOf(route: CompiledRoute, schemas: Partial<ReturnType<CallerS
   reader.idempotencyKey();
   const { input, rows } = reader.inputSchema();
   const output = outputSchema(route, schemas.response ?? route.response?.json);
-  return {
-    route,
-    entry: {
-      name: toolName(route),
-      description: describedBy(route),
-      inputSchema: input,
-      ...(output === undefined ? {} : { outputSchema: output }),
-      annotations: annotationsOf(route),
-    },
-    arguments: reader.arguments,
-    rows,
+  const entry: ToolEntry = {
+    name: toolName(route),
+    description: describedBy(route),
+    inputSchema: input,
+    ...(output === undefined ? {} : { outputSchema: output }),
+    annotations: annotationsOf(route),
   };
+  return { route, entry, arguments: reader.arguments, rows };
 }
 
 function refuseOtherContent({ kind, rawBody }: CompiledRoute): void {
