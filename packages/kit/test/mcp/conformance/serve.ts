@@ -38,6 +38,16 @@ class SuiteController extends Controller {
   simpleText = route.get('/simple-text', { ...facts, tool: { name: 'test_simple_text' }, summary: 'Return a simple text' }, () => ({
     text: 'This is a simple text response for testing.',
   }));
+  greet = route.post(
+    '/greet',
+    { ...facts, tool: { name: 'greet' }, summary: 'Greet somebody by name', body: z.object({ name: z.string() }) },
+    ({ body }) => ({ text: `Hello, ${body.name}` }),
+  );
+  // Both must be silent beside their result: nothing is asked of the client, and nothing is logged to it.
+  streaming = route.get('/streaming', { ...facts, tool: { name: 'test_streaming_elicitation' }, summary: 'Return a text' }, () => ({
+    text: 'ok',
+  }));
+  logging = route.get('/logging', { ...facts, tool: { name: 'test_logging_tool' }, summary: 'Return a text' }, () => ({ text: 'ok' }));
   errorHandling = route.get('/error', { ...facts, tool: { name: 'test_error_handling' }, summary: 'Always fail' }, () => {
     throw coreErrors.conflict({ detail: 'This tool intentionally returns an error for testing' });
   });
