@@ -2,7 +2,10 @@ import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type OrdersProcess, startOrders } from '../../../../test/clients/orders-process.ts';
+import { freePort } from '../../../../test/provision/free-port.ts';
 import { BASELINE } from './conformance/baseline.ts';
 
 // The official conformance suite and the official inspector against conformance/serve.ts. `npm test` skips them: they are installed from npm.
@@ -117,4 +120,66 @@ describe.skipIf(!isWanted)('the official tools of the protocol', () => {
       expect([called.status, called.stdout]).toEqual([0, expect.stringContaining('This is a simple text response')]);
     },
   );
+
+  describe('the orders example', () => {
+    let orders: OrdersProcess;
+    beforeAll(async () => {
+      orders = await startOrders(join(results, 'orders'), await freePort());
+    }, FIFTEEN_MINUTES);
+    afterAll(() => orders.kill());
+
+    type Result = { readonly isError?: boolean; readonly structuredContent?: { readonly id?: string; readonly quantity?: number } };
+    type Call = (name: string, args: Readonly<Record<string, unknown>>) => Promise<Result>;
+
+    /** One call of each tool. A tool that is added to the example needs a line here. */
+    async function callAll(names: readonly string[], call: Call): Promise<void> {
+      const placed = await call('order_create', { item: 'Beans', quantity: 2 });
+      const id = placed.structuredContent?.id;
+      const results: Readonly<Record<string, Result>> = {
+        order_create: placed,
+        order_list: await call('order_list', { limit: 1 }),
+        order_retrieve: await call('order_retrieve', { id }),
+        order_partial_update: await call('order_partial_update', { id, quantity: 3 }),
+      };
+      expect(names.toSorted()).toEqual(Object.keys(results).toSorted());
+      for (const [name, { isError }] of Object.entries(results)) expect([name, isError ?? false]).toEqual([name, false]);
+      expect(results['order_partial_update']?.structuredContent).toMatchObject({ id, quantity: 3 });
+    }
+
+    test.for(['legacy', 'auto'] as const)(
+      'the official client (%s) lists and calls every tool',
+      { timeout: FIFTEEN_MINUTES },
+      async (mode) => {
+        const client = new Client({ name: 'test-client', version: '1' }, { versionNegotiation: { mode } });
+        const requestInit = { headers: { authorization: `Bearer ${orders.key}` } };
+        await client.connect(new StreamableHTTPClientTransport(new URL(`${orders.url}/mcp`), { requestInit }));
+        const { tools } = await client.listTools();
+        await callAll(
+          tools.map(({ name }) => name),
+          async (name, args) => (await client.callTool({ name, arguments: { ...args } })) as unknown as Result,
+        );
+        await client.close();
+      },
+    );
+
+    test.for(['legacy', 'modern'])(
+      'the inspector (%s) lists every tool strictly, and calls it',
+      { timeout: FIFTEEN_MINUTES },
+      async (era) => {
+        const inspect = (...args: string[]): string => {
+          const header = `Authorization: Bearer ${orders.key}`;
+          const common = ['--cli', `${orders.url}/mcp`, '--transport', 'http', '--protocol-era', era, '--header', header];
+          const { status, stdout, stderr } = run('inspector', [...common, ...args]);
+          expect([status, stderr]).toEqual([0, '']);
+          return stdout;
+        };
+        const { tools } = JSON.parse(inspect('--method', 'tools/list', '--strict')) as { tools: { name: string }[] };
+        await callAll(
+          tools.map(({ name }) => name),
+          async (name, args) =>
+            JSON.parse(inspect('--method', 'tools/call', '--tool-name', name, '--tool-args-json', JSON.stringify(args))) as Result,
+        );
+      },
+    );
+  });
 });

@@ -115,9 +115,31 @@ function renamed(value: unknown, names: ReadonlyMap<string, string>): unknown {
   );
 }
 
+/** Formats of JSON Schema that official clients know. They complain about others, such as `decimal`, at each call. */
+const FORMATS: ReadonlySet<unknown> = new Set([
+  'date-time',
+  'date',
+  'time',
+  'duration',
+  'email',
+  'hostname',
+  'ipv4',
+  'ipv6',
+  'json-pointer',
+  'regex',
+  'relative-json-pointer',
+  'uri',
+  'uri-reference',
+  'uri-template',
+  'uuid',
+]);
+
+/** Members that contain values, not schemas. */
+const VALUES: ReadonlySet<string> = new Set(['const', 'default', 'enum', 'examples']);
+
 /**
- * Without what is for documents of ours: `x-style`, `x-visible-to`, …. Undefined members are left out, too. What may be null is written with
- * `anyOf`: clients that hand schemas to a model with one `type` per value reject, or lose, a list of types.
+ * Without what is for documents of ours: `x-style`, `x-visible-to`, formats of our own, …. Undefined members are left out, too. What may be null is
+ * written with `anyOf`: clients that hand schemas to a model with one `type` per value reject, or lose, a list of types.
  */
 export function plainSchema(schema: JsonSchema): JsonSchema {
   return plain(schema, false) as JsonSchema;
@@ -126,11 +148,18 @@ export function plainSchema(schema: JsonSchema): JsonSchema {
 function plain(value: unknown, isNames: boolean): unknown {
   if (Array.isArray(value)) return value.map((each) => plain(each, false));
   if (typeof value !== 'object' || value === null) return value;
-  const members = Object.entries(value).filter(([name, inner]) => inner !== undefined && (isNames || !name.startsWith('x-')));
+  const members = Object.entries(value).filter(([name, inner]) => inner !== undefined && (isNames || !isOurs(name, inner)));
   const schema = Object.fromEntries(
-    members.map(([name, inner]) => [name, plain(inner, !isNames && (name === 'properties' || name === '$defs'))]),
+    members.map(([name, inner]) => [
+      name,
+      !isNames && VALUES.has(name) ? inner : plain(inner, !isNames && (name === 'properties' || name === '$defs')),
+    ]),
   );
   return isNames ? schema : withNullApart(schema);
+}
+
+function isOurs(name: string, value: unknown): boolean {
+  return name.startsWith('x-') || (name === 'format' && !FORMATS.has(value));
 }
 
 /** Members that describe a value and do not restrict it. */

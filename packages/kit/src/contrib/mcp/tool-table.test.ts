@@ -197,6 +197,23 @@ test('what may be null is written with anyOf, with its rules and without a list 
   });
 });
 
+test('formats that official clients do not know are left out; values are left as they are', () => {
+  const body = jsonSchema<object>({
+    type: 'object',
+    properties: {
+      total: { type: 'string', format: 'decimal', pattern: '^1$' },
+      at: { type: 'string', format: 'date-time' },
+      format: { type: 'object', default: { format: 'decimal', 'x-a': 1, type: ['string', 'null'] } },
+    },
+  });
+  const [found] = routesOf({ '/things': controllerOf({ made: route.post('/a', { ...facts, tool: true, body }, () => ({ ok: true })) }) });
+  expect(toolOf(found as never).entry.inputSchema.properties).toEqual({
+    total: { type: 'string', pattern: '^1$' },
+    at: { type: 'string', format: 'date-time' },
+    format: { type: 'object', default: { format: 'decimal', 'x-a': 1, type: ['string', 'null'] } },
+  });
+});
+
 test('hints come from the operation, and an operation can only ask for more caution', () => {
   const hints = (made: Route) => {
     const [found] = routesOf({ '/things': controllerOf({ made }) });
