@@ -81,4 +81,24 @@ describeDatabases('uploads in the admin site', (database) => {
     await action?.run(app.context, [over.body.id], {});
     expect(await app.call('GET', `/v1/uploads/${over.body.id}`)).toMatchObject({ status: 404 });
   });
+
+  test('the file of an upload that is deleted in a transaction is removed when that has committed, and stays when it is rolled back', async () => {
+    await using app = await start();
+    const { body } = await app.upload(text);
+    const downloads = async () => {
+      const { status, body: shown } = await app.call('GET', `/v1/uploads/${body.id}?url=true`);
+      return status === 200 ? (await app.call('GET', String(shown.url), undefined, {})).status : status;
+    };
+    const inside = (work: (tx: typeof app.db) => Promise<void>) => app.db.transaction((tx) => work(tx as typeof app.db));
+    const remove = (db: typeof app.db) => app.resource.remove?.({ ...app.context, db }, body.id);
+    const undone = inside(async (tx) => {
+      await remove(tx);
+      throw new Error('undone');
+    });
+    await expect(undone).rejects.toThrow('undone');
+    expect(await downloads()).toBe(200);
+    await inside(async (tx) => void (await remove(tx)));
+    await expect.poll(() => app.db.query('select 1 as one from upload_removals')).toEqual([]);
+    expect(await downloads()).toBe(404);
+  });
 });

@@ -13,7 +13,10 @@ export interface RemovalReport {
   readonly failed: number;
 }
 
-/** Has objects removed, as part of the change that makes them superfluous. `afterCommit` removes them at once where no job does. */
+/**
+ * Has objects removed, as part of the change that makes them superfluous. Where no job does, `afterCommit` removes them immediately; called in a
+ * transaction, after that one has committed: a rollback brings their rows back.
+ */
 export async function scheduleRemovals(
   tx: Db,
   objects: readonly RemovableObject[],
@@ -24,7 +27,9 @@ export async function scheduleRemovals(
   if (later !== null && ids.length > 0) await later.remove(tx, ids);
   return {
     async afterCommit(db) {
-      if (later === null) await removeObjects(db, { ids });
+      if (later !== null) return;
+      if (db.isTransaction) db.afterCommit(() => removeObjects(db.database, { ids }));
+      else await removeObjects(db, { ids });
     },
   };
 }
