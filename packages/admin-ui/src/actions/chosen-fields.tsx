@@ -23,13 +23,21 @@ export function ChosenFields({ offered, chosen, inputs, what, onChoose }: Chosen
           label="Field to change"
           data={[
             { value: '', label: chosen.length === 0 ? 'Choose a field' : 'Choose another field' },
-            ...left.map(({ name, label }) => ({ value: name, label })),
+            ...left.map(({ name, label, refused }) => ({ value: name, label, disabled: refused !== undefined })),
           ]}
           value=""
           onChange={(event) => {
             if (event.currentTarget.value !== '') onChoose([...chosen, event.currentTarget.value]);
           }}
         />
+      )}
+      {left.map(
+        ({ name, label, refused }) =>
+          refused !== undefined && (
+            <Text key={name} size="xs" c="dimmed">
+              {label}: {refused}
+            </Text>
+          ),
       )}
       {taken.length > 0 && (
         <Group gap="xs">

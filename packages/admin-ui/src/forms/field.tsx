@@ -32,6 +32,7 @@ export function Field({ field, value, error, onChange, title, onBusy = () => {} 
     withAsterisk: field.required === true,
     'aria-required': field.required === true ? true : undefined,
     error,
+    disabled: field.refused !== undefined,
   } as const;
   const limited = field.maxLength === undefined ? {} : { maxLength: field.maxLength };
   switch (field.kind) {
@@ -51,6 +52,7 @@ export function Field({ field, value, error, onChange, title, onBusy = () => {} 
           label={field.label}
           description={describe(field)}
           error={error}
+          disabled={field.refused !== undefined}
           checked={value === true}
           onChange={(event) => onChange(event.currentTarget.checked)}
         />
@@ -168,6 +170,8 @@ export function fieldId(name: string): string {
 }
 
 function describe(field: AdminField): ReactNode {
-  const parts = [field.help, field.kind === 'time' ? `In your time zone, ${zone}.` : undefined].filter((part) => part !== undefined);
+  const parts = [field.refused, field.help, field.kind === 'time' ? `In your time zone, ${zone}.` : undefined].filter(
+    (part) => part !== undefined,
+  );
   return parts.length === 0 ? undefined : <Prose text={parts.join(' ')} />;
 }

@@ -63,7 +63,7 @@ export function FileField({ id, field, target, description, value, title, error,
         placeholder={shown ?? 'Choose a file'}
         {...accept}
         value={null}
-        disabled={percent !== null}
+        disabled={percent !== null || field.refused !== undefined}
         error={fault ?? error}
         onChange={(file) => void choose(file)}
       />
@@ -79,7 +79,7 @@ export function FileField({ id, field, target, description, value, title, error,
       {percent === null && shown !== undefined && (
         <Group gap="sm" mt="xs">
           <Text size="sm">{shown}</Text>
-          {field.nullable === true && (
+          {field.nullable === true && field.refused === undefined && (
             <Button size="compact-xs" variant="default" aria-label={`Remove ${field.label}`} onClick={() => onChange('')}>
               Remove
             </Button>

@@ -94,6 +94,7 @@ export function toSubmission(fields: readonly AdminField[], inputs: InputValues,
   const values: Record<string, unknown> = {};
   const faults: Record<string, string> = {};
   for (const field of fields) {
+    if (field.refused !== undefined) continue;
     const input = inputs[field.name] ?? toInput(field, undefined);
     if (before !== null && JSON.stringify(before[field.name]) === JSON.stringify(input)) continue;
     const parsed = fromInput(field, input);

@@ -16,6 +16,7 @@ interface ReferencePickerProps {
   readonly withAsterisk?: boolean;
   readonly 'aria-required'?: true | undefined;
   readonly error?: string | undefined;
+  readonly disabled?: boolean;
   /** The list to search in. */
   readonly resource: string;
   /** The id of the record; empty: none. */

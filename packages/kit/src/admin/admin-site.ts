@@ -8,6 +8,7 @@ import { exchangeOf } from '../http/serve-route.ts';
 import type { Principal } from '../auth/principal.ts';
 import type { Fault } from '../options/fault.ts';
 import { withBulkDelete } from './bulk-delete.ts';
+import { closedCreation, closing } from './closed-fields.ts';
 import { adminErrors } from './errors.ts';
 import type { AdminRole, AdminSettings } from './options.ts';
 import { FileFields } from './file-fields.ts';
@@ -26,6 +27,8 @@ const USER_FIELDS: ReadonlySet<string> = new Set([
   'deleted_by',
   'granted_by',
 ]);
+
+type Suggestions = Readonly<Record<string, readonly string[]>>;
 
 const NO_LOGIN: Fault = {
   id: 'E034',
@@ -111,11 +114,18 @@ export class AdminSite {
     const readable = [...this.#resources.values()].filter((resource) => refusalOf(this.settings, role, resource, 'read') === null);
     return Promise.all(
       readable.map(async (resource) => {
-        const { creation } = resource;
+        const closed: Readonly<Record<string, string>> = await saidBy(resource, context, 'closed fields', () =>
+          resource.closedFields?.(context),
+        );
+        const creation = closedCreation(resource.creation, closed);
         const drawn = 'refused' in creation ? creation : { fields: this.drawn(resource, creation.fields) };
-        const suggestions = await suggestionsOf(resource, context);
+        // The same values for many records: fields that are closed on each of them.
+        const actions = resource.actions.map((action) =>
+          action.sets === true ? { ...action, fields: action.fields?.map((field) => closing(field, closed)) ?? [] } : action,
+        );
+        const suggestions: Suggestions = await saidBy(resource, context, 'suggestions', () => resource.suggestions?.(context));
         return shapeOf(
-          { ...resource, creation: drawn },
+          { ...resource, creation: drawn, actions },
           (operation) => refusalOf(this.settings, role, resource, operation),
           (each) => suggesting(this.resolved(role, each), suggestions[each.name]),
         );
@@ -189,14 +199,12 @@ export class AdminSite {
   }
 }
 
-type Suggestions = Readonly<Record<string, readonly string[]>>;
-
-/** Only a convenience: a database that cannot be reached must not keep people out of the site. */
-async function suggestionsOf(resource: AdminResource, context: AdminContext): Promise<Suggestions> {
+/** What a resource says besides its declaration. A database that cannot be reached must not keep people out of the site. */
+async function saidBy<T extends object>(resource: AdminResource, context: AdminContext, what: string, read: () => Promise<T> | undefined) {
   try {
-    return (await resource.suggestions?.(context)) ?? {};
+    return (await read()) ?? {};
   } catch (error) {
-    context.log.warn({ err: error, resource: resource.name }, 'admin: suggestions could not be read');
+    context.log.warn({ err: error, resource: resource.name }, `admin: ${what} could not be read`);
     return {};
   }
 }

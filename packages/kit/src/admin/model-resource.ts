@@ -10,11 +10,12 @@ import { mountedResourceOf } from '../crud/serve/controller.ts';
 import { computedValues, expandedRecord } from './expanded-record.ts';
 import { exportRows } from './export-rows.ts';
 import { type ModelResourceOptions, type Plan, planOf, type Row } from './model-plan.ts';
+import { closing } from './closed-fields.ts';
 import { isDeleted, isShown, listRows, outputOf, rowOf } from './model-rows.ts';
 import { databaseOf, modelStore, type RowStore } from './model-store.ts';
 import { referenceTitles } from './reference-titles.ts';
 import { resourceStore, transitionActions } from './resource-store.ts';
-import { accessOf } from './staff-access.ts';
+import { accessOf, unlessRefused } from './staff-access.ts';
 import { requireArguments } from '../options/read-options.ts';
 import { rule, isMembers } from '../options/value-rule.ts';
 
@@ -123,6 +124,7 @@ function adminResource(source: Model | AnyResource, options: ModelResourceOption
       });
       return { ...page, items };
     },
+    closedFields: (context) => closedFields(context, plan),
     async titles(context, ids) {
       const view = await store.view(context);
       const titles = new Map<string, string>();
@@ -153,7 +155,7 @@ function adminResource(source: Model | AnyResource, options: ModelResourceOption
           },
           ...more.sections,
         ],
-        ...(readOnly || deleted ? {} : { form: formOf(plan, row, (name) => isShown(view, name)) }),
+        ...(readOnly || deleted ? {} : { form: formOf(plan, row, (name) => isShown(view, name), await closedFields(context, plan, row)) }),
         actions: deleted ? restore.map(({ name }) => name) : await possible(context, plan, row, transitions.length > 0, options.actions),
         ...(deleted || transitions.length === 0 || resource === null
           ? {}
@@ -220,12 +222,25 @@ function tenantOf(resource: AnyResource | null): string | undefined {
   return resource?.options.tenant as string | undefined;
 }
 
-function formOf({ model, resource, writable }: Plan, row: Row, shows: (name: string) => boolean) {
+/** By the name of a column that this member of staff cannot write: the rule that says so. Without a row, of the form of a new one. */
+async function closedFields(context: AdminContext, { resource, writable }: Plan, row?: Row): Promise<Readonly<Record<string, string>>> {
+  if (resource === null) return {};
+  const access = await accessOf(resource, context);
+  const names = writable.map(({ name }) => name);
+  const closed = await unlessRefused(() => access.closedColumns(names, row), new Map<string, string>());
+  return Object.fromEntries([...closed].map(([name, permission]) => [name, closedReason(resource, permission)]));
+}
+
+function closedReason({ name }: AnyResource, permission: string): string {
+  return `You cannot change this field. Only users who pass ${permission} can: the resource ${name} says so in writableBy().`;
+}
+
+function formOf({ model, resource, writable }: Plan, row: Row, shows: (name: string) => boolean, closed: Readonly<Record<string, string>>) {
   const json = outputOf(model, row);
   const shown = writable.filter(({ name }) => shows(name));
   const version = resource?.options.version as string | undefined;
   return {
-    fields: shown.map((column) => adminField(column, false)),
+    fields: shown.map((column) => closing(adminField(column, false), closed)),
     values: Object.fromEntries(shown.map(({ name }) => [name, json[name]])),
     ...(version === undefined ? {} : { version: Number(row[version]) }),
   };

@@ -474,6 +474,6 @@ function withRestorable(section: AdminSection, { shows }: AdminResource, form: A
   };
 }
 
-function isOpenKind({ kind, sensitive }: AdminField): boolean {
-  return kind !== 'password' && kind !== 'file' && sensitive !== true;
+function isOpenKind({ kind, sensitive, refused }: AdminField): boolean {
+  return refused === undefined && kind !== 'password' && kind !== 'file' && sensitive !== true;
 }

@@ -154,6 +154,11 @@ export interface AdminResource extends Omit<AdminResourceShape, 'actions'> {
   list(context: AdminContext, query: AdminListQuery): Promise<AdminPage>;
   /** By the name of a filter or of a field of a new record: what to offer while typing, besides what it declares. Read with each page load. */
   suggestions?(context: AdminContext): Promise<Readonly<Record<string, readonly string[]>>>;
+  /**
+   * By the name of a field of a new record: why this member of staff cannot write it, whatever the record is. The fields of a record's own form say
+   * it themselves. Read with each page load.
+   */
+  closedFields?(context: AdminContext): Promise<Readonly<Record<string, string>>>;
   /** `range`: of the charts on its page. Default: the resource's own choice. */
   read(context: AdminContext, id: string, range?: AdminRange): Promise<AdminRecord | null>;
   /** What people call the records with these ids; those that are gone are not in it. */

@@ -126,6 +126,8 @@ export interface AdminField {
   /** Of `reference`: as in {@link AdminFilter}. */
   readonly of?: string;
   readonly resource?: string;
+  /** Why this member of staff cannot write it: the form shows the value, disabled, with the reason. */
+  readonly refused?: string;
 }
 
 /** Where a form sends files, and what is accepted there. */

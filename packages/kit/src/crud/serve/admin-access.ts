@@ -255,6 +255,22 @@ export class AdminAccess {
     });
   }
 
+  /**
+   * Those of the columns that this member of staff cannot write, and the permission that says so. Without a row: those that are closed on every row;
+   * rules about the row are not asked.
+   */
+  closedColumns(names: readonly string[], row?: Item): Promise<ReadonlyMap<string, string>> {
+    return this.#as(row === undefined ? 'create' : 'update', async (request) => {
+      const closed = new Map<string, string>();
+      for (const name of names) {
+        const permission = this.#mounted.policy.ruleOf(name)?.writableBy;
+        const verdict = (await permission?.evaluate(request.context, row)) ?? true;
+        if (verdict === false || (verdict === 'unknown' && row !== undefined)) closed.set(name, permission?.name ?? '');
+      }
+      return closed;
+    });
+  }
+
   /** The transitions this member of staff may make from the row's state now. */
   transitions(row: Item): Promise<string[]> {
     return this.#as('transitions', (request) =>
