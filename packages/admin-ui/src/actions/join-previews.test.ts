@@ -25,3 +25,15 @@ test('a preview that is not a dry run is shown as it is', () => {
   expect(joinPreviews([only], undefined, orders)).toBe(only);
   expect(joinPreviews([], 'paid', orders)).toBeNull();
 });
+
+test('what the action says besides stands once at the end, and its tone counts', () => {
+  const note = 'They can be sent again.';
+  const parts = [
+    { tone: 'warning' as const, message: '', able: 2, failures: [], note },
+    { tone: 'good' as const, message: '', able: 1, failures: [], note },
+  ];
+  expect(joinPreviews(parts, 'disabled', orders)).toMatchObject({
+    tone: 'warning',
+    message: '3 orders will be disabled. They can be sent again.',
+  });
+});

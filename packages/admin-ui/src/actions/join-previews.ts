@@ -4,6 +4,9 @@ import { formatNumber, plural } from '../values/format.ts';
 /** Reasons that a preview spells out; the rest is a number. */
 const REASONS_MAX = 3;
 
+/** The worse first. */
+const TONES: readonly AdminTone[] = ['bad', 'warning', 'info'];
+
 /** The answers for the batches of a selection as one: `5 orders will be paid, 8 cannot: …`. */
 export function joinPreviews(
   parts: readonly AdminPreview[],
@@ -15,12 +18,14 @@ export function joinPreviews(
   const able = parts.reduce((sum, part) => sum + (part.able ?? 0), 0);
   const failures = parts.flatMap((part) => part.failures ?? []);
   const will = `${plural(able, one, many)} will be ${outcome}`;
-  if (failures.length === 0) return { tone: 'good', message: `${will}.`, able, failures };
+  const notes = [...new Set(parts.flatMap(({ note }) => note ?? []))].map((note) => ` ${note}`).join('');
+  const worst = TONES.find((tone) => parts.some((part) => part.note !== undefined && part.tone === tone));
+  if (failures.length === 0) return { tone: worst ?? 'good', message: `${will}.${notes}`, able, failures };
   const reasons = [...Map.groupBy(failures, ({ message }) => message)].toSorted(([, a], [, b]) => b.length - a.length);
   const said = reasons
     .slice(0, REASONS_MAX)
     .map(([reason, some]) => (reasons.length === 1 ? reason : `${formatNumber(some.length)} × ${reason}`));
   const more = reasons.length > REASONS_MAX ? [`${reasons.length - REASONS_MAX} other reasons.`] : [];
   const tone: AdminTone = able === 0 ? 'bad' : 'warning';
-  return { tone, message: `${will}, ${formatNumber(failures.length)} cannot: ${[...said, ...more].join(' ')}`, able, failures };
+  return { tone, message: `${will}, ${formatNumber(failures.length)} cannot: ${[...said, ...more].join(' ')}${notes}`, able, failures };
 }

@@ -11,9 +11,9 @@ export function withBulkDelete(resource: AdminResource): AdminResource {
   return { ...resource, actions: [...actions, bulkDelete(resource)] };
 }
 
-/** Each record as its own page would delete it. A list of a model is checked by a dry run; the verbs of modules may do more than SQL. */
+/** Each record as its own page would delete it, checked by a dry run where that changes nothing but databases. */
 function bulkDelete(resource: AdminResource): AdminAction {
-  const { singular, label, plural = label, removal = 'This cannot be undone.', shows } = resource;
+  const { singular, label, plural = label, removal = 'This cannot be undone.', shows, dryRunsRemoval = shows !== undefined } = resource;
   const noun = [singular.toLowerCase(), plural.toLowerCase()] as const;
   return {
     name: NAME,
@@ -23,7 +23,7 @@ function bulkDelete(resource: AdminResource): AdminAction {
     needs: 'remove',
     confirm: removal,
     confirmLabel: 'Delete',
-    ...(shows === undefined ? {} : { dryRun: 'deleted' }),
+    ...(dryRunsRemoval ? { dryRun: 'deleted' } : {}),
     async run(context: AdminContext, ids) {
       const undone: string[] = [];
       let action: string | undefined;

@@ -33,8 +33,23 @@ async function rolledBack(context: AdminContext, run: (context: AdminContext) =>
   return result;
 }
 
+type Previewed = readonly [action: AdminAction, context: AdminContext, ids: readonly string[], fields: Readonly<Record<string, unknown>>];
+
+/** What the action says itself, what its dry run says, or both. */
+export async function previewOf(...[action, context, ids, fields]: Previewed): Promise<AdminPreview> {
+  const own = (await action.preview?.(context, ids, fields)) ?? null;
+  if (action.dryRun === undefined && own !== null) return own;
+  const tried = await dryRun(action, context, ids, fields);
+  if (own === null) return tried;
+  const tone = TONES.find((each) => each === own.tone || each === tried.tone) ?? tried.tone;
+  return { ...tried, tone, note: own.message };
+}
+
+/** The worse first. */
+const TONES: readonly AdminPreview['tone'][] = ['bad', 'warning', 'info', 'good', 'neutral'];
+
 /** What the action would do to these records: how many, and why not the others. */
-export async function dryRun(
+async function dryRun(
   action: AdminAction,
   context: AdminContext,
   ids: readonly string[],

@@ -26,7 +26,7 @@ import type { Cursors } from '../db/keyset/cursor.ts';
 import { fieldsOf, REASON, type AdminSite } from './admin-site.ts';
 import type { AdminRole } from './options.ts';
 import { refusalOf, requireRole, roleOf, type StaffOperation } from './staff-roles.ts';
-import { dryRun } from './dry-run.ts';
+import { previewOf } from './dry-run.ts';
 import { adminErrors } from './errors.ts';
 import { linkedRows } from './linked-rows.ts';
 import { readRecordFields } from './read-fields.ts';
@@ -192,7 +192,7 @@ export function resourceController(site: AdminSite, { authenticators }: LoginPro
         const { ids, fields = {} } = context.body;
         const asked = site.context(context, context.principal);
         const read = await readActionFields(action, fields, (values) => action.validate?.(asked, ids, values));
-        return action.preview?.(asked, ids, read) ?? dryRun(action, asked, ids, read);
+        return previewOf(action, asked, ids, read);
       },
     );
   }

@@ -305,7 +305,10 @@ const define = (database: TestDatabase): void => {
       const path = 'resources/endpoints/actions/disable/preview';
       expect((await site.send(staff, 'POST', path, { ids: [endpoint.id] })).body).toEqual({
         tone: 'warning',
-        message: '3 deliveries will fail. They can be sent again after enabling.',
+        message: '1 record will be disabled.',
+        note: '3 deliveries will fail. They can be sent again after enabling.',
+        able: 1,
+        failures: [],
       });
       const record = await read('endpoints', endpoint.id);
       expect(record.form.fields.map((field: { name: string }) => field.name)).not.toContain('is_active');
@@ -314,7 +317,7 @@ const define = (database: TestDatabase): void => {
       expect((await site.act(staff, 'endpoints', 'disable', [endpoint.id])).body.message).toBe(
         '1 endpoint disabled. 3 waiting deliveries failed.',
       );
-      expect((await site.send(staff, 'POST', path, { ids: [endpoint.id] })).body.message).toBe('No delivery waits.');
+      expect((await site.send(staff, 'POST', path, { ids: [endpoint.id] })).body.note).toBe('No delivery waits.');
     });
 
     test('"Send missed events" begins where the failures begin, shows the count, and leads to what waits', async () => {
@@ -449,7 +452,12 @@ const define = (database: TestDatabase): void => {
       expect(await of('pending')).toEqual([]);
       expect(await of('waiting')).toEqual([third.id, second.id, first.id]);
       const preview = { ids: [second.id] };
-      expect((await site.send(staff, 'POST', 'resources/deliveries/actions/send-again/preview', preview)).body.tone).toBe('warning');
+      expect((await site.send(staff, 'POST', 'resources/deliveries/actions/send-again/preview', preview)).body).toMatchObject({
+        tone: 'bad',
+        able: 0,
+        failures: [{ id: second.id, message: expect.stringContaining('waits for an earlier one') }],
+        note: expect.stringContaining('Send that one instead.'),
+      });
       const refused = await site.act(staff, 'deliveries', 'send-again', [second.id]);
       expect(refused.body).toMatchObject({
         message: '0 deliveries queued again; 1 failed.',

@@ -110,8 +110,8 @@ export interface AdminAction extends Omit<AdminActionShape, 'previews' | 'refuse
    * server runs the action and rolls it back, so `run` must change nothing but databases, through `context.db` or `context.databases`.
    */
   readonly dryRun?: string;
-  /** What `run` would do now. Changes nothing. */
-  preview?(context: AdminContext, ids: readonly string[], fields: Readonly<Record<string, unknown>>): Promise<AdminPreview>;
+  /** What `run` would do now. Changes nothing. Beside `dryRun`, its message is the note of the dry run; null: there is nothing to say. */
+  preview?(context: AdminContext, ids: readonly string[], fields: Readonly<Record<string, unknown>>): Promise<AdminPreview | null>;
 }
 
 /** A file that was sent to a list. */
@@ -173,6 +173,11 @@ export interface AdminResource extends Omit<AdminResourceShape, 'actions'> {
   /** `version`: of the record when its form was made (`AdminRecord.form.version`); null when the form has none. */
   update?(context: AdminContext, id: string, fields: Readonly<Record<string, unknown>>, version: number | null): Promise<AdminResult>;
   remove?(context: AdminContext, id: string): Promise<AdminResult>;
+  /**
+   * `remove` changes nothing but databases, through `context.db` or `context.databases`, or does the rest after the commit: before a selection is
+   * deleted, a dry run says how many can be. Lists of a model need not say it.
+   */
+  readonly dryRunsRemoval?: boolean;
   /** The whole list as text, piece by piece; the first piece has everything that stands before the first row. Goes with `exports`. */
   exportRows?(context: AdminContext, query: AdminListQuery, format: AdminFileFormat): AsyncGenerator<string, void>;
   /** All rows of the file or none; a fault is a 422 whose location is `["body", row, column]`. Goes with `imports`. */

@@ -352,6 +352,8 @@ export interface AdminNotice {
 export interface AdminPreview {
   readonly message: string;
   readonly tone: AdminTone;
+  /** Of a dry run: what the action says besides. */
+  readonly note?: string;
   /** Of a dry run: how many records can be done, and why the others cannot. */
   readonly able?: number;
   readonly failures?: readonly { readonly id: string; readonly message: string }[];

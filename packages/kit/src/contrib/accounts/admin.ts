@@ -87,6 +87,7 @@ function usersResource({ isInviting, isMailing }: { readonly isInviting: boolean
     needsPresence: ['create', 'make-staff', 'send-reset', 'reset-factor'],
     editable: false,
     removable: true,
+    dryRunsRemoval: true,
     removal:
       'Sessions, memberships, API keys and grants are deleted with the user. Refused while other records refer to the user: deactivate the user instead. This cannot be undone.',
     actions: [
@@ -357,6 +358,7 @@ function userAction(
 ): AdminAction {
   return {
     ...shape,
+    dryRun: participle,
     on: 'selection',
     ...(shape.name === 'deactivate' ? { reason: 'optional' as const } : {}),
     async run(context, ids) {

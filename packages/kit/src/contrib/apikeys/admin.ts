@@ -89,6 +89,7 @@ const resource: AdminResource = {
   actions: [
     {
       name: 'revoke',
+      dryRun: 'revoked',
       label: { one: 'Revoke', many: 'Revoke selected keys' },
       tone: 'bad',
       on: 'selection',

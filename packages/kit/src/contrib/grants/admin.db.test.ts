@@ -248,4 +248,32 @@ describeDatabases('grants in the admin site', (database) => {
     expect([moved.status, moved.body.code]).toEqual([403, 'cannot_grant']);
     expect((await site.send(mover, 'PATCH', `resources/docs/${doc}`, { size: 3 })).status).toBe(200);
   });
+
+  test('a dry run by staff who hold an action on some rows only says what the action then does', async () => {
+    const owner = await site.newUser();
+    const clerk = await site.browser({ is_staff: true });
+    const made = async (title: string) => (await insert(database.db, docs, { title, org: 'north', owner_id: owner.id })).id;
+    const [hidden, viewed, changed, own] = [await made('hidden'), await made('viewed'), await made('changed'), await made('own')];
+    await grant(database.db, { subject: `user:${clerk.userId}`, set: 'viewer', object: { type: docs, id: viewed } });
+    await grant(database.db, { subject: `user:${clerk.userId}`, set: 'editor', object: { type: docs, id: changed } });
+    await grant(database.db, { subject: `user:${clerk.userId}`, set: 'manager', object: { type: docs, id: own } });
+    const ids = [hidden, viewed, changed, own];
+    const asked = (action: string, fields: object) => ({ ids, fields, path: `resources/docs/actions/${action}` });
+    const able: Record<string, string[]> = {};
+    for (const { path, ...body } of [asked('edit-selected', { size: 9 }), asked('file', {}), asked('delete-selected', {})]) {
+      const rows = () => database.db.query('select id, size, status, deleted_at from docs order by id');
+      const before = await rows();
+      const tried = (await site.send(clerk, 'POST', `${path}/preview`, body)).body;
+      expect(await rows()).toEqual(before);
+      const done = (await site.send(clerk, 'POST', path, body)).body;
+      expect([path, done.failures ?? []]).toEqual([path, tried.failures]);
+      const failed = new Set(tried.failures.map(({ id }: { id: string }) => id));
+      able[path.split('/').at(-1) as string] = ids.filter((id) => !failed.has(id));
+      // A record that the clerk cannot see is as missing as one that never was.
+      const [gone] = (await site.send(clerk, 'POST', `${path}/preview`, { ...body, ids: ['01890000-0000-7000-8000-000000000000'] })).body
+        .failures;
+      expect(tried.failures.find(({ id }: { id: string }) => id === hidden)?.message).toBe(gone.message);
+    }
+    expect(able).toEqual({ 'edit-selected': [changed, own], file: [changed, own], 'delete-selected': [own] });
+  });
 });

@@ -100,6 +100,7 @@ function grantsResource(declared: () => ReadonlyMap<string, ObjectActions>): Adm
     },
     editable: false,
     removable: true,
+    dryRunsRemoval: true,
     removal: 'They lose this access with the next request.',
     actions: [],
     async list(context, query) {

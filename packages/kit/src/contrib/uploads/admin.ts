@@ -73,6 +73,7 @@ const resource: AdminResource = {
   creation: { refused: 'Files are sent by their owners, straight to the store.' },
   editable: false,
   removable: true,
+  dryRunsRemoval: true,
   removal: 'The file is removed from the store. This cannot be undone.',
   actions: [
     {

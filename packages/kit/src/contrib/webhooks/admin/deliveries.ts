@@ -128,6 +128,7 @@ const WORDS = ['delivery', 'deliveries'] as const;
 function sendAgain(place: AdminPlace): AdminAction {
   return {
     name: 'send-again',
+    dryRun: 'sent again',
     label: 'Send again',
     tone: 'neutral',
     on: 'selection',
@@ -149,7 +150,7 @@ function sendAgain(place: AdminPlace): AdminAction {
         databaseOf(place, { databases }),
         ids.filter(isUuid).map((id) => ({ id })),
       );
-      if (held === 0) return { message: `${adminCount(ids.length, WORDS)} will be sent again.`, tone: 'info' };
+      if (held === 0) return null;
       const verb = held === 1 ? 'waits' : 'wait';
       return {
         message: `${adminCount(held, WORDS)} of ${ids.length} ${verb} for an earlier one with the same ordering key. Send that one instead.`,

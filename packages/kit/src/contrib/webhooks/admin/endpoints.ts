@@ -186,6 +186,7 @@ export function endpointsResource(place: AdminPlace): AdminResource {
     creation: { fields: creationFields(place) },
     editable: true,
     removable: true,
+    dryRunsRemoval: true,
     removal:
       'Its deliveries and attempts are deleted, and pending deliveries are not sent. To keep them, disable the endpoint. This cannot be undone.',
     actions: endpointActions(place),
@@ -329,11 +330,12 @@ function isSet<T extends string>(value: T | null | undefined): value is T {
 
 function endpointActions(place: AdminPlace): readonly AdminAction[] {
   const each = (
-    shape: Omit<AdminAction, 'run'>,
+    shape: Omit<AdminAction, 'run' | 'dryRun'>,
     participle: string,
     work: (context: AdminContext, tx: Db, endpoint: WebhookEndpoint) => Promise<void>,
   ): AdminAction => ({
     ...shape,
+    dryRun: participle,
     async run(context, ids) {
       const db = databaseOf(place, context);
       const result = await adminEach(context, ids, (id) => change(db, id, (tx, endpoint) => work(context, tx, endpoint)));
@@ -452,6 +454,7 @@ function retryWaitingAction(place: AdminPlace): AdminAction {
 function disableAction(place: AdminPlace): AdminAction {
   return {
     name: 'disable',
+    dryRun: 'disabled',
     label: 'Disable',
     tone: 'bad',
     on: 'selection',
