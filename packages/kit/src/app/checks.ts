@@ -324,4 +324,11 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
       'A pooler between the application and PostgreSQL gives the connection to another server process after each transaction, and does not keep prepared statements. Statements fail now and then with `prepared_statement_lost`.',
     remedy: 'Set `DATABASE_PREPARE=off`, or let the pooler keep them (PgBouncer 1.21 or later: `max_prepared_statements`).',
   },
+  W030: {
+    title: 'A request repeats a statement',
+    explanation:
+      'In the last run of the tests, one request ran the same statement five times or more, such as one for each row of a list (N+1). With more rows it gets slower. `testApp()` notes it below `node_modules/.cache` beside `kit.config.ts`, and `kit doctor` reports it.',
+    remedy:
+      'Load the rows together: `expand` or `requires` of a resource, or one statement for all rows. Then run the tests again. `testApp({ strictQueries: true })` fails such a test.',
+  },
 };

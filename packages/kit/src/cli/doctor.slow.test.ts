@@ -1,6 +1,8 @@
+import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { KitProgram, sourceOf } from '../../test/cli/kit-program.ts';
 import { checkDescriptions } from '../app/checks.ts';
@@ -30,7 +32,10 @@ const things = model('things', columns);
 const codeColumns = { code: t.text(40).unique(), id: t.uuidv7().pk(), ...softDelete() };
 const codes = model('codes', codeColumns);
 class ThingController extends CrudController(resource(things, { unscoped: true }), { permission: isAuthenticated }) {}
-class NoteController extends Controller {
+export class NoteController extends Controller {
+  each = route.get('/each', { permission: allowAny, status: 204 }, async ({ db }) => {
+    for (let row = 0; row < Number(process.env['ROWS']); row += 1) await db.query('select id from users where username = $1', [String(row)]);
+  });
   add = route.post('/', { permission: allowAny, throttles: [clientThrottle('5/min')], status: 204 }, () => undefined);
   contact = route.post('/contact', { permission: allowAny, throttles: [clientThrottle('5/min')], status: 204, metadata: { openWrite: 'a contact form' } }, () => undefined);
 }
@@ -85,6 +90,39 @@ test('a write that needs no credential is found, unless its route says why it is
   expect(stdout.match(/W027 .*/g)).toEqual([
     "W027 NoteController.add: anyone on the network may POST /v1/notes, without a credential. Set a permission, or say why it is open: metadata: { openWrite: 'a contact form' }.",
   ]);
+});
+
+test('a request that repeated a statement in the last test run is found, and no longer once the tests pass without it', async () => {
+  await writeFile(
+    join(folder, 'requests.ts'),
+    `import { testApp } from ${sourceOf('testing/index.ts')};
+import { accounts } from ${sourceOf('contrib/accounts/index.ts')};
+import { NoteController } from './kit.config.ts';
+await using app = await testApp({ modules: [accounts()], mount: { '/v1': { '/notes': NoteController } } });
+for (let request = 0; request < 2; request += 1) if ((await app.inject('/v1/notes/each')).statusCode !== 204) process.exit(1);
+`,
+  );
+  const runTests = (rows: number) =>
+    promisify(execFile)(process.execPath, ['--conditions=source', 'requests.ts'], {
+      cwd: folder,
+      env: { PATH: process.env['PATH'], NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'], ROWS: String(rows) },
+    });
+  const found = async (environment: Readonly<Record<string, string>> = {}) =>
+    (await doctor([], { OWN: '1', ...environment })).stdout.match(/^.* W030 .*/gm);
+  expect(await found()).toBeNull();
+  await runTests(6);
+  expect(await found()).toEqual([
+    expect.stringMatching(
+      /^warning tests: W030 NoteController\.each \(GET \/v1\/notes\/each\) ran the same statement on "users" 5 times or more in one request/,
+    ),
+  ]);
+  expect(await found({ SILENCED: JSON.stringify({ W030: 'five rows at most' }) })).toEqual([
+    expect.stringMatching(/^silenced tests: W030/),
+  ]);
+  // Without the route there is nothing to repair.
+  expect(await found({ OWN: '0' })).toBeNull();
+  await runTests(4);
+  expect(await found()).toBeNull();
 });
 
 test('in production, a missing pepper and secrets stored in plain text are found', async () => {

@@ -1,8 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { CONFIG_NAMES } from '../app/config-names.ts';
 import { CliFailure } from './cli-failure.ts';
-
-export const CONFIG_NAMES = ['kit.config.ts', 'kit.config.js', 'kit.config.mjs'] as const;
 
 /** The app's file: the one named by `--config`, else the nearest `kit.config.*` from `cwd` upwards; null when there is none. */
 export function findConfig(cwd: string, given?: string): string | null {

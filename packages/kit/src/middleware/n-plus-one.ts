@@ -11,6 +11,9 @@ export interface NPlusOneOptions {
   readonly threshold?: number;
 }
 
+/** So often one statement may run in a request. */
+export const REPEATS_MAX = 5;
+
 const rules: OptionRules<NPlusOneOptions> = { mode: oneOf('warn', 'throw', 'off'), threshold: wholeNumber(2) };
 
 /**
@@ -19,25 +22,30 @@ const rules: OptionRules<NPlusOneOptions> = { mode: oneOf('warn', 'throw', 'off'
  * was sent is not counted.
  */
 export function nPlusOne(options: NPlusOneOptions = {}): Middleware {
-  const { mode = 'warn', threshold = 5 } = readOptions('nPlusOne()', options, rules);
+  const { mode = 'warn', threshold = REPEATS_MAX } = readOptions('nPlusOne()', options, rules);
   const name = 'n_plus_one';
   if (mode === 'off') return { name, appliesTo: () => false };
+  return { name, onQuery: repeatsFrom(threshold, (exchange, query, count) => report(exchange, query, count, mode)) };
+}
+
+/** Calls `found` once for each statement that a request has run `threshold` times. */
+export function repeatsFrom(
+  threshold: number,
+  found: (exchange: Exchange, query: QueryEvent, count: number) => void,
+): NonNullable<Middleware['onQuery']> {
   const counts = new WeakMap<Exchange, Map<string, number>>();
   const reported = new WeakMap<Exchange, Set<string>>();
-  return {
-    name,
-    onQuery(exchange, query) {
-      const texts = counts.get(exchange) ?? new Map<string, number>();
-      counts.set(exchange, texts);
-      const count = (texts.get(query.sql) ?? 0) + 1;
-      texts.set(query.sql, count);
-      if (count < threshold + exchange.itemCount) return;
-      const known = reported.get(exchange) ?? new Set<string>();
-      reported.set(exchange, known);
-      if (known.has(query.sql)) return;
-      known.add(query.sql);
-      report(exchange, query, count, mode);
-    },
+  return (exchange, query) => {
+    const texts = counts.get(exchange) ?? new Map<string, number>();
+    counts.set(exchange, texts);
+    const count = (texts.get(query.sql) ?? 0) + 1;
+    texts.set(query.sql, count);
+    if (count < threshold + exchange.itemCount) return;
+    const known = reported.get(exchange) ?? new Set<string>();
+    reported.set(exchange, known);
+    if (known.has(query.sql)) return;
+    known.add(query.sql);
+    found(exchange, query, count);
   };
 }
 
@@ -52,6 +60,6 @@ function report(exchange: Exchange, { sql }: QueryEvent, count: number, mode: st
 }
 
 /** The first table a statement names. */
-function tableOf(sql: string): string | undefined {
+export function tableOf(sql: string): string | undefined {
   return /\b(?:from|into|update)\s+(?:only\s+)?(?:"?\w+"?\.)?"?(\w+)"?/i.exec(sql)?.[1];
 }

@@ -9,6 +9,7 @@ import type { Middleware } from '../http/middleware.ts';
 import { nPlusOne } from '../middleware/n-plus-one.ts';
 import { loggedError } from '../errors/logged-error.ts';
 import { testPostgresUrl } from './config.ts';
+import { noteRepeats } from './note-repeats.ts';
 import { createPostgresDatabase, createSqliteDatabase, type DatabasePlace } from './test-database.ts';
 import { readOptions, requireArguments } from '../options/read-options.ts';
 import { aFunction, anObject, either, filledText, flag, listOf, wholeNumber } from '../options/value-rule.ts';
@@ -85,7 +86,7 @@ export async function testApp(options: TestAppOptions): Promise<TestApp> {
   const callers = new TestCallers();
   const tested: TestedOptions = {
     ...rest,
-    ...(strictQueries === false ? {} : { middleware: [...(rest.middleware ?? []), strict(strictQueries)] }),
+    middleware: [...(rest.middleware ?? []), ...noteRepeats(), ...(strictQueries === false ? [] : [strict(strictQueries)])],
     database: place?.url ?? database,
     log,
     [testedAuthenticators]: callers.authenticators,

@@ -1,8 +1,10 @@
+import { dirname } from 'node:path';
 import { Option } from 'commander';
 import { describeOutdated, driftOf, driftRemedy, outdatedDatabases } from '../../app/migration-modules.ts';
 import type { App } from '../../app/module.ts';
 import { modelWarnings } from '../../app/model-warnings.ts';
 import { openWrites } from '../../app/open-writes.ts';
+import { repeatedStatements } from '../../app/repeated-statements.ts';
 import { isSilenced } from '../../app/silenced-checks.ts';
 import { unboundedLists } from '../../app/unbounded-lists.ts';
 import { listWarnings } from '../../crud/inspect/list-warnings.ts';
@@ -90,6 +92,7 @@ async function found(context: CliContext): Promise<Finding[]> {
     ...opened.value.warnings.map((fault) => warning('app', fault)),
     ...(await moduleChecks(opened.value)),
     ...(await lists(opened.value)),
+    ...repeatedStatements(dirname(context.configFile), opened.value.routes).map((fault) => warning('tests', fault)),
   ];
 }
 
