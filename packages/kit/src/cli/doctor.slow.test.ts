@@ -168,9 +168,11 @@ test('SARIF has a rule for every result, and the reason of what is silenced', as
 
 test('kit inspect shows a resource with its policy, operations and the SQL of its rows', async () => {
   const { stdout } = await program.run(['inspect', 'things', '--sql'], { environment: { OWN: '1' } });
-  expect(stdout).toContain('thing (table things, ThingController): rows every row (unscoped).');
-  expect(stdout).toMatch(/^OPERATION +METHOD +PATH +PERMISSION +SCOPE +THROTTLES +IDEMPOTENCY +STATEMENTS/m);
-  expect(stdout).toMatch(/^select .*"owner_id".* from "things" .*limit/m);
+  expect(stdout).toContain('thing (table things, ThingController)\n├─ rows\n│  └─ every row (unscoped)\n├─ fields\n│  ├─ id: visible to ');
+  expect(stdout).toMatch(
+    /^│ {2}├─ create: POST \/v1\/things\n│ {2}│ {2}├─ permission: isAuthenticated\n│ {2}│ {2}├─ idempotency key: accepted\n│ {2}│ {2}└─ statements: /m,
+  );
+  expect(stdout).toMatch(/^└─ sql of the list\n {3}└─ select .*"owner_id".* from "things" .*limit/m);
   const [described] = JSON.parse((await program.run(['inspect', 'things', '--json', '--sql'], { environment: { OWN: '1' } })).stdout) as {
     sql: string[];
     relations: object[];

@@ -24,3 +24,20 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
       .trimEnd();
   return [line(head), ...rows.map(line)];
 }
+
+/** A line and what belongs to it. */
+export interface Branch {
+  readonly text: string;
+  readonly below?: readonly Branch[];
+}
+
+/** The lines of a tree, each below the one it belongs to. A text of several lines stays in its place. */
+export function tree({ text, below = [] }: Branch): string[] {
+  return [
+    ...text.split('\n'),
+    ...below.flatMap((branch, index) => {
+      const isLast = index === below.length - 1;
+      return tree(branch).map((line, row) => `${row === 0 ? (isLast ? '└─ ' : '├─ ') : isLast ? '   ' : '│  '}${line}`);
+    }),
+  ];
+}

@@ -1,4 +1,4 @@
-import { describeResources, type ResourceDescription } from '../../crud/inspect/describe-resource.ts';
+import { describeResources } from '../../crud/inspect/describe-resource.ts';
 import type { App } from '../../app/module.ts';
 import type { User } from '../../auth/principal.ts';
 import { crudOf } from '../../crud/serve/crud-of.ts';
@@ -8,9 +8,9 @@ import type { InputLimits } from '../../options/input-limits.ts';
 import { fixedRate } from '../../throttle/fixed-rate.ts';
 import { formatRate, type Rate } from '../../throttle/rate.ts';
 import type { CoreCommand } from '../core-command.ts';
-import type { CliContext } from '../context.ts';
+import { cacheText, resourceTree, versionsText } from '../resource-tree.ts';
 import { shellScope } from '../shell-scope.ts';
-import { table } from '../terminal.ts';
+import { table, tree } from '../terminal.ts';
 
 export const inspectCommand: CoreCommand = (command, context) => {
   command
@@ -25,8 +25,10 @@ export const inspectCommand: CoreCommand = (command, context) => {
         const statements = sql ? await listStatements(await context.app(), text ?? '') : [];
         if (context.json)
           return context.print(JSON.stringify(sql ? resources.map((each) => ({ ...each, sql: statements })) : resources, null, 2));
-        for (const each of resources) printResource(context, each);
-        for (const statement of statements) context.print(statement);
+        for (const each of resources) {
+          const [head = '', ...lines] = tree(resourceTree(each, statements));
+          context.print([context.paint('bold', head), ...lines].join('\n'));
+        }
         return;
       }
       const routes = app.routes.filter((route) => text === undefined || searchable(route).includes(text.toLowerCase()));
@@ -48,53 +50,6 @@ function limits(app: InputLimits): string {
     `Limits of a caller: ${app.streamsPerCaller} event streams and ${app.exportsPerCaller} exports per process, ${app.idempotencyRecords} idempotency records.`,
     `Exports and other streamed queries use ${app.cursorsPercent} % of the connections of a database. A client is cut that takes nothing of a response for ${app.clientIdleMs / 1000} s, or less than ${app.clientBytesPerSecond} bytes per second of an export.`,
   ].join('\n');
-}
-
-/** Policy, fields by role, operations and what they cost. */
-function printResource(context: CliContext, described: ResourceDescription): void {
-  const { resource, table: name, controller, rows, fields, operations, relations, filters, ordering, search, unindexed } = described;
-  const print = ([head = '', ...lines]: readonly string[]) => {
-    context.print(context.paint('bold', head));
-    for (const line of lines) context.print(line);
-    context.print('');
-  };
-  context.print(`${context.paint('bold', resource)} (table ${name}, ${controller}): rows ${rows.join('; ')}.`);
-  context.print('');
-  print(
-    table(
-      ['FIELD', 'VISIBLE TO', 'WRITABLE BY'],
-      fields.map((field) => [field.name, field.visible_to, field.writable_by]),
-    ),
-  );
-  print(
-    table(
-      ['OPERATION', 'METHOD', 'PATH', 'PERMISSION', 'SCOPE', 'THROTTLES', 'IDEMPOTENCY', 'STATEMENTS', 'VERSIONS', 'CACHE'],
-      operations.map((each) => [
-        each.name,
-        each.method,
-        each.path,
-        each.permission,
-        each.scope ?? '-',
-        each.throttles.join(', ') || '-',
-        each.idempotency === 'none' ? '-' : each.idempotency,
-        each.statements,
-        FACTS.versions(each.responses),
-        FACTS.cache(each.responses),
-      ]),
-    ),
-  );
-  if (relations.length > 0)
-    print(
-      table(
-        ['RELATION', 'KIND', 'RESOURCE', 'COLUMN', 'EXPAND'],
-        relations.map((each) => [each.name, each.kind, each.resource, each.column, each.expand ? 'yes' : 'no']),
-      ),
-    );
-  const filtered = Object.entries(filters).map(([column, operators]) => `${column} (${operators.join(', ')})`);
-  if (filtered.length > 0) context.print(`filters: ${filtered.join(', ')}.`);
-  if (ordering.length > 0) context.print(`ordering: ${ordering.join(', ')}.`);
-  if (search !== null) context.print(`search: ${search.backend} of ${search.columns.join(', ')}.`);
-  for (const { table: owner, column, usedBy } of unindexed) context.print(`W008 no index begins with ${owner}.${column} (${usedBy}).`);
 }
 
 /** What the database is sent for the rows of a caller: by the rules of the policy, as a user and tenant that have none. */
@@ -123,15 +78,11 @@ function routeTable(routes: readonly CompiledRoute[]): string[] {
   const heads = ['METHOD', 'PATH', 'OPERATION', 'PERMISSION', 'SCOPE', 'AUTH', 'THROTTLES', ...facts.map((name) => name.toUpperCase())];
   return table(
     heads,
-    routes.map((route) => [...asRow(route), ...facts.map((name) => FACTS[name](route.responseFacts))]),
+    routes.map((route) => [...asRow(route), ...facts.map((name) => FACTS[name](route.responseFacts) ?? '-')]),
   );
 }
 
-const FACTS = {
-  versions: ({ versions }: ResponseFacts) =>
-    versions === undefined ? '-' : versions.supported.map((name) => (name === versions.default ? `${name} (default)` : name)).join(', '),
-  cache: ({ cache }: ResponseFacts) => (cache === undefined ? '-' : [`${cache.maxAgeMs / 1000} s`, ...cache.tags].join(', ')),
-} as const;
+const FACTS = { versions: versionsText, cache: cacheText } as const;
 
 function asRow(route: CompiledRoute): string[] {
   return [
