@@ -205,27 +205,29 @@ export interface ListedSession {
 
 const time = { type: 'string', format: 'date-time' };
 
+const listedSession = namedSchema('UserSession', {
+  type: 'object',
+  properties: {
+    id: { type: 'string', format: 'uuid' },
+    current: { type: 'boolean', description: 'The session that sends this request.' },
+    device: { type: ['string', 'null'], description: 'The browser, as it names itself.' },
+    address: { type: ['string', 'null'] },
+    second_factor: { type: 'boolean' },
+    created_at: time,
+    seen_at: { ...time, description: 'Time of the last request, to the minute.' },
+    expires_at: time,
+  },
+  required: ['id', 'current', 'device', 'address', 'second_factor', 'created_at', 'seen_at', 'expires_at'],
+  additionalProperties: false,
+});
+
 export const SessionList = jsonSchema<{ items: readonly ListedSession[] }>(
   {
     type: 'object',
     properties: {
       items: {
         type: 'array',
-        items: {
-          type: 'object',
-          properties: {
-            id: { type: 'string', format: 'uuid' },
-            current: { type: 'boolean', description: 'The session that sends this request.' },
-            device: { type: ['string', 'null'], description: 'The browser, as it names itself.' },
-            address: { type: ['string', 'null'] },
-            second_factor: { type: 'boolean' },
-            created_at: time,
-            seen_at: { ...time, description: 'Time of the last request, to the minute.' },
-            expires_at: time,
-          },
-          required: ['id', 'current', 'device', 'address', 'second_factor', 'created_at', 'seen_at', 'expires_at'],
-          additionalProperties: false,
-        },
+        items: listedSession,
       },
     },
     required: ['items'],
@@ -275,5 +277,5 @@ export const FactorAnswer = jsonSchema<{
     required: ['user', 'csrf_token', 'second_factor', 'recovery_codes'],
     additionalProperties: false,
   },
-  { name: 'SecondFactorConfirmed' },
+  { name: 'SessionWithRecoveryCodes' },
 );

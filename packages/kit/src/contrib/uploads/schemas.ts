@@ -121,10 +121,15 @@ export interface PartFields {
   readonly checksum_sha256: string;
 }
 
+const partChecksum = namedSchema(
+  'UploadPartChecksum',
+  closed({ number: { type: 'integer', minimum: 1, maximum: PART_NUMBER_MAX }, checksum_sha256: checksum }),
+);
+
 const parts = (max: number) => ({
   type: 'array',
   maxItems: max,
-  items: closed({ number: { type: 'integer', minimum: 1, maximum: PART_NUMBER_MAX }, checksum_sha256: checksum }),
+  items: partChecksum,
 });
 
 export const PartsBody = jsonSchema<{ readonly parts: readonly PartFields[] }>(closed({ parts: parts(FIRST_PARTS) }));
@@ -145,7 +150,7 @@ export const PartsOut = jsonSchema<PartsResult>(
     parts: { type: 'array', items: part },
     uploaded: {
       type: 'array',
-      items: closed({ number: { type: 'integer' }, size, checksum_sha256: { type: ['string', 'null'] } }),
+      items: namedSchema('UploadedPart', closed({ number: { type: 'integer' }, size, checksum_sha256: { type: ['string', 'null'] } })),
       description: 'What has arrived so far.',
     },
   }),

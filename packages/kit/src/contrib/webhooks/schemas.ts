@@ -98,16 +98,19 @@ const deliveryProperties = {
   created_at: timestamp,
 };
 
-const attempt = closed({
-  id: uuid,
-  started_at: timestamp,
-  duration_ms: { type: 'integer' },
-  status_code: integerOrNull,
-  failure_reason: failureReason,
-  error: textOrNull,
-  response_excerpt: { ...textOrNull, description: 'The first 4 KiB of the response body.' },
-  worker: { type: 'string' },
-});
+const attempt = namedSchema(
+  'WebhookAttempt',
+  closed({
+    id: uuid,
+    started_at: timestamp,
+    duration_ms: { type: 'integer' },
+    status_code: integerOrNull,
+    failure_reason: failureReason,
+    error: textOrNull,
+    response_excerpt: { ...textOrNull, description: 'The first 4 KiB of the response body.' },
+    worker: { type: 'string' },
+  }),
+);
 
 function pageOf(item: object, count: object): object {
   return closed({ items: { type: 'array', items: item }, count, next: { ...textOrNull, description: 'The `cursor` of the next page.' } });
