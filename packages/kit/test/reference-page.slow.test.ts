@@ -101,7 +101,8 @@ const open = async (fragment = ''): Promise<void> => {
 test('the page shows every operation of the document and nothing else', async () => {
   await open();
   const document = (await (await fetch(`${address}/openapi.json`)).json()) as { paths: Record<string, object> };
-  const count = Object.values(document.paths).reduce((sum, item) => sum + Object.keys(item).length, 0);
+  const methods = Object.values(document.paths).flatMap((item) => Object.keys(item).filter((key) => key !== 'parameters'));
+  const count = methods.length;
   expect(count).toBeGreaterThan(10);
   await expect.poll(() => page.locator('#list details[id^="op-"]').count()).toBe(count);
   await expect.poll(() => page.getByRole('heading', { level: 1 }).textContent()).toBe('Sample');

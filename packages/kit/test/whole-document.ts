@@ -31,12 +31,16 @@ export function wholeDocument(document: Json): Json {
     response.headers === undefined
       ? response
       : { ...response, headers: Object.fromEntries(Object.entries<Json>(response.headers).map(([name, each]) => [name, resolve(each)])) };
-  const operationOf = (operation: Json): Json => ({
+  const operationOf = (operation: Json, shared: Json[]): Json => ({
     security: document.security,
     'x-permission': document['x-permission'],
-    'x-throttles': document['x-throttles'],
     ...operation,
-    ...(operation.parameters === undefined ? {} : { parameters: operation.parameters.map(resolve) }),
+    'x-throttles': (operation['x-throttles'] ?? document['x-throttles'] ?? []).map((each: Json) =>
+      typeof each === 'string' ? document['x-throttles'].find(({ name }: Json) => name === each) : each,
+    ),
+    ...(operation.parameters === undefined && shared.length === 0
+      ? {}
+      : { parameters: [...shared, ...(operation.parameters ?? [])].map(resolve) }),
     ...(operation.requestBody === undefined ? {} : { requestBody: withSchemas(operation.requestBody, operation.operationId) }),
     responses: Object.fromEntries(
       Object.entries(operation.responses ?? {}).map(([status, each]) => [
@@ -50,7 +54,11 @@ export function wholeDocument(document: Json): Json {
     paths: Object.fromEntries(
       Object.entries<Json>(document.paths).map(([path, item]) => [
         path,
-        Object.fromEntries(Object.entries<Json>(item).map(([method, operation]) => [method, operationOf(operation)])),
+        Object.fromEntries(
+          Object.entries<Json>(item)
+            .filter(([method]) => method !== 'parameters')
+            .map(([method, operation]) => [method, operationOf(operation, item.parameters ?? [])]),
+        ),
       ]),
     ),
   };

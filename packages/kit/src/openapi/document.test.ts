@@ -8,11 +8,13 @@ import { coreErrors } from '../errors/core-errors.ts';
 import type { CompiledRoute, RouteSchema } from '../http/compiled-route.ts';
 import { jsonSchemaOf, type Schema } from '../http/schema.ts';
 import { allowAny, hasRule, hasScopes, isAuthenticated, isReadOnly } from '../permissions/built-ins.ts';
-import { any } from '../permissions/permission.ts';
+import { all, any } from '../permissions/permission.ts';
 import { t } from '../db/column.ts';
+import { UUID_PATTERN } from '../db/uuid.ts';
 import { model } from '../db/model.ts';
 import { page } from '../http/page.ts';
 import { closeObjects } from './close-objects.ts';
+import { diffDocuments } from './diff/diff-documents.ts';
 import { schemaNameFaults } from './schemas-of-routes.ts';
 import { defineErrors } from '../errors/catalog.ts';
 import { openApiDocument, openApiText, type OpenApiDocument } from './document.ts';
@@ -167,14 +169,30 @@ test('errors with further members have them in their schemas, also those of an a
     out_of_stock: { status: 409, detail: 'Nothing left.', members: { left: { type: 'integer', description: 'How many are left.' } } },
   });
   const raised = { status: 409, code: 'out_of_stock', detail: 'Nothing left.', members: out_of_stock.members };
+  const left = { type: 'integer', description: 'How many are left.' };
+  const conflictOf = (document: OpenApiDocument) =>
+    operation(document, '/v1/orders', 'get').responses['409']?.content?.['application/problem+json'];
   const document = openApiDocument([row({ raises: [raised, coreErrors.permission_denied] })], options);
-  expect(document.components['schemas']).toMatchObject({
-    OutOfStockMembers: { type: 'object', properties: { left: { type: 'integer' } } },
-    PermissionDeniedMembers: { properties: { action: { type: 'string' }, fields: { type: 'array' } } },
+  expect(document.components['schemas']).not.toHaveProperty('OutOfStockMembers');
+  expect(conflictOf(document)).toEqual({
+    schema: { allOf: [{ $ref: '#/components/schemas/Problem' }, { properties: { code: { enum: ['out_of_stock'] }, left } }] },
   });
-  expect(operation(document, '/v1/orders', 'get').responses['409']?.content?.['application/problem+json']).toMatchObject({
-    schema: { allOf: [{}, { $ref: '#/components/schemas/OutOfStockMembers' }, { properties: { code: { enum: ['out_of_stock'] } } }] },
+  // Members that several responses have are a component; codes with the same members share it.
+  const closed = { status: 409, code: 'shop_closed', detail: 'The shop is closed.', members: { left } };
+  const several = openApiDocument(
+    [row({ raises: [raised] }), row({ operationId: 'order_create', method: 'POST', raises: [raised, closed] })],
+    options,
+  );
+  expect(several.components['schemas']).toMatchObject({ OutOfStockMembers: { type: 'object', properties: { left } } });
+  expect(several.components['schemas']).not.toHaveProperty('ShopClosedMembers');
+  const referred = [{ $ref: '#/components/schemas/Problem' }, { $ref: '#/components/schemas/OutOfStockMembers' }];
+  expect(conflictOf(several)).toEqual({ schema: { allOf: [...referred, { properties: { code: { enum: ['out_of_stock'] } } }] } });
+  expect(operation(several, '/v1/orders', 'post').responses['409']?.content?.['application/problem+json']).toEqual({
+    schema: { allOf: [...referred, { properties: { code: { enum: ['out_of_stock', 'shop_closed'] } } }] },
   });
+  // The name of a response does not depend on who else has its members.
+  const namesOf = ({ components }: OpenApiDocument) => Object.keys(components['responses'] ?? {});
+  expect(namesOf(several)).toEqual(expect.arrayContaining(namesOf(openApiDocument([row({ raises: [raised] })], options))));
   expect(out_of_stock({ extensions: { left: 2 } }).extensions).toEqual({ left: 2 });
   // @ts-expect-error An error has the members that it declares.
   out_of_stock({ extensions: { rest: 2 } });
@@ -200,6 +218,65 @@ test('a response with all members of another one and its name refers to it; resp
   });
   // Requests are closed, and stay whole.
   expect(schemas?.['KeyInput']).toMatchObject({ additionalProperties: false, properties: { a: {}, secret: {} } });
+});
+
+test('objects inside responses may get further members, too; alternatives stay as they are', () => {
+  const shape = z.strictObject({
+    rows: z.array(z.strictObject({ a: z.strictObject({ b: z.string() }) })),
+    one: z.union([z.strictObject({ c: z.string() }), z.strictObject({ c: z.string(), d: z.string() })]),
+  });
+  const { schemas } = openApiDocument([row({ response: output(shape.meta({ id: 'Shape' })) })], options).components;
+  const { rows, one } = (schemas!['Shape'] as { properties: { rows: object; one: object } }).properties;
+  expect(JSON.stringify(rows)).not.toContain('additionalProperties');
+  expect(JSON.stringify(one).match(/"additionalProperties":false/g)).toHaveLength(2);
+});
+
+test('what several operations have stands once, and no operation loses it', () => {
+  const limit = (name: string, count: number) => ({ name, rate: () => ({ count, periodMs: 60_000 }), key: () => '' }) as never;
+  const [client, sends] = [limit('client', 600), limit('sends', 5)];
+  const found = { response: output(Order), params: input(z.strictObject({ id: z.uuid() })), path: '/v1/orders/:id' };
+  const document = openApiDocument(
+    [
+      row({ throttles: [client] }),
+      row({ ...found, operationId: 'order_get', throttles: [client] }),
+      row({ ...found, operationId: 'order_put', method: 'PUT', query: input(z.strictObject({ dry: z.boolean().optional() })), throttles: [client, sends] }),
+      row({ operationId: 'order_ping', path: '/v1/ping', throttles: [] }),
+      row({ ...found, operationId: 'order_pay', method: 'POST', path: '/v1/orders/:id/pay', throttles: [limit('client', 1)] }),
+    ],
+    options,
+  ); // prettier-ignore
+  const { paths } = document as unknown as { paths: Record<string, Record<string, Record<string, unknown>>> };
+  const item = paths['/v1/orders/{id}']!;
+  expect(item['parameters']).toEqual([{ $ref: '#/components/parameters/Id' }]);
+  expect(item['get']).not.toHaveProperty('parameters');
+  expect(item['put']?.['parameters']).toEqual([expect.objectContaining({ name: 'dry' })]);
+  expect(item['get']?.['responses']).toMatchObject({ 200: { $ref: '#/components/responses/Order' } });
+  expect(document.components['responses']?.['Order']).toMatchObject({ content: { 'application/json': { schema: { $ref: '#/components/schemas/Order' } } } });
+  expect(document['x-throttles']).toEqual([{ name: 'client', requests: 600, seconds: 60 }]);
+  expect(item['put']?.['x-throttles']).toEqual(['client', { name: 'sends', requests: 5, seconds: 60 }]);
+  expect(paths['/v1/ping']?.['get']?.['x-throttles']).toEqual([]);
+  // Another limit of the same name is not that of the document.
+  expect(paths['/v1/orders/{id}/pay']?.['post']?.['x-throttles']).toEqual([{ name: 'client', requests: 1, seconds: 60 }]);
+  expect(diffDocuments(wholeDocument(document), document as never)).toEqual([]);
+}); // prettier-ignore
+
+test('the response of an operation never takes the name of an error', () => {
+  const schema = output(z.strictObject({ a: z.string() }).meta({ id: 'NotFound' }));
+  const rows = ['a', 'b'].map((id) => row({ operationId: id, path: `/v1/${id}/:id`, response: schema, raises: [coreErrors.not_found] }));
+  const document = openApiDocument(rows, options);
+  expect(document.components['responses']?.['NotFound']).toMatchObject({ 'x-error-codes': ['not_found'] });
+  expect(operation(document, '/v1/a/{id}', 'get').responses['200']?.content?.['application/json']).toMatchObject({ schema: { $ref: '#/components/schemas/NotFound' } });
+}); // prettier-ignore
+
+test('a UUID is described by its format; a permission has each of its parts once', () => {
+  const json = { type: 'object', properties: { id: { type: 'string', format: 'uuid', pattern: UUID_PATTERN } }, 'x-component': 'Thing' };
+  const document = openApiDocument(
+    [row({ response: { schema: z.unknown(), json }, permission: all(isAuthenticated, all(isAuthenticated, hasScopes()), any(isAuthenticated, isReadOnly)) })],
+    options,
+  ); // prettier-ignore
+  const { properties } = document.components['schemas']!['Thing'] as { properties: Record<string, object> };
+  expect(properties['id']).toEqual({ type: 'string', format: 'uuid' });
+  expect(operation(document, '/v1/orders', 'get')['x-permission']).toBe('isAuthenticated & hasScopes & (isAuthenticated | isReadOnly)');
 });
 
 test('sensitive fields are marked and examples of the author are kept', () => {

@@ -2,13 +2,14 @@ import type { ErrorFormat } from '../errors/render.ts';
 import type { ThrottleRates } from '../throttle/throttle.ts';
 import type { CompiledRoute } from '../http/compiled-route.ts';
 import { needsScope } from './access.ts';
-import { errorSchemas, memberSchemas } from './error-responses.ts';
+import { errorSchemas, membersByCode } from './error-responses.ts';
 import { ERRORS_ANYWHERE, errorsOfRoute } from './errors-of-route.ts';
 import { openApiPath, operationOf } from './operation.ts';
 import { clashText, closed, schemasOf } from './schemas-of-routes.ts';
 import { SharedErrors } from './shared-errors.ts';
 import { shareHeaders } from './shared-headers.ts';
-import { shareParameters } from './shared-parameters.ts';
+import { shareParameters, withPathParameters } from './shared-parameters.ts';
+import { shareResponses } from './shared-responses.ts';
 import { objectOf, type OptionRules, readOptions } from '../options/read-options.ts';
 import { anything, filledText, listOf, oneOf, recordOf, required, text } from '../options/value-rule.ts';
 
@@ -51,6 +52,7 @@ const rules: OptionRules<OpenApiOptions> = {
 export interface OpenApiDocument {
   readonly openapi: string;
   readonly info: { readonly title: string; readonly version: string; readonly description?: string };
+  /** Operations by method, and `parameters` that all operations of a path have. */
   readonly paths: Readonly<Record<string, Readonly<Record<string, object>>>>;
   readonly components: Readonly<Record<string, Readonly<Record<string, object>>>>;
   readonly [member: string]: unknown;
@@ -82,20 +84,22 @@ export function openApiDocument(routes: readonly CompiledRoute[], options: OpenA
     .toSorted((a, b) => before(openApiPath(a.path), openApiPath(b.path)) || ORDER.indexOf(a.method) - ORDER.indexOf(b.method));
   const errorFormat = options.errorFormat ?? 'problem+json';
   const { schemas: errors, name: errorName } = errorSchemas(errorFormat);
-  const members = memberSchemas(shown.flatMap(errorsOfRoute), errorFormat);
-  const components = schemasOf(shown, [...Object.keys(errors), ...Object.keys(members)]);
+  const members = membersByCode(shown.flatMap(errorsOfRoute), errorFormat);
+  const components = schemasOf(shown, [...Object.keys(errors), ...[...members.values()].map(({ name }) => name)]);
   const [clash] = components.clashes;
   if (clash !== undefined) throw new TypeError(clashText(clash));
 
   const isNew = options.spec === '3.2' || shown.some((route) => route.method === 'QUERY');
-  const shared = new SharedErrors(errorFormat);
+  const shared = new SharedErrors(errorFormat, members);
   const context = { components, errors: shared, describesStreams: isNew, throttleRates: options.throttleRates ?? {} };
   const operations: Record<string, Record<string, object>> = {};
   for (const route of shown) (operations[openApiPath(route.path)] ??= {})[route.method.toLowerCase()] = operationOf(route, context);
   const { paths, parameters } = shareParameters(operations);
   const headers = shareHeaders(paths);
-  const defaults = withoutDefaults(headers.paths);
-  const responses = { ...shared.responses(), Unexpected: unexpected(errorFormat) };
+  const errorResponses = { ...shared.responses(), Unexpected: unexpected(errorFormat) };
+  const successes = shareResponses(headers.paths, Object.keys(errorResponses));
+  const defaults = withoutDefaults(successes.paths);
+  const responses = { ...errorResponses, ...successes.responses };
 
   return {
     openapi: isNew ? '3.2.0' : '3.1.1',
@@ -107,10 +111,15 @@ export function openApiDocument(routes: readonly CompiledRoute[], options: OpenA
     servers: options.servers === undefined || options.servers.length === 0 ? [{ url: '/' }] : options.servers,
     ...tagsOf(shown),
     ...defaults.common,
-    paths: defaults.paths,
+    paths: withPathParameters(defaults.paths, parameters),
     ...(Object.keys(options.webhooks ?? {}).length === 0 ? {} : { webhooks: sorted(options.webhooks ?? {}) }),
     components: {
-      schemas: sorted({ ...components.all(), ...members, ...errors, [errorName]: { ...errors[errorName], examples: shared.examples() } }),
+      schemas: sorted({
+        ...components.all(),
+        ...shared.members(),
+        ...errors,
+        [errorName]: { ...errors[errorName], examples: shared.examples() },
+      }),
       responses: sorted(responses),
       ...(Object.keys(parameters).length === 0 ? {} : { parameters: sorted(parameters) }),
       headers: sorted({ ...headers.headers, ...usedHeaders(defaults.paths, responses) }),
@@ -133,20 +142,33 @@ function withoutDefaults(paths: Paths): { readonly common: Readonly<Record<strin
     return text === undefined ? [] : [[name, text] as const];
   });
   const isCommon = (name: string, value: unknown) => common.some(([key, text]) => key === name && JSON.stringify(value) === text);
+  const values = Object.fromEntries(common.map(([name, text]) => [name, JSON.parse(text) as unknown]));
+  const own = (operation: object) =>
+    Object.fromEntries(
+      Object.entries(operation)
+        .filter(([name, value]) => !isCommon(name, value))
+        .map(([name, value]) => [
+          name,
+          name === 'x-throttles' ? byName(value as Throttles, values[name] as Throttles) : (value as unknown),
+        ]),
+    );
   return {
-    common: Object.fromEntries(common.map(([name, text]) => [name, JSON.parse(text) as unknown])),
+    common: values,
     paths: Object.fromEntries(
       Object.entries(paths).map(([path, item]) => [
         path,
-        Object.fromEntries(
-          Object.entries(item).map(([method, operation]) => [
-            method,
-            Object.fromEntries(Object.entries(operation).filter(([name, value]) => !isCommon(name, value))),
-          ]),
-        ),
+        Object.fromEntries(Object.entries(item).map(([method, operation]) => [method, own(operation)])),
       ]),
     ),
   };
+}
+
+type Throttles = readonly { readonly name: string }[];
+
+/** A limit of the document is named in the operations that have it beside others. */
+function byName(throttles: Throttles, common: Throttles = []): readonly unknown[] {
+  const known = new Map(common.map((each) => [JSON.stringify(each), each.name]));
+  return throttles.map((each) => known.get(JSON.stringify(each)) ?? each);
 }
 
 const DEFAULTED = ['security', 'x-permission', 'x-throttles'];

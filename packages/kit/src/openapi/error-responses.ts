@@ -65,7 +65,7 @@ export function errorSchemas(format: ErrorFormat): ErrorSchemas {
 export function errorExample({ status, code, detail }: RaisedError, format: ErrorFormat): Record<string, unknown> {
   const faults = code === 'validation_error' ? { errors: [{ location: ['body', 'name'], code: 'required', message: 'Required.' }] } : {};
   if (format === 'detail') return { detail, code, ...faults };
-  return { status, code, detail, request_id: 'f1-1a', ...faults };
+  return { status, code, detail, request_id: 'f1', ...faults };
 }
 
 /** Errors that say when to try again. */
@@ -84,8 +84,20 @@ export interface ErrorResponse {
   readonly [member: string]: unknown;
 }
 
-/** The response of one status, with every code that a program may meet under it. */
-export function errorResponse(errors: readonly RaisedError[], format: ErrorFormat): ErrorResponse {
+/** Members of a problem beside those of all problems, and the component that has them. */
+interface Members {
+  readonly name: string;
+  readonly schema: JsonSchema;
+}
+export type MembersByCode = ReadonlyMap<string, Members>;
+
+/** The response of one status, with every code that a program may meet under it. Members are referred to where `isShared`, else listed in place. */
+export function errorResponse(
+  errors: readonly RaisedError[],
+  format: ErrorFormat,
+  members: MembersByCode,
+  isShared: (name: string) => boolean,
+): ErrorResponse {
   const { name, mediaType } = errorSchemas(format);
   const codes = [...new Set(errors.map((error) => error.code))];
   const headers = {
@@ -95,7 +107,8 @@ export function errorResponse(errors: readonly RaisedError[], format: ErrorForma
     ...(codes.includes('precondition_failed') ? { ETag: CURRENT_TAG } : {}),
     ...(codes.includes('throttled') ? RATE_LIMITS : {}),
   };
-  const members = errors.flatMap((error) => membersName(error, format) ?? []);
+  const shared = new Set(codes.flatMap((code) => members.get(code)?.name ?? []).filter(isShared));
+  const own = errors.filter(({ code }) => !shared.has(members.get(code)?.name ?? ''));
   return {
     // The sentence of each code is in the examples of the schema.
     description: errors.length === 1 ? errors[0]!.detail : `${nodeHttp.STATUS_CODES[errors[0]?.status ?? 500] ?? 'Error'}.`,
@@ -105,8 +118,8 @@ export function errorResponse(errors: readonly RaisedError[], format: ErrorForma
         schema: {
           allOf: [
             { $ref: `#/components/schemas/${name}` },
-            ...members.map((each) => ({ $ref: `#/components/schemas/${each}` })),
-            { properties: { code: { enum: codes } } },
+            ...[...shared].map((each) => ({ $ref: `#/components/schemas/${each}` })),
+            { properties: { code: { enum: codes }, ...(format === 'detail' ? {} : mergedMembers(own)) } },
           ],
         },
       },
@@ -115,24 +128,21 @@ export function errorResponse(errors: readonly RaisedError[], format: ErrorForma
   };
 }
 
-const hasMembers = ({ members = {} }: RaisedError): boolean => Object.keys(members).length > 0;
-
-/** The component with the further members of an error; the short format has none. */
-function membersName(error: RaisedError, format: ErrorFormat): string | undefined {
-  return format === 'detail' || !hasMembers(error) ? undefined : `${pascalCase(error.code)}Members`;
-}
-
-/** Members beside those of all problems, by the name of their component. Two modules may have the same code: their members are together. */
-export function memberSchemas(errors: readonly RaisedError[], format: ErrorFormat): Readonly<Record<string, JsonSchema>> {
-  const named = errors.filter((error) => membersName(error, format) !== undefined).toSorted((a, b) => (a.detail < b.detail ? -1 : 1));
-  return Object.fromEntries(
-    [...Map.groupBy(named, (error) => membersName(error, format)!)].map(([name, group]) => [
-      name,
-      {
-        type: 'object',
-        properties: mergedMembers(group),
-      },
-    ]),
+/**
+ * The short format has no further members. Two modules may have the same code: their members are together. Codes with the same members share
+ * a component, named after the first of them.
+ */
+export function membersByCode(errors: readonly RaisedError[], format: ErrorFormat): MembersByCode {
+  const found = format === 'detail' ? [] : errors.filter(({ members = {} }) => Object.keys(members).length > 0);
+  const byCode = [...Map.groupBy(found, ({ code }) => code)]
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([code, group]) => [code, mergedMembers(group.toSorted((a, b) => (a.detail < b.detail ? -1 : 1)))] as const);
+  return new Map(
+    [...Map.groupBy(byCode, ([, properties]) => JSON.stringify(properties)).values()].flatMap((same) => {
+      const [[first, properties]] = same as [(typeof same)[number]];
+      const members = { name: `${pascalCase(first)}Members`, schema: { type: 'object', properties } };
+      return same.map(([code]) => [code, members] as const);
+    }),
   );
 }
 

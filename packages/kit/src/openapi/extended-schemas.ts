@@ -7,8 +7,8 @@ interface ObjectSchema {
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** With fewer members in common a reference says no more than the members. */
-const SHARED_MIN = 6;
+/** With less in common a reference says no more than the members. */
+const SHARED_CHARACTERS_MIN = 120;
 
 /** A schema that says nothing but its members. */
 function plainObject(schema: JsonSchema): ObjectSchema | undefined {
@@ -19,13 +19,14 @@ function plainObject(schema: JsonSchema): ObjectSchema | undefined {
 
 /**
  * Schemas of responses that have all members of another one refer to it: an endpoint with its secret is `allOf` the endpoint and a secret. `open` are the names
- * that only responses use. They do not forbid further members: later versions may add some, and composed objects would contradict themselves.
+ * that only responses use. They do not forbid further members, nor do objects inside them: later versions may add some, and composed objects would
+ * contradict themselves.
  */
 export function extendSchemas(schemas: Readonly<Record<string, JsonSchema>>, open: ReadonlySet<string>): Record<string, JsonSchema> {
   const opened = Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, open.has(name) ? withoutEnd(schema) : schema]));
   const objects = [...open].flatMap((name) => {
     const object = opened[name] === undefined ? undefined : plainObject(opened[name]);
-    return object === undefined || Object.keys(object.properties).length < SHARED_MIN ? [] : [{ name, ...object }];
+    return object === undefined ? [] : [{ name, ...object }];
   });
   const widestFirst = objects.toSorted(
     (a, b) => Object.keys(b.properties).length - Object.keys(a.properties).length || (a.name < b.name ? -1 : 1),
@@ -33,7 +34,11 @@ export function extendSchemas(schemas: Readonly<Record<string, JsonSchema>>, ope
   for (const { name, properties, required } of objects) {
     // Only where the name says it too: `Ticket` is no kind of `PartialTicket`.
     const base = widestFirst.find(
-      (other) => other.name !== name && name.includes(other.name) && extendsObject({ properties, required }, other),
+      (other) =>
+        other.name !== name &&
+        name.includes(other.name) &&
+        JSON.stringify(other.properties).length >= SHARED_CHARACTERS_MIN &&
+        extendsObject({ properties, required }, other),
     );
     if (base === undefined) continue;
     const own = Object.fromEntries(Object.entries(properties).filter(([member]) => !(member in base.properties)));
@@ -50,9 +55,17 @@ export function extendSchemas(schemas: Readonly<Record<string, JsonSchema>>, ope
   return opened;
 }
 
+/** Also of objects inside. Alternatives stay: what they forbid may be how they differ. */
 function withoutEnd(schema: JsonSchema): JsonSchema {
-  const { additionalProperties, ...rest } = schema;
-  return additionalProperties === false && isObject(schema['properties']) && !('allOf' in schema) ? rest : schema;
+  const opened: Record<string, unknown> = { ...schema };
+  for (const key of ['items', 'additionalProperties']) if (isObject(schema[key])) opened[key] = withoutEnd(schema[key]);
+  if (isObject(schema['properties']))
+    opened['properties'] = Object.fromEntries(
+      Object.entries(schema['properties']).map(([name, inner]) => [name, isObject(inner) ? withoutEnd(inner) : inner]),
+    );
+  if (schema['additionalProperties'] === false && isObject(schema['properties']) && !('allOf' in schema))
+    delete opened['additionalProperties'];
+  return opened;
 }
 
 /** All members of the other one, with the same schemas, required or not as there, and at least one more. */

@@ -4,6 +4,7 @@ import { fixedRate } from '../throttle/fixed-rate.ts';
 import type { ThrottleRates } from '../throttle/throttle.ts';
 import { securityOf } from './access.ts';
 import { errorsOfRoute } from './errors-of-route.ts';
+import { permissionTerms } from './permission-text.ts';
 import type { SchemaComponents } from './schema-components.ts';
 import type { SharedErrors } from './shared-errors.ts';
 
@@ -211,7 +212,7 @@ export function operationOf(route: CompiledRoute, context: OperationContext): ob
     },
     ...extensionsOf(route),
     security: securityOf(route),
-    'x-permission': String(route.permission),
+    'x-permission': permissionTerms(String(route.permission)).join(' & '),
     ...(route.scope === undefined ? {} : { 'x-scope': route.scope }),
     'x-throttles': route.throttles.map((throttle) => throttleOf(throttle, context)),
   };

@@ -1,3 +1,4 @@
+import { UUID_PATTERN } from '../db/uuid.ts';
 import type { JsonSchema } from '../http/schema.ts';
 import { extendSchemas } from './extended-schemas.ts';
 import { hoistComponents } from './hoist-components.ts';
@@ -241,6 +242,8 @@ export class SchemaComponents {
           : [key, this.#rewrite(inner, source, owner)],
       ),
     );
+    // The format says the same, in four letters.
+    if (value['format'] === 'uuid' && value['pattern'] === UUID_PATTERN) delete rewritten['pattern'];
     // A tuple without a rest has no further items; Zod and others leave it unsaid.
     if (Array.isArray(value['prefixItems']) && value['items'] === undefined) rewritten['items'] = false;
     return always === undefined ? rewritten : { ...rewritten, required: always };

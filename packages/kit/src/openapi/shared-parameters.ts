@@ -45,3 +45,28 @@ export function shareParameters(paths: Readonly<Record<string, Readonly<Record<s
     parameters: Object.fromEntries([...names].map(([text, name]) => [name, JSON.parse(text) as object])),
   };
 }
+
+/** Parameters of a path stand beside its operations, once, where all of them describe them the same. */
+export function withPathParameters(
+  paths: Readonly<Record<string, Readonly<Record<string, object>>>>,
+  components: Readonly<Record<string, object>>,
+): Record<string, Record<string, object>> {
+  const isInPath = (parameter: object): boolean => {
+    const reference = (parameter as { readonly $ref?: string }).$ref?.split('/').at(-1);
+    return ((reference === undefined ? parameter : components[reference]) as Parameter).in === 'path';
+  };
+  return Object.fromEntries(
+    Object.entries(paths).map(([path, item]) => {
+      const operations = Object.values(item) as Operation[];
+      const texts = operations.map(({ parameters = [] }) => JSON.stringify(parameters.filter(isInPath)));
+      const [first = '[]'] = texts;
+      if (first === '[]' || texts.some((text) => text !== first)) return [path, item];
+      const own = ({ parameters = [], ...operation }: Operation): object => {
+        const others = parameters.filter((each) => !isInPath(each));
+        return { ...operation, ...(others.length === 0 ? {} : { parameters: others }) };
+      };
+      const rest = Object.entries(item).map(([method, operation]) => [method, own(operation)] as const);
+      return [path, { parameters: JSON.parse(first) as object, ...Object.fromEntries(rest) }];
+    }),
+  );
+}

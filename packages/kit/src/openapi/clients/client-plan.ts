@@ -122,8 +122,9 @@ function operationOf(route: CompiledRoute, field: string, document: OpenApiDocum
             .reduce((at: Json, step: string) => at?.[step], document),
         )
       : value;
-  const operation = (document.paths[path] as Json)[route.method.toLowerCase()];
-  const parameters: Json[] = (operation.parameters ?? []).map(resolve);
+  const pathItem = document.paths[path] as Json;
+  const operation = pathItem[route.method.toLowerCase()];
+  const parameters: Json[] = [...(pathItem.parameters ?? []), ...(operation.parameters ?? [])].map(resolve);
   const placed = (place: string): ClientParameter[] =>
     parameters
       .filter((each) => each.in === place)

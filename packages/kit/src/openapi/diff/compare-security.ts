@@ -1,3 +1,4 @@
+import { permissionTerms } from '../permission-text.ts';
 import type { Report } from './document-change.ts';
 import { followed, isObject, type Json } from './flat-schema.ts';
 
@@ -15,7 +16,7 @@ export function compareSecurity(before: Secured, after: Secured, report: Report)
     else report('scope-changed', 'scope', `is ${current}, was ${old}.`);
   }
   const [rule, now] = [before, after].map(({ operation, document }) => text(operation['x-permission'] ?? document['x-permission']));
-  if (rule !== now) report('permission-changed', 'permission', `is ${now ?? 'none'}, was ${rule ?? 'none'}.`);
+  if (termsText(rule) !== termsText(now)) report('permission-changed', 'permission', `is ${now ?? 'none'}, was ${rule ?? 'none'}.`);
   // Where the document has `x-scope`, the scopes below the schemes repeat it.
   const isScoped = old !== undefined || current !== undefined;
   const [ways, waysNow] = [waysOf(before, isScoped), waysOf(after, isScoped)];
@@ -24,6 +25,9 @@ export function compareSecurity(before: Secured, after: Secured, report: Report)
   for (const way of waysNow)
     if (!ways.some((other) => isWithin(other, way))) report('security-loosened', 'security', `${named(way)} is enough now.`);
 }
+
+/** The same for the same parts, in any order. */
+const termsText = (rule: string | undefined): string => (rule === undefined ? '' : permissionTerms(rule).toSorted().join(' & '));
 
 /** One way to be admitted: all of these, as `scheme` or `scheme scope`. Empty without credentials. */
 type Way = ReadonlySet<string>;

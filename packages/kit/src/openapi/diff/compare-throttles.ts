@@ -1,7 +1,7 @@
 import type { Report } from './document-change.ts';
 import { isObject, type Json } from './flat-schema.ts';
 
-/** `x-throttles`: `[{ name, requests, seconds }]`; a limit that depends on the caller has a name only. */
+/** `x-throttles`: `[{ name, requests, seconds }]`; a limit that depends on the caller has a name only. Names of limits of the document are replaced before. */
 interface Limit {
   readonly requests: number | undefined;
   readonly seconds: number | undefined;

@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { filter, CrudController, resource } from '../../crud/index.ts';
 import { model, t } from '../../db/index.ts';
+import { UUID_PATTERN } from '../../db/uuid.ts';
 import { jsonSchema } from '../../http/json-schema.ts';
 import { isAuthenticated } from '../../permissions/index.ts';
 import { testApp, type TestApp } from '../../testing/test-app.ts';
@@ -228,6 +229,24 @@ describe('the difference between two documents', () => {
         expect([b, a, idsOf(diff(place(b), place(a)))]).toEqual([b, a, []]);
       }
     }
+  });
+
+  test('the same in other words is no change: a limit by its name, the parts of a permission in another order, a format and its pattern', () => {
+    const [client, sends] = [limit(10), { name: 'sends', requests: 5, seconds: 60 }];
+    const named = (throttles: unknown[], common: object[] = [client]) => ({
+      ...documentOf({ 'x-throttles': throttles }),
+      'x-throttles': common,
+    });
+    expect(diff(throttled(client, sends), named(['client', sends]))).toEqual([]);
+    expect(idsOf(diff(named(['client', sends]), named(['client', sends], [limit(9)])))).toEqual(['throttle-tightened']);
+    expect(idsOf(diff(named(['client', sends]), named([sends])))).toEqual(['throttle-removed']);
+    const permitted = (rule: string) => documentOf({ 'x-permission': rule });
+    expect(diff(permitted('a & (b(x) & (c | d)) & a'), permitted('(c | d) & b(x) & a'))).toEqual([]);
+    for (const other of ['a & b(x)', 'a & b(x) & c | d', 'a & (b(x) | (c | d))', 'a & b(y) & (c | d)'])
+      expect(idsOf(diff(permitted('a & b(x) & (c | d)'), permitted(other)))).toEqual(['permission-changed']);
+    const uuid = { type: 'string', format: 'uuid' };
+    expect(diff(answer({ ...uuid, pattern: UUID_PATTERN }), answer(uuid))).toEqual([]);
+    expect(idsOf(diff(answer({ ...uuid, pattern: '^a' }), answer(uuid)))).toEqual(['output-pattern-widened']);
   });
 
   test('what cannot be decided counts as the worse: another pattern breaks who sends and who reads', () => {

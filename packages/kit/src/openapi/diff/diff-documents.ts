@@ -294,9 +294,12 @@ function compareCodes(old: Map<string, Json>, current: Map<string, Json>, report
   for (const { key } of come) report('error-code-added', key, 'is new.');
 }
 
-/** Those of the operation, or of the document. */
+/** Those of the operation, or of the document. An operation may name a limit of the document instead of repeating it. */
 function throttlesOf(operation: Json, document: Json): Json {
-  return { 'x-throttles': operation['x-throttles'] ?? document['x-throttles'] };
+  const { 'x-throttles': common } = document;
+  const { 'x-throttles': own = common } = operation;
+  const limits = Array.isArray(common) ? common.filter(isObject) : [];
+  return { 'x-throttles': Array.isArray(own) ? own.map((each: unknown) => limits.find(({ name }) => name === each) ?? each) : own };
 }
 
 function contentOf({ content }: Json): Json {

@@ -1,3 +1,5 @@
+import { UUID_PATTERN } from '../../db/uuid.ts';
+
 export type Json = Readonly<Record<string, unknown>>;
 
 export function isObject(value: unknown): value is Json {
@@ -124,11 +126,12 @@ function typeNames(value: unknown): string[] {
   return [typeof value];
 }
 
-/** One schema's own keywords in the words of 2020-12. */
+/** One schema's own keywords in the words of 2020-12. A pattern that repeats the format says nothing more. */
 function modern(schema: Json): Json {
   const { nullable, const: constant, oneOf, anyOf, minimum, maximum, exclusiveMinimum, exclusiveMaximum, ...rest } = schema;
   const flat: Record<string, unknown> = { ...rest };
   if ('const' in schema) flat['enum'] = [constant];
+  if (flat['format'] === 'uuid' && flat['pattern'] === UUID_PATTERN) delete flat['pattern'];
   const values = flat['enum'];
   if (Array.isArray(flat['type'])) flat['type'] = flat['type'].map(String);
   else if (typeof flat['type'] === 'string') flat['type'] = [flat['type']];
