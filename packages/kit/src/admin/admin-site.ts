@@ -2,7 +2,6 @@ import type { AdminAction, AdminContext, AdminDeclaration, AdminResource, AdminU
 import type { AdminActionShape, AdminColumn, AdminField, AdminResourceShape, AdminFilter } from '../app/admin/shapes.ts';
 import { StartUpError } from '../app/start-up-error.ts';
 import type { App } from '../app/module.ts';
-import type { Db } from '../db/db.ts';
 import type { HandlerContext } from '../http/handler-context.ts';
 import { exchangeOf } from '../http/serve-route.ts';
 import type { Principal } from '../auth/principal.ts';
@@ -39,6 +38,8 @@ const NO_LOGIN: Fault = {
 type Asked = Pick<HandlerContext, 'db' | 'databases' | 'clock' | 'requestId' | 'log' | 'request'> & {
   readonly caller: () => Promise<{ readonly tenant: string | null }>;
 };
+
+type ContextFacts = Pick<AdminContext, 'db' | 'databases' | 'clock' | 'requestId' | 'log' | 'tenant'>;
 
 /** The module at run time: what the modules of the app declare, and the built browser application. */
 export class AdminSite {
@@ -157,11 +158,18 @@ export class AdminSite {
     return found;
   }
 
-  context({ request, db: database, databases: all, clock, requestId, log, caller }: Asked, principal: Principal): AdminContext {
+  context({ request, db, databases, clock, requestId, log, caller }: Asked, principal: Principal): AdminContext {
     // With an idempotency key the change and the record of its key are one transaction.
     const { tx } = exchangeOf(request);
-    const db: Db = tx ?? database;
-    const databases: AdminContext['databases'] = tx === undefined ? all : { ...all, default: tx };
+    const tenant = async (): Promise<string | null> => (await caller()).tenant;
+    const facts = { clock, requestId, log, tenant };
+    return this.contextOf(
+      tx === undefined ? { ...facts, db, databases } : { ...facts, db: tx, databases: { ...databases, default: tx } },
+      principal,
+    );
+  }
+
+  contextOf(facts: ContextFacts, principal: Principal): AdminContext {
     const of = (targetType: string) => this.#target(targetType);
     const linkTo: AdminContext['linkTo'] = (targetType, id, text = id) => {
       const target = of(targetType);
@@ -177,18 +185,12 @@ export class AdminSite {
       if (target !== undefined && refusalOf(this.settings, role, target, 'read') !== null) return { ids: new Set(), shows: () => false };
       return targetSight(context, targetType, [...new Set(ids)], target);
     };
-    const tenant = async (): Promise<string | null> => (await caller()).tenant;
     const { audit } = this.app.registry;
     const context: AdminContext = {
+      ...facts,
       app: this.app,
-      db,
-      databases,
-      clock,
       principal,
-      requestId,
-      log,
       audit,
-      tenant,
       linkTo,
       titlesOf,
       sightOf,

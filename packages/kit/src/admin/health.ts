@@ -52,14 +52,22 @@ export function diskTile(freePercent: number): AdminTile {
 
 const SEVERITY: readonly AdminTone[] = ['bad', 'warning'];
 
+/** A number of the overview that needs attention. */
+export interface Alert {
+  /** `Jobs: Oldest ready`. */
+  readonly name: string;
+  readonly severity: 'bad' | 'warning';
+  /** The number, as the page shows it. */
+  readonly value: string;
+  readonly hint: string | null;
+}
+
 /** What is wrong now, the worst first. */
-export function alertsTable(parts: readonly Pick<AdminOverview, 'title' | 'tiles'>[]): AdminOverview['tables'][number] {
-  const rows = parts
+export function alertsOf(parts: readonly Pick<AdminOverview, 'title' | 'tiles'>[]): readonly Alert[] {
+  return parts
     .flatMap(({ title, tiles }) => tiles.map((tile) => ({ title, tile })))
-    .filter(({ tile }) => SEVERITY.includes(tile.tone))
-    .toSorted((a, b) => SEVERITY.indexOf(a.tile.tone) - SEVERITY.indexOf(b.tile.tone))
-    .map(({ title, tile }): AdminRow => {
-      const { label, value, unit, tone, hint } = tile;
+    .flatMap(({ title, tile: { label, value, unit, tone, hint } }): Alert[] => {
+      if (tone !== 'bad' && tone !== 'warning') return [];
       const text =
         unit === 'percent'
           ? `${value ?? '–'} %`
@@ -68,18 +76,18 @@ export function alertsTable(parts: readonly Pick<AdminOverview, 'title' | 'tiles
             : unit === 'age_ms'
               ? ageOf(value)
               : String(value ?? '–');
-      return {
-        id: `${title} ${label}`,
-        title: label,
-        values: {
-          state: { value: tone === 'bad' ? 'act now' : 'look', tone },
-          what: `${title}: ${label}`,
-          value: text,
-          // A cell of a table is plain text.
-          hint: hint?.replaceAll('`', '') ?? null,
-        },
-      };
-    });
+      // A cell of a table is plain text.
+      return [{ name: `${title}: ${label}`, severity: tone, value: text, hint: hint?.replaceAll('`', '') ?? null }];
+    })
+    .toSorted((a, b) => SEVERITY.indexOf(a.severity) - SEVERITY.indexOf(b.severity));
+}
+
+export function alertsTable(parts: readonly Pick<AdminOverview, 'title' | 'tiles'>[]): AdminOverview['tables'][number] {
+  const rows = alertsOf(parts).map(({ name, severity, value, hint }): AdminRow => ({
+    id: name,
+    title: name,
+    values: { state: { value: severity === 'bad' ? 'act now' : 'look', tone: severity }, what: name, value, hint },
+  }));
   return {
     kind: 'table',
     title: 'Alerts',

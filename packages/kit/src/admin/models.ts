@@ -19,3 +19,20 @@ export const savedFilters = model(
   },
   { guarded: true, indexes: [{ columns: ['user_id', 'resource', 'name'], unique: true }] },
 );
+
+export const ALERT_NAME_LENGTH_MAX = 200;
+
+/** Alerts that fire now; see alerts/check-alerts.ts. */
+export const firingAlerts = model(
+  'admin_alerts',
+  {
+    name: t.text(ALERT_NAME_LENGTH_MAX).pk(),
+    severity: t.enum(['bad', 'warning']),
+    value: t.text(ALERT_NAME_LENGTH_MAX),
+    since: t.timestamp(),
+  },
+  { guarded: true },
+);
+
+/** One row: when a process began to check the alerts last. */
+export const alertChecks = model('admin_alert_checks', { id: t.int().pk(), began_at: t.timestamp() }, { guarded: true });

@@ -6,8 +6,9 @@ import { AdminSite } from './admin-site.ts';
 import { adminErrors } from './errors.ts';
 import { listController } from './list-controller.ts';
 import { deleteSavedFiltersOf } from './saved-filters.ts';
-import { savedFilters as savedFiltersTable } from './migrations/0001_saved_filters.ts';
-import { savedFilters } from './models.ts';
+import { AlertWatch } from './alerts/alert-watch.ts';
+import { initial } from './migrations/0001_initial.ts';
+import { alertChecks, firingAlerts, savedFilters } from './models.ts';
 import { readAdminOptions, type AdminOptions } from './options.ts';
 import { overviewController, stateController } from './overview-controller.ts';
 import { resourceController } from './resource-controller.ts';
@@ -25,19 +26,23 @@ import { siteController } from './site-controller.ts';
 export function admin(options: AdminOptions = {}): Module {
   const settings = readAdminOptions(options);
   const site = new AdminSite(settings);
+  const watch = new AlertWatch(site);
   return {
     name: 'admin',
     // Its users list and its login are there first, where it is installed.
     after: ['accounts'],
     errors: adminErrors,
-    models: [savedFilters],
-    migrations: [savedFiltersTable],
+    models: [savedFilters, firingAlerts, alertChecks],
+    migrations: [initial],
     middleware: [headers],
     // Without a login nothing is mounted, and `install` says what is missing.
     mount: ({ login }) => (login === null ? {} : controllers(site, login)),
     provides: () => ({ userChanges: [forgetUser(site)] }),
     install: (app) => site.installIn(app),
     setup: () => site.readFiles(),
+    metrics: (registry) => watch.declareMetrics(registry),
+    start: () => watch.start(),
+    stop: () => watch.stop(),
   };
 }
 

@@ -1,5 +1,5 @@
-import { implementationOf, type OptionRules, readOptions } from '../options/read-options.ts';
-import { aFunction, oneOf, recordOf, required, rule, text } from '../options/value-rule.ts';
+import { implementationOf, objectOf, type OptionRules, readOptions } from '../options/read-options.ts';
+import { aFunction, milliseconds, oneOf, recordOf, required, rule, text } from '../options/value-rule.ts';
 import type { User } from '../auth/principal.ts';
 
 export interface AdminOptions {
@@ -11,6 +11,19 @@ export interface AdminOptions {
   readonly site?: URL;
   /** What members of staff may do. Default: everything. Superusers may do everything. */
   readonly roles?: AdminRoles;
+  /** Sends the alerts of the overview to the log, to metrics and as events. Default: they are only shown. */
+  readonly alerts?: AdminAlerts;
+}
+
+/** Who hears of alerts, and how often they are checked. */
+export interface AdminAlerts {
+  /** One process of all checks the overview this often. Default: 60,000. */
+  readonly everyMs?: number;
+  /**
+   * Whose webhook endpoints get `alert.fired` and `alert.resolved`: the id of a user, or a tenant of your own. Default: no event is published. Alerts are
+   * about the whole system, so they are never broadcast.
+   */
+  readonly audience?: { readonly owner: string } | { readonly tenantKey: string };
 }
 
 /** `read_only` looks, `operator` also runs actions that can be taken back, `administrator` also creates, edits, deletes and runs the others. */
@@ -28,6 +41,8 @@ export interface AdminSettings {
   readonly title: string | null;
   readonly site: URL;
   readonly roles: AdminRoles | null;
+  /** Null: not sent. */
+  readonly alerts: (Required<Pick<AdminAlerts, 'everyMs'>> & Pick<AdminAlerts, 'audience'>) | null;
 }
 
 const rules: OptionRules<AdminOptions> = {
@@ -42,11 +57,21 @@ const rules: OptionRules<AdminOptions> = {
     of: required(aFunction),
     needs: recordOf(recordOf(oneOf(...ADMIN_ROLES))),
   }),
+  alerts: objectOf<AdminAlerts>({
+    everyMs: milliseconds(1_000),
+    audience: rule('{ owner: userId } or { tenantKey }', isAudience),
+  }),
 };
+
+function isAudience(value: unknown): boolean {
+  const entries = typeof value === 'object' && value !== null ? Object.entries(value) : [];
+  const [[name, key] = ['', '']] = entries;
+  return entries.length === 1 && (name === 'owner' || name === 'tenantKey') && typeof key === 'string' && key !== '' && key.length <= 255;
+}
 
 /** Complete and frozen; every fault is reported at once. */
 export function readAdminOptions(options: AdminOptions): AdminSettings {
   const given = readOptions('admin()', options, rules);
-  const { prefix = '/admin', title = null, site = new URL('./site/', import.meta.url), roles = null } = given;
-  return Object.freeze({ prefix, title, site, roles });
+  const { prefix = '/admin', title = null, site = new URL('./site/', import.meta.url), roles = null, alerts } = given;
+  return Object.freeze({ prefix, title, site, roles, alerts: alerts === undefined ? null : { everyMs: 60_000, ...alerts } });
 }

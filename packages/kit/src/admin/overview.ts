@@ -6,9 +6,9 @@ import { keptAnswer } from './kept-answer.ts';
 import type { AdminOverviewAnswer } from './wire.ts';
 
 /** What every module shows for the range, counted at most every few seconds. */
-export const overviewOf = keptAnswer(count);
+export const overviewOf = keptAnswer(countOverview);
 
-async function count(site: AdminSite, context: AdminContext, range: AdminRange): Promise<AdminOverviewAnswer> {
+export async function countOverview(site: AdminSite, context: AdminContext, range: AdminRange): Promise<AdminOverviewAnswer> {
   const parts = await Promise.all(site.declarations.flatMap((each) => each.overview?.(context, range) ?? []));
   return { range, at: context.clock.now().toISOString(), parts: [await healthPart(context, parts), ...worstFirst(parts)] };
 }

@@ -2,7 +2,7 @@ import { createTable } from '../../db/migrations/operation.ts';
 import { migration } from '../../db/migrations/migration.ts';
 import { t } from '../../db/column.ts';
 
-export const savedFilters = migration('0001_saved_filters', [
+export const initial = migration('0001_initial', [
   createTable(
     'admin_saved_filters',
     {
@@ -15,4 +15,11 @@ export const savedFilters = migration('0001_saved_filters', [
     },
     { indexes: [{ columns: ['user_id', 'resource', 'name'], unique: true }] },
   ),
+  createTable('admin_alerts', {
+    name: t.text(200).pk(),
+    severity: t.enum(['bad', 'warning']),
+    value: t.text(200),
+    since: t.timestamp(),
+  }),
+  createTable('admin_alert_checks', { id: t.int().pk(), began_at: t.timestamp() }),
 ]);
