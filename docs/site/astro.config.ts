@@ -12,6 +12,7 @@ export default defineConfig({
       favicon: '/favicon.svg',
       logo: { src: './public/favicon.svg', alt: '' },
       customCss: ['./src/site.css'],
+      head: [{ tag: 'script', attrs: { src: '/accessible.js', defer: true } }],
       sidebar: sidebar(),
       pagination: true,
       lastUpdated: false,

@@ -5,6 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gunzipSync } from 'node:zlib';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { findings } from '../../packages/admin-ui/test/axe.ts';
 import { launchChromium } from '../../test/provision/chromium.ts';
 
 const dist = join(import.meta.dirname, 'dist');
@@ -170,4 +171,18 @@ test('search in a browser finds a page by a word of its text, and leads to it', 
   await page.waitForURL('**/guide/deployment/**');
   expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Deployment');
   await expect.poll(() => page.getByRole('button', { name: 'Copy to clipboard' }).count()).toBeGreaterThan(0);
+});
+
+test('the search button has the name that it shows, and tables that scroll are reached by keyboard', { timeout: 600_000 }, async () => {
+  const address = await serve();
+  const browser = await launchChromium();
+  onTestFinished(() => browser.close());
+  for (const viewport of [{ width: 1280, height: 800 }, PHONE]) {
+    const page = await browser.newPage({ viewport });
+    for (const path of ['/', '/reference/admin/', '/reference/errors/', '/guide/first-api/']) {
+      await page.goto(`${address}${path}`, { waitUntil: 'load' });
+      await expect.poll(async () => (await findings(page)).map((finding) => `${path} at ${viewport.width} px: ${finding}`)).toEqual([]);
+    }
+    await page.close();
+  }
 });
