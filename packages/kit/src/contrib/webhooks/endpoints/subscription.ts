@@ -1,5 +1,3 @@
-import { BoundedMap } from '../../../db/bounded-map.ts';
-
 // Event types and the patterns that subscribe to them.
 
 export const EVENT_TYPE_LENGTH_MAX = 100;
@@ -33,15 +31,6 @@ export function matchesPattern(pattern: string, type: string): boolean {
  * publish depends on the subscribers found and not on how many endpoints exist.
  */
 export function candidatePatterns(type: string): readonly string[] {
-  let patterns = candidates.get(type);
-  if (patterns === undefined) candidates.set(type, (patterns = Object.freeze(candidatesOf(type))));
-  return patterns;
-}
-
-/** An application publishes few types. */
-const candidates = new BoundedMap<string, readonly string[]>(1000);
-
-function candidatesOf(type: string): string[] {
   const patterns = [type];
   for (let dot = type.lastIndexOf('.'); dot !== -1; dot = type.lastIndexOf('.', dot - 1)) patterns.push(`${type.slice(0, dot)}.*`);
   patterns.push('*');

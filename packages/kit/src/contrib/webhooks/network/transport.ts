@@ -1,12 +1,10 @@
 // Sending one webhook over HTTP. `Transport` is the seam for another client; `httpTransport` is ours.
-import { BoundedMap } from '../../../db/bounded-map.ts';
 import { TextDecoder } from 'node:util';
 import type { Dispatcher } from 'undici';
 import { ConnectFailure, codeOf, pinnedConnector, systemResolver } from './connect.ts';
 import type { ConnectOptions, ResolveHost } from './connect.ts';
 import { OriginPools, type HeldConnection } from './origin-pools.ts';
 import { URL_NOT_ALLOWED, URLPolicy } from './url-policy.ts';
-import type { AllowedURL, RefusedURL } from './url-policy.ts';
 import { type OptionRules, readOptions } from '../../../options/read-options.ts';
 import { aFunction, anything, milliseconds, objectWith } from '../../../options/value-rule.ts';
 
@@ -68,7 +66,6 @@ export const DEFAULT_TIMEOUT_MS = 15_000;
 const RESPONSE_BYTES_MAX = 64 * 1024;
 export const EXCERPT_BYTES_MAX = 4 * 1024;
 const RESPONSE_HEADER_BYTES_MAX = 16 * 1024;
-const CHECKED_URLS_MAX = 1000;
 
 /** Sends webhook requests over HTTPS. Connects only to addresses that the URL policy admits. */
 export function httpTransport(options: HttpTransportOptions = {}): Transport {
@@ -92,11 +89,10 @@ export function httpTransport(options: HttpTransportOptions = {}): Transport {
     headersTimeout: 0,
     bodyTimeout: 0,
   });
-  const check = remembering((url: string) => policy.checkUrl(url));
 
   return {
     send({ url, headers, body }) {
-      const target = check(url);
+      const target = policy.checkUrl(url);
       if (!target.ok) return Promise.resolve(blocked(target.detail));
       return new Promise((resolveResult) => {
         const connection = pools.hold(target.origin);
@@ -215,16 +211,4 @@ export function decodeExcerpt(chunks: readonly Buffer[]): string {
   if (chunks.length === 0) return '';
   // `stream` drops a character cut in half at the limit instead of marking it as damaged.
   return new TextDecoder().decode(Buffer.concat(chunks), { stream: true }).replaceAll('\0', '\uFFFD');
-}
-
-/** The static check is pure for a given policy, and most sends repeat a URL: parsing it costs more than signing does. */
-function remembering(check: (url: string) => AllowedURL | RefusedURL): (url: string) => AllowedURL | RefusedURL {
-  const known = new BoundedMap<string, AllowedURL | RefusedURL>(CHECKED_URLS_MAX);
-  return (url) => {
-    const remembered = known.get(url);
-    if (remembered !== undefined) return remembered;
-    const result = check(url);
-    known.set(url, result);
-    return result;
-  };
 }
