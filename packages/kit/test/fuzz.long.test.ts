@@ -6,6 +6,7 @@ import { openApiDocument, type OpenApiDocument } from '../src/openapi/document.t
 import { describeDatabases } from '../src/testing/databases.ts';
 import { seededRandom } from '../src/testing/sample/random.ts';
 import { faultOf } from './fuzz/judge.ts';
+import { OPERATIONS } from './fuzz/outcomes.ts';
 import { planRequest, targetsOf, type FuzzTarget } from './fuzz/request-plan.ts';
 import { count } from '../src/db/index.ts';
 import { sampleApp } from './sample-app/app.ts';
@@ -37,8 +38,14 @@ describeDatabases(
       const faults: object[] = [];
       for (let round = 0; round < REQUESTS_PER_OPERATION; round += 1) {
         const request = planRequest(target, document, random, keys);
-        const { method, url, headers, payload } = request;
-        const response = await app.inject({ method: method as 'GET', url, headers, ...(payload === undefined ? {} : { payload }) });
+        const { method, url, headers, payload, remoteAddress } = request;
+        const response = await app.inject({
+          method: method as 'GET',
+          url,
+          headers,
+          remoteAddress,
+          ...(payload === undefined ? {} : { payload }),
+        });
         const answer = { status: response.statusCode, contentType: String(response.headers['content-type']), body: response.body };
         statuses.add(answer.status);
         const fault = faultOf(target, request, answer);
@@ -64,6 +71,7 @@ describeDatabases(
 
     test('no request is answered with 5xx, every refusal is documented, every valid request is accepted', async () => {
       const targets = targetsOf(document);
+      expect(targets.map(({ operationId }) => operationId).toSorted()).toEqual(OPERATIONS.toSorted());
       expect(targets.map(({ method }) => method)).toEqual(expect.arrayContaining(['GET', 'QUERY', 'POST', 'PUT', 'PATCH', 'DELETE']));
       const faults: object[] = [];
       for (const [index, target] of targets.entries()) faults.push(...(await attack(target, SEED + index)));

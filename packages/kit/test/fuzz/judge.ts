@@ -1,4 +1,5 @@
 import { ERRORS_ANYWHERE } from '../../src/openapi/errors-of-route.ts';
+import { isExpected } from './outcomes.ts';
 import type { FuzzRequest, FuzzTarget } from './request-plan.ts';
 
 export interface FuzzAnswer {
@@ -9,11 +10,6 @@ export interface FuzzAnswer {
 
 /** Refusals of the server itself, possible at every address: `default` of the document, and addresses that are not in it. */
 const EVERYWHERE = new Set(['not_found', 'method_not_allowed', ...ERRORS_ANYWHERE.map(({ code }) => code)]);
-
-/** Who asks, what is stored, how the application is set up and how often was asked may refuse a request that satisfies the document. */
-const BY_STATE = new Set([401, 403, 404, 409, 410, 429]);
-/** Codes of other statuses that depend on what is stored. */
-const CODES_BY_STATE = new Set(['invalid_code', 'invalid_link']);
 
 interface Refusal {
   readonly code?: unknown;
@@ -29,7 +25,11 @@ const PARTS = new Set<unknown>(['body', 'query', 'params', 'headers']);
 export function faultOf(target: FuzzTarget, request: FuzzRequest, answer: FuzzAnswer): string | undefined {
   const { status } = answer;
   if (status >= 500) return 'the server failed';
-  if (status < 400) return status === target.success ? undefined : `the document promises ${target.success}`;
+  const isUnexpected = (outcome: string) => request.isValid && !isExpected(target.operationId, request.headers['x-test-user'], outcome);
+  if (status < 400) {
+    if (isUnexpected('accepted')) return 'the request was accepted';
+    return status === target.success ? undefined : `the document promises ${target.success}`;
+  }
   if (answer.contentType !== 'application/problem+json; charset=utf-8') return `the refusal is ${answer.contentType}`;
   const refusal = JSON.parse(answer.body) as Refusal;
   if (typeof refusal.code !== 'string' || typeof refusal.detail !== 'string' || typeof refusal.request_id !== 'string')
@@ -38,9 +38,7 @@ export function faultOf(target: FuzzTarget, request: FuzzRequest, answer: FuzzAn
   const isDocumented = target.codes.get(status)?.includes(refusal.code) === true || EVERYWHERE.has(refusal.code);
   if (!isDocumented) return `${refusal.code} is not documented for ${status}`;
   if (refusal.code === 'validation_error' && !hasLocations(refusal)) return 'a fault has no location';
-  if (request.isValid && !BY_STATE.has(status) && !CODES_BY_STATE.has(refusal.code))
-    return `a valid request was refused as ${refusal.code}`;
-  return undefined;
+  return isUnexpected(refusal.code) ? `a valid request was refused as ${refusal.code}` : undefined;
 }
 
 function hasLocations({ errors = [] }: Refusal): boolean {

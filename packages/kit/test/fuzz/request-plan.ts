@@ -29,6 +29,8 @@ export interface FuzzRequest {
   readonly url: string;
   readonly headers: Record<string, string>;
   readonly payload: Buffer | undefined;
+  /** Its own for every request: what limits how often one address asks has its own tests. */
+  readonly remoteAddress: string;
   /** Everything in it satisfies the document: then only the state of the server may refuse it. */
   readonly isValid: boolean;
 }
@@ -63,6 +65,13 @@ export function targetsOf(document: OpenApiDocument): FuzzTarget[] {
 
 /** References of the document resolve inside it, so its components travel with every schema. */
 const complete = (schema: Json, document: OpenApiDocument): Json => ({ ...schema, components: document.components });
+
+let requests = 0;
+
+function nextAddress(): string {
+  requests += 1;
+  return `10.${(requests >> 16) & 255}.${(requests >> 8) & 255}.${requests & 255}`;
+}
 
 /** `known` are keys of rows that exist: half of the requests about one row are about a real one. */
 export function planRequest(target: FuzzTarget, document: OpenApiDocument, random: Random, known: readonly string[]): FuzzRequest {
@@ -114,5 +123,5 @@ export function planRequest(target: FuzzTarget, document: OpenApiDocument, rando
     headers['content-type'] = 'application/json';
   } else isValid ||= hostile.place === 'type';
   if (inPath.length === 0 && hostile.place === 'path') isValid = true;
-  return { method: target.method, url: query === '' ? url : `${url}?${query}`, headers, payload, isValid };
+  return { method: target.method, url: query === '' ? url : `${url}?${query}`, headers, payload, remoteAddress: nextAddress(), isValid };
 }
