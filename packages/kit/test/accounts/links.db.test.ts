@@ -176,6 +176,28 @@ describeDatabases(
         );
       });
 
+      test('of twenty requests with one invitation, one succeeds: one account, one password, no session that nobody asked for', async () => {
+        const browser = await staff();
+        await browser.post('/account/invitations', { username: 'linus', email: 'linus@example.com' });
+        await shop.runJobs();
+        const token = shop.linkToken();
+        const passwords = Array.from({ length: 20 }, (_, index) => `${NEW_PASSWORD} ${index}`);
+        const answers = await Promise.all(
+          passwords.map((password, index) => new LoginAppCaller(shop, index).post('/account/invitations/accept', { token, password })),
+        );
+        expect(answers.filter((status) => status === 204)).toHaveLength(1);
+        expect(answers.filter((status) => status === 410)).toHaveLength(19);
+        const people = await database.db.query<{ id: string }>(`select id from users where username = 'linus'`);
+        expect(people).toHaveLength(1);
+        const sessions = () => database.db.query('select id from sessions where user_id = $1', [people[0]?.id]);
+        expect(await sessions()).toHaveLength(0);
+        const used = passwords[answers.indexOf(204)];
+        shop.unthrottle();
+        expect((await shop.browser().logIn('linus', undefined, passwords[(answers.indexOf(204) + 1) % 20])).status).toBe(401);
+        expect((await shop.browser().logIn('linus', undefined, used)).status).toBe(200);
+        expect(await sessions()).toHaveLength(1);
+      });
+
       test('is for present staff only, and only where it is enabled', async () => {
         const body = { username: 'mallory', email: 'mallory@example.com' };
         const user = await shop.loggedIn((await shop.newUser()).username);

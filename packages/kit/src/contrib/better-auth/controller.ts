@@ -65,9 +65,15 @@ async function forward(
   const headers = headersOf(auth, exchange);
   const response = await auth.handler(new Request(`${new URL(baseURL).origin}${path}`, { method: exchange.method, headers, body: bytes }));
   reply.code(response.status).header('cache-control', 'no-store');
-  for (const [name, value] of response.headers) if (name !== 'set-cookie' && name !== 'content-length') reply.header(name, value);
+  for (const [name, value] of response.headers)
+    if (name !== 'set-cookie' && name !== 'content-length') reply.header(name, name === 'location' ? onOwnHost(value) : value);
   passCookies(response, reply);
   return new Uint8Array(await response.arrayBuffer());
+}
+
+/** To a browser, a path with two slashes at its beginning is another host. better-auth 1.7 makes one of the callback URL `/..//evil.example`. */
+function onOwnHost(location: string): string {
+  return location.replace(/^\s*[/\\]\s*(?:[/\\]\s*)+/, '/');
 }
 
 /** Ends the session of a request with better-auth's own route, which also clears its cookies. */
