@@ -116,6 +116,7 @@ describe('a session that ends', () => {
     await logIn(page);
     await page.getByRole('link', { name: 'ada', exact: true }).click();
     await page.getByRole('button', { name: 'Deactivate' }).click();
+    await page.getByRole('dialog').getByText('1 user will be deactivated.').waitFor();
     const before = shop.clock.now();
     shop.clock.advance(15 * DAY_MS);
     await page.getByRole('dialog').getByRole('button', { name: 'Deactivate' }).click();
