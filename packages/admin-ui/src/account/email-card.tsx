@@ -1,40 +1,29 @@
 import { Button, Group, Stack, Text, TextInput, Title } from '@mantine/core';
-import { useState, type FormEvent } from 'react';
+import { useState } from 'react';
 import { askForEmail } from '../api/client.ts';
 import { FaultNotice } from '../feedback/fault-notice.tsx';
 import { Notice } from '../feedback/notice.tsx';
+import { useSending } from '../forms/use-sending.ts';
 import { Card } from '../record/card.tsx';
 
 /** The address changes when the link in the mail is used. */
 export function EmailCard() {
   const [email, setEmail] = useState('');
-  const [state, setState] = useState<'typing' | 'busy' | 'sent'>('typing');
-  const [fault, setFault] = useState<unknown>(null);
-
-  const submit = async (event: FormEvent): Promise<void> => {
-    event.preventDefault();
-    setState('busy');
-    setFault(null);
-    try {
-      await askForEmail(email);
-      setEmail('');
-      setState('sent');
-    } catch (error) {
-      setFault(error);
-      setState('typing');
-    }
-  };
+  const { state, fault, onSubmit } = useSending(async () => {
+    await askForEmail(email);
+    setEmail('');
+  });
 
   return (
     <Card>
-      <form onSubmit={(event) => void submit(event)}>
+      <form onSubmit={onSubmit}>
         <Stack gap="md">
           <Title order={2} size="h4">
             E-mail address
           </Title>
           <Text size="sm">Links to set a new password are sent to it.</Text>
           {fault !== null && <FaultNotice error={fault} />}
-          {state === 'sent' && <Notice tone="info">A link is on its way to the new address. The address changes when it is used.</Notice>}
+          {state === 'done' && <Notice tone="info">A link is on its way to the new address. The address changes when it is used.</Notice>}
           <TextInput
             label="New e-mail address"
             type="email"

@@ -1,9 +1,10 @@
 import { Button, Group, PasswordInput, Stack, Title } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
-import { useState, type FormEvent } from 'react';
+import { useState } from 'react';
 import { changePassword } from '../api/client.ts';
 import { FaultNotice } from '../feedback/fault-notice.tsx';
 import { sayDone } from '../feedback/toast.ts';
+import { useSending } from '../forms/use-sending.ts';
 import { Card } from '../record/card.tsx';
 import { NewPassword } from '../session/new-password.tsx';
 
@@ -11,29 +12,17 @@ export function PasswordCard() {
   const client = useQueryClient();
   const [current, setCurrent] = useState('');
   const [next, setNext] = useState('');
-  const [busy, setBusy] = useState(false);
-  const [fault, setFault] = useState<unknown>(null);
-
-  const submit = async (event: FormEvent): Promise<void> => {
-    event.preventDefault();
-    setBusy(true);
-    setFault(null);
-    try {
-      await changePassword(current, next);
-      setCurrent('');
-      setNext('');
-      sayDone('The password is changed. All other sessions ended.');
-      void client.invalidateQueries({ queryKey: ['own-sessions'] });
-    } catch (error) {
-      setFault(error);
-    } finally {
-      setBusy(false);
-    }
-  };
+  const { state, fault, onSubmit } = useSending(async () => {
+    await changePassword(current, next);
+    setCurrent('');
+    setNext('');
+    sayDone('The password is changed. All other sessions ended.');
+    void client.invalidateQueries({ queryKey: ['own-sessions'] });
+  });
 
   return (
     <Card>
-      <form onSubmit={(event) => void submit(event)}>
+      <form onSubmit={onSubmit}>
         <Stack gap="md">
           <Title order={2} size="h4">
             Password
@@ -51,7 +40,7 @@ export function PasswordCard() {
           />
           <NewPassword value={next} onChange={setNext} />
           <Group justify="flex-end">
-            <Button type="submit" loading={busy}>
+            <Button type="submit" loading={state === 'busy'}>
               Change the password
             </Button>
           </Group>

@@ -60,3 +60,14 @@ test('a new record leaves out fields that were not filled in', () => {
   const fields = [field({ kind: 'text' }), field({ kind: 'text', name: 'note' }), field({ kind: 'bool', name: 'on' })];
   expect(toSubmission(fields, { it: 'x', note: '', on: false }, null).values).toEqual({ it: 'x', on: false });
 });
+
+test('a field that this member of staff cannot write is not sent, also when a new record needs no value for it', () => {
+  const closed = { refused: 'Only users who pass isSuperuser can.' };
+  const fields = [
+    field({ kind: 'text' }),
+    field({ kind: 'bool', name: 'special', ...closed }),
+    field({ kind: 'number', name: 'rate', ...closed }),
+  ];
+  const inputs = { it: 'x', special: false, rate: 'no number' };
+  expect(toSubmission(fields, inputs, null)).toEqual({ values: { it: 'x' }, faults: {} });
+});

@@ -1,8 +1,9 @@
 import { Button, Stack, Text, Title } from '@mantine/core';
-import { useEffect, useState, type FormEvent } from 'react';
+import { useEffect, useState } from 'react';
 import { choosePassword, confirmEmail } from '../api/client.ts';
 import { FaultNotice } from '../feedback/fault-notice.tsx';
 import { Notice } from '../feedback/notice.tsx';
+import { useSending } from '../forms/use-sending.ts';
 import type { AccountLink } from './take-link.ts';
 import { NewPassword } from './new-password.tsx';
 import css from './session.module.css';
@@ -13,22 +14,10 @@ export function LinkPage({ purpose, token }: AccountLink) {
 
 /** The address that the link was sent to becomes that of the account. */
 function EmailPage({ token }: { readonly token: string }) {
-  const [state, setState] = useState<'asking' | 'busy' | 'done'>('asking');
-  const [fault, setFault] = useState<unknown>(null);
+  const { state, fault, send } = useSending(() => confirmEmail(token));
   useEffect(() => {
     document.title = 'Confirm your e-mail address · Admin';
   }, []);
-  const confirm = async (): Promise<void> => {
-    setState('busy');
-    setFault(null);
-    try {
-      await confirmEmail(token);
-      setState('done');
-    } catch (error) {
-      setFault(error);
-      setState('asking');
-    }
-  };
   return (
     <main className={css['page']}>
       <div className={css['card']}>
@@ -43,7 +32,7 @@ function EmailPage({ token }: { readonly token: string }) {
               <Button onClick={() => window.location.reload()}>Continue</Button>
             </>
           ) : (
-            <Button loading={state === 'busy'} onClick={() => void confirm()}>
+            <Button loading={state === 'busy'} onClick={send}>
               Use this address
             </Button>
           )}
@@ -56,26 +45,14 @@ function EmailPage({ token }: { readonly token: string }) {
 /** Takes a password for the account that the link was sent to. */
 function PasswordPage({ purpose, token }: { readonly purpose: 'reset' | 'invitation'; readonly token: string }) {
   const [password, setPassword] = useState('');
-  const [state, setState] = useState<'typing' | 'busy' | 'done'>('typing');
-  const [fault, setFault] = useState<unknown>(null);
+  const { state, fault, onSubmit } = useSending(async () => {
+    await choosePassword(purpose, token, password);
+    setPassword('');
+  });
   const title = purpose === 'reset' ? 'Set a new password' : 'Choose a password';
   useEffect(() => {
     document.title = `${title} · Admin`;
   }, [title]);
-
-  const submit = async (event: FormEvent): Promise<void> => {
-    event.preventDefault();
-    setState('busy');
-    setFault(null);
-    try {
-      await choosePassword(purpose, token, password);
-      setPassword('');
-      setState('done');
-    } catch (error) {
-      setFault(error);
-      setState('typing');
-    }
-  };
 
   return (
     <main className={css['page']}>
@@ -90,7 +67,7 @@ function PasswordPage({ purpose, token }: { readonly purpose: 'reset' | 'invitat
             <Button onClick={() => window.location.reload()}>Go to the login</Button>
           </Stack>
         ) : (
-          <form onSubmit={(event) => void submit(event)}>
+          <form onSubmit={onSubmit}>
             <Stack gap="md">
               {fault !== null && <FaultNotice error={fault} />}
               <NewPassword value={password} onChange={setPassword} />

@@ -1,29 +1,16 @@
 import { Button, Group, Stack, TextInput } from '@mantine/core';
-import { useState, type FormEvent } from 'react';
+import { useState } from 'react';
 import { askForReset } from '../api/client.ts';
 import { FaultNotice } from '../feedback/fault-notice.tsx';
 import { Notice } from '../feedback/notice.tsx';
+import { useSending } from '../forms/use-sending.ts';
 
 /** Says the same for every name: who has an account here is nobody's business. */
 export function ResetForm({ onDone }: { readonly onDone: () => void }) {
   const [login, setLogin] = useState('');
-  const [state, setState] = useState<'asking' | 'busy' | 'sent'>('asking');
-  const [fault, setFault] = useState<unknown>(null);
+  const { state, fault, onSubmit } = useSending(() => askForReset(login));
 
-  const submit = async (event: FormEvent): Promise<void> => {
-    event.preventDefault();
-    setState('busy');
-    setFault(null);
-    try {
-      await askForReset(login);
-      setState('sent');
-    } catch (error) {
-      setFault(error);
-      setState('asking');
-    }
-  };
-
-  if (state === 'sent')
+  if (state === 'done')
     return (
       <Stack gap="md">
         <Notice tone="info">
@@ -33,7 +20,7 @@ export function ResetForm({ onDone }: { readonly onDone: () => void }) {
       </Stack>
     );
   return (
-    <form onSubmit={(event) => void submit(event)}>
+    <form onSubmit={onSubmit}>
       <Stack gap="md">
         {fault !== null && <FaultNotice error={fault} />}
         <TextInput
