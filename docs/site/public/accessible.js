@@ -13,4 +13,4 @@ if (keys !== null) {
 }
 reach();
 addEventListener('resize', reach);
-document.fonts.ready.then(reach);
+void document.fonts.ready.then(reach);
