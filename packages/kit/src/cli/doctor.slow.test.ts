@@ -125,6 +125,11 @@ for (let request = 0; request < 2; request += 1) if ((await app.inject('/v1/note
   expect(await found()).toBeNull();
 });
 
+test('clients that are counted by address, without a word about proxies, are found', async () => {
+  expect((await doctor([], { TRUSTED_PROXIES: '' })).stdout).toMatch(/^warning proxies: W014 /m);
+  expect((await doctor([], { TRUSTED_PROXIES: '10.0.0.1' })).stdout).not.toContain('W014');
+});
+
 test('in production, a missing pepper and secrets stored in plain text are found', async () => {
   const found = async (environment: Readonly<Record<string, string>>): Promise<string[]> =>
     ((await doctor([], environment)).stdout.match(/^warning \w+: W028/gm) ?? []).map((line) => line.split(/[ :]/)[1]!);

@@ -71,7 +71,31 @@ describe('what goes wrong in the first minutes is one sentence that says what to
     ]);
   });
 
+  test('an app in one file is told to add a scaffolded resource there, with the path from there', async () => {
+    const { stdout } = await kit(['scaffold', 'wishes', 'title:text(80)']);
+    expect(stdout).toContain("in kit.config.ts:\n  import { WishController, wishModule } from './src/wishes.ts';");
+  });
+
+  test('a package.json as npm init writes it', async () => {
+    const project = await mkdtemp(join(tmpdir(), 'kit-commonjs-'));
+    onTestFinished(() => rm(project, { recursive: true, force: true }));
+    await writeFile(join(project, 'package.json'), '{ "type": "commonjs" }');
+    await writeFile(
+      join(project, 'kit.config.ts'),
+      `import { createApp } from ${sourceOf('index.ts')};\nexport default createApp({ mount: {} });\n`,
+    );
+    const { code, stderr } = await program.spawn(['check'], { cwd: project });
+    expect([code, stderr]).toEqual([1, expect.stringContaining('"type": "module". Run: npm pkg set type=module')]);
+  });
+
   test.each<[string, readonly string[], Readonly<Record<string, string>>, RegExp]>([
+    [
+      'a model in the case of a class',
+      ['scaffold', 'OrderLine'],
+      {},
+      /^error: "OrderLine": names are snake_case.*\. Did you mean order_line\?/,
+    ],
+    ['a model without a letter', ['scaffold', '42'], {}, /^error: "42": names are snake_case.* underscores\.$/m],
     [
       'an address of another machine',
       ['start', '--host', '192.0.2.1'],

@@ -13,7 +13,9 @@ export async function loadApp(file: string, importConfig = importOnce): Promise<
   try {
     exports = await importConfig(file);
   } catch (cause) {
-    throw new CliFailure(`${file} could not be loaded: ${sentence(cause)}${isExplained(cause) ? '' : errorPlace(cause)}`, 1, { cause });
+    const remedy = isCommonJs(cause) ? '\nThe nearest package.json does not have "type": "module". Run: npm pkg set type=module' : '';
+    const place = isExplained(cause) ? '' : errorPlace(cause);
+    throw new CliFailure(`${file} could not be loaded: ${sentence(cause)}${place}${remedy}`, 1, { cause });
   }
   const app = await exports['default'];
   if (isApp(app)) return app;
@@ -37,6 +39,11 @@ function describe(value: unknown): string {
 /** A list of start-up faults says where each of them is; the place of its throw is `createApp`. */
 function isExplained(cause: unknown): boolean {
   return (cause as { readonly code?: unknown } | null)?.code === 'start_up_failed';
+}
+
+/** `npm init` writes `"type": "commonjs"`, and Node then reads a file of `import` lines as the other kind of module. */
+function isCommonJs(cause: unknown): boolean {
+  return cause instanceof SyntaxError && cause.message === 'Cannot use import statement outside a module';
 }
 
 function sentence(cause: unknown): string {

@@ -53,3 +53,12 @@ test('the first line that fails ends the command', async () => {
   expect([code, stdout]).toEqual([1, '2\n']);
   expect(stderr).toContain('There is no user "nobody". kit user list shows all of them.');
 });
+
+test('an error of a line shows the frames of the line, and none of the shell', async () => {
+  for (const line of ['missing', 'await as(missing)']) {
+    const { code, stderr } = await program.spawn(['shell'], { input: `${line}\n` });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^error: ReferenceError: missing is not defined\n\s+at kit shell:1:/);
+    expect(stderr).not.toMatch(/node:|shell\.ts/);
+  }
+});

@@ -68,7 +68,7 @@ function silenced(app: App, finding: Finding): Finding {
 }
 
 async function found(context: CliContext): Promise<Finding[]> {
-  const findings = [nodeVersion()];
+  const findings = [nodeVersion(process.versions.node)];
   if (context.configFile === null)
     return [...findings, { id: 'E025', subject: 'config', state: 'fault', detail: missingConfig(process.cwd()).replaceAll('\n', ' ') }];
   const loaded = await attempt('config', () => context.bareApp());
@@ -126,8 +126,7 @@ function throttles(app: App): Finding[] {
   ];
 }
 
-function nodeVersion(): Finding {
-  const { node } = process.versions;
+export function nodeVersion(node: string): Finding {
   const tested = NODE_TESTED.includes(Number(node.split('.')[0]));
   return {
     ...(tested ? {} : { id: 'W016' }),

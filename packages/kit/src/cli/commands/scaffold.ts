@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { declaredDrift } from '../../db/migrations/drift.ts';
 import { singular } from '../../db/component-name.ts';
 import { tableNameFault } from '../../db/names.ts';
@@ -55,7 +55,7 @@ async function run(model: string | undefined, fields: string[], options: Scaffol
   if (model === undefined) return context.fail('Write the name of a model: kit scaffold tasks title:text(200).');
   const table = options.fromTable === true ? model : pluralOf(model);
   const fault = tableNameFault(table);
-  if (fault !== undefined) return context.fail(`"${table}": ${fault}.`);
+  if (fault !== undefined) return context.fail(`"${model}": ${fault}.${suggestion(model)}`);
   const folder = dirname(context.configFile ?? context.fail(missingConfig(context.cwd)));
   const plans = await planOf(table, fields, options, folder, context);
   const files = plans.flatMap(filesOf);
@@ -63,7 +63,7 @@ async function run(model: string | undefined, fields: string[], options: Scaffol
   if (taken.length > 0 && options.force !== true && options.dryRun !== true)
     return context.fail(`${taken.map(({ path }) => path).join(', ')} exist already; nothing was written. Use --force to write over them.`);
   if (options.dryRun !== true) await writeAll(folder, files, options.force === true, context);
-  report(plans, files, options, context);
+  report(plans, files, options, folder, context);
 }
 
 async function planOf(
@@ -133,6 +133,7 @@ function report(
   plans: readonly ScaffoldTable[],
   files: readonly ScaffoldFile[],
   options: ScaffoldCommandOptions,
+  folder: string,
   context: CliContext,
 ): void {
   const notes = plans.flatMap((plan) => plan.notes);
@@ -151,12 +152,25 @@ function report(
     );
   for (const note of notes) context.print(`${context.paint('yellow', 'review')}  ${note}`);
   if (options.dryRun === true) return;
+  // Projects of `kit new` have their options in src/app.ts, so that tests can import them.
+  const [place, below] = existsSync(join(folder, 'src/app.ts'))
+    ? ['src/app.ts', './']
+    : [basename(context.configFile ?? 'kit.config.ts'), './src/'];
   context.print(`
-Add to the app, in src/app.ts:
-${names.map(({ controller, module, table }) => `  import { ${controller}, ${module} } from './${table}.ts';`).join('\n')}
+Add to the app, in ${place}:
+${names.map(({ controller, module, table }) => `  import { ${controller}, ${module} } from '${below}${table}.ts';`).join('\n')}
   modules: [${names.map(({ module }) => `${module}()`).join(', ')}]
   mount: { '/v1': { ${names.map(({ path, controller }) => `'${path}': ${controller}`).join(', ')} } }
 Then: ${options.fromTable === true ? 'kit migrate --adopt (the tables exist: their migrations are only recorded)' : 'kit migrate'}`);
+}
+
+/** `OrderLine` and `order line` as `order_line`, where that is a name. */
+function suggestion(model: string): string {
+  const name = model
+    .replaceAll(/([a-z0-9])([A-Z])/g, '$1_$2')
+    .replaceAll(/\W+/g, '_')
+    .toLowerCase();
+  return tableNameFault(pluralOf(name)) === undefined ? ` Did you mean ${name}?` : '';
 }
 
 /** `task` and `tasks` are the same model. */

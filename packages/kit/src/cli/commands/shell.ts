@@ -58,16 +58,25 @@ interface Evaluated {
   readonly isIncomplete?: boolean;
 }
 
+/** Frames up to the last line that was typed: those below it are the shell's own. An error without such a frame keeps its stack. */
+function ownFrames(text: string): string {
+  const lines = text.split('\n');
+  const last = lines.findLastIndex((line) => /^\s+at (?:.*\()?kit shell:\d+/.test(line));
+  return lines.filter((line, index) => last < 0 || index <= last || !/^\s+at /.test(line)).join('\n');
+}
+
 /** The REPL calls back with a result or a syntax error; what awaited code throws it writes to its output only. */
 function evaluate(repl: REPLServer, code: string, complaints: PassThrough): Promise<Evaluated> {
   const { promise, resolve, reject } = Promise.withResolvers<Evaluated>();
   const complained = (text: Buffer): void =>
     reject(
       new CliFailure(
-        text
-          .toString()
-          .replace(/^Uncaught:?\s*/, '')
-          .trim(),
+        ownFrames(
+          text
+            .toString()
+            .replace(/^Uncaught:?\s*/, '')
+            .trim(),
+        ),
       ),
     );
   complaints.once('data', complained);

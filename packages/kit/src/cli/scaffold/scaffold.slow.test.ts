@@ -122,7 +122,7 @@ test('tenant and owner: rows are of both, and lists and filters have indexes', a
 
 describe('rejected, with what to write instead', () => {
   test.each([
-    [['Bad Name'], /"Bad Names":/],
+    [['Bad Name'], /"Bad Name": .* Did you mean bad_name\?/],
     [['things', 'title'], /"title" is not a field\. Write name:kind/],
     [['things', 'title:txt'], /has an unknown kind/],
     [['things', 'a:int', 'a:int'], /"a" is given twice/],
