@@ -19,6 +19,7 @@ export function runScript(
     child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
     child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
     child.once('error', reject);
-    child.once('exit', (code) => resolve({ code, stdout, stderr }));
+    // Not `exit`: its last output may still be on the way.
+    child.once('close', (code) => resolve({ code, stdout, stderr }));
   });
 }
