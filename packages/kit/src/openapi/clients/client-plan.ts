@@ -36,7 +36,8 @@ export interface ClientOperation {
   readonly item: JsonSchema | undefined;
   /** The row behind `fields` and `expand`, whether in a page or alone. */
   readonly row: { readonly schema: string; readonly relations: readonly string[]; readonly isPage: boolean } | undefined;
-  readonly isDeprecated: boolean;
+  /** What callers of a deprecated operation should know. */
+  readonly deprecation: string | undefined;
   /** The member of each item of a page that is its version: `ifMatch` takes such items. */
   readonly version: string | undefined;
 }
@@ -172,9 +173,14 @@ function operationOf(route: CompiledRoute, field: string, document: OpenApiDocum
     isIdempotent: route.idempotency !== undefined,
     item,
     row: rowOf(page ?? result.schemas[0], page !== undefined, query, resolve),
-    isDeprecated: operation.deprecated === true,
+    deprecation: deprecationOf(operation),
     version: page === undefined ? undefined : versionOf(route, resolve(page)),
   };
+}
+
+function deprecationOf({ deprecated, 'x-sunset': sunset }: Json): string | undefined {
+  if (deprecated !== true) return undefined;
+  return typeof sunset === 'string' ? `Works until ${sunset.slice(0, 10)}.` : 'May be removed.';
 }
 
 /** Only where callers get it: a rule may hide the column, and a response version may rename it. */

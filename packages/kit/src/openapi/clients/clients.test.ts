@@ -79,6 +79,37 @@ test('the same routes give the same bytes, whatever order they were mounted in',
     expect(emit(clientPlan(routes.toReversed(), options))).toBe(emit(clientPlan(routes, options)));
 });
 
+test('a deprecated operation is marked in every method, so that --check finds a client from before', () => {
+  const rows = [{ id: 'a' }];
+  const shopOf = (deprecated: boolean | { since: string; sunset?: string }) =>
+    class ShopController extends Controller {
+      list = route.get(
+        '/',
+        {
+          permission: allowAny,
+          summary: 'Read orders',
+          deprecated,
+          query: z.strictObject({ cursor: z.string().optional() }),
+          response: z.strictObject({ items: z.array(z.strictObject({ id: z.string() })), next: z.string().nullable() }),
+        },
+        () => ({ items: rows, next: null }),
+      );
+    };
+  const textsOf = (deprecated: boolean | { since: string; sunset?: string }) =>
+    [typescriptClient, pythonClient].map((emit) => emit(clientPlan(routesOf(shopOf(deprecated)), { title: 'x', version: '1' })));
+  const plain = textsOf(false);
+  expect(plain.join('')).not.toMatch(/deprecated/i);
+  const [typescript, python] = textsOf({ since: '2026-01-01', sunset: '2027-01-01' });
+  // The function, its pages, and both methods of the client.
+  expect(typescript?.match(/^ *\* @deprecated Works until 2027-01-01\.$/gm)).toHaveLength(4);
+  // Both, of the synchronous and the asynchronous client.
+  expect(python?.match(/^ *"(?:Read orders|Every item of `list`, page by page\.) Deprecated\. Works until 2027-01-01\."$/gm)).toHaveLength(
+    4,
+  );
+  expect(textsOf({ since: '2026-01-01', sunset: '2027-02-01' })).not.toEqual([typescript, python]);
+  expect(textsOf(true)[0]).toContain('@deprecated May be removed.');
+});
+
 test('an operation that a method cannot express is refused with a sentence', () => {
   class OddController extends Controller {
     any = route.get('/files/*', { permission: allowAny }, () => undefined);

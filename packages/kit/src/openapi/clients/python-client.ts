@@ -117,7 +117,7 @@ function methodText(operation: ClientOperation, types: PythonTypes, isAsync: boo
       ? `${isAwaited ? 'await ' : ''}${sent}`
       : `return cast(${pythonText(returned)}, ${isAwaited ? 'await ' : ''}${sent})`;
   return `    ${isAwaited ? 'async ' : ''}def ${name}(self, *, ${parameters.join(', ')}) -> ${quoteList(returned)}:
-        ${docstring(summary)}
+        ${docstring(operation.deprecation === undefined ? summary : `${summary} Deprecated. ${operation.deprecation}`)}
         ${body}`;
 }
 

@@ -144,7 +144,7 @@ function operationText(operation: ClientOperation, dates: TypescriptDates | unde
   });
   const { generics, parameters, result: returned, item } = signature(operation, ['connection: Connection']);
   const pass = `connection, ${name}Operation, ${hasArguments(operation) ? 'args' : '{}'}, call`;
-  const summary = comment(`${operation.summary}${operation.isDeprecated ? ' @deprecated' : ''}`);
+  const summary = comment(operation.summary, '', operation.deprecation);
   const texts = [
     `${argumentsText(operation)}export type ${typeName}Problem = ${union(problems)};`,
     `const ${name}Operation: Operation = ${dataText(operation, dates?.of(operation.result.schemas))};`,
@@ -154,7 +154,7 @@ function operationText(operation: ClientOperation, dates: TypescriptDates | unde
   ];
   if (operation.item !== undefined)
     texts.push(
-      `/** Every item of \`${name}\`, page by page. */\nexport function ${name}All${generics}(${parameters}): AsyncGenerator<${item}, void, undefined> {\n  return pages(${pass});\n}`,
+      `${comment(`Every item of \`${name}\`, page by page.`, '', operation.deprecation)}export function ${name}All${generics}(${parameters}): AsyncGenerator<${item}, void, undefined> {\n  return pages(${pass});\n}`,
     );
   return texts.join('\n\n');
 }
@@ -197,7 +197,7 @@ function clientText(groups: readonly ClientGroup[]): string {
         ? `AsyncGenerator<StreamEvent<${resultType(operation)}>, void, undefined>`
         : `Promise<${result}>`;
     const problem = isAll ? '' : `; readonly problem?: ${operation.typeName}Problem`;
-    return `${comment(isAll ? `Every item of \`${operation.name}\`, page by page.` : operation.summary, '    ')}    readonly ${propertyName(isAll ? allName(operation) : operation.name)}: { ${generics}(${parameters}): ${returned}${problem} };`;
+    return `${comment(isAll ? `Every item of \`${operation.name}\`, page by page.` : operation.summary, '    ', operation.deprecation)}    readonly ${propertyName(isAll ? allName(operation) : operation.name)}: { ${generics}(${parameters}): ${returned}${problem} };`;
   };
   const members = (group: ClientGroup) =>
     group.operations

@@ -18,14 +18,16 @@ export function schemaName(name: string): string {
 }
 
 /** A text of the API as a comment: nothing in it can end the comment. */
-export function comment(text: string | undefined, indent = ''): string {
-  if (text === undefined || text.trim() === '') return '';
+export function comment(text: string | undefined, indent = '', deprecation?: string): string {
+  if (text === undefined || text.trim() === '') return deprecation === undefined ? '' : `${indent}/** @deprecated ${deprecation} */\n`;
   const safe = text
     .replaceAll('*/', '*\\/')
     .replaceAll('</', '<\\/')
     .replaceAll(/[\r\n\u2028\u2029]+/g, ' ')
     .trim();
-  return `${indent}/** ${safe} */\n`;
+  if (deprecation === undefined) return `${indent}/** ${safe} */\n`;
+  // Editors strike through what has the tag, at the beginning of a line.
+  return `${indent}/**\n${indent} * ${safe}\n${indent} * @deprecated ${deprecation}\n${indent} */\n`;
 }
 
 /** A string of the API as a literal; line separators and what could end a script element are escaped. */

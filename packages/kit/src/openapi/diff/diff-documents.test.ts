@@ -364,6 +364,33 @@ describe('the list of allowed changes', () => {
       expect(allowChanges(changes, [wide], NOW).remaining).toEqual([]);
   });
 
+  test('an entry that expires on the day of a sunset, for an operation whose limits change too', () => {
+    const old = { ...documentOf({ ...sunset('2026-06-16'), 'x-throttles': ['client'] }), 'x-throttles': [limit(10)] };
+    const tighter = { ...old, 'x-throttles': [limit(5)] };
+    const gone = { openapi: '3.1.1', paths: {} };
+    const until = { operation: 'POST /x', until: '2026-06-15', reason: 'Agreed on.' };
+    const [early, slower] = [
+      { ...until, id: 'operation-removed-early' },
+      { ...until, id: 'throttle-tightened', place: 'throttle client' },
+    ];
+    const at = (day: string, revision: object) => {
+      const now = new Date(`${day}T12:00:00Z`);
+      return allowChanges(diffDocuments(old as never, revision as never, { now }), [early, slower], now);
+    };
+    const ids = ({ remaining, allowed, expired, unused }: ReturnType<typeof at>) => [
+      idsOf(remaining),
+      allowed.map(({ change }) => change.id),
+      expired.length,
+      unused.length,
+    ];
+    expect(ids(at('2026-06-15', gone))).toEqual([[], ['operation-removed-early'], 0, 1]);
+    // The removal needs no entry from the day of its sunset on; the list is reported as expired all the same.
+    expect(ids(at('2026-06-16', gone))).toEqual([['operation-removed-after-sunset'], [], 2, 0]);
+    expect(ids(at('2026-06-15', tighter))).toEqual([[], ['throttle-tightened'], 0, 1]);
+    // An announced end allows the removal, not a lower limit until then.
+    expect(ids(at('2026-06-16', tighter))).toEqual([['throttle-tightened'], [], 2, 0]);
+  });
+
   test('the version counts allowed changes: callers see them all the same', () => {
     expect(renderChanges(allowChanges(changes, [entry], NOW), 'text')).toBe(
       'Allowed until 2026-06-15: parameter-removed: POST /x. Nobody sent it.\nVersion: major.',
