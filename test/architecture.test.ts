@@ -179,6 +179,21 @@ describe('words', () => {
     integer: /\bwhole numbers?\b/i,
     'refers to the unknown …': /\bnames no (?:column|model|relation|operation)\b/i,
     heartbeat: /heartheart/i,
+    catalog: /\bcatalogue/i,
+    recognize: /\brecognis/i,
+    organization: /\borganisation/i,
+    honor: /\bhonour/i,
+    whitespace: /\bwhite space\b/i,
+    lowercase: /\blower-case\b/i,
+    setup: /\bset-up\b/i,
+    'soft-deletes': /\bdeletes softly\b/i,
+    'staff member': /\bmembers? of the staff\b/i,
+    'attempts, retry schedule': /\bretry budget\b/i,
+    'the events that it missed': /\bwhat it has missed\b/i,
+    'converts to JSON Schema': /\bJSON Schema half\b/i,
+    manage: /\blooks? after\b/i,
+    'a string of …': /\b(?:is|be) a text of (?:1 to|at most)\b/i,
+    'a non-empty string': /\b(?:text|string) that is not empty\b/i,
   };
 
   test('sources, tests and pages use plain words', () => {

@@ -49,7 +49,7 @@ test('every TOML and YAML block of every page can be read', () => {
   expect(broken).toEqual([]);
 });
 
-test('the README gives the two commands, each doing all set-up', () => {
+test('the README gives the two commands, each doing all setup', () => {
   const shell = codeBlocks('README.md')
     .filter((block) => block.language === 'sh')
     .map((block) => block.text.trim());

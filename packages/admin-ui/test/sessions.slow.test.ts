@@ -28,7 +28,7 @@ afterEach(async () => {
 });
 
 describe('getting in', () => {
-  test('a member of the staff logs in and out, and the way back shows nothing', async () => {
+  test('a staff member logs in and out, and the way back shows nothing', async () => {
     page = await admin.page({ anonymous: true });
     await page.goto(`${shop.address}#/users`);
     await logIn(page);
@@ -70,7 +70,7 @@ describe('getting in', () => {
     page = await admin.page({ anonymous: true });
     await page.goto(shop.address);
     await logIn(page, 'ada');
-    await page.getByRole('alert').filter({ hasText: 'not a member of the staff' }).waitFor();
+    await page.getByRole('alert').filter({ hasText: 'not a staff member' }).waitFor();
     expect(await page.context().cookies()).toEqual([]);
   });
 

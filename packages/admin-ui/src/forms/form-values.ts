@@ -1,6 +1,6 @@
 import type { AdminField } from '../api/shapes.ts';
 
-/** What the inputs hold: text as typed, a yes or no, or a list of texts. */
+/** What the inputs hold: text as typed, a yes or no, or a list of strings. */
 export type InputValue = string | boolean | readonly string[];
 export type InputValues = Readonly<Record<string, InputValue>>;
 

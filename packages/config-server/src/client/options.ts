@@ -26,7 +26,7 @@ export const SECTION_OPTION_NAMES = ['url', 'application', 'profile', 'token', '
 
 // The server's own shape check; anything else is a 404 there, so say so before a request is made.
 const SEGMENT = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
-// What may follow "Bearer " in a header: visible ASCII, no white space.
+// What may follow "Bearer " in a header: visible ASCII, no whitespace.
 const TOKEN = /^[\x21-\x7e]+$/;
 const TIMER_MS_MAX = 2 ** 31 - 1;
 

@@ -88,7 +88,7 @@ test.each([
   [
     'a token no request could carry',
     toml(SECTION, CLIENT.replace(TOKEN, `${TOKEN} `)),
-    /^server\.clients\[0\]\.token \(client "c"\): holds control characters or surrounding white space/,
+    /^server\.clients\[0\]\.token \(client "c"\): holds control characters or surrounding whitespace/,
   ],
   [
     'a token of another client behind a first one of its own',

@@ -148,7 +148,7 @@ function digestOf(reader: TableReader, key: string, token: string, file?: string
     return undefined;
   }
   if (/\p{Cc}/u.test(token) || token.trim() !== token) {
-    reader.problem(key, `${where}holds control characters or surrounding white space, so no request could present it`);
+    reader.problem(key, `${where}holds control characters or surrounding whitespace, so no request could present it`);
     return undefined;
   }
   return digestToken(token);
@@ -156,7 +156,7 @@ function digestOf(reader: TableReader, key: string, token: string, file?: string
 
 function parseDigest(reader: TableReader, text: string): Buffer | undefined {
   if (/^[0-9a-f]{64}$/.test(text)) return Buffer.from(text, 'hex');
-  reader.problem('token_sha256', 'must be the SHA-256 digest of the token as 64 lower-case hex digits');
+  reader.problem('token_sha256', 'must be the SHA-256 digest of the token as 64 lowercase hex digits');
   return undefined;
 }
 

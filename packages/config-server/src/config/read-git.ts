@@ -62,7 +62,7 @@ function readRef(reader: TableReader): string | undefined {
 function readPin(reader: TableReader): string | undefined {
   const pin = reader.string('pin');
   if (pin === undefined || isObjectId(pin)) return pin;
-  reader.problem('pin', 'must be a whole commit id, 40 or 64 lower-case hex digits; print it with: git rev-parse');
+  reader.problem('pin', 'must be a whole commit id, 40 or 64 lowercase hex digits; print it with: git rev-parse');
   return undefined;
 }
 

@@ -49,7 +49,7 @@ export class TableReader {
   string(key: string): string | undefined {
     const value = this.value(key);
     if (value === undefined || (typeof value === 'string' && value !== '')) return value;
-    this.problem(key, 'must be a string that is not empty');
+    this.problem(key, 'must be a non-empty string');
     return undefined;
   }
 

@@ -32,7 +32,7 @@ const invalid: readonly [string, unknown][] = [
   ['a short trace id', `00-${TRACE.slice(1)}-${SPAN}-01`],
   ['a long trace id', `00-${TRACE}0-${SPAN}-01`],
   ['a letter that is no digit', `00-${TRACE.slice(1)}g-${SPAN}-01`],
-  ['white space around it', ` 00-${TRACE}-${SPAN}-01`],
+  ['whitespace around it', ` 00-${TRACE}-${SPAN}-01`],
   ['a line feed behind it', `00-${TRACE}-${SPAN}-01\n`],
   ['a line feed inside', `00-${TRACE.slice(0, 16)}\n${TRACE.slice(17)}-${SPAN}-01`],
   ['a quote that would end a JSON string', `00-${TRACE.slice(1)}"-${SPAN}-01`],

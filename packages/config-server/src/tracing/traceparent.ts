@@ -1,8 +1,8 @@
 /** The trace a caller says its request belongs to. */
 export interface TraceParent {
-  /** 32 lower-case hex digits, not all zero. */
+  /** 32 lowercase hex digits, not all zero. */
   readonly traceId: string;
-  /** 16 lower-case hex digits, not all zero. */
+  /** 16 lowercase hex digits, not all zero. */
   readonly spanId: string;
   readonly sampled: boolean;
 }

@@ -98,7 +98,7 @@ describeDatabases('API keys in the admin site', (database) => {
     expect((await read(apiKey.id)).sections).toEqual(before.sections);
   });
 
-  test('a key of a superuser is edited by superusers only; every member of the staff can revoke it', async () => {
+  test('a key of a superuser is edited by superusers only; every staff member can revoke it', async () => {
     const owner = await site.browser({ is_staff: true, is_superuser: true });
     const { apiKey } = await newKey('narrow', owner.userId);
     const path = `resources/api-keys/${apiKey.id}`;

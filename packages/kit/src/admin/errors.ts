@@ -3,7 +3,7 @@ import { defineErrors } from '../errors/catalog.ts';
 export const adminErrors = defineErrors('admin', {
   staff_only: {
     status: 403,
-    detail: 'The password is right, but this account is not a member of the staff.',
+    detail: 'The password is right, but this account is not a staff member.',
     remedy: 'Log in with a staff account, or ask a staff member for staff access.',
     members: { csrf_token: { type: 'string', description: 'The token of the new session.' } },
   },

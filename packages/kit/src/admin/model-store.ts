@@ -21,7 +21,7 @@ export interface RowStore {
   update(context: AdminContext, id: string, fields: Row, version: number | null): Promise<Row>;
   /** Returns the row as it was. */
   remove(context: AdminContext, id: string): Promise<Row>;
-  /** Of a table that deletes softly. */
+  /** Of a table that soft-deletes. */
   restore(context: AdminContext, id: string): Promise<void>;
   /** Only of a resource: its pipeline writes files. */
   importRows?(context: AdminContext, file: AdminFile): Promise<AdminImportResult>;

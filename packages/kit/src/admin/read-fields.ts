@@ -116,7 +116,7 @@ function textFault(value: unknown, maxLength: number): FieldFault | null {
 }
 
 function stringsFault(value: unknown, maxLength: number): FieldFault | null {
-  if (!Array.isArray(value)) return { code: 'invalid_type', message: 'Give a list of texts.' };
+  if (!Array.isArray(value)) return { code: 'invalid_type', message: 'Give a list of strings.' };
   if (value.length > STRINGS_MAX) return { code: 'max_items', message: `At most ${STRINGS_MAX} entries.` };
   for (const each of value) {
     const fault = textFault(each, maxLength);

@@ -26,7 +26,7 @@ describeDatabases('the admin site', (database) => {
   const management = async () => accountsOf(site.app.db).management(null);
 
   describe('logging in', () => {
-    test('a member of the staff gets a session, the CSRF token and what the site shows', async () => {
+    test('a staff member gets a session, the CSRF token and what the site shows', async () => {
       const user = await site.newUser({ is_staff: true });
       const answer = await site.logIn(user.username);
       expect(answer.status).toBe(200);

@@ -48,7 +48,7 @@ export function sessionController(site: AdminSite, login: LoginProvider): Contro
       // A refused user can still log out, or set up a second factor: both need the token.
       if (context.principal.secondFactor === 'missing') throw coreErrors.second_factor_required({ extensions: { csrf_token } });
       if (!context.user.is_staff)
-        throw adminErrors.staff_only({ detail: 'This account is not a member of the staff.', extensions: { csrf_token } });
+        throw adminErrors.staff_only({ detail: 'This account is not a staff member.', extensions: { csrf_token } });
       return answer(site, login, site.context(context, context.principal), csrf_token);
     });
   }

@@ -267,7 +267,7 @@ describe('modules', () => {
     expect(app.modules.map(({ name }) => name)).toEqual(['a', 'c', 'b']);
   });
 
-  test('check the app after set-up: errors stop it, warnings do not', async () => {
+  test('check the app after setup: errors stop it, warnings do not', async () => {
     const checking = (id: string): Module => ({
       name: 'm',
       checks: [{ name: 'c', run: () => [{ id, message: 'Something.', hint: 'Do it.' }] }],

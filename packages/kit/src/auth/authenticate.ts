@@ -6,7 +6,7 @@ import { withStaffRights } from './staff-rights.ts';
 
 /**
  * The order authenticators are asked in: what a client puts into a request itself (a key in a header) before what a browser adds by itself (a
- * cookie, recognised by `verifyCsrf`). So the credential that was meant decides, and CSRF proof is asked of a cookie only when a cookie authenticated.
+ * cookie, recognized by `verifyCsrf`). So the credential that was meant decides, and CSRF proof is asked of a cookie only when a cookie authenticated.
  */
 export function askingOrder(authenticators: readonly Authenticator[]): readonly Authenticator[] {
   const isAmbient = (each: Authenticator) => each.verifyCsrf !== undefined;

@@ -11,7 +11,7 @@ export interface UserTable {
   readonly id: string;
   readonly username: string;
   readonly email: string;
-  /** The flags may have any type: a boolean, a number, or a text such as `t` or `yes`. */
+  /** The flags may have any type: a boolean, a number, or a string such as `t` or `yes`. */
   readonly isActive: string;
   readonly isStaff: string;
   readonly isSuperuser: string;

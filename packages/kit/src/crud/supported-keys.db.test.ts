@@ -47,7 +47,7 @@ class Own extends Controller {
 }
 let own = 0;
 
-describeDatabases('an idempotency key is honoured or refused, never ignored', (database) => {
+describeDatabases('an idempotency key is honored or refused, never ignored', (database) => {
   let shop: ShopApp;
   let made = 0;
   beforeAll(async () => {
@@ -99,7 +99,7 @@ describeDatabases('an idempotency key is honoured or refused, never ignored', (d
     expect(bulk.map(({ status }) => status)).toEqual([204, 204]);
   });
 
-  test('writes that do not honour keys refuse them, and nothing is done', async () => {
+  test('writes that do not honor keys refuse them, and nothing is done', async () => {
     const id = await newLead();
     const rows = await countLeads();
     own = 0;

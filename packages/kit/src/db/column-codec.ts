@@ -56,7 +56,7 @@ const checks: Readonly<Record<ColumnDefinition['kind'], Check>> = {
 };
 
 function checkText(value: unknown, { max }: ColumnDefinition): unknown {
-  if (typeof value !== 'string') return new Unfit('must be text');
+  if (typeof value !== 'string') return new Unfit('must be a string');
   if (!isStorableText(value)) return new Unfit('must not contain U+0000 or half of a surrogate pair');
   if (max !== undefined && value.length > max && codePoints(value) > max) return new Unfit(`must have at most ${max} characters`);
   return value;

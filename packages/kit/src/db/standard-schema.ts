@@ -1,7 +1,7 @@
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec';
 
 /**
- * Standard Schema (https://standardschema.dev) as the toolkit uses it. The JSON Schema half is optional here, because not every library
+ * Standard Schema (https://standardschema.dev) as the toolkit uses it. The conversion to JSON Schema is optional here, because not every library
  * has it: whatever needs it says so when it is missing.
  */
 export interface Schema<Input = unknown, Output = Input> {

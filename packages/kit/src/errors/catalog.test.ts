@@ -11,7 +11,7 @@ test('a definition makes an error of its code and status, with a better sentence
   expect(isErrorDefinition(coreErrors.conflict)).toBe(true);
 });
 
-test('an error of another copy of the package is recognised by its mark, not by its class', () => {
+test('an error of another copy of the package is recognized by its mark, not by its class', () => {
   const foreign = Object.assign(new Error('x'), { isKitError: true, code: 'not_found', status: 404, detail: 'Gone.' });
   expect(isKitError(foreign)).toBe(true);
   expect(isKitError(foreign, 'not_found')).toBe(true);

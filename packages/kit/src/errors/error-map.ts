@@ -17,7 +17,7 @@ export interface ErrorRule<E extends Error = Error> {
   readonly headers?: Readonly<Record<string, string>> | ((error: E) => Readonly<Record<string, string>>);
 }
 
-const textOrFunction = either('a text, or a function that makes one', text, aFunction);
+const textOrFunction = either('a string, or a function that returns one', text, aFunction);
 const objectOrFunction = either('an object, or a function that makes one', objectWith('an object'), aFunction);
 const ruleRules: OptionRules<ErrorRule> = {
   status: required(wholeNumber(400, 599)),

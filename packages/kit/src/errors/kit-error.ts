@@ -39,7 +39,7 @@ const optionNames: ReadonlySet<string> = new Set(
 
 /**
  * The one error class. `code`, `status`, `detail`, `errors`, `extensions` and `headers` are public; `message` and `cause` are logged and never sent.
- * Recognise it with {@link isKitError}: two copies of the package in one process have two classes but one mark.
+ * Recognize it with {@link isKitError}: two copies of the package in one process have two classes but one mark.
  */
 export class KitError extends Error {
   readonly code: string;

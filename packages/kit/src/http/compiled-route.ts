@@ -8,7 +8,7 @@ import type { RawBody } from './raw.ts';
 import type { Deprecation, HttpMethod, Route, ToolFacts } from './route.ts';
 import type { JsonSchema, Schema } from './schema.ts';
 
-/** A schema with its JSON Schema half, taken once at start-up: input for what arrives, output for what leaves. */
+/** A schema with its JSON Schema, converted once at startup: input for what arrives, output for what leaves. */
 export interface RouteSchema {
   readonly schema: Schema;
   readonly json: JsonSchema;

@@ -251,7 +251,7 @@ export interface Route {
   readonly tables?: () => readonly string[] | undefined;
   /** Requests with an idempotency key run in a transaction; others open their own. */
   readonly isAtomicWithKey?: boolean;
-  /** Honours idempotency keys where the complete permission excludes anonymous callers; `options.idempotent` wins. */
+  /** Honors idempotency keys where the complete permission excludes anonymous callers; `options.idempotent` wins. */
   readonly takesKeys?: boolean;
   /** A POST that only reads: an idempotency key is ignored there, as with GET and QUERY. */
   readonly isRead?: boolean;

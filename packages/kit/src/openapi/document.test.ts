@@ -371,7 +371,7 @@ test('the short error format is described when the application chose it', () => 
   expect(operation(document, '/v1/orders', 'post').responses['409']?.content).toHaveProperty('application/json');
 });
 
-test('deprecation, hidden routes and version mounts are honoured', () => {
+test('deprecation, hidden routes and version mounts are honored', () => {
   const document = openApiDocument(routes, options);
   expect(operation(document, '/v1/orders/{id}', 'delete')).toMatchObject({
     deprecated: true,

@@ -48,12 +48,12 @@ describe('options', () => {
     [{ keysMax: null }, 'keysMax is null; use an integer from 1 to 10.'],
     [{ tags: 'x' }, 'tags is "x"; use a list: [ … ].'],
     [{ tags: [] }, 'tags is empty; name at least one.'],
-    [{ tags: ['x', 2] }, 'tags[1] is 2; use a text.'],
+    [{ tags: ['x', 2] }, 'tags[1] is 2; use a string.'],
     [{ mode: 'saef' }, 'mode is "saef"; use "fast" or "safe".'],
     [{ cache: {} }, 'cache.maxAgeMs is missing; use an integer of 1 or more.'],
     [{ cache: 5 }, 'cache is 5; use an object: { maxAgeMs }.'],
     [{ limits: { a: -1 } }, 'limits.a is -1; use an integer of 0 or more.'],
-    [{ name: undefined }, 'name is missing; use a text that is not empty.'],
+    [{ name: undefined }, 'name is missing; use a non-empty string.'],
   ])('with a wrong value say what is expected: %o', (given, sentence) => {
     expect(faultsOf({ name: 'a', ...given })[0]).toContain(sentence);
   });
@@ -72,7 +72,7 @@ describe('options', () => {
     expect(call).toThrow(TypeError);
     expect(call).toThrow(
       'shop(): unknown option "nmae". Did you mean "name"?\n' +
-        'shop(): name is missing; use a text that is not empty.\n' +
+        'shop(): name is missing; use a non-empty string.\n' +
         'shop(): keysMax is 0; use an integer from 1 to 10.',
     );
   });

@@ -43,8 +43,8 @@ export function secret(expected: string, accepts: (value: unknown) => boolean): 
 }
 
 export const anything: ValueRule = () => [];
-export const text = rule('a text', (value) => typeof value === 'string');
-export const filledText = rule('a text that is not empty', (value) => typeof value === 'string' && value.trim() !== '');
+export const text = rule('a string', (value) => typeof value === 'string');
+export const filledText = rule('a non-empty string', (value) => typeof value === 'string' && value.trim() !== '');
 export const headerName = rule(
   'the name of a header, such as "X-Request-ID"',
   (value) => typeof value === 'string' && /^[!#$%&'*+.^_`|~\w-]+$/.test(value),

@@ -69,7 +69,7 @@ export async function ensurePostgresTemplate(serverUrl: string, name: string, fi
   });
 }
 
-/** Where the SQLite templates of one test run are, until its global set-up removes them. */
+/** Where the SQLite templates of one test run are, until its global setup removes them. */
 export function sqliteTemplateFolder(run: string): string {
   return join(tmpdir(), `kit-templates-${run}`);
 }

@@ -51,5 +51,5 @@ test.each([
 });
 
 test.each([null, 5, {}, undefined, ['1/s']])('a rate that is no text (%j) is refused', (value) => {
-  expect(rateFault(value)).toContain('A rate is a text such as "1000/hour"');
+  expect(rateFault(value)).toContain('A rate is a string such as "1000/hour"');
 });

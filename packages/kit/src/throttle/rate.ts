@@ -45,9 +45,9 @@ const SHAPE = /^([^/]*)\/([0-9]*)([^0-9/]*)$/;
 
 /** The rate a text means, or the sentence that says what is wrong with it. */
 function readRate(text: unknown): Rate | string {
-  if (typeof text !== 'string') return `A rate is a text such as "1000/hour" or "20/5min", not ${text === null ? 'null' : typeof text}.`;
+  if (typeof text !== 'string') return `A rate is a string such as "1000/hour" or "20/5min", not ${text === null ? 'null' : typeof text}.`;
   if (text.length > TEXT_LENGTH_MAX)
-    return `A rate is a short text such as "1000/hour" or "20/5min", not one of ${text.length} characters.`;
+    return `A rate is a short string such as "1000/hour" or "20/5min", not one of ${text.length} characters.`;
   const quoted = JSON.stringify(text);
   const parts = SHAPE.exec(text);
   if (parts === null) return `The rate ${quoted} is not of the form <count>/<period>, such as "1000/hour" or "20/5min".`;

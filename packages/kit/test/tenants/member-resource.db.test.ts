@@ -56,7 +56,7 @@ describeDatabases('memberships as a resource', (database) => {
         const [row] = await db.query<{ role: string }>('select role from members where tenant = $1 and user_id = $2', [tenant, user.id]);
         return row === undefined ? null : { roles: [row.role] };
       },
-      mount: { '/v1': { '/members': MemberController, '/organisations': SettingsController, '/who': WhoController } },
+      mount: { '/v1': { '/members': MemberController, '/organizations': SettingsController, '/who': WhoController } },
       log: { level: 'silent' },
     });
     await migrateApp(app);
@@ -66,7 +66,7 @@ describeDatabases('memberships as a resource', (database) => {
       ids.set(name, user.id);
       keys.set(name, (await createApiKey(database.db, { user, name, scopes: [] })).raw);
     }
-    // The first administrators come with their organisations; everyone else by the routes.
+    // The first administrators come with their organizations; everyone else by the routes.
     for (const [name, tenant] of [
       ['ada', 'north'],
       ['eve', 'south'],
@@ -101,20 +101,20 @@ describeDatabases('memberships as a resource', (database) => {
   });
 
   test('the path names the tenant as well as a header, and it is proved in the same way', async () => {
-    expect(await call('ada', 'GET', '/organisations/north/settings')).toMatchObject({
+    expect(await call('ada', 'GET', '/organizations/north/settings')).toMatchObject({
       status: 200,
       body: { tenant: 'north', roles: ['admin'] },
     });
-    expect((await call('ada', 'GET', '/organisations/south/settings')).body.code).toBe('not_a_member');
+    expect((await call('ada', 'GET', '/organizations/south/settings')).body.code).toBe('not_a_member');
     // A header cannot change what the path says.
-    expect((await call('ada', 'GET', '/organisations/south/settings', 'north')).body.code).toBe('not_a_member');
+    expect((await call('ada', 'GET', '/organizations/south/settings', 'north')).body.code).toBe('not_a_member');
   });
 
   test('one lookup of the membership per request, however often it is asked', async () => {
     for (const [method, path, body] of [
       ['GET', '/members', undefined],
       ['PATCH', `/members/${ids.get('ada')}`, { role: 'admin' }],
-      ['GET', '/organisations/north/settings', undefined],
+      ['GET', '/organizations/north/settings', undefined],
     ] as const) {
       const { result, queries } = await countQueries(() => call('ada', method, path, 'north', body));
       expect(result.status).toBe(200);
@@ -125,9 +125,9 @@ describeDatabases('memberships as a resource', (database) => {
   test('a new role counts with the next request', async () => {
     const { items } = (await call('ada', 'GET', '/members', 'north')).body as { items: { id: string; user_id: string }[] };
     const bob = items.find(({ user_id }) => user_id === ids.get('bob'))?.id ?? '';
-    expect((await call('bob', 'GET', '/organisations/north/settings')).status).toBe(403);
+    expect((await call('bob', 'GET', '/organizations/north/settings')).status).toBe(403);
     await call('ada', 'PATCH', `/members/${bob}`, 'north', { role: 'admin' });
-    expect((await call('bob', 'GET', '/organisations/north/settings')).status).toBe(200);
+    expect((await call('bob', 'GET', '/organizations/north/settings')).status).toBe(200);
   });
 
   describe('a member who leaves', () => {
@@ -137,7 +137,7 @@ describeDatabases('memberships as a resource', (database) => {
       const bob = items.find(({ user_id }) => user_id === ids.get('bob'))?.id ?? '';
       expect((await call('ada', 'DELETE', `/members/${bob}`, 'north')).status).toBe(204);
       expect((await call('bob', 'GET', '/members', 'north')).body.code).toBe('not_a_member');
-      expect((await call('bob', 'GET', '/organisations/north/settings')).body.code).toBe('not_a_member');
+      expect((await call('bob', 'GET', '/organizations/north/settings')).body.code).toBe('not_a_member');
       expect((await call('bob', 'GET', '/members', 'south')).status).toBe(200);
       expect((await call('bob', 'GET', '/who')).body).toEqual({ user: 'bob' });
     });

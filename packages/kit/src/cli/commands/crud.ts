@@ -20,7 +20,7 @@ export const crudCommand: CoreCommand = (command, context) => {
       const policy = models.get(name);
       if (policy === undefined)
         return context.fail(
-          `No resource that deletes softly has the model "${name}".${didYouMean(name, [...models.keys()]) || ` Known: ${[...models.keys()].join(', ') || 'none'}.`}`,
+          `No resource that soft-deletes has the model "${name}".${didYouMean(name, [...models.keys()]) || ` Known: ${[...models.keys()].join(', ') || 'none'}.`}`,
         );
       const before = new Date(app.clock.now().getTime() - Number(age[1]) * (UNIT_MS[age[2] as string] as number));
       const database = app.databases[policy.using] as (typeof app)['db'];

@@ -379,7 +379,7 @@ async function requireChangeable(tx: Db, { principal }: AdminContext, id: string
   const user = isUuid(id) ? await lockUser(tx, id) : null;
   if (user === null) throw accountErrors.user_not_found();
   if (takesAway && user.id === principal.user.id)
-    throw accountErrors.own_account({ detail: `${user.username} is your own account; another member of the staff has to do this.` });
+    throw accountErrors.own_account({ detail: `${user.username} is your own account; another staff member has to do this.` });
   if (user.is_superuser && !principal.user.is_superuser)
     throw accountErrors.superuser_only({ detail: `${user.username} is a superuser; only a superuser may change that account.` });
   return user;

@@ -1,7 +1,7 @@
 import { hasHiddenCharacters } from '../../auth/hidden-characters.ts';
 
 const USERNAME = /^[a-z0-9][a-z0-9._+-]{0,149}$/;
-/** One `@`, no white space or characters that are not seen, at most 254: what can be mailed to is decided by mailing to it. */
+/** One `@`, no whitespace or characters that are not seen, at most 254: what can be mailed to is decided by mailing to it. */
 const EMAIL = /^[^\s@]{1,64}@[^\s@]{1,189}$/u;
 
 /**

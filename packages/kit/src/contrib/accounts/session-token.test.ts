@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { csrfToken, isCsrfToken, isSessionToken, newSessionToken, sessionDigest } from './session-token.ts';
 
-test('a session token is recognised by its form alone', () => {
+test('a session token is recognized by its form alone', () => {
   expect(isSessionToken(newSessionToken())).toBe(true);
   for (const other of ['', 'x', `${newSessionToken()}=`, newSessionToken().slice(1), ` ${newSessionToken()}`])
     expect(isSessionToken(other)).toBe(false);

@@ -45,7 +45,7 @@ interface Caller {
 }
 
 /**
- * Users look after their own keys. Mounted where the app likes: `'/api-keys': ApiKeyController`. A subclass may say which scopes may be
+ * Users manage their own keys. Mounted where the app likes: `'/api-keys': ApiKeyController`. A subclass may say which scopes may be
  * granted and whether owners may set the rate limit of their keys.
  */
 export class ApiKeyController extends Controller {

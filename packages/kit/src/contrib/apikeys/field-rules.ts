@@ -70,7 +70,7 @@ function nameFaults(name: unknown, fault: Fault): void {
 }
 
 function scopeFaults(scopes: unknown, fault: Fault): void {
-  if (!Array.isArray(scopes)) return fault(['scopes'], 'invalid_scopes', 'The scopes are a list of texts.');
+  if (!Array.isArray(scopes)) return fault(['scopes'], 'invalid_scopes', 'The scopes are a list of strings.');
   if (scopes.length > SCOPES_MAX) return fault(['scopes'], 'too_many', `A key has at most ${SCOPES_MAX} scopes.`);
   for (const [index, scope] of scopes.entries()) {
     if (isScope(scope)) continue;

@@ -125,7 +125,7 @@ test('every character of the alphabet is equally likely', () => {
   expect(new Set(counts.values())).toEqual(new Set([4]));
 });
 
-test('a tag is 2 to 8 lower-case letters', () => {
+test('a tag is 2 to 8 lowercase letters', () => {
   for (const good of ['kit', 'ab', 'acmecorp']) expect(tagFault(good)).toBeNull();
   for (const bad of ['', 'a', 'toolonger', 'Kit', 'k1t', 'a_b', null]) expect(tagFault(bad)).toMatch(/2 to 8/);
 });

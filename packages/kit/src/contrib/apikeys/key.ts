@@ -4,7 +4,7 @@ import { crc32 } from 'node:zlib';
 // <tag>_<prefix>_<secret><checksum>, for example kit_<12>_<43><6>. Prefix, secret and checksum have neither `_` nor `-`,
 // so a double click selects the whole key and the three parts split in one way only.
 
-/** The first word of every key unless the app chose its own, once, at set-up. */
+/** The first word of every key unless the app chose its own, once, at setup. */
 export const DEFAULT_TAG = 'kit';
 /** Locates the row; not secret. 62^12 is more than 2^71: two keys never meet. */
 export const PREFIX_LENGTH = 12;

@@ -296,7 +296,7 @@ describeDatabases(
 );
 
 describeDatabases(
-  'set-up',
+  'setup',
   (database) => {
     test('with a pepper the stored digest is HMAC-SHA-256 under it, and another pepper ends every key', async () => {
       const seasoned = await useApiKeys(database.db, { users: people, pepper: 'a pepper of some length' });
@@ -376,7 +376,7 @@ describeDatabases(
       await keys.stop();
     });
 
-    test('verbs on a database without a set-up say what to do', async () => {
+    test('verbs on a database without a setup say what to do', async () => {
       await expect(verifyApiKey(database.db, 'x')).rejects.toThrow(/apiKeys\(\).*useApiKeys/);
     });
   },

@@ -67,7 +67,7 @@ export class GrantSql {
     this.values = values;
   }
 
-  /** `expression` is one of a list of texts. */
+  /** `expression` is one of a list of strings. */
   among(expression: string, textsOf: (asker: KnownAsker) => readonly unknown[], type = 'text'): string {
     const { asker, values } = this;
     const encoded: MakeValue = this.dialect === 'postgres' ? textsOf : (each) => JSON.stringify(textsOf(each));

@@ -221,7 +221,7 @@ function checkOptions({ runAt, delaySeconds, priority, uniqueUntil, ...keys }: S
   );
   refuseIf(uniqueUntil !== undefined && keys.uniqueKey === undefined, 'uniqueUntil needs a uniqueKey.');
   for (const name of ['owner', 'tenantKey', 'uniqueKey', 'serialKey'] as const)
-    if (!isKey(keys[name])) faults.push({ code: 'key_invalid', message: `${name} must be a text of 1 to ${KEY_LENGTH_MAX} characters.` });
+    if (!isKey(keys[name])) faults.push({ code: 'key_invalid', message: `${name} must be a string of 1 to ${KEY_LENGTH_MAX} characters.` });
   const [first] = faults;
   if (first !== undefined) throw new StartRefused(first.code, faults.map(({ message }) => message).join(' '));
 }

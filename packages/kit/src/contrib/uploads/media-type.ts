@@ -63,7 +63,7 @@ const TEXT = /^(?:text\/.*|application\/(?:json|xml|javascript|yaml|x-ndjson|x-y
 const TEXT_SIGNATURES: ReadonlySet<string> = new Set(['application/pdf', 'image/gif']);
 
 /**
- * Whether the first bytes can be what the type says. Types with signatures must show theirs; text must be text; what has no signature cannot be
+ * Whether the first bytes can be what the type says. Types with signatures must show theirs; text must be valid text; what has no signature cannot be
  * checked. Nothing is unpacked: an archive counts by its first bytes.
  */
 export function contentMatches(type: string, head: Uint8Array): boolean {

@@ -74,7 +74,7 @@ const refusals = [
 ] as const;
 
 /**
- * Users look after their own webhook endpoints. Mounted where the app likes: `'/webhooks': WebhookEndpointController`. A
+ * Users manage their own webhook endpoints. Mounted where the app likes: `'/webhooks': WebhookEndpointController`. A
  * subclass may say which events exist, and serve the endpoints of a tenant instead of personal ones.
  */
 export class WebhookEndpointController extends Controller {
@@ -280,7 +280,7 @@ export class WebhookEndpointController extends Controller {
         webhookErrors.delivery_succeeded,
         webhookErrors.endpoint_disabled,
       ],
-      summary: 'Send a delivery again, with its whole retry budget',
+      summary: 'Send a delivery again, with all its attempts',
       description: 'The receiver may have processed it already; it deduplicates on `webhook-id`.',
     },
     async (context) =>

@@ -164,7 +164,7 @@ export const webhookDeliveries = model(
     endpoint_id: t.uuid(),
     event_type: t.text(EVENT_TYPE_LENGTH_MAX),
     status: t.enum(DELIVERY_STATUSES).dbDefault('pending'),
-    /** Attempts made from the current retry budget; a manual retry starts at 0 again. */
+    /** Attempts since the last manual retry, which starts at 0 again. */
     attempts: t.int().dbDefault(0),
     /** When a pending delivery is due. Null: not before something happens (its event gets an audience). */
     next_attempt_at: t.timestamp().nullable(),

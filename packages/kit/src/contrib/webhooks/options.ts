@@ -100,7 +100,7 @@ export const webhookRules: OptionRules<WebhookOptions> = {
   urlPolicy: objectWith('a policy: URLPolicy({ … })', 'checkUrl', 'refuseAddress', 'isLocal'),
   transport: objectWith('a transport: { send, close }', 'send', 'close'),
   secretKeys: secret(
-    'a list of texts; create a key with `kit webhooks generate-key`',
+    'a list of strings; create a key with `kit webhooks generate-key`',
     (value) => Array.isArray(value) && value.every((key) => typeof key === 'string'),
   ),
   strictSecrets: flag,

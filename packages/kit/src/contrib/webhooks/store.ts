@@ -199,7 +199,7 @@ export async function hasSucceededSince(db: Db, endpointId: string, since: Date)
 }
 
 /**
- * Back to pending with the whole retry budget, unless a worker holds the row; check and write are one statement.
+ * Back to pending with all its attempts, unless a worker holds the row; check and write are one statement.
  * `from` lists the states that may be requeued.
  */
 export async function requeueDelivery(db: Db, id: string, now: Date, from: readonly WebhookDelivery['status'][]): Promise<boolean> {

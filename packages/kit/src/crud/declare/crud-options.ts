@@ -121,7 +121,7 @@ export interface CrudOptions<
   readonly queryMethod?: boolean;
   /** `GET /export`: `['csv', 'jsonl']`, the first is the default. */
   readonly export?: readonly FileFormat[] | ExportOptions;
-  /** `POST /:id/restore`, for a resource that deletes softly; who may use it may list the deleted rows with `?deleted=only`. */
+  /** `POST /:id/restore`, for a resource that soft-deletes; who may use it may list the deleted rows with `?deleted=only`. */
   readonly restore?: Q;
   /** Whether POST and DELETE operations take an `Idempotency-Key`: default `optional`, where callers are known. Never required for DELETE. */
   readonly idempotency?: 'optional' | 'required' | false;

@@ -103,7 +103,7 @@ const limitRules: OptionRules<LimitOptions> = {
 export const controllerRules: Rules = {
   permission: required(aPermission),
   scope: either(
-    'a text such as "orders", or { read, write }',
+    'a string such as "orders", or { read, write }',
     filledText,
     objectOf({ read: required(filledText), write: required(filledText) }),
   ),

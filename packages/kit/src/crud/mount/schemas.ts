@@ -16,7 +16,7 @@ import { type Edge, isKey, type Policy, withoutKey } from '../policy/policy.ts';
 import { markVisible, markWritable, visibleToNames } from '../policy/rule-marks.ts';
 import type { View, ViewField } from '../policy/view.ts';
 
-/** A schema whose JSON Schema half is one named component of the document. */
+/** A schema whose JSON Schema is one named component of the document. */
 function named<O>(
   name: string,
   json: () => JsonSchema,

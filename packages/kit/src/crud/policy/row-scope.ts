@@ -13,7 +13,7 @@ import { type AccessContext, type RowAccess, VIEW } from '../declare/row-access.
 import { callerOf, type CrudRequest, type Scope, type WriteScope } from './crud-request.ts';
 import type { SoftDelete } from './soft-delete.ts';
 
-/** Which rows of a table that deletes softly: those that are there, those that were deleted, both. */
+/** Which rows of a table that soft-deletes: those that are there, those that were deleted, both. */
 export type RowState = 'live' | 'deleted' | 'any';
 
 /** What row conditions are made of. */

@@ -137,7 +137,7 @@ export class RouteMaker {
     };
   }
 
-  /** What the controller says; without it, keys are honoured where callers are always known. */
+  /** What the controller says; without it, keys are honored where callers are always known. */
   #idempotent(method: HttpMethod, access: 'read' | 'write'): Pick<Route['options'], 'idempotent'> {
     const { idempotency } = this.#options;
     if (!takesKeys(method) || access === 'read' || idempotency === undefined) return {};

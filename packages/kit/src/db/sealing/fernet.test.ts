@@ -56,7 +56,7 @@ test.each(invalid)('invalid.json: %s is refused', (_name, token, time) => {
   expect(() => decrypt(key, token, { ttlSeconds: 60, now: at(`1985-10-26T${time}-07:00`) })).toThrow(InvalidToken);
 });
 
-test('a token without its padding, with white space, or of another version is refused', () => {
+test('a token without its padding, with whitespace, or of another version is refused', () => {
   const otherVersion = Buffer.from(TOKEN, 'base64url');
   otherVersion.writeUInt8(0x81, 0);
   for (const token of [TOKEN.replaceAll('=', ''), `${TOKEN}\n`, ` ${TOKEN}`, '', otherVersion.toString('base64')]) {

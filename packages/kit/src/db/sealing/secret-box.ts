@@ -81,7 +81,7 @@ export function secretBox({ keys = [], strict = false, clock = () => new Date(),
   };
 }
 
-/** A setting with keys, separated by commas or white space. */
+/** A setting with keys, separated by commas or whitespace. */
 export function splitSecretKeys(text: string | undefined): readonly string[] {
   return (text ?? '').split(/[\s,]+/).filter((key) => key !== '');
 }

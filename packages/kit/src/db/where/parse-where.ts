@@ -110,7 +110,8 @@ function parseOperator(column: ModelColumn, name: string, value: unknown, place:
     case 'contains':
     case 'starts':
     case 'ends':
-      if (typeof value !== 'string' || !isStorableText(value)) throw refuse(place, 'must be text, without U+0000 and half surrogate pairs');
+      if (typeof value !== 'string' || !isStorableText(value))
+        throw refuse(place, 'must be a string without U+0000 and half surrogate pairs');
       return { node: 'text', column, operator, folded: foldCase(value) };
     default:
       if (value === null && (operator === 'eq' || operator === 'ne')) return { node: 'null', column, isNull: operator === 'eq' };

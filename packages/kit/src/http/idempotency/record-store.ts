@@ -189,7 +189,7 @@ export async function prolongClaim(db: Db, { scopeHash, token }: Claim): Promise
 export interface RecordFilter {
   readonly key?: string | undefined;
   readonly state?: 'running' | 'complete' | undefined;
-  /** What `scope_hash` begins with: lower-case hexadecimal digits. */
+  /** What `scope_hash` begins with: lowercase hexadecimal digits. */
   readonly idStart?: string | undefined;
 }
 

@@ -55,7 +55,7 @@ export function flattened(schema: JsonSchema, root: JsonSchema): JsonSchema {
   return merged;
 }
 
-/** One merged node per `allOf` node, so that compilers recognise a recursive schema by identity. */
+/** One merged node per `allOf` node, so that compilers recognize a recursive schema by identity. */
 const flattenedNodes = new WeakMap<JsonSchema, JsonSchema>();
 
 /** Whether undeclared members are welcome: the author said so, or declared no members at all. */

@@ -20,7 +20,7 @@ type Location = (string | number)[];
 export type UnknownFieldCheck = (value: unknown, location: Location, faults: FieldError[]) => void;
 
 /**
- * Compiles the check from the JSON Schema half, because most schema libraries drop unknown members silently and a misspelt field must not
+ * Compiles the check from the JSON Schema, because most schema libraries drop unknown members silently and a misspelt field must not
  * be ignored. Null when nothing can be unknown. A schema that allows additional properties stays loose.
  */
 export function compileUnknownFields(root: JsonSchema): UnknownFieldCheck | null {

@@ -51,7 +51,7 @@ const ALTERNATIVES_MAX = 256;
 /**
  * Schemas of one document without references and `allOf` at their top, and in the words of JSON Schema 2020-12 (`nullable`, boolean
  * `exclusiveMinimum`, `const` and boolean schemas become what they mean). The result of a schema is always the same object, so that what is
- * built for nested schemas can be recognised, and a recursive schema ends.
+ * built for nested schemas can be recognized, and a recursive schema ends.
  */
 export class FlatSchemas {
   readonly #document: Json;

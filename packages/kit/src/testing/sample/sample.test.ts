@@ -108,7 +108,7 @@ test('the same seed gives the same sample, another seed another one', () => {
   expect(sample(schema, { seed: 2 })).not.toEqual(sample(schema, { seed: 3 }));
 });
 
-test('allOf, references, dependent fields, conditions, unique items and negations are honoured', () => {
+test('allOf, references, dependent fields, conditions, unique items and negations are honored', () => {
   const cases: JsonSchema[] = [
     { allOf: [{ type: 'object', properties: { a: { type: 'integer', minimum: 5 } }, required: ['a'] }, { properties: { a: { maximum: 6 } }, required: ['b'] }] },
     { $defs: { money: { type: 'string', pattern: '^\\d+\\.\\d{2}$' } }, type: 'array', items: { $ref: '#/$defs/money' }, minItems: 3 },

@@ -280,7 +280,7 @@ export class JobRun {
 
   async #tell(percent: number, message?: string): Promise<void> {
     if (typeof percent !== 'number' || Number.isNaN(percent)) throw new TypeError(`progress() takes a percentage, got ${String(percent)}.`);
-    if (message !== undefined && typeof message !== 'string') throw new TypeError('The message of progress() is a text.');
+    if (message !== undefined && typeof message !== 'string') throw new TypeError('The message of progress() must be a string.');
     this.#assertOurs();
     const told = {
       percent: Math.round(Math.min(100, Math.max(0, percent))),

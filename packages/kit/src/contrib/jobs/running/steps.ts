@@ -55,7 +55,7 @@ export class RecordedSteps {
 
   async #begin(name: string): Promise<{ readonly value: unknown } | undefined> {
     if (typeof name !== 'string' || name === '' || name.length > STEP_NAME_LENGTH_MAX || name.includes('\0') || !name.isWellFormed())
-      throw permanent(new TypeError(`The name of a step is a text of 1 to ${STEP_NAME_LENGTH_MAX} characters.`));
+      throw permanent(new TypeError(`The name of a step is a string of 1 to ${STEP_NAME_LENGTH_MAX} characters.`));
     if (this.#used.has(name))
       throw permanent(jobErrors.step_repeated({ message: `Two steps of one run are called ${JSON.stringify(name)}.` }));
     this.#used.add(name);

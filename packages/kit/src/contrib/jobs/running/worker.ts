@@ -52,7 +52,7 @@ export class JobWorker {
       waiting: () => this.#maintenance.wake(),
     });
     this.#maintenance = new Maintenance(jobs, (ready) => this.#ready(ready));
-    // With a queue of another engine this worker only looks after what waits.
+    // With a queue of another engine this worker only handles what waits.
     for (const queue of taskQueue === null ? (options.queues ?? catalog.queues) : [])
       this.#loops.set(queue, this.#loopOf(queue, options.concurrency ?? catalog.concurrencyOf(queue), pollIntervalMs));
     this.#runs = new Runs(

@@ -103,7 +103,7 @@ export function listTroubledEndpoints(db: Db, limit: number): Promise<ShownEndpo
 
 export type ListedDelivery = WebhookDelivery & {
   readonly url: string;
-  /** Requests made in all; `attempts` counts those of the current retry budget. */
+  /** Requests made in all; `attempts` counts those since the last manual retry. */
   readonly made: number;
   /** The pending delivery with the same ordering key that has to end first. */
   readonly waitsFor: Pick<WebhookDelivery, 'id' | 'event_type'> | null;

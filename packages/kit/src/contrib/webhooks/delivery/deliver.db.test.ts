@@ -215,7 +215,7 @@ describeOutbox('delivery', (outbox) => {
     }
   });
 
-  test('failed → pending with a whole retry budget by a manual retry; a succeeded one only with force', async () => {
+  test('failed → pending with all its attempts by a manual retry; a succeeded one only with force', async () => {
     const mine = owner();
     const target = await endpoint({ owner: mine, schedule: [] });
     outbox.receiver.answer(`/${mine}`, 503);

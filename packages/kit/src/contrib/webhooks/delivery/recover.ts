@@ -19,7 +19,7 @@ export interface Recovered {
   readonly complete: boolean;
 }
 
-/** Sends an endpoint what it has missed since then: failed deliveries, and events published while it was disabled. */
+/** Sends an endpoint the events that it missed since then: failed deliveries, and events published while it was disabled. */
 export async function recoverEndpoint(
   tx: Db,
   endpoint: Pick<WebhookEndpoint, 'id' | 'is_active'>,

@@ -12,7 +12,7 @@ export interface RetryOptions {
   readonly force?: boolean;
 }
 
-/** Queues a delivery again with its whole retry budget, whatever its schedule says. Refused while a worker holds it, and behind an earlier one. */
+/** Queues a delivery again with all its attempts, whatever its schedule says. Refused while a worker holds it, and behind an earlier one. */
 export async function retryDelivery(db: Db, id: string, options: RetryOptions = {}): Promise<WebhookDelivery> {
   const { force = false } = readOptions('retryDelivery()', options, { force: flag });
   const { clock, database } = webhooksOf(db);

@@ -89,9 +89,9 @@ export async function createEndpoint(tx: Db, input: EndpointInput): Promise<Crea
 function checkAudience(owner: unknown, tenantKey: unknown): void {
   const faults = new FaultCollector();
   if (owner === '' || !isAudienceKey(owner))
-    faults.refuse(invalidField('owner', `owner is a text of 1 to ${AUDIENCE_KEY_LENGTH_MAX} characters.`));
+    faults.refuse(invalidField('owner', `owner is a string of 1 to ${AUDIENCE_KEY_LENGTH_MAX} characters.`));
   if (!isAudienceKey(tenantKey))
-    faults.refuse(invalidField('tenant_key', `tenantKey is a text of at most ${AUDIENCE_KEY_LENGTH_MAX} characters.`));
+    faults.refuse(invalidField('tenant_key', `tenantKey is a string of at most ${AUDIENCE_KEY_LENGTH_MAX} characters.`));
   faults.throwIfAny();
 }
 

@@ -64,7 +64,7 @@ function faultOf(name: string, value: unknown): string | null {
     return 'This header is reserved: it is set for every request.';
   if (value === null) return null;
   if (typeof value !== 'string' || value.length > HEADER_VALUE_LENGTH_MAX || !VALUE.test(value))
-    return `The value of a header is a text of 1 to ${HEADER_VALUE_LENGTH_MAX} ASCII characters, without line breaks and spaces around it.`;
+    return `The value of a header is a string of 1 to ${HEADER_VALUE_LENGTH_MAX} ASCII characters, without line breaks and spaces around it.`;
   return null;
 }
 

@@ -95,7 +95,7 @@ function checkedEvents(events: unknown, availableEvents?: readonly string[]): st
 /** Written by owners, read by staff. Line breaks are text, and some languages and emoji need joiners. */
 function checkedDescription(description: unknown): string {
   if (typeof description !== 'string' || codePoints(description) > DESCRIPTION_LENGTH_MAX)
-    throw invalidField('description', `The description is a text of at most ${DESCRIPTION_LENGTH_MAX} characters.`);
+    throw invalidField('description', `The description is a string of at most ${DESCRIPTION_LENGTH_MAX} characters.`);
   if (hasHiddenCharacters(description.replaceAll(/[\r\n\t\u200c\u200d]/g, '')))
     throw invalidField(
       'description',

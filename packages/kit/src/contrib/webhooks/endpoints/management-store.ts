@@ -6,7 +6,7 @@ import { webhookErrors } from '../errors.ts';
 import { PING_EVENT } from './ping-event.ts';
 import type { WebhookDelivery, WebhookEndpoint, WebhookEvent } from '../store.ts';
 
-/** Whose endpoints a caller looks after; `tenantKey` is empty for personal ones. */
+/** Whose endpoints a caller manages; `tenantKey` is empty for personal ones. */
 export interface EndpointScope {
   readonly owner: string;
   readonly tenantKey: string;
@@ -144,7 +144,7 @@ export interface RecoverWindow {
   readonly limit: number;
 }
 
-/** Failed deliveries of events since then are due again with their whole retry budget, oldest first. */
+/** Failed deliveries of events since then are due again with all their attempts, oldest first. */
 export async function requeueFailedOf(tx: Db, endpointId: string, { since, now, limit }: RecoverWindow): Promise<number> {
   const free = `${FAILED} and (claimed_until is null or claimed_until <= $3)`;
   const { count } = await tx.execute(
@@ -244,7 +244,7 @@ export async function waitingOf(db: Db, endpointId: string, limit: number): Prom
   return { waiting: Number(row?.count ?? 0), next: row?.next === null || row?.next === undefined ? null : new Date(row.next) };
 }
 
-/** What waits for a later attempt is due now; its retry budget stays as it is. */
+/** What waits for a later attempt is due now; the number of its attempts stays as it is. */
 export async function hastenWaitingOf(tx: Db, endpointId: string, now: Date, limit: number): Promise<number> {
   const free = 'next_attempt_at > $2 and (claimed_until is null or claimed_until <= $2)';
   let hastened = 0;

@@ -33,7 +33,7 @@ const rules: OptionRules<URLPolicyOptions> = {
 export interface AllowedURL {
   readonly ok: true;
   readonly protocol: 'http:' | 'https:';
-  /** A lower-case name, or an address without brackets. */
+  /** A lowercase name, or an address without brackets. */
   readonly hostname: string;
   readonly port: number;
   /** Scheme, host and port: what a connection belongs to. */
@@ -92,7 +92,7 @@ export function URLPolicy(options: URLPolicyOptions = {}): URLPolicy {
   function checkUrl(value: unknown): AllowedURL | RefusedURL {
     if (typeof value !== 'string') return refused('the URL is not a string');
     if (value.length > URL_LENGTH_MAX) return refused(`the URL is longer than ${URL_LENGTH_MAX} characters`);
-    if (UNSAFE_CHARACTERS.test(value)) return refused('the URL holds white space, a control character or a backslash');
+    if (UNSAFE_CHARACTERS.test(value)) return refused('the URL holds whitespace, a control character or a backslash');
     const authority = SHAPE.exec(value)?.groups?.['authority'];
     if (authority === undefined) return refused('the URL does not begin with https:// and a host');
     if (authority.includes('@')) return refused('the URL carries user info');

@@ -243,7 +243,7 @@ function checkedAudience(options: AudienceOptions): Audience {
 function checkedKey(name: string, key: unknown, lengthMax = EVENT_KEY_LENGTH_MAX): string | null {
   if (key === undefined) return null;
   if (typeof key === 'string' && key !== '' && key.length <= lengthMax && !key.includes('\0') && key.isWellFormed()) return key;
-  throw new PublishRefused('key_invalid', `${name} must be a text of 1 to ${lengthMax} characters.`);
+  throw new PublishRefused('key_invalid', `${name} must be a string of 1 to ${lengthMax} characters.`);
 }
 
 function checkedQueue(tx: SqlExecutor, { queue, task }: PublishOptions): TaskQueue | undefined {

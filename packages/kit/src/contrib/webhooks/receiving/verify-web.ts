@@ -83,7 +83,7 @@ function decodeSignature(base64: string, length: number): Uint8Array<ArrayBuffer
   } catch {
     return null;
   }
-  // Re-encoding refuses the spellings `atob` accepts besides the canonical one (white space, missing padding).
+  // Re-encoding refuses the spellings `atob` accepts besides the canonical one (whitespace, missing padding).
   if (binary.length !== length || btoa(binary) !== base64) return null;
   return Uint8Array.from(binary, (character) => character.charCodeAt(0));
 }

@@ -43,7 +43,7 @@ function exactly(bytes: Uint8Array<ArrayBuffer>, prefix: string): Uint8Array<Arr
   throw new InvalidSecret(`A "${prefix}" key must hold ${ED25519_KEY_BYTES} bytes, this one holds ${bytes.length}.`);
 }
 
-/** Standard base64, padding optional. `atob` alone would also accept white space inside. */
+/** Standard base64, padding optional. `atob` alone would also accept whitespace inside. */
 function decode(base64: string): Uint8Array<ArrayBuffer> {
   if (!/^[A-Za-z0-9+/]*={0,2}$/.test(base64)) throw notBase64();
   let binary: string;
