@@ -2,8 +2,9 @@ import type { FieldError } from '../../errors/kit-error.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { hasHiddenCharacters } from '../../auth/hidden-characters.ts';
 import { withoutKeys } from '../../auth/without-keys.ts';
-import { isScope } from '../../permissions/scope.ts';
+import { isScope, normaliseScopes } from '../../permissions/scope.ts';
 import { rateFault } from '../../throttle/rate.ts';
+import type { KeyChanges } from './store.ts';
 
 /** Characters of a key's label. */
 export const NAME_LENGTH_MAX = 100;
@@ -28,6 +29,16 @@ export interface KeyFields {
 export function checkFields(fields: KeyFields, now: Date): void {
   const errors = fieldFaults(fields, now);
   if (errors.length > 0) throw coreErrors.validation_error({ errors });
+}
+
+/** The columns that an edit or a rotation writes: undefined keeps a value, null clears it. */
+export function changesOf({ name, scopes, expiresAt, rateLimit }: Omit<KeyFields, 'graceSeconds'>): KeyChanges {
+  return {
+    ...(name === undefined ? {} : { name: name.trim() }),
+    ...(scopes === undefined ? {} : { scopes: normaliseScopes(scopes) }),
+    ...(expiresAt === undefined ? {} : { expires_at: expiresAt }),
+    ...(rateLimit === undefined ? {} : { rate_limit: rateLimit }),
+  };
 }
 
 export function fieldFaults(fields: KeyFields, now: Date): FieldError[] {

@@ -76,10 +76,7 @@ export class LastUsed {
         this.#noted.delete(id);
         this.#noted.delete(`previous:${id}`);
       }
-      this.#log.warn(
-        { err: error, keys: uses.size },
-        'could not write the last-used times of API keys; requests are not affected; requests are not affected',
-      );
+      this.#log.warn({ err: error, keys: uses.size }, 'could not write the last-used times of API keys; requests are not affected');
     }
   }
 

@@ -1,17 +1,16 @@
 import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
 import type { Db } from '../../db/db.ts';
-import { normaliseScopes } from '../../permissions/scope.ts';
 import type { ApiKey } from './api-key.ts';
 import type { IssuedApiKey } from './create.ts';
 import { secretDigest } from './digest.ts';
 import { apiKeyErrors } from './errors.ts';
-import { checkFields } from './field-rules.ts';
+import { changesOf, checkFields } from './field-rules.ts';
 import { refuseImpersonated } from './impersonation.ts';
 import { formatKey, newSecret } from './key.ts';
 import { requireRoomToReturn } from './key-limit.ts';
 import { keyringOf } from './keyring.ts';
 import { changeContextNames, recordChange, type ChangeContext } from './record-change.ts';
-import { lockKey, replaceSecret, type KeyChanges } from './store.ts';
+import { lockKey, replaceSecret } from './store.ts';
 import { refuseUnknownNames } from '../../options/read-options.ts';
 
 /** Undefined keeps a value, null clears it. */
@@ -47,11 +46,7 @@ export async function rotateApiKey(db: Db, key: Pick<ApiKey, 'id'> | string, rot
   const id = typeof key === 'string' ? key : key.id;
   const secret = newSecret();
   const graceUntil = graceSeconds === 0 ? null : new Date(now.getTime() + graceSeconds * 1000);
-  const changes: KeyChanges = {
-    ...(scopes === undefined ? {} : { scopes: normaliseScopes(scopes) }),
-    ...(expiresAt === undefined ? {} : { expires_at: expiresAt }),
-    ...(rateLimit === undefined ? {} : { rate_limit: rateLimit }),
-  };
+  const changes = changesOf({ scopes, expiresAt, rateLimit });
   return db.transaction(async (tx) => {
     const before = await lockKey(tx, keyring.statements, id);
     if (before === null) throw apiKeyErrors.api_key_not_found();

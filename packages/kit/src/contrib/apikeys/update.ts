@@ -1,13 +1,12 @@
 import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
 import type { Db } from '../../db/db.ts';
-import { normaliseScopes } from '../../permissions/scope.ts';
 import type { ApiKey } from './api-key.ts';
 import { apiKeyErrors } from './errors.ts';
-import { checkFields } from './field-rules.ts';
+import { changesOf, checkFields } from './field-rules.ts';
 import { requireRoomToReturn } from './key-limit.ts';
 import { keyringOf } from './keyring.ts';
 import { changeContextNames, recordChange, type ChangeContext } from './record-change.ts';
-import { changeUnrevokedKey, lockKey, type KeyChanges } from './store.ts';
+import { changeUnrevokedKey, lockKey } from './store.ts';
 import { refuseUnknownNames } from '../../options/read-options.ts';
 
 /** Undefined keeps a value, null clears it. */
@@ -31,12 +30,7 @@ export async function updateApiKey(db: Db, key: Pick<ApiKey, 'id'> | string, edi
   const now = keyring.clock.now();
   checkFields({ name, scopes, expiresAt, rateLimit }, now);
   const id = typeof key === 'string' ? key : key.id;
-  const changes: KeyChanges = {
-    ...(name === undefined ? {} : { name: name.trim() }),
-    ...(scopes === undefined ? {} : { scopes: normaliseScopes(scopes) }),
-    ...(expiresAt === undefined ? {} : { expires_at: expiresAt }),
-    ...(rateLimit === undefined ? {} : { rate_limit: rateLimit }),
-  };
+  const changes = changesOf(edit);
   return db.transaction(async (tx) => {
     const before = await lockKey(tx, keyring.statements, id);
     if (before === null) throw apiKeyErrors.api_key_not_found();

@@ -63,7 +63,7 @@ export class Usage {
       await this.#clean(Math.max(...hours.map(({ hourMs }) => hourMs)));
     } catch (error) {
       this.#waiting = [...hours, ...this.#waiting].slice(0, PENDING_MAX);
-      this.#log.warn({ err: error, keys: hours.length }, 'the use of API keys could not be counted yet; requests are not affected');
+      this.#log.warn({ err: error, keys: hours.length }, 'could not count the use of API keys yet; requests are not affected');
       this.#delayed.schedule();
     }
   }
