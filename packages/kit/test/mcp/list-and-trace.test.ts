@@ -19,7 +19,7 @@ import { fetchThrough } from './fetch-through.ts';
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 const CALLER = '00f067aa0ba902b7';
-const MANY = 520;
+const MANY = 120;
 const Ok = z.object({ ok: z.boolean() });
 
 /** `Bearer even` has the scope of every second tool, `Bearer all` that of each. */
@@ -82,17 +82,13 @@ afterAll(async () => {
   context.disable();
 });
 
-async function askText(who: string, message: object): Promise<string> {
+async function ask(who: string, method: string, params: object) {
   const response = await fetchThrough(kit.app)('http://localhost/mcp', {
     method: 'POST',
     headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', authorization: `Bearer ${who}` },
-    body: JSON.stringify(message),
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
   });
-  return response.text();
-}
-
-async function ask(who: string, method: string, params: object) {
-  const text = await askText(who, { jsonrpc: '2.0', id: 1, method, params });
+  const text = await response.text();
   const line =
     text
       .split('\n')
@@ -119,30 +115,11 @@ describe('a long list of tools', () => {
   test('is paged in the order of the routes, without gaps or repeats, and each page is the caller’s', async () => {
     const all = Array.from({ length: MANY }, (_, index) => `thing_${index}`);
     const ofAll = await pages('all');
-    expect(ofAll.map(({ length }) => length)).toEqual([250, 250, 20]);
+    expect(ofAll.map(({ length }) => length)).toEqual([50, 50, 20]);
     expect(ofAll.flat()).toEqual(all);
     const ofEven = await pages('even');
-    expect(ofEven.map(({ length }) => length)).toEqual([250, 10]);
+    expect(ofEven.map(({ length }) => length)).toEqual([50, 10]);
     expect(ofEven.flat()).toEqual(all.filter((_, index) => index % 2 === 0));
-  });
-
-  test('has the same bytes as a list that the protocol library writes', async () => {
-    const entries = async (who: string, params: object) => (await ask(who, 'tools/list', params)).result?.tools;
-    // A client that asks for progress gets a stream, which the library writes.
-    const written = await entries('even', { _meta: { progressToken: 1 } });
-    expect(written).toHaveLength(250);
-    expect(await entries('even', {})).toStrictEqual(written);
-    expect(await entries('all', {})).not.toEqual(written);
-    const batch = await askText('even', [
-      { jsonrpc: '2.0', id: 1, method: 'tools/list' },
-      { jsonrpc: '2.0', id: 2, method: 'tools/list', params: { cursor: Buffer.from('thing_498').toString('base64url') } },
-    ]);
-    const lists = batch
-      .split('\n')
-      .filter((line) => line.startsWith('data: '))
-      .map((line) => JSON.parse(line.slice(6)) as { id: number; result: { tools: { name: string }[] } });
-    expect(Object.fromEntries(lists.map(({ id, result: { tools } }) => [id, tools.length]))).toEqual({ 1: 250, 2: 10 });
-    expect(lists.find(({ id }) => id === 1)?.result.tools).toStrictEqual(written);
   });
 
   test('is warned of once', () => {

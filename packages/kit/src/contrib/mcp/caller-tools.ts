@@ -8,13 +8,6 @@ import { toolName, toolOf, type RouteTool } from './tool.ts';
 
 /** Kinds of callers of one tool whose schemas are kept. */
 const KINDS_MAX = 64;
-/** Pages whose text is kept: one for each kind of caller of the whole list. */
-const PAGES_MAX = 32;
-
-/** A tool that is kept, by a number of its own. */
-interface KeptTool extends RouteTool {
-  readonly id: number;
-}
 
 /** What a caller has to do with a tool. */
 export type Standing =
@@ -26,9 +19,7 @@ export type Standing =
 /** The tools of the app, and which of them a caller has. */
 export class CallerTools {
   readonly #routes: ReadonlyMap<string, CompiledRoute>;
-  readonly #known = new Map<CompiledRoute, BoundedMap<string, KeptTool>>();
-  readonly #pages = new BoundedMap<string, string>(PAGES_MAX);
-  #lastId = 0;
+  readonly #known = new Map<CompiledRoute, BoundedMap<string, RouteTool>>();
 
   constructor(routes: readonly CompiledRoute[]) {
     this.#routes = new Map(routes.map((route) => [toolName(route), route]));
@@ -43,22 +34,17 @@ export class CallerTools {
   }
 
   /** The next tools of the caller, in the order of the route table; null where `after` is not one of them. Only as many routes are looked at as needed. */
-  async page(parent: Exchange, after: string | undefined, limit: number): Promise<readonly KeptTool[] | null> {
+  async page(parent: Exchange, after: string | undefined, limit: number): Promise<readonly RouteTool[] | null> {
     const routes = [...this.#routes.values()];
     const last = after === undefined ? undefined : this.#routes.get(after);
     if (after !== undefined && (last === undefined || (await this.standing(last, parent)).kind !== 'listed')) return null;
-    const found: KeptTool[] = [];
+    const found: RouteTool[] = [];
     for (const route of routes.slice(last === undefined ? 0 : routes.indexOf(last) + 1)) {
       const standing = await this.standing(route, parent);
       if (standing.kind === 'listed') found.push(await this.described(standing.exchange));
       if (found.length === limit) break;
     }
     return found;
-  }
-
-  /** The JSON of a page: written once for all callers who get the same tools with the same fields. */
-  json(page: readonly KeptTool[]): string {
-    return this.#pages.getOrMake(page.map(({ id }) => id).join(), () => JSON.stringify(page.map(({ entry }) => entry)));
   }
 
   /** Three-valued: what depends on the row is listed. A permission that fails lists nothing. */
@@ -79,11 +65,11 @@ export class CallerTools {
   }
 
   /** The tool with the fields that the caller may send and sees: made once for each kind of caller. */
-  async described(exchange: Exchange): Promise<KeptTool> {
+  async described(exchange: Exchange): Promise<RouteTool> {
     const route = exchange.route as CompiledRoute;
     const schemas = await route.route.schemasFor?.(exchange);
     let kinds = this.#known.get(route);
     if (kinds === undefined) this.#known.set(route, (kinds = new BoundedMap(KINDS_MAX)));
-    return kinds.getOrMake(schemas?.key ?? '', () => ({ ...toolOf(route, schemas?.make()), id: (this.#lastId += 1) }));
+    return kinds.getOrMake(schemas?.key ?? '', () => toolOf(route, schemas?.make()));
   }
 }

@@ -10,7 +10,7 @@ import { raw, type RawContent } from '../../http/raw.ts';
 import { route, type Route } from '../../http/route.ts';
 import { exchangeOf } from '../../http/serve-route.ts';
 import { isAuthenticated } from '../../permissions/built-ins.ts';
-import { type McpRequest, withLists } from './protocol.ts';
+import type { McpRequest } from './protocol.ts';
 
 /** What the endpoint needs of the running module. */
 export interface McpEndpoint {
@@ -65,11 +65,10 @@ async function respond(context: Pick<HandlerContext, 'request' | 'reply' | 'body
   }
   const messages = messagesOf(context.body);
   await endpoint.admit(exchange, messages);
-  const isFollowed = messages.some(({ params }) => params?._meta?.progressToken !== undefined);
-  const lists = new Map<string, string>();
-  const request: McpRequest = { exchange, argumentsOf: (id) => argumentsOf(messages, id), ...(isFollowed ? {} : { lists }) };
+  const request: McpRequest = { exchange, argumentsOf: (id) => argumentsOf(messages, id) };
   const authInfo = { token: '', clientId: exchange.principal?.user.id ?? '', scopes: [], extra: { request } };
   const response = await endpoint.handler.fetch(webRequest(exchange), { authInfo, parsedBody: context.body });
+  const isFollowed = messages.some(({ params }) => params?._meta?.progressToken !== undefined);
   // Most responses end with their first event: then their status can still be that of a rejected call.
   const text = isFollowed && isStream(response) ? undefined : await response.text();
   if (request.refusal !== undefined && text !== undefined) {
@@ -78,7 +77,7 @@ async function respond(context: Pick<HandlerContext, 'request' | 'reply' | 'body
     return body as string;
   }
   sendHeaders(context.reply, response);
-  return text === undefined ? Readable.fromWeb(response.body as ReadableStream) : withLists(text, lists);
+  return text ?? Readable.fromWeb(response.body as ReadableStream);
 }
 
 function messagesOf(body: unknown): readonly Message[] {
@@ -95,22 +94,10 @@ function isStream({ headers, body }: Response): boolean {
   return body !== null && (headers.get('content-type') ?? '').startsWith('text/event-stream');
 }
 
-/**
- * What the protocol library reads of a request; the body is parsed already, with our limits. A `Request` of the platform follows the signal by weak
- * references, which keep everything that belongs to a message until the next full garbage collection: a fifth of the cost of a call.
- */
-function webRequest({ headers, url, signal }: Exchange): Request {
-  const get = (name: string): string | null => {
-    const value = headers[name.toLowerCase()];
-    return typeof value === 'string' ? value : null;
-  };
-  const request: Pick<Request, 'method' | 'url' | 'signal'> & { readonly headers: Pick<Headers, 'get' | 'has'> } = {
-    method: 'POST',
-    url: `http://${String(headers['host'])}${url}`,
-    signal,
-    headers: { get, has: (name) => get(name) !== null },
-  };
-  return request as unknown as Request;
+/** The body is parsed already, with our limits. */
+function webRequest(exchange: Exchange): Request {
+  const headers = Object.entries(exchange.headers).filter((each): each is [string, string] => typeof each[1] === 'string');
+  return new Request(`http://${String(exchange.headers['host'])}${exchange.url}`, { method: 'POST', headers, signal: exchange.signal });
 }
 
 function sendHeaders(reply: FastifyReply, response: Response): void {

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { createMcpHandler, ProtocolError, ProtocolErrorCode, Server } from '@modelcontextprotocol/server';
 import type { McpHttpHandler, McpRequestContext, ServerContext } from '@modelcontextprotocol/server';
 import type { App } from '../../app/module.ts';
@@ -10,10 +9,9 @@ import type { McpSettings } from './options.ts';
 import type { CallAnswer } from '../../http/call-route.ts';
 import type { RouteTool } from './tool.ts';
 
-/** Tools of one page of the list. Clients ask for all pages before they begin, and a page costs more than its tools. */
-const TOOLS_PER_PAGE = 250;
+/** Tools of one page of the list. */
+export const TOOLS_PER_PAGE = 50;
 /** More than this fills the context of an agent before it has begun. */
-const TOOLS_WARNED = 50;
 const LIST_BYTES_WARNED = 65_536;
 /** How long a client may use the list: rights change. */
 const LIST_TTL_MS = 60_000;
@@ -26,11 +24,6 @@ export interface McpRequest {
   readonly exchange: Exchange;
   /** The arguments as they were parsed, by the id of their message: the protocol library hands on copies, `given`. */
   readonly argumentsOf: (id: unknown, given: Arguments | undefined) => Arguments | undefined;
-  /**
-   * Set where the response is text in the end: the JSON of lists, by the marker that stands for it until then. The protocol library would copy a
-   * list several times.
-   */
-  readonly lists?: Map<string, string>;
   /** Set when the whole request is to be answered with this. */
   refusal?: CallAnswer;
 }
@@ -65,7 +58,7 @@ export function mcpServer(parts: McpServerParts, withCaller: WithCaller): Server
     },
   );
   server.setRequestHandler('tools/list', async ({ params }) =>
-    guarded(app, () => withCaller((request) => listTools(parts, request, params?.cursor))),
+    guarded(app, () => withCaller(({ exchange }) => listTools(parts, exchange, params?.cursor))),
   );
   server.setRequestHandler('tools/call', async ({ params }, context) =>
     guarded(app, () =>
@@ -118,37 +111,25 @@ interface ToolPage {
 
 const warned = new WeakSet<CallerTools>();
 
-async function listTools({ app, tools }: McpServerParts, { exchange, lists }: McpRequest, cursor: string | undefined): Promise<ToolPage> {
+async function listTools({ app, tools }: McpServerParts, exchange: Exchange, cursor: string | undefined): Promise<ToolPage> {
   const found = await tools.page(exchange, cursor === undefined ? undefined : nameOf(cursor), TOOLS_PER_PAGE + 1);
   if (found === null) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Unknown cursor');
-  const page = found.slice(0, TOOLS_PER_PAGE);
-  const json = tools.json(page);
-  if (!warned.has(tools) && (page.length > TOOLS_WARNED || json.length > LIST_BYTES_WARNED)) {
+  const entries = found.slice(0, TOOLS_PER_PAGE).map(({ entry }) => entry);
+  const hasMore = found.length > TOOLS_PER_PAGE;
+  if (!warned.has(tools) && (hasMore || isLong(entries))) {
     warned.add(tools);
     app.log.warn(
       { credential_id: exchange.principal?.credentialId },
-      `mcp: a caller has more than ${TOOLS_WARNED} tools or ${LIST_BYTES_WARNED / 1024} kB of descriptions, which fill the context of an agent; use credentials with fewer scopes, or include fewer operations`,
+      `mcp: a caller has more than ${TOOLS_PER_PAGE} tools or ${LIST_BYTES_WARNED / 1024} kB of descriptions, which fill the context of an agent; use credentials with fewer scopes, or include fewer operations`,
     );
   }
-  const last = found.length > TOOLS_PER_PAGE ? page.at(-1) : undefined;
-  return {
-    tools: lists === undefined ? page.map(({ entry }) => entry) : markerOf(json, lists),
-    ...(last === undefined ? {} : { nextCursor: cursorOf(last.entry.name) }),
-  };
+  const last = entries.at(-1);
+  return { tools: entries, ...(hasMore && last !== undefined ? { nextCursor: cursorOf(last.name) } : {}) };
 }
 
-/** Stands for a list until the response is text. Random, so that no value of a client can be one. */
-function markerOf(json: string, lists: Map<string, string>): RouteTool['entry'][] {
-  const marker = [{ marker: randomUUID() }];
-  lists.set(JSON.stringify(marker), json);
-  return marker as unknown as RouteTool['entry'][];
-}
-
-/** The text of a response with the lists that markers stand for. */
-export function withLists(text: string, lists: ReadonlyMap<string, string>): string {
-  let whole = text;
-  for (const [marker, json] of lists) whole = whole.replace(marker, () => json);
-  return whole;
+/** Measured only while nothing was warned of. */
+function isLong(entries: readonly RouteTool['entry'][]): boolean {
+  return entries.length > 10 && JSON.stringify(entries).length > LIST_BYTES_WARNED;
 }
 
 function cursorOf(name: string): string {

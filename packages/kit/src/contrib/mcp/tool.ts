@@ -73,14 +73,18 @@ export function toolOf(route: CompiledRoute, schemas: Partial<ReturnType<CallerS
   reader.idempotencyKey();
   const { input, rows } = reader.inputSchema();
   const output = outputSchema(route, schemas.response ?? route.response?.json);
-  const entry: ToolEntry = {
-    name: toolName(route),
-    description: describedBy(route),
-    inputSchema: input,
-    ...(output === undefined ? {} : { outputSchema: output }),
-    annotations: annotationsOf(route),
+  return {
+    route,
+    entry: {
+      name: toolName(route),
+      description: describedBy(route),
+      inputSchema: input,
+      ...(output === undefined ? {} : { outputSchema: output }),
+      annotations: annotationsOf(route),
+    },
+    arguments: reader.arguments,
+    rows,
   };
-  return { route, entry, arguments: reader.arguments, rows };
 }
 
 function refuseOtherContent({ kind, rawBody }: CompiledRoute): void {
