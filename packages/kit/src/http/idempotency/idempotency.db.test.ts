@@ -5,6 +5,7 @@ import { z } from 'zod';
 import type { Person, ShopApp } from '../../../test/crud/shop.ts';
 import { people } from '../../../test/crud/shop.ts';
 import { startLedger, steps } from '../../../test/idempotency/ledger.ts';
+import { RawConnection } from '../../../test/raw-http.ts';
 import { createApp } from '../../app/create-app.ts';
 import type { StartUpError } from '../../app/start-up-error.ts';
 import { idempotencyCommand } from '../../cli/commands/idempotency.ts';
@@ -53,6 +54,24 @@ describeDatabases(
       const waiting = answers.filter(({ status }) => status === 409).map(({ headers }) => String(headers['retry-after']));
       expect(waiting.filter((seconds) => !/^[1-5]$/.test(seconds))).toEqual([]);
       expect((await pay(key)).text).toBe(fresh[0]?.text);
+    });
+
+    test('a body that arrives slowly does not hold its key: a complete request with the key is served, and the slow one gets its response', async () => {
+      const key = newKey();
+      const body = JSON.stringify({ account: key, amount: 5 });
+      const head = `POST /v1/payments HTTP/1.1\r\nhost: x\r\nx-user: ann\r\ncontent-type: application/json\r\nidempotency-key: ${key}\r\ncontent-length: ${body.length}\r\n\r\n`;
+      const address = await ledger.app.listen({ port: 0 });
+      await using slow = await RawConnection.open(address);
+      await using cut = await RawConnection.open(address);
+      for (const connection of [slow, cut]) connection.send(head, body.slice(0, 10));
+      const first = await pay(key);
+      expect(first.status).toBe(201);
+      slow.send(body.slice(10));
+      expect(await slow.answer(600_000)).toMatchObject({ status: 201, body: first.text, headers: { 'idempotent-replayed': 'true' } });
+      // A client that was killed in the middle of its body leaves nothing behind.
+      cut.socket.destroy();
+      expect((await pay(key)).text).toBe(first.text);
+      expect(await rows(key)).toHaveLength(1);
     });
 
     test('57: a replay has the same bytes and headers; another body is 422; another caller is another request', async () => {
