@@ -50,9 +50,9 @@ export class SharedErrors {
 
   /** Members that several responses have. */
   members(): Readonly<Record<string, JsonSchema>> {
-    const uses = [...this.#responses.values()].flatMap(({ group }) => [
-      ...new Set(group.flatMap(({ code }) => this.#members.get(code)?.name ?? [])),
-    ]);
+    const uses = [...this.#responses.values()].flatMap(({ group }) =>
+      Array.from(new Set(group.flatMap(({ code }) => this.#members.get(code)?.name ?? []))),
+    );
     const shared = [...this.#members.values()].filter(({ name }) => uses.indexOf(name) !== uses.lastIndexOf(name));
     return Object.fromEntries(shared.map(({ name, schema }) => [name, schema]));
   }
