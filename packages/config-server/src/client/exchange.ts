@@ -1,9 +1,11 @@
 import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http';
 import { request as requestTls } from 'node:https';
-import { nodeHttp } from '../node-http.ts';
 import { RemoteSourceError } from './errors.ts';
 import type { SectionAddress } from './options.ts';
 import { readTlsMaterial } from './tls.ts';
+
+// Not imported: see ../node-http.ts. This folder runs without the others.
+const nodeHttp = process.getBuiltinModule('node:http');
 
 /**
  * One GET on a connection of its own, up to the response's headers. A connection is never reused: one signal then bounds everything from
