@@ -332,12 +332,18 @@ export interface BucketedAttempts {
   readonly failed: number;
 }
 
+/** By index, one delivery after the other: PostgreSQL read all attempts to join them with a few thousand deliveries. */
+const ATTEMPTS_OF_DELIVERY = {
+  postgres: 'cross join lateral (select * from webhook_attempts w where w.delivery_id = d.id offset 0) a',
+  sqlite: 'join webhook_attempts a on a.delivery_id = d.id',
+} as const;
+
 export async function attemptsOfEndpoint(db: Db, endpointId: string, buckets: AdminBuckets): Promise<readonly BucketedAttempts[]> {
   const rows = await db.query<Record<keyof BucketedAttempts, number | bigint>>(
     `select ${bucketSql('a.started_at', db.dialect, buckets)} as bucket, sum(case when a.failure_reason is null then 1 else 0 end) as succeeded,
        sum(case when a.failure_reason is null then 0 else 1 end) as failed
      from (select id from webhook_deliveries where endpoint_id = $1 and id >= $2 and id < $4 order by id desc limit ${HEALTH_DELIVERIES_MAX}) d
-     join webhook_attempts a on a.delivery_id = d.id where a.started_at >= $3 and a.started_at < $5 group by 1`,
+     ${ATTEMPTS_OF_DELIVERY[db.dialect]} where a.started_at >= $3 and a.started_at < $5 group by 1`,
     [
       endpointId,
       uuidv7LowerBound(new Date(buckets.since.getTime() - HEALTH_LOOK_BACK_MS)),
