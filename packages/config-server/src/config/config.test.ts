@@ -186,7 +186,7 @@ test.each([
   [
     'an application that is no string',
     toml(SECTION.replace('"a"', '7'), CLIENT.replace('"a"', '')),
-    /^server\.sections\[0\]\.application: must be a string/,
+    /^server\.sections\[0\]\.application: must be a non-empty string/,
   ],
   ['sections that are no tables', toml('sections = 5', CLIENT.replace('"a"', '')), /^server\.sections: must be an array of tables/],
 ])('refused: %s', async (_what, text, message) => {

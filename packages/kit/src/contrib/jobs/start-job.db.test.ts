@@ -273,7 +273,7 @@ describeJobs('starting jobs', { jobs: [count, other] }, (bench) => {
     ];
     for (const [code, refused] of refusals) await expect(refused()).rejects.toMatchObject({ code });
     const many = start(count, { n: 1 }, { priority: 0.5, runAt: new Date(Number.NaN), owner: '' });
-    await expect(many).rejects.toThrow(/runAt must be a Date in the years 1 to 9999\. priority must be .* owner must be a text/);
+    await expect(many).rejects.toThrow(/runAt must be a Date in the years 1 to 9999\. priority must be .* owner must be a string/);
     expect(await bench.db.query('select id from jobs')).toEqual([]);
   });
 
