@@ -31,8 +31,14 @@ export function checkFields(fields: KeyFields, now: Date): void {
   if (errors.length > 0) throw coreErrors.validation_error({ errors });
 }
 
+/** Fields that were checked. */
+interface CheckedFields extends Pick<KeyFields, 'expiresAt' | 'rateLimit'> {
+  readonly name?: string | undefined;
+  readonly scopes?: readonly string[] | undefined;
+}
+
 /** The columns that an edit or a rotation writes: undefined keeps a value, null clears it. */
-export function changesOf({ name, scopes, expiresAt, rateLimit }: Omit<KeyFields, 'graceSeconds'>): KeyChanges {
+export function changesOf({ name, scopes, expiresAt, rateLimit }: CheckedFields): KeyChanges {
   return {
     ...(name === undefined ? {} : { name: name.trim() }),
     ...(scopes === undefined ? {} : { scopes: normaliseScopes(scopes) }),
