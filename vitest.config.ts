@@ -95,6 +95,7 @@ export default defineConfig({
           isolate: false,
           testTimeout: 60_000,
           hookTimeout: 60_000,
+          expect: { poll: { timeout: 30_000 } },
         },
       },
       {
@@ -111,6 +112,7 @@ export default defineConfig({
           isolate: false,
           testTimeout: 600_000,
           hookTimeout: 600_000,
+          expect: { poll: { timeout: 60_000 } },
         },
       },
       {

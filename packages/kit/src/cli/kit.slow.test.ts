@@ -165,10 +165,13 @@ export default createApp({
     );
     const shown = await run(['inspect', 'notes'], { cwd: place });
     expect(shown.code).toBe(0);
-    expect(shown.stdout).toMatch(/^note \(table notes, NoteController\): rows every row \(unscoped\)\.$/m);
-    expect(shown.stdout).toMatch(/^cost +isStaff +isStaff$/m);
-    expect(shown.stdout).toMatch(/^destroy +DELETE +\/v1\/notes\/:id +isStaff +- +- +accepted +1 +2, 1 \(default\) +-$/m);
-    expect(shown.stdout).toMatch(/^list +GET .* 2, 1 \(default\) +5 s, table:notes, notes$/m);
+    expect(shown.stdout).toMatch(/^note \(table notes, NoteController\)\n├─ rows\n│ {2}└─ every row \(unscoped\)$/m);
+    expect(shown.stdout).toMatch(/^│ {2}└─ cost: visible to isStaff, writable by isStaff$/m);
+    const operation = (name: string) => new RegExp(`^│ {2}[├└]─ ${name}: .*\\n(?:│ {2}[│ ] {2}.*\\n)*`, 'm').exec(shown.stdout)?.[0];
+    expect(operation('destroy')).toMatch(
+      /DELETE \/v1\/notes\/:id\n.*permission: isStaff\n[^]*idempotency key: accepted\n[^]*statements: 1\n/,
+    );
+    expect(operation('list')).toMatch(/GET \/v1\/notes\n[^]*versions: 2, 1 \(default\)\n.*cache: 5 s, table:notes, notes\n/);
     const routes = JSON.parse((await run(['inspect', '--json', '/v1/notes'], { cwd: place })).stdout) as object[];
     expect(routes).toContainEqual(
       expect.objectContaining({

@@ -64,13 +64,18 @@ describeDatabases(
         },
       });
       const { paths, components } = document as {
-        paths: Record<string, Record<string, { responses: object }>>;
-        components: { schemas: object };
+        paths: Record<string, Record<string, { responses?: Record<string, { $ref?: string }> }>>;
+        components: { schemas: object; responses: Record<string, object> };
       };
+      const shared = ({ $ref }: { $ref?: string }) => components.responses[$ref?.split('/').at(-1) ?? ''] ?? {};
       const secret = Object.entries(components.schemas).filter(([, schema]) => JSON.stringify(schema).includes('"x-sensitive":true'));
       const showing = Object.entries(paths).flatMap(([path, operations]) =>
         Object.entries(operations)
-          .filter(([, { responses }]) => secret.some(([name]) => JSON.stringify(responses).includes(`/${name}"`)))
+          .map(
+            ([method, { responses = {} }]) =>
+              [method, JSON.stringify(Object.values(responses).map((each) => [each, shared(each)]))] as const,
+          )
+          .filter(([, responses]) => secret.some(([name]) => responses.includes(`/${name}"`)))
           .map(([method]) => `${method} ${path}`),
       );
       expect(showing.sort()).toEqual(['post /v1/api-keys', 'post /v1/api-keys/{id}/rotate']);

@@ -53,7 +53,7 @@ describeDatabases(
       await verifyApiKey(db, raw);
       await database.db.execute('alter table api_key_usage rename to api_key_usage_away');
       await keys.flush();
-      expect(warnings).toEqual(['the use of API keys could not be counted yet; requests are not affected']);
+      expect(warnings).toEqual(['could not count the use of API keys yet; requests are not affected']);
       expect(await verifyApiKey(db, raw)).not.toBeNull();
       await database.db.execute('alter table api_key_usage_away rename to api_key_usage');
       await keys.stop();

@@ -10,6 +10,7 @@ import { HealthController, requestId, requestLog, securityHeaders } from 'kit/mi
 import { clientThrottle } from 'kit/throttle';
 import { helpdesk } from './helpdesk.ts';
 import { findMembership, tenantOf } from './organizations.ts';
+import { demo } from './seeds.ts';
 import { CommentController, commentResource, ticketActions, TicketController } from './tickets.ts';
 
 // In development the API runs its own workers, and webhooks may go to this machine. Elsewhere compose.yaml runs the workers.
@@ -20,6 +21,7 @@ export const appOptions: AppOptions = {
   title: '{{name}}',
   version: '0.1.0',
   tenant: tenantOf,
+  seeds: [demo],
   modules: [
     accounts(),
     apiKeys(),

@@ -1,5 +1,7 @@
 import { runDueJobs, startJob } from 'kit/contrib/jobs';
+import { testApp } from 'kit/testing';
 import { expect, test } from 'vitest';
+import { appOptions } from '../src/app.ts';
 import { remindAgents } from '../src/remind-agents.ts';
 import { helpdesk, people } from './helpdesk.ts';
 
@@ -63,4 +65,10 @@ test('organizations with urgent tickets are reminded by webhook', async () => {
   await desk.db.transaction((tx) => startJob(tx, remindAgents, {}));
   expect(await runDueJobs(desk.db)).toMatchObject({ succeeded: 1, failed: 0 });
   expect(await eventTypes(desk)).toContain('tickets.waiting');
+});
+
+test('the seed of the app fills a database', async () => {
+  await using app = await testApp({ ...appOptions, runSeeds: true });
+  const rows = await app.app.db.query<{ subject: string }>('select subject from tickets order by subject');
+  expect(rows.map(({ subject }) => subject)).toEqual(['The bell is gone', 'The brakes squeak']);
 });
