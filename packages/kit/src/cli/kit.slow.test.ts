@@ -182,7 +182,7 @@ export default createApp({
       }),
     );
     expect((await run(['inspect', '/v1/notes'], { cwd: place })).stdout).toMatch(/^METHOD .* VERSIONS +CACHE$/m);
-    expect(shown.stdout).toContain('W008 no index begins with notes.title (filter).');
+    expect(shown.stdout).toContain('W008 no index begins with notes.title (filter)');
     expect((JSON.parse((await run(['inspect', '--json', 'note'], { cwd: place })).stdout) as { resource: string }[])[0]?.resource).toBe(
       'note',
     );
