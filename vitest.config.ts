@@ -43,7 +43,12 @@ const longOnly = [
   'test/clients/kitchen-sink-clients.long.test.ts',
   // 10 to 20 s each, of which a short version is no proof: times, memory and growth.
   'packages/kit/src/contrib/apikeys/timing.long.test.ts',
+  'packages/kit/src/contrib/accounts/login-timing.long.test.ts',
   'packages/kit/src/contrib/uploads/large-file.slow.test.ts',
+  'packages/kit/src/admin/large-tables.long.test.ts',
+  'packages/config-server/test/not-found-timing.long.test.ts',
+  // The same start as that of start.long.test.ts, with another login.
+  'examples/orders/better-auth/start.slow.test.ts',
   'packages/kit/src/crud/hostile-growth.long.test.ts',
   'packages/kit/src/crud/many-controllers.slow.test.ts',
   'packages/config-server/src/http/stream-churn.long.test.ts',

@@ -15,7 +15,7 @@ import { countOrders, createTables } from './sample-app/order-store.ts';
 
 /** Fixed, so that a failure repeats; KIT_FUZZ_SEED sets another. */
 const SEED = Number(process.env['KIT_FUZZ_SEED'] ?? 20_260_101);
-const REQUESTS_PER_OPERATION = scaled(100, 1_000);
+const REQUESTS_PER_OPERATION = scaled(50, 1_000);
 
 describeDatabases(
   'every operation, driven from its own document',

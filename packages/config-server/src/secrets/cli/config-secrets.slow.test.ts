@@ -10,7 +10,7 @@ import { serverToml } from '../../../test/served-folder.ts';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
 
 const bin = join(import.meta.dirname, '../../../bin/config-secrets.js');
-const KILLS = scaled(6, 60);
+const KILLS = scaled(3, 60);
 const TOML = '# production\n[billing]\ncurrency = "EUR"\npassword = "correct-5ecret" # rotate yearly\n';
 
 interface Place {
