@@ -53,6 +53,9 @@ const longOnly = [
   'packages/kit/src/crud/many-controllers.slow.test.ts',
   'packages/config-server/src/http/stream-churn.long.test.ts',
   'packages/config-server/test/fuzz-files.long.test.ts',
+  'packages/config-server/test/soak.long.test.ts',
+  'packages/kit/src/contrib/webhooks/publishing/wake-up.long.test.ts',
+  'packages/kit/src/contrib/webhooks/delivery/exactly-once.long.test.ts',
 ];
 const ignored = ['**/node_modules/**', '**/dist/**', '**/.peers/**', '**/.data/**'];
 
