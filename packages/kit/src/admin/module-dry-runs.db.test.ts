@@ -30,7 +30,8 @@ describeDatabases('dry runs of the lists of modules', (database) => {
     endpoints: await table('webhook_endpoints'),
     deliveries: await table('webhook_deliveries'),
     events: (await table('webhook_events')).length,
-    audit: (await table('audit_inbox')).length + (await table('audit_entries')).length,
+    // In one statement: entries move from one table to the other meanwhile.
+    audit: await database.db.query('select (select count(*) from audit_inbox) + (select count(*) from audit_entries) as entries'),
   });
 
   /** A record of each list, and one that cannot be changed or is not there. */

@@ -1,9 +1,10 @@
 import { jsonText } from './json-parameter.ts';
 import { dateJson } from './timestamp.ts';
+import { jsonValue } from './json-value.ts';
 
 /** A value as a JSON column returns it: dates and bigints are strings, undefined members are dropped. */
 export function plainJson(value: unknown): unknown {
-  return value === undefined ? null : (JSON.parse(jsonText(value)) as unknown);
+  return value === undefined ? null : jsonValue(jsonText(value));
 }
 
 /**

@@ -172,6 +172,13 @@ describeDatabases(
       expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
     });
 
+    test('keys of JSON come back as they were, after any other keys (nodejs/node#63785)', async () => {
+      await insert(database.db, maybes, { doc: { after: 1, '\\': 2 } });
+      const doc = { after: 1, '\n': { after: 1, '"': 2 } };
+      const { id, doc: written } = await insert(database.db, maybes, { doc });
+      deepStrictEqual([written, (await find(database.db, maybes, id))?.doc], [doc, doc]);
+    });
+
     test('absent nullable columns are null', async () => {
       const written = await insert(database.db, maybes, {});
       expect(written).toStrictEqual({

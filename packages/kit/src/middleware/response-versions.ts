@@ -6,6 +6,7 @@ import type { Exchange } from '../http/exchange.ts';
 import type { Middleware } from '../http/middleware.ts';
 import { InvalidOptions, objectOf, type OptionRules, readOptions } from '../options/read-options.ts';
 import { aFunction, filledText, listOf, required, rule } from '../options/value-rule.ts';
+import { jsonValue } from '../db/json-value.ts';
 
 type Item = Readonly<Record<string, unknown>>;
 
@@ -90,7 +91,7 @@ export function responseVersions(options: ResponseVersionsOptions): Middleware {
       if (route === null || version === undefined || changes.length === 0) return body;
       const context = { route, version };
       return JSON.stringify(
-        eachItem(JSON.parse(body), (item) => changes.reduce<object>((each, change) => changed(change, each, context), item)),
+        eachItem(jsonValue(body), (item) => changes.reduce<object>((each, change) => changed(change, each, context), item)),
       );
     },
     onResponse(exchange) {

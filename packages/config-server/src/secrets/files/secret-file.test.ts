@@ -105,7 +105,8 @@ describe.each(Object.entries(TEXTS))('%s', (path, text) => {
 
   test('encrypting as a SOPS document keeps everything but the values, and decrypting gives them back', async () => {
     const sealed = await sealDocument(path, text, DEFAULT_RULE, sealing(own), NOW);
-    expect(sealed).not.toMatch(/EUR|ann|nested|several/);
+    // Not the ciphertext, which may have any letters.
+    expect(sealed.replaceAll(/ENC\[[^\]]*\]|^ *\S{64}$/gm, '')).not.toMatch(/EUR|ann|nested|several/);
     expect(sealed.match(/#[^\n]*/g)?.slice(0, 2)).toEqual(text.match(/#[^\n]*/g)?.slice(0, 2));
     const open = await openText(path, sealed, own.keyring);
     expect(parsed(path, open.text)).toEqual(parsed(path, text));

@@ -1,3 +1,5 @@
+import { jsonValue } from '../../db/json-value.ts';
+
 // What a job stores is JSON: its input, its result and the results of its steps. A value that JSON would change is rejected, because the
 // handler would later work with something else than was given.
 
@@ -17,7 +19,7 @@ export function jsonTextOf(value: unknown): { readonly text: string } | { readon
 
 /** The value of stored text. */
 export function jsonValueOf(text: string): unknown {
-  return text === '' ? undefined : (JSON.parse(text) as unknown);
+  return text === '' ? undefined : jsonValue(text);
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { CallAnswer } from '../../http/call-route.ts';
 import type { FieldError } from '../../errors/kit-error.ts';
 import type { RouteTool } from './tool.ts';
+import { jsonValue } from '../../db/json-value.ts';
 
 export interface ToolResult {
   readonly content: { type: 'text'; text: string }[];
@@ -30,7 +31,7 @@ export function toolResult(tool: RouteTool, answer: CallAnswer, bytesMax: number
     { type: 'text' as const, text: successWords(answer, tool) },
     { type: 'text' as const, text },
   ];
-  return { content, structuredContent: JSON.parse(text) as Record<string, unknown> };
+  return { content, structuredContent: jsonValue(text) as Record<string, unknown> };
 }
 
 function textOf(body: unknown): string {
@@ -51,7 +52,7 @@ function failure(tool: RouteTool, { status, headers }: CallAnswer, text: string)
 
 function parsed(text: string): Record<string, unknown> {
   try {
-    return JSON.parse(text) as Record<string, unknown>;
+    return jsonValue(text) as Record<string, unknown>;
   } catch {
     return { code: 'internal_error', detail: 'The operation failed.' };
   }

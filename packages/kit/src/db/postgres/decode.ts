@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { jsonValue } from '../json-value.ts';
 
 export const INT8 = 20;
 
@@ -26,6 +27,8 @@ const same: Parser = (text) => text;
 /** Where the driver's own reading would lose something: bigint and numeric digits, days shifted by time zones. */
 const parsers = new Map<number, Parser>([
   [INT8, BigInt],
+  [114, jsonValue],
+  [3802, jsonValue],
   [17, (text) => new Uint8Array(parseBytea(text))],
   [1082, same],
   [1184, timestamp],

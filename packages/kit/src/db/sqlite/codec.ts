@@ -3,6 +3,7 @@ import { JsonParameter, jsonText } from '../json-parameter.ts';
 import { timestampText } from '../timestamp.ts';
 import { assertStorableJson, assertStorableText } from '../storable-text.ts';
 import { canonicalDecimal } from '../decimal.ts';
+import { jsonValue } from '../json-value.ts';
 
 export type SqliteValue = null | number | bigint | string | Uint8Array;
 export type SqliteDecoder = (value: never) => unknown;
@@ -33,7 +34,7 @@ export function encodeSqlite(value: unknown): SqliteValue {
 const decoders: Readonly<Record<string, SqliteDecoder>> = {
   boolean: (value: number | bigint) => Number(value) !== 0,
   timestamp_text: (value: string) => new Date(value),
-  json_text: (value: string) => JSON.parse(value) as unknown,
+  json_text: jsonValue,
   array_text: (value: string) => JSON.parse(value) as unknown,
   array_text_big: (value: string) => (JSON.parse(value) as string[]).map(BigInt),
   array_text_timestamp: (value: string) => (JSON.parse(value) as string[]).map((item) => new Date(item)),

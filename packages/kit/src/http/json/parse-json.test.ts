@@ -72,6 +72,12 @@ describe('bad JSON', () => {
     expect(JSON.stringify(error) + error.message).not.toContain('hunter2');
   });
 
+  test('text that no database can hold is refused in a key too, with long numbers, after any other body', () => {
+    parseJson(Buffer.from(String.raw`{"after":1,"\\":2}`));
+    expect(faultOf(String.raw`{"after":1,"\u0000":3.5758871775028694e+134}`)).toMatchObject({ status: 400, code: 'malformed_body' });
+    expect(parseJson(Buffer.from(String.raw`{"after":1,"\n":12345678901234567890}`))).toEqual({ after: 1, '\n': 12345678901234567000 });
+  });
+
   test('bytes that are not UTF-8 are refused', () => {
     expect(faultOf(Buffer.from([0x22, 0xff, 0xfe, 0x22]))).toMatchObject({ status: 400, code: 'malformed_body' });
     expect(faultOf(Buffer.from([0x22, 0xed, 0xa0, 0x80, 0x22]))).toMatchObject({ code: 'malformed_body' });

@@ -9,6 +9,7 @@ import { ClaimLost } from './claim-lost.ts';
 import type { Claim } from './claim-store.ts';
 import { payloadText } from './payload-text.ts';
 import { findStep, insertStep, stepsOf } from './step-store.ts';
+import { jsonValue } from '../../../db/json-value.ts';
 
 /** The recorded steps of one job, as one run of it sees them. */
 export class RecordedSteps {
@@ -80,5 +81,5 @@ const stepNamed = (name: string): string => `The result of the step ${JSON.strin
 
 /** What every later attempt gets too: a date is the same string from the first attempt on. */
 function valueOf(text: string | null): unknown {
-  return text === null ? undefined : (JSON.parse(text) as unknown);
+  return text === null ? undefined : jsonValue(text);
 }
