@@ -56,6 +56,27 @@ const longOnly = [
   'packages/config-server/test/soak.long.test.ts',
   'packages/kit/src/contrib/webhooks/publishing/wake-up.long.test.ts',
   'packages/kit/src/contrib/webhooks/delivery/exactly-once.long.test.ts',
+  // 10 to 50 s each, most of it for starting processes: kills, restarts and several processes with one database.
+  'packages/kit/test/better-auth/processes.slow.test.ts',
+  'packages/kit/test/tracing/three-processes.slow.test.ts',
+  'packages/kit/test/reference-page.slow.test.ts',
+  'packages/kit/src/app/behind-proxy.slow.test.ts',
+  'packages/kit/src/contrib/jobs/running/crash.long.test.ts',
+  'packages/kit/src/contrib/webhooks/delivery/crash.long.test.ts',
+  'packages/kit/src/db/sqlite/checkpointer.slow.test.ts',
+  'packages/admin-ui/test/elsewhere.slow.test.ts',
+  'packages/config-server/test/git-storm.long.test.ts',
+  'packages/config-server/test/secret-storm.long.test.ts',
+];
+// With a `longTest` in them.
+const withLongTests = [
+  'packages/kit/src/contrib/uploads/browser.slow.test.ts',
+  'packages/kit/src/http/raw-body.test.ts',
+  'packages/kit/src/cli/scaffold/scaffold.slow.test.ts',
+  'packages/kit/src/openapi/diff/diff-documents.test.ts',
+  'packages/config-server/src/git/hostile-repository.slow.test.ts',
+  'test/kitchen-sink/documented-errors.test.ts',
+  'test/monitoring.test.ts',
 ];
 // On CI a test that fails is run once more, and printed at the end as `retried` when it then passes: it is to be mended, but a busy machine
 // does not refuse a submission. A fault fails twice.
@@ -71,6 +92,7 @@ const longProject = {
     include: [
       ...long,
       ...longOnly,
+      ...withLongTests,
       'packages/kit/src/db/where/where.db.test.ts',
       'packages/kit/src/crud/non-interference.db.test.ts',
       'packages/kit/src/crud/generated-resources.db.test.ts',

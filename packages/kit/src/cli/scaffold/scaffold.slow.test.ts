@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { KitProgram } from '../../../test/cli/kit-program.ts';
 import { openDatabase } from '../../db/open-database.ts';
 import { createPostgresDatabase, type DatabasePlace } from '../../testing/test-database.ts';
+import { longTest } from '../../../../../test/provision/scale.ts';
 
 const root = join(import.meta.dirname, '../../../../..');
 const templates = join(root, 'packages/kit/templates');
@@ -201,7 +202,7 @@ test('the tables are adopted: their migrations are recorded, the rest runs, and 
   expect(await text('src/bugs.ts')).toContain("relations: { project: one(() => projects, 'project_id') }");
 });
 
-test('everything that was written type-checks, and its tests pass on SQLite and PostgreSQL', () => {
+longTest('everything that was written type-checks, and its tests pass on SQLite and PostgreSQL', () => {
   const run = (...args: string[]) =>
     spawnSync(process.execPath, args, {
       cwd: folder,
