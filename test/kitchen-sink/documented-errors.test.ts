@@ -49,6 +49,8 @@ interface Attempt {
   readonly payload?: string;
 }
 
+const LARGE_BODIES = [`[${'{"a":1},'.repeat(10_100)}{}]`, `[${'0,'.repeat(50_000)}0]`];
+
 /** Requests that are refused for as many reasons as a caller can give. Large bodies are most of the time: for some operations only. */
 function attemptsOf(operation: Json, hasLarge: boolean): Attempt[] {
   const type = Object.keys(operation.requestBody?.content ?? {})[0];
@@ -60,6 +62,7 @@ function attemptsOf(operation: Json, hasLarge: boolean): Attempt[] {
     ...(body === undefined ? {} : { payload: body }),
   });
   const sent = good('ann');
+  const json = { ...sent.headers, 'content-type': 'application/json' };
   return [
     { ...sent, headers: {} },
     { ...sent, headers: { ...sent.headers, 'x-api-key': 'kit_wrong' } },
@@ -73,12 +76,10 @@ function attemptsOf(operation: Json, hasLarge: boolean): Attempt[] {
     { ...sent, headers: { ...sent.headers, 'idempotency-key': 'a b' } },
     { ...sent, headers: { ...sent.headers, 'accept-version': '99' } },
     { ...sent, headers: { ...sent.headers, 'content-type': 'application/xml' }, payload: '<a/>' },
-    { ...sent, headers: { ...sent.headers, 'content-type': 'application/json' }, payload: '{"a":' },
-    { ...sent, headers: { ...sent.headers, 'content-type': 'application/json' }, payload: `${'['.repeat(40)}${']'.repeat(40)}` },
-    ...[`[${'{"a":1},'.repeat(10_100)}{}]`, `[${'0,'.repeat(50_000)}0]`]
-      .filter(() => hasLarge)
-      .map((payload) => ({ ...sent, headers: { ...sent.headers, 'content-type': 'application/json' }, payload })),
-    { ...sent, headers: { ...sent.headers, 'content-type': 'application/json' }, payload: '{"surely_unknown":1}' },
+    { ...sent, headers: json, payload: '{"a":' },
+    { ...sent, headers: json, payload: `${'['.repeat(40)}${']'.repeat(40)}` },
+    ...(hasLarge ? LARGE_BODIES.map((payload) => Object.assign({}, sent, { headers: json, payload })) : []),
+    { ...sent, headers: json, payload: '{"surely_unknown":1}' },
     { ...sent, headers: { ...(body === undefined ? {} : { 'content-type': type! }), cookie: session.cookie } },
     {
       ...sent,

@@ -52,7 +52,7 @@ test('text that is no JSON is an error, with escaped keys too', () => {
     String.raw`{"\x":1}`,
     String.raw`{"\n":01}`,
   ])
-    expect(() => jsonValue(text), text).toThrow(SyntaxError);
+    expect(() => jsonValue(text)).toThrow(SyntaxError);
 });
 
 const escaped = (key: string): string => (key === 'é' ? String.raw`"\u00e9"` : JSON.stringify(key));
