@@ -40,7 +40,10 @@ export function readerOf({ fields, readers }: KnownColumns, types: pg.CustomType
 
 const sharedReaders = new WeakMap<pg.CustomTypesConfig, BoundedMap<string, RowReader>>();
 
-/** The connections of a pool hold the same statements. */
+/**
+ * The connections of a pool have the same statements. With a reader for each connection, V8 compiles sixteen functions instead of one: the
+ * ratio of `crud-retrieve-postgres` fell from 0.89 to 0.54.
+ */
 function sharedReader(fields: readonly pg.FieldDef[], types: pg.CustomTypesConfig): RowReader {
   let known = sharedReaders.get(types);
   if (known === undefined) sharedReaders.set(types, (known = new BoundedMap(NAMES_MAX)));
