@@ -163,7 +163,7 @@ function landing(page: SitePage, body: string, files: Set<string>): string {
     const [picture] = globSync(`docs/images/admin-overview-${theme}.png`, { cwd: root });
     if (picture === undefined) return [];
     files.add(picture);
-    return [`<img class="${theme}-only" src="${fileAddress(picture)}" alt="What npm start shows" />`];
+    return [`<img class="${theme}-only" src="${fileAddress(picture)}" alt="The overview of the admin site" />`];
   });
   if (pictures.length > 0) rest.unshift(pictures.join('\n'));
   // JSON is YAML.
