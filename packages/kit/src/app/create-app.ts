@@ -81,10 +81,23 @@ async function provedTenant(
   const { principal, db } = exchange;
   const tenant = principal === null ? null : await asked;
   if (principal === null || tenant === null || tenant === undefined || tenant === '') return null;
-  const membership = await membershipOf({ user: principal.user, tenant, principal, db });
+  const membership = await askedOnce(exchange, tenant, () => membershipOf({ user: principal.user, tenant, principal, db }));
   if (membership === null || membership === undefined) throw coreErrors.not_a_member();
   exchange.knownMembership = membership;
   return tenant;
+}
+
+type FoundMembership = ReturnType<NonNullable<AppOptions['membership']>>;
+const memberships = new WeakMap<Exchange, Map<string, FoundMembership>>();
+
+/** For all that one request asks about a tenant: a list of tools asks for each tool. */
+function askedOnce(exchange: Exchange, tenant: string, ask: () => FoundMembership): FoundMembership {
+  if (exchange.parent === null) return ask();
+  const known = memberships.get(exchange.parent) ?? new Map<string, FoundMembership>();
+  memberships.set(exchange.parent, known);
+  const found = known.has(tenant) ? (known.get(tenant) as FoundMembership) : ask();
+  known.set(tenant, found);
+  return found;
 }
 
 class Application implements App {

@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events';
 import type { FastifyReply, FastifyRequest, RouteOptions as FastifyRouteOptions } from 'fastify';
+import type { KitError } from '../errors/kit-error.ts';
 import type { CompiledRoute } from './compiled-route.ts';
 import { Exchange, parentKey } from './exchange.ts';
 import type { Host } from './host.ts';
@@ -20,6 +21,8 @@ export interface RouteCall {
   readonly remoteAddress: string;
   /** The request around the call, whose caller and budgets it shares; null for a call that authenticates itself. */
   readonly parent: Exchange | null;
+  /** Finds what is wrong with the body before the route reads it: after admission, as the body of a request is read after it. */
+  readonly bodyError?: ((exchange: Exchange) => Promise<KitError>) | undefined;
 }
 
 /** The response of a call, and the exchange that made it. */
@@ -34,13 +37,20 @@ interface ServedRoute {
   readonly host: Host;
   readonly admit: (request: FastifyRequest, reply: FastifyReply, proceed: () => void) => void;
   readonly handle: (request: FastifyRequest, reply: FastifyReply) => void;
+  /** Responds to a body that cannot be read. */
+  readonly refuse: (error: unknown, request: FastifyRequest) => void;
 }
 
 const served = new WeakMap<CompiledRoute, ServedRoute>();
 
 /** Keeps what Fastify runs for a route, for calls of it. */
-export function rememberServed(host: Host, route: CompiledRoute, { onRequest, handler }: FastifyRouteOptions): void {
-  served.set(route, { host, admit: onRequest as unknown as ServedRoute['admit'], handle: handler });
+export function rememberServed(host: Host, route: CompiledRoute, { onRequest, handler, errorHandler }: FastifyRouteOptions): void {
+  served.set(route, {
+    host,
+    admit: onRequest as unknown as ServedRoute['admit'],
+    handle: handler,
+    refuse: errorHandler as unknown as ServedRoute['refuse'],
+  });
 }
 
 function servedAs(route: CompiledRoute): ServedRoute {
@@ -54,7 +64,7 @@ function servedAs(route: CompiledRoute): ServedRoute {
  * does the same with a router, streams and a second parse, at four times the cost.
  */
 export function callRoute(route: CompiledRoute, call: RouteCall, signal: AbortSignal): Promise<CallAnswer> {
-  const { admit, handle } = servedAs(route);
+  const { admit, handle, refuse } = servedAs(route);
   return new Promise((resolve, reject) => {
     const request = new CalledRequest(route, call) as unknown as FastifyRequest;
     const reply = new CalledReply((status, headers, body) => {
@@ -67,7 +77,15 @@ export function callRoute(route: CompiledRoute, call: RouteCall, signal: AbortSi
     };
     if (signal.aborted) return abort();
     signal.addEventListener('abort', abort, { once: true });
-    admit(request, reply as unknown as FastifyReply, () => handle(request, reply as unknown as FastifyReply));
+    const proceed = (): void => {
+      if (call.bodyError === undefined) handle(request, reply as unknown as FastifyReply);
+      else
+        void call.bodyError(exchangeOf(request)).then(
+          (error) => refuse(error, request),
+          (error: unknown) => refuse(error, request),
+        );
+    };
+    admit(request, reply as unknown as FastifyReply, proceed);
   });
 }
 

@@ -2,8 +2,7 @@ import { requestChannel } from '../../auth/request-channel.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { FAULTS_MAX } from '../../errors/fault-collector.ts';
 import { type FieldError, isKitError, type KitError } from '../../errors/kit-error.ts';
-import { renderError } from '../../errors/render.ts';
-import { callRoute, type CallAnswer, probeRoute, type RouteCall } from '../../http/call-route.ts';
+import { callRoute, type CallAnswer, type RouteCall } from '../../http/call-route.ts';
 import type { CompiledRoute } from '../../http/compiled-route.ts';
 import type { Exchange } from '../../http/exchange.ts';
 import { compileInput } from '../../http/read-input.ts';
@@ -23,9 +22,11 @@ export interface ToolCall {
   readonly follow?: ((answer: CallAnswer) => Promise<CallAnswer>) | undefined;
 }
 
-/** The response of a call that the whole request ends with, instead of a result. */
-export interface HttpRefusal {
-  readonly refusal: CallAnswer;
+/** What a call came to. */
+export interface ToolOutcome {
+  readonly result: ToolResult;
+  /** The response of the route, where a client throttle rejected the call: it concerns the connection, not the agent. */
+  readonly refusal?: CallAnswer;
 }
 
 /** Calls the route of a tool: the same admission, rules, transaction and audit entry as its HTTP request. */
@@ -34,7 +35,7 @@ export async function callTool(
   parent: Exchange,
   { arguments: given, client, traceparent, signal, follow }: ToolCall,
   resultBytesMax: number,
-): Promise<ToolResult | HttpRefusal> {
+): Promise<ToolOutcome> {
   const { route } = tool;
   const { url, params, headers, body, faults } = toolRequest(tool, given);
   const call: RouteCall = {
@@ -50,52 +51,37 @@ export async function callTool(
     requestId: parent.requestId,
     remoteAddress: parent.request.raw.socket.remoteAddress ?? '',
     parent,
+    bodyError: argumentError(route, parent, body, faults),
   };
-  const refused = await argumentError(tool, parent, call, faults);
-  if (refused !== undefined) return toolResult(tool, refused, resultBytesMax);
   const answer = await requestChannel.run({ via: 'mcp', client }, () => callRoute(route, call, signal));
-  // The budget of a client is not the agent's to wait for: it is the connection's.
-  if (answer.exchange.throttledIn === 'client') return { refusal: answer };
-  return toolResult(tool, follow === undefined ? answer : await follow(answer), resultBytesMax);
+  if (answer.exchange.throttledIn === 'client') return { result: toolResult(tool, answer, resultBytesMax), refusal: answer };
+  return { result: toolResult(tool, follow === undefined ? answer : await follow(answer), resultBytesMax) };
 }
 
 /** Arguments that no request of the route can have, or that the caller's tool does not have: reported with everything else that the schemas reject. */
-async function argumentError(
-  { route }: RouteTool,
-  parent: Exchange,
-  call: RouteCall,
-  faults: readonly FieldError[],
-): Promise<CallAnswer | undefined> {
-  const error =
-    faults.length > 0
-      ? await inputError(route, parent, call, faults)
-      : isTooLarge(call.body, route.bodyBytesMax, parent)
-        ? coreErrors.body_too_large({ extensions: { bytes_max: route.bodyBytesMax } })
-        : undefined;
-  if (error === undefined) return undefined;
-  const rendered = renderError(error, { format: parent.host.errorFormat, requestId: parent.requestId });
-  return { status: rendered.status, headers: rendered.headers, body: rendered.body, exchange: parent };
+function argumentError(route: CompiledRoute, parent: Exchange, body: unknown, faults: readonly FieldError[]): RouteCall['bodyError'] {
+  if (faults.length > 0) return (exchange) => inputError(route, exchange, faults);
+  if (!isTooLarge(body, route.bodyBytesMax, parent)) return undefined;
+  return async () => coreErrors.body_too_large({ extensions: { bytes_max: route.bodyBytesMax } });
 }
 
 /** What the route rejects before it looks at names, such as an id that cannot be one, comes first here, too. */
-async function inputError(route: CompiledRoute, parent: Exchange, call: RouteCall, faults: readonly FieldError[]): Promise<KitError> {
-  const own = await routeInputError(route, parent, call);
+async function inputError(route: CompiledRoute, exchange: Exchange, faults: readonly FieldError[]): Promise<KitError> {
+  const own = await routeInputError(route, exchange);
   // Without an id there is no request to compare with: then the missing argument is what the agent has to know.
   const hasAddress = !faults.some(({ location: [part] }) => part === 'params');
   if (own !== null && own.status !== 422 && hasAddress) return own;
-  return coreErrors.validation_error({ errors: [...faults, ...(own?.errors ?? [])].slice(0, FAULTS_MAX) });
+  const places = new Set(faults.map(({ location }) => location.join('.')));
+  const others = (own?.errors ?? []).filter(({ location }) => !places.has(location.join('.')));
+  return coreErrors.validation_error({ errors: [...faults, ...others].slice(0, FAULTS_MAX) });
 }
 
-async function routeInputError(route: CompiledRoute, parent: Exchange, call: RouteCall): Promise<KitError | null> {
-  const probe = probeRoute(route, parent, call);
+async function routeInputError(route: CompiledRoute, exchange: Exchange): Promise<KitError | null> {
   try {
-    await compileInput(route)(probe);
+    await compileInput(route)(exchange);
     return null;
   } catch (error) {
     return isKitError(error) ? error : null;
-  } finally {
-    // Ends services that a rule of the route asked for.
-    probe.reply.raw.destroy();
   }
 }
 

@@ -1,4 +1,5 @@
 import { BoundedMap } from '../../db/bounded-map.ts';
+import { isKitError } from '../../errors/kit-error.ts';
 import { probeRoute } from '../../http/call-route.ts';
 import type { CompiledRoute } from '../../http/compiled-route.ts';
 import type { Exchange } from '../../http/exchange.ts';
@@ -59,6 +60,8 @@ export class CallerTools {
       exchange.principal = { ...principal, scopes: [scope] };
       return (await route.permission.evaluate(exchange)) === false ? { kind: 'hidden' } : { kind: 'scope', scope };
     } catch (error) {
+      // A caller who is not a member of the tenant, for example: decided, not failed.
+      if (isKitError(error) && error.status < 500) return { kind: 'hidden' };
       parent.log.error({ err: error, operation: route.operationId }, 'mcp: the permission of a tool failed; the tool is not listed');
       return { kind: 'hidden' };
     }

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import type { ReadableStream } from 'node:stream/web';
 import type { FastifyReply } from 'fastify';
 import type { McpHttpHandler } from '@modelcontextprotocol/server';
+import { coreErrors } from '../../errors/core-errors.ts';
 import { Controller } from '../../http/controller.ts';
 import type { Exchange } from '../../http/exchange.ts';
 import type { HandlerContext } from '../../http/handler-context.ts';
@@ -59,19 +60,20 @@ export function mcpController(endpoint: () => McpEndpoint): Controller {
 async function respond(context: Pick<HandlerContext, 'request' | 'reply' | 'body'>, endpoint: McpEndpoint): Promise<RawContent> {
   const exchange = exchangeOf(context.request);
   const local = stdioWork.get(context.request.headers);
+  const messages = local === undefined ? messagesOf(context.body) : [];
+  refuseAmbiguous(messages);
+  await endpoint.admit(exchange, messages);
   if (local !== undefined) {
     await local(exchange);
     return '';
   }
-  const messages = messagesOf(context.body);
-  await endpoint.admit(exchange, messages);
   const request: McpRequest = { exchange, argumentsOf: (id) => argumentsOf(messages, id) };
   const authInfo = { token: '', clientId: exchange.principal?.user.id ?? '', scopes: [], extra: { request } };
   const response = await endpoint.handler.fetch(webRequest(exchange), { authInfo, parsedBody: context.body });
   const isFollowed = messages.some(({ params }) => params?._meta?.progressToken !== undefined);
-  // Most responses end with their first event: then their status can still be that of a rejected call.
+  // Most responses end with their first event: then their status can still be that of a rejected call. Other calls of a batch have results.
   const text = isFollowed && isStream(response) ? undefined : await response.text();
-  if (request.refusal !== undefined && text !== undefined) {
+  if (request.refusal !== undefined && text !== undefined && messages.length === 1) {
     const { status, headers, body } = request.refusal;
     context.reply.code(status).headers(headers as Record<string, string>);
     return body as string;
@@ -83,6 +85,14 @@ async function respond(context: Pick<HandlerContext, 'request' | 'reply' | 'body
 function messagesOf(body: unknown): readonly Message[] {
   const given: readonly unknown[] = Array.isArray(body) ? body : [body];
   return given.filter((each): each is Message => typeof each === 'object' && each !== null);
+}
+
+/** Two messages of one id cannot be told apart; and the budget of a request is that of one list. */
+function refuseAmbiguous(messages: readonly Message[]): void {
+  const ids = messages.flatMap(({ id }) => (id === undefined ? [] : [id]));
+  if (new Set(ids).size < ids.length) throw coreErrors.malformed_body({ detail: 'Two messages of the batch have the same id.' });
+  if (messages.filter(({ method }) => method === 'tools/list').length > 1)
+    throw coreErrors.malformed_body({ detail: 'The batch has more than one tools/list. Send each in its own request.' });
 }
 
 function argumentsOf(messages: readonly Message[], id: unknown): Readonly<Record<string, unknown>> | undefined {

@@ -1,7 +1,10 @@
 import type { App } from '../../app/module.ts';
+import { jsonValue } from '../../db/json-value.ts';
+import { isKitError } from '../../errors/kit-error.ts';
 import { callRoute, type CallAnswer } from '../../http/call-route.ts';
 import type { CompiledRoute } from '../../http/compiled-route.ts';
 import type { Exchange } from '../../http/exchange.ts';
+import { openStreamsOf } from '../../http/open-streams.ts';
 import { followerOf, stateOf } from '../jobs/job-follower.ts';
 import type { JobRecord } from '../jobs/job-record.ts';
 import { JobAccepted, type AcceptedJob } from '../jobs/schemas.ts';
@@ -28,7 +31,8 @@ interface Following {
 
 /**
  * Reports the progress of the job that a call has started, until it has ended, and returns the response with the status that the job has then.
- * The job is read by the route that reads jobs: a caller who may not read it gets no reports.
+ * The job is read by the route that reads jobs: a caller who may not read it gets no reports. Like an event stream, it counts towards the streams
+ * of its caller, and ends when the credential is revoked; a caller with too many streams gets the response without waiting.
  */
 export async function followStartedJob(
   route: CompiledRoute,
@@ -36,16 +40,45 @@ export async function followStartedJob(
   answer: CallAnswer,
   following: Following,
 ): Promise<CallAnswer> {
-  const { app, tools, report } = following;
+  const { app, tools } = following;
   if (answer.status !== 202 || route.route.options.response !== JobAccepted) return answer;
   const read = app.routes.find(({ metadata }) => metadata['jobs'] === 'read');
-  if (read === undefined || (await tools.standing(read, parent)).kind !== 'listed') return answer;
-  const started = JSON.parse(String(answer.body)) as AcceptedJob;
-  const signal = AbortSignal.any([following.signal, parent.host.draining, AbortSignal.timeout(FOLLOW_MS_MAX)]);
+  const standing = read === undefined ? undefined : await tools.standing(read, parent);
+  if (read === undefined || standing?.kind !== 'listed') return answer;
+  const close = openStream(standing.exchange);
+  if (close === undefined) return answer;
+  const signal = AbortSignal.any([following.signal, standing.exchange.signal, parent.host.draining, AbortSignal.timeout(FOLLOW_MS_MAX)]);
+  const started = jsonValue(String(answer.body)) as AcceptedJob;
+  try {
+    const last = await reportUntilEnd(read, parent, started.id, { ...following, signal });
+    return last === null ? answer : { ...answer, body: JSON.stringify({ ...started, status: last.status }) };
+  } finally {
+    close();
+    // Ends the signal of the exchange, which waits for the app to stop.
+    standing.exchange.reply.raw.destroy();
+  }
+}
+
+/** Undefined where the caller has too many streams. */
+function openStream(exchange: Exchange): (() => void) | undefined {
+  try {
+    return openStreamsOf(exchange.host).add(exchange);
+  } catch (error) {
+    if (isKitError(error, 'too_many_streams')) return undefined;
+    throw error;
+  }
+}
+
+async function reportUntilEnd(
+  read: CompiledRoute,
+  parent: Exchange,
+  id: string,
+  { app, signal, report }: Following,
+): Promise<JobRecord | null> {
   let reported = -1;
   let last: JobRecord | null = null;
   while (!signal.aborted) {
-    const job = await readJob(read, parent, started.id, following.signal);
+    const job = await readJob(read, parent, id);
     if (job === null) break;
     last = job;
     const progress = Math.max(job.status === 'succeeded' ? 100 : (job.progress ?? 0), reported + STEP);
@@ -54,10 +87,10 @@ export async function followStartedJob(
     reported = progress;
     if (job.finished_at !== null || (await followerOf(app.db).next(job.id, seenState(job), signal)) === null) break;
   }
-  return last === null ? answer : { ...answer, body: JSON.stringify({ ...started, status: last.status }) };
+  return last;
 }
 
-async function readJob(read: CompiledRoute, parent: Exchange, id: string, signal: AbortSignal): Promise<JobRecord | null> {
+async function readJob(read: CompiledRoute, parent: Exchange, id: string): Promise<JobRecord | null> {
   const call = {
     url: read.path.replace(':id', id),
     params: { id },
@@ -66,8 +99,8 @@ async function readJob(read: CompiledRoute, parent: Exchange, id: string, signal
     remoteAddress: parent.request.raw.socket.remoteAddress ?? '',
     parent,
   };
-  const { status, body } = await callRoute(read, call, signal);
-  return status === 200 ? (JSON.parse(String(body)) as JobRecord) : null;
+  const { status, body } = await callRoute(read, call, parent.signal);
+  return status === 200 ? (jsonValue(String(body)) as JobRecord) : null;
 }
 
 /** As the follower computes it from the row: times are texts here. */

@@ -24,7 +24,7 @@ export interface McpRequest {
   readonly exchange: Exchange;
   /** The arguments as they were parsed, by the id of their message: the protocol library hands on copies, `given`. */
   readonly argumentsOf: (id: unknown, given: Arguments | undefined) => Arguments | undefined;
-  /** Set when the whole request is to be answered with this. */
+  /** Set when a client throttle has rejected a call: the response to the whole request, where it has no other message. */
   refusal?: CallAnswer;
 }
 
@@ -61,23 +61,23 @@ export function mcpServer(parts: McpServerParts, withCaller: WithCaller): Server
     guarded(app, () => withCaller(({ exchange }) => listTools(parts, exchange, params?.cursor))),
   );
   server.setRequestHandler('tools/call', async ({ params }, context) =>
-    guarded(app, () =>
-      withCaller(async (request) => {
-        const tool = await findTool(parts, request.exchange, params.name);
-        const call: ToolCall = {
-          arguments: request.argumentsOf(context.mcpReq.id, params.arguments) ?? {},
-          client: clientName(context, server, request.exchange),
-          traceparent: textOf(metaOf(context)?.['traceparent']),
-          signal: context.mcpReq.signal,
-          follow: progressOf(parts, tool, request.exchange, context),
-        };
-        const outcome = await callTool(tool, request.exchange, call, settings.resultBytesMax);
-        if ('refusal' in outcome) {
-          request.refusal = outcome.refusal as CallAnswer;
-          return { isError: true, content: [{ type: 'text', text: 'Too many requests.' }] };
-        }
-        return server.projectCallToolResult(outcome, tool.entry.outputSchema);
-      }),
+    guarded(
+      app,
+      () =>
+        withCaller(async (request) => {
+          const tool = await findTool(parts, request.exchange, params.name);
+          const call: ToolCall = {
+            arguments: request.argumentsOf(context.mcpReq.id, params.arguments) ?? {},
+            client: clientName(context, server, request.exchange),
+            traceparent: textOf(metaOf(context)?.['traceparent']),
+            signal: context.mcpReq.signal,
+            follow: progressOf(parts, tool, request.exchange, context),
+          };
+          const { result, refusal } = await callTool(tool, request.exchange, call, settings.resultBytesMax);
+          if (refusal !== undefined) request.refusal = refusal;
+          return server.projectCallToolResult(result, tool.entry.outputSchema);
+        }),
+      context.mcpReq.signal,
     ),
   );
   return server;
@@ -92,12 +92,12 @@ function progressOf(parts: McpServerParts, { route }: RouteTool, exchange: Excha
   return (answer) => followStartedJob(route, exchange, answer, { ...parts, signal, report });
 }
 
-/** What is not an error of the protocol is logged, and its text is not sent. */
-async function guarded<T>(app: App, work: () => Promise<T>): Promise<T> {
+/** What is not an error of the protocol is logged, and its text is not sent. A client that has gone away is no error: clients could fill the log. */
+async function guarded<T>(app: App, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    if (error instanceof ProtocolError) throw error;
+    if (error instanceof ProtocolError || signal?.aborted === true) throw error;
     app.log.error({ err: error }, 'mcp: a message could not be handled');
     throw new ProtocolError(ProtocolErrorCode.InternalError, 'Internal error');
   }
@@ -127,9 +127,17 @@ async function listTools({ app, tools }: McpServerParts, exchange: Exchange, cur
   return { tools: entries, ...(hasMore && last !== undefined ? { nextCursor: cursorOf(last.name) } : {}) };
 }
 
-/** Measured only while nothing was warned of. */
+const bytesKnown = new WeakMap<RouteTool['entry'], number>();
+
+/** An entry is measured once: it is shared by all callers of one kind. */
+function bytesOf(entry: RouteTool['entry']): number {
+  const known = bytesKnown.get(entry) ?? Buffer.byteLength(JSON.stringify(entry));
+  bytesKnown.set(entry, known);
+  return known;
+}
+
 function isLong(entries: readonly RouteTool['entry'][]): boolean {
-  return entries.length > 10 && JSON.stringify(entries).length > LIST_BYTES_WARNED;
+  return entries.reduce((sum, entry) => sum + bytesOf(entry), 0) > LIST_BYTES_WARNED;
 }
 
 function cursorOf(name: string): string {

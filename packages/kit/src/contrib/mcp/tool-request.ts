@@ -1,6 +1,8 @@
+import { FAULTS_MAX } from '../../errors/fault-collector.ts';
 import type { FieldError } from '../../errors/kit-error.ts';
 import { inexactNumberFaults, moveInexactNumbers } from '../../http/json/inexact-numbers.ts';
 import { unknownField } from '../../http/json/unknown-fields.ts';
+import { INPUT_LIMITS } from '../../options/input-limits.ts';
 import type { RouteTool, ToolArgument } from './tool.ts';
 
 type Given = Readonly<Record<string, unknown>>;
@@ -26,11 +28,12 @@ export function toolRequest({ route, arguments: known, rows }: RouteTool, given:
   let whole: unknown;
   const faults: FieldError[] = [];
   const bodyNames = new Map<string, string | null>();
+  const names = [...known.keys()];
   for (const [name, value] of Object.entries(given)) {
     const argument = known.get(name);
     if (argument === undefined) {
       // Only of the caller's own names: an operation may have others.
-      faults.push(unknownField(['arguments'], name, [...known.keys()]));
+      if (faults.length < FAULTS_MAX) faults.push(unknownField(['arguments'], name, names));
       continue;
     }
     const { part, name: inside, style } = argument;
@@ -44,8 +47,11 @@ export function toolRequest({ route, arguments: known, rows }: RouteTool, given:
     const location = [part === 'idempotency-key' ? 'headers' : part, inside ?? name];
     const texts = textsOf(value, part === 'query');
     if (texts === undefined) faults.push({ location, code: 'invalid_type', message: wrongType(part) });
-    else if (part === 'params') params[inside as string] = texts[0] as string;
-    else if (part === 'query') query.push(...queryOf(inside as string, texts, style));
+    else if (part === 'params') {
+      const fault = pathFault(texts[0] as string);
+      if (fault === undefined) params[inside as string] = texts[0] as string;
+      else faults.push({ location, ...fault });
+    } else if (part === 'query') query.push(...queryOf(inside as string, texts, style));
     else if (!HEADER_VALUE.test(texts[0] as string))
       faults.push({ location, code: 'invalid', message: 'A character is not allowed here.' });
     else headers[part === 'headers' ? (inside as string).toLowerCase() : 'idempotency-key'] = texts[0] as string;
@@ -63,6 +69,13 @@ export function toolRequest({ route, arguments: known, rows }: RouteTool, given:
   faults.push(...keepInexactNumbers(given, bodyNames, body));
   const path = route.path.replaceAll(/:(\w+)/g, (_match, name: string) => encoded(params[name] ?? ''));
   return { url: query.length === 0 ? path : `${path}?${query.join('&')}`, params, headers, body, faults };
+}
+
+/** No URL leads to the route with an empty parameter, or with one that the router does not read. */
+function pathFault(text: string): Omit<FieldError, 'location'> | undefined {
+  if (text === '') return { code: 'required', message: 'Required.' };
+  const { pathParameterLength: max } = INPUT_LIMITS;
+  return text.length > max ? { code: 'too_big', message: `At most ${max} characters are allowed.` } : undefined;
 }
 
 function wrongType(part: ToolArgument['part']): string {
