@@ -2,10 +2,14 @@ import { Client, StreamableHTTPClientTransport, type Progress } from '@modelcont
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { accounts, createUser } from '../../src/contrib/accounts/index.ts';
-import { apiKeys, createApiKey } from '../../src/contrib/apikeys/index.ts';
+import { apiKeys, createApiKey, revokeApiKey } from '../../src/contrib/apikeys/index.ts';
 import { accepted, acceptsJob, job, JobController, jobs, startJob } from '../../src/contrib/jobs/index.ts';
 import { mcp } from '../../src/contrib/mcp/index.ts';
+import type { Exchange } from '../../src/http/exchange.ts';
 import { Controller, route } from '../../src/http/index.ts';
+import { openStreamsOf } from '../../src/http/open-streams.ts';
+import { exchangeOf } from '../../src/http/serve-route.ts';
+import { INPUT_LIMITS } from '../../src/options/input-limits.ts';
 import { hasScopes } from '../../src/permissions/index.ts';
 import { describeDatabases } from '../../src/testing/databases.ts';
 import { testApp, type TestApp } from '../../src/testing/test-app.ts';
@@ -26,6 +30,8 @@ const report = job('reports.make', {
   },
 });
 
+let calls: Exchange[] = [];
+
 class ReportController extends Controller {
   make = route.post(
     '/',
@@ -37,7 +43,10 @@ class ReportController extends Controller {
       tool: { name: 'make_report' },
       summary: 'Make a report of all orders',
     },
-    ({ db, body, user }) => db.transaction(async (tx) => accepted(await startJob(tx, report, body, { owner: user.id }))),
+    ({ db, body, user, request }) => {
+      calls.push(exchangeOf(request));
+      return db.transaction(async (tx) => accepted(await startJob(tx, report, body, { owner: user.id })));
+    },
   );
 }
 
@@ -62,7 +71,8 @@ describeDatabases('the progress of a job that a tool has started', (database) =>
   });
   afterAll(() => kit.close());
 
-  async function make(who: string, mode: 'legacy' | 'auto', fails = false) {
+  async function make(who: string, mode: 'legacy' | 'auto', fails = false, onStep?: () => unknown) {
+    calls = [];
     steps = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode } });
     await client.connect(new StreamableHTTPClientTransport(url, { requestInit: { headers: { authorization: `Bearer ${keys[who]}` } } }));
@@ -70,7 +80,8 @@ describeDatabases('the progress of a job that a tool has started', (database) =>
     const onprogress = (progress: Progress): void => {
       reports.push(progress);
       // The next step begins when this one was reported.
-      for (const [index, step] of steps.entries()) if (progress.message === `step ${index + 1}`) step.resolve();
+      if (onStep !== undefined) onStep();
+      else for (const [index, step] of steps.entries()) if (progress.message === `step ${index + 1}`) step.resolve();
     };
     const result = await client.callTool({ name: 'make_report', arguments: fails ? { fails } : {} }, { onprogress, timeout: 60_000 });
     for (const step of steps) step.resolve();
@@ -101,5 +112,27 @@ describeDatabases('the progress of a job that a tool has started', (database) =>
     const { reports, result } = await make('writer', 'auto');
     expect(reports).toEqual([]);
     expect(result.structuredContent).toMatchObject({ id: expect.any(String), status: 'queued' });
+  }, 60_000);
+
+  for (const mode of ['legacy', 'auto'] as const)
+    test(`ends for a ${mode} client when its key is revoked; the job goes on`, async () => {
+      const user = await createUser(kit.app.db, { username: `short-${mode}` });
+      const { raw, apiKey } = await createApiKey(kit.app.db, { user, name: 'short', scopes: ['reports:*', 'jobs:read'] });
+      keys['short'] = raw;
+      let revoked: Promise<void> | undefined;
+      const { result } = await make('short', mode, false, () => (revoked ??= revokeApiKey(kit.app.db, apiKey, { reason: 'test' })));
+      await revoked;
+      expect(result.structuredContent).toMatchObject({ status: expect.stringMatching(/^(queued|running)$/) });
+    }, 60_000);
+
+  test('counts as an event stream: a caller with too many gets the response without waiting', async () => {
+    await make('reader', 'auto');
+    const [exchange] = calls as [Exchange];
+    const opened = Array.from({ length: INPUT_LIMITS.streamsPerCaller }, () => openStreamsOf(exchange.host).add(exchange));
+    const { reports, result } = await make('reader', 'auto');
+    for (const close of opened) close();
+    expect(reports).toEqual([]);
+    expect(result.structuredContent).toMatchObject({ status: 'queued' });
+    expect((await make('reader', 'auto')).reports.at(-1)?.message).toBe('succeeded');
   }, 60_000);
 });
