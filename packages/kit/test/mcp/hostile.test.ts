@@ -1,11 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import type { Authenticator } from '../../src/auth/index.ts';
+import { accounts, createUser } from '../../src/contrib/accounts/index.ts';
+import { apiKeys, createApiKey } from '../../src/contrib/apikeys/index.ts';
 import { mcp } from '../../src/contrib/mcp/index.ts';
+import { metrics } from '../../src/contrib/metrics/index.ts';
 import { Controller, route } from '../../src/http/index.ts';
 import { CrudController, resource } from '../../src/crud/index.ts';
 import { createTable, migration, model, t } from '../../src/db/index.ts';
-import { hasScopes } from '../../src/permissions/index.ts';
+import { allowAny, hasScopes } from '../../src/permissions/index.ts';
 import { testApp, type TestApp } from '../../src/testing/test-app.ts';
 import { clientThrottle, userThrottle } from '../../src/throttle/throttles.ts';
 
@@ -406,5 +409,55 @@ describe('tools of tenants', () => {
     const call = async (name: string) => (await ask('eve', 'tools/call', { name, arguments: {} })).body.replaceAll(name, '…');
     expect(await call('note_list')).toBe(await call('nothing'));
     expect(shared.records.slice(before).filter(({ level }) => level >= 40)).toEqual([]);
+  });
+});
+
+describe('the endpoint is a route of the app', () => {
+  const META = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {} };
+  const modern = (method: string) => ({ 'mcp-protocol-version': '2026-07-28', 'mcp-method': method });
+  const asked = (app: TestApp, method: string, headers: Record<string, string>) =>
+    app.inject({
+      method: 'POST',
+      url: '/mcp',
+      headers: { host: 'localhost', accept: 'application/json, text/event-stream', ...headers },
+      payload: message(1, method, method === 'server/discover' ? { _meta: META } : {}),
+    });
+
+  test.each(['tools/list', 'ping', 'server/discover'])('so its throttles hold for %s', async (method) => {
+    await using app = await testApp({
+      authenticators: [bearer],
+      modules: [mcp()],
+      throttles: [clientThrottle('2/hour')],
+      mount: { '/v1': { '/things': ThingController } },
+    });
+    const status = async () =>
+      (await asked(app, method, { authorization: 'Bearer ada', ...(method === 'server/discover' ? modern(method) : {}) })).statusCode;
+    expect([await status(), await status(), await status()]).toEqual([200, 200, 429]);
+  });
+
+  test('so failed credentials are counted, and metrics count its requests and the operations that calls run', async () => {
+    await using app = await testApp({
+      modules: [accounts(), apiKeys({ failedAttempts: '2/hour' }), metrics({ path: '/metrics', permission: allowAny }), mcp()],
+      mount: { '/v1': { '/things': ThingController } },
+    });
+    const user = await createUser(app.app.db, { username: 'ada' });
+    const { raw } = await createApiKey(app.app.db, { user, name: 'k', scopes: ['things:*'] });
+    const called = await app.inject({
+      method: 'POST',
+      url: '/mcp',
+      headers: { host: 'localhost', accept: 'application/json, text/event-stream', authorization: `Bearer ${raw}` },
+      payload: callOf(1, 'thing_remember', { text: 'x' }),
+    });
+    expect(called.body).toContain('"ok":true');
+    const counted = (await app.inject({ method: 'GET', url: '/metrics' })).body
+      .split('\n')
+      .filter((line) => line.startsWith('http_server_request_duration_seconds_count'));
+    expect(counted.join('\n')).toContain('/v1/things/remember');
+    expect(counted.join('\n')).toContain('/mcp');
+    const guess = async (last: string) =>
+      (await asked(app, 'tools/list', { authorization: `Bearer ${raw.slice(0, -3)}${last}` })).statusCode;
+    const wrong = ['AAA', 'BBB', 'CCC', 'DDD'].filter((last) => !raw.endsWith(last)).slice(0, 3);
+    const [one = '', two = '', three = ''] = wrong;
+    expect([await guess(one), await guess(two), await guess(three)]).toEqual([401, 401, 429]);
   });
 });

@@ -82,8 +82,8 @@ afterAll(async () => {
   context.disable();
 });
 
-async function ask(who: string, method: string, params: object) {
-  const response = await fetchThrough(kit.app)('http://localhost/mcp', {
+async function ask(who: string, method: string, params: object, of: TestApp = kit) {
+  const response = await fetchThrough(of.app)('http://localhost/mcp', {
     method: 'POST',
     headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', authorization: `Bearer ${who}` },
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
@@ -132,6 +132,32 @@ describe('a long list of tools', () => {
     expect((await at('thing_2')).result?.tools[0]?.name).toBe('thing_4');
     expect((await at('thing_3')).error).toEqual((await at('nothing')).error);
     expect((await at('thing_3')).error).toMatchObject({ code: -32602, message: expect.stringContaining('Unknown cursor') });
+  });
+});
+
+describe('a list of few tools with long descriptions', () => {
+  const warnings = async (length: number) => {
+    class LongController extends Controller {
+      one = route.get(
+        '/1',
+        { permission: hasScopes(), scope: 'a:b', tool: { description: `Reads ${'ä'.repeat(length)}.` }, response: Ok },
+        () => ({ ok: true }),
+      );
+      two = route.get(
+        '/2',
+        { permission: hasScopes(), scope: 'a:b', tool: { description: `Reads ${'ä'.repeat(length)}.` }, response: Ok },
+        () => ({ ok: true }),
+      );
+    }
+    await using app = await testApp({ authenticators: [bearer], modules: [mcp()], mount: { '/v1': { '/long': LongController } } });
+    for (const _ of [1, 2]) await ask('all', 'tools/list', {}, app);
+    return app.records.filter(({ msg }) => msg.includes('64 kB')).length;
+  };
+
+  test('is warned of above 64 kB, once', async () => {
+    // Two bytes each.
+    expect(await warnings(16_500)).toBe(1);
+    expect(await warnings(15_500)).toBe(0);
   });
 });
 

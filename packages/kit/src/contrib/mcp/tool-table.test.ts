@@ -2,8 +2,12 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { createApp } from '../../app/create-app.ts';
 import type { Fault } from '../../options/fault.ts';
+import { resource } from '../../crud/checks/declare-resource.ts';
+import { CrudController } from '../../crud/serve/controller.ts';
+import { model, t } from '../../db/index.ts';
 import { Controller } from '../../http/controller.ts';
 import { jsonSchema } from '../../http/json-schema.ts';
+import { filePart, multipart } from '../../http/multipart.ts';
 import { raw } from '../../http/raw.ts';
 import { route, type Route } from '../../http/route.ts';
 import { allowAny } from '../../permissions/built-ins.ts';
@@ -41,6 +45,18 @@ describe('operations that cannot be tools are E028', () => {
       'a response that is not JSON',
       route.get('/a', { ...facts, response: raw('text/csv'), tool: true }, () => ''),
       /a response that is not JSON/,
+    ],
+    [
+      'a body that is a file',
+      route.post('/a', { ...facts, tool: true, body: raw(['text/csv']) }, () => ({ ok: true })),
+      /a body that is not JSON cannot be the arguments/,
+    ],
+    [
+      'a form with files',
+      route.post('/a', { ...facts, tool: true, body: multipart({ file: filePart({ mediaTypes: ['text/csv'], bytesMax: 100 }) }) }, () => ({
+        ok: true,
+      })),
+      /a body that is not JSON cannot be the arguments/,
     ],
     [
       'a body that is a list',
@@ -125,6 +141,35 @@ describe('include', () => {
     expect(names(['nothing'])).toEqual(['others_marked']);
   });
 
+  test('aliases are never tools: one operation is one tool, whatever selects it', () => {
+    const notes = model('notes', { id: t.uuidv7().pk(), title: t.text(20) });
+    class NoteController extends CrudController(resource(notes, { unscoped: true }), {
+      permission: allowAny,
+      filters: { title: ['eq'] },
+      operations: {
+        list: { tool: false },
+        query: { tool: true },
+        create: false,
+        retrieve: false,
+        update: false,
+        partialUpdate: false,
+        destroy: false,
+      },
+    }) {}
+    const found = (include?: McpOptions['include']) => {
+      const app = createApp({
+        database: 'sqlite::memory:',
+        modules: [{ name: 'notes', models: [notes] }],
+        mount: { '/v1': { '/notes': NoteController } },
+        log: { level: 'silent' },
+      });
+      expect(app.routes.map(({ field }) => field)).toEqual(expect.arrayContaining(['query', 'queryAlias']));
+      return toolRoutes(app.routes, readMcpOptions(include === undefined ? {} : { include })).map(({ field, method }) => [field, method]);
+    };
+    for (const include of [undefined, ['notes'], [NoteController], () => true])
+      expect(found(include as McpOptions['include']).filter(([field]) => field?.startsWith('query'))).toEqual([['query', 'QUERY']]);
+  });
+
   test('a value that selects nothing by mistake is refused', () => {
     for (const include of [[''], [Date], 'reports', [1]]) expect(() => readMcpOptions({ include: include as never })).toThrow(/include/);
   });
@@ -161,6 +206,29 @@ describe('arguments', () => {
       route.post('/a', { ...facts, tool: { arguments: { body: 'lines' } }, body: z.array(z.string()) }, () => ({ ok: true })),
     );
     expect(whole.entry.inputSchema).toMatchObject({ required: ['lines'], properties: { lines: { type: 'array' } } });
+  });
+
+  test('are also the declared headers, by names that agents can write', () => {
+    const { arguments: found, entry } = tool(
+      route.post('/a', { ...facts, tool: true, headers: z.object({ 'x-batch-id': z.string() }) }, () => ({ ok: true })),
+    );
+    expect(found.get('x_batch_id')).toMatchObject({ part: 'headers', name: 'x-batch-id' });
+    expect(entry.inputSchema).toMatchObject({ required: ['x_batch_id'], properties: { x_batch_id: { type: 'string' } } });
+  });
+
+  test('keep apart two definitions of one name', () => {
+    const named = (type: string) => ({ $defs: { Size: { type } }, type: 'object', properties: { [type]: { $ref: '#/$defs/Size' } } });
+    const { inputSchema } = tool(
+      route.post(
+        '/a',
+        { ...facts, tool: true, query: jsonSchema<object>(named('string')), body: jsonSchema<object>(named('integer')) },
+        () => ({ ok: true }),
+      ),
+    ).entry;
+    expect(inputSchema).toMatchObject({
+      properties: { string: { $ref: '#/$defs/Size' }, integer: { $ref: '#/$defs/Size2' } },
+      $defs: { Size: { type: 'string' }, Size2: { type: 'integer' } },
+    });
   });
 
   test('are described by one object at the root, whatever the schema refers to', () => {
