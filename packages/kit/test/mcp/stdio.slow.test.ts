@@ -1,4 +1,5 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from '@modelcontextprotocol/client';
@@ -17,7 +18,8 @@ beforeAll(async () => {
   program = new KitProgram(folder);
   await writeFile(
     join(folder, 'kit.config.ts'),
-    `import { Controller, createApp, hasScopes, route } from ${sourceOf('index.ts')};
+    `import { writeFileSync } from 'node:fs';
+import { Controller, createApp, hasScopes, route } from ${sourceOf('index.ts')};
 import { jsonSchema } from ${sourceOf('http/index.ts')};
 import { accounts } from ${sourceOf('contrib/accounts/index.ts')};
 import { apiKeys } from ${sourceOf('contrib/apikeys/index.ts')};
@@ -27,6 +29,11 @@ const Echo = jsonSchema({ type: 'object', properties: { text }, required: ['text
 const facts = { permission: hasScopes(), body: Echo, response: Echo, tool: true };
 class EchoController extends Controller {
   say = route.post('/say', { ...facts, scope: 'echo:say', summary: 'Say a text again' }, ({ body }) => body);
+  wait = route.post('/wait', { ...facts, scope: 'echo:wait', summary: 'Wait for ever' }, async ({ body }) => {
+    writeFileSync('waiting', String(process.pid));
+    await new Promise(() => setInterval(() => undefined, 1000));
+    return body;
+  });
   shout = route.post('/shout', { ...facts, scope: 'echo:shout', summary: 'Say a text loudly' }, ({ body }) => ({ text: body.text.toUpperCase() }));
 }
 export default createApp({
@@ -41,7 +48,8 @@ export default createApp({
   await program.run(['user', 'create', 'ada', '--no-password']);
   for (const [name, ...scopes] of [
     ['say', 'echo:say'],
-    ['all', 'echo:*'],
+    ['all', 'echo:say', 'echo:shout'],
+    ['waiter', 'echo:wait'],
   ]) {
     const created = await program.run([
       'apikey',
@@ -102,4 +110,39 @@ test('without a key the program says what to do, on standard error only', async 
   expect([code, stdout]).toEqual([1, '']);
   expect(stderr).toContain('KIT_API_KEY is not set');
   expect(stderr).toContain('kit apikey create');
+}, 300_000);
+
+test('the program ends with the agent that started it, also when that is killed during a call', async () => {
+  const bin = join(import.meta.dirname, '../../bin/kit.js');
+  // The agent: it starts the program, calls a tool that does not return, and waits.
+  const call = { jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name: 'echo_wait', arguments: { text: 'x' } } };
+  const initialize = {
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'initialize',
+    params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'a', version: '1' } },
+  };
+  await writeFile(
+    join(folder, 'agent.mjs'),
+    `import { spawn } from 'node:child_process';
+const kit = spawn(process.execPath, ['--conditions=source', ${JSON.stringify(bin)}, 'mcp'], { stdio: ['pipe', 'pipe', 'ignore'] });
+for (const message of ${JSON.stringify([initialize, { jsonrpc: '2.0', method: 'notifications/initialized' }, call])}) kit.stdin.write(JSON.stringify(message) + '\\n');
+kit.stdout.resume();
+`,
+  );
+  const { PATH = '' } = process.env;
+  const agent = spawn(process.execPath, ['agent.mjs'], { cwd: folder, env: { PATH, KIT_API_KEY: keys['waiter'] ?? '' }, stdio: 'ignore' });
+  const started = () => readFile(join(folder, 'waiting'), 'utf8').catch(() => '');
+  await expect.poll(started, { timeout: 120_000 }).toMatch(/^\d+$/);
+  const pid = Number(await started());
+  const isRunning = () => {
+    try {
+      return process.kill(pid, 0);
+    } catch {
+      return false;
+    }
+  };
+  expect(isRunning()).toBe(true);
+  agent.kill('SIGKILL');
+  await expect.poll(isRunning, { timeout: 120_000 }).toBe(false);
 }, 300_000);

@@ -2,9 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server';
 import { callRoute } from '../../http/call-route.ts';
 import type { CompiledRoute } from '../../http/compiled-route.ts';
+import { isKitError } from '../../errors/kit-error.ts';
 import { noteInexactNumbers } from '../../http/json/inexact-numbers.ts';
+import { type JsonLimits, parseJson } from '../../http/json/parse-json.ts';
 import { stdioWork } from './controller.ts';
 import type { WithCaller } from './protocol.ts';
+
+type Arguments = Readonly<Record<string, unknown>>;
 
 /** Admits each message as a request of the endpoint with this key: its throttles, the key's state and the log are those of HTTP. */
 export function callerOverStdio(endpoint: CompiledRoute, key: string): WithCaller {
@@ -13,7 +17,7 @@ export function callerOverStdio(endpoint: CompiledRoute, key: string): WithCalle
     let outcome: { readonly value: Awaited<ReturnType<typeof work>> } | { readonly error: unknown } | undefined;
     stdioWork.set(headers, async (exchange) => {
       try {
-        outcome = { value: await work({ exchange, argumentsOf: noted }) };
+        outcome = { value: await work({ exchange, argumentsOf: (_id, given) => checked(given, exchange.host.inputLimits) }) };
       } catch (error) {
         outcome = { error };
       }
@@ -26,11 +30,18 @@ export function callerOverStdio(endpoint: CompiledRoute, key: string): WithCalle
   };
 }
 
-/** The library has parsed the message, so an integer beyond 2^53 may have been another one. */
-const noted = (_id: unknown, given: Readonly<Record<string, unknown>> | undefined): Readonly<Record<string, unknown>> | undefined => {
-  if (given !== undefined) noteInexactNumbers(given, unsafeIntegers(given));
-  return given;
-};
+/** The library has parsed the message: the limits and rules of a request's body hold for the arguments, and an integer beyond 2^53 may have been another one. */
+function checked(given: Arguments | undefined, limits: JsonLimits): Arguments | undefined {
+  if (given === undefined) return undefined;
+  try {
+    const value = parseJson(Buffer.from(JSON.stringify(given)), limits) as Arguments;
+    noteInexactNumbers(value, unsafeIntegers(value));
+    return value;
+  } catch (error) {
+    // Without a detail it is the library's stack that overflowed.
+    throw new ProtocolError(ProtocolErrorCode.InvalidParams, isKitError(error) ? error.detail : 'The arguments are nested too deep.');
+  }
+}
 
 function unsafeIntegers(value: unknown): (string | number)[][] {
   if (typeof value === 'number') return Number.isInteger(value) && !Number.isSafeInteger(value) ? [[]] : [];
