@@ -1,5 +1,6 @@
-import { betterAuth as createAuth, type BetterAuthOptions as InstanceOptions } from 'better-auth';
-import { bearer, jwt, organization, username } from 'better-auth/plugins';
+import { scim } from '@better-auth/scim';
+import { betterAuth as createAuth, type BetterAuthOptions as InstanceOptions, type BetterAuthPlugin } from 'better-auth';
+import { anonymous, bearer, jwt, organization, phoneNumber, username } from 'better-auth/plugins';
 import { getMigrations } from 'better-auth/db/migration';
 import pino from 'pino';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -7,10 +8,47 @@ import { type App, createApp, migrateApp, StartUpError } from '../../src/app/ind
 import { accounts } from '../../src/contrib/accounts/index.ts';
 import { betterAuth, kitPlugin } from '../../src/contrib/better-auth/index.ts';
 import { versionFaults } from '../../src/contrib/better-auth/instance-faults.ts';
+import type { Database } from '../../src/db/index.ts';
 import { describeDatabases } from '../../src/testing/databases.ts';
 import { instanceOptions, startAuthApp, WhoController } from './auth-app.ts';
 
 type Options = ReturnType<typeof instanceOptions>;
+
+interface Shape {
+  readonly columns: readonly string[];
+  readonly indexes: readonly string[];
+}
+
+/** The columns and indexes that the statements create, which are then rolled back; without statements, those of the database. */
+async function shapeAfter(db: Database, statements: readonly string[]): Promise<Shape> {
+  let shape: Shape = { columns: [], indexes: [] };
+  const undone = new Error('undone');
+  await db
+    .transaction(async (tx) => {
+      for (const statement of statements) await tx.query(statement);
+      const rows = async (text: string) => (await tx.query<{ line: string }>(text)).map(({ line }) => line);
+      shape =
+        db.dialect === 'postgres'
+          ? {
+              columns: await rows(`select format('%s.%s %s %s', c.relname, a.attname, format_type(a.atttypid, null), a.attnotnull) as line
+                from pg_attribute a join pg_class c on c.oid = a.attrelid and c.relkind = 'r' and c.relnamespace = current_schema()::regnamespace
+                where a.attnum > 0 and not a.attisdropped`),
+              indexes: await rows(`select format('%s %s %s', c.relname, x.indisunique, pg_get_indexdef(x.indexrelid, 1, true)) as line
+                from pg_index x join pg_class c on c.oid = x.indrelid and c.relnamespace = current_schema()::regnamespace where x.indnatts = 1`),
+            }
+          : {
+              columns: await rows(`select m.name || '.' || c.name || ' ' || c.type || ' ' || c."notnull" as line
+                from sqlite_master m join pragma_table_info(m.name) c where m.type = 'table'`),
+              indexes: await rows(`select m.name || ' ' || i."unique" || ' ' || group_concat(c.name) as line
+                from sqlite_master m join pragma_index_list(m.name) i join pragma_index_info(i.name) c where m.type = 'table' group by m.name, i.name`),
+            };
+      throw undone;
+    })
+    .catch((error: unknown) => {
+      if (error !== undone) throw error;
+    });
+  return shape;
+}
 
 describeDatabases('the start of an app with better-auth', (database) => {
   let open: App | undefined;
@@ -31,8 +69,7 @@ describeDatabases('the start of an app with better-auth', (database) => {
     }
   };
 
-  test('the migrations create what the package itself would create', async () => {
-    const db = await database.open();
+  describe('the migrations create what the package itself would create', () => {
     const everything = (options: Options): InstanceOptions => ({
       ...options,
       rateLimit: { storage: 'database' },
@@ -41,13 +78,35 @@ describeDatabases('the start of an app with better-auth', (database) => {
         organization({ teams: { enabled: true }, dynamicAccessControl: { enabled: true } }),
         jwt(),
         username(),
+        phoneNumber(),
+        anonymous(),
+        scim({
+          connections: [],
+          managedConnections: { credentialHashSecret: 'a-secret-of-forty-characters-for-tests!!' },
+        }) as BetterAuthPlugin,
       ],
     });
-    const started = await startAuthApp(db, { instance: everything });
-    open = started.app;
-    const { toBeCreated, toBeAdded } = await getMigrations(started.auth.options);
-    expect(toBeCreated).toEqual([]);
-    expect(toBeAdded).toEqual([]);
+
+    test('nothing is missing by its own measure', async () => {
+      const started = await startAuthApp(await database.open(), { instance: everything });
+      open = started.app;
+      const { toBeCreated, toBeAdded } = await getMigrations(started.auth.options);
+      expect(toBeCreated).toEqual([]);
+      expect(toBeAdded).toEqual([]);
+    });
+
+    test('columns have its types, and the unique and indexed ones are', async () => {
+      const db = await database.open();
+      const { compileMigrations } = await getMigrations(createAuth(everything(instanceOptions(db))).options);
+      const statements = (await compileMigrations()).split(';').flatMap((statement) => statement.trim() || []);
+      const wanted = await shapeAfter(db, statements);
+      open = (await startAuthApp(db, { instance: everything })).app;
+      const created = await shapeAfter(db, []);
+      expect(wanted.columns.length).toBeGreaterThan(150);
+      expect(wanted.indexes.length).toBeGreaterThan(50);
+      expect(wanted.columns.filter((each) => !created.columns.includes(each))).toEqual([]);
+      expect(wanted.indexes.filter((each) => !created.indexes.includes(each))).toEqual([]);
+    });
   });
 
   describe('is refused, with the remedy, for', () => {

@@ -3,9 +3,9 @@ import { APIError, createAuthMiddleware, getSessionFromCtx } from 'better-auth/a
 import type { BetterAuthPlugin } from 'better-auth';
 import type { User } from '../../auth/principal.ts';
 import { currentTransactionOn } from '../../db/ambient.ts';
-import type { Database } from '../../db/db.ts';
+import type { Database, Db } from '../../db/db.ts';
 import { joinedDatabase } from './joined-kysely.ts';
-import { deleteUsedCodes, insertUsedCode } from './store.ts';
+import { deleteUsedCodes, insertUsedCode, isActiveUser } from './store.ts';
 import { betterAuthState, passOnUserChanges } from './user-changes.ts';
 
 export const PLUGIN_ID = 'kit';
@@ -21,8 +21,9 @@ interface Endpoint {
 }
 
 /**
- * For `plugins` of a better-auth instance. Notifies the toolkit's modules of bans, roles and deletions, and closes what better-auth leaves open: a
- * one-time code opens one session, a new password ends the other sessions, and only a verified email address accepts an invitation.
+ * For `plugins` of a better-auth instance. Notifies the toolkit's modules of bans, roles, deprovisioned users and deletions, and closes what
+ * better-auth leaves open: a one-time code opens one session, a user that SCIM has deactivated opens none, a new password ends the other sessions,
+ * and only a verified email address accepts an invitation.
  */
 export function kitPlugin(): BetterAuthPlugin {
   let database: Database | undefined;
@@ -38,10 +39,17 @@ export function kitPlugin(): BetterAuthPlugin {
     }
   }
 
-  async function refuseUsedCode(userId: string, endpoint: Endpoint | null): Promise<void> {
-    if (database === undefined || endpoint?.path !== '/two-factor/verify-totp') return;
-    const { code } = (endpoint.body ?? {}) as { readonly code?: unknown };
+  /** Whatever opens a session passes here. */
+  async function checkNewSession(userId: string, endpoint: Endpoint | null): Promise<void> {
+    if (database === undefined) return;
     const db = currentTransactionOn(database) ?? database;
+    if (!(await isActiveUser(db, userId)))
+      throw new APIError('FORBIDDEN', { code: 'USER_DEACTIVATED', message: 'This user has been deactivated.' });
+    if (endpoint !== null && endpoint.path === '/two-factor/verify-totp') await refuseUsedCode(db, userId, endpoint.body);
+  }
+
+  async function refuseUsedCode(db: Db, userId: string, body: unknown): Promise<void> {
+    const { code } = (body ?? {}) as { readonly code?: unknown };
     const now = db.clock.now();
     await deleteUsedCodes(db, new Date(now.getTime() - CODE_KEPT_MS));
     const digest = createHash('sha256')
@@ -62,7 +70,7 @@ export function kitPlugin(): BetterAuthPlugin {
               update: { after: (_user, endpoint) => passOn(endpoint) },
               delete: { after: (_user, endpoint) => passOn(endpoint) },
             },
-            session: { create: { before: (session, endpoint) => refuseUsedCode(session.userId, endpoint as Endpoint | null) } },
+            session: { create: { before: (session, endpoint) => checkNewSession(session.userId, endpoint as Endpoint | null) } },
           },
         },
       };
@@ -88,6 +96,13 @@ export function kitPlugin(): BetterAuthPlugin {
         },
       ],
       after: [
+        {
+          // SCIM deactivates users without a change of the user itself.
+          matcher: ({ path }) => path?.startsWith('/scim/') === true,
+          handler: createAuthMiddleware(async (endpoint) => {
+            if (endpoint.method !== 'GET') await passOn(endpoint);
+          }),
+        },
         {
           matcher: ({ path }) => path === '/admin/set-user-password',
           handler: createAuthMiddleware(async (endpoint) => {

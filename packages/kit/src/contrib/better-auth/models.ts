@@ -1,7 +1,7 @@
 import { model } from '../../db/model.ts';
 import { t } from '../../db/column.ts';
 
-/** Users whose ban, role or deletion the other modules have not been notified of. Triggers write it, so no program can forget to. */
+/** Users whose ban, role, provisioning or deletion the other modules have not been notified of. Triggers write it, so no program can forget to. */
 export const userChanges = model('better_auth_user_changes', { user_id: t.text(255).pk() }, { guarded: true });
 
 /** One-time codes that have opened a session: a code works once. */

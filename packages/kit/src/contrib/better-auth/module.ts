@@ -9,6 +9,7 @@ import { authController, signOut } from './controller.ts';
 import { basePathOf, type BetterAuthInstance, type InstanceContext, optionsOf, pluginOf } from './instance.ts';
 import { configurationFaults, connectionFaults, versionFaults } from './instance-faults.ts';
 import { initial } from './migrations/0001_initial.ts';
+import { scim } from './migrations/0002_scim.ts';
 import { usedCodes, userChanges } from './models.ts';
 import { type BetterAuthOptions, readBetterAuthOptions } from './options.ts';
 import { organizationTenants } from './organizations.ts';
@@ -52,7 +53,7 @@ export function betterAuth(auth: BetterAuthInstance, options: BetterAuthOptions 
   return {
     name: 'better_auth',
     models: [userChanges, usedCodes],
-    migrations: [initial],
+    migrations: [initial, scim],
     users,
     tenants: organizationTenants(settings),
     authenticators: [

@@ -28,17 +28,20 @@ const organizationId = (placeholder: string): string =>
 const FACTS = `s."id" as session_id, s."createdAt" as created_at, s."impersonatedBy" as impersonated_by,
   u.id, u.username, u.email, u.is_staff, u.is_superuser, m."organizationId" as organization, m."role" as roles`;
 
+/** A session in which staff act as the user ends with the staff member, whose own sessions were deleted: this one is the user's. */
+const BY_ACTIVE_STAFF = `(s."impersonatedBy" is null or exists (select 1 from better_auth_users i where i.id = s."impersonatedBy" and i.is_active))`;
+
 /** Session, user, ban and membership in one statement: whatever ends one of them ends the login with the next request. */
 const BY_TOKEN = `select ${FACTS} from "session" s
   join better_auth_users u on u.id = s."userId"
   left join "member" m on m."userId" = u.id
     and m."organizationId" = coalesce(case when cast($3 as text) is null then s."activeOrganizationId" end, ${organizationId('cast($3 as text)')})
-  where s."token" = $1 and s."expiresAt" > $2 and u.is_active`;
+  where s."token" = $1 and s."expiresAt" > $2 and u.is_active and ${BY_ACTIVE_STAFF}`;
 
 const BY_IDS = `select ${FACTS} from "session" s
   join better_auth_users u on u.id = s."userId"
   left join "member" m on m."userId" = u.id and m."organizationId" = s."activeOrganizationId"
-  where s."expiresAt" > $2 and u.is_active and s."id" `;
+  where s."expiresAt" > $2 and u.is_active and ${BY_ACTIVE_STAFF} and s."id" `;
 
 const MEMBERSHIP = `select m."organizationId" as organization, m."role" as roles from "member" m
   where m."userId" = $1 and m."organizationId" = coalesce(${organizationId('cast($2 as text)')})`;
@@ -71,6 +74,17 @@ export async function takeUserChanges(tx: Db, limit: number): Promise<readonly s
     `delete from better_auth_user_changes where user_id in (select user_id from better_auth_user_changes order by user_id limit ${limit}) returning user_id`,
   );
   return rows.map(({ user_id }) => user_id);
+}
+
+/** Ends the sessions in which these users act as somebody else. */
+export async function deleteImpersonations(tx: Db, userIds: readonly string[]): Promise<void> {
+  for (const id of userIds) await tx.query('delete from "session" where "impersonatedBy" = $1', [id]);
+}
+
+/** False for a user that is banned, or that SCIM has deactivated. */
+export async function isActiveUser(db: Db, userId: string): Promise<boolean> {
+  const [found] = await db.query('select id from better_auth_users where id = $1 and is_active', [userId]);
+  return found !== undefined;
 }
 
 /** False when the code was used before. */

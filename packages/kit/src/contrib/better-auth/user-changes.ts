@@ -5,7 +5,7 @@ import type { Db } from '../../db/db.ts';
 import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
 import { jsonSchema } from '../../http/json-schema.ts';
 import { job } from '../jobs/job.ts';
-import { takeUserChanges } from './store.ts';
+import { deleteImpersonations, takeUserChanges } from './store.ts';
 
 /** The module at run time. */
 export interface BetterAuthState {
@@ -23,8 +23,8 @@ export const betterAuthState = moduleState<BetterAuthState>({
 const BATCH = 100;
 
 /**
- * Notifies the other modules of banned, unbanned, promoted and deleted users, in the transaction that takes the changes off the list: a crash
- * leaves them on it. Returns how many there were.
+ * Notifies the other modules of banned, unbanned, promoted, deprovisioned and deleted users, and ends the sessions in which they act as somebody
+ * else, in the transaction that takes the changes off the list: a crash leaves them on it. Returns how many there were.
  */
 export async function passOnUserChanges(db: Db, by: AuditEntry['actor'] = 'better-auth'): Promise<number> {
   const { registry, users } = betterAuthState.of(db);
@@ -32,6 +32,7 @@ export async function passOnUserChanges(db: Db, by: AuditEntry['actor'] = 'bette
   for (;;) {
     const taken = await db.transaction(async (tx) => {
       const ids = await takeUserChanges(tx, BATCH);
+      await deleteImpersonations(tx, ids);
       for (const id of ids) {
         const user = await users.findById(tx, id);
         const action = user === null ? 'user.deleted' : user.is_active ? 'user.changed' : 'user.deactivated';

@@ -1,7 +1,7 @@
 import { t } from '../../../db/column.ts';
 import { migration } from '../../../db/migrations/migration.ts';
 import { code, createTable, sql } from '../../../db/migrations/operation.ts';
-import { addMissingColumns, checkExistingTables } from './adopt-tables.ts';
+import { addMissingColumns, checkExistingTables, READ } from './adopt-tables.ts';
 import { betterAuthTables } from './tables-1-7-3.ts';
 
 /** Roles are a comma list in one text. */
@@ -31,7 +31,7 @@ const postgresTriggers = [
 export const initial = migration('0001_initial', [
   code('check existing tables', checkExistingTables),
   sql(betterAuthTables),
-  code('add missing columns', addMissingColumns),
+  code('add missing columns', (tx) => addMissingColumns(tx, READ)),
   createTable('better_auth_user_changes', { user_id: t.text(255).pk() }),
   createTable(
     'better_auth_used_codes',

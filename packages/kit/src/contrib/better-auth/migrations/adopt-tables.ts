@@ -4,8 +4,10 @@ import type { Db } from '../../../db/db.ts';
 /** Columns without which a table "user" is another application's. */
 const OF_BETTER_AUTH = ['id', 'name', 'email', 'emailVerified', 'createdAt', 'updatedAt'];
 
+type AddedColumns = Readonly<Record<string, Readonly<Record<string, 'text' | 'boolean' | 'time'>>>>;
+
 /** Columns of plugins that the module reads, whether or not the instance has used the plugin. */
-const READ: Readonly<Record<string, Readonly<Record<string, 'text' | 'boolean' | 'time'>>>> = {
+export const READ: AddedColumns = {
   user: { role: 'text', banned: 'boolean', banReason: 'text', banExpires: 'time' },
   session: { activeOrganizationId: 'text', impersonatedBy: 'text' },
 };
@@ -34,8 +36,8 @@ export async function checkExistingTables(tx: Db): Promise<void> {
 }
 
 /** After the tables: adds what existing ones lack. What the plugins of the instance need beyond this is reported when the app starts. */
-export async function addMissingColumns(tx: Db): Promise<void> {
-  for (const [table, columns] of Object.entries(READ)) {
+export async function addMissingColumns(tx: Db, added: AddedColumns): Promise<void> {
+  for (const [table, columns] of Object.entries(added)) {
     const found = await columnTypes(tx, table);
     for (const [name, type] of Object.entries(columns))
       if (found?.has(name) === false) await tx.query(`alter table "${table}" add column "${name}" ${TYPES[tx.dialect][type]}`);

@@ -1,6 +1,7 @@
 // The tables of better-auth 1.7.3 to 1.7.7 with its plugins organization (teams, dynamic roles), twoFactor, admin, jwt, username, phoneNumber
 // and anonymous, with @better-auth/passkey and @better-auth/sso, and rate limits in the database. Columns of plugins that are not in use stay null.
-// Tables that are there already stay as they are: see adopt-tables.ts. A test compares them with what the installed package would create. A generation with other tables gets a file and a migration of its own.
+// Tables that are there already stay as they are: see adopt-tables.ts. A test compares them with what the installed package would create. SCIM: tables-scim-1-7.ts.
+// A generation with other tables gets a file and a migration of its own.
 
 interface ColumnTypes {
   readonly bool: string;
