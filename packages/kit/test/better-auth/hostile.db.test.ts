@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { describeDatabases } from '../../src/testing/databases.ts';
-import { type AuthApp, Browser, member, ORIGIN, plainPasswords, startAuthApp, userId } from './auth-app.ts';
+import { type AuthApp, Browser, makeAdmin, member, ORIGIN, plainPasswords, startAuthApp, userId } from './auth-app.ts';
 
 /** Addresses to go back to that a browser would take for another site, or for a script. */
 const HOSTILE = [
@@ -113,5 +113,137 @@ describeDatabases('hostile requests of better-auth’s routes', (database) => {
       await userId(database.db, 'bob@example.com'),
     ]);
     expect(rows).toHaveLength(1);
+  });
+
+  describe('roles', () => {
+    /** Somebody who has accepted an invitation of `by`, with this role as it was sent. */
+    const invited = async (by: Browser, email: string, role: unknown, organizationId: string): Promise<Browser> => {
+      const browser = await member(here, email);
+      const sent = await by.post('/auth/organization/invite-member', { email, role, organizationId });
+      if (sent.status === 200) await browser.post('/auth/organization/accept-invitation', { invitationId: sent.body.id });
+      return browser;
+    };
+
+    test('an administrator of an organization makes nobody its owner, however the role is written', async () => {
+      const owner = await member(here, 'owner@example.com');
+      const { body } = await owner.post('/auth/organization/create', { name: 'Roles', slug: 'roles' });
+      const admin = await invited(owner, 'admin@example.com', 'admin', body.id as string);
+      const of = { 'x-organization': 'roles' };
+      expect((await admin.get('/v1/who', of)).body.roles).toEqual(['admin']);
+      const spellings = [
+        'owner',
+        'member,owner',
+        'member, owner',
+        ' owner',
+        'owner ',
+        ['member', 'owner'],
+        ['member,owner'],
+        ['member', ' owner'],
+        'OWNER',
+      ];
+      for (const [index, role] of spellings.entries()) {
+        const accomplice = await invited(admin, `accomplice${index}@example.com`, role, body.id as string);
+        const { body: seen } = await accomplice.get('/v1/who', of);
+        expect([role, seen.roles ?? []]).toEqual([role, expect.not.arrayContaining(['owner'])]);
+        // No other role that the routes ask for, either: these are of owners and administrators.
+        expect([role, (await accomplice.get('/v1/who/admins', of)).status]).toEqual([role, 403]);
+      }
+      const memberId = (await admin.get(`/auth/organization/list-members?organizationId=${String(body.id)}`)).body.members.find(
+        (each: { role: string }) => each.role === 'admin',
+      ).id as string;
+      for (const role of spellings) await admin.post('/auth/organization/update-member-role', { memberId, role, organizationId: body.id });
+      expect((await admin.get('/v1/who', of)).body.roles).not.toContain('owner');
+    });
+
+    test('staff are users whose role is exactly admin, on every database', async () => {
+      const browser = await member(here, 'spelled@example.com');
+      const set = (role: string) => database.db.query('update "user" set "role" = $1 where "email" = $2', [role, 'spelled@example.com']);
+      for (const role of ['Admin', 'ADMIN', 'user, admin', 'admin ', 'administrator', 'super_admin', 'adm%', '', ',']) {
+        await set(role);
+        expect([role, (await browser.get('/v1/who/staff')).status]).toEqual([role, 403]);
+      }
+      for (const role of ['admin', 'user,admin', 'admin,user']) {
+        await set(role);
+        expect([role, (await browser.get('/v1/who/staff')).status]).toEqual([role, 200]);
+      }
+    });
+
+    test('nobody chooses an id, a role or a ban at sign-up, nor the id of an organization', async () => {
+      const visitor = new Browser(here.app);
+      const account = { email: 'chooser@example.com', password: 'correct horse battery', name: 'x' };
+      await visitor.post('/auth/sign-up/email', { ...account, id: 'chosen', role: 'admin', banned: false, emailVerified: true });
+      const [row] = await database.db.query<Record<string, unknown>>('select * from "user" where "email" = $1', [account.email]);
+      expect(row?.['id']).not.toBe('chosen');
+      expect(row?.['role']).not.toBe('admin');
+      expect(Boolean(row?.['emailVerified'])).toBe(false);
+      await ada.post('/auth/update-user', { name: 'Ada', role: 'admin', id: 'chosen' });
+      expect((await ada.get('/v1/who/staff')).status).toBe(403);
+      const created = await ada.post('/auth/organization/create', { name: 'Chosen', slug: 'chosen', id: 'chosen' });
+      expect(created.body?.id).not.toBe('chosen');
+    });
+  });
+
+  describe('a session in which staff act as somebody else ends', () => {
+    const acting = async (name: string) => {
+      const support = await member(here, `${name}@example.com`);
+      await makeAdmin(database.db, `${name}@example.com`);
+      expect((await support.post('/auth/admin/impersonate-user', { userId: await userId(database.db, 'ada@example.com') })).status).toBe(
+        200,
+      );
+      expect((await support.get('/v1/who')).body).toMatchObject({ user: 'ada@example.com' });
+      const boss = await member(here, `boss-of-${name}@example.com`);
+      await makeAdmin(database.db, `boss-of-${name}@example.com`);
+      return { support, boss, id: await userId(database.db, `${name}@example.com`) };
+    };
+
+    test('when the staff member is banned', async () => {
+      const { support, boss, id } = await acting('banned-staff');
+      expect((await boss.post('/auth/admin/ban-user', { userId: id })).status).toBe(200);
+      expect((await support.get('/v1/who')).status).toBe(401);
+      expect((await support.post('/auth/organization/create', { name: 'x', slug: 'x-by-banned' })).status).toBe(401);
+    });
+
+    test('when the staff member is banned by another program: nothing but the statement refuses it', async () => {
+      const { support, id } = await acting('quiet-staff');
+      await database.db.query('update "user" set "banned" = $2 where "id" = $1', [id, database.dialect === 'sqlite' ? 1 : true]);
+      expect((await support.get('/v1/who')).status).toBe(401);
+    });
+
+    test('when the staff member loses the role, or is deleted', async () => {
+      const { support, boss, id } = await acting('demoted-staff');
+      expect((await boss.post('/auth/admin/set-role', { userId: id, role: 'user' })).status).toBe(200);
+      expect((await support.get('/v1/who')).status).toBe(401);
+      const other = await acting('deleted-staff');
+      expect((await other.boss.post('/auth/admin/remove-user', { userId: other.id })).status).toBe(200);
+      expect((await other.support.get('/v1/who')).status).toBe(401);
+    });
+  });
+
+  test('the cookie cache of better-auth decides nothing that its routes do', async () => {
+    const cached = await startAuthApp(await database.open(), {
+      instance: (options) => ({ ...options, session: { cookieCache: { enabled: true, maxAge: 300 } } }),
+    });
+    const boss = await member(cached, 'cached-boss@example.com');
+    await makeAdmin(database.db, 'cached-boss@example.com');
+    const target = await member(cached, 'cached-target@example.com');
+    const { body } = await target.post('/auth/organization/create', { name: 'Cached', slug: 'cached' });
+    const demoted = new Browser(cached.app);
+    await demoted.signIn('cached-boss@example.com');
+    for (const of of [boss, target, demoted]) await of.get('/auth/get-session');
+    expect([...demoted.cookies.keys()].some((name) => name.includes('session_data'))).toBe(true);
+    await database.db.query(`update "user" set "role" = 'user' where "email" = $1`, ['cached-boss@example.com']);
+    const id = await userId(database.db, 'cached-target@example.com');
+    expect((await demoted.post('/auth/admin/ban-user', { userId: id })).status).toBe(403);
+    expect((await demoted.post('/auth/admin/impersonate-user', { userId: id })).status).toBe(403);
+    // The session is over, and its copy in the cookie invites nobody and shows no members.
+    const signedOut = new Map(target.cookies);
+    expect((await target.post('/auth/sign-out')).status).toBe(200);
+    for (const [name, value] of signedOut) target.cookies.set(name, value);
+    const organizationId = body.id as string;
+    expect((await target.post('/auth/organization/invite-member', { email: 'x@example.com', role: 'member', organizationId })).status).toBe(
+      401,
+    );
+    expect((await target.get(`/auth/organization/list-members?organizationId=${organizationId}`)).status).toBe(401);
+    await cached.app.close();
   });
 });

@@ -211,7 +211,7 @@ describeDatabases('the routes of better-auth, and ours with its cookie', (databa
   test('a member with several roles has each of them', async () => {
     const many = await member(here, 'many@example.com');
     await many.post('/auth/organization/create', { name: 'Many', slug: 'many' });
-    await database.db.query(`update "member" set "role" = 'member, admin' where "userId" = $1`, [
+    await database.db.query(`update "member" set "role" = 'member,admin' where "userId" = $1`, [
       await userId(database.db, 'many@example.com'),
     ]);
     expect((await many.get('/v1/who')).body.roles).toEqual(['member', 'admin']);

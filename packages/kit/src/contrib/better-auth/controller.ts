@@ -54,7 +54,7 @@ export function authController(auth: BetterAuthInstance, context: () => Instance
 
 async function forward(
   auth: BetterAuthInstance,
-  { baseURL }: InstanceContext,
+  context: InstanceContext,
   exchange: Exchange,
   reply: HandlerContext['reply'],
   body: unknown,
@@ -62,8 +62,12 @@ async function forward(
   // The path alone: a request line can have a whole URL, and `//host` would be one.
   const path = exchange.url.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '');
   const bytes = body instanceof Uint8Array && body.length > 0 ? new Uint8Array(body) : null;
+  const base = new URL(context.baseURL);
+  const url = new URL(`${base.origin}${path}`);
   const headers = headersOf(auth, exchange);
-  const response = await auth.handler(new Request(`${new URL(baseURL).origin}${path}`, { method: exchange.method, headers, body: bytes }));
+  // The route that the cookie cache is for: it answers with what the cookie has, until the cache is too old.
+  if (url.pathname !== `${base.pathname}/get-session`) dropCachedSession(headers, context.authCookies.sessionData.name);
+  const response = await auth.handler(new Request(url, { method: exchange.method, headers, body: bytes }));
   reply.code(response.status).header('cache-control', 'no-store');
   for (const [name, value] of response.headers)
     if (name !== 'set-cookie' && name !== 'content-length') reply.header(name, name === 'location' ? onOwnHost(value) : value);
@@ -74,6 +78,21 @@ async function forward(
 /** To a browser, a path with two slashes at its beginning is another host. better-auth 1.7 makes one of the callback URL `/..//evil.example`. */
 function onOwnHost(location: string): string {
   return location.replace(/^\s*[/\\]\s*(?:[/\\]\s*)+/, '/');
+}
+
+/**
+ * The cookie cache of better-auth is a copy of session and user: with it, banned, signed-out and demoted users could still invite members and ban
+ * others for minutes. Everything but `get-session` reads the session from the database.
+ */
+function dropCachedSession(headers: Headers, name: string): void {
+  const cookies = headers.get('cookie');
+  if (cookies === null) return;
+  const kept = cookies.split(';').filter((pair) => {
+    const key = pair.split('=', 1)[0]?.trim() ?? '';
+    // Long ones are sent in parts: name.0, name.1.
+    return key !== name && !key.startsWith(`${name}.`);
+  });
+  headers.set('cookie', kept.join(';'));
 }
 
 /** Ends the session of a request with better-auth's own route, which also clears its cookies. */

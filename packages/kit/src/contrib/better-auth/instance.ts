@@ -40,7 +40,7 @@ export interface InstanceContext {
   readonly secret: string;
   readonly version: string;
   readonly options: InstanceOptions;
-  readonly authCookies: { readonly sessionToken: { readonly name: string } };
+  readonly authCookies: { readonly sessionToken: { readonly name: string }; readonly sessionData: { readonly name: string } };
   readonly sessionConfig: { readonly freshAge: number };
   readonly tables: Readonly<Record<string, { readonly modelName: string; readonly fields: Readonly<Record<string, Field>> }>>;
   readonly skipOriginCheck: unknown;

@@ -39,10 +39,10 @@ export function organizationTenants({ organization: organizationOf }: BetterAuth
   };
 }
 
-/** better-auth stores several roles as a comma list. */
+/**
+ * better-auth stores several roles as a comma list, and compares what is between the commas as it is. So do we: an administrator, who may not invite
+ * owners, can invite with `member, owner`, where better-auth sees no owner.
+ */
 function rolesOf(list: string): readonly string[] {
-  return list
-    .split(',')
-    .map((role) => role.trim())
-    .filter((role) => role !== '');
+  return list.split(',').filter((role) => role !== '');
 }
