@@ -5,6 +5,7 @@ import type { UserDirectory } from '../auth/user-directory.ts';
 import type { Clock } from '../db/clock.ts';
 import type { Database } from '../db/db.ts';
 import type { Container } from '../di/container.ts';
+import { currentMemberships } from './current-memberships.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import type { EventHandler } from '../events/event-handler.ts';
 import { bindEvents, unbindEvents } from '../events/event-hub.ts';
@@ -200,6 +201,7 @@ class Application implements App {
         const found = tenant?.(asking) ?? null;
         return knownTenant(asking, membership === undefined ? found : provedTenant(asking, found, membership));
       },
+      membershipsOf: (exchanges) => currentMemberships(this.#plan.tenants, exchanges as readonly Exchange[]),
       blocking: new BlockingWatch(settings.warnBlockingMs, log),
       inputLimits: this.#plan.inputLimits,
       draining: this.#draining.signal,

@@ -27,7 +27,7 @@ import type { Settings } from './config.ts';
 import type { LoginProvider } from './login-provider.ts';
 import type { ProvidedRegistry, Registry } from './registry.ts';
 import type { Seed } from './seed.ts';
-import type { TenantSource } from './tenant-source.ts';
+import type { TenantDirectory } from './tenant-source.ts';
 
 /** A part of an application: accounts, API keys, webhooks, your own. Everything in it is data or a hook. */
 export interface Module {
@@ -45,7 +45,7 @@ export interface Module {
   /** How people log in with a browser. The admin site uses it. */
   readonly login?: LoginProvider;
   /** The tenants of the app, unless `createApp` is given a `tenant`. */
-  readonly tenants?: TenantSource;
+  readonly tenants?: TenantDirectory;
   readonly services?: readonly Registration[];
   readonly errors?: ErrorCatalog;
   /** Requests that the module sends to others, for the OpenAPI document's `webhooks`: path items by name. */

@@ -29,7 +29,7 @@ import { corsRule } from './cors.ts';
 import { loginProvider } from './login-provider.ts';
 import type { Module } from './module.ts';
 import type { Seed } from './seed.ts';
-import type { TenantSource } from './tenant-source.ts';
+import type { TenantDirectory } from './tenant-source.ts';
 import type { AppOptions, VersionMount } from './options.ts';
 
 export const anAuthenticator = implementationOf<Authenticator>('an authenticator, such as new ApiKeyAuth()', {
@@ -87,7 +87,7 @@ export const moduleRules: OptionRules<Module> = {
   authenticators: listOf(anAuthenticator),
   users: userDirectory,
   login: loginProvider,
-  tenants: objectOf<TenantSource>({ tenant: required(aFunction), membership: aFunction }),
+  tenants: objectOf<TenantDirectory>({ tenant: required(aFunction), membership: aFunction, memberships: aFunction }),
   services: listOf(registration),
   errors: rule('an error catalog: defineErrors("billing", { … })', isMembers),
   openApiWebhooks: recordOf(anything),

@@ -37,7 +37,7 @@ import { anAuthenticator, aModule, appRules, versionOptionNames } from './option
 import type { AppOptions, Controllers, VersionMount } from './options.ts';
 import { orderModules } from './order-modules.ts';
 import { silencedFaults } from './silenced-checks.ts';
-import type { TenantSource } from './tenant-source.ts';
+import type { TenantDirectory } from './tenant-source.ts';
 import { testedAuthenticators, type TestedOptions } from './tested-authenticators.ts';
 
 /** Everything `createApp` decides before any I/O. */
@@ -51,7 +51,7 @@ export interface AppPlan {
   readonly authenticators: readonly Authenticator[];
   readonly users: UserDirectory | null;
   readonly login: LoginProvider | null;
-  readonly tenants: TenantSource;
+  readonly tenants: TenantDirectory;
   readonly middleware: readonly Middleware[];
   readonly databases: Databases;
   readonly services: Container;
@@ -313,7 +313,7 @@ function loginOf(
 }
 
 /** The app's own resolver replaces that of a module: who reads the tenant must also prove the membership. */
-function tenantsOf(options: AppOptions, modules: readonly Module[], faults: Fault[]): TenantSource {
+function tenantsOf(options: AppOptions, modules: readonly Module[], faults: Fault[]): TenantDirectory {
   if (options.tenant !== undefined) return options;
   const bringing = modules.filter((module) => module.tenants !== undefined);
   if (bringing.length > 1) {

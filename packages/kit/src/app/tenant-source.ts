@@ -11,6 +11,12 @@ export interface MembershipQuestion {
   readonly db: Db;
 }
 
+/** A user in a tenant. */
+export interface TenantUser {
+  readonly userId: string;
+  readonly tenant: string;
+}
+
 /** The tenants of an app: what `createApp({ tenant, membership })` declares, or a module that stores organizations. */
 export interface TenantSource {
   /** Whose tenant a request acts for; asked by tenant throttles and tenant-scoped modules. */
@@ -20,4 +26,10 @@ export interface TenantSource {
    * `not_a_member`. Asked once per request, when the tenant or the membership is first needed. Anonymous callers then have no tenant.
    */
   readonly membership?: (asked: MembershipQuestion) => Membership | null | Promise<Membership | null>;
+}
+
+/** The tenants of a module that stores them. */
+export interface TenantDirectory extends TenantSource {
+  /** What the users are in these tenants now, in the order given, with one statement; null for a user who is not a member. For streams, which outlive what their request proved. */
+  readonly memberships?: (db: Db, asked: readonly TenantUser[]) => Promise<readonly (Membership | null)[]>;
 }

@@ -1,3 +1,4 @@
+import type { Membership } from '../auth/membership.ts';
 import type { AuditSink } from '../auth/audit-sink.ts';
 import type { Clock } from '../db/clock.ts';
 import type { Database } from '../db/db.ts';
@@ -32,6 +33,8 @@ export interface Host {
   readonly throttleRates: ThrottleRates;
   /** Whose tenant the exchange acts for. */
   tenantOf(exchange: object): string | null | Promise<string | null>;
+  /** What the callers of these exchanges are now in the tenants that their requests proved, in the order given. */
+  membershipsOf(exchanges: readonly object[]): Promise<readonly (Membership | null)[]>;
   readonly blocking: BlockingWatch;
   readonly inputLimits: InputLimits;
   /** Aborted when the server begins to stop: streams end now, ordinary requests may finish. */

@@ -1,4 +1,5 @@
 import type { Authenticator } from '../auth/authenticator.ts';
+import type { Membership } from '../auth/membership.ts';
 import type { Principal } from '../auth/principal.ts';
 import { withStaffRights } from '../auth/staff-rights.ts';
 import type { Database } from '../db/db.ts';
@@ -14,7 +15,8 @@ const RETRY_AFTER_SECONDS = 10;
 
 /**
  * The event streams of one app that are open in this process. An ordinary request is over before its credential changes; a stream would
- * outlive it, so the callers of all streams are looked up together, and streams end whose caller has lost the credential or changed.
+ * outlive it, so the callers of all streams are looked up together, and streams end whose caller has lost the credential, has changed, or has left
+ * the tenant that the stream was opened in.
  */
 export class OpenStreams {
   readonly #host: Host;
@@ -74,6 +76,19 @@ export class OpenStreams {
         if (!isSame(exchange.principal, current.get(exchange)))
           exchange.abort(coreErrors.invalid_credentials({ detail: 'The credential of this stream has been revoked or changed.' }));
     }
+    await this.#endOfFormerMembers();
+  }
+
+  /** A caller who leaves the tenant, or gets other roles there, keeps the credential: the stream ends all the same. */
+  async #endOfFormerMembers(): Promise<void> {
+    const proved = [...this.#streams].filter(({ knownMembership, signal }) => knownMembership !== null && !signal.aborted);
+    const current = proved.length === 0 ? [] : await this.#host.membershipsOf(proved);
+    for (const [index, exchange] of proved.entries()) {
+      const now = current[index] ?? null;
+      if (now === null) exchange.abort(coreErrors.not_a_member());
+      else if (!hasSameRoles(exchange.knownMembership, now))
+        exchange.abort(coreErrors.permission_denied({ detail: 'Your roles in this tenant have changed.' }));
+    }
   }
 }
 
@@ -115,6 +130,11 @@ async function authenticatedAgain(authenticator: Authenticator, exchange: Exchan
     if (isKitError(error) && error.status === 401) return undefined;
     throw error;
   }
+}
+
+function hasSameRoles(before: Membership | null, now: Membership): boolean {
+  const roles = (membership: Membership | null) => JSON.stringify([...(membership?.roles ?? [])].toSorted());
+  return roles(before) === roles(now);
 }
 
 /** Whether a permission would still decide the same: what the caller is called makes no difference. */

@@ -1,8 +1,8 @@
-import type { TenantSource } from '../../app/tenant-source.ts';
+import type { TenantDirectory } from '../../app/tenant-source.ts';
 import type { Principal } from '../../auth/principal.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { BetterAuthSettings } from './options.ts';
-import { findMembership, type FoundMembership } from './store.ts';
+import { findMembership, findRoles, type FoundMembership } from './store.ts';
 
 /** What the statement that authenticated a session found in the organization that the request asked for. */
 interface SessionMembership {
@@ -22,7 +22,7 @@ export function rememberMembership(principal: Principal, membership: SessionMemb
  * Organizations as tenants, by id. The session's statement has proved the membership already; API keys and access tokens need one more.
  * A request that asks for an organization without the user in it is rejected.
  */
-export function organizationTenants({ organization: organizationOf }: BetterAuthSettings): TenantSource {
+export function organizationTenants({ organization: organizationOf }: BetterAuthSettings): TenantDirectory {
   return {
     async tenant(exchange) {
       const { principal, db } = exchange;
@@ -35,6 +35,10 @@ export function organizationTenants({ organization: organizationOf }: BetterAuth
       if (found === null) throw coreErrors.not_a_member();
       exchange.knownMembership = { roles: rolesOf(found.roles) };
       return found.organization;
+    },
+    async memberships(db, asked) {
+      const roles = await findRoles(db, asked);
+      return roles.map((list) => (list === null ? null : { roles: rolesOf(list) }));
     },
   };
 }

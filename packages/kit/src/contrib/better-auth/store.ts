@@ -63,6 +63,21 @@ export async function findMembership(db: Db, userId: string, organization: strin
   return found ?? null;
 }
 
+/** The roles of these users in these organizations (by id), in the order given; null where the user is not a member. */
+export async function findRoles(
+  db: Db,
+  asked: readonly { readonly userId: string; readonly tenant: string }[],
+): Promise<readonly (string | null)[]> {
+  const list = db.dialect === 'postgres' ? 'json_array_elements(cast($1 as json)) as a (value)' : 'json_each($1) as a';
+  const rows = await db.query<{ person: string; organization: string; roles: string }>(
+    `select m."userId" as person, m."organizationId" as organization, m."role" as roles
+      from ${list} join "member" m on m."userId" = a.value ->> 0 and m."organizationId" = a.value ->> 1`,
+    [JSON.stringify(asked.map(({ userId, tenant }) => [userId, tenant]))],
+  );
+  const found = new Map(rows.map(({ person, organization, roles }) => [JSON.stringify([person, organization]), roles]));
+  return asked.map(({ userId, tenant }) => found.get(JSON.stringify([userId, tenant])) ?? null);
+}
+
 /** A timestamp as better-auth stores it. */
 function stored(db: Db, at: Date): string | Date {
   return db.dialect === 'sqlite' ? at.toISOString() : at;
