@@ -1,4 +1,5 @@
 import { RemoteSourceError } from './errors.ts';
+import { jsonValue } from './json-value.ts';
 
 /** A resolved configuration document, frozen all the way down: every reader of a source sees the same, unaltered one. */
 export type Document = { readonly [key: string]: unknown };
@@ -7,7 +8,7 @@ export type Document = { readonly [key: string]: unknown };
 export function parseDocument(body: Buffer): Document {
   let value: unknown;
   try {
-    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
+    value = jsonValue(new TextDecoder('utf-8', { fatal: true }).decode(body));
   } catch {
     throw new RemoteSourceError('invalid-body', 'the response is not complete JSON in UTF-8');
   }

@@ -1,3 +1,4 @@
+import { readJson } from '../client/json-value.ts';
 import { isCarriedExactly, isJsonNumber } from './exact-number.ts';
 import { joinKeyPath, valueAt } from './key-path.ts';
 import { LoadFailure } from './load-failure.ts';
@@ -118,14 +119,13 @@ export function coerce(text: string): Value {
 }
 
 function exactJson(text: string): Value {
-  // A reviver exhausts the stack where the parser alone does not. A value that deep is refused later for its depth, not taken as text.
-  const plain = JSON.parse(text) as Value;
-  if (nestsDeeper(plain, DEPTH_MAX)) return plain;
-  const reviver = (_key: string, value: unknown, context?: { source?: string }): unknown => {
-    if (typeof value === 'number') return context?.source === undefined || isCarriedExactly(context.source) ? value : context.source;
-    return isTable(value) ? Object.assign(emptyTable(), value) : value;
+  const number = (source: string): Value => (isCarriedExactly(source) ? Number(source) : source);
+  const object = (members: readonly (readonly [string, unknown])[]): Table => {
+    const table = emptyTable();
+    for (const [key, value] of members) table[key] = value as Value;
+    return table;
   };
-  return JSON.parse(text, reviver) as Value;
+  return readJson(text, { number, object }) as Value;
 }
 
 /** The variable that decides a path: the last one that set it, a table around it, or a key below it. */

@@ -1,6 +1,7 @@
 import { extname } from 'node:path';
 import { parse as parseToml, TomlDate, TomlError } from 'smol-toml';
 import { isScalar, LineCounter, parseDocument as parseYaml, visit, type Document, type YAMLParseError } from 'yaml';
+import { hasEscapedKey, readJson } from '../client/json-value.ts';
 import { LoadFailure } from './load-failure.ts';
 import { joinKeyPath } from './key-path.ts';
 import { DEPTH_MAX, emptyTable, type Table, type Value } from './value.ts';
@@ -92,14 +93,22 @@ function yamlPlace({ linePos }: YAMLParseError): string {
 
 /** Integers that a double cannot hold come back as bigint, so that the key that holds one can be named. */
 function parseJson(text: string): unknown {
-  // The reviver costs more than the parse, and only a run of sixteen digits can be beyond 2^53 - 1.
-  if (!/\d{16}/.test(text)) return JSON.parse(text);
-  const reviver = (_key: string, value: unknown, context?: { source?: string }): unknown => {
-    const source = context?.source;
-    if (typeof value !== 'number' || Number.isSafeInteger(value) || source === undefined || !/^-?\d+$/.test(source)) return value;
-    return BigInt(source);
-  };
-  return JSON.parse(text, reviver);
+  const value: unknown = JSON.parse(text);
+  return hasLongNumber(text) || hasEscapedKey(text) ? readJson(text, { number: exactInteger }) : value;
+}
+
+/** Only a run of sixteen digits can be beyond 2^53 - 1, and every such run has a character at a multiple of sixteen. */
+function hasLongNumber(text: string): boolean {
+  for (let at = 0; at < text.length; at += 16) {
+    const code = text.charCodeAt(at);
+    if (code >= 0x30 && code <= 0x39 && /\d{16}/.test(text.slice(Math.max(0, at - 15), at + 16))) return true;
+  }
+  return false;
+}
+
+function exactInteger(source: string): number | bigint {
+  const value = Number(source);
+  return Number.isSafeInteger(value) || !/^-?\d+$/.test(source) ? value : BigInt(source);
 }
 
 function place(error: unknown, text: string): string {

@@ -1,4 +1,5 @@
 import { Validator, type Schema, type SchemaDraft } from '@cfworker/json-schema';
+import { jsonValue } from '../client/json-value.ts';
 import { joinKeyPath } from './key-path.ts';
 import { LoadFailure } from './load-failure.ts';
 import type { Table } from './value.ts';
@@ -34,7 +35,7 @@ function parseSchema(bytes: Uint8Array, origin: string): Schema | boolean {
   let schema: unknown;
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-    schema = JSON.parse(text);
+    schema = jsonValue(text);
   } catch {
     throw new LoadFailure('schema', origin, 'the schema file is not valid JSON');
   }

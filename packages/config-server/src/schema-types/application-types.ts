@@ -1,3 +1,4 @@
+import { jsonValue } from '../client/json-value.ts';
 import type { Table } from '../document/value.ts';
 import { inferSchema } from './infer-schema.ts';
 import { typeName, typescriptTypes } from './typescript-types.ts';
@@ -31,9 +32,7 @@ export function applicationTypes(sections: readonly TypedSection[]): GeneratedFi
 
 /** The schema of the sections when they share one; else any of theirs. Sections without a schema share one made from their documents. */
 function schemaOf(sections: readonly TypedSection[]): unknown {
-  const declared = [...new Set(sections.flatMap(({ schema }) => (schema === undefined ? [] : [schema])))].map(
-    (text) => JSON.parse(text) as unknown,
-  );
+  const declared = [...new Set(sections.flatMap(({ schema }) => (schema === undefined ? [] : [schema])))].map((text) => jsonValue(text));
   const documents = sections.filter(({ schema }) => schema === undefined).map(({ document }) => document);
   const inferred = documents.length === 0 ? [] : [inferSchema(documents)];
   const all = [...declared, ...inferred];

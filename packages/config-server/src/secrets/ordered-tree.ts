@@ -1,6 +1,7 @@
 import { extname } from 'node:path';
 import { parse as parseToml } from 'smol-toml';
 import { parseDocument } from 'yaml';
+import { readJson } from '../client/json-value.ts';
 import { DEPTH_MAX } from '../document/value.ts';
 
 /**
@@ -16,27 +17,18 @@ export function parseOrdered(path: string, text: string): OrderedTable {
 }
 
 function parse(extension: string, text: string): unknown {
-  // No integer-like key exists while all of them begin with a letter.
-  if (extension === '.json') return ordered(JSON.parse(withKeyPrefix(text)), 1, 0);
-  if (extension === '.toml') return ordered(parseToml(text, { integersAsBigInt: 'asNeeded', maxDepth: DEPTH_MAX }), 0, 0);
+  if (extension === '.json') return ordered(readJson(text, { object: (members) => new Map(members) }), 0);
+  if (extension === '.toml') return ordered(parseToml(text, { integersAsBigInt: 'asNeeded', maxDepth: DEPTH_MAX }), 0);
   const document = parseDocument(text, { intAsBigInt: true, merge: true, logLevel: 'error', uniqueKeys: false });
-  return ordered(document.toJS({ mapAsMap: true, maxAliasCount: 0 }), 0, 0);
+  return ordered(document.toJS({ mapAsMap: true, maxAliasCount: 0 }), 0);
 }
 
-function withKeyPrefix(json: string): string {
-  return json.replaceAll(/"((?:[^"\\]|\\.)*)"(\s*:)?/gs, (token, content: string, colon: string | undefined) =>
-    colon === undefined ? token : `"k${content}"${colon}`,
-  );
-}
-
-function ordered(value: unknown, prefixLength: number, depth: number): unknown {
+function ordered(value: unknown, depth: number): unknown {
   if (depth > DEPTH_MAX) throw new RangeError('nested too deep');
-  if (Array.isArray(value)) return value.map((item) => ordered(item, prefixLength, depth + 1));
-  if (value instanceof Map) return new Map([...value].map(([key, item]) => [keyText(key), ordered(item, prefixLength, depth + 1)]));
+  if (Array.isArray(value)) return value.map((item) => ordered(item, depth + 1));
+  if (value instanceof Map) return new Map([...value].map(([key, item]) => [keyText(key), ordered(item, depth + 1)]));
   if (typeof value !== 'object' || value === null || value instanceof Date) return value;
-  return new Map(
-    Object.keys(value).map((key) => [key.slice(prefixLength), ordered((value as Record<string, unknown>)[key], prefixLength, depth + 1)]),
-  );
+  return new Map(Object.keys(value).map((key) => [key, ordered((value as Record<string, unknown>)[key], depth + 1)]));
 }
 
 function keyText(key: unknown): string {

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
+import { jsonValue } from '../../client/json-value.ts';
 import { joinKeyPath } from '../../document/key-path.ts';
 import { parseFile } from '../../document/formats.ts';
 import { LoadFailure } from '../../document/load-failure.ts';
@@ -233,7 +234,7 @@ function attempt<Result>(work: () => Result): Result | undefined {
 /** JSON values, for comparing: an integer may be a bigint on one side and a number on the other. */
 function plain(value: unknown): unknown {
   const text = JSON.stringify(value, (_, item: unknown) => (typeof item === 'bigint' ? exact(item) : item));
-  return text === undefined ? value : (JSON.parse(text) as unknown);
+  return text === undefined ? value : jsonValue(text);
 }
 
 function exact(value: bigint): number {
