@@ -4,12 +4,48 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { insert, openDatabase, type Database } from '../../kit/src/db/index.ts';
+import { modelResource } from '../../kit/src/admin/index.ts';
+import type { Module } from '../../kit/src/app/index.ts';
+import { resource, writableBy } from '../../kit/src/crud/index.ts';
+import { createTable, insert, migration, model, openDatabase, t, type Database } from '../../kit/src/db/index.ts';
+import { isSuperuser } from '../../kit/src/permissions/index.ts';
 import { AdminBrowser, go, logIn } from './admin-browser.ts';
 import { findings } from './axe.ts';
 import { NOW } from './shop/fill.ts';
 import { customers, orders, ordersModule } from './shop/orders.ts';
 import { PASSWORD, Shop, STAFF } from './shop/shop.ts';
+
+const voucherColumns = {
+  id: t.uuidv7().pk(),
+  code: t.text({ min: 1, max: 20 }),
+  percent: t.int({ min: 1, max: 100 }).nullable(),
+  kind: t.enum(['gift', 'refund']).dbDefault('gift'),
+  is_stackable: t.bool().dbDefault(false),
+  labels: t.array(t.text()).nullable(),
+};
+const customerColumn = { customer_id: t.ref('customers').nullable() };
+const vouchers = model('vouchers', { ...voucherColumns, ...customerColumn });
+const voucherResource = resource(vouchers, {
+  unscoped: true,
+  fields: {
+    percent: writableBy(isSuperuser),
+    kind: writableBy(isSuperuser),
+    is_stackable: writableBy(isSuperuser),
+    labels: writableBy(isSuperuser),
+    customer_id: writableBy(isSuperuser),
+  },
+  admin: { rows: true },
+});
+/** A field of every kind of input that only superusers may write. */
+const vouchersModule: Module = {
+  name: 'vouchers',
+  models: [vouchers],
+  resources: [voucherResource],
+  migrations: [migration('0001_initial', [createTable('vouchers', { ...voucherColumns, ...customerColumn })])],
+  admin: { resources: [modelResource(voucherResource, { singular: 'Voucher', group: 'Shop' })] },
+};
+const CLOSED = { percent: 'Percent', kind: 'Kind', is_stackable: 'Is stackable', labels: 'Labels', customer_id: 'Customer' };
+const CLOSED_REASON = 'You cannot change this field. Only users who pass isSuperuser can: the resource voucher says so in writableBy().';
 
 let folder: string;
 let db: Database;
@@ -24,9 +60,10 @@ beforeAll(async () => {
   const roles = {
     of: ({ username }: { username: string }) => (username === 'reader' ? ('read_only' as const) : ('administrator' as const)),
   };
-  shop = await Shop.open({ now: NOW, database: db, roles, modules: [ordersModule()] });
+  shop = await Shop.open({ now: NOW, database: db, roles, modules: [ordersModule(), vouchersModule] });
   await shop.newUser({ username: 'ada', email: 'ada@acme.example', is_staff: true });
   await shop.newUser({ username: 'reader', is_staff: true });
+  await shop.newUser({ username: 'root', is_staff: true, is_superuser: true });
   ({ id: customer } = await insert(shop.db, customers, { name: 'Acme' }));
   admin = await AdminBrowser.open(shop);
 });
@@ -198,6 +235,50 @@ describe('why not', () => {
     await page.getByRole('note').filter({ hasText: why }).waitFor();
     await go(page, shop, '#/orders');
     await expect.poll(() => page.getByRole('button', { name: 'New order' }).getAttribute('aria-description')).toMatch(why);
+  });
+
+  const input = (name: string) => page.locator(`#field-${name}`);
+  /** Of each field: whether it can be changed, and whether the reason is its description. */
+  const states = () =>
+    Promise.all(Object.keys(CLOSED).map(async (name) => [name, await input(name).isEnabled(), await described(input(name))] as const));
+  const allOf = (isEnabled: boolean, isExplained: boolean) => Object.keys(CLOSED).map((name) => [name, isEnabled, isExplained]);
+  const described = async (of: ReturnType<typeof input>): Promise<boolean> => {
+    const ids = ((await of.getAttribute('aria-describedby')) ?? '').split(' ').filter((id) => id !== '');
+    const texts = await Promise.all(ids.map((id) => page.locator(`[id="${id}"]`).textContent()));
+    return texts.some((text) => text?.includes(CLOSED_REASON));
+  };
+
+  test('fields that writableBy() closes are disabled with the rule for those who may not write them, and open for those who may', async () => {
+    const { id } = await insert(shop.db, vouchers, { code: 'V-1', percent: 10, customer_id: customer });
+    page = await admin.at(`#/vouchers/${id}/edit`);
+    await input('code').waitFor();
+    await expect.poll(states).toEqual(allOf(false, true));
+    await expect.poll(() => input('code').isEnabled()).toBe(true);
+    expect(await findings(page)).toEqual([]);
+    // What is closed is not sent: the rest is saved.
+    await input('code').fill('V-2');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('heading', { name: 'V-2', level: 1 }).waitFor();
+    await go(page, shop, '#/vouchers/-/new');
+    await expect.poll(states).toEqual(allOf(false, true));
+    await go(page, shop, '#/vouchers');
+    await page.getByRole('checkbox', { name: 'Select V-2' }).check();
+    await page.getByRole('button', { name: 'Edit selected' }).click();
+    const choices = page.getByRole('dialog').getByLabel('Field to change');
+    await choices.waitFor();
+    await expect.poll(() => choices.locator('option:disabled').allTextContents()).toEqual(Object.values(CLOSED));
+    await page.getByRole('dialog').getByText(`Percent: ${CLOSED_REASON}`).waitFor();
+    await page.context().close();
+
+    page = await loggedInAs('root', `#/vouchers/${id}/edit`);
+    await input('code').waitFor();
+    await expect.poll(states).toEqual(allOf(true, false));
+    await input('percent').fill('25');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('heading', { name: 'V-2', level: 1 }).waitFor();
+    expect(await shop.db.query('select code, percent from vouchers where id = $1', [id])).toEqual([{ code: 'V-2', percent: 25 }]);
+    await go(page, shop, '#/vouchers/-/new');
+    await expect.poll(states).toEqual(allOf(true, false));
   });
 });
 
