@@ -5,6 +5,7 @@ import { job, startJob } from 'kit/contrib/jobs';
 import { CrudController, filter, many, one, resource, visibleTo } from 'kit/crud';
 import { type Db, find, list, migration, model, t } from 'kit/db';
 import { UploadController, type UploadPolicy } from 'kit/contrib/uploads';
+import { WebhookEndpointController } from 'kit/contrib/webhooks';
 import { service } from 'kit/di';
 import { clientThrottle } from 'kit/throttle';
 import { z } from 'zod';
@@ -110,6 +111,10 @@ class Invoices extends UploadController {
   static override readonly policy: UploadPolicy = { bytesMax: 1 };
 //                                                  ^| an upload policy
 }
+class Hooks extends WebhookEndpointController {
+  static override readonly availableEvents = [orderResource.eventTypes.created, OrderPaid.name];
+//                                                                     ^| event types of a resource
+}
 on(OrderPaid, ({ id }) => id);
 //               ^| data of an event
-export { Invoices };
+export { Hooks, Invoices };

@@ -7,7 +7,7 @@ import { createEndpoint, publish, WebhookEndpointController, webhooks } from 'ki
 import { resource } from 'kit/crud';
 import type { Db } from 'kit/db';
 import { z } from 'zod';
-import { customers, orders } from './shop.ts';
+import { customers, orderResource, orders } from './shop.ts';
 
 declare const db: Db;
 const input = z.object({ report_id: z.string() });
@@ -110,6 +110,23 @@ export const w7 = () =>
   class Hooks extends WebhookEndpointController {
     static override readonly availableEvents = 'order.created';
   };
+//: a misspelt event of a resource | creatd
+export const w9 = () =>
+  class OrderHooks extends WebhookEndpointController {
+    static override readonly availableEvents = [orderResource.eventTypes.creatd];
+  };
+//: a misspelt transition in event types | pya
+export const w10 = () =>
+  class PaidHooks extends WebhookEndpointController {
+    static override readonly availableEvents = [orderResource.eventTypes.pya];
+  };
+//: a pattern in place of an event type | at startup
+export const w11 = () => {
+  class AllHooks extends WebhookEndpointController {
+    static override readonly availableEvents = ['order.*'];
+  }
+  return createApp({ modules: [webhooks()], mount: { '/v1': { '/hooks': AllHooks } } });
+};
 //: an unknown tenant field | TenantHooks
 export const w8 = () =>
   class TenantHooks extends WebhookEndpointController {

@@ -286,8 +286,9 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
   W020: {
     title: 'Misspelt event type',
     explanation:
-      '`availableEvents` of a webhook controller has an event type that no resource publishes and that looks like one that is published. Endpoints can subscribe to it and never receive an event.',
-    remedy: 'Correct the event type.',
+      '`availableEvents` of a webhook controller has an event type that no resource publishes and `webhooks({ eventTypes })` does not declare, and that looks like one of them. Endpoints can subscribe to it and never receive an event.',
+    remedy:
+      'Correct the event type. `orderResource.eventTypes.created` and the `name` of a declared type cannot be misspelt: the compiler checks them.',
   },
   W021: {
     title: 'A tool without a description',

@@ -11,6 +11,7 @@ import { hasScopes } from '../../permissions/built-ins.ts';
 import { userThrottle } from '../../throttle/throttles.ts';
 import type { Throttle } from '../../throttle/throttle.ts';
 import { createEndpoint, type CreatedEndpoint } from './endpoints/create-endpoint.ts';
+import { isEventType } from './endpoints/subscription.ts';
 import { checkEndpointFields } from './endpoints/endpoint-fields.ts';
 import { deliveryDetail, deliveryRecord, endpointRecord, recordEndpointChange, type EndpointRecord } from './endpoints/endpoint-record.ts';
 import { rotateSecret } from './endpoints/endpoint-secret.ts';
@@ -49,7 +50,7 @@ import {
 import { attemptsOf, countEndpoints, deleteEndpoint, findEvent, type WebhookEndpoint } from './store.ts';
 import { updateEndpoint } from './endpoints/update-endpoint.ts';
 import { controllerOptions } from '../../http/controller-options.ts';
-import { filledText, listOf, nullable, oneOf, sentenceRule } from '../../options/value-rule.ts';
+import { filledText, listOf, nullable, oneOf, rule, sentenceRule } from '../../options/value-rule.ts';
 import { rateFault } from '../../throttle/rate.ts';
 import { webhooksOf } from './webhooks.ts';
 import type { App } from '../../app/module.ts';
@@ -81,13 +82,17 @@ export class WebhookEndpointController extends Controller {
   static override readonly tags: readonly string[] = ['webhooks'];
 
   static readonly [controllerOptions] = {
-    availableEvents: nullable(listOf(filledText)),
+    // A pattern here would be an event type that nothing publishes: what it should allow would be refused.
+    availableEvents: nullable(listOf(rule('an event type, such as "order.paid" (patterns are for endpoints)', isEventType))),
     tenantField: nullable(oneOf('tenant_key')),
     using: filledText,
     sendRate: sentenceRule(rateFault),
   };
 
-  /** Event types of the application. Patterns that match none of them are refused. Unset: anything may be subscribed to. */
+  /**
+   * Event types of the application: `[orderResource.eventTypes.created, 'invoice.sent']`. Patterns that match none of them are rejected.
+   * Default: null; endpoints can subscribe to any type.
+   */
   static readonly availableEvents: readonly string[] | null = null;
   /** `'tenant_key'`: endpoints of the tenant that `tenantKey()` names. Unset: personal endpoints. */
   static readonly tenantField: 'tenant_key' | null = null;

@@ -1,31 +1,30 @@
 import type { App } from '../../app/module.ts';
 import type { Fault } from '../../options/fault.ts';
 
-/** The part of a resource that says which events it publishes. */
+/** A resource, as far as its events are concerned. */
 interface Publishing {
-  readonly name: string;
-  readonly options: { readonly events?: unknown; readonly transitions?: object };
+  readonly eventTypes: Readonly<Record<string, string>>;
+  readonly options: { readonly events?: unknown };
 }
 
 /**
- * Event types that an application offers and that are one slip away from one that a resource publishes. Others are left alone: programs publish
- * types of their own.
+ * Event types that an application offers and that are one slip away from one that a resource publishes or that `webhooks({ eventTypes })`
+ * declares. Others are left alone: programs publish types of their own.
  */
 export function misspeltEvents(app: App, controller: string, offered: readonly string[]): Fault[] {
-  const published = new Set([...app.controllers, ...app.resources].flatMap(eventTypes));
+  const published = new Set([...app.controllers, ...app.resources].flatMap(publishedTypes));
+  const known = new Set([...published, ...app.modules.flatMap(({ openApiWebhooks = {} }) => Object.keys(openApiWebhooks))]);
   return offered.flatMap((type): Fault[] => {
-    const meant = published.has(type) ? undefined : [...published].find((each) => isOneSlip(type, each));
+    const meant = known.has(type) ? undefined : [...known].find((each) => isOneSlip(type, each));
     if (meant === undefined) return [];
-    const message = `${controller}: availableEvents has "${type}", which no resource publishes.`;
+    const message = `${controller}: availableEvents has "${type}", which ${published.has(meant) ? 'no resource publishes' : 'webhooks({ eventTypes }) does not declare'}.`;
     return [{ id: 'W020', message, hint: `Did you mean "${meant}"?` }];
   });
 }
 
-function eventTypes(declared: object): string[] {
-  const resource = 'crudResource' in declared ? (declared.crudResource as Publishing) : (declared as Partial<Publishing>);
-  const { name, options } = resource;
-  if (name === undefined || options?.events !== true) return [];
-  return ['created', 'updated', 'deleted', 'restored', ...Object.keys(options.transitions ?? {})].map((change) => `${name}.${change}`);
+function publishedTypes(declared: object): string[] {
+  const { eventTypes, options } = ('crudResource' in declared ? declared.crudResource : declared) as Partial<Publishing>;
+  return options?.events === true ? Object.values(eventTypes ?? {}) : [];
 }
 
 /** One character too many, too few or another one, or two in the wrong order. */

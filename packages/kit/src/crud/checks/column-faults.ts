@@ -1,10 +1,12 @@
 import { didYouMean } from '../../options/did-you-mean.ts';
 import type { Fault } from '../../options/fault.ts';
+import { PAST_OPERATIONS } from '../declare/event-types.ts';
 import { isTransitionName } from '../declare/transition-rule.ts';
 import { widestView } from '../policy/make-view.ts';
 import type { Policy } from '../policy/policy.ts';
 import { transitionRulesOf } from '../write/possible-transitions.ts';
-import { pastOperations } from '../write/record-changes.ts';
+
+const pastOperations: ReadonlySet<string> = new Set(Object.values(PAST_OPERATIONS));
 
 /** What is wrong with the state, computed fields and unique columns of a resource. */
 export function columnFaults(policy: Policy, place: string): Fault[] {

@@ -3,6 +3,7 @@ import type { Columns } from '../../db/rows.ts';
 import type { Where } from '../../db/where/where.ts';
 import { requireArguments } from '../../options/read-options.ts';
 import { aModel } from '../../options/value-rule.ts';
+import { eventTypesOf } from '../declare/event-types.ts';
 import { singular } from '../declare/names.ts';
 import { checkOptions, resourceRules } from '../declare/option-rules.ts';
 import { databaseFaults, resourceFaults } from './policy-faults.ts';
@@ -40,12 +41,14 @@ export function resource<
 >(model: Model<C>, options: ResourceOptions<C, R, O, N, V, I, S, T, W, Q, Y>): Resource<C, R, O | N | V, I, T, Extract<keyof Q, string>> {
   requireArguments('resource()', { model }, { model: aModel });
   checkOptions(`resource(${model.name})`, options, resourceRules);
+  const name = options.name ?? singular(model.name);
   const declared: Resource<C, R, O | N | V, I, T, Extract<keyof Q, string>> = {
     isResource: true,
-    name: options.name ?? singular(model.name),
+    name,
     model,
     options: options as unknown as AnyResourceOptions,
     relations: options.relations ?? ({} as R),
+    eventTypes: eventTypesOf(name, Object.keys(options.transitions ?? {}) as T[]),
     faults: resourceFaults,
     databaseFaults: async (app) => databaseFaults(declared, app),
   };

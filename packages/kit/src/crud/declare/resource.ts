@@ -10,6 +10,7 @@ import type { AnswerOf, OutputOf, Schema } from '../../http/schema.ts';
 import type { Fault } from '../../options/fault.ts';
 import type { Permission } from '../../permissions/permission.ts';
 import type { CrudCaller } from './crud-caller.ts';
+import type { EventTypesOf } from './event-types.ts';
 import type { FieldRule, UseVisibleToOrWritableBy } from './field-rule.ts';
 import type { NestedOptions, NestedRelation } from './nested-options.ts';
 import type { NamesChecked } from './checked-where.ts';
@@ -236,6 +237,8 @@ export interface Resource<
   readonly model: Model<C>;
   readonly options: AnyResourceOptions;
   readonly relations: R;
+  /** The types of the events that `events: true` publishes: `orderResource.eventTypes.created` is `order.created`. */
+  readonly eventTypes: EventTypesOf<T>;
   /** What is wrong with the resources of an app, this one's among them: once per app. */
   faults?(app: App): readonly Fault[];
   /** What it needs of the databases, which are open now. */

@@ -4,6 +4,7 @@ import type { Db } from '../../db/db.ts';
 import { announcedRow, auditedRow } from './change.ts';
 import type { Policy } from '../policy/policy.ts';
 import type { Change, ChangeEvent } from '../declare/resource.ts';
+import { PAST_OPERATIONS } from '../declare/event-types.ts';
 import type { Item } from '../declare/item.ts';
 
 /** Where changes are recorded and announced, if anywhere. */
@@ -31,10 +32,7 @@ export async function recordChanges(tx: Db, { audit, events }: Recorders, change
   if (events !== null && announced.length > 0) await events.publish(tx, announced);
 }
 
-const PAST: Readonly<Record<string, string>> = { create: 'created', update: 'updated', destroy: 'deleted', restore: 'restored' };
-
-/** The names under which changes that are no transitions are recorded and announced. */
-export const pastOperations: ReadonlySet<string> = new Set(Object.values(PAST));
+const PAST: Readonly<Record<string, string>> = PAST_OPERATIONS;
 
 /** `order.created`, `order.pay`. */
 function actionOf({ name }: Policy, { operation }: Change): string {
