@@ -27,7 +27,8 @@ export type { ModelResourceOptions } from './model-plan.ts';
  *
  * @example
  * ```ts
- * createApp({ modules: [accounts(), admin({ resources: [modelResource(orderResource, { title: 'item' })] })], mount });
+ * const shop: Module = { name: 'shop', models: [orders], admin: { resources: [modelResource(orderResource, { group: 'Shop' })] } };
+ * createApp({ modules: [accounts(), shop, admin()], mount });
  * ```
  */
 export function modelResource(source: Model | AnyResource, options: ModelResourceOptions = {}): AdminResource {

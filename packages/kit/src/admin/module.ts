@@ -20,7 +20,8 @@ import { siteController } from './site-controller.ts';
  *
  * @example
  * ```ts
- * createApp({ modules: [accounts(), admin({ resources: [modelResource(orderResource)] })], mount });
+ * const shop: Module = { name: 'shop', models: [orders], admin: { resources: [modelResource(orderResource)] } };
+ * createApp({ modules: [accounts(), shop, admin()], mount });
  * ```
  */
 export function admin(options: AdminOptions = {}): Module {

@@ -16,8 +16,11 @@ export interface Service<out T> {
  * @example
  * ```ts
  * const mailer = service<Mailer>('mailer');
- * createApp({ services: [singleton(mailer, () => new SmtpMailer())], mount });
- * send = route.post('/send', { permission }, async ({ services }) => (await services.get(mailer)).send());
+ * createApp({ services: [singleton(mailer, {}, () => new SmtpMailer())], mount });
+ *
+ * class MailController extends Controller {
+ *   send = route.post('/send', { permission: isStaff }, async ({ services }) => (await services.get(mailer)).send());
+ * }
  * ```
  */
 export function service<T>(name: string): Service<T> {

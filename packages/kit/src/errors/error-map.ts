@@ -71,7 +71,7 @@ export class ErrorMap {
  *
  * @example
  * ```ts
- * const shopErrors = errors().map(StripeCardError, paymentErrors.card_declined);
+ * const shopErrors = errors().on(StripeCardError, paymentErrors.card_declined);
  * createApp({ errors: shopErrors, mount });
  * ```
  */

@@ -52,11 +52,11 @@ const MULTIPART = 'multipart/form-data';
  *
  * @example
  * ```ts
- * add = route.post(
- *   '/photos',
- *   { permission, body: multipart({ file: filePart({ mediaTypes: ['image/*'] }), title: z.string() }) },
- *   ({ body }) => store(body.file.bytes, body.title),
- * );
+ * const Photo = multipart({ file: filePart({ mediaTypes: ['image/*'] }), title: z.string() });
+ *
+ * class PhotoController extends Controller {
+ *   add = route.post('/', { permission: isAuthenticated, body: Photo }, ({ body }) => savePhoto(body.file.bytes, body.title));
+ * }
  * ```
  */
 export function multipart<const P extends MultipartParts>(parts: P, options: { readonly bytesMax?: number } = {}): MultipartSchema<P> {

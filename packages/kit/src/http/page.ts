@@ -13,10 +13,12 @@ export interface Page<Item> {
  *
  * @example
  * ```ts
- * list = route.get('/', { permission: isAuthenticated, response: page(OrderOut) }, async ({ db }) => {
- *   const items = await list(db, orders, { limit: 50 });
- *   return { items, count: items.length };
- * });
+ * class OrderController extends Controller {
+ *   list = route.get('/', { permission: isAuthenticated, response: page(OrderOut) }, async ({ db }) => {
+ *     const items = await list(db, orders, { limit: 50 });
+ *     return { items, count: items.length };
+ *   });
+ * }
  * ```
  */
 export function page<S extends Schema>(item: S): Schema<Page<AnswerOf<S>>> {

@@ -42,8 +42,12 @@ type RawOf<M, S> = M extends string ? RawSchema : S extends true ? RawBodySchema
  * `Buffer`, or with `stream: true` as a `Readable`.
  *
  * ```ts
- * route.get('/report', { permission, response: raw('application/pdf') }, () => renderPdf());
- * route.post('/photo', { permission, body: raw(['image/*'], { bytesMax: 5_000_000 }) }, ({ body }) => store(body));
+ * class FileController extends Controller {
+ *   report = route.get('/report', { permission: isAuthenticated, response: raw('application/pdf') }, () => renderPdf());
+ *   photo = route.post('/photo', { permission: isAuthenticated, body: raw(['image/*'], { bytesMax: 5_000_000 }) }, ({ body }) =>
+ *     savePhoto(body),
+ *   );
+ * }
  * ```
  */
 export function raw<const M extends string | readonly string[], const S extends boolean = false>(

@@ -89,9 +89,11 @@ const isOwnerRules: OptionRules<IsOwnerOptions> = { hide: flag };
  *
  * @example
  * ```ts
- * one = route.get('/:id', { permission: isOwner(), params, response: OrderOut }, async ({ db, params, authorize }) =>
- *   authorize(await find(db, orders, params.id)),
- * );
+ * class OrderController extends Controller {
+ *   one = route.get('/:id', { permission: isOwner(), response: OrderOut }, async ({ db, params, authorize }) =>
+ *     authorize(await find(db, orders, params.id)),
+ *   );
+ * }
  * ```
  */
 export function isOwner(field = 'owner_id', options: IsOwnerOptions = {}): Permission<User> {
@@ -128,7 +130,9 @@ const hasScopesRules: OptionRules<HasScopesOptions> = { allowUnscoped: flag };
  *
  * @example
  * ```ts
- * list = route.get('/', { permission: hasScopes(), scope: 'orders:read', response: page(OrderOut) }, handler);
+ * class OrderController extends Controller {
+ *   list = route.get('/', { permission: hasScopes(), scope: 'orders:read', response: page(OrderOut) }, ({ db, user }) => ordersOf(db, user));
+ * }
  * ```
  */
 export function hasScopes(options: HasScopesOptions = {}): Permission<User> {

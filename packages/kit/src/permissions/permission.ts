@@ -194,7 +194,9 @@ export function defaultDenial(context: PermissionContext): KitError {
  *
  * @example
  * ```ts
- * permission: all(isAuthenticated, hasScopes())
+ * class OrderController extends Controller {
+ *   static override readonly permission = all(isAuthenticated, hasScopes());
+ * }
  * ```
  */
 export function all<const U extends readonly (User | null)[]>(
@@ -223,7 +225,7 @@ export function all<const U extends readonly (User | null)[]>(
  *
  * @example
  * ```ts
- * permission: any(isStaff, isOwner())
+ * class OrderController extends CrudController(orderResource, { permission: any(isStaff, isOwner()) }) {}
  * ```
  */
 export function any<U extends User | null>(...parts: readonly Permission<U>[]): Permission<U> {

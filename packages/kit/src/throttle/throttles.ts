@@ -16,7 +16,9 @@ const throttleRules: OptionRules<ThrottleOptions> = { name: text };
  *
  * @example
  * ```ts
- * static override readonly throttles = [userThrottle('100/min')];
+ * class OrderController extends Controller {
+ *   static override readonly throttles = [userThrottle('100/min')];
+ * }
  * ```
  */
 export function userThrottle<const T extends string = string>(

@@ -35,9 +35,12 @@ export function askedGrants(permission: Permission): readonly { readonly action:
  *
  * @example
  * ```ts
- * send = route.post('/:id/send', { permission: hasGrant('change', orderActions), params }, async ({ db, params, authorize }) => {
- *   await send(await authorize(await find(db, orders, params.id)));
- * });
+ * class OrderController extends Controller {
+ *   send = route.post('/:id/send', { permission: hasGrant('change', orderActions) }, async ({ db, params, authorize }) => {
+ *     const order = await authorize(await find(db, orders, params.id));
+ *     await mailInvoice(db, order.id);
+ *   });
+ * }
  * ```
  */
 export function hasGrant<A extends string = string>(action: NoInfer<A>, source?: Model | ObjectActions<A>): Permission {

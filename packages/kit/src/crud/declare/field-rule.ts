@@ -26,7 +26,10 @@ export interface CallThePermissionFunction {
  *
  * @example
  * ```ts
- * fields: { margin: visibleTo(isStaff), note: visibleTo(isOwner(), { hidden: 'null' }) }
+ * const orderResource = resource(orders, {
+ *   owner: 'owner_id',
+ *   fields: { margin: visibleTo(isStaff), note: visibleTo(isOwner(), { hidden: 'null' }) },
+ * });
  * ```
  */
 export function visibleTo(
@@ -43,7 +46,7 @@ export function visibleTo(
  *
  * @example
  * ```ts
- * fields: { discount: writableBy(isStaff) }
+ * const orderResource = resource(orders, { owner: 'owner_id', fields: { discount: writableBy(isStaff) } });
  * ```
  */
 export function writableBy(permission: Permission | CallThePermissionFunction): FieldRule {

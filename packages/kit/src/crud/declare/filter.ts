@@ -17,7 +17,10 @@ export interface CustomFilter<W = unknown> {
  *
  * @example
  * ```ts
- * filters: { status: ['eq', 'in'], mine: filter(z.boolean(), (value, { user }) => (value && user ? { owner_id: user.id } : {})) }
+ * class OrderController extends CrudController(orderResource, {
+ *   permission: isAuthenticated,
+ *   filters: { status: ['eq', 'in'], mine: filter(z.boolean(), (value, { user }) => (value && user ? { owner_id: user.id } : {})) },
+ * }) {}
  * ```
  */
 export function filter<S extends Schema, const W>(

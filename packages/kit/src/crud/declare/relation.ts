@@ -55,7 +55,7 @@ export const EXPAND_LIMIT_MAX = 100;
  *
  * @example
  * ```ts
- * relations: { customer: one(() => customers, 'customer_id') }
+ * const orderResource = resource(orders, { owner: 'owner_id', relations: { customer: one(() => customers, 'customer_id') } });
  * ```
  */
 export function one<C extends Columns, const K extends string>(model: () => Model<C>, column: K): ToOne<C, K> {
@@ -67,7 +67,10 @@ export function one<C extends Columns, const K extends string>(model: () => Mode
  *
  * @example
  * ```ts
- * relations: { items: many(() => orderItems, 'order_id', { order: ['sku'], limit: 50 }) }
+ * const orderResource = resource(orders, {
+ *   owner: 'owner_id',
+ *   relations: { items: many(() => orderItems, 'order_id', { order: ['sku'], limit: 50 }) },
+ * });
  * ```
  */
 export function many<C extends Columns>(model: () => Model<C>, column: Name<C>, options: ManyOptions<C> = {}): ToMany<C> {

@@ -25,8 +25,8 @@ export interface PublishedEvent {
  * @example
  * ```ts
  * await db.transaction(async (tx) => {
- *   const order = await update(tx, orders, id, { status: 'paid' });
- *   await publish(tx, 'order.paid', { id }, { owner: order.owner_id });
+ *   await update(tx, orders, id, { status: 'paid' });
+ *   await publish(tx, 'order.paid', { id }, { owner: user.id });
  * });
  * ```
  */
