@@ -23,7 +23,15 @@ export interface AdminAlerts {
    * Whose webhook endpoints get `alert.fired` and `alert.resolved`: the id of a user, or a tenant of your own. Default: no event is published. Alerts are
    * about the whole system, so they are never broadcast.
    */
-  readonly audience?: { readonly owner: string } | { readonly tenantKey: string };
+  readonly audience?:
+    | {
+        /** The id of a user. */
+        readonly owner: string;
+      }
+    | {
+        /** A tenant. */
+        readonly tenantKey: string;
+      };
 }
 
 /** `read_only` looks, `operator` also runs actions that can be taken back, `administrator` also creates, edits, deletes and runs the others. */
@@ -31,6 +39,7 @@ export type AdminRole = (typeof ADMIN_ROLES)[number];
 const ADMIN_ROLES = ['read_only', 'operator', 'administrator'] as const;
 
 export interface AdminRoles {
+  /** The role of a member of staff. */
   of(user: User): AdminRole | Promise<AdminRole>;
   /** By list and operation (`read`, `create`, `update`, `remove`, `export`, `import`, or the name of an action), where the usual role is not the right one. */
   readonly needs?: Readonly<Record<string, Readonly<Record<string, AdminRole>>>>;

@@ -2,7 +2,9 @@ import type { Command as CommanderCommand } from 'commander';
 
 /** A subcommand a module adds to the `kit` program. `A` is the App; it is a parameter so that this file needs no module. */
 export interface Command<A = unknown> {
+  /** The name after `kit`: `invoices` is `kit invoices`. */
   readonly name: string;
+  /** One line for the list of commands. */
   readonly summary: string;
   /** Adds options, arguments, nested commands and the action. */
   readonly configure: (command: CommanderCommand, context: CommandContext<A>) => void;

@@ -32,6 +32,7 @@ export interface LoginProvider {
 }
 
 export interface LoginForm {
+  /** Limits for attempts to log in. */
   readonly throttles?: readonly Throttle[];
   /**
    * Checks the password, and the code where the user has a second factor; opens a session and sets its cookie. `admit` is called once the

@@ -31,25 +31,33 @@ import type { TenantDirectory } from './tenant-source.ts';
 
 /** A part of an application: accounts, API keys, webhooks, your own. Everything in it is data or a hook. */
 export interface Module {
+  /** Identifies the module, among others in the ids of its migrations: `shop/0001_initial`. */
   readonly name: string;
   /** Names of modules that must be installed too; they are set up and started first. */
   readonly requires?: readonly string[];
   /** Names of modules that come first where they are installed, so that their middleware, `setup` and `start` run before this one's. */
   readonly after?: readonly string[];
+  /** The tables of the module, compared with its migrations at startup. */
   readonly models?: readonly Model[];
+  /** The migrations of the module, in the order in which they run. */
   readonly migrations?: readonly Migration[];
   /** Aliases of the databases its tables are in. Default: `default` alone. */
   readonly databases?: readonly string[];
+  /** How requests are authenticated, after those of the app. */
   readonly authenticators?: readonly Authenticator[];
+  /** The table of users, or how to find them. One module of an app provides it. */
   readonly users?: UserSource;
   /** How people log in with a browser. The admin site uses it. */
   readonly login?: LoginProvider;
   /** The tenants of the app, unless `createApp` is given a `tenant`. */
   readonly tenants?: TenantDirectory;
+  /** Services that handlers get from `services`, what `singleton(…)`, `scoped(…)` or `value(…)` of `kit/di` returns. */
   readonly services?: readonly Registration[];
+  /** The errors of the module, what `defineErrors(…)` returns: listed in the OpenAPI document. */
   readonly errors?: ErrorCatalog;
   /** Requests that the module sends to others, for the OpenAPI document's `webhooks`: path items by name. */
   readonly openApiWebhooks?: Readonly<Record<string, object>>;
+  /** Runs around every request of the app. */
   readonly middleware?: readonly Middleware[];
   /** Asked after the app's own map, for every route. */
   readonly errorMap?: ErrorMap;
@@ -61,7 +69,9 @@ export interface Module {
   readonly jobs?: readonly JobDeclaration[];
   /** Rows for development and tests, run by `kit seed` before those of the app. */
   readonly seeds?: readonly Seed[];
+  /** Commands that `kit` gets from the module. */
   readonly commands?: readonly Command<App>[];
+  /** Run at startup and by `kit check`. */
   readonly checks?: readonly Check<App>[];
   /**
    * Controllers at an address of the module's own: `{ '/admin': AdminController }`. Checked like all other routes. A function is called once,

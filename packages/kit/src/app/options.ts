@@ -96,5 +96,12 @@ export interface AppOptions extends TenantSource {
   /** Shown at the top of the OpenAPI document. */
   readonly description?: string;
   /** The reference page at `/docs` with the document at `/openapi.json`, for everyone unless a permission is given. `false` serves neither. */
-  readonly docs?: boolean | { readonly path?: `/${string}`; readonly permission?: Permission };
+  readonly docs?:
+    | boolean
+    | {
+        /** Where the page is. Default: `/docs`. */
+        readonly path?: `/${string}`;
+        /** Who can read the page and the document. Default: everyone. */
+        readonly permission?: Permission;
+      };
 }

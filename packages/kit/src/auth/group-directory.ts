@@ -19,6 +19,7 @@ export interface GroupDirectory {
   allGroupsOf?(db: Db, userId: string): Promise<readonly string[]>;
   /** Whether an active user is in the group: grants to a group without one do not keep an object shared. Default: yes. */
   hasActiveMember?(db: Db, id: string): Promise<boolean>;
+  /** The group with this id, or null. */
   findById(db: Db, id: string): Promise<Group | null>;
   /** By its name among the groups of a tenant and those without a tenant. */
   findByName(db: Db, name: string, tenantKey: string | null): Promise<Group | null>;

@@ -1,10 +1,16 @@
 /** The caller as the toolkit knows it. Apps that bring their own users map them to this shape. */
 export interface User {
+  /** Never changes; owners of rows are compared with it. */
   readonly id: string;
+  /** Unique; may change. */
   readonly username: string;
+  /** Null when no address is known. */
   readonly email: string | null;
+  /** False: every credential of the user is rejected. */
   readonly is_active: boolean;
+  /** May use the admin site. */
   readonly is_staff: boolean;
+  /** Not limited by grants and roles. */
   readonly is_superuser: boolean;
 }
 

@@ -8,7 +8,9 @@ import type { UserTable } from './user-table.ts';
  * `table` lets a module join the owner in the same statement as its own row.
  */
 export interface UserDirectory {
+  /** The table of users and its columns, for joins. */
   readonly table: UserTable;
+  /** The user with this id, or null. */
   findById(db: Db, id: string): Promise<User | null>;
   /** By user name or e-mail address. */
   findByLogin(db: Db, login: string): Promise<User | null>;

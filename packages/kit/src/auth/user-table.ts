@@ -7,13 +7,19 @@ import type { Fault } from '../options/fault.ts';
 
 /** The users' table: its name and the names of its columns. */
 export interface UserTable {
+  /** The name of the table. */
   readonly name: string;
+  /** The column of the key. */
   readonly id: string;
+  /** The column of the user name. */
   readonly username: string;
+  /** The column of the email address. */
   readonly email: string;
   /** The flags may have any type: a boolean, a number, or a string such as `t` or `yes`. */
   readonly isActive: string;
+  /** The column of the flag for staff. */
   readonly isStaff: string;
+  /** The column of the flag for superusers. */
   readonly isSuperuser: string;
   /** The SQL type of `id`, `uuid` unless said: modules store owners as text and cast them for the join. */
   readonly idType?: 'uuid' | 'text' | 'bigint' | 'integer';

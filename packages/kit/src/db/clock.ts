@@ -1,5 +1,6 @@
 /** Where code gets the time from, so that tests can decide it. */
 export interface Clock {
+  /** The current time. */
   now(): Date;
 }
 

@@ -59,7 +59,14 @@ export interface ColumnSettings {
   /** The default of the column in the database. */
   readonly dbDefault?: DatabaseDefault;
   /** The model or table it refers to, and what happens when the other row is deleted. */
-  readonly reference?: { readonly target: string | (() => ReferenceTarget); readonly column?: string; readonly onDelete: OnDelete };
+  readonly reference?: {
+    /** The model, as a function, or the name of the table. */
+    readonly target: string | (() => ReferenceTarget);
+    /** Default: the primary key. */
+    readonly column?: string;
+    /** What becomes of the row when the other row is deleted. */
+    readonly onDelete: OnDelete;
+  };
   /** Shown in documents and in the admin site. */
   readonly description?: string;
 }
@@ -75,14 +82,17 @@ export class Column<S, O extends boolean = false, W extends boolean = true> {
     this.settings = settings;
   }
 
+  /** The primary key, or a part of it. */
   pk(): Column<S, O, O extends true ? false : W> {
     return this.#with({ primaryKey: true });
   }
 
+  /** The column can be null, and may be left out of an insert. */
   nullable(): Column<S | null, true, W> {
     return this.#with({ nullable: true });
   }
 
+  /** No two rows have the same value. */
   unique(): Column<S, O, W> {
     return this.#with({ unique: true });
   }
@@ -120,6 +130,7 @@ export class Column<S, O extends boolean = false, W extends boolean = true> {
     return this.#with({ guarded: true, readOnly: true });
   }
 
+  /** Describes the field in the OpenAPI document. */
   describe(description: string): Column<S, O, W> {
     return this.#with({ description });
   }

@@ -35,7 +35,10 @@ export interface Model<C extends Columns = Columns> {
 export function model<const C extends Columns, const G extends boolean = false>(
   name: string,
   given: C,
-  options: ModelOptions<NoInfer<Extract<keyof C, string>>> & { readonly guarded?: G } = {},
+  options: ModelOptions<NoInfer<Extract<keyof C, string>>> & {
+    /** No column is accepted from clients unless a resource opens it with `writableBy`. Default: false. */
+    readonly guarded?: G;
+  } = {},
 ): Model<G extends true ? Guarded<C> : C> {
   readOptions(`model("${name}")`, options, modelRules);
   requireArguments('model()', { name, columns: given }, { name: filledText, columns: anObject });

@@ -1,2 +1,9 @@
 /** SQL that both databases read, or one text for each. */
-export type SqlText = string | { readonly sqlite: string; readonly postgres: string };
+export type SqlText =
+  | string
+  | {
+      /** SQL for SQLite. */
+      readonly sqlite: string;
+      /** SQL for PostgreSQL. */
+      readonly postgres: string;
+    };

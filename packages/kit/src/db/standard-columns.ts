@@ -46,7 +46,10 @@ interface DeletedColumns {
 
 /** `deleted_at` and `deletion_id`; with `by` also `deleted_by`, the id of the user (`true`) or a reference to the user's row. */
 export function softDelete(): DeletedColumns;
-export function softDelete(options: { readonly by: true | Users }): DeletedColumns & { readonly deleted_by: KeptColumn<string | null> };
+export function softDelete(options: {
+  /** Also `deleted_by`: the id of the user (`true`), or a reference to the row of the user. */
+  readonly by: true | Users;
+}): DeletedColumns & { readonly deleted_by: KeptColumn<string | null> };
 export function softDelete(options: { readonly by?: true | Users } = {}): DeletedColumns & {
   readonly deleted_by?: KeptColumn<string | null>;
 } {

@@ -17,11 +17,22 @@ export type ColumnKind =
 export type OnDelete = 'restrict' | 'cascade' | 'set null';
 
 /** A default the database fills in: a plain value, or something it makes. */
-export type DatabaseDefault = { readonly value: string | number | boolean } | { readonly make: 'now' | 'uuid' };
+export type DatabaseDefault =
+  | {
+      /** The value itself. */
+      readonly value: string | number | boolean;
+    }
+  | {
+      /** Made by the database: the time of the insert, or a random UUID. */
+      readonly make: 'now' | 'uuid';
+    };
 
 export interface Reference {
+  /** The table that is referred to. */
   readonly table: string;
+  /** Its column. */
   readonly column: string;
+  /** What becomes of the row when the other row is deleted. */
   readonly onDelete: OnDelete;
 }
 

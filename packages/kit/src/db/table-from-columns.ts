@@ -16,14 +16,17 @@ export interface ModelIndex<N extends string = string> {
   readonly unique?: boolean;
   /** Condition of a partial index, in SQL that both databases read: `deleted_at is null`. */
   readonly where?: string;
+  /** Default: `orders_owner_id_index`, from the table and the columns. */
   readonly name?: string;
 }
 
 /** Text columns whose words can be searched for. */
 export interface ModelFullText<N extends string = string> {
+  /** The text columns that are searched. */
   readonly columns: readonly Suggested<N>[];
   /** The text search configuration of PostgreSQL. Default: `simple`, the only one that SQLite matches alike. */
   readonly config?: string;
+  /** Default: `orders_note_search`, from the table and the columns. */
   readonly name?: string;
 }
 

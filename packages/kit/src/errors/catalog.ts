@@ -3,9 +3,11 @@ import { InvalidOptions, type OptionRules, readOptions, refuseUnknownNames } fro
 import { filledText, isMembers, objectWith, recordOf, required, text, wholeNumber, wrongValue } from '../options/value-rule.ts';
 
 export interface ErrorEntry {
+  /** The HTTP status. */
   readonly status: number;
   /** The public sentence, unless the place that throws gives a better one. */
   readonly detail: string;
+  /** A short name of the error. Default: made of the code. */
   readonly title?: string;
   /** What the caller can do about it; printed in docs/reference/errors.md. */
   readonly remedy?: string;

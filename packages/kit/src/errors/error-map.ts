@@ -8,12 +8,15 @@ export type ErrorClass<E extends Error = Error> = abstract new (...args: any[]) 
 
 /** How errors of a class are answered. */
 export interface ErrorRule<E extends Error = Error> {
+  /** The HTTP status. */
   readonly status: number;
+  /** The code in the response: a promise to clients. */
   readonly code: string;
   /** Public sentence; the error's own message is never sent unless this function returns it. */
   readonly detail?: string | ((error: E) => string);
   /** Extra public members of the body. */
   readonly body?: Readonly<Record<string, unknown>> | ((error: E) => Readonly<Record<string, unknown>>);
+  /** Headers of the response. */
   readonly headers?: Readonly<Record<string, string>> | ((error: E) => Readonly<Record<string, string>>);
 }
 

@@ -2,17 +2,24 @@ import { refuseUnknownNames } from '../options/read-options.ts';
 
 /** One validation fault. `location` starts with `body`, `query`, `params` or `headers`. */
 export interface FieldError {
+  /** Where the value is: `['body', 'items', 0, 'sku']`. */
   readonly location: readonly (string | number)[];
+  /** What is wrong, for programs. */
   readonly code: string;
+  /** What is wrong, for people. */
   readonly message: string;
 }
 
 export interface KitErrorOptions {
+  /** The code in the response: a promise to clients. */
   readonly code: string;
+  /** The HTTP status. */
   readonly status: number;
   /** The public sentence: everything in it may be read by the caller. */
   readonly detail: string;
+  /** A short name of the error. */
   readonly title?: string | undefined;
+  /** Problems of single fields. */
   readonly errors?: readonly FieldError[] | undefined;
   /** Public extra members of the error body, e.g. `{ required_scope: 'orders:read' }`. */
   readonly extensions?: Readonly<Record<string, unknown>> | undefined;
@@ -20,6 +27,7 @@ export interface KitErrorOptions {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** The internal sentence: logged, never sent. Defaults to `detail`. */
   readonly message?: string | undefined;
+  /** The error that led to this one: logged, never sent. */
   readonly cause?: unknown;
 }
 

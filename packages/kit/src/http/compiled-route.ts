@@ -24,8 +24,11 @@ export interface CompiledResponse {
 
 /** An error a route is known to answer with. */
 export interface RaisedError {
+  /** The HTTP status. */
   readonly status: number;
+  /** The code in the response. */
   readonly code: string;
+  /** The public sentence. */
   readonly detail: string;
   /** JSON Schemas of the members that it may carry beside those of all problems. */
   readonly members?: ErrorMembers | undefined;
@@ -37,15 +40,26 @@ export interface MiddlewareDocument {
   readonly headers?: Readonly<Record<string, JsonSchema>>;
   /** Headers of a successful response, each with a sentence. */
   readonly responseHeaders?: Readonly<Record<string, string>>;
+  /** Errors that the middleware responds with. */
   readonly raises?: readonly RaisedError[];
 }
 
 /** What middleware does to the responses of a route, for `kit inspect`. */
 export interface ResponseFacts {
   /** Versions that callers can ask for, the newest first, and what they get otherwise. */
-  readonly versions?: { readonly supported: readonly string[]; readonly default: string };
+  readonly versions?: {
+    /** Versions that callers can ask for, the newest first. */
+    readonly supported: readonly string[];
+    /** The version of callers that ask for none. */
+    readonly default: string;
+  };
   /** How long responses are kept, and what drops them sooner. */
-  readonly cache?: { readonly maxAgeMs: number; readonly tags: readonly string[] };
+  readonly cache?: {
+    /** Longest that a response is stored. */
+    readonly maxAgeMs: number;
+    /** Changes of these drop it sooner. */
+    readonly tags: readonly string[];
+  };
 }
 
 /** One row of the route table: everything about an operation, as data. OpenAPI, `kit inspect` and the documents read it. */

@@ -87,13 +87,21 @@ const chainedOptionNames: ReadonlySet<string> = new Set(['permission', 'throttle
 
 /** The static side of a controller, without its constructor's arguments. */
 export interface ControllerOptions {
+  /** Names the controller in operation ids. */
   readonly name: string;
+  /** Tags of its operations in the OpenAPI document. */
   readonly tags?: readonly string[];
+  /** Part of the permission of every route. */
   readonly permission?: Permission;
+  /** Limits of every route. */
   readonly throttles?: readonly Throttle[];
+  /** Errors of other libraries, by class, and what they become. */
   readonly errors?: ErrorMap;
+  /** Runs around the routes of the controller. */
   readonly middleware?: readonly Middleware[];
+  /** Marks every route as deprecated. */
   readonly deprecated?: boolean | Deprecation;
+  /** Of its tag in the OpenAPI document. */
   readonly description?: string;
 }
 

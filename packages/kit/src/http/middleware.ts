@@ -31,15 +31,21 @@ export interface MadeResponse {
  * App-level middleware also sees requests that match no route (`exchange.route` is null).
  */
 export interface Middleware {
+  /** Names the middleware in problems and in `kit inspect`. */
   readonly name: string;
+  /** What it adds to the operations in the OpenAPI document. */
   readonly documents?: MiddlewareDocument;
   /** Asked once per route at start-up; the hooks cost nothing on routes it declines. Everything unless said. */
   appliesTo?(route: CompiledRoute): boolean;
   /** For `kit inspect`. Asked once per route that it applies to. */
   responseFacts?(route: CompiledRoute): ResponseFacts;
+  /** Before throttles and authentication. Throwing rejects the request. */
   onRequest?(exchange: Exchange): void | Promise<void>;
+  /** Around the handler, after permission and validation: call `next()` for its value, or return another one. */
   handle?(exchange: Exchange, next: () => Promise<unknown>): Promise<unknown>;
+  /** Before the headers are sent, on every response: set headers with `exchange.reply.header`. */
   onResponse?(exchange: Exchange): void;
+  /** After the response was sent, or the connection was lost. */
   onFinish?(exchange: Exchange): void;
   /**
    * `make` gives undefined for what cannot be kept: a stream, or a response that already left. `audience` says which rows and fields this
@@ -50,7 +56,10 @@ export interface Middleware {
     make: () => Promise<MadeResponse | undefined>,
     audience: () => string | Promise<string>,
   ): Promise<MadeResponse | undefined>;
+  /** Gets the JSON of a successful response; returns the text to send. */
   onBody?(exchange: Exchange, body: string): string;
+  /** Around each part of a request: call `work` once and return its result. */
   within?<R>(exchange: Exchange, part: RequestPart, work: () => R): R;
+  /** After every statement of the request. Throwing makes the statement fail. */
   onQuery?(exchange: Exchange, query: QueryEvent): void;
 }

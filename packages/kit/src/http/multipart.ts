@@ -24,6 +24,7 @@ export interface FilePartOptions {
   readonly bytesMax?: number;
   /** `text/csv`, `image/*`. Default: any. What the client says, not what the bytes are. */
   readonly mediaTypes?: readonly string[];
+  /** The file may be missing. Default: false. */
   readonly optional?: boolean;
 }
 
@@ -59,7 +60,13 @@ const MULTIPART = 'multipart/form-data';
  * }
  * ```
  */
-export function multipart<const P extends MultipartParts>(parts: P, options: { readonly bytesMax?: number } = {}): MultipartSchema<P> {
+export function multipart<const P extends MultipartParts>(
+  parts: P,
+  options: {
+    /** Most bytes of the whole body. Default: the limit of the app. */
+    readonly bytesMax?: number;
+  } = {},
+): MultipartSchema<P> {
   const { bytesMax } = readOptions('multipart()', options, { bytesMax: wholeNumber(1) });
   const json = (): JsonSchema => ({
     type: 'object',

@@ -15,8 +15,11 @@ export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'QUERY';
 
 /** Announced by the deprecation middleware: RFC 9745 `Deprecation`, RFC 8594 `Sunset`, a `Link` to what to do. */
 export interface Deprecation {
+  /** Sent as `Deprecation`. */
   readonly since: string | Date;
+  /** When the operation will be removed, sent as `Sunset`. */
   readonly sunset?: string | Date;
+  /** A page about the deprecation, sent as `Link`. */
   readonly link?: string;
 }
 

@@ -7,7 +7,16 @@ export interface SecurityHeadersOptions {
    * `Strict-Transport-Security`. Only sent over TLS unless `always`: say so when a proxy in front ends the TLS.
    * `false` never sends it.
    */
-  readonly strictTransport?: false | { readonly maxAgeSeconds?: number; readonly includeSubDomains?: boolean; readonly always?: boolean };
+  readonly strictTransport?:
+    | false
+    | {
+        /** How long browsers remember to use HTTPS. Default: a year. */
+        readonly maxAgeSeconds?: number;
+        /** Also for all subdomains. Default: true. */
+        readonly includeSubDomains?: boolean;
+        /** Also on connections without TLS, because a proxy in front ends the TLS. Default: false. */
+        readonly always?: boolean;
+      };
   /** Headers to add, replace, or leave out with `null`. */
   readonly headers?: Readonly<Record<string, string | null>>;
 }

@@ -21,7 +21,14 @@ export interface OpenApiOptions {
   /** Shown at the top of the document; Markdown. */
   readonly description?: string | undefined;
   /** Base addresses clients use, e.g. `https://api.example.org`. */
-  readonly servers?: readonly { readonly url: string; readonly description?: string }[] | undefined;
+  readonly servers?:
+    | readonly {
+        /** Where the API is: `https://api.example.com`. */
+        readonly url: string;
+        /** For people: `Production`. */
+        readonly description?: string;
+      }[]
+    | undefined;
   /** The format of errors, as the setting `ERROR_FORMAT` of the app. Default: `problem+json`. */
   readonly errorFormat?: ErrorFormat | undefined;
   /** The rates of scoped throttles, from `settings.throttleRates`. */

@@ -33,7 +33,9 @@ export type Rule = (context: PermissionContext, object: unknown) => Answer<Verdi
 
 /** A leaf's behaviour. */
 export interface PermissionDefinition {
+  /** Names the permission in `kit inspect` and in the OpenAPI document. */
   readonly name: string;
+  /** True, false, or `unknown` while the object is not known. */
   evaluate(context: PermissionContext, object: unknown): Answer<Verdict>;
   /** Why the verdict was false. Defaults to 401 for anonymous callers and 403 for everyone else. */
   denial?(context: PermissionContext, object: unknown): Answer<KitError>;
@@ -51,6 +53,7 @@ export interface PermissionDefinition {
   absent?(context: PermissionContext): Answer<void>;
   /** A stable mark for start-up checks and documents, e.g. `has_scopes`. */
   readonly kind?: string;
+  /** Of `hasRule('name')`: the named rule of the app that it asks for. */
   readonly rule?: string;
 }
 

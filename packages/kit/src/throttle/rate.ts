@@ -2,7 +2,9 @@ import { requireArguments } from '../options/read-options.ts';
 import { rule, isMembers, either, text, anObject } from '../options/value-rule.ts';
 /** A budget: `count` requests per `periodMs`. */
 export interface Rate {
+  /** Requests per period. */
   readonly count: number;
+  /** The period in milliseconds. */
   readonly periodMs: number;
 }
 

@@ -8,8 +8,14 @@ import { text } from '../options/value-rule.ts';
 
 /** The one method this storage needs: `call` of ioredis, or `sendCommand` of the `redis` package. The app owns the connection. */
 export type RedisClient =
-  | { call(command: string, ...args: string[]): Promise<unknown> }
-  | { sendCommand(args: string[]): Promise<unknown> };
+  | {
+      /** Of ioredis. */
+      call(command: string, ...args: string[]): Promise<unknown>;
+    }
+  | {
+      /** Of the `redis` package. */
+      sendCommand(args: string[]): Promise<unknown>;
+    };
 
 export interface RedisStorageOptions extends StorageFailureOptions {
   /** Written before every key (default `kit:throttle:`), so that several apps can share one server. */

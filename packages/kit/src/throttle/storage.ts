@@ -19,6 +19,7 @@ export interface ThrottleDecision {
 
 /** The part of a database handle that storages use. */
 export interface ThrottleDb {
+  /** Runs one statement and returns its rows. */
   query<R>(text: string, parameters?: readonly unknown[]): Promise<R[]>;
 }
 
@@ -41,10 +42,12 @@ export interface ThrottleLog {
 export interface ThrottleStorage {
   /** True where budgets are those of one process: N processes admit N times the rate. */
   readonly isLocal?: boolean;
+  /** Takes `cost` (default: 1) from the budget of the key, or says how long to wait. */
   take(key: string, rate: Rate, now: Date, cost?: number): Promise<ThrottleDecision>;
   /** Returns what an admitted `take` used, because another throttle refused the same request. */
   giveBack(key: string, rate: Rate, now: Date, cost?: number): Promise<void>;
   /** Called once by the app, before the first request. */
   open?(context: ThrottleStorageContext): void;
+  /** Called once, when the app stops. */
   close?(): Promise<void>;
 }

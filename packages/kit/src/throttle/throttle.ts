@@ -24,6 +24,7 @@ export interface UseClientThrottleOrUserThrottle {
 export interface Throttle {
   /** Names the policy in the RateLimit headers and the budgets in the storage: throttles of one name share budgets. */
   readonly name: string;
+  /** `client` is decided before authentication, `principal` after it. */
   readonly phase: 'client' | 'principal';
   /** Whose budget the request uses; null passes unmeasured. */
   key(context: ThrottleContext): string | null;

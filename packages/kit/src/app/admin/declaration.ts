@@ -60,6 +60,7 @@ export interface AdminSight {
 
 /** Columns that refer to `table` are file fields in forms. */
 export interface AdminUploads {
+  /** The table of the uploads, which columns of other tables refer to. */
   readonly table: string;
   /** Every place that takes files, by its path. */
   targets(app: object): ReadonlyMap<string, AdminFileTarget>;
@@ -135,7 +136,12 @@ export interface AdminResource extends Omit<AdminResourceShape, 'actions'> {
    * found as `order:<id>` by its `target_type` and id. `request` is a request that changed a record, found by its id: the records stand in the
    * timeline of the changed one, by the values `request_id` and, where they are about a record themselves, `record` of their rows.
    */
-  readonly related?: readonly { readonly to: string; readonly filter: string }[];
+  readonly related?: readonly {
+    /** The kind of record: its `target_type`, `*` or `request`. */
+    readonly to: string;
+    /** The filter of this list that takes the id. */
+    readonly filter: string;
+  }[];
   /** `titles` knows only the records that the caller may see: other pages show nothing of the rest, except to superusers. */
   readonly isRestricted?: boolean;
   /** Operations (`create`, or names of actions) that need a login within the last minutes: those that hand out a credential or rights. */
@@ -148,9 +154,11 @@ export interface AdminResource extends Omit<AdminResourceShape, 'actions'> {
   readonly files?: Readonly<Record<string, string>>;
   /** The model or the CRUD resource that it shows. */
   readonly shows?: object;
+  /** Actions on a record or a selection. */
   readonly actions: readonly AdminAction[];
   /** The resource as it is in an app, where that says more about it. */
   installedIn?(app: object): AdminResource;
+  /** One page of the list. */
   list(context: AdminContext, query: AdminListQuery): Promise<AdminPage>;
   /** By the name of a filter or of a field of a new record: what to offer while typing, besides what it declares. Read with each page load. */
   suggestions?(context: AdminContext): Promise<Readonly<Record<string, readonly string[]>>>;
@@ -172,6 +180,7 @@ export interface AdminResource extends Omit<AdminResourceShape, 'actions'> {
   create?(context: AdminContext, fields: Readonly<Record<string, unknown>>): Promise<AdminResult>;
   /** `version`: of the record when its form was made (`AdminRecord.form.version`); null when the form has none. */
   update?(context: AdminContext, id: string, fields: Readonly<Record<string, unknown>>, version: number | null): Promise<AdminResult>;
+  /** Deletes a record. Goes with `removable`. */
   remove?(context: AdminContext, id: string): Promise<AdminResult>;
   /**
    * `remove` changes nothing but databases, through `context.db` or `context.databases`, or does the rest after the commit: before a selection is
@@ -209,6 +218,7 @@ export interface AdminWaiting {
 
 /** What the admin site shows for a module. */
 export interface AdminDeclaration {
+  /** Lists and records of the module. */
   readonly resources?: readonly AdminResource[];
   /** What the module has to say about a record of another: parts of its page. */
   sections?(context: AdminContext, target: AdminTarget): Promise<readonly AdminSection[]>;
@@ -219,8 +229,10 @@ export interface AdminDeclaration {
     /** The requests that caused the record, where its row stores them. */
     requests: readonly string[],
   ): Promise<AdminTimeline>;
+  /** Figures of the module for the start page of the site. */
   overview?(context: AdminContext, range: AdminRange): Promise<AdminOverview>;
   /** Work that is due and that no worker has taken, for the bar of the site; asked every few seconds. */
   waiting?(context: AdminContext): Promise<AdminWaiting>;
+  /** How forms take files. Set by the uploads module. */
   readonly uploads?: AdminUploads;
 }

@@ -4,12 +4,20 @@ import type { AdminResult } from './shapes.ts';
 import { requireArguments } from '../../options/read-options.ts';
 import { anObject, aList, aFunction } from '../../options/value-rule.ts';
 
+/** What became of a selection. */
+interface EachResult {
+  /** How many records the work was done for. */
+  readonly done: number;
+  /** The records that it could not be done for. */
+  readonly failures: NonNullable<AdminResult['failures']>;
+}
+
 /** Does the work for each id in turn; what fails for one is reported in `failures` and does not stop the rest. */
 export async function adminEach(
   context: Pick<AdminContext, 'log' | 'requestId' | 'savepoint'>,
   ids: readonly string[],
   work: (id: string) => Promise<void>,
-): Promise<{ readonly done: number; readonly failures: NonNullable<AdminResult['failures']> }> {
+): Promise<EachResult> {
   requireArguments('adminEach()', { context, ids, work }, { context: anObject, ids: aList, work: aFunction });
   const { log, requestId, savepoint = (each) => each() } = context;
   const failures: { id: string; message: string }[] = [];
@@ -31,11 +39,7 @@ export function adminCount(count: number, [one, many]: readonly [string, string]
 }
 
 /** `3 keys revoked; 1 failed.` */
-export function adminDone(
-  result: { readonly done: number; readonly failures: NonNullable<AdminResult['failures']> },
-  words: readonly [string, string],
-  participle: string,
-): AdminResult {
+export function adminDone(result: EachResult, words: readonly [string, string], participle: string): AdminResult {
   requireArguments('adminDone()', { result, words }, { result: anObject, words: aList });
   const { done, failures } = result;
   const did = `${adminCount(done, words)} ${participle}`;

@@ -38,8 +38,11 @@ export interface AdminLink {
 export type AdminValue = string | number | boolean | null | readonly string[] | AdminState | AdminLink | object;
 
 export interface AdminColumn {
+  /** The field of the rows that the column shows. */
   readonly name: string;
+  /** The heading. */
   readonly label: string;
+  /** How values are shown: as text, a number, a time, a state, … */
   readonly kind: AdminCellKind;
   /** The list can be ordered by it. */
   readonly sortable?: boolean;
@@ -57,7 +60,9 @@ export interface AdminRow {
 }
 
 export interface AdminChoice {
+  /** The value that is sent. */
   readonly value: string;
+  /** The text that is shown. */
   readonly label: string;
 }
 
@@ -72,13 +77,17 @@ export type AdminFilterOperator = 'is' | 'not' | 'in' | 'contains' | 'empty';
  * bound as the label says; `reference` is the id of a record that is searched for while typing.
  */
 export interface AdminFilter {
+  /** The name of the filter in the URL. */
   readonly name: string;
+  /** Shown beside the input. */
   readonly label: string;
+  /** The input of the filter. */
   readonly kind: 'select' | 'text' | 'number' | 'time' | 'date' | 'reference';
   /** Default: `is`; of a filter with `ends`: none. */
   readonly operators?: readonly AdminFilterOperator[];
   /** Of `number`, `time` and `date`: the names that the lower and the upper bound travel under, in place of the filter's own. */
   readonly ends?: readonly [from: string, to: string];
+  /** Of `select`: the values to choose from. */
   readonly choices?: readonly AdminChoice[];
   /** Of `text`: what to offer while typing; anything else may be typed too. */
   readonly suggestions?: readonly string[];
@@ -90,14 +99,19 @@ export interface AdminFilter {
 
 /** A text for one record and for several: `{ one: 'It stops working.', many: 'They stop working.' }`. */
 export interface AdminWords {
+  /** For one record: `Revoke this key?`. */
   readonly one: string;
+  /** For a selection: `Revoke these keys?`. */
   readonly many: string;
 }
 
 /** A field of a form. Its value travels under its name; an emptied `nullable` field travels as null. */
 export interface AdminField {
+  /** The name that the value is sent under. */
   readonly name: string;
+  /** Shown above the input. */
   readonly label: string;
+  /** The input: a line of text, a number, a list of choices, … */
   readonly kind:
     | 'text'
     | 'long_text'
@@ -111,13 +125,19 @@ export interface AdminField {
     | 'password'
     | 'file'
     | 'reference';
+  /** The form cannot be sent without a value. Default: false. */
   readonly required?: boolean;
+  /** The field can be empty, which is stored as null. Default: false. */
   readonly nullable?: boolean;
+  /** A sentence below the input. */
   readonly help?: string;
+  /** Shown in the empty input. */
   readonly placeholder?: string;
+  /** Of `select`: the values to choose from. */
   readonly choices?: readonly AdminChoice[];
   /** Of `strings` and `text`: what to offer while typing; anything else may be typed too. */
   readonly suggestions?: readonly string[];
+  /** Most characters of a text. */
   readonly maxLength?: number;
   /** Holds a credential: the browser does not store what was typed. Passwords are so without saying it. */
   readonly sensitive?: boolean;
@@ -125,6 +145,7 @@ export interface AdminField {
   readonly file?: AdminFileTarget;
   /** Of `reference`: as in {@link AdminFilter}. */
   readonly of?: string;
+  /** Of `reference`, set by the site: the list to search in. */
   readonly resource?: string;
   /** Why this member of staff cannot write it: the form shows the value, disabled, with the reason. */
   readonly refused?: string;
@@ -134,23 +155,30 @@ export interface AdminField {
 export interface AdminFileTarget {
   /** The path of a mounted controller that takes uploads. */
   readonly endpoint: string;
+  /** Media types that are accepted. */
   readonly contentTypes: readonly string[];
+  /** Most bytes of a file. */
   readonly bytesMax: number;
 }
 
 export type AdminFileFormat = 'csv' | 'jsonl';
 
 export interface AdminActionShape {
+  /** Part of the path of the action: `revoke`. */
   readonly name: string;
+  /** The text of the button: `Revoke`; `{ one, many }` where it differs for a selection. */
   readonly label: string | AdminWords;
+  /** `bad` for what destroys or cannot be undone. */
   readonly tone: 'neutral' | 'bad';
   /** One record, or a selection too. */
   readonly on: 'record' | 'selection';
   /** Confirmed once before it runs; the site adds which records it affects. */
   readonly confirm?: string | AdminWords;
+  /** The text of the confirming button. Default: the label. */
   readonly confirmLabel?: string;
   /** Of the button that changes nothing: `Keep running` beside `Cancel the job`. Default: `Cancel`. */
   readonly dismissLabel?: string;
+  /** Asked for in the dialog before the action runs. */
   readonly fields?: readonly AdminField[];
   /** It sets fields to the same value on every record: people choose which; those that are not chosen stay as they are. */
   readonly sets?: boolean;
@@ -164,7 +192,9 @@ export interface AdminActionShape {
 
 /** Something that people often do, for the palette: the list with these filters, and the dialog of the action on what they find. */
 export interface AdminShortcut {
+  /** Shown in the command palette: `Retry failed deliveries`. */
   readonly label: string;
+  /** The filters to set, by name. */
   readonly filters: Readonly<Record<string, string>>;
   /** The name of an action on a selection. Absent: only the list is shown. */
   readonly action?: string;
@@ -175,36 +205,53 @@ export interface AdminResourceShape {
   readonly name: string;
   /** In the navigation: `API keys`. */
   readonly label: string;
+  /** What one record is called: `API key`. */
   readonly singular: string;
   /** What several are called. Default: the label. */
   readonly plural?: string;
   /** The heading it stands under in the navigation. */
   readonly group: string;
+  /** A sentence below the heading of the list. */
   readonly description?: string;
   /** One of the icons the site carries; a plain one otherwise. */
   readonly icon?: 'key' | 'endpoint' | 'delivery' | 'event' | 'user' | 'audit' | 'table';
+  /** The columns of the list, from left to right. */
   readonly columns: readonly AdminColumn[];
+  /** The filters above the list. */
   readonly filters: readonly AdminFilter[];
   /** What the search looks at, for the placeholder: `name, prefix or owner`. Absent: no search. */
   readonly searches?: string;
   /** The list follows changes by itself. */
   readonly live?: boolean;
+  /** What people often do here, for the command palette. */
   readonly shortcuts?: readonly AdminShortcut[];
   /** The form of a new record, or why there is none. */
   readonly creation:
-    | { readonly fields: readonly AdminField[] }
     | {
+        /** The fields of the form. */
+        readonly fields: readonly AdminField[];
+      }
+    | {
+        /** Why records cannot be created here. */
         readonly refused: string;
         /** Set by the site: others may create records here. */
         readonly byRole?: boolean;
       };
   /** The form of an existing record; the record itself may close it (`AdminRecord.form`). */
   readonly editable: boolean;
+  /** Records can be deleted. */
   readonly removable: boolean;
   /** The rows of the list can be downloaded, as the filters narrow it. */
   readonly exports?: readonly AdminFileFormat[];
   /** Records can be made from a file. `by`: the column that finds the records which a file may change. */
-  readonly imports?: { readonly formats: readonly AdminFileFormat[]; readonly by?: string; readonly columns: readonly string[] };
+  readonly imports?: {
+    /** The formats that are read. */
+    readonly formats: readonly AdminFileFormat[];
+    /** The column that finds existing records, which a file may then change. Default: every row creates a record. */
+    readonly by?: string;
+    /** The columns that are read; others are ignored. */
+    readonly columns: readonly string[];
+  };
   /** Shown before a record is removed: what is removed with it, and whether it can be restored. */
   readonly removal?: string;
   readonly actions: readonly AdminActionShape[];
@@ -348,6 +395,14 @@ export interface AdminNotice {
   readonly link?: AdminLink;
 }
 
+/** A record that an action could not be done to. */
+export interface AdminFailure {
+  /** The id of the record. */
+  readonly id: string;
+  /** Why not, as a sentence for people. */
+  readonly message: string;
+}
+
 /** What an action would do. */
 export interface AdminPreview {
   readonly message: string;
@@ -356,7 +411,7 @@ export interface AdminPreview {
   readonly note?: string;
   /** Of a dry run: how many records can be done, and why the others cannot. */
   readonly able?: number;
-  readonly failures?: readonly { readonly id: string; readonly message: string }[];
+  readonly failures?: readonly AdminFailure[];
 }
 
 /** A secret that is shown once, with a way to copy it. */
@@ -377,7 +432,7 @@ export interface AdminResult {
   /** Work is left: the site sends these ids next, in place of the ones that it sent. */
   readonly rest?: readonly string[];
   /** Of a selection: what could not be done, and why. */
-  readonly failures?: readonly { readonly id: string; readonly message: string }[];
+  readonly failures?: readonly AdminFailure[];
 }
 
 /** What a file did, or would do. */

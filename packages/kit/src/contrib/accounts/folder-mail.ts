@@ -6,6 +6,7 @@ import { filledText, required } from '../../options/value-rule.ts';
 import type { MailPort, StoredMail } from './mail.ts';
 
 export interface FolderMailOptions {
+  /** Where each message is written as a file. */
   readonly folder: string;
 }
 

@@ -28,11 +28,14 @@ import { queryable } from '../../options/value-rule.ts';
 
 /** Who changes a group, and in which request: for the audit entry. */
 export interface GroupChange {
+  /** Who changes it, for the audit entry. */
   readonly by?: AuditEntry['actor'];
+  /** The request that asked for the change, for the audit entry. */
   readonly requestId?: string | null;
 }
 
 export interface NewGroup {
+  /** Unique within its tenant. */
   readonly name: string;
   /** The tenant that the group counts in. Null: the group counts in every tenant. */
   readonly tenantKey: string | null;

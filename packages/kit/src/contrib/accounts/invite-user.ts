@@ -13,7 +13,10 @@ const INVITED: ReadonlySet<string> = new Set(['username', 'email', 'is_staff', '
 /** Creates a user without a password and sends the invitation to choose one, both or neither. */
 export async function inviteUser(
   db: Db,
-  user: Omit<NewUser, 'password' | 'email'> & { readonly email: string },
+  user: Omit<NewUser, 'password' | 'email'> & {
+    /** Where the invitation is sent. */
+    readonly email: string;
+  },
   management: UserManagement = accountsOf(db).management(null),
 ): Promise<UserRow> {
   refuseUnknownNames('inviteUser()', user, INVITED);

@@ -20,6 +20,7 @@ export interface MailPort {
 export interface SentMail {
   /** The newest first. */
   list(limit: number): Promise<readonly StoredMail[]>;
+  /** One message, or null. */
   read(id: string): Promise<StoredMail | null>;
 }
 

@@ -31,11 +31,15 @@ import { checkManagement, type UserManagement } from './user-management.ts';
 import { rowsThatKeep } from './user-references.ts';
 
 export interface NewUser {
+  /** Unique, stored in lower case. Letters, digits, `.`, `_`, `+` and `-`. */
   readonly username: string;
+  /** Unique, stored in lower case. Default: none. */
   readonly email?: string | null;
   /** Without one the user cannot log in with a password. */
   readonly password?: string | null;
+  /** May use the admin site. Default: false. */
   readonly is_staff?: boolean;
+  /** Not limited by grants and roles. Default: false. */
   readonly is_superuser?: boolean;
 }
 

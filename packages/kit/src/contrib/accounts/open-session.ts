@@ -15,10 +15,15 @@ import { deleteExpiredSessions, deleteSession, lockActiveUser } from './store.ts
 
 /** The request that logged the user in. The context of a handler has everything. */
 export interface LoginExchange {
+  /** The request that logs in. */
   readonly request: HandlerContext['request'];
+  /** Gets the cookie of the session. */
   readonly reply: HandlerContext['reply'];
   /** Shown in the list of sessions. */
-  readonly client?: { readonly address: string };
+  readonly client?: {
+    /** The IP address. */
+    readonly address: string;
+  };
 }
 
 export interface OpenSessionOptions {

@@ -2,8 +2,11 @@ import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 
 /** scrypt's cost: memory is 128 · 2^logN · r bytes. */
 export interface PasswordCost {
+  /** The base-2 logarithm of the cost of scrypt: one more doubles time and memory. */
   readonly logN: number;
+  /** The block size of scrypt. */
   readonly r: number;
+  /** The parallelization of scrypt. */
   readonly p: number;
 }
 

@@ -24,12 +24,16 @@ export interface NewSession {
 
 /** Where a session is opened: shown to the user in the list of sessions. */
 export interface SessionPlace {
+  /** The browser or program, from its `User-Agent`; null when unknown. */
   readonly device: string | null;
+  /** The IP address; null when unknown. */
   readonly address: string | null;
 }
 
 export interface LoginAttempt {
+  /** A user name or an email address. */
   readonly login: string;
+  /** As typed by the user. */
   readonly password: string;
   /** The one-time code, or a recovery code, of a user who has a second factor. */
   readonly code?: string | undefined;
@@ -37,6 +41,7 @@ export interface LoginAttempt {
   readonly previousToken: string | null;
   /** Asked once the password was right, in the transaction that opens the session: what it throws refuses the login. */
   readonly admit?: ((tx: Db, user: UserRow) => void | Promise<void>) | undefined;
+  /** Shown in the list of sessions. */
   readonly place?: SessionPlace | undefined;
 }
 

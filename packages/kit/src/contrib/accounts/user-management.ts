@@ -7,11 +7,15 @@ import type { PasswordCost } from './password.ts';
 
 /** What changing users takes besides a database: the time, the wanted hash cost, and where to record it. */
 export interface UserManagement {
+  /** The time of the change. */
   readonly clock: Clock;
+  /** How much work a password hash is. */
   readonly passwordCost: PasswordCost;
+  /** Where the change is recorded; null: nowhere. */
   readonly audit: AuditSink | null;
   /** Called in the transaction when a user is activated, deactivated, deleted, or made staff. */
   readonly userChanges?: readonly UserChangeListener[];
+  /** Who makes the change, for the audit entry. */
   readonly actor?: AuditEntry['actor'];
   /** The request that asked for the change, for the audit entry. */
   readonly requestId?: string | null;

@@ -18,8 +18,11 @@ import { refuseUnknownNames } from '../../options/read-options.ts';
 export interface NewApiKey extends ChangeContext {
   /** The owner, or its id. */
   readonly user: Pick<User, 'id'> | string;
+  /** For people: what the key is used for. */
   readonly name: string;
+  /** What the key may do, such as `orders:read`. */
   readonly scopes: readonly string[];
+  /** Default: the key does not expire. */
   readonly expiresAt?: Date | null | undefined;
   /** `<count>/<period>`; overrides the throttle's default for this key. */
   readonly rateLimit?: string | null | undefined;

@@ -11,9 +11,17 @@ export const API_KEY_SCHEME = 'api_key';
 
 /** What `currentApiKey` takes: a handler's context, its `request`, or the request of any framework that kept the headers object. */
 export interface KeyedRequest {
+  /** Of a request: the headers object that was authenticated. */
   readonly headers?: object | undefined;
+  /** Of a handler's context: the authenticated principal. */
   readonly principal?: Principal | null | undefined;
-  readonly request?: { readonly headers: object } | undefined;
+  /** Of a handler's context: its request. */
+  readonly request?:
+    | {
+        /** The headers object that was authenticated. */
+        readonly headers: object;
+      }
+    | undefined;
 }
 
 /** The key that authenticated the request; null when something else did, or nothing. */

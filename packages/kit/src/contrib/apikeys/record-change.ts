@@ -8,7 +8,9 @@ export type KeyChange = 'created' | 'updated' | 'rotated' | 'revoked';
 
 /** Who changes a key, and in which request: for the audit entry. */
 export interface ChangeContext {
+  /** Who makes the change, for the audit entry. */
   readonly by?: AuditEntry['actor'];
+  /** The request that asked for the change, for the audit entry. */
   readonly requestId?: string | null | undefined;
 }
 

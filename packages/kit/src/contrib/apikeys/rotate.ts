@@ -15,8 +15,11 @@ import { refuseUnknownNames } from '../../options/read-options.ts';
 
 /** Undefined keeps a value, null clears it. */
 export interface Rotation extends ChangeContext {
+  /** Default: those of the replaced secret. */
   readonly scopes?: readonly string[] | undefined;
+  /** Null: the key does not expire. Default: unchanged. */
   readonly expiresAt?: Date | null | undefined;
+  /** `<count>/<period>`; null removes it. Default: unchanged. */
   readonly rateLimit?: string | null | undefined;
   /** How long the replaced secret goes on working; 0, the default, ends it at once. */
   readonly graceSeconds?: number | undefined;

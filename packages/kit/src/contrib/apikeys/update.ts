@@ -11,9 +11,13 @@ import { refuseUnknownNames } from '../../options/read-options.ts';
 
 /** Undefined keeps a value, null clears it. */
 export interface KeyEdit extends ChangeContext {
+  /** Default: unchanged. */
   readonly name?: string | undefined;
+  /** Replaces all scopes. Default: unchanged. */
   readonly scopes?: readonly string[] | undefined;
+  /** Null: the key does not expire. Default: unchanged. */
   readonly expiresAt?: Date | null | undefined;
+  /** `<count>/<period>`; null removes it. Default: unchanged. */
   readonly rateLimit?: string | null | undefined;
 }
 

@@ -25,28 +25,37 @@ export interface GivenGrant<A extends string = string, S extends string = string
   readonly set?: S;
   /** One action; `actions` for several. */
   readonly action?: A;
+  /** Several actions; `action` for one. */
   readonly actions?: readonly A[];
   /** Default: the grant does not expire. */
   readonly expiresAt?: Date | null;
 }
 
 export interface NewGrant<A extends string = string, S extends string = string> extends GivenGrant<NoInfer<A>, NoInfer<S>>, GrantChange {
+  /** The object that is shared. */
   readonly object: ObjectRef<A, S>;
 }
 
 export interface Revocation extends GrantChange {
+  /** Who loses the grant: `user:<id>`, `group:<id>`, `tenant`, `authenticated` or `public`. */
   readonly subject: string;
+  /** The object that is no longer shared with the subject. */
   readonly object: ObjectRef;
 }
 
 export interface ReplacedGrants<A extends string = string, S extends string = string> extends GrantChange {
+  /** The object that is shared. */
   readonly object: ObjectRef<A, S>;
+  /** All grants of the object from now on; others are revoked. */
   readonly grants: readonly GivenGrant<NoInfer<A>, NoInfer<S>>[];
 }
 
 export interface Transfer extends GrantChange {
+  /** The object that gets another owner. */
   readonly object: ObjectRef;
+  /** The id of the owner until now. */
   readonly from: string;
+  /** The id of the new owner. */
   readonly to: string;
 }
 

@@ -30,7 +30,9 @@ export const grantsState = moduleState<GrantsState>({
 
 /** An object: the declaration of its actions, its model or the name of its table, and the key of the row. */
 export interface ObjectRef<A extends string = string, S extends string = string> {
+  /** What `objectActions()` returned, the model, or the name of its table. */
   readonly type: ObjectActions<A, S> | Model | string;
+  /** The primary key of the row. */
   readonly id: string | number | bigint;
 }
 

@@ -8,7 +8,9 @@ import { parseSubject } from './subject.ts';
 
 /** Who changes grants, and in which request: for the audit entry and `granted_by`. */
 export interface GrantChange {
+  /** Who makes the change, for the audit entry. */
   readonly by?: AuditEntry['actor'];
+  /** The request that asked for the change, for the audit entry. */
   readonly requestId?: string | null | undefined;
 }
 

@@ -15,9 +15,13 @@ export interface ScheduleOptions<Input = unknown> {
 }
 
 export interface Schedule {
+  /** Five fields: minute, hour, day of the month, month, day of the week. */
   readonly cron: string;
+  /** The zone that the fields are in: `Europe/Vienna`. */
   readonly timeZone: string;
+  /** `once` runs a missed tick when a worker is back; `skip` waits for the next one. */
   readonly missed: 'skip' | 'once';
+  /** The input of each run. */
   readonly input: unknown;
   /** What its ticks depend on, to tell a changed schedule from the same one. */
   readonly text: string;

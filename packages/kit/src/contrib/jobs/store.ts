@@ -136,9 +136,13 @@ export async function isLeased(db: Db, id: string, now: Date): Promise<boolean> 
 }
 
 export interface FailedJobFilter {
+  /** Jobs of this definition. */
   readonly name?: string | undefined;
+  /** Jobs of this queue. */
   readonly queue?: string | undefined;
+  /** Jobs that failed with this error code. */
   readonly code?: string | undefined;
+  /** Jobs that failed at this time or later. */
   readonly since?: Date | undefined;
 }
 

@@ -10,7 +10,12 @@ export interface ClamAvOptions {
   /** The socket of clamd: `/run/clamav/clamd.ctl`. */
   readonly socket?: string;
   /** Or where it listens. */
-  readonly address?: { readonly host: string; readonly port: number };
+  readonly address?: {
+    /** The name or IP address of clamd. */
+    readonly host: string;
+    /** The TCP port of clamd. */
+    readonly port: number;
+  };
   /** How long clamd may be silent. Default: 120,000. */
   readonly timeoutMs?: number;
 }

@@ -19,7 +19,13 @@ export interface CleanReport {
 }
 
 /** Everything that is due: scans, removals, and uploads that were not completed in time. At most `limit` of each. */
-export async function processUploads(db: Db, options: { readonly limit?: number } = {}): Promise<CleanReport> {
+export async function processUploads(
+  db: Db,
+  options: {
+    /** Most uploads of each kind. Default: 1000. */
+    readonly limit?: number;
+  } = {},
+): Promise<CleanReport> {
   const { limit = 1000 } = readOptions('processUploads()', options, { limit: wholeNumber(1) });
   const expired = await expireUploads(db, limit);
   const scans = await scanUploads(db, limit);

@@ -6,7 +6,9 @@ import type { UploadState } from './upload-state.ts';
 
 /** Whose uploads. Another scope's are as missing as ones that never were. */
 export interface UploadScope {
+  /** The id of the user that the upload belongs to. */
   readonly owner: string;
+  /** The tenant that the upload belongs to; empty for personal uploads. */
   readonly tenantKey: string;
 }
 

@@ -13,7 +13,12 @@ import { findOwnUpload, findUpload, type UploadScope } from './store.ts';
 import type { Upload } from './upload.ts';
 
 /** A column that holds the id of an upload. While a row refers to it, the upload cannot be deleted (`restrict`, unless said otherwise). */
-export function uploadRef(options: { readonly onDelete?: OnDelete } = {}): Column<string> {
+export function uploadRef(
+  options: {
+    /** What becomes of the row when the upload is deleted. */
+    readonly onDelete?: OnDelete;
+  } = {},
+): Column<string> {
   return t.ref(() => uploads, options);
 }
 
@@ -76,7 +81,12 @@ export async function countReferences(db: Db, models: readonly Model[], id: stri
 export async function unreferencedUploads(
   db: Db,
   models: readonly Model[],
-  options: { readonly olderThan: Date; readonly limit: number },
+  options: {
+    /** Uploads that were completed before this time. */
+    readonly olderThan: Date;
+    /** Most uploads to return. */
+    readonly limit: number;
+  },
 ): Promise<Upload[]> {
   const { olderThan, limit } = readOptions('unreferencedUploads()', options, {
     olderThan: required(aDate),

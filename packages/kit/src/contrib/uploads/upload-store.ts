@@ -73,6 +73,7 @@ export interface StoreHost {
  * there is done.
  */
 export interface UploadStore {
+  /** Names the store in logs and problems: `s3`. */
   readonly name: string;
   /** In front of every key: empty, or `a/b`. */
   readonly prefix: string;
@@ -82,6 +83,7 @@ export interface UploadStore {
   readonly hasSingleUseUrls?: boolean;
   /** Called once, before anything else. */
   attach(host: StoreHost): void;
+  /** A request that a client may send without further credentials: to upload, to send a part, or to download. */
   presign(request: PresignRequest): Promise<SignedRequest>;
   /** Null when there is no such object. `checksum` asks for its SHA-256 too. */
   head(key: string, options?: { readonly checksum?: boolean }): Promise<StoredObject | null>;
@@ -89,12 +91,17 @@ export interface UploadStore {
   read(key: string, options?: { readonly start?: number; readonly end?: number; readonly ifMatch?: string }): Promise<Readable>;
   /** Copies what still has this etag, or fails with `upload_changed`. The source stays. */
   copy(from: string, to: string, options: { readonly ifMatch: string }): Promise<Pick<StoredObject, 'etag' | 'versionId'>>;
+  /** Deletes an object; one that does not exist is not an error. */
   remove(key: string): Promise<void>;
+  /** Every object below a prefix. */
   list(prefix: string): AsyncIterable<ListedObject>;
   /** Every part must carry its SHA-256. */
   createMultipart(key: string, options: { readonly contentType: string }): Promise<string>;
+  /** The parts that have arrived. */
   listParts(key: string, multipartId: string): Promise<readonly StoredPart[]>;
+  /** Joins the parts into the object. */
   completeMultipart(key: string, multipartId: string, parts: readonly StoredPart[]): Promise<void>;
+  /** Ends a multipart upload and deletes its parts. */
   abortMultipart(key: string, multipartId: string): Promise<void>;
   /** Multipart uploads that were begun and neither completed nor aborted. */
   listMultiparts(prefix: string): AsyncIterable<{ readonly key: string; readonly multipartId: string; readonly startedAt: Date }>;

@@ -92,11 +92,23 @@ export interface CrudOptions<
   /** Part of every operation; nothing below can remove it. */
   readonly permission: Permission<U>;
   /** `orders` gives `orders:read` and `orders:write`. */
-  readonly scope?: string | { readonly read: string; readonly write: string };
+  readonly scope?:
+    | string
+    | {
+        /** Of operations that read. */
+        readonly read: string;
+        /** Of operations that write. */
+        readonly write: string;
+      };
   /** The column in the address. Default: the primary key. Must be unique. */
   readonly lookup?: Name<C>;
   /** Mounted below a parent: `/projects/:project_id/tasks`. */
-  readonly parent?: { readonly relation: ToOneNames<R>; readonly param?: string };
+  readonly parent?: {
+    /** The to-one relation that leads to the parent: `project`. */
+    readonly relation: ToOneNames<R>;
+    /** The parameter of the path. Default: the column of the relation. */
+    readonly param?: string;
+  };
   /** Columns a client may send; narrower than the resource's. */
   readonly input?: readonly Name<C>[];
   /** Columns and computed fields shown; narrower than the resource's. */
@@ -106,7 +118,12 @@ export interface CrudOptions<
   /** Columns that `search` looks into, or how it finds rows: `fullText({ columns: ['title'] })`. */
   readonly search?: readonly Name<C>[] | SearchBackend<Name<C>>;
   /** Columns that a client may sort by, and the order without `ordering`: `{ by: ['total'], default: ['-total'] }`. */
-  readonly ordering?: { readonly by: readonly Name<C>[]; readonly default?: readonly (Name<C> | `-${Name<C>}`)[] };
+  readonly ordering?: {
+    /** Columns that a client may sort by. */
+    readonly by: readonly Name<C>[];
+    /** The order without `ordering`; a leading minus means descending. Default: the primary key. */
+    readonly default?: readonly (Name<C> | `-${Name<C>}`)[];
+  };
   /** `false` offers no `?fields=`. */
   readonly sparse?: false;
   /** Relations that a client may include with `?expand=`: `['customer', 'items.product']`. */

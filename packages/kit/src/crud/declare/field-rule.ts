@@ -34,7 +34,10 @@ export interface CallThePermissionFunction {
  */
 export function visibleTo(
   permission: Permission | CallThePermissionFunction,
-  options: { readonly hidden?: 'omit' | 'null' } = {},
+  options: {
+    /** What other callers get: no field, or null. Default: `omit`. */
+    readonly hidden?: 'omit' | 'null';
+  } = {},
 ): FieldRule {
   requirePermission('visibleTo()', permission);
   readOptions('visibleTo()', options, { hidden: oneOf('omit', 'null') });

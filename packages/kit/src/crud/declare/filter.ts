@@ -26,7 +26,10 @@ export interface CustomFilter<W = unknown> {
 export function filter<S extends Schema, const W>(
   schema: S,
   where: (value: OutputOf<S>, caller: CrudCaller) => W,
-  options: { readonly description?: string } = {},
+  options: {
+    /** Of the parameter, for the OpenAPI document. */
+    readonly description?: string;
+  } = {},
 ): CustomFilter<W> {
   readOptions('filter()', options, { description: filledText });
   return Object.freeze({ isFilter: true, schema, where: where, description: options.description });

@@ -1,7 +1,14 @@
 import { limits } from './limits.ts';
 
 /** How the rows of a list are counted. */
-export type CountMode = 'exact' | 'none' | 'estimate' | { readonly upTo: number };
+export type CountMode =
+  | 'exact'
+  | 'none'
+  | 'estimate'
+  | {
+      /** Rows are counted up to this number. */
+      readonly upTo: number;
+    };
 
 export interface PageOptions {
   /** `cursor` pages stay right while rows come and go; `offset` pages have numbers. Default: `cursor`. */

@@ -22,6 +22,7 @@ type Flat<X> = { [K in keyof X]: X[K] } & {};
 type Without<X, K> = { [P in keyof X as P extends K ? never : P]: X[P] };
 
 export interface OwnerRule<N extends string = string> {
+  /** The column that contains the id of the user. */
   readonly column: N;
   /** Callers that it admits see the rows of everyone. */
   readonly unless?: Permission;
@@ -67,9 +68,19 @@ export type ToManyNames<R> = { [K in Extract<keyof R, string>]: R[K] extends { r
 
 /** What is announced about a change. Null announces nothing. */
 export interface ChangeEvent {
+  /** `order.shipped`. */
   readonly type: string;
+  /** What receivers get as `data`. */
   readonly data: object;
-  readonly audience: { readonly owner?: string; readonly tenantKey?: string; readonly broadcast?: true };
+  /** Whose endpoints get the event. */
+  readonly audience: {
+    /** Endpoints of this user. */
+    readonly owner?: string;
+    /** Endpoints of this tenant. */
+    readonly tenantKey?: string;
+    /** Endpoints of everyone. */
+    readonly broadcast?: true;
+  };
 }
 
 type Input<C extends Columns, I> = Flat<Pick<InputOf<C>, Extract<I, keyof InputOf<C>>>>;
@@ -77,15 +88,19 @@ type Patch<C extends Columns, I> = Flat<Pick<PatchOf<C>, Extract<I, keyof PatchO
 
 /** One hook per verb, around the write and inside its transaction. Not calling `next` means not writing. */
 export interface Hooks<C extends Columns, P, I> {
+  /** Around an insert: `next(values)` writes the row. */
   readonly create?: (
     context: WriteContext & { readonly input: Input<C, I> },
     next: (values: Flat<Without<InsertOf<C>, P>>) => Promise<RowOf<C>>,
   ) => Promise<RowOf<C>>;
+  /** Around an update: `next(changes)` writes the row. */
   readonly update?: (
     context: WriteContext & { readonly before: RowOf<C>; readonly input: Patch<C, I> },
     next: (changes: Flat<Without<UpdateOf<C>, P>>) => Promise<RowOf<C>>,
   ) => Promise<RowOf<C>>;
+  /** Around a deletion: `next()` deletes the row. */
   readonly destroy?: (context: WriteContext & { readonly before: RowOf<C> }, next: () => Promise<void>) => Promise<void>;
+  /** Around a transition: `next(changes)` writes the new state, and these columns. */
   readonly transition?: (
     context: WriteContext & { readonly name: string; readonly before: RowOf<C>; readonly input: unknown },
     next: (changes?: Flat<Without<UpdateOf<C>, P>>) => Promise<RowOf<C>>,
@@ -111,6 +126,7 @@ export interface Transition<C extends Columns, S> {
   readonly input?: Schema;
   /** True, false, or the sentence that tells the caller why not. */
   readonly guard?: (row: RowOf<C>, caller: CrudCaller) => boolean | string;
+  /** Of the route, for the OpenAPI document. */
   readonly summary?: string;
 }
 
@@ -177,7 +193,12 @@ export interface ResourceOptions<
    * DELETE marks the row, and the rows of these to-many relations, instead of removing them. True for a model with the columns of
    * `softDelete()`; `false` removes rows all the same.
    */
-  readonly softDelete?: boolean | { readonly cascade?: readonly ToManyNames<R>[] };
+  readonly softDelete?:
+    | boolean
+    | {
+        /** To-many relations whose rows are deleted and restored with the row. */
+        readonly cascade?: readonly ToManyNames<R>[];
+      };
   /** Other models that rows refer to, or are referred to by: `{ customer: one(() => customers, 'customer_id') }`. */
   readonly relations?: KnownColumns<NoInfer<R>, C> & R;
   /** Columns a client may send. Default: every writable one that is not hidden. */
@@ -206,7 +227,14 @@ export interface ResourceOptions<
    * What staff see in the admin site; absent: not there. With `access`, those who are no superusers see what they own or were granted;
    * `access: false` says on purpose that staff see the rows whatever they were granted.
    */
-  readonly admin?: { readonly rows: true | Where<C>; readonly tenant?: 'all'; readonly access?: false };
+  readonly admin?: {
+    /** The rows that staff can see; `true` for all. */
+    readonly rows: true | Where<C>;
+    /** `all`: rows of every tenant. Default: those of the tenant that a member of staff acts for. */
+    readonly tenant?: 'all';
+    /** `false`: staff see the rows without a grant. */
+    readonly access?: false;
+  };
   /** The database's alias. Default: `default`. */
   readonly using?: string;
 }

@@ -55,6 +55,7 @@ export interface AccessWrite extends AccessContext {
  * else; a write needs the action of its operation, too.
  */
 export interface RowAccess {
+  /** Names the rule in problems and in `kit inspect`. */
   readonly name: string;
   /** The action that an operation needs; null where there is no row yet. Undefined fails the start: an operation must not slip through. */
   actionOf(operation: string): string | null | undefined;
@@ -66,6 +67,7 @@ export interface RowAccess {
   page?(context: AccessContext, page: AccessPage): Promise<AccessNarrowing | undefined>;
   /** Called after a row was written and before it is checked to be visible still. Throwing rolls everything back. */
   written?(write: AccessWrite): Promise<void>;
+  /** What is wrong with the rule for this resource. Asked at startup. */
   faults?(declared: {
     readonly model: Model;
     readonly owner: string | undefined;

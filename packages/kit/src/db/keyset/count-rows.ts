@@ -7,6 +7,7 @@ import { anObject, queryable, filledText } from '../../options/value-rule.ts';
 export interface CountSource {
   /** `from orders o where o.owner_id = $1`. */
   readonly from: string;
+  /** Values of `$1`, `$2`, … */
   readonly parameters: readonly unknown[];
 }
 

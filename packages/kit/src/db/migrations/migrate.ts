@@ -17,7 +17,10 @@ import { flag, milliseconds, objectWith, aList, queryable } from '../../options/
 
 export interface MigrateOptions {
   /** Where each applied migration is written. Default: nowhere. */
-  readonly log?: DbLog & { info?(fields: object, message: string): void };
+  readonly log?: DbLog & {
+    /** Called for each migration that was applied. */
+    info?(fields: object, message: string): void;
+  };
   /** Says what would run and changes nothing. */
   readonly dryRun?: boolean;
   /** Copies an SQLite file before a table with rows is rebuilt. On by default. */

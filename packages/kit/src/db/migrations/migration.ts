@@ -25,7 +25,10 @@ const NAME = /^\d{4}_[a-z0-9_]+$/;
 export function migration(
   name: string,
   operations: readonly (Operation | readonly Operation[])[],
-  options: { readonly after?: readonly string[] } = {},
+  options: {
+    /** Migrations of other modules that must have run: `accounts/0001_initial`. */
+    readonly after?: readonly string[];
+  } = {},
 ): Migration {
   if (!NAME.test(name)) throw new Error(`Migration "${name}": names are four digits, an underscore and snake_case, like 0001_initial.`);
   readOptions(`migration("${name}")`, options, { after: listOf(filledText) });

@@ -34,6 +34,7 @@ interface Logic<C extends Columns, R extends RelatedColumns> {
   readonly and?: readonly Where<C, R>[];
   /** At least one; an empty list is false. */
   readonly or?: readonly Where<C, R>[];
+  /** The condition does not hold. */
   readonly not?: Where<C, R>;
 }
 

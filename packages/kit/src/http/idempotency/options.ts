@@ -28,6 +28,7 @@ export const idempotentRule: ValueRule = either(
 
 /** How the transaction around an atomic route is opened. */
 export interface AtomicOptions {
+  /** The isolation level on PostgreSQL. SQLite transactions are always serializable. */
   readonly isolation?: 'read committed' | 'repeatable read' | 'serializable';
   /** How often the handler runs again after a serialization failure or deadlock. */
   readonly retries?: number;

@@ -33,7 +33,9 @@ export interface ReferenceFacts {
 
 /** Where to go from the address of the application itself. */
 export interface ApiIndex {
+  /** The name of the API. */
   readonly title: string;
+  /** The version of the API. */
   readonly version: string;
   /** Paths by name, such as `{ docs: '/docs', admin: '/admin/' }`. */
   readonly links: Readonly<Record<string, string>>;

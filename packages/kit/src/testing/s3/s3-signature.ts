@@ -11,8 +11,11 @@ export interface SignedRequest {
 }
 
 export interface KnownKey {
+  /** The id of the access key that requests must be signed with. */
   readonly accessKeyId: string;
+  /** The secret of the access key. */
   readonly secretAccessKey: string;
+  /** Required of every request when set. */
   readonly sessionToken?: string;
 }
 

@@ -25,6 +25,7 @@ export interface GrantQuestion {
 
 /** Who decides about objects. The table of grants is one; rules of the app are another. */
 export interface GrantBackend {
+  /** Names the backend in problems and in `kit inspect`. */
   readonly name: string;
   /** The rows that the asker may do the action to. */
   condition(question: GrantQuestion, action: string): Promise<Where | boolean> | Where | boolean;

@@ -17,7 +17,13 @@ export interface PgBossQueue extends TaskQueue {
 }
 
 /** Jobs are run by pg-boss, and enqueued inside your transaction by its own SQL. */
-export function pgBossQueue(boss: PgBossLike, options: { readonly queue?: string } = {}): PgBossQueue {
+export function pgBossQueue(
+  boss: PgBossLike,
+  options: {
+    /** The queue of pg-boss. Default: `kit_jobs`. */
+    readonly queue?: string;
+  } = {},
+): PgBossQueue {
   const { queue = 'kit_jobs' } = readOptions('pgBossQueue()', options, { queue: filledText });
   return {
     async enqueue(tx, id, { priority }) {

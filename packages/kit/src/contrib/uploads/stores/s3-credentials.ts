@@ -4,7 +4,14 @@ import type { S3Credentials } from './sigv4.ts';
 /** The credentials themselves, or files that hold them: mounted secrets, which may be replaced while the app runs. */
 export type S3CredentialSource =
   | S3Credentials
-  | { readonly accessKeyIdFile: string; readonly secretAccessKeyFile: string; readonly sessionTokenFile?: string };
+  | {
+      /** The file with the id of the access key. */
+      readonly accessKeyIdFile: string;
+      /** The file with the secret of the access key. */
+      readonly secretAccessKeyFile: string;
+      /** The file with the token of temporary credentials. */
+      readonly sessionTokenFile?: string;
+    };
 
 /** How long files are trusted before they are read again. */
 const FILES_FRESH_MS = 60_000;

@@ -2,8 +2,11 @@ import { createHash, createHmac } from 'node:crypto';
 
 /** Who signs. Never logged and never part of an error. */
 export interface S3Credentials {
+  /** The id of the access key. */
   readonly accessKeyId: string;
+  /** The secret of the access key. */
   readonly secretAccessKey: string;
+  /** Of temporary credentials. */
   readonly sessionToken?: string;
 }
 

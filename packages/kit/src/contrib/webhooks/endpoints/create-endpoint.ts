@@ -12,12 +12,15 @@ import { webhooksOf, type Webhooks } from '../webhooks.ts';
 import { refuseUnknownNames } from '../../../options/read-options.ts';
 
 export interface EndpointInput {
+  /** The id of the user who receives the events. */
   readonly owner: string;
   /** Empty or absent for a personal endpoint. */
   readonly tenantKey?: string;
+  /** Where events are sent. Must be allowed by the URL policy. */
   readonly url: string;
   /** Exact types, patterns such as `order.*`, or `*`. */
   readonly events: readonly string[];
+  /** For people: what receives the events. */
   readonly description?: string;
   /** Default: `v1`, HMAC with a shared secret. `v1a` signs with a private key, and receivers get the public one. */
   readonly signature?: SignatureVersion;

@@ -15,8 +15,11 @@ import { parsePatterns } from './subscription.ts';
 
 /** What a caller says about an endpoint; undefined is not said. */
 export interface EndpointFields {
+  /** Where events are sent. Must be allowed by the URL policy. */
   readonly url?: string | undefined;
+  /** Exact types, patterns such as `order.*`, or `*`. */
   readonly events?: readonly string[] | undefined;
+  /** For people: what receives the events. */
   readonly description?: string | undefined;
   /** Delays in seconds; null for the module's schedule. */
   readonly schedule?: readonly number[] | null | undefined;
@@ -24,6 +27,7 @@ export interface EndpointFields {
   readonly headers?: HeaderEdit | undefined;
   /** Such as `10/s`; null for no limit. */
   readonly rateLimit?: string | null | undefined;
+  /** Sends `traceparent`, so that the receiver can continue the trace. */
   readonly sendTraceparent?: boolean | undefined;
   /** What may be subscribed to. Default: everything. */
   readonly availableEvents?: readonly string[] | undefined;

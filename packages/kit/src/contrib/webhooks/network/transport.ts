@@ -37,7 +37,9 @@ export type TransportResult =
  * A transport of your own must enforce its own timeout, and its own address policy.
  */
 export interface Transport {
+  /** Sends one request. Every outcome is a result, a failed connection too. */
   send(request: TransportRequest): Promise<TransportResult>;
+  /** Closes open connections when the app stops. */
   close(): Promise<void>;
 }
 

@@ -31,10 +31,13 @@ const rules: OptionRules<URLPolicyOptions> = {
 };
 
 export interface AllowedURL {
+  /** The URL is allowed. */
   readonly ok: true;
+  /** The scheme, with its colon. */
   readonly protocol: 'http:' | 'https:';
   /** A lowercase name, or an address without brackets. */
   readonly hostname: string;
+  /** The port, the scheme's default where the URL has none. */
   readonly port: number;
   /** Scheme, host and port: what a connection belongs to. */
   readonly origin: string;
@@ -43,12 +46,14 @@ export interface AllowedURL {
 }
 
 export interface RefusedURL {
+  /** The URL is not allowed. */
   readonly ok: false;
   /** For logs and operators only; tenants see `URL_NOT_ALLOWED`. */
   readonly detail: string;
 }
 
 export interface URLPolicy {
+  /** Decides when an endpoint is created or changed, and again before each request. */
   checkUrl(url: unknown): AllowedURL | RefusedURL;
   /** Why a connection for `hostname` must not go to this address, or null. */
   refuseAddress(address: string, hostname: string): string | null;

@@ -17,6 +17,8 @@ export type PublishFault =
 
 /** One of the things that are wrong with a call of `publish`. */
 export interface CallFault {
+  /** What is wrong, for programs. */
   readonly code: PublishFault | AudienceFault;
+  /** What is wrong, for people. */
   readonly message: string;
 }

@@ -6,9 +6,13 @@ import { anObject } from '../../../options/value-rule.ts';
 
 /** A declared type of event: `publish` takes its data typed, and checks it. */
 export interface EventType<Data extends object = object> {
+  /** `order.paid`. */
   readonly name: string;
+  /** Checks and types the data of an event. */
   readonly schema: Schema<unknown, Data>;
+  /** When the event is sent, and what it means. Empty by default. */
   readonly description: string;
+  /** Data that matches the schema; null when there is none. */
   readonly example: Data | null;
   /** What receivers get as `data`. */
   readonly jsonSchema: JsonSchema;

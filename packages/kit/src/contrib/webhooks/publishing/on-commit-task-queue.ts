@@ -9,7 +9,14 @@ export class OnCommitTaskQueue implements TaskQueue {
   readonly #onError: ((error: unknown) => void) | undefined;
   readonly #running = new Set<Promise<void>>();
 
-  constructor(options: { readonly task?: DeliveryTask; readonly onError?: (error: unknown) => void } = {}) {
+  constructor(
+    options: {
+      /** Sends the deliveries of an event. Default: `deliverEvent`. */
+      readonly task?: DeliveryTask;
+      /** Called with what a task throws; workers send what is left. */
+      readonly onError?: (error: unknown) => void;
+    } = {},
+  ) {
     readOptions('new OnCommitTaskQueue()', options, { task: aFunction, onError: aFunction });
     this.#task = options.task;
     this.#onError = options.onError;

@@ -43,7 +43,9 @@ export async function publish<Data extends object>(
 
 /** One of the events of `publishMany`. */
 export interface EventToPublish extends Omit<PublishOptions, 'using' | 'queue' | 'task'> {
+  /** The name of the event, or a type declared with `eventType()`. */
   readonly type: string | EventType;
+  /** What receivers get as `data`. */
   readonly data: object;
 }
 

@@ -5,6 +5,7 @@ export type DeliveryTask = (eventId: string, using: string) => unknown;
 
 /** Where `publish` announces an event for immediate delivery; called after the database has committed. */
 export interface TaskQueue {
+  /** Called in the transaction of the event. The deliveries are stored already: a worker sends them when the queue does not. */
   enqueue(eventId: string, using: string, details?: EnqueueDetails): unknown;
 }
 

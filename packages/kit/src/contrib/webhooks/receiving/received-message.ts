@@ -27,7 +27,12 @@ export class InvalidSignature extends Error {
 }
 
 /** A plain object, Node's `request.headers`, or a fetch `Headers`. */
-export type ReceivedHeaders = { get(name: string): string | null } | Readonly<Record<string, string | readonly string[] | undefined>>;
+export type ReceivedHeaders =
+  | {
+      /** The value of a header, as `Headers` of fetch returns it. */
+      get(name: string): string | null;
+    }
+  | Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /** The body exactly as received. Bytes are verified as bytes; a string is taken as UTF-8. */
 export type RawBody = string | Uint8Array | ArrayBuffer;
