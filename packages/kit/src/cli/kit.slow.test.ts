@@ -186,6 +186,12 @@ export default createApp({
     expect((JSON.parse((await run(['inspect', '--json', 'note'], { cwd: place })).stdout) as { resource: string }[])[0]?.resource).toBe(
       'note',
     );
+    const misspelt = await run(['inspect', 'ntoes'], { cwd: place });
+    expect(misspelt.stdout).toBe('No route matches "ntoes". Did you mean "notes"?\n');
+    expect(await run(['inspect', 'ntoes', '--sql'], { cwd: place })).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('There is no resource "ntoes". Did you mean "notes"?'),
+    });
     expect(await run(['migrate'], { cwd: place })).toMatchObject({ code: 0, stderr: expect.not.stringContaining('W008') });
     const check = await run(['check'], { cwd: place });
     expect([check.code, check.stdout]).toEqual([

@@ -254,7 +254,7 @@ describe('declarations that are wrong fail at start-up with a sentence', () => {
     [
       'an unknown key column',
       () => model('a', { id: t.uuid() }, { primaryKey: ['idd'] }),
-      /primary key names an unknown column "idd"; did you mean "id"\?/,
+      /primary key names an unknown column "idd" \(did you mean "id"\?\)\./,
     ],
     ['a nullable key', () => model('a', { id: t.uuid().nullable() }, { primaryKey: ['id'] }), /cannot be nullable/],
     ['an enum without values', () => model('a', { id: t.uuidv7().pk(), kind: t.enum([]) }), /distinct values/],
@@ -278,7 +278,7 @@ describe('declarations that are wrong fail at start-up with a sentence', () => {
       gone: t.ref(() => users, { onDelete: 'set null' }),
     });
     expect(modelFaults([users, child])).toEqual([
-      'Model "children", column "user_id": references an unknown table "user"; did you mean "users"?.',
+      'Model "children", column "user_id": references an unknown table "user" (did you mean "users"?).',
       'Model "children", column "other": references "users.password", which is neither the primary key nor unique.',
       'Model "children", column "gone": on delete "set null" needs .nullable().',
     ]);

@@ -102,11 +102,11 @@ export function columnOf(table: TableDefinition, name: string): ColumnDefinition
   return column;
 }
 
-/** `; did you mean "x"?` for a name that is one of `known` but for a slip. */
+/** ` (did you mean "x"?)` for a name that is one of `known` but for a slip. */
 export function suggestion(name: string, known: readonly string[]): string {
   const best = known.map((each) => ({ each, distance: editDistance(name, each) })).sort((a, b) => a.distance - b.distance)[0];
   return best !== undefined && best.distance <= (name.length <= 3 ? 1 : Math.max(2, Math.floor(name.length / 3)))
-    ? `; did you mean "${best.each}"?`
+    ? ` (did you mean "${best.each}"?)`
     : '';
 }
 

@@ -1,9 +1,10 @@
-import { describeResources } from '../../crud/inspect/describe-resource.ts';
+import { describeResources, type ResourceDescription } from '../../crud/inspect/describe-resource.ts';
 import type { App } from '../../app/module.ts';
 import type { User } from '../../auth/principal.ts';
 import { crudOf } from '../../crud/serve/crud-of.ts';
 import { observeQueries } from '../../db/query-observer.ts';
 import type { CompiledRoute, ResponseFacts } from '../../http/compiled-route.ts';
+import { didYouMean } from '../../options/did-you-mean.ts';
 import type { InputLimits } from '../../options/input-limits.ts';
 import { fixedRate } from '../../throttle/fixed-rate.ts';
 import { formatRate, type Rate } from '../../throttle/rate.ts';
@@ -19,8 +20,9 @@ export const inspectCommand: CoreCommand = (command, context) => {
     .addHelpText('after', '\nReads the route table; without --sql no database is opened.')
     .action(async (text: string | undefined, { sql = false }: { sql?: boolean }) => {
       const app = await context.bareApp();
-      const resources = describeResources(app).filter(({ resource, table: name }) => text === resource || text === name);
-      if (sql && resources.length === 0) context.fail('--sql is for one resource: kit inspect orders --sql.');
+      const described = describeResources(app);
+      const resources = described.filter(({ resource, table: name }) => text === resource || text === name);
+      if (sql && resources.length === 0) context.fail(noResource(text, described));
       if (resources.length > 0) {
         const statements = sql ? await listStatements(await context.app(), text ?? '') : [];
         if (context.json)
@@ -33,8 +35,7 @@ export const inspectCommand: CoreCommand = (command, context) => {
       }
       const routes = app.routes.filter((route) => text === undefined || searchable(route).includes(text.toLowerCase()));
       if (context.json) return context.print(JSON.stringify(routes.map(asJson), null, 2));
-      if (routes.length === 0)
-        return context.print(text === undefined ? 'The app has no routes.' : `No route matches ${JSON.stringify(text)}.`);
+      if (routes.length === 0) return context.print(text === undefined ? 'The app has no routes.' : noRoute(text, app.routes, described));
       const [head = '', ...lines] = routeTable(routes);
       context.print(context.paint('bold', head));
       for (const line of lines) context.print(line);
@@ -42,6 +43,27 @@ export const inspectCommand: CoreCommand = (command, context) => {
       if (text === undefined) context.print(context.paint('dim', limits(app.inputLimits)));
     });
 };
+
+function noRoute(text: string, routes: readonly CompiledRoute[], resources: readonly ResourceDescription[]): string {
+  const parts = new Set(routes.flatMap(({ path }) => path.split('/').filter((part) => !part.startsWith(':'))));
+  const controllers = new Set(routes.map(({ controller }) => controller));
+  // One kind after the other: a hint is only given among few names.
+  const hint = [resourceNames(resources), [...parts], [...controllers], routes.map(({ operationId }) => operationId)]
+    .map((names) => didYouMean(text, names))
+    .find((found) => found !== '');
+  return `No route matches ${JSON.stringify(text)}.${hint ?? ''}`;
+}
+
+function noResource(text: string | undefined, resources: readonly ResourceDescription[]): string {
+  const names = resourceNames(resources);
+  if (names.length === 0) return '--sql is for a resource; the app has none.';
+  if (text === undefined) return `--sql is for one resource: kit inspect ${names[0]} --sql.`;
+  return `There is no resource ${JSON.stringify(text)}.${didYouMean(text, names) || ` Known: ${names.join(', ')}.`}`;
+}
+
+function resourceNames(resources: readonly ResourceDescription[]): string[] {
+  return [...new Set(resources.flatMap(({ table: name, resource }) => [name, resource]))];
+}
 
 function limits(app: InputLimits): string {
   return [

@@ -72,7 +72,7 @@ describe('what is refused', () => {
     [
       'an unknown name, with a hint',
       { stauts: 'open' },
-      'where.stauts (table "orders") refers to an unknown column or relation of "orders"; did you mean "status"?',
+      'where.stauts (table "orders") refers to an unknown column or relation of "orders" (did you mean "status"?)',
     ],
     ['a name inside a list', { or: [{ status: 'open' }, { not: { x: 1 } }] }, 'where.or[1].not.x '],
     ['a prototype name', JSON.parse('{ "__proto__": { "eq": 1 } }'), 'where.__proto__ '],
@@ -107,7 +107,7 @@ describe('what is refused', () => {
     [
       'SQL with an unknown column',
       { or: [whereSql('this.totl > 1')] },
-      'refers to the unknown column "this.totl" of "orders"; did you mean "total"?',
+      'refers to the unknown column "this.totl" of "orders" (did you mean "total"?)',
     ],
     ['SQL with an undefined value', whereSql('this.total > $1', [undefined]), 'has an undefined value'],
     ['JSON that looks like SQL', { text: '1 = 1', values: [] }, 'where.text (table "orders") refers to an unknown column'],
