@@ -29,7 +29,7 @@ const Echo = jsonSchema({ type: 'object', properties: { text }, required: ['text
 const facts = { permission: hasScopes(), body: Echo, response: Echo, tool: true };
 class EchoController extends Controller {
   say = route.post('/say', { ...facts, scope: 'echo:say', summary: 'Say a text again' }, ({ body }) => body);
-  wait = route.post('/wait', { ...facts, scope: 'echo:wait', summary: 'Wait for ever' }, async ({ body }) => {
+  wait = route.post('/wait', { ...facts, scope: 'echo:wait', summary: 'Wait forever' }, async ({ body }) => {
     writeFileSync('waiting', String(process.pid));
     await new Promise(() => setInterval(() => undefined, 1000));
     return body;
