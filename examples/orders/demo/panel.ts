@@ -44,7 +44,7 @@ export function commands({ api, configuration, receiver }: PanelFacts): { readon
       command: `curl -s '${api.url}/v1/orders?status=open&total__gte=10&expand=invoice&fields=item,total,version,invoice' ${key}`,
     },
     {
-      title: 'change the newest order; run it again, and the stale tag is refused',
+      title: 'change the newest order; run it again, and the stale ETag is rejected',
       command: `curl -s -X PATCH ${api.url}/v1/orders/${newest} ${key} ${json} -H 'If-Match: "1"' -d '{"quantity":2}'`,
     },
     {
@@ -57,13 +57,13 @@ export function commands({ api, configuration, receiver }: PanelFacts): { readon
       title: 'make a CSV of all orders by a job, and follow its progress',
       command: `curl -sN ${key} ${api.url}$(curl -s -X POST ${key} ${api.url}/v1/orders/export | sed 's/.*"url":"\\([^"]*\\)".*/\\1/')/events`,
     },
-    { title: 'change a setting; the next order (1.) is refused', command: `sed -i.bak 's/^quantity_max = .*/quantity_max = 2/' ${file}` },
+    { title: 'change a setting; the next order (1.) is rejected', command: `sed -i.bak 's/^quantity_max = .*/quantity_max = 2/' ${file}` },
     {
       title: 'ask which file and line the setting comes from; the value is not shown',
       command: `curl -s ${configuration.url}/orders/development/explain/quantity_max ${bearer}`,
     },
     {
-      title: 'revoke the key; the next request is refused',
+      title: 'revoke the key; the next request is rejected',
       command: `${dataSetting()}npx kit --config examples/orders/kit.config.ts apikey revoke --prefix ${prefix}`,
     },
   ];

@@ -27,7 +27,7 @@ test.each([
 test('the answer of a proxy, which is no problem document, is a fault too', async () => {
   const read = await readFault(new Response('<h1>Bad Gateway</h1>', { status: 502 }));
   expect(read).toMatchObject({ status: 502, code: 'unexpected_answer' });
-  expect(explain(read)).toBe('The server answered with status 502. Try again.');
+  expect(explain(read)).toBe('The server returned status 502. Try again.');
 });
 
 test('whether a change was made is unknown without an answer, and known with one', () => {

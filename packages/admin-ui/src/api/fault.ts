@@ -98,7 +98,7 @@ export async function readFault(response: Response): Promise<ApiFault> {
   return new ApiFault({
     status: response.status,
     code: text('code') ?? 'unexpected_answer',
-    detail: text('detail') ?? `The server answered with status ${response.status}.`,
+    detail: text('detail') ?? `The server returned status ${response.status}.`,
     fields: fieldFaults(document['errors']),
     retryAfterSeconds: Number.isFinite(retryAfter) ? retryAfter : null,
     requestId: text('request_id'),

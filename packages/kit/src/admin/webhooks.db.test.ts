@@ -44,7 +44,7 @@ const define = (database: TestDatabase): void => {
     const failed = status === 'failed';
     await database.db.query(
       `update webhook_deliveries set status = $2, attempts = 1, next_attempt_at = null, failure_reason = $3, last_error = $4, last_status_code = $5 where id = $1`,
-      [delivery.id, status, failed ? 'http_status' : null, failed ? 'The receiver answered 500.' : null, failed ? 500 : 200],
+      [delivery.id, status, failed ? 'http_status' : null, failed ? 'The receiver returned 500.' : null, failed ? 500 : 200],
     );
     await database.db.query(
       `insert into webhook_attempts (delivery_id, id, started_at, duration_ms, status_code, failure_reason, error, response_excerpt, worker)
@@ -56,7 +56,7 @@ const define = (database: TestDatabase): void => {
         failed ? 900 : 30,
         failed ? 500 : 200,
         failed ? 'http_status' : null,
-        failed ? 'The receiver answered 500.' : null,
+        failed ? 'The receiver returned 500.' : null,
         excerpt,
         'worker-1',
       ],
@@ -437,7 +437,7 @@ const define = (database: TestDatabase): void => {
       await database.db.query('update webhook_deliveries set attempts = 3, next_attempt_at = $2, last_error = $3 where id = $1', [
         first.id,
         later,
-        'The receiver answered 500.',
+        'The receiver returned 500.',
       ]);
       const record = await read('deliveries', third.id);
       expect(record).toMatchObject({
@@ -483,7 +483,7 @@ const define = (database: TestDatabase): void => {
       const record = await read('deliveries', delivery.id);
       expect(record.values).toMatchObject({
         attempts: 2,
-        status: { value: 'retrying', hint: '1 attempt failed: The receiver answered 500.' },
+        status: { value: 'retrying', hint: '1 attempt failed: The receiver returned 500.' },
       });
       const [, timeline, , , , curl] = record.sections;
       expect(timeline.entries.slice(0, 4)).toMatchObject([

@@ -17,7 +17,7 @@ export function unboundedLists(routes: readonly CompiledRoute[]): Fault[] {
     .filter(({ query, body }) => ![...propertyNames(query?.json), ...propertyNames(body?.json)].some((name) => LIMITS.test(name)))
     .map(({ controller, field, method, path }) => ({
       id: 'W012',
-      message: `${controller}.${field} (${method} ${path}) answers with a list that has no limit.`,
+      message: `${controller}.${field} (${method} ${path}) returns a list without a limit.`,
       hint: 'Accept a `limit` parameter, set `maxItems` in the response schema, or offer the rows with CrudController().',
     }));
 }

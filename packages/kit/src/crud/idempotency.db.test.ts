@@ -197,7 +197,7 @@ describeDatabases('idempotency of generic operations', (database) => {
     expect([seen, await recordsOf(key)]).toEqual([[{ state: 'running', status: null }], [{ state: 'complete', status: 201 }]]);
   });
 
-  test('a replay does not look at the row again, and the key of another request is refused', async () => {
+  test('a replay does not look at the row again, and the key of another request is rejected', async () => {
     const [key, slug] = [newKey(), newKey()];
     const first = await send(key, 'POST', 'memos', { title: key, slug });
     const other = newKey();

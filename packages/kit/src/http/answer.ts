@@ -60,7 +60,7 @@ export function sendFailure(exchange: Exchange, plan: AnswerPlan, rendered: Rend
   try {
     prepareHeaders(exchange, plan);
   } catch (failure) {
-    exchange.log.error({ err: failure }, 'middleware failed while an error was answered');
+    exchange.log.error({ err: failure }, 'middleware failed while an error response was sent');
   }
   reply.header('content-type', rendered.contentType);
   const body = withSentTag(rendered, reply);

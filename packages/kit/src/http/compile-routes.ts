@@ -278,7 +278,7 @@ class RouteCompiler implements CompiledMount {
     if ((route.status === 204 || route.status === 304) && route.response !== undefined) {
       this.faults.push({
         id: 'E008',
-        message: `${where}: an answer with status ${route.status} has no body.`,
+        message: `${where}: a response with status ${route.status} has no body.`,
         hint: 'Remove the response schema or the status.',
       });
     }

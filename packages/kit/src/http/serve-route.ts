@@ -154,7 +154,7 @@ function finishAll(exchange: Exchange, onFinish: readonly Middleware[]): void {
     try {
       middleware.onFinish?.(exchange);
     } catch (error) {
-      exchange.log.error({ err: error, middleware: middleware.name }, 'middleware failed after the answer');
+      exchange.log.error({ err: error, middleware: middleware.name }, 'middleware failed after the response');
     }
   }
 }

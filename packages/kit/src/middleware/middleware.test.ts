@@ -322,5 +322,5 @@ test('middleware that fails after the answer is logged and ends nothing, for unk
   expect((await app.inject({ url: '/v1/things' })).statusCode).toBe(200);
   expect((await app.inject({ url: '/nowhere' })).statusCode).toBe(404);
   await app.close();
-  expect(app.records.filter(({ msg }) => msg === 'middleware failed after the answer')).toHaveLength(2);
+  expect(app.records.filter(({ msg }) => msg === 'middleware failed after the response')).toHaveLength(2);
 });

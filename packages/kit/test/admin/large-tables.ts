@@ -85,7 +85,7 @@ export async function fillWebhooks(db: Database, size: Fill): Promise<void> {
     status: every(500, text('failed'), text('succeeded')),
     attempts: '1',
     last_status_code: every(500, '500', '200'),
-    last_error: every(500, text('The receiver answered 500.'), 'null'),
+    last_error: every(500, text('The receiver returned 500.'), 'null'),
     failure_reason: every(500, text('http_status'), 'null'),
     created_at: 'r.at',
   });

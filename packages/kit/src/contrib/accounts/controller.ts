@@ -106,7 +106,7 @@ export class AccountController extends Controller {
       response: SessionAnswer,
       raises: [coreErrors.invalid_credentials, accountErrors.weak_password, coreErrors.throttled, coreErrors.recent_login_required],
       summary: 'Change your password',
-      description: 'Every session of the user ends; the answer sets the cookie of a new one.',
+      description: 'Every session of the user ends; the response sets the cookie of a new one.',
     },
     (context) => changeOwnPassword(context, context.body.current_password, context.body.new_password),
   );
@@ -239,7 +239,7 @@ export class AccountController extends Controller {
       response: SessionAnswer,
       raises: [accountErrors.no_second_factor, coreErrors.recent_login_required],
       summary: 'Remove your second factor',
-      description: 'Every session of the user ends; the answer sets the cookie of a new one.',
+      description: 'Every session of the user ends; the response sets the cookie of a new one.',
     },
     (context) => removeOwnFactor(context),
   );

@@ -92,7 +92,7 @@ export class ApiKeyController extends Controller {
         coreErrors.recent_login_required,
       ],
       summary: 'Create an API key',
-      description: 'The answer is the only time the key itself is shown.',
+      description: 'The response is the only time the key itself is shown.',
     },
     async ({ body, user, db, principal, requestId, reply }) => {
       const fields = this.#fields(body);

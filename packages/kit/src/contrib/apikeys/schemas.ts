@@ -63,7 +63,7 @@ export const ListQuery = jsonSchema<{ readonly page?: number; readonly page_size
   type: 'object',
   properties: {
     page: { type: 'integer', minimum: 1, maximum: PAGE_MAX, default: 1 },
-    page_size: { type: 'integer', minimum: 1, default: 50, description: 'More than 100 is answered with 100.' },
+    page_size: { type: 'integer', minimum: 1, default: 50, description: 'Values above 100 are treated as 100.' },
     state: { type: 'string', enum: [...KEY_STATES] },
   },
   additionalProperties: false,

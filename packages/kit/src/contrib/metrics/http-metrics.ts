@@ -29,12 +29,12 @@ export class HttpMetrics {
     const place = { method: METHODS, route: paths };
     const duration = registry.histogram({
       name: 'http_server_request_duration_seconds',
-      help: 'Time from the arrival of a request to the end of its answer.',
+      help: 'Time from the arrival of a request to the end of its response.',
       labels: { ...place, status: STATUSES },
     });
     const size = registry.histogram({
       name: 'http_server_response_body_size_bytes',
-      help: 'Size of the body of an answer.',
+      help: 'Size of a response body.',
       labels: { ...place, status: STATUSES },
       buckets: BYTES,
     });
@@ -60,7 +60,7 @@ export class HttpMetrics {
     });
     registry.gauge({
       name: 'http_server_active_requests',
-      help: 'Requests that are being answered.',
+      help: 'Requests in progress.',
       labels: place,
       read: () =>
         [...this.#places.values()].flatMap((byMethod) =>

@@ -108,7 +108,7 @@ export const CreateBody = jsonSchema<CreateFields>(
         type: 'array',
         maxItems: FIRST_PARTS,
         items: checksum,
-        description: 'Of the first parts: their addresses come with the answer, more by POST `/{id}/parts`.',
+        description: 'Of the first parts: their URLs come with the response, more by POST `/{id}/parts`.',
       },
     },
     ['filename', 'content_type', 'size'],

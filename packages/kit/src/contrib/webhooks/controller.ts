@@ -147,7 +147,7 @@ export class WebhookEndpointController extends Controller {
       status: 201,
       raises: [...refusals, webhookErrors.quota_exceeded],
       summary: 'Create a webhook endpoint',
-      description: 'The answer is the only time the signing secret is shown.',
+      description: 'The response is the only time the signing secret is shown.',
     },
     async (context) => {
       const { rate_limit: rateLimit = null, send_traceparent: sendTraceparent = false, ...fields } = context.body;
@@ -217,7 +217,7 @@ export class WebhookEndpointController extends Controller {
       response: EndpointWithSecret,
       raises: [...notFound, webhookErrors.too_many_secrets],
       summary: 'Give a webhook endpoint a new signing secret of the same kind',
-      description: 'The answer is the only time it is shown. Requests carry signatures of both secrets until `previous_secret_expires_at`.',
+      description: 'The response is the only time it is shown. Requests carry signatures of both secrets until `previous_secret_expires_at`.',
     },
     async (context) => {
       const rotated = await this.#change(context, context.params.id, async (tx, before) => {

@@ -71,7 +71,7 @@ test('W012: a list by hand without a limit is named; one with a limit, a maximum
   }
   await using app = await testApp({ mount: { '/v1': { '/hand': HandController } } });
   expect(unboundedLists(app.app.routes).map(({ id, message }) => `${id} ${message}`)).toEqual([
-    'W012 HandController.all (GET /v1/hand/all) answers with a list that has no limit.',
-    'W012 HandController.page (GET /v1/hand/page) answers with a list that has no limit.',
+    'W012 HandController.all (GET /v1/hand/all) returns a list without a limit.',
+    'W012 HandController.page (GET /v1/hand/page) returns a list without a limit.',
   ]);
 });

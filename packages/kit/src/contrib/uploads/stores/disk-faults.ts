@@ -10,7 +10,7 @@ export function storeFault(error: unknown): unknown {
     return dbErrors.storage_full({ message: `The upload folder is full (${code}).`, cause: error });
   if (code === 'EEXIST') return uploadErrors.upload_url_used({ cause: error });
   if (code === 'ELOOP')
-    return uploadErrors.store_unavailable({ message: 'A name in the upload folder is a symbolic link: refused.', cause: error });
+    return uploadErrors.store_unavailable({ message: 'A name in the upload folder is a symbolic link: rejected.', cause: error });
   if (typeof code === 'string' && code.startsWith('E') && !code.startsWith('ERR_'))
     return uploadErrors.store_unavailable({ message: `The upload folder cannot be used (${code}).`, cause: error });
   return error;

@@ -339,7 +339,7 @@ async function makeFolders(root: string, segments: readonly string[]): Promise<v
 }
 
 function linkRefused(): KitError {
-  return uploadErrors.store_unavailable({ message: 'A folder of the upload store is a symbolic link, or no folder: refused.' });
+  return uploadErrors.store_unavailable({ message: 'A folder of the upload store is a symbolic link, or not a folder: rejected.' });
 }
 
 function isMissing(error: unknown): boolean {

@@ -295,7 +295,7 @@ describeOutbox('delivery', (outbox) => {
       started_at: clock.now(),
       status_code: 503,
       failure_reason: 'http_status',
-      error: 'The receiver answered 503.',
+      error: 'The receiver returned 503.',
       worker: 'worker-7',
     });
     expect(Buffer.byteLength(attempt?.response_excerpt ?? '')).toBe(4096);

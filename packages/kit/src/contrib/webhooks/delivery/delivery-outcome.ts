@@ -87,7 +87,7 @@ export function decideOutcome(
   if (result.kind === 'response' && isSuccess(result.status)) return succeeded(attempts, result.status, now);
 
   const reason = result.kind === 'response' ? 'http_status' : result.reason;
-  const error = result.kind === 'response' ? `The receiver answered ${result.status}.` : result.error;
+  const error = result.kind === 'response' ? `The receiver returned ${result.status}.` : result.error;
   const failed = { attempts, deliveredAt: null, lastStatusCode: status, lastError: error, nextAttemptAt: null, status: 'failed' } as const;
   if (FINAL_REASONS.has(reason)) return { delivery: { ...failed, failureReason: reason }, health: null, disable: null };
 

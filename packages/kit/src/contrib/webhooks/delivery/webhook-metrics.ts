@@ -59,7 +59,7 @@ export function webhookMetrics(registry: MetricRegistry, databases: () => readon
     }),
     sendSeconds: registry.histogram({
       name: 'kit_webhooks_send_duration_seconds',
-      help: 'Time one attempt took, from the DNS query to the last byte of the answer.',
+      help: 'Time one attempt took, from the DNS query to the last byte of the response.',
       labels: { database },
       buckets: SEND_SECONDS,
     }),

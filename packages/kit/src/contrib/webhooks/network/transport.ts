@@ -179,7 +179,7 @@ class Attempt implements Dispatcher.DispatchHandler {
   }
 
   #expire(): void {
-    this.#fail(new ConnectFailure('timeout', 'The receiver did not answer completely in time.'));
+    this.#fail(new ConnectFailure('timeout', 'The receiver did not send its whole response in time.'));
     this.#controller?.abort(new ConnectFailure('timeout', 'expired'));
   }
 
@@ -204,7 +204,7 @@ function classify(error: unknown): { reason: 'timeout' | 'connection' | 'tls' | 
   if (code.startsWith('ERR_SSL_') || code.startsWith('ERR_TLS_')) return { reason: 'tls', message: `The TLS connection failed (${code}).` };
   if (code === 'UND_ERR_HEADERS_OVERFLOW') return { reason: 'connection', message: 'The response headers are too large.' };
   if ((error as Error).name === 'HTTPParserError') return { reason: 'connection', message: 'The response is not HTTP/1.1.' };
-  if (code === 'UND_ERR_SOCKET') return { reason: 'connection', message: 'The receiver closed the connection before it had answered.' };
+  if (code === 'UND_ERR_SOCKET') return { reason: 'connection', message: 'The receiver closed the connection before its response was complete.' };
   return { reason: 'connection', message: `The connection broke (${code}).` };
 }
 
