@@ -106,7 +106,8 @@ async function send(
       const detail = `The server has not answered within ${limitMs / 1000} s.${method === 'GET' ? '' : ' It may have been saved.'}`;
       throw new ApiFault({ status: 0, code: 'no_answer', detail });
     }
-    if (error instanceof SyntaxError) throw new ApiFault({ status: 502, code: 'unexpected_answer', detail: 'The response cannot be read.' });
+    if (error instanceof SyntaxError)
+      throw new ApiFault({ status: 502, code: 'unexpected_answer', detail: 'The response cannot be read.' });
     markSilence('unreachable');
     const detail = `The server cannot be reached. Check the connection and try again.${method === 'GET' ? '' : ' It may have been saved.'}`;
     throw new ApiFault({ status: 0, code: 'unreachable', detail });

@@ -217,7 +217,8 @@ export class WebhookEndpointController extends Controller {
       response: EndpointWithSecret,
       raises: [...notFound, webhookErrors.too_many_secrets],
       summary: 'Give a webhook endpoint a new signing secret of the same kind',
-      description: 'The response is the only time it is shown. Requests carry signatures of both secrets until `previous_secret_expires_at`.',
+      description:
+        'The response is the only time it is shown. Requests carry signatures of both secrets until `previous_secret_expires_at`.',
     },
     async (context) => {
       const rotated = await this.#change(context, context.params.id, async (tx, before) => {

@@ -82,7 +82,8 @@ export function conditionFaults(policy: Policy, place: string): Fault[] {
     const refusal = target.rows.refusalOf(where as Where);
     if (refusal === undefined) return;
     const [problem, nearest] = refusal.split(' (did you mean');
-    const hint = nearest === undefined ? `Known: ${[...target.statements.byName.keys()].join(', ')}.` : `Did you mean${nearest.replace(')', '')}`;
+    const hint =
+      nearest === undefined ? `Known: ${[...target.statements.byName.keys()].join(', ')}.` : `Did you mean${nearest.replace(')', '')}`;
     faults.push({ id: 'E012', message: `${place}: ${option} has a condition that cannot be used: ${problem}`, hint });
   };
   check('anonymous', policy, options.anonymous);

@@ -204,7 +204,8 @@ function classify(error: unknown): { reason: 'timeout' | 'connection' | 'tls' | 
   if (code.startsWith('ERR_SSL_') || code.startsWith('ERR_TLS_')) return { reason: 'tls', message: `The TLS connection failed (${code}).` };
   if (code === 'UND_ERR_HEADERS_OVERFLOW') return { reason: 'connection', message: 'The response headers are too large.' };
   if ((error as Error).name === 'HTTPParserError') return { reason: 'connection', message: 'The response is not HTTP/1.1.' };
-  if (code === 'UND_ERR_SOCKET') return { reason: 'connection', message: 'The receiver closed the connection before its response was complete.' };
+  if (code === 'UND_ERR_SOCKET')
+    return { reason: 'connection', message: 'The receiver closed the connection before its response was complete.' };
   return { reason: 'connection', message: `The connection broke (${code}).` };
 }
 
