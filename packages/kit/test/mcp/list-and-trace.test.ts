@@ -19,7 +19,7 @@ import { fetchThrough } from './fetch-through.ts';
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 const CALLER = '00f067aa0ba902b7';
-const MANY = 120;
+const MANY = 450;
 const Ok = z.object({ ok: z.boolean() });
 
 /** `Bearer even` has the scope of every second tool, `Bearer all` that of each. */
@@ -35,9 +35,9 @@ const bearer: Authenticator = {
 };
 
 class ThingController extends Controller {
-  constructor() {
+  constructor(count = MANY) {
     super();
-    const many = Array.from({ length: MANY }, (_, index): [string, Route] => [
+    const many = Array.from({ length: count }, (_, index): [string, Route] => [
       `thing${index}`,
       route.get(
         `/${index}`,
@@ -115,10 +115,10 @@ describe('a long list of tools', () => {
   test('is paged in the order of the routes, without gaps or repeats, and each page is the caller’s', async () => {
     const all = Array.from({ length: MANY }, (_, index) => `thing_${index}`);
     const ofAll = await pages('all');
-    expect(ofAll.map(({ length }) => length)).toEqual([50, 50, 20]);
+    expect(ofAll.map(({ length }) => length)).toEqual([200, 200, 50]);
     expect(ofAll.flat()).toEqual(all);
     const ofEven = await pages('even');
-    expect(ofEven.map(({ length }) => length)).toEqual([50, 10]);
+    expect(ofEven.map(({ length }) => length)).toEqual([200, 25]);
     expect(ofEven.flat()).toEqual(all.filter((_, index) => index % 2 === 0));
   });
 
@@ -133,6 +133,19 @@ describe('a long list of tools', () => {
     expect((await at('thing_3')).error).toEqual((await at('nothing')).error);
     expect((await at('thing_3')).error).toMatchObject({ code: -32602, message: expect.stringContaining('Unknown cursor') });
   });
+});
+
+test('a list is warned of above 50 tools', async () => {
+  const warnings = async (count: number) => {
+    await using app = await testApp({
+      authenticators: [bearer],
+      modules: [mcp()],
+      mount: { '/v1': { '/things': new ThingController(count) } },
+    });
+    await ask('all', 'tools/list', {}, app);
+    return app.records.filter(({ msg }) => msg.includes('more than 50 tools')).length;
+  };
+  expect([await warnings(50), await warnings(51)]).toEqual([0, 1]);
 });
 
 describe('a list of few tools with long descriptions', () => {

@@ -72,14 +72,14 @@ async function respond(context: Pick<HandlerContext, 'request' | 'reply' | 'body
   const response = await endpoint.handler.fetch(webRequest(exchange), { authInfo, parsedBody: context.body });
   const isFollowed = messages.some(({ params }) => params?._meta?.progressToken !== undefined);
   // Most responses end with their first event: then their status can still be that of a rejected call. Other calls of a batch have results.
-  const text = isFollowed && isStream(response) ? undefined : await response.text();
-  if (request.refusal !== undefined && text !== undefined && messages.length === 1) {
+  const whole = isFollowed && isStream(response) ? undefined : Buffer.from(await response.arrayBuffer());
+  if (request.refusal !== undefined && whole !== undefined && messages.length === 1) {
     const { status, headers, body } = request.refusal;
     context.reply.code(status).headers(headers as Record<string, string>);
     return body as string;
   }
   sendHeaders(context.reply, response);
-  return text ?? Readable.fromWeb(response.body as ReadableStream);
+  return whole ?? Readable.fromWeb(response.body as ReadableStream);
 }
 
 function messagesOf(body: unknown): readonly Message[] {

@@ -9,9 +9,10 @@ import type { McpSettings } from './options.ts';
 import type { CallAnswer } from '../../http/call-route.ts';
 import type { RouteTool } from './tool.ts';
 
-/** Tools of one page of the list. */
-export const TOOLS_PER_PAGE = 50;
+/** Tools of one page of the list. Clients read all pages before they begin; a request more costs as much CPU as 70 tools (640 µs and 9 µs). */
+const TOOLS_PER_PAGE = 200;
 /** More than this fills the context of an agent before it has begun. */
+const TOOLS_WARNED = 50;
 const LIST_BYTES_WARNED = 65_536;
 /** How long a client may use the list: rights change. */
 const LIST_TTL_MS = 60_000;
@@ -116,11 +117,11 @@ async function listTools({ app, tools }: McpServerParts, exchange: Exchange, cur
   if (found === null) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Unknown cursor');
   const entries = found.slice(0, TOOLS_PER_PAGE).map(({ entry }) => entry);
   const hasMore = found.length > TOOLS_PER_PAGE;
-  if (!warned.has(tools) && (hasMore || isLong(entries))) {
+  if (!warned.has(tools) && (entries.length > TOOLS_WARNED || isLong(entries))) {
     warned.add(tools);
     app.log.warn(
       { credential_id: exchange.principal?.credentialId },
-      `mcp: a caller has more than ${TOOLS_PER_PAGE} tools or ${LIST_BYTES_WARNED / 1024} kB of descriptions, which fill the context of an agent; use credentials with fewer scopes, or include fewer operations`,
+      `mcp: a caller has more than ${TOOLS_WARNED} tools or ${LIST_BYTES_WARNED / 1024} kB of descriptions, which fill the context of an agent; use credentials with fewer scopes, or include fewer operations`,
     );
   }
   const last = entries.at(-1);
