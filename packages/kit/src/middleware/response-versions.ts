@@ -78,7 +78,8 @@ export function responseVersions(options: ResponseVersionsOptions): Middleware {
     responseFacts: () => ({ versions: { supported: names, default: usual } }),
     onRequest(exchange) {
       if (exchange.route === null) return;
-      const asked = exchange.headers['accept-version'];
+      // The schema of a tool describes the newest version, and clients compare results with it.
+      const asked = exchange.parent === null ? exchange.headers['accept-version'] : newest;
       const version = asked === undefined ? usual : names.find((name) => name === String(asked).trim());
       if (version === undefined) throw coreErrors.unsupported_api_version({ extensions: { supported: names } });
       chosen.set(exchange, version);

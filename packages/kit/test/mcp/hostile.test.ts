@@ -8,13 +8,14 @@ import { metrics } from '../../src/contrib/metrics/index.ts';
 import { Controller, route } from '../../src/http/index.ts';
 import { CrudController, resource } from '../../src/crud/index.ts';
 import { createTable, migration, model, t } from '../../src/db/index.ts';
-import { allowAny, hasScopes } from '../../src/permissions/index.ts';
+import { allowAny, hasScopes, isAuthenticated } from '../../src/permissions/index.ts';
 import { testApp, type TestApp } from '../../src/testing/test-app.ts';
 import { clientThrottle, userThrottle } from '../../src/throttle/throttles.ts';
 
 // What a caller may try who knows the source: lists, calls, batches, sessions and arguments that no honest client sends.
 
 const Ok = z.object({ ok: z.boolean() });
+const Who = z.object({ who: z.string().nullable() });
 const permission = hasScopes();
 
 /** The scopes of each token; a test may change them. */
@@ -110,13 +111,33 @@ class ThingController extends Controller {
   );
 }
 
+class CredentialController extends Controller {
+  open = route.get('/open', { permission: allowAny, auth: [], tool: true, summary: 'Open to every caller', response: Who }, ({ user }) => ({
+    who: user?.id ?? null,
+  }));
+  ofCookies = route.get(
+    '/of-cookies',
+    { permission: allowAny, auth: ['cookies'], tool: true, summary: 'Knows cookies only', response: Who },
+    ({ user }) => ({
+      who: user?.id ?? null,
+    }),
+  );
+  needsCookies = route.get(
+    '/needs-cookies',
+    { permission: isAuthenticated, auth: ['cookies'], tool: true, summary: 'Needs a cookie to run', response: Ok },
+    () => ({
+      ok: true,
+    }),
+  );
+}
+
 let kit: TestApp;
 let url = '';
 beforeAll(async () => {
   kit = await testApp({
     authenticators: [bearer, cookies],
     modules: [mcp()],
-    mount: { '/v1': { '/things': ThingController } },
+    mount: { '/v1': { '/things': ThingController, '/credentials': CredentialController } },
   });
   url = `${await kit.listen()}/mcp`;
 });
@@ -261,7 +282,7 @@ test('a call that its client gives up is no error in the log', async () => {
   expect(
     kit.records
       .slice(before)
-      .filter(({ level }) => level >= 40)
+      .filter(({ level, msg }) => level >= 40 && msg.startsWith('mcp:'))
       .map(({ msg }) => msg),
   ).toEqual([]);
 });
@@ -276,7 +297,7 @@ describe('sessions', () => {
     const names = (who: string, more: Record<string, string>) =>
       send(who, message(1, 'tools/list'), more).then(({ answers }) => answers[0]?.result?.tools.map(({ name }) => name));
     expect(await names('eve', { 'mcp-session-id': 'ada', 'last-event-id': '1' })).toEqual(await names('eve', {}));
-    expect(await names('eve', {})).toEqual(['thing_read', 'thing_list']);
+    expect(await names('eve', {})).toEqual(['thing_read', 'thing_list', 'credential_open', 'credential_of_cookies']);
   });
 
   test('of browsers are never asked for, and what a cookie could reach is no tool', async () => {
@@ -290,6 +311,20 @@ describe('sessions', () => {
     await call('eve', 'thing_read', { name: 'x' });
     expect(cookiesAsked).toBe(0);
   });
+});
+
+test('an operation that does not accept the kind of credential knows no caller, by tool as by request', async () => {
+  for (const [name, path] of [
+    ['credential_open', '/v1/credentials/open'],
+    ['credential_of_cookies', '/v1/credentials/of-cookies'],
+  ] as const) {
+    const direct = await kit.inject({ method: 'GET', url: path, headers: { authorization: 'Bearer eve' } });
+    expect([name, direct.json(), (await call('eve', name))?.result?.structuredContent]).toEqual([name, { who: null }, { who: null }]);
+  }
+  expect(
+    (await kit.inject({ method: 'GET', url: '/v1/credentials/needs-cookies', headers: { authorization: 'Bearer eve' } })).statusCode,
+  ).toBe(401);
+  expect((await call('eve', 'credential_needs_cookies'))?.error?.code).toBe(-32602);
 });
 
 test('a tool from a list that the client has kept is unknown once its scope is revoked', async () => {
@@ -408,7 +443,7 @@ describe('tools of tenants', () => {
     expect((await ask('eve', 'tools/list')).body).toContain('"tools":[]');
     const call = async (name: string) => (await ask('eve', 'tools/call', { name, arguments: {} })).body.replaceAll(name, '…');
     expect(await call('note_list')).toBe(await call('nothing'));
-    expect(shared.records.slice(before).filter(({ level }) => level >= 40)).toEqual([]);
+    expect(shared.records.slice(before).filter(({ level, msg }) => level >= 40 && msg.startsWith('mcp:'))).toEqual([]);
   });
 });
 

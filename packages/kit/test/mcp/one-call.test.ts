@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { Authenticator } from '../../src/auth/index.ts';
 import { mcp } from '../../src/contrib/mcp/index.ts';
 import { Controller, route } from '../../src/http/index.ts';
+import { responseVersions } from '../../src/middleware/index.ts';
 import { Permission } from '../../src/permissions/index.ts';
 import { testApp, type TestApp } from '../../src/testing/test-app.ts';
 
@@ -105,4 +106,36 @@ test.each(ERAS)('a client that goes away ends its call (%s)', async (era) => {
   client.abort();
   expect(await ended).toBe('AbortError');
   await expect.poll(() => waiting[0]?.aborted, { timeout: 20_000 }).toBe(true);
+});
+
+test('a result has the newest version of a response, which its schema describes, whatever the default is', async () => {
+  class NameController extends Controller {
+    read = route.get(
+      '/',
+      {
+        permission: counted('name'),
+        tool: { name: 'read_name' },
+        summary: 'Read the full name',
+        response: z.object({ full_name: z.string() }),
+      },
+      () => ({ full_name: 'Ada' }),
+    );
+  }
+  const changes = [{ transform: ({ full_name }: { full_name: string }) => ({ name: full_name }) }];
+  await using versioned = await testApp({
+    authenticators: [somebody],
+    modules: [mcp()],
+    middleware: [responseVersions({ versions: [{ version: '2' }, { version: '1', changes }], default: '1' })],
+    mount: { '/v1': { '/name': NameController } },
+  });
+  expect((await versioned.inject({ method: 'GET', url: '/v1/name' })).json()).toEqual({ name: 'Ada' });
+  for (const more of [{}, { 'accept-version': '1' }]) {
+    const { body } = await versioned.inject({
+      method: 'POST',
+      url: '/mcp',
+      headers: { host: 'localhost', accept: 'application/json, text/event-stream', ...more },
+      payload: { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'read_name', arguments: {} } },
+    });
+    expect(body).toContain('"structuredContent":{"full_name":"Ada"}');
+  }
 });

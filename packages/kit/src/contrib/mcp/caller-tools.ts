@@ -48,15 +48,21 @@ export class CallerTools {
     return found;
   }
 
-  /** Three-valued: what depends on the row is listed. A permission that fails lists nothing. */
+  /**
+   * Three-valued: what depends on the row is listed. A permission that fails lists nothing. To a route that does not accept the kind of credential the
+   * caller is anonymous, as in a request of it.
+   */
   async standing(route: CompiledRoute, parent: Exchange): Promise<Standing> {
     const { authenticator, principal } = parent;
-    if (authenticator === null || principal === null || !route.authenticators.includes(authenticator)) return { kind: 'hidden' };
+    if (authenticator === null || principal === null) return { kind: 'hidden' };
     const exchange = probeRoute(route, parent, { headers: callHeaders(parent) });
+    const isKnown = route.authenticators.includes(authenticator);
+    if (!isKnown) exchange.principal = exchange.authenticator = null;
     try {
       if ((await route.permission.evaluate(exchange)) !== false) return { kind: 'listed', exchange };
       const { scope } = route;
-      if (scope === undefined || principal.claims === undefined || scopeCovers(principal.scopes ?? [], scope)) return { kind: 'hidden' };
+      if (!isKnown || scope === undefined || principal.claims === undefined || scopeCovers(principal.scopes ?? [], scope))
+        return { kind: 'hidden' };
       exchange.principal = { ...principal, scopes: [scope] };
       return (await route.permission.evaluate(exchange)) === false ? { kind: 'hidden' } : { kind: 'scope', scope };
     } catch (error) {
