@@ -1,12 +1,19 @@
 import type { Fault } from '../options/fault.ts';
 import type { LoginProvider } from './login-provider.ts';
 import type { App, Module } from './module.ts';
-import { emptyRegistry, type GroupChangeListener, type ProvidedRegistry, type Registry, type UserChangeListener } from './registry.ts';
+import {
+  emptyRegistry,
+  type GroupChangeListener,
+  type MemberChangeListener,
+  type ProvidedRegistry,
+  type Registry,
+  type UserChangeListener,
+} from './registry.ts';
 
 /** The login is a member of the module: routes are made of it before anything is provided. */
 const { login: _login, ...providable } = emptyRegistry;
 
-/** Collects what the modules provide. All may listen to changes of users and groups; everything else has one provider at most. */
+/** Collects what the modules provide. All may listen to changes of users, groups and members; everything else has one provider at most. */
 export function collectRegistry(
   modules: readonly Module[],
   app: App,
@@ -17,9 +24,15 @@ export function collectRegistry(
   const provided: ProvidedRegistry = {};
   const userChanges: UserChangeListener[] = [];
   const groupChanges: GroupChangeListener[] = [];
+  const memberChanges: MemberChangeListener[] = [];
   for (const module of modules) {
     const { name } = module;
-    const { userChanges: ofUsers = [], groupChanges: ofGroups = [], ...single } = module.provides?.(app) ?? {};
+    const {
+      userChanges: ofUsers = [],
+      groupChanges: ofGroups = [],
+      memberChanges: ofMembers = [],
+      ...single
+    } = module.provides?.(app) ?? {};
     for (const [slot, value] of Object.entries(single)) {
       const other = providers.get(slot);
       if (!(slot in providable)) {
@@ -32,6 +45,7 @@ export function collectRegistry(
     Object.assign(provided, single);
     userChanges.push(...ofUsers);
     groupChanges.push(...ofGroups);
+    memberChanges.push(...ofMembers);
   }
   return {
     registry: Object.freeze({
@@ -40,6 +54,7 @@ export function collectRegistry(
       login,
       userChanges: Object.freeze(userChanges),
       groupChanges: Object.freeze(groupChanges),
+      memberChanges: Object.freeze(memberChanges),
     }),
     faults,
   };

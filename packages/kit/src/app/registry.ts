@@ -27,6 +27,8 @@ export interface Registry {
   readonly groupChanges: readonly GroupChangeListener[];
   /** Called in the transaction by everything that changes users (activates, deactivates, deletes). */
   readonly userChanges: readonly UserChangeListener[];
+  /** Called in a transaction by everything that removes users from tenants. */
+  readonly memberChanges: readonly MemberChangeListener[];
 }
 
 /** What `provides` of a module may return. */
@@ -48,6 +50,14 @@ export interface UserChange {
 
 /** A user that the directory no longer finds was deleted. */
 export type UserChangeListener = (tx: Db, userId: string, change?: UserChange) => Promise<void>;
+
+/** A user who is no longer a member of a tenant. */
+export interface FormerMember {
+  readonly userId: string;
+  readonly tenant: string;
+}
+
+export type MemberChangeListener = (tx: Db, former: FormerMember, change?: UserChange) => Promise<void>;
 
 /** What happened, and its audience: exactly one of `owner`, `tenantKey` (or both together) and `broadcast`. */
 export interface EventEntry {
@@ -78,4 +88,5 @@ export const emptyRegistry: Registry = Object.freeze({
   identities: null,
   groupChanges: [],
   userChanges: [],
+  memberChanges: [],
 });

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { fromBase32, stepAt, totpCode } from '../../src/auth/totp.ts';
 import { describeDatabases } from '../../src/testing/databases.ts';
 import { type AuthApp, Browser, makeAdmin, member, ORIGIN, plainPasswords, startAuthApp, userId } from './auth-app.ts';
 
@@ -115,6 +116,111 @@ describeDatabases('hostile requests of better-auth’s routes', (database) => {
     expect(rows).toHaveLength(1);
   });
 
+  test('of twenty resets with one link one succeeds; of six logins with one backup code one', async () => {
+    const email = 'rita@example.com';
+    const rita = await member(here, email);
+    await new Browser(here.app).post('/auth/request-password-reset', { email, redirectTo: '/reset' });
+    const link = here.mails.findLast(({ kind, to }) => kind === 'reset' && to === email);
+    const token = new URL(link?.url ?? '').pathname.split('/').at(-1);
+    const passwords = Array.from({ length: 20 }, (_, index) => `a long password ${index}`);
+    const resets = await Promise.all(
+      passwords.map((newPassword) => new Browser(here.app).post('/auth/reset-password', { newPassword, token })),
+    );
+    expect(resets.filter(({ status }) => status === 200)).toHaveLength(1);
+    expect((await rita.get('/v1/who')).status).toBe(401);
+    const password = passwords[resets.findIndex(({ status }) => status === 200)] ?? '';
+    expect((await rita.signIn(email, password)).status).toBe(200);
+
+    const { body } = await rita.post('/auth/two-factor/enable', { password });
+    const secret = fromBase32((new URL(body.totpURI as string).searchParams.get('secret') ?? '').replaceAll('=', ''));
+    expect((await rita.post('/auth/two-factor/verify-totp', { code: totpCode(secret, stepAt(new Date())) })).status).toBe(200);
+    const logins = Array.from({ length: 6 }, () => new Browser(here.app));
+    for (const login of logins) expect((await login.signIn(email, password)).body).toMatchObject({ twoFactorRedirect: true });
+    const code = (body.backupCodes as string[])[0];
+    const answers = await Promise.all(logins.map((login) => login.post('/auth/two-factor/verify-backup-code', { code })));
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
+    const late = new Browser(here.app);
+    await late.signIn(email, password);
+    expect((await late.post('/auth/two-factor/verify-backup-code', { code })).status).toBe(401);
+  });
+
+  test.each([false, true])(
+    'sessions in a secondary storage end in the database, too; kept for the audit: %s',
+    async (preserveSessionInDatabase) => {
+      const store = new Map<string, string>();
+      const secondaryStorage = {
+        get: (key: string) => store.get(key) ?? null,
+        set: (key: string, value: string) => void store.set(key, value),
+        delete: (key: string) => void store.delete(key),
+      };
+      const stored = await startAuthApp(await database.open(), {
+        instance: (options) => ({
+          ...options,
+          secondaryStorage: secondaryStorage as never,
+          session: { storeSessionInDatabase: true, preserveSessionInDatabase },
+        }),
+      });
+      const email = `stored-${String(preserveSessionInDatabase)}@example.com`;
+      const first = await member(stored, email);
+      const second = new Browser(stored.app);
+      await second.signIn(email);
+      expect((await second.get('/v1/who')).status).toBe(200);
+      expect((await first.post('/auth/revoke-other-sessions')).status).toBe(200);
+      expect((await second.get('/v1/who')).status).toBe(401);
+      const kept = new Map(first.cookies);
+      expect((await first.post('/auth/sign-out')).status).toBe(200);
+      for (const [name, value] of kept) first.cookies.set(name, value);
+      expect((await first.get('/v1/who')).status).toBe(401);
+      await stored.app.close();
+    },
+  );
+
+  test('an invitation, and its organization, are out of reach for members of another one', async () => {
+    const owner = await member(here, 'inviting@example.com');
+    const other = await member(here, 'curious@example.com');
+    const { body: organization } = await owner.post('/auth/organization/create', { name: 'Inviting', slug: 'inviting' });
+    await other.post('/auth/organization/create', { name: 'Curious', slug: 'curious' });
+    const organizationId = organization.id as string;
+    const { body: invitation } = await owner.post('/auth/organization/invite-member', {
+      email: 'new@example.com',
+      role: 'member',
+      organizationId,
+    });
+    for (const path of [
+      `get-invitation?id=${String(invitation.id)}`,
+      ...['list-invitations', 'list-members', 'get-full-organization'].map((each) => `${each}?organizationId=${organizationId}`),
+    ])
+      expect([path, (await other.get(`/auth/organization/${path}`)).status]).toEqual([path, 403]);
+    for (const [path, body] of [
+      ['accept-invitation', { invitationId: invitation.id }],
+      ['cancel-invitation', { invitationId: invitation.id }],
+      ['invite-member', { email: 'curious2@example.com', role: 'admin', organizationId }],
+      ['set-active', { organizationId }],
+      ['update', { organizationId, data: { name: 'Mine' } }],
+      ['delete', { organizationId }],
+    ] as const) {
+      const { status } = await other.post(`/auth/organization/${path}`, body);
+      expect([path, status >= 400 && status < 500]).toEqual([path, true]);
+    }
+    expect((await other.get('/v1/who', { 'x-organization': 'inviting' })).status).toBe(403);
+    expect((await owner.get('/v1/who', { 'x-organization': 'inviting' })).body).toMatchObject({ roles: ['owner'] });
+    expect((await owner.post('/auth/organization/cancel-invitation', { invitationId: invitation.id })).status).toBe(200);
+    const invited = await member(here, 'new@example.com');
+    expect((await invited.post('/auth/organization/accept-invitation', { invitationId: invitation.id })).status).toBe(400);
+  });
+
+  test('a session cookie counts under its own name only, and not when it is sent twice', async () => {
+    const [name, value] = [...ada.cookies].find(([each]) => each.endsWith('session_token')) ?? ['', ''];
+    expect(name).toMatch(/^__Secure-/);
+    const who = async (cookie: string) => (await here.app.inject({ url: '/v1/who', headers: { cookie } })).statusCode;
+    expect(await who(`${name}=${value}`)).toBe(200);
+    expect(await who(`${name.replace('__Secure-', '')}=${value}`)).toBe(401);
+    const eve = await member(here, 'cookie-eve@example.com');
+    const planted = [...eve.cookies].find(([each]) => each.endsWith('session_token'))?.[1];
+    // A page of a sibling host can plant a second one, and nobody can tell which is which.
+    expect(await who(`${name}=${planted}; ${name}=${value}`)).toBe(401);
+  });
+
   describe('roles', () => {
     /** Somebody who has accepted an invitation of `by`, with this role as it was sent. */
     const invited = async (by: Browser, email: string, role: unknown, organizationId: string): Promise<Browser> => {
@@ -217,6 +323,54 @@ describeDatabases('hostile requests of better-auth’s routes', (database) => {
       expect((await other.boss.post('/auth/admin/remove-user', { userId: other.id })).status).toBe(200);
       expect((await other.support.get('/v1/who')).status).toBe(401);
     });
+  });
+
+  test('whoever acts as a user plants no credential, reads none, and does not end the account', async () => {
+    const victim = await member(here, 'victim@example.com');
+    const support = await member(here, 'support@example.com');
+    await makeAdmin(database.db, 'support@example.com');
+    const id = await userId(database.db, 'victim@example.com');
+    expect((await support.post('/auth/admin/impersonate-user', { userId: id })).status).toBe(200);
+    const password = 'correct horse battery';
+    for (const [path, body] of [
+      ['change-email', { newEmail: 'evil@example.com' }],
+      ['change-password', { currentPassword: password, newPassword: 'chosen by support' }],
+      ['two-factor/enable', { password }],
+      ['link-social', { provider: 'google', callbackURL: '/' }],
+      ['unlink-account', { providerId: 'credential' }],
+      ['get-access-token', { providerId: 'google' }],
+      ['delete-user', {}],
+      ['delete-user', { password }],
+    ] as const)
+      expect([path, await support.post(`/auth/${path}`, body)]).toMatchObject([
+        path,
+        { status: 403, body: { code: 'IMPERSONATED_SESSION' } },
+      ]);
+    // Nor does it lose the mark of what it is.
+    await support.post('/auth/update-session', {
+      impersonatedBy: null,
+      userId: id,
+      activeOrganizationId: 'x',
+      token: 'x',
+      expiresAt: '2099-01-01',
+    });
+    expect((await support.get('/v1/who')).body).toMatchObject({
+      user: 'victim@example.com',
+      by: await userId(database.db, 'support@example.com'),
+    });
+    expect((await victim.get('/v1/who')).status).toBe(200);
+    expect((await victim.post('/auth/delete-user', { password })).status).toBe(200);
+  });
+
+  test('nobody makes a session that of an organization or of another user with update-session', async () => {
+    const outsider = await member(here, 'outsider@example.com');
+    const owner = await member(here, 'private-owner@example.com');
+    const { body } = await owner.post('/auth/organization/create', { name: 'Private', slug: 'private' });
+    await outsider.post('/auth/update-session', {
+      activeOrganizationId: body.id,
+      userId: await userId(database.db, 'private-owner@example.com'),
+    });
+    expect((await outsider.get('/v1/who')).body).toMatchObject({ user: 'outsider@example.com', tenant: null, roles: null });
   });
 
   test('the cookie cache of better-auth decides nothing that its routes do', async () => {

@@ -6,12 +6,45 @@ import { currentTransactionOn } from '../../db/ambient.ts';
 import type { Database, Db } from '../../db/db.ts';
 import { joinedDatabase } from './joined-kysely.ts';
 import { deleteUsedCodes, insertUsedCode, isActiveUser } from './store.ts';
-import { betterAuthState, passOnUserChanges } from './user-changes.ts';
+import { betterAuthState, passOnChanges } from './user-changes.ts';
 
 export const PLUGIN_ID = 'kit';
 
 /** Longer than a one-time code is good for: three steps of 30 seconds. */
 const CODE_KEPT_MS = 5 * 60_000;
+
+const REMOVE_MEMBERS: ReadonlySet<string> = new Set(['/organization/remove-member', '/organization/leave', '/organization/delete']);
+
+/**
+ * What a session must not do in which staff act as the user: change how the user logs in, plant or read another credential, or end the account. Some of
+ * these ask for the password, which staff may have set.
+ */
+const NOT_WHILE_IMPERSONATING: ReadonlySet<string> = new Set([
+  '/change-email',
+  '/change-password',
+  '/set-password',
+  '/delete-user',
+  '/delete-user/callback',
+  '/delete-anonymous-user',
+  '/link-social',
+  '/unlink-account',
+  '/oauth2/link',
+  '/get-access-token',
+  '/refresh-token',
+  '/two-factor/enable',
+  '/two-factor/disable',
+  '/two-factor/generate-backup-codes',
+  '/two-factor/get-totp-uri',
+  '/passkey/generate-register-options',
+  '/passkey/verify-registration',
+  '/passkey/update-passkey',
+  '/passkey/delete-passkey',
+  '/one-time-token/generate',
+  '/device/approve',
+  '/phone-number/verify',
+  '/email-otp/request-email-change',
+  '/email-otp/change-email',
+]);
 
 /** What a hook of better-auth is given of the request that caused the change. */
 interface Endpoint {
@@ -33,9 +66,9 @@ export function kitPlugin(): BetterAuthPlugin {
     // Without an app the changes stay on the list.
     if (database === undefined || state === undefined) return;
     try {
-      await passOnUserChanges(currentTransactionOn(database) ?? database, actorOf(endpoint as Endpoint | null));
+      await passOnChanges(currentTransactionOn(database) ?? database, actorOf(endpoint as Endpoint | null));
     } catch (error) {
-      state.log.error({ err: error }, 'could not notify the modules of a changed user; the job better_auth.user_changes tries again');
+      state.log.error({ err: error }, 'could not notify the modules of a change; the job better_auth.user_changes tries again');
     }
   }
 
@@ -78,6 +111,17 @@ export function kitPlugin(): BetterAuthPlugin {
     hooks: {
       before: [
         {
+          matcher: ({ path }) => path !== undefined && NOT_WHILE_IMPERSONATING.has(path),
+          handler: createAuthMiddleware(async (endpoint) => {
+            const session = (await getSessionFromCtx(endpoint))?.session as { readonly impersonatedBy?: string | null } | undefined;
+            if ((session?.impersonatedBy ?? null) === null) return;
+            throw new APIError('FORBIDDEN', {
+              code: 'IMPERSONATED_SESSION',
+              message: 'This cannot be done while you act as another user. Stop impersonating first.',
+            });
+          }),
+        },
+        {
           matcher: ({ path }) => path === '/change-password',
           handler: createAuthMiddleware(async (endpoint) => ({
             context: { body: { ...(endpoint.body as object), revokeOtherSessions: true } },
@@ -97,10 +141,10 @@ export function kitPlugin(): BetterAuthPlugin {
       ],
       after: [
         {
-          // SCIM deactivates users without a change of the user itself.
-          matcher: ({ path }) => path?.startsWith('/scim/') === true,
+          // SCIM deactivates users without a change of the user itself; and there are no hooks for members.
+          matcher: ({ path }) => path !== undefined && (path.startsWith('/scim/') || REMOVE_MEMBERS.has(path)),
           handler: createAuthMiddleware(async (endpoint) => {
-            if (endpoint.method !== 'GET') await passOn(endpoint);
+            if (endpoint.method !== 'GET') await passOn({ context: { session: await getSessionFromCtx(endpoint) } });
           }),
         },
         {

@@ -4,6 +4,13 @@ import { t } from '../../db/column.ts';
 /** Users whose ban, role, provisioning or deletion the other modules have not been notified of. Triggers write it, so no program can forget to. */
 export const userChanges = model('better_auth_user_changes', { user_id: t.text(255).pk() }, { guarded: true });
 
+/** Users who have left organizations, and whom the other modules have not been notified of. Written by triggers, too. */
+export const memberChanges = model(
+  'better_auth_member_changes',
+  { user_id: t.text(255), organization_id: t.text(255) },
+  { guarded: true, primaryKey: ['user_id', 'organization_id'] },
+);
+
 /** One-time codes that have opened a session: a code works once. */
 export const usedCodes = model(
   'better_auth_used_codes',

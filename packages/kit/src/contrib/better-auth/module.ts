@@ -10,12 +10,13 @@ import { basePathOf, type BetterAuthInstance, type InstanceContext, optionsOf, p
 import { configurationFaults, connectionFaults, versionFaults } from './instance-faults.ts';
 import { initial } from './migrations/0001_initial.ts';
 import { scim } from './migrations/0002_scim.ts';
-import { usedCodes, userChanges } from './models.ts';
+import { memberChangesTable } from './migrations/0003_member_changes.ts';
+import { memberChanges, usedCodes, userChanges } from './models.ts';
 import { type BetterAuthOptions, readBetterAuthOptions } from './options.ts';
 import { organizationTenants } from './organizations.ts';
 import { schemaFaults } from './schema-faults.ts';
 import { bearerAuthenticator, cookieAuthenticator } from './sessions.ts';
-import { betterAuthState, passOnJob, passOnUserChanges } from './user-changes.ts';
+import { betterAuthState, passOnChanges, passOnJob } from './user-changes.ts';
 
 const users: UserSource = {
   table: {
@@ -52,8 +53,8 @@ export function betterAuth(auth: BetterAuthInstance, options: BetterAuthOptions 
   });
   return {
     name: 'better_auth',
-    models: [userChanges, usedCodes],
-    migrations: [initial, scim],
+    models: [userChanges, memberChanges, usedCodes],
+    migrations: [initial, scim, memberChangesTable],
     users,
     tenants: organizationTenants(settings),
     authenticators: [
@@ -72,9 +73,9 @@ export function betterAuth(auth: BetterAuthInstance, options: BetterAuthOptions 
     },
     async start({ log, db }) {
       try {
-        await passOnUserChanges(db);
+        await passOnChanges(db);
       } catch (error) {
-        log.error({ err: error }, 'could not notify the modules of changed users');
+        log.error({ err: error }, 'could not notify the modules of changed users and members');
       }
     },
     stop() {

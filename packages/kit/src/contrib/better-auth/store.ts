@@ -91,6 +91,16 @@ export async function takeUserChanges(tx: Db, limit: number): Promise<readonly s
   return rows.map(({ user_id }) => user_id);
 }
 
+/** The same of users who have left organizations. */
+export async function takeMemberChanges(tx: Db, limit: number): Promise<readonly { readonly userId: string; readonly tenant: string }[]> {
+  const rows = await tx.query<{ user_id: string; organization_id: string }>(
+    `delete from better_auth_member_changes where (user_id, organization_id) in
+      (select user_id, organization_id from better_auth_member_changes order by user_id, organization_id limit ${limit})
+      returning user_id, organization_id`,
+  );
+  return rows.map(({ user_id, organization_id }) => ({ userId: user_id, tenant: organization_id }));
+}
+
 /** Ends the sessions in which these users act as somebody else. */
 export async function deleteImpersonations(tx: Db, userIds: readonly string[]): Promise<void> {
   for (const id of userIds) await tx.query('delete from "session" where "impersonatedBy" = $1', [id]);

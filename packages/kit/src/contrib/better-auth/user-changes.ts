@@ -5,7 +5,7 @@ import type { Db } from '../../db/db.ts';
 import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
 import { jsonSchema } from '../../http/json-schema.ts';
 import { job } from '../jobs/job.ts';
-import { deleteImpersonations, takeUserChanges } from './store.ts';
+import { deleteImpersonations, findRoles, takeMemberChanges, takeUserChanges } from './store.ts';
 
 /** The module at run time. */
 export interface BetterAuthState {
@@ -19,18 +19,19 @@ export const betterAuthState = moduleState<BetterAuthState>({
   setUp: 'add betterAuth(auth) to the modules of createApp',
 });
 
+type Actor = Exclude<AuditEntry['actor'], undefined>;
+
 /** Changes that one transaction passes on. */
 const BATCH = 100;
 
 /**
  * Notifies the other modules of banned, unbanned, promoted, deprovisioned and deleted users, and ends the sessions in which they act as somebody
- * else, in the transaction that takes the changes off the list: a crash leaves them on it. Returns how many there were.
+ * else, in the transaction that takes the changes off the list: a crash leaves them on it.
  */
-export async function passOnUserChanges(db: Db, by: AuditEntry['actor'] = 'better-auth'): Promise<number> {
+async function passOnUsers(db: Db, by: Actor): Promise<void> {
   const { registry, users } = betterAuthState.of(db);
-  let total = 0;
-  for (;;) {
-    const taken = await db.transaction(async (tx) => {
+  await inBatches(() =>
+    db.transaction(async (tx) => {
       const ids = await takeUserChanges(tx, BATCH);
       await deleteImpersonations(tx, ids);
       for (const id of ids) {
@@ -41,10 +42,33 @@ export async function passOnUserChanges(db: Db, by: AuditEntry['actor'] = 'bette
         for (const listener of registry.userChanges) await listener(tx, id, { by, requestId: null });
       }
       return ids.length;
-    }, CONFLICT_RETRIES);
-    total += taken;
-    if (taken < BATCH) return total;
-  }
+    }, CONFLICT_RETRIES),
+  );
+}
+
+/** Notifies the other modules of users who have left organizations, likewise. Whoever is a member again has not left. */
+async function passOnMembers(db: Db, by: Actor): Promise<void> {
+  const { registry } = betterAuthState.of(db);
+  await inBatches(() =>
+    db.transaction(async (tx) => {
+      const left = await takeMemberChanges(tx, BATCH);
+      const roles = await findRoles(tx, left);
+      for (const [index, former] of left.entries())
+        if (roles[index] === null) for (const listener of registry.memberChanges) await listener(tx, former, { by, requestId: null });
+      return left.length;
+    }, CONFLICT_RETRIES),
+  );
+}
+
+/** Takes as many as there are, so many at a time: each batch is a transaction. */
+async function inBatches(takeBatch: () => Promise<number>): Promise<void> {
+  while ((await takeBatch()) === BATCH);
+}
+
+/** Passes on what the triggers have written down. */
+export async function passOnChanges(db: Db, by: Actor = 'better-auth'): Promise<void> {
+  await passOnUsers(db, by);
+  await passOnMembers(db, by);
 }
 
 /** Passes on what a crash, or a program without the app, has left on the list. Logins are refused without it. */
@@ -52,6 +76,6 @@ export const passOnJob = job('better_auth.user_changes', {
   input: jsonSchema<object>({ type: 'object' }),
   schedule: { cron: '*/5 * * * *', input: {} },
   async run({ db }) {
-    await passOnUserChanges(db);
+    await passOnChanges(db);
   },
 });

@@ -61,6 +61,12 @@ export function webhooks(options: WebhookOptions = {}): Module {
             await deleteEndpointsOf(tx, userId, change);
         },
       ],
+      memberChanges: [
+        // Nor must a former member. Endpoints belong to a user within a tenant: no other member could see them.
+        async (tx, { userId, tenant }, change) => {
+          if (bound.includes(tx.database)) await deleteEndpointsOf(tx, userId, change, tenant);
+        },
+      ],
     }),
     metrics(registry) {
       metrics = webhookMetrics(registry, () => bound);
