@@ -1,7 +1,7 @@
 import type { AdminContext } from '../app/admin/declaration.ts';
 import type { AdminCellKind, AdminColumn, AdminRow, AdminSection } from '../app/admin/shapes.ts';
 import type { RelatedRows } from '../crud/serve/admin-access.ts';
-import { adminColumn, labelOf, shownColumns, titleColumn } from './model-columns.ts';
+import { adminColumn, labelOf, shownColumns, titleColumn } from '../app/admin/model-columns.ts';
 import type { Plan, Row } from './model-plan.ts';
 import { cellOf } from './model-rows.ts';
 import { databaseOf } from './model-store.ts';

@@ -6,7 +6,7 @@ import type { Db } from '../db/db.ts';
 import { quoteName } from '../db/names.ts';
 import { compileWhere } from '../db/where/compile-where.ts';
 import type { Where } from '../db/where/where.ts';
-import { type ModelColumn, ordersOf } from './model-columns.ts';
+import { isIndexed, type ModelColumn, ordersOf } from '../app/admin/model-columns.ts';
 import { DELETED, type Plan } from './model-plan.ts';
 import { adminFilterNames } from './wire.ts';
 
@@ -60,7 +60,8 @@ export function isFilterIndexed(plan: Plan, used: readonly UsedFilter[], filters
   const isOfDeleted = plan.softDeletes && filters['deleted'] === 'yes';
   if (used.length === 0 && !isOfDeleted) return true;
   return (
-    used.some(({ column, operator }) => operator === 'is' && isIndexed(plan, column.name)) || (isOfDeleted && isIndexed(plan, DELETED))
+    used.some(({ column, operator }) => operator === 'is' && isIndexed(plan.model, column.name)) ||
+    (isOfDeleted && isIndexed(plan.model, DELETED))
   );
 }
 
@@ -68,15 +69,7 @@ export function isFilterIndexed(plan: Plan, used: readonly UsedFilter[], filters
 export function indexedRange(plan: Plan, used: readonly UsedFilter[], dialect: Db['dialect']): ModelColumn | undefined {
   const ranges = used.filter(({ operator }) => operator === 'from' || operator === 'to').map(({ column }) => column);
   return ranges.find(
-    ({ name, settings }) => (settings.kind !== 'decimal' || dialect === 'postgres') && isIndexed(plan, name, { whole: true }),
-  );
-}
-
-function isIndexed({ model, keyName }: Plan, name: string, { whole = false } = {}): boolean {
-  return (
-    name === keyName ||
-    model.columns[name]?.settings.unique === true ||
-    model.table.indexes.some(({ columns: [first = ''], where }) => first.replace(/^-/, '') === name && (!whole || where === undefined))
+    ({ name, settings }) => (settings.kind !== 'decimal' || dialect === 'postgres') && isIndexed(plan.model, name, { whole: true }),
   );
 }
 

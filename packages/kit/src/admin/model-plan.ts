@@ -15,6 +15,7 @@ import { type AdminOrders, sortableColumns } from '../app/admin/list.ts';
 import {
   adminColumn,
   computedColumn,
+  keyKindOf,
   labelOf,
   type ModelColumn,
   ordersOf,
@@ -22,7 +23,7 @@ import {
   shownColumns,
   titleColumn,
   writableColumns,
-} from './model-columns.ts';
+} from '../app/admin/model-columns.ts';
 
 export interface ModelResourceOptions {
   /** In the navigation. Default: the table's name in words. */
@@ -200,7 +201,7 @@ export function planOf(source: Model | AnyResource, options: ModelResourceOption
     resource,
     using: options.using ?? resource?.options.using ?? 'default',
     keyName,
-    keyKind: kind === 'uuid' || kind === 'int' || kind === 'bigint' ? kind : 'text',
+    keyKind: keyKindOf(model, keyName),
     key: (id) => (isNumber ? (/^-?\d{1,19}$/.test(id) ? (kind === 'int' ? Number(id) : BigInt(id)) : '') : id),
     shown,
     listed,

@@ -4,7 +4,7 @@ import type { AdminRow } from '../app/admin/shapes.ts';
 import { type AnyResource, isResource } from '../crud/declare/resource.ts';
 import type { SearchBackend } from '../crud/declare/search-backend.ts';
 import type { Model } from '../db/model.ts';
-import { adminColumn, adminField, unfillableColumns, shownColumns, writableColumns } from './model-columns.ts';
+import { adminColumn, adminField, unfillableColumns, shownColumns, writableColumns } from '../app/admin/model-columns.ts';
 import type { App } from '../app/module.ts';
 import { mountedResourceOf } from '../crud/serve/controller.ts';
 import { computedValues, expandedRecord } from './expanded-record.ts';

@@ -14,7 +14,7 @@ import type { SearchBackend } from '../crud/declare/search-backend.ts';
 import { quoteName } from '../db/names.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import type { SchemaResult } from '../http/schema.ts';
-import { type ModelColumn, shownColumns } from './model-columns.ts';
+import { type ModelColumn, shownColumns } from '../app/admin/model-columns.ts';
 import { DELETED, type Plan, type Row } from './model-plan.ts';
 import type { ReferenceTitles } from './reference-titles.ts';
 

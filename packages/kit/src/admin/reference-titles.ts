@@ -2,7 +2,7 @@ import type { AdminContext } from '../app/admin/declaration.ts';
 import type { Db } from '../db/db.ts';
 import type { Model } from '../db/model.ts';
 import { quoteName } from '../db/names.ts';
-import { shownColumns, titleColumn, type ModelColumn } from './model-columns.ts';
+import { shownColumns, titleColumn, type ModelColumn } from '../app/admin/model-columns.ts';
 import { accessToModel, unlessRefused } from './staff-access.ts';
 
 /** What the records that a page refers to are called, by column and key. */

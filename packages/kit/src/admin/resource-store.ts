@@ -8,7 +8,7 @@ import { inputSchema, patchSchema } from '../db/model-schema.ts';
 import { isKitError } from '../errors/kit-error.ts';
 import { jsonSchemaOf } from '../http/schema.ts';
 import { writeWithFiles } from './attach-files.ts';
-import { labelOf } from './model-columns.ts';
+import { labelOf } from '../app/admin/model-columns.ts';
 import type { Plan, Row } from './model-plan.ts';
 import { checked } from './model-rows.ts';
 import { databaseOf, type RowStore } from './model-store.ts';

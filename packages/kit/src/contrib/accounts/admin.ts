@@ -1,9 +1,8 @@
 import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
 import { isUuid } from '../../db/uuid.ts';
-import { AdminConditions, type AdminOrders, adminRows, sortableColumns } from '../../app/admin/list.ts';
+import { modelList, modelView } from '../../app/admin/model-list.ts';
 import { adminDone, adminEach } from '../../app/admin/each.ts';
 import type { AdminAction, AdminContext, AdminDeclaration, AdminResource } from '../../app/admin/declaration.ts';
-import { boundOrder, newestRows, searchRows } from '../../app/admin/search-rows.ts';
 import type { AdminField, AdminResult, AdminRow, AdminSection, AdminState, AdminWords } from '../../app/admin/shapes.ts';
 import type { User } from '../../auth/principal.ts';
 import type { Db } from '../../db/db.ts';
@@ -13,6 +12,7 @@ import { accountErrors } from './errors.ts';
 import { identitiesOf } from './identity-store.ts';
 import { inviteUser } from './invite-user.ts';
 import { mailsResource } from './mail-admin.ts';
+import { sessions, userIdentities, users } from './models.ts';
 import type { AccountsSettings } from './options.ts';
 import { removeSecondFactor, secondFactorState } from './second-factor.ts';
 import { startReset } from './send-link.ts';
@@ -24,23 +24,26 @@ import { countSessionsOf, findUserById, lockUser, openSessionsOf, type UserRow }
 
 type ShownUser = Omit<UserRow, 'password_hash'>;
 
-const PLACE = { table: 'users', alias: 'u', key: 'id' } as const;
-
-const orders: AdminOrders = {
-  username: { sql: 'u.username', kind: 'text', indexed: true },
-  email: { sql: 'u.email', kind: 'text', nullable: true },
-};
-
-const columns = sortableColumns(
-  [
-    { name: 'username', label: 'User name', kind: 'text' },
-    { name: 'email', label: 'E-mail', kind: 'text', secondary: true },
-    { name: 'state', label: 'State', kind: 'state' },
-    { name: 'roles', label: 'Roles', kind: 'chips' },
-    { name: 'created_at', label: 'Created', kind: 'time', sortable: true, secondary: true },
+const list = modelList(users, 'u', {
+  columns: [
+    { name: 'username', label: 'User name' },
+    { name: 'email', label: 'E-mail', secondary: true },
+    { name: 'state', kind: 'state' },
+    { name: 'roles', kind: 'chips' },
+    { name: 'created_at', label: 'Created', sortable: true, secondary: true },
   ],
-  orders,
-);
+});
+
+const sessionView = modelView(sessions, [
+  { name: 'created_at', label: 'Logged in' },
+  { name: 'seen_at', label: 'Last seen' },
+  { name: 'expires_at', label: 'Ends' },
+  'device',
+  { name: 'address', label: 'IP address', secondary: true },
+  { name: 'id', secondary: true },
+]);
+
+const identityView = modelView(userIdentities, ['issuer', { name: 'subject', kind: 'code' }, { name: 'created_at', label: 'Since' }]);
 
 const GROUPS_SHOWN = 100;
 /** The newest; their number is among the facts. */
@@ -75,7 +78,7 @@ function usersResource({ isInviting, isMailing }: { readonly isInviting: boolean
     icon: 'user',
     auditedAs: 'user',
     table: 'users',
-    columns,
+    columns: list.columns,
     filters: [
       { name: 'active', label: 'Active', kind: 'select', choices: yesNo },
       { name: 'staff', label: 'Staff', kind: 'select', choices: yesNo },
@@ -136,39 +139,18 @@ function usersResource({ isInviting, isMailing }: { readonly isInviting: boolean
     ],
     ...(isInviting ? { create: invite } : {}),
     async list({ db }, query) {
-      const where = new AdminConditions(db.dialect);
-      if (query.search !== null) {
-        const exact = [query.search.toLowerCase()];
-        const equals = ['username', 'email'].map((column) => ({ column, values: exact }));
-        await searchRows(db, where, { ...PLACE, columns: ['username', 'email'], equals }, query.search);
-      }
-      for (const [name, column] of [
-        ['active', 'u.is_active'],
-        ['staff', 'u.is_staff'],
-      ] as const) {
-        if (query.filters[name] !== undefined) where.add(`${column} = ${where.parameter(query.filters[name] === 'yes')}`);
-      }
-      // Neither has an index: a few members of staff among a million users would be looked for in all of them.
-      if (Object.keys(query.filters).length > 0 && where.searched === undefined) await newestRows(db, where, PLACE);
-      await boundOrder(db, where, query, orders, PLACE);
-      const { rows, count, next } = await adminRows<ShownUser>(
-        db,
-        {
-          columns: 'u.id, u.username, u.email, u.is_active, u.is_staff, u.is_superuser, u.created_at, u.updated_at',
-          from: 'from users u',
-          key: 'u.id',
-          orders,
-          ...where.parts,
-        },
-        query,
-      );
-      return { items: rows.map(rowOf), count, next, ...where.searchNote };
+      const equals = ['username', 'email'].map((column) => ({ column, values: [query.search?.toLowerCase()] }));
+      const search = { columns: ['username', 'email'], equals };
+      const where = await list.conditions(db, query, { search, equals: { active: 'is_active', staff: 'is_staff' } });
+      const columns = 'u.id, u.username, u.email, u.is_active, u.is_staff, u.is_superuser, u.created_at, u.updated_at';
+      const { rows, ...page } = await list.rows<ShownUser>(db, query, where, { columns });
+      return { items: rows.map(rowOf), ...page };
     },
-    titles: async ({ db }, ids) => new Map((await namesOf(db, ids.filter(isUuid))).map(({ id, username }) => [id, username])),
+    titles: ({ db }, ids) => list.titles(db, ids, 'username'),
     async read({ db, clock, principal, linkTo }, id) {
       const user = isUuid(id) ? await findUserById(db, id) : null;
       if (user === null) return null;
-      const sessions = await countSessionsOf(db, user.id, clock.now());
+      const openSessions = await countSessionsOf(db, user.id, clock.now());
       const seenAfter = new Date(clock.now().getTime() - accountsOf(db).settings.sessionIdleMs);
       const open = await openSessionsOf(db, user.id, clock.now(), seenAfter, SESSIONS_SHOWN);
       const factor = await secondFactorState(db, user.id);
@@ -179,49 +161,28 @@ function usersResource({ isInviting, isMailing }: { readonly isInviting: boolean
         ...row,
         state: stateOf(user),
         sections: [
-          {
-            kind: 'facts',
-            title: 'Account',
-            columns: [
-              ...columns,
-              { name: 'updated_at', label: 'Changed', kind: 'time' },
-              { name: 'password', label: 'Password', kind: 'text' },
-              { name: 'second_factor', label: 'Second factor', kind: 'text' },
-              { name: 'sessions', label: 'Open sessions', kind: 'number' },
-              { name: 'id', label: 'Id', kind: 'code' },
-            ],
-            values: {
+          list.facts(
+            'Account',
+            user,
+            {
               ...row.values,
-              updated_at: user.updated_at.toISOString(),
               password: user.password_hash === null ? 'not set: cannot log in with one' : 'set',
               second_factor: factor.confirmedAt === null ? 'not set up' : `one-time codes; ${factor.recoveryCodes} recovery codes left`,
-              sessions,
-              id: user.id,
+              sessions: openSessions,
             },
-          },
+            [
+              { name: 'updated_at', label: 'Changed' },
+              { name: 'password', kind: 'text' },
+              { name: 'second_factor', kind: 'text' },
+              { name: 'sessions', label: 'Open sessions', kind: 'number' },
+              'id',
+            ],
+          ),
           {
             kind: 'table',
             title: 'Open sessions',
-            columns: [
-              { name: 'created_at', label: 'Logged in', kind: 'time' },
-              { name: 'seen_at', label: 'Last seen', kind: 'time' },
-              { name: 'expires_at', label: 'Ends', kind: 'time' },
-              { name: 'device', label: 'Device', kind: 'text' },
-              { name: 'address', label: 'IP address', kind: 'text', secondary: true },
-              { name: 'id', label: 'Id', kind: 'code', secondary: true },
-            ],
-            rows: open.map(({ id: session, ...times }) => ({
-              id: session,
-              title: session,
-              values: {
-                id: session,
-                created_at: times.created_at.toISOString(),
-                seen_at: times.seen_at.toISOString(),
-                expires_at: times.expires_at.toISOString(),
-                device: times.device,
-                address: times.address,
-              },
-            })),
+            columns: sessionView.columns,
+            rows: open.map((session) => ({ id: session.id, title: session.id, values: sessionView.values(session) })),
             empty: 'Not logged in anywhere.',
           },
           {
@@ -325,23 +286,10 @@ function identitySection(identities: Awaited<ReturnType<typeof identitiesOf>>): 
   return {
     kind: 'table',
     title: 'Identity providers',
-    columns: [
-      { name: 'issuer', label: 'Issuer', kind: 'text' },
-      { name: 'subject', label: 'Subject', kind: 'code' },
-      { name: 'created_at', label: 'Since', kind: 'time' },
-    ],
-    rows: identities.map(({ issuer, subject, created_at }) => ({
-      id: `${issuer} ${subject}`,
-      title: subject,
-      values: { issuer, subject, created_at: created_at.toISOString() },
-    })),
+    columns: identityView.columns,
+    rows: identities.map((each) => ({ id: `${each.issuer} ${each.subject}`, title: each.subject, values: identityView.values(each) })),
     empty: '',
   };
-}
-
-function namesOf(db: Db, ids: readonly string[]): Promise<{ id: string; username: string }[]> {
-  if (ids.length === 0) return Promise.resolve([]);
-  return db.query(`select id, username from users where id in (${ids.map((_, index) => `$${index + 1}`).join(', ')})`, ids);
 }
 
 interface UserActionFacts {
@@ -396,8 +344,7 @@ function actionsOn(user: User, actor: User): string[] {
 
 function rowOf(user: ShownUser): AdminRow {
   const roles = [...(user.is_staff ? ['staff'] : []), ...(user.is_superuser ? ['superuser'] : [])];
-  const { id, username, email } = user;
-  return { id, title: username, values: { username, email, state: stateOf(user), roles, created_at: user.created_at.toISOString() } };
+  return { id: user.id, title: user.username, values: list.values(user, { state: stateOf(user), roles }) };
 }
 
 function stateOf({ is_active }: User | ShownUser): AdminState {

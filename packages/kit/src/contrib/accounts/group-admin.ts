@@ -1,6 +1,5 @@
-import { AdminConditions, type AdminOrders, adminRows, sortableColumns } from '../../app/admin/list.ts';
+import { modelField, modelList } from '../../app/admin/model-list.ts';
 import type { AdminAction, AdminResource } from '../../app/admin/declaration.ts';
-import { boundOrder, searchRows } from '../../app/admin/search-rows.ts';
 import type { AdminRow } from '../../app/admin/shapes.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { isUuid } from '../../db/uuid.ts';
@@ -8,27 +7,20 @@ import { accountErrors } from './errors.ts';
 import { addGroupMember, createGroup, deleteGroup, removeGroupMember, renameGroup } from './groups.ts';
 import { findGroupById, type GroupRow, membersOf } from './group-store.ts';
 import { requireUser } from './manage-users.ts';
+import { groups } from './models.ts';
 
 const MEMBERS_SHOWN = 200;
 
-const PLACE = { table: 'groups', alias: 'g', key: 'id' } as const;
-
-const orders: AdminOrders = {
-  name: { sql: 'g.name', kind: 'text' },
-  tenant_key: { sql: 'g.tenant_key', kind: 'text' },
-};
-
-const columns = sortableColumns(
-  [
-    { name: 'name', label: 'Name', kind: 'text' },
-    { name: 'tenant_key', label: 'Tenant', kind: 'text', secondary: true },
-    { name: 'members', label: 'Members', kind: 'number' },
-    { name: 'created_at', label: 'Created', kind: 'time', sortable: true, secondary: true },
+const list = modelList(groups, 'g', {
+  columns: [
+    'name',
+    { name: 'tenant_key', label: 'Tenant', secondary: true },
+    { name: 'members', kind: 'number' },
+    { name: 'created_at', label: 'Created', sortable: true, secondary: true },
   ],
-  orders,
-);
+});
 
-const nameField = { name: 'name', label: 'Name', kind: 'text', required: true, maxLength: 150 } as const;
+const nameField = modelField(groups, 'name');
 
 /** The admin site's list of groups. */
 export function groupsResource(): AdminResource {
@@ -39,20 +31,13 @@ export function groupsResource(): AdminResource {
     group: 'Access',
     icon: 'user',
     auditedAs: 'group',
-    columns,
+    columns: list.columns,
     filters: [{ name: 'tenant', label: 'Tenant', kind: 'text' }],
     searches: 'name',
     creation: {
       fields: [
         nameField,
-        {
-          name: 'tenant_key',
-          label: 'Tenant',
-          kind: 'text',
-          nullable: true,
-          maxLength: 200,
-          help: 'Empty: the group counts in every tenant.',
-        },
+        modelField(groups, 'tenant_key', { label: 'Tenant', nullable: true, help: 'Empty: the group counts in every tenant.' }),
       ],
     },
     editable: true,
@@ -63,31 +48,12 @@ export function groupsResource(): AdminResource {
       memberAction('remove-member', 'Remove member', 'bad', removeGroupMember, ['is no longer a member.', 'was not a member.']),
     ],
     async list({ db }, query) {
-      const where = new AdminConditions(db.dialect);
-      if (query.search !== null) await searchRows(db, where, { ...PLACE, columns: ['name'] }, query.search);
-      if (query.filters['tenant'] !== undefined) where.add(`g.tenant_key = ${where.parameter(query.filters['tenant'])}`);
-      await boundOrder(db, where, query, orders, PLACE);
-      const { rows, count, next } = await adminRows<GroupRow & { members: number | bigint }>(
-        db,
-        {
-          columns:
-            'g.id, g.tenant_key, g.name, g.created_at, g.updated_at, (select count(*) from group_members m where m.group_id = g.id) as members',
-          from: 'from groups g',
-          key: 'g.id',
-          orders,
-          ...where.parts,
-        },
-        query,
-      );
-      return { items: rows.map((row) => rowOf(row, Number(row.members))), count, next, ...where.searchNote };
+      const where = await list.conditions(db, query, { search: { columns: ['name'] }, equals: { tenant: 'tenant_key' } });
+      const columns = 'g.id, g.tenant_key, g.name, g.created_at, (select count(*) from group_members m where m.group_id = g.id) as members';
+      const { rows, ...page } = await list.rows<GroupRow & { members: number | bigint }>(db, query, where, { columns });
+      return { items: rows.map((row) => rowOf(row, Number(row.members))), ...page };
     },
-    async titles({ db }, ids) {
-      const known = ids.filter(isUuid);
-      if (known.length === 0) return new Map();
-      const listed = known.map((_, index) => `$${index + 1}`).join(', ');
-      const rows = await db.query<{ id: string; name: string }>(`select id, name from groups where id in (${listed})`, known);
-      return new Map(rows.map(({ id, name }) => [id, name]));
-    },
+    titles: ({ db }, ids) => list.titles(db, ids, 'name'),
     async read({ db, linkTo }, id) {
       const group = isUuid(id) ? await findGroupById(db, id) : null;
       if (group === null) return null;
@@ -99,7 +65,7 @@ export function groupsResource(): AdminResource {
           {
             kind: 'facts',
             title: 'Group',
-            columns: [...columns.filter(({ name }) => name !== 'members'), { name: 'id', label: 'Id', kind: 'code' }],
+            columns: [...list.columns.filter(({ name }) => name !== 'members'), { name: 'id', label: 'Id', kind: 'code' }],
             values: { ...row.values, id: group.id },
           },
           {
@@ -177,10 +143,6 @@ function memberAction(
   };
 }
 
-function rowOf({ id, name, tenant_key, created_at }: GroupRow, members: number): AdminRow {
-  return {
-    id,
-    title: name,
-    values: { name, tenant_key: tenant_key === '' ? null : tenant_key, members, created_at: created_at.toISOString() },
-  };
+function rowOf(group: GroupRow, members: number): AdminRow {
+  return { id: group.id, title: group.name, values: list.values(group, { members }) };
 }

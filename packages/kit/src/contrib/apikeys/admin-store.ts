@@ -1,5 +1,6 @@
 // SQL of the admin site's lists and counts.
-import { AdminConditions, adminRows, type AdminOrders, type AdminRows, type SearchNote } from '../../app/admin/list.ts';
+import { AdminConditions, type AdminRows, type SearchNote } from '../../app/admin/list.ts';
+import { modelList } from '../../app/admin/model-list.ts';
 import { bucketSql, type AdminBuckets } from '../../app/admin/range.ts';
 import type { AdminListQuery } from '../../app/admin/declaration.ts';
 import { boundOrder, newestRows, searchRows } from '../../app/admin/search-rows.ts';
@@ -7,6 +8,7 @@ import type { Db } from '../../db/db.ts';
 import { usersNamedLike } from '../../auth/users-named-like.ts';
 import type { ApiKey } from './api-key.ts';
 import { keyringOf } from './keyring.ts';
+import { apiKeys } from './models.ts';
 import type { KeyState } from './state.ts';
 import { stateConditions } from './store.ts';
 
@@ -22,15 +24,21 @@ function listed(row: StoredKey): ListedKey {
 /** Owners whose name contains the text; more than these and the search says too little. */
 const OWNERS_MAX = 100;
 
-const PLACE = { table: 'api_keys', alias: 'k', key: 'id' } as const;
-
-/** By the names of the columns. */
-export const KEY_ORDERS: AdminOrders = {
-  name: { sql: 'k.name', kind: 'text' },
-  prefix: { sql: 'k.prefix', kind: 'text', indexed: true },
-  last_used_at: { sql: 'k.last_used_at', kind: 'time', nullable: true },
-  expires_at: { sql: 'k.expires_at', kind: 'time', nullable: true },
-};
+export const keyList = modelList(apiKeys, 'k', {
+  columns: [
+    'name',
+    { name: 'prefix', kind: 'code' },
+    { name: 'owner', kind: 'link' },
+    { name: 'scopes', secondary: true },
+    { name: 'state', kind: 'state' },
+    { name: 'rate_limit', secondary: true, sortNote: 'Cannot be sorted: limits have different units of time.' },
+    { name: 'last_used_at', label: 'Last used' },
+    { name: 'expires_at', label: 'Expires', secondary: true },
+    { name: 'created_at', label: 'Created', sortable: true, secondary: true },
+  ],
+  orders: { rate_limit: null },
+});
+const { place, orders } = keyList;
 
 /** Uses are written with every minute of traffic: an index on them would cost more than it finds. States depend on the owner. */
 const UNINDEXED_FILTERS = ['used_since', 'used_before'] as const;
@@ -57,7 +65,7 @@ export async function listKeysForAdmin(db: Db, query: AdminListQuery, now: Date)
       { column: 'owner_id', values: owners },
       { column: 'prefix', values: [query.search] },
     ];
-    await searchRows(db, where, { ...PLACE, columns: ['name', 'prefix'], equals }, query.search);
+    await searchRows(db, where, { ...place, columns: ['name', 'prefix'], equals }, query.search);
   }
   if (state !== undefined)
     for (const condition of stateConditions(lookedUpOwnerIsActive, state as KeyState, now, (value) => where.parameter(value)))
@@ -69,21 +77,11 @@ export async function listKeysForAdmin(db: Db, query: AdminListQuery, now: Date)
   }
   const has = (filter: string) => query.filters[filter] !== undefined;
   const isUnindexed = UNINDEXED_STATES.has(state) || UNINDEXED_FILTERS.some(has);
-  if (isUnindexed && !INDEXED_FILTERS.some(has) && where.searched === undefined) await newestRows(db, where, PLACE);
-  await boundOrder(db, where, query, KEY_ORDERS, PLACE);
-  const { rows, ...page } = await adminRows<StoredKey>(
-    db,
-    {
-      columns: `${select.replace(/^select /, '')}, ${ownerUsername} as owner_username`,
-      from,
-      key: 'k.id',
-      orders: KEY_ORDERS,
-      ...where.parts,
-      countFrom: 'from api_keys k',
-    },
-    query,
-  );
-  return { rows: rows.map(listed), ...page, ...where.searchNote };
+  if (isUnindexed && !INDEXED_FILTERS.some(has) && where.searched === undefined) await newestRows(db, where, place);
+  await boundOrder(db, where, query, orders, place);
+  const columns = `${select.replace(/^select /, '')}, ${ownerUsername} as owner_username`;
+  const { rows, ...page } = await keyList.rows<StoredKey>(db, query, where, { columns, from, countFrom: 'from api_keys k' });
+  return { rows: rows.map(listed), ...page };
 }
 
 export async function findKeyForAdmin(db: Db, id: string): Promise<ListedKey | null> {
@@ -93,11 +91,6 @@ export async function findKeyForAdmin(db: Db, id: string): Promise<ListedKey | n
     [id],
   );
   return row === undefined ? null : listed(row);
-}
-
-export function namesOfKeys(db: Db, ids: readonly string[]): Promise<{ id: string; name: string }[]> {
-  if (ids.length === 0) return Promise.resolve([]);
-  return db.query(`select id, name from api_keys where id in (${ids.map((_, index) => `$${index + 1}`).join(', ')})`, ids);
 }
 
 export interface KeyCounts {

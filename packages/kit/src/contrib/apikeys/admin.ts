@@ -1,24 +1,26 @@
-import { sortableColumns } from '../../app/admin/list.ts';
+import { iso } from '../../app/admin/iso.ts';
+import { modelField, modelView } from '../../app/admin/model-list.ts';
+import { userLink } from '../../app/admin/user-link.ts';
 import { adminBuckets, rangeFilters } from '../../app/admin/range.ts';
 import { adminDone, adminEach } from '../../app/admin/each.ts';
 import { isUuid } from '../../db/uuid.ts';
 import type { AdminContext, AdminDeclaration, AdminResource } from '../../app/admin/declaration.ts';
-import type { AdminColumn, AdminField, AdminOverview, AdminRange, AdminRow, AdminState, AdminSection } from '../../app/admin/shapes.ts';
+import type { AdminField, AdminOverview, AdminRange, AdminRow, AdminState, AdminSection } from '../../app/admin/shapes.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import {
   COUNTED_KEYS_MAX,
   countKeysForAdmin,
   findKeyForAdmin,
-  KEY_ORDERS,
+  keyList,
   lastUsesByBucket,
   listKeysForAdmin,
-  namesOfKeys,
   type ListedKey,
 } from './admin-store.ts';
 import { apiKeyErrors } from './errors.ts';
-import { fieldFaults, NAME_LENGTH_MAX } from './field-rules.ts';
+import { fieldFaults } from './field-rules.ts';
 import { defaultGrantable, grantFaults } from './grant.ts';
 import { keyringOf } from './keyring.ts';
+import { apiKeys } from './models.ts';
 import { revokeApiKey } from './revoke.ts';
 import { KEY_STATES, keyState, type KeyState } from './state.ts';
 import { updateApiKey } from './update.ts';
@@ -26,27 +28,6 @@ import { usageOf } from './usage-store.ts';
 
 const DAY_MS = 86_400_000;
 const SOON_MS = 7 * DAY_MS;
-
-const columns = sortableColumns(
-  [
-    { name: 'name', label: 'Name', kind: 'text' },
-    { name: 'prefix', label: 'Prefix', kind: 'code' },
-    { name: 'owner', label: 'Owner', kind: 'link' },
-    { name: 'scopes', label: 'Scopes', kind: 'chips', secondary: true },
-    { name: 'state', label: 'State', kind: 'state' },
-    {
-      name: 'rate_limit',
-      label: 'Rate limit',
-      kind: 'text',
-      secondary: true,
-      sortNote: 'Cannot be sorted: limits have different units of time.',
-    },
-    { name: 'last_used_at', label: 'Last used', kind: 'time' },
-    { name: 'expires_at', label: 'Expires', kind: 'time', secondary: true },
-    { name: 'created_at', label: 'Created', kind: 'time', sortable: true, secondary: true },
-  ],
-  KEY_ORDERS,
-);
 
 const LABELS: Readonly<Record<KeyState, string>> = {
   active: 'Active',
@@ -70,7 +51,7 @@ const resource: AdminResource = {
   icon: 'key',
   auditedAs: 'api_key',
   needsPresence: ['create'],
-  columns,
+  columns: keyList.columns,
   filters: [
     { name: 'state', label: 'State', kind: 'select', choices: KEY_STATES.map((value) => ({ value, label: LABELS[value] })) },
     { name: 'owner', label: 'Owner', kind: 'reference', of: 'user' },
@@ -111,7 +92,7 @@ const resource: AdminResource = {
     const { rows, ...page } = await listKeysForAdmin(context.db, query, now);
     return { ...page, items: rows.map((key) => rowOf(context, key, now)) };
   },
-  titles: async ({ db }, ids) => new Map((await namesOfKeys(db, ids.filter(isUuid))).map(({ id, name }) => [id, name])),
+  titles: ({ db }, ids) => keyList.titles(db, ids, 'name'),
   async read(context, id, range = '30d') {
     const key = isUuid(id) ? await findKeyForAdmin(context.db, id) : null;
     if (key === null) return null;
@@ -123,18 +104,10 @@ const resource: AdminResource = {
       ...row,
       state: row.values['state'] as AdminState,
       sections: [
-        {
-          kind: 'facts',
-          title: 'Key',
-          columns: [...columns, { name: 'id', label: 'Id', kind: 'code' }, ...(revoked ? REVOCATION : beyond ? EDITING : [])],
-          values: {
-            ...row.values,
-            id: key.id,
-            ...(beyond ? { editing: 'only by a superuser: its owner is one' } : {}),
-            revoked_at: iso(key.revoked_at),
-            revoked_reason: key.revoked_reason,
-          },
-        },
+        keyList.facts('Key', key, { ...row.values, ...(beyond ? { editing: 'only by a superuser: its owner is one' } : {}) }, [
+          'id',
+          ...(revoked ? REVOCATION : beyond ? [{ name: 'editing', kind: 'text' } as const] : []),
+        ]),
         ...oldSecret(key, now),
         await usageChart(context, key.id, range),
       ],
@@ -190,12 +163,16 @@ async function usageChart({ db, clock }: AdminContext, id: string, range: AdminR
   };
 }
 
-const REVOCATION: readonly AdminColumn[] = [
-  { name: 'revoked_at', label: 'Revoked', kind: 'time' },
-  { name: 'revoked_reason', label: 'Reason', kind: 'text' },
+const REVOCATION = [
+  { name: 'revoked_at', label: 'Revoked' },
+  { name: 'revoked_reason', label: 'Reason' },
 ];
 
-const EDITING: readonly AdminColumn[] = [{ name: 'editing', label: 'Editing', kind: 'text' }];
+const oldSecretView = modelView(apiKeys, [
+  { name: 'previous', label: 'Old secret', kind: 'text' },
+  { name: 'previous_expires_at', label: 'Works until' },
+  { name: 'previous_last_used_at', label: 'Last used' },
+]);
 
 /** The holder of a superuser's narrow key must not be able to widen it to the superuser's whole power. Revoking takes away only. */
 async function isBeyond({ db, principal }: AdminContext, { owner_id }: ListedKey): Promise<boolean> {
@@ -204,23 +181,18 @@ async function isBeyond({ db, principal }: AdminContext, { owner_id }: ListedKey
 }
 
 /** Of a key that was rotated with a grace period. */
-function oldSecret({ previous_expires_at: until, previous_last_used_at: used }: ListedKey, now: Date): AdminSection[] {
-  if (until === null) return [];
-  const columns: readonly AdminColumn[] = [
-    { name: 'previous', label: 'Old secret', kind: 'text' },
-    { name: 'previous_expires_at', label: 'Works until', kind: 'time' },
-    { name: 'previous_last_used_at', label: 'Last used', kind: 'time' },
-  ];
-  const previous = until > now ? 'still works beside the new one' : 'no longer works';
-  const values = { previous, previous_expires_at: iso(until), previous_last_used_at: iso(used) };
-  return [{ kind: 'facts', title: 'Secret from before the last rotation', columns, values }];
+function oldSecret(key: ListedKey, now: Date): AdminSection[] {
+  if (key.previous_expires_at === null) return [];
+  const previous = key.previous_expires_at > now ? 'still works beside the new one' : 'no longer works';
+  const { columns } = oldSecretView;
+  return [{ kind: 'facts', title: 'Secret from before the last rotation', columns, values: oldSecretView.values(key, { previous }) }];
 }
 
 function formFields({ db }: AdminContext): readonly AdminField[] {
   const scopes = keyringOf(db).routeScopes();
   const wildcards = [...new Set(scopes.map((scope) => `${scope.split(':', 1)[0]}:*`)), '*'];
   return [
-    { name: 'name', label: 'Name', kind: 'text', required: true, maxLength: NAME_LENGTH_MAX },
+    modelField(apiKeys, 'name'),
     {
       name: 'scopes',
       label: 'Scopes',
@@ -229,8 +201,8 @@ function formFields({ db }: AdminContext): readonly AdminField[] {
       suggestions: [...scopes, ...wildcards],
       maxLength: 129,
     },
-    { name: 'rate_limit', label: 'Rate limit', kind: 'text', nullable: true, placeholder: '1000/hour', maxLength: 40 },
-    { name: 'expires_at', label: 'Expires', kind: 'time', nullable: true, help: 'Empty: never.' },
+    modelField(apiKeys, 'rate_limit', { placeholder: '1000/hour' }),
+    modelField(apiKeys, 'expires_at', { label: 'Expires', help: 'Empty: never.' }),
   ];
 }
 
@@ -238,23 +210,9 @@ function formValues({ name, scopes, rate_limit, expires_at }: ListedKey) {
   return { name, scopes, rate_limit, expires_at: iso(expires_at) };
 }
 
-function rowOf({ linkTo }: AdminContext, key: ListedKey, now: Date): AdminRow {
-  const state = STATES[keyState(key, now)];
-  return {
-    id: key.id,
-    title: key.name,
-    values: {
-      name: key.name,
-      prefix: key.prefix,
-      owner: linkTo('user', key.owner_id, key.owner_username ?? key.owner_id) ?? key.owner_username ?? key.owner_id,
-      scopes: key.scopes,
-      state,
-      rate_limit: key.rate_limit,
-      last_used_at: iso(key.last_used_at),
-      expires_at: iso(key.expires_at),
-      created_at: key.created_at.toISOString(),
-    },
-  };
+function rowOf(context: AdminContext, key: ListedKey, now: Date): AdminRow {
+  const owner = userLink(context, key.owner_id, key.owner_username);
+  return { id: key.id, title: key.name, values: keyList.values(key, { owner, state: STATES[keyState(key, now)] }) };
 }
 
 async function overview({ db, clock }: AdminContext, range: AdminRange): Promise<AdminOverview> {
@@ -312,8 +270,4 @@ async function overview({ db, clock }: AdminContext, range: AdminRange): Promise
     ],
     tables: [],
   };
-}
-
-function iso(date: Date | null): string | null {
-  return date === null ? null : date.toISOString();
 }

@@ -1,5 +1,6 @@
 import { isUuid } from '../../db/uuid.ts';
-import { AdminConditions, type AdminOrders, adminRows, type AdminRows, sortableColumns, type SearchNote } from '../../app/admin/list.ts';
+import { AdminConditions, type AdminRows, type SearchNote } from '../../app/admin/list.ts';
+import { modelList, modelView } from '../../app/admin/model-list.ts';
 import type {
   AdminContext,
   AdminDeclaration,
@@ -13,31 +14,31 @@ import type { AdminFieldChange, AdminRow, AdminSection, AdminTimelineEntry, Admi
 import type { UserDirectory } from '../../auth/user-directory.ts';
 import type { Db } from '../../db/db.ts';
 import { changesOf, fieldChanges, type Change } from './changes.ts';
+import { auditEntries } from './models.ts';
 import { sealBeforeReading } from './seal.ts';
 import { entriesOfRequests, findEntry, newestEntriesOf, type StoredEntry } from './store.ts';
 
 const RESOURCE = 'audit-log';
 
-const PLACE = { table: 'audit_entries', alias: 'e', key: 'seq' } as const;
-
-const orders: AdminOrders = {
-  at: { sql: 'e.at', kind: 'time', indexed: true },
-  actor: { sql: 'e.actor_name', kind: 'text', nullable: true },
-  action: { sql: 'e.action', kind: 'text', indexed: true },
-  target_type: { sql: 'e.target_type', kind: 'text' },
-};
-
-const columns = sortableColumns(
-  [
-    { name: 'at', label: 'When', kind: 'time' },
+const entryList = modelList(auditEntries, 'e', {
+  columns: [
+    { name: 'at', label: 'When' },
     { name: 'actor', label: 'Who', kind: 'link' },
-    { name: 'action', label: 'Action', kind: 'code' },
+    { name: 'action', kind: 'code' },
     { name: 'target', label: 'What', kind: 'link' },
-    { name: 'target_type', label: 'Kind', kind: 'text', secondary: true },
-    { name: 'changed', label: 'Changed', kind: 'chips', secondary: true },
+    { name: 'target_type', label: 'Kind', secondary: true },
+    { name: 'changed', kind: 'chips', secondary: true },
   ],
-  orders,
-);
+  // Entries have different times in nearly all cases: the index of times alone has them in order.
+  orders: { at: { sql: 'e.at', kind: 'time', indexed: true }, actor: 'actor_name' },
+  key: 'seq',
+});
+
+const chainView = modelView(auditEntries, [
+  { name: 'seq', label: 'Number', kind: 'code' },
+  { name: 'hash', kind: 'code' },
+  { name: 'previous_hash', kind: 'code' },
+]);
 
 /** The audit log in the admin site. Read-only. */
 export function auditAdmin(users: () => UserDirectory | null): AdminDeclaration {
@@ -53,7 +54,7 @@ function resource(users: () => UserDirectory | null): AdminResource {
     group: 'System',
     icon: 'audit',
     description: 'Who did what, newest first. Entries are chained by hashes; `kit audit verify` checks the chain.',
-    columns,
+    columns: entryList.columns,
     filters: [
       { name: 'actor', label: 'Who', kind: 'text' },
       { name: 'action', label: 'Action', kind: 'text' },
@@ -108,17 +109,16 @@ async function listForAdmin(
   if (since !== undefined) where.add(`e.at >= ${where.parameter(new Date(since))}`);
   if (until !== undefined) where.add(`e.at < ${where.parameter(new Date(until))}`);
   const isNarrowed = [action, type, requestId].some((filter) => filter !== undefined);
-  if (isUnindexed && !isNarrowed) await newestRows(db, where, PLACE);
-  else await boundOrder(db, where, query, orders, PLACE);
+  if (isUnindexed && !isNarrowed) await newestRows(db, where, entryList.place);
+  else await boundOrder(db, where, query, entryList.orders, entryList.place);
   // A time alone is read in the order of its own index: the place in the chain would lead past every newer entry first.
   const isByTime = Object.keys(filters).every((name) => name === 'since' || name === 'until') && Object.keys(filters).length > 0;
   const sort = query.sort?.column === 'at' && !isByTime ? { column: '', descending: query.sort.descending } : query.sort;
-  const rows = await adminRows<StoredEntry>(
+  return entryList.rows<StoredEntry>(
     db,
-    { columns: 'e.*', from: 'from audit_entries e', key: 'e.seq', keyKind: 'bigint', orders, ...where.parts },
     { ...query, filters, sort: isByTime && sort === null ? { column: 'at', descending: true } : sort },
+    where,
   );
-  return { ...rows, ...where.searchNote };
 }
 
 interface Target {
@@ -244,7 +244,7 @@ function sectionsOf(
       kind: 'facts',
       title: 'Entry',
       columns: [
-        ...columns.filter(({ name }) => name !== 'changed'),
+        ...entryList.columns.filter(({ name }) => name !== 'changed'),
         { name: 'target_id', label: 'Target id', kind: 'code' },
         { name: 'actor_scheme', label: 'Authenticated by', kind: 'text' },
         { name: 'credential_id', label: 'Credential', kind: 'link' },
@@ -269,12 +269,8 @@ function sectionsOf(
     {
       kind: 'facts',
       title: 'Place in the chain',
-      columns: [
-        { name: 'seq', label: 'Number', kind: 'code' },
-        { name: 'hash', label: 'Hash', kind: 'code' },
-        { name: 'previous_hash', label: 'Previous hash', kind: 'code' },
-      ],
-      values: { seq: String(entry.seq), hash: entry.hash, previous_hash: entry.previous_hash },
+      columns: chainView.columns,
+      values: chainView.values(entry, { seq: String(entry.seq) }),
     },
   ];
 }

@@ -1,6 +1,7 @@
 import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
 import type { AdminContext, AdminDeclaration, AdminResource } from '../../app/admin/declaration.ts';
-import { AdminConditions, type AdminOrders, adminRows, sortableColumns } from '../../app/admin/list.ts';
+import { AdminConditions } from '../../app/admin/list.ts';
+import { modelList } from '../../app/admin/model-list.ts';
 import { boundOrder, newestRows } from '../../app/admin/search-rows.ts';
 import type { AdminRow } from '../../app/admin/shapes.ts';
 import { isUuid } from '../../db/uuid.ts';
@@ -22,6 +23,7 @@ import {
 import { findSubject } from './find-subject.ts';
 import { checkTerms } from './grant.ts';
 import { grantsState } from './grants-state.ts';
+import { grantModel } from './models.ts';
 import type { ObjectActions } from './object-actions.ts';
 import { lockToShare, type SharedObject, shareObject, sharedBy, unshareObject } from './share.ts';
 import { findGrant, findGrants, type GrantRow } from './store.ts';
@@ -29,25 +31,17 @@ import { namesOf } from './subject-names.ts';
 import { shownActions } from './stored-actions.ts';
 import { userSubject } from './subject.ts';
 
-const PLACE = { table: 'grants', alias: 'g', key: 'id' } as const;
-
-const orders: AdminOrders = {
-  object: { sql: 'g.object_type', kind: 'text' },
-  granted_by: { sql: 'g.granted_by', kind: 'text', nullable: true },
-  expires_at: { sql: 'g.expires_at', kind: 'time', nullable: true },
-};
-
-const columns = sortableColumns(
-  [
-    { name: 'subject', label: 'Who', kind: 'text', sortNote: 'Cannot be sorted: the names are in other tables. Use the filter.' },
-    { name: 'object', label: 'Object', kind: 'link' },
+const list = modelList(grantModel, 'g', {
+  columns: [
+    { name: 'subject', label: 'Who', sortNote: 'Cannot be sorted: the names are in other tables. Use the filter.' },
+    { name: 'object', kind: 'link' },
     { name: 'actions', label: 'May', kind: 'chips' },
-    { name: 'granted_by', label: 'Granted by', kind: 'text', secondary: true },
-    { name: 'expires_at', label: 'Until', kind: 'time', secondary: true },
-    { name: 'created_at', label: 'Since', kind: 'time', sortable: true, secondary: true },
+    { name: 'granted_by', secondary: true },
+    { name: 'expires_at', label: 'Until', secondary: true },
+    { name: 'created_at', label: 'Since', sortable: true, secondary: true },
   ],
-  orders,
-);
+  orders: { subject: null, object: 'object_type', actions: null },
+});
 
 /** Grants in the admin site: a list of them, and a section on the pages of objects, users and groups. */
 export function grantsAdmin(objects: () => ReadonlyMap<string, ObjectActions>): AdminDeclaration {
@@ -73,7 +67,7 @@ function grantsResource(declared: () => ReadonlyMap<string, ObjectActions>): Adm
     auditedAs: 'grant',
     isRestricted: true,
     description: 'What users and groups may do to single objects. You can only grant or revoke actions that you have.',
-    columns,
+    columns: list.columns,
     filters: [
       { name: 'subject', label: 'Who, as user:<id>', kind: 'text' },
       { name: 'type', label: 'Type', kind: 'text' },
@@ -123,24 +117,13 @@ function grantsResource(declared: () => ReadonlyMap<string, ObjectActions>): Adm
       if (subject !== undefined) where.add('g.object_deleted_at is null');
       // Neither who granted nor an id without its type has an index.
       const isNarrowed = subject !== undefined || (type !== undefined && object !== undefined);
-      if (!isNarrowed && (!mayShareAll || object !== undefined)) await newestRows(db, where, PLACE);
-      else await boundOrder(db, where, query, orders, PLACE);
-      const { rows, count, next } = await adminRows<GrantRow>(
-        db,
-        {
-          columns:
-            'g.id, g.subject, g.object_type, g.object_id, g.tenant_key, g.actions, g.granted_by, g.created_at, g.expires_at, g.object_deleted_at',
-          from: 'from grants g',
-          key: 'g.id',
-          orders,
-          ...where.parts,
-        },
-        query,
-      );
+      if (!isNarrowed && (!mayShareAll || object !== undefined)) await newestRows(db, where, list.place);
+      else await boundOrder(db, where, query, list.orders, list.place);
+      const { rows, ...page } = await list.rows<GrantRow>(db, query, where);
       const names = await namesOf(db, rows.flatMap(subjectsOf));
       const objects = await objectNames(context, rows);
       const items = rows.map((row) => rowOf(row, names, objects.get(objectOf(row)), linkTo));
-      return { items, count, next, ...where.searchNote };
+      return { items, ...page };
     },
     async titles(context, ids) {
       const { db, linkTo } = context;
@@ -160,12 +143,10 @@ function grantsResource(declared: () => ReadonlyMap<string, ObjectActions>): Adm
       return {
         ...shown,
         sections: [
-          {
-            kind: 'facts',
-            title: 'Grant',
-            columns: [...columns, { name: 'subject_id', label: 'Subject', kind: 'code' }, { name: 'id', label: 'Id', kind: 'code' }],
-            values: { ...shown.values, subject_id: row.subject, id: row.id },
-          },
+          list.facts('Grant', row, { ...shown.values, subject_id: row.subject }, [
+            { name: 'subject_id', label: 'Subject', kind: 'code' },
+            'id',
+          ]),
         ],
         actions: [],
         removable: true,
@@ -281,13 +262,11 @@ function rowOf(
   return {
     id: row.id,
     title: `${who} on ${object}`,
-    values: {
+    values: list.values(row, {
       subject: who,
       object: linkTo(row.object_type, row.object_id, object) ?? object,
       actions: set === null ? (actions ?? []) : [set],
       granted_by: row.granted_by === null ? null : (names.get(userSubject(row.granted_by)) ?? row.granted_by),
-      expires_at: row.expires_at?.toISOString() ?? null,
-      created_at: row.created_at.toISOString(),
-    },
+    }),
   };
 }

@@ -1,16 +1,9 @@
-import {
-  AdminConditions,
-  type AdminOrders,
-  adminRows,
-  type AdminRows,
-  SEARCHED_ROWS_MAX,
-  sortableColumns,
-  type SearchNote,
-} from '../../app/admin/list.ts';
+import { SEARCHED_ROWS_MAX } from '../../app/admin/list.ts';
+import { modelList } from '../../app/admin/model-list.ts';
+import { userLink } from '../../app/admin/user-link.ts';
 import { adminDone, adminEach } from '../../app/admin/each.ts';
 import { isUuid } from '../../db/uuid.ts';
-import type { AdminContext, AdminDeclaration, AdminListQuery, AdminResource } from '../../app/admin/declaration.ts';
-import { boundOrder, searchRows } from '../../app/admin/search-rows.ts';
+import type { AdminContext, AdminDeclaration, AdminResource } from '../../app/admin/declaration.ts';
 import type { AdminOverview, AdminRow, AdminSection, AdminState } from '../../app/admin/shapes.ts';
 import type { Db } from '../../db/db.ts';
 import { countUpTo } from '../../db/keyset/count-rows.ts';
@@ -26,26 +19,16 @@ import type { Upload } from './upload.ts';
 import { UPLOAD_STATES, type UploadState } from './upload-state.ts';
 import type { UploadStore } from './upload-store.ts';
 
-const PLACE = { table: uploads.name, alias: 'uploads', key: 'id' } as const;
-
-const orders: AdminOrders = {
-  filename: { sql: 'uploads.filename', kind: 'text' },
-  state: { sql: 'uploads.state', kind: 'text', indexed: true },
-  content_type: { sql: 'uploads.content_type', kind: 'text' },
-  size: { sql: 'uploads.size', kind: 'number', definition: { kind: 'bigint', nullable: false } },
-};
-
-const columns = sortableColumns(
-  [
-    { name: 'filename', label: 'File', kind: 'text' },
-    { name: 'owner', label: 'Owner', kind: 'link' },
-    { name: 'state', label: 'State', kind: 'state' },
+const list = modelList(uploads, 'uploads', {
+  columns: [
+    { name: 'filename', label: 'File' },
+    { name: 'owner', kind: 'link' },
+    'state',
     { name: 'content_type', label: 'Type', kind: 'code', secondary: true },
-    { name: 'size', label: 'Bytes', kind: 'number' },
-    { name: 'created_at', label: 'Created', kind: 'time', sortable: true, secondary: true },
+    { name: 'size', label: 'Bytes' },
+    { name: 'created_at', label: 'Created', sortable: true, secondary: true },
   ],
-  orders,
-);
+});
 
 const STATES: Readonly<Record<UploadState, AdminState>> = {
   pending: { value: 'pending', tone: 'info', hint: 'Announced; the file was not completed yet.' },
@@ -63,7 +46,7 @@ const resource: AdminResource = {
   icon: 'table',
   auditedAs: 'upload',
   table: uploads.name,
-  columns,
+  columns: list.columns,
   filters: [
     { name: 'state', label: 'State', kind: 'select', choices: UPLOAD_STATES.map((value) => ({ value, label: value })) },
     { name: 'owner', label: 'Owner', kind: 'reference', of: 'user' },
@@ -97,20 +80,16 @@ const resource: AdminResource = {
     },
   ],
   async list(context, query) {
-    const { rows, ...page } = await listUploads(context.db, query);
+    const { db } = context;
+    const where = await list.conditions(db, query, { search: { columns: ['filename'] }, equals: { state: 'state', owner: 'owner_id' } });
+    const { rows, ...page } = await list.rows<Upload>(db, query, where);
     const names = await context.titlesOf(
       'user',
       rows.map(({ owner_id }) => owner_id),
     );
     return { ...page, items: rows.map((upload) => rowOf(context, upload, names)) };
   },
-  async titles({ db }, ids) {
-    const known = ids.filter(isUuid);
-    if (known.length === 0) return new Map();
-    const listed = known.map((_, index) => `$${index + 1}`).join(', ');
-    const rows = await db.query<{ id: string; filename: string }>(`select id, filename from uploads where id in (${listed})`, known);
-    return new Map(rows.map(({ id, filename }) => [id, filename]));
-  },
+  titles: ({ db }, ids) => list.titles(db, ids, 'filename'),
   async read(context, id) {
     const upload = isUuid(id) ? await findUpload(context.db, id) : null;
     if (upload === null) return null;
@@ -119,24 +98,12 @@ const resource: AdminResource = {
       ...row,
       state: STATES[upload.state],
       sections: [
-        {
-          kind: 'facts',
-          title: 'Upload',
-          columns: [
-            ...columns,
-            { name: 'id', label: 'Id', kind: 'code' },
-            { name: 'checksum', label: 'SHA-256', kind: 'code' },
-            { name: 'reason', label: 'Reason', kind: 'text' },
-            { name: 'completed_at', label: 'Completed', kind: 'time' },
-          ],
-          values: {
-            ...row.values,
-            id: upload.id,
-            checksum: upload.checksum_sha256,
-            reason: upload.reason,
-            completed_at: upload.completed_at?.toISOString() ?? null,
-          },
-        },
+        list.facts('Upload', upload, row.values, [
+          'id',
+          { name: 'checksum_sha256', label: 'SHA-256', kind: 'code' },
+          'reason',
+          { name: 'completed_at', label: 'Completed' },
+        ]),
         ...(await fileSections(context, upload)),
       ],
       actions: ['clean_up'],
@@ -171,33 +138,9 @@ async function fileSections({ db, log }: AdminContext, upload: Upload): Promise<
   }
 }
 
-async function listUploads(db: Db, query: AdminListQuery): Promise<AdminRows<Upload> & SearchNote> {
-  const where = new AdminConditions(db.dialect);
-  const { state, owner } = query.filters;
-  if (query.search !== null) await searchRows(db, where, { ...PLACE, columns: ['filename'] }, query.search);
-  if (state !== undefined) where.add(`state = ${where.parameter(state)}`);
-  if (owner !== undefined) where.add(`owner_id = ${where.parameter(owner)}`);
-  await boundOrder(db, where, query, orders, PLACE);
-  const select = { columns: '*', from: 'from uploads', key: 'id', orders, ...where.parts };
-  return { ...(await adminRows<Upload>(db, select, query)), ...where.searchNote };
-}
-
-type Names = ReadonlyMap<string, string>;
-
-function rowOf({ linkTo }: AdminContext, upload: Upload, names: Names): AdminRow {
-  const { id, filename, owner_id, state, content_type, size, created_at } = upload;
-  return {
-    id,
-    title: filename,
-    values: {
-      filename,
-      owner: linkTo('user', owner_id, names.get(owner_id)) ?? names.get(owner_id) ?? owner_id,
-      state: STATES[state],
-      content_type,
-      size: Number(size),
-      created_at: created_at.toISOString(),
-    },
-  };
+function rowOf(context: AdminContext, upload: Upload, names: ReadonlyMap<string, string>): AdminRow {
+  const owner = userLink(context, upload.owner_id, names.get(upload.owner_id));
+  return { id: upload.id, title: upload.filename, values: list.values(upload, { owner, state: STATES[upload.state] }) };
 }
 
 const OWNERS_SHOWN = 10;
@@ -264,7 +207,7 @@ async function overview({ db, linkTo, titlesOf }: AdminContext): Promise<AdminOv
           id: owner_id,
           title: owner_id,
           values: {
-            owner: linkTo('user', owner_id, names.get(owner_id)) ?? names.get(owner_id) ?? owner_id,
+            owner: userLink({ linkTo }, owner_id, names.get(owner_id)),
             bytes: Number(bytes),
             count: Number(count),
           },

@@ -1,5 +1,6 @@
 import type { AdminAction, AdminResource } from '../../../app/admin/declaration.ts';
 import { adminCount, adminEach } from '../../../app/admin/each.ts';
+import { iso } from '../../../app/admin/iso.ts';
 import { shortColumns, shortList } from '../../../app/admin/short-list.ts';
 import type { AdminRow } from '../../../app/admin/shapes.ts';
 import type { Db } from '../../../db/db.ts';
@@ -7,8 +8,9 @@ import { jobErrors } from '../errors.ts';
 import { findFailed } from '../store.ts';
 import { changeRecorded } from './change-recorded.ts';
 import { COUNTED_MAX, countGroup, failedOf, failureGroups, type FailureGroup } from './failure-store.ts';
-import { jobColumns, jobRow } from './jobs-resource.ts';
-import { databaseOf, iso, type AdminPlace } from './place.ts';
+import { jobRow } from './jobs-resource.ts';
+import { jobList } from './list-store.ts';
+import { databaseOf, type AdminPlace } from './place.ts';
 
 /** Jobs that one request retries; the site asks again until none is left. */
 const BATCH = 100;
@@ -53,7 +55,7 @@ export function failuresResource(place: AdminPlace): AdminResource {
       if (group === null || jobs.length === 0) return null;
       const row = await rowOf(db, group);
       const link = (jobId: string, text: string) => ({ resource: `jobs${place.suffix}`, id: jobId, text });
-      const [first, ...rest] = jobColumns.filter(({ secondary }) => secondary !== true);
+      const [first, ...rest] = jobList.columns.filter(({ secondary }) => secondary !== true);
       return {
         ...row,
         sections: [

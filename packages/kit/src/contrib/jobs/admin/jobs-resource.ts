@@ -1,28 +1,31 @@
-import { requestFilter, sortableColumns } from '../../../app/admin/list.ts';
+import { requestFilter } from '../../../app/admin/list.ts';
+import { modelView } from '../../../app/admin/model-list.ts';
 import { adminDone, adminEach } from '../../../app/admin/each.ts';
 import { isUuid } from '../../../db/uuid.ts';
 import type { AdminContext, AdminResource } from '../../../app/admin/declaration.ts';
 import type { AdminRow, AdminSection, AdminValue } from '../../../app/admin/shapes.ts';
 import { jobRecord, masked, sensitiveOf } from '../job-record.ts';
-import { JOB_STATUSES } from '../models.ts';
+import { JOB_STATUSES, jobAttempts, jobSteps } from '../models.ts';
 import { attemptsOf, findJob, recordedSteps, type Job, type StoredAttempt, type StoredStepRow } from '../store.ts';
 import { changeRecorded } from './change-recorded.ts';
-import { JOB_ORDERS, listJobs } from './list-store.ts';
-import { databaseOf, iso, jobState, type AdminPlace } from './place.ts';
+import { jobList, listJobs } from './list-store.ts';
+import { databaseOf, jobState, type AdminPlace } from './place.ts';
 
-export const jobColumns = sortableColumns(
-  [
-    { name: 'name', label: 'Job', kind: 'text' },
-    { name: 'status', label: 'Status', kind: 'state' },
-    { name: 'progress', label: 'Progress', kind: 'progress' },
-    { name: 'message', label: 'Message', kind: 'text', secondary: true },
-    { name: 'queue', label: 'Queue', kind: 'text', secondary: true },
-    { name: 'attempts', label: 'Attempts', kind: 'text', secondary: true },
-    { name: 'run_at', label: 'Due', kind: 'time', secondary: true },
-    { name: 'created_at', label: 'Started', kind: 'time', sortable: true },
-  ],
-  JOB_ORDERS,
-);
+const attemptView = modelView(jobAttempts, [
+  'attempt',
+  'outcome',
+  { name: 'started_at', label: 'Began' },
+  { name: 'duration', label: 'Took', kind: 'duration' },
+  { name: 'error', kind: 'text', secondary: true },
+  { name: 'worker', kind: 'code', secondary: true },
+]);
+
+const stepView = modelView(jobSteps, [
+  { name: 'name', label: 'Step' },
+  'attempt',
+  { name: 'finished_at', label: 'Done' },
+  { name: 'result', kind: 'json', secondary: true },
+]);
 
 const JOBS = ['job', 'jobs'] as const;
 
@@ -35,7 +38,7 @@ export function jobsResource(place: AdminPlace): AdminResource {
     icon: 'event',
     auditedAs: 'job',
     live: true,
-    columns: jobColumns,
+    columns: jobList.columns,
     filters: [
       { name: 'status', label: 'Status', kind: 'select', choices: JOB_STATUSES.map((value) => ({ value, label: value })) },
       { name: 'name', label: 'Job', kind: 'text' },
@@ -113,18 +116,13 @@ export function jobRow(job: Job): AdminRow {
   return {
     id: job.id,
     title: `${job.name} ${job.id}`,
-    values: {
-      name: job.name,
+    values: jobList.values(job, {
       status: jobState(job),
-      progress: job.progress,
       message: job.progress_message ?? (job.status === 'failed' ? job.error_message : null),
-      queue: job.queue,
       attempts: `${job.attempts} of ${job.attempts_max}`,
-      run_at: iso(job.run_at),
-      created_at: iso(job.created_at),
       record: job.serial_key ?? job.unique_key,
       request_id: job.request_id,
-    },
+    }),
   };
 }
 
@@ -148,33 +146,18 @@ async function linksOf({ linkTo, titlesOf }: AdminContext, job: Job): Promise<Li
 function factsOf({ catalog }: AdminPlace, job: Job, links: Links): AdminSection[] {
   const { input, result, error } = jobRecord(job, catalog());
   return [
-    {
-      kind: 'facts',
-      title: 'Job',
-      columns: [
-        ...jobColumns,
-        { name: 'started_at', label: 'Last attempt began', kind: 'time' },
-        { name: 'finished_at', label: 'Ended', kind: 'time' },
-        { name: 'priority', label: 'Priority', kind: 'number' },
-        { name: 'owner_id', label: 'Owner', kind: 'link' },
-        { name: 'tenant_key', label: 'Tenant', kind: 'code' },
-        { name: 'unique_key', label: 'Unique key', kind: 'link' },
-        { name: 'serial_key', label: 'Serial key', kind: 'link' },
-        { name: 'worker', label: 'Worker', kind: 'code' },
-        { name: 'request_id', label: 'Request id', kind: 'code' },
-        { name: 'id', label: 'Id', kind: 'code' },
-      ],
-      values: {
-        ...jobRow(job).values,
-        started_at: iso(job.started_at),
-        finished_at: iso(job.finished_at),
-        priority: job.priority,
-        tenant_key: job.tenant_key,
-        ...links,
-        worker: job.worker,
-        id: job.id,
-      },
-    },
+    jobList.facts('Job', job, { ...jobRow(job).values, ...links }, [
+      { name: 'started_at', label: 'Last attempt began' },
+      { name: 'finished_at', label: 'Ended' },
+      'priority',
+      { name: 'owner_id', kind: 'link' },
+      { name: 'tenant_key', label: 'Tenant', kind: 'code' },
+      { name: 'unique_key', kind: 'link' },
+      { name: 'serial_key', kind: 'link' },
+      { name: 'worker', kind: 'code' },
+      { name: 'request_id', label: 'Request id', kind: 'code' },
+      'id',
+    ]),
     { kind: 'json', title: 'Input', value: input },
     ...(result === null ? [] : [{ kind: 'json', title: 'Result', value: result } as const]),
     ...(error === null ? [] : [{ kind: 'text', title: 'Error', text: `${error.code}: ${error.message}` } as const]),
@@ -199,25 +182,15 @@ function attemptsSection(job: Job, attempts: readonly StoredAttempt[]): AdminSec
   return {
     kind: 'table',
     title: 'Attempts',
-    columns: [
-      { name: 'attempt', label: 'Attempt', kind: 'number' },
-      { name: 'outcome', label: 'Outcome', kind: 'state' },
-      { name: 'started_at', label: 'Began', kind: 'time' },
-      { name: 'duration', label: 'Took', kind: 'duration' },
-      { name: 'error', label: 'Error', kind: 'text', secondary: true },
-      { name: 'worker', label: 'Worker', kind: 'code', secondary: true },
-    ],
+    columns: attemptView.columns,
     rows: [...attempts, ...succeeded].toReversed().map((each, index) => ({
       id: String(index),
       title: `Attempt ${each.attempt}`,
-      values: {
-        attempt: each.attempt,
+      values: attemptView.values(each, {
         outcome: { value: each.outcome, tone: each.outcome === 'succeeded' ? 'good' : each.outcome === 'cancelled' ? 'warning' : 'bad' },
-        started_at: iso(each.started_at),
         duration: each.started_at === null || each.finished_at === null ? null : each.finished_at.getTime() - each.started_at.getTime(),
         error: each.error_code === null ? null : `${each.error_code}: ${each.error_message ?? ''}`,
-        worker: each.worker,
-      },
+      }),
     })),
     empty: 'No attempt has ended yet.',
   };
@@ -228,16 +201,11 @@ function stepsSection({ catalog }: AdminPlace, job: Job, steps: readonly StoredS
   return {
     kind: 'table',
     title: 'Recorded steps',
-    columns: [
-      { name: 'name', label: 'Step', kind: 'text' },
-      { name: 'attempt', label: 'Attempt', kind: 'number' },
-      { name: 'finished_at', label: 'Done', kind: 'time' },
-      { name: 'result', label: 'Result', kind: 'json', secondary: true },
-    ],
-    rows: steps.map(({ name, attempt, finished_at: at, result }) => ({
-      id: name,
-      title: name,
-      values: { name, attempt, finished_at: iso(at), result: masked(result, sensitive) ?? null },
+    columns: stepView.columns,
+    rows: steps.map((step) => ({
+      id: step.name,
+      title: step.name,
+      values: stepView.values(step, { result: masked(step.result, sensitive) ?? null }),
     })),
     empty: 'This job has recorded no steps.',
   };

@@ -1,30 +1,26 @@
 // SQL of the admin site's list of jobs.
-import {
-  AdminConditions,
-  type AdminOrders,
-  adminRows,
-  type AdminRows,
-  ofRequests,
-  SEARCHED_ROWS_MAX,
-  type SearchNote,
-} from '../../../app/admin/list.ts';
+import { AdminConditions, type AdminRows, ofRequests, SEARCHED_ROWS_MAX, type SearchNote } from '../../../app/admin/list.ts';
+import { modelList } from '../../../app/admin/model-list.ts';
 import type { AdminListQuery } from '../../../app/admin/declaration.ts';
 import { boundOrder, newestRows } from '../../../app/admin/search-rows.ts';
 import type { Db } from '../../../db/db.ts';
 import { countUpTo } from '../../../db/keyset/count-rows.ts';
 import { uuidv7LowerBound } from '../../../db/uuidv7.ts';
+import { jobRows } from '../models.ts';
 import { JOB_COLUMNS, type Job } from '../store.ts';
 
-const PLACE = { table: 'jobs', alias: 'jobs', key: 'id' } as const;
-
-export const JOB_ORDERS: AdminOrders = {
-  name: { sql: 'jobs.name', kind: 'text' },
-  status: { sql: 'jobs.status', kind: 'text' },
-  progress: { sql: 'jobs.progress', kind: 'number', nullable: true },
-  queue: { sql: 'jobs.queue', kind: 'text' },
-  attempts: { sql: 'jobs.attempts', kind: 'number' },
-  run_at: { sql: 'jobs.run_at', kind: 'time' },
-};
+export const jobList = modelList(jobRows, 'jobs', {
+  columns: [
+    { name: 'name', label: 'Job' },
+    'status',
+    { name: 'progress', kind: 'progress' },
+    { name: 'message', kind: 'text', secondary: true },
+    { name: 'queue', secondary: true },
+    { name: 'attempts', kind: 'text', secondary: true },
+    { name: 'run_at', label: 'Due', secondary: true },
+    { name: 'created_at', label: 'Started', sortable: true },
+  ],
+});
 
 /** Every condition is that of an index, word for word. */
 const STATUS_CONDITIONS: Readonly<Record<string, string>> = {
@@ -65,11 +61,10 @@ export async function listJobs(db: Db, query: AdminListQuery): Promise<AdminRows
     status === 'succeeded' ||
     status === 'cancelled' ||
     (Object.keys(UNINDEXED).some((filter) => query.filters[filter] !== undefined) && status === undefined);
-  if (isUnindexed && !isNarrowed) await newestRows(db, where, PLACE);
-  else await boundOrder(db, where, query, JOB_ORDERS, PLACE);
+  if (isUnindexed && !isNarrowed) await newestRows(db, where, jobList.place);
+  else await boundOrder(db, where, query, jobList.orders, jobList.place);
   const from = (status === 'queued' || due === 'waiting') && (await areQueuedFew(db)) ? `from (${QUEUED}) jobs` : 'from jobs';
-  const select = { columns: JOB_COLUMNS, from, key: 'id', orders: JOB_ORDERS, ...where.parts };
-  return { ...(await adminRows<Job>(db, select, query)), ...where.searchNote };
+  return jobList.rows<Job>(db, query, where, { columns: JOB_COLUMNS, from });
 }
 
 /** A few old ones among a million that have ended are found by their indexes; where there are many, any walk meets them soon. */

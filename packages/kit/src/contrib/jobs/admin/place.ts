@@ -22,7 +22,3 @@ const TONES = { queued: 'neutral', running: 'info', succeeded: 'good', failed: '
 export function jobState({ status, error_message: message }: Pick<Job, 'status' | 'error_message'>): AdminState {
   return { value: status, tone: TONES[status], ...(message === null ? {} : { hint: message }) };
 }
-
-export function iso(at: Date | null): string | null {
-  return at?.toISOString() ?? null;
-}

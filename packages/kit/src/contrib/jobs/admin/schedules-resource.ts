@@ -1,5 +1,6 @@
 import type { AdminAction, AdminContext, AdminResource } from '../../../app/admin/declaration.ts';
 import { adminDone, adminEach } from '../../../app/admin/each.ts';
+import { iso } from '../../../app/admin/iso.ts';
 import { shortColumns, shortList } from '../../../app/admin/short-list.ts';
 import type { AdminRow, AdminState } from '../../../app/admin/shapes.ts';
 import { CONFLICT_RETRIES } from '../../../db/conflict-retries.ts';
@@ -9,7 +10,7 @@ import { jobsOf } from '../jobs.ts';
 import { type ScheduledJob, scheduledJobs } from '../running/run-schedules.ts';
 import { readTicks, type Tick } from '../running/schedule-store.ts';
 import { findJob, type Job } from '../store.ts';
-import { databaseOf, iso, jobState, type AdminPlace } from './place.ts';
+import { databaseOf, jobState, type AdminPlace } from './place.ts';
 
 /** A worker looks every few seconds: a tick that is due longer waits for one. */
 const LATE_MS = 60_000;

@@ -1,20 +1,14 @@
 import { CONFLICT_RETRIES } from '../../../db/conflict-retries.ts';
 import { adminCount, adminDone, adminEach } from '../../../app/admin/each.ts';
-import { requestFilter, sortableColumns } from '../../../app/admin/list.ts';
+import { iso } from '../../../app/admin/iso.ts';
+import { requestFilter } from '../../../app/admin/list.ts';
 import { isUuid } from '../../../db/uuid.ts';
 import type { AdminAction, AdminContext, AdminResource } from '../../../app/admin/declaration.ts';
-import type { AdminColumn, AdminNotice, AdminRow, AdminSection, AdminTimelineEntry } from '../../../app/admin/shapes.ts';
+import type { AdminNotice, AdminRow, AdminSection, AdminTimelineEntry } from '../../../app/admin/shapes.ts';
 import type { Db } from '../../../db/db.ts';
-import { databaseOf, deliveryState, FAILURES, iso, link, reasonOf, shownUrl, type AdminPlace } from './place.ts';
-import {
-  DELIVERY_ORDERS,
-  DELIVERY_STATES,
-  listDeliveriesForAdmin,
-  namesOf,
-  publishedTypes,
-  withProgress,
-  type ListedDelivery,
-} from './store.ts';
+import { attemptView, deliveryList } from './lists.ts';
+import { databaseOf, deliveryState, FAILURES, link, reasonOf, shownUrl, type AdminPlace } from './place.ts';
+import { DELIVERY_STATES, listDeliveriesForAdmin, namesOf, publishedTypes, withProgress, type ListedDelivery } from './store.ts';
 import { deliveryRecord, eventData } from '../endpoints/endpoint-record.ts';
 import { webhookErrors } from '../errors.ts';
 import { heldBehind } from '../delivery/held-store.ts';
@@ -32,16 +26,6 @@ import {
   type WebhookEndpoint,
   type WebhookEvent,
 } from '../store.ts';
-
-export const deliveryColumns: readonly AdminColumn[] = [
-  { name: 'event', label: 'Event', kind: 'link' },
-  { name: 'endpoint', label: 'Endpoint', kind: 'link' },
-  { name: 'status', label: 'Status', kind: 'state' },
-  { name: 'attempts', label: 'Attempts', kind: 'number', secondary: true },
-  { name: 'last_status_code', label: 'Status code', kind: 'number', secondary: true },
-  { name: 'next_attempt_at', label: 'Next attempt', kind: 'time', secondary: true },
-  { name: 'created_at', label: 'Published', kind: 'time', sortable: true },
-];
 
 const STATE_LABELS: Readonly<Record<(typeof DELIVERY_STATES)[number], string>> = {
   waiting: 'Waiting (not finished)',
@@ -62,7 +46,7 @@ export function deliveriesResource(place: AdminPlace): AdminResource {
     icon: 'delivery',
     auditedAs: 'webhook_delivery',
     live: true,
-    columns: sortableColumns(deliveryColumns, DELIVERY_ORDERS),
+    columns: deliveryList.columns,
     filters: [
       { name: 'status', label: 'Status', kind: 'select', choices: DELIVERY_STATES.map((value) => ({ value, label: STATE_LABELS[value] })) },
       { name: 'reason', label: 'Failure', kind: 'select', choices: FAILURE_REASONS.map((value) => ({ value, label: FAILURES[value] })) },
@@ -239,50 +223,39 @@ export function deliveryRow(place: AdminPlace, delivery: ListedDelivery): AdminR
   return {
     id: delivery.id,
     title: `${delivery.event_type} to ${shownUrl(delivery.url)}`,
-    values: {
+    values: deliveryList.values(delivery, {
       event: link(place, 'events', delivery.event_id, delivery.event_type),
       endpoint: link(place, 'endpoints', delivery.endpoint_id, shownUrl(delivery.url)),
       delivery: link(place, 'deliveries', delivery.id, delivery.event_type),
       status: deliveryState(delivery, delivery.waitsFor !== null),
       attempts: delivery.made,
-      last_status_code: delivery.last_status_code,
       last_error: delivery.last_error,
       next_attempt_at: delivery.waitsFor === null ? iso(delivery.next_attempt_at) : null,
-      created_at: delivery.created_at.toISOString(),
       record: delivery.ordering_key,
       request_id: delivery.request_id ?? null,
-    },
+    }),
   };
 }
 
 function factsOf(place: AdminPlace, delivery: ListedDelivery, row: AdminRow): AdminSection {
   const { waitsFor } = delivery;
-  return {
-    kind: 'facts',
-    title: 'Delivery',
-    columns: [
-      ...deliveryColumns,
-      { name: 'budget', label: 'Attempts in this retry schedule', kind: 'number' },
-      ...(waitsFor === null ? [] : [{ name: 'waits_for', label: 'Waits for', kind: 'link' } as const]),
-      { name: 'delivered_at', label: 'Delivered', kind: 'time' },
-      { name: 'failure_reason', label: 'Failure', kind: 'text' },
-      { name: 'last_error', label: 'Last error', kind: 'text' },
-      { name: 'ordering_key', label: 'Ordering key', kind: 'code' },
-      { name: 'sending', label: 'Claimed until', kind: 'time' },
-      { name: 'id', label: 'Id', kind: 'code' },
-    ],
-    values: {
-      ...row.values,
-      budget: delivery.attempts,
-      waits_for: waitsFor === null ? null : link(place, 'deliveries', waitsFor.id, `${waitsFor.event_type} (earlier)`),
-      delivered_at: iso(delivery.delivered_at),
-      failure_reason: reasonOf(delivery.failure_reason),
-      ordering_key: delivery.ordering_key,
-      // The claim's token is its worker's alone; that there is one, and until when, is what operators need.
-      sending: iso(delivery.claimed_until),
-      id: delivery.id,
-    },
+  const values = {
+    ...row.values,
+    budget: delivery.attempts,
+    waits_for: waitsFor === null ? null : link(place, 'deliveries', waitsFor.id, `${waitsFor.event_type} (earlier)`),
+    failure_reason: reasonOf(delivery.failure_reason),
   };
+  return deliveryList.facts('Delivery', delivery, values, [
+    { name: 'budget', label: 'Attempts in this retry schedule', kind: 'number' },
+    ...(waitsFor === null ? [] : [{ name: 'waits_for', kind: 'link' } as const]),
+    { name: 'delivered_at', label: 'Delivered' },
+    { name: 'failure_reason', label: 'Failure', kind: 'text' },
+    'last_error',
+    { name: 'ordering_key', kind: 'code' },
+    // The claim's token is its worker's alone; that there is one, and until when, is what operators need.
+    'claimed_until',
+    'id',
+  ]);
 }
 
 /** What every attempt sends alike. The signature is computed for each and not stored, so there is none to show. */
@@ -371,28 +344,17 @@ function attemptsSection({ waitsFor }: ListedDelivery, attempts: readonly Webhoo
   return {
     kind: 'table',
     title: 'Attempts',
-    columns: [
-      { name: 'started_at', label: 'Started', kind: 'time' },
-      { name: 'outcome', label: 'Outcome', kind: 'state' },
-      { name: 'status_code', label: 'Status code', kind: 'number' },
-      { name: 'duration', label: 'Took', kind: 'duration' },
-      { name: 'error', label: 'Error', kind: 'text', secondary: true },
-      { name: 'worker', label: 'Worker', kind: 'code', secondary: true },
-    ],
+    columns: attemptView.columns,
     rows: attempts.toReversed().map((attempt) => ({
       id: attempt.id,
       title: attempt.started_at.toISOString(),
-      values: {
-        started_at: attempt.started_at.toISOString(),
+      values: attemptView.values(attempt, {
+        duration: attempt.duration_ms,
         outcome:
           attempt.failure_reason === null
             ? { value: 'succeeded', tone: 'good' }
             : { value: FAILURES[attempt.failure_reason], tone: 'bad', ...(attempt.error === null ? {} : { hint: attempt.error }) },
-        status_code: attempt.status_code,
-        duration: attempt.duration_ms,
-        error: attempt.error,
-        worker: attempt.worker,
-      },
+      }),
       details: detailsOf(attempt),
     })),
     empty: waitsFor === null ? 'Nothing was sent yet.' : 'Nothing was sent yet: it waits for an earlier delivery.',

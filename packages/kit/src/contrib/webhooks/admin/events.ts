@@ -1,17 +1,17 @@
 import { CONFLICT_RETRIES } from '../../../db/conflict-retries.ts';
-import { requestFilter, sortableColumns } from '../../../app/admin/list.ts';
+import { requestFilter } from '../../../app/admin/list.ts';
 import { isUuid } from '../../../db/uuid.ts';
 import type { AdminContext, AdminResource } from '../../../app/admin/declaration.ts';
 import type { AdminField, AdminRow, AdminState, AdminValue } from '../../../app/admin/shapes.ts';
 import { coreErrors } from '../../../errors/core-errors.ts';
 import { FaultCollector } from '../../../errors/fault-collector.ts';
-import { deliveryColumns, deliveryRow } from './deliveries.ts';
+import { deliveryRow } from './deliveries.ts';
+import { deliveryList, eventList } from './lists.ts';
 import { databaseOf, ownerIdOf, ownerLinks, type AdminPlace } from './place.ts';
 import {
   deliveredCounts,
   deliveriesOfEvent,
   EVENT_DELIVERIES_MAX,
-  EVENT_ORDERS,
   listEventsForAdmin,
   namesOf,
   publishedTypes,
@@ -27,19 +27,6 @@ import { findEvent } from '../store.ts';
 
 /** Deliveries on the page of their event; the list has the rest. */
 const DELIVERIES_MAX = 50;
-
-const columns = sortableColumns(
-  [
-    { name: 'type', label: 'Type', kind: 'text' },
-    { name: 'audience', label: 'Audience', kind: 'state' },
-    { name: 'owner', label: 'Owner', kind: 'link' },
-    { name: 'tenant_key', label: 'Tenant', kind: 'text', secondary: true },
-    { name: 'delivered', label: 'Delivered', kind: 'state' },
-    { name: 'timestamp', label: 'Published', kind: 'time', sortable: true },
-    { name: 'id', label: 'Id', kind: 'code', sortable: true, secondary: true },
-  ],
-  EVENT_ORDERS,
-);
 
 const AUDIENCE_LABELS: Readonly<Record<Audience['kind'], string>> = {
   owner: 'An owner’s personal endpoints',
@@ -71,7 +58,7 @@ export function eventsResource(place: AdminPlace): AdminResource {
     group: 'Webhooks',
     icon: 'event',
     auditedAs: 'webhook_event',
-    columns,
+    columns: eventList.columns,
     filters: [
       { name: 'type', label: 'Type', kind: 'text', suggestions: place.eventTypes },
       {
@@ -137,28 +124,20 @@ export function eventsResource(place: AdminPlace): AdminResource {
         ...row,
         state: audienceState(event.audience),
         sections: [
-          {
-            kind: 'facts',
-            title: 'Event',
-            columns: [
-              ...columns,
-              { name: 'webhook_id', label: 'webhook-id', kind: 'code' },
-              { name: 'ordering_key', label: 'Ordering key', kind: 'code' },
-              { name: 'idempotency_key', label: 'Idempotency key', kind: 'code' },
-              { name: 'request_id', label: 'Request id', kind: 'code' },
-            ],
-            values: {
-              ...row.values,
-              webhook_id: `msg_${event.id}`,
-              ordering_key: event.ordering_key,
-              idempotency_key: event.idempotency_key,
-            },
-          },
+          eventList.facts('Event', event, { ...row.values, webhook_id: `msg_${event.id}` }, [
+            { name: 'webhook_id', label: 'webhook-id', kind: 'code' },
+            { name: 'ordering_key', kind: 'code' },
+            { name: 'idempotency_key', kind: 'code' },
+            { name: 'request_id', label: 'Request id', kind: 'code' },
+          ]),
           { kind: 'json', title: 'Payload', value: eventData(event) ?? event.data },
           {
             kind: 'table',
             title: 'Deliveries',
-            columns: [{ name: 'delivery', label: 'Delivery', kind: 'link' }, ...deliveryColumns.filter(({ name }) => name !== 'event')],
+            columns: [
+              { name: 'delivery', label: 'Delivery', kind: 'link' },
+              ...deliveryList.columns.filter(({ name }) => name !== 'event'),
+            ],
             rows: deliveries.map((delivery) => deliveryRow(place, delivery)),
             empty: 'No endpoint of its audience subscribes to it.',
             more: { resource: `deliveries${place.suffix}`, filters: { event: event.id } },
@@ -231,22 +210,9 @@ function fault(field: string, code: string, message: string) {
 }
 
 function rowOf(event: ListedEvent, owner: AdminValue, delivered: DeliveredCount | undefined): AdminRow {
-  const { id, type, audience, tenant_key, timestamp } = event;
-  return {
-    id,
-    title: type,
-    values: {
-      id,
-      type,
-      audience: audienceState(audience),
-      owner,
-      tenant_key: tenant_key === '' ? null : tenant_key,
-      delivered: deliveredState(delivered),
-      record: event.ordering_key,
-      request_id: event.request_id,
-      timestamp: timestamp.toISOString(),
-    },
-  };
+  const { id, type, audience, ordering_key: record, request_id } = event;
+  const shown = { audience: audienceState(audience), owner, delivered: deliveredState(delivered), record, request_id };
+  return { id, title: type, values: eventList.values(event, shown) };
 }
 
 /** `2 of 3`. */

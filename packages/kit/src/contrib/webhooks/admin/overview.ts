@@ -5,7 +5,9 @@ import type { AdminChart, AdminOverview, AdminRange, AdminTile } from '../../../
 import type { Db } from '../../../db/db.ts';
 import { sampled, SAMPLE_ROWS_MAX } from '../../../app/admin/sample-rows.ts';
 import { countTrouble, readBacklog, type Backlog, type TroubleCounts } from './overview-store.ts';
-import { databaseOf, endpointState, iso, link, shownUrl, type AdminPlace } from './place.ts';
+import { modelView } from '../../../app/admin/model-list.ts';
+import { webhookEndpoints } from '../models.ts';
+import { databaseOf, endpointState, link, shownUrl, type AdminPlace } from './place.ts';
 import { listTroubledEndpoints } from './store.ts';
 import { percentile, type Weighted } from './percentile.ts';
 
@@ -288,29 +290,28 @@ function chartsOf(buckets: AdminBuckets, { events, deliveries, attempts, estimat
   ];
 }
 
+const troubledView = modelView(webhookEndpoints, [
+  { name: 'endpoint', kind: 'link' },
+  { name: 'state', kind: 'state' },
+  'failing_since',
+  { name: 'consecutive_failures', label: 'Failures in a row', secondary: true },
+  { name: 'disabled_at', label: 'Disabled', secondary: true },
+]);
+
 async function troubledTable(place: AdminPlace, db: Db): Promise<AdminOverview['tables'][number]> {
   const endpoints = await listTroubledEndpoints(db, TROUBLED_MAX);
   return {
     kind: 'table',
     title: 'Endpoints that fail or are disabled',
     urgent: endpoints.length > 0,
-    columns: [
-      { name: 'endpoint', label: 'Endpoint', kind: 'link' },
-      { name: 'state', label: 'State', kind: 'state' },
-      { name: 'failing_since', label: 'Failing since', kind: 'time' },
-      { name: 'consecutive_failures', label: 'Failures in a row', kind: 'number', secondary: true },
-      { name: 'disabled_at', label: 'Disabled', kind: 'time', secondary: true },
-    ],
+    columns: troubledView.columns,
     rows: endpoints.map((endpoint) => ({
       id: endpoint.id,
       title: shownUrl(endpoint.url),
-      values: {
+      values: troubledView.values(endpoint, {
         endpoint: link(place, 'endpoints', endpoint.id, shownUrl(endpoint.url)),
         state: endpointState(endpoint),
-        failing_since: iso(endpoint.failing_since),
-        consecutive_failures: endpoint.consecutive_failures,
-        disabled_at: iso(endpoint.disabled_at),
-      },
+      }),
     })),
     empty: 'No endpoint fails or is disabled.',
   };

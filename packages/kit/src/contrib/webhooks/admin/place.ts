@@ -102,7 +102,3 @@ export function shownUrl(url: string): string {
   const parsed = URL.parse(url);
   return parsed === null ? url : `${parsed.host}${parsed.pathname}${parsed.search === '' ? '' : '?…'}`;
 }
-
-export function iso(date: Date | null): string | null {
-  return date === null ? null : date.toISOString();
-}

@@ -1,5 +1,5 @@
 // SQL of the admin site's lists and record pages.
-import { AdminConditions, type AdminOrders, adminRows, type AdminRows, ofRequests, type SearchNote } from '../../../app/admin/list.ts';
+import { AdminConditions, type AdminRows, ofRequests, type SearchNote } from '../../../app/admin/list.ts';
 import { bucketSql, type AdminBuckets } from '../../../app/admin/range.ts';
 import type { AdminListQuery } from '../../../app/admin/declaration.ts';
 import { boundOrder, newestRows, searchRows } from '../../../app/admin/search-rows.ts';
@@ -8,6 +8,7 @@ import { uuidv7LowerBound } from '../../../db/uuidv7.ts';
 import type { Db } from '../../../db/db.ts';
 import { heldBehind, WAITS_IN_ORDER } from '../delivery/held-store.ts';
 import type { WebhookDelivery, WebhookEndpoint, WebhookEvent } from '../store.ts';
+import { deliveryList, endpointList, eventList } from './lists.ts';
 
 /** Everything about an endpoint but its secrets. */
 export type ShownEndpoint = Omit<WebhookEndpoint, 'secret' | 'previous_secret' | 'older_secrets' | 'headers' | 'rate_next_at'>;
@@ -47,46 +48,14 @@ const ENDPOINT_STATES: Readonly<Record<string, string>> = {
 /** How many records a search looked at, where it did not look at all. */
 type Searched<R> = AdminRows<R> & SearchNote;
 
-const ENDPOINTS = { table: 'webhook_endpoints', alias: 'p', key: 'id' } as const;
-const DELIVERIES = { table: 'webhook_deliveries', alias: 'd', key: 'id' } as const;
-const EVENTS = { table: 'webhook_events', alias: 'e', key: 'id' } as const;
-
-export const ENDPOINT_ORDERS: AdminOrders = {
-  url: { sql: 'p.url', kind: 'text' },
-  tenant_key: { sql: 'p.tenant_key', kind: 'text', indexed: true },
-  description: { sql: 'p.description', kind: 'text' },
-};
-
-export const DELIVERY_ORDERS: AdminOrders = {
-  event: { sql: 'd.event_type', kind: 'text' },
-  endpoint: { sql: 'p.url', kind: 'text' },
-  last_status_code: { sql: 'd.last_status_code', kind: 'number', nullable: true },
-  next_attempt_at: { sql: 'd.next_attempt_at', kind: 'time', nullable: true },
-};
-
-export const EVENT_ORDERS: AdminOrders = {
-  type: { sql: 'e.type', kind: 'text' },
-  audience: { sql: 'e.audience', kind: 'text', nullable: true },
-  tenant_key: { sql: 'e.tenant_key', kind: 'text' },
-};
-
 /** `owners` are the ids of users whose name matches the search. */
 export async function listEndpointsForAdmin(db: Db, query: AdminListQuery, owners: readonly string[]): Promise<Searched<ShownEndpoint>> {
-  const where = new AdminConditions(db.dialect);
-  const { state, owner, tenant } = query.filters;
-  if (query.search !== null) {
-    const equals = [{ column: 'owner_id', values: owners }];
-    await searchRows(db, where, { ...ENDPOINTS, columns: ['url', 'description'], equals }, query.search);
-  }
-  if (state !== undefined) where.add(ENDPOINT_STATES[state] ?? '1 = 0');
-  if (owner !== undefined) where.add(`p.owner_id = ${where.parameter(owner)}`);
-  if (tenant !== undefined) where.add(`p.tenant_key = ${where.parameter(tenant)}`);
+  const { state } = query.filters;
+  const search = { columns: ['url', 'description'], equals: [{ column: 'owner_id', values: owners }] };
   // What fails or is disabled has indexes; what is left does not.
-  const isNarrowed = owner !== undefined || tenant !== undefined || where.searched !== undefined;
-  if (state === 'active' && !isNarrowed) await newestRows(db, where, ENDPOINTS);
-  await boundOrder(db, where, query, ENDPOINT_ORDERS, ENDPOINTS);
-  const select = { columns: ENDPOINT, from: 'from webhook_endpoints p', key: 'p.id', orders: ENDPOINT_ORDERS, ...where.parts };
-  return { ...(await adminRows<ShownEndpoint>(db, select, query)), ...where.searchNote };
+  const filters = { search, equals: { owner: 'owner_id', tenant: 'tenant_key' }, isUnindexed: state === 'active' };
+  const where = await endpointList.conditions(db, query, filters, state === undefined ? [] : [ENDPOINT_STATES[state] ?? '1 = 0']);
+  return endpointList.rows<ShownEndpoint>(db, query, where, { columns: ENDPOINT });
 }
 
 export async function findShownEndpoint(db: Db, id: string): Promise<ShownEndpoint | null> {
@@ -179,27 +148,20 @@ export async function listDeliveriesForAdmin(db: Db, query: AdminListQuery): Pro
   const isOfRequest = ofRequests(where, query, 'd.event_id', 'webhook_events');
   const isNarrowed = isOfRequest || [endpoint, event, record, since].some((filter) => filter !== undefined) || query.search !== null;
   const isUnindexed = status === 'succeeded' || (event_type !== undefined && status === undefined);
-  if (isUnindexed && !isNarrowed) await newestRows(db, where, DELIVERIES);
-  else await boundOrder(db, where, query, DELIVERY_ORDERS, DELIVERIES);
+  if (isUnindexed && !isNarrowed) await newestRows(db, where, deliveryList.place);
+  else await boundOrder(db, where, query, deliveryList.orders, deliveryList.place);
   if (endpoint !== undefined) where.uuid('d.endpoint_id', endpoint);
   if (event !== undefined) where.uuid('d.event_id', event);
   if (record !== undefined) where.add(`d.event_id in (${eventsOfRecord(where.parameter(record))})`);
   if (query.search !== null) where.uuid('d.event_id', query.search.replace(/^msg_/, ''), 'd.id');
   if (since !== undefined) where.add(`d.id >= ${where.parameter(uuidv7LowerBound(new Date(since)))}`);
   if (until !== undefined) where.add(`d.id < ${where.parameter(uuidv7LowerBound(new Date(until)))}`);
-  const { rows, ...page } = await adminRows<WebhookDelivery & { url: string; request_id: string | null }>(
-    db,
-    {
-      columns: 'd.*, p.url, (select e.request_id from webhook_events e where e.id = d.event_id) as request_id',
-      from: `${from} join webhook_endpoints p on p.id = d.endpoint_id`,
-      countFrom: from,
-      key: 'd.id',
-      orders: DELIVERY_ORDERS,
-      ...where.parts,
-    },
-    query,
-  );
-  return { rows: await withProgress(db, rows), ...page, ...where.searchNote };
+  const { rows, ...page } = await deliveryList.rows<WebhookDelivery & { url: string; request_id: string | null }>(db, query, where, {
+    columns: 'd.*, p.url, (select e.request_id from webhook_events e where e.id = d.event_id) as request_id',
+    from: `${from} join webhook_endpoints p on p.id = d.endpoint_id`,
+    countFrom: from,
+  });
+  return { rows: await withProgress(db, rows), ...page };
 }
 
 export type ListedEvent = Omit<WebhookEvent, 'data'>;
@@ -264,15 +226,15 @@ export async function listEventsForAdmin(db: Db, query: AdminListQuery): Promise
   if (query.search !== null) {
     const id = query.search.replace(/^msg_/, '').toLowerCase();
     if (isUuid(id)) where.uuid('e.id', id);
-    else await searchRows(db, where, { ...EVENTS, columns: ['type'] }, query.search);
+    else await searchRows(db, where, { ...eventList.place, columns: ['type'] }, query.search);
   }
   if (type !== undefined) where.add(`e.type = ${where.parameter(type)}`);
   // None has an index, which every publish would pay for: without a time or a record that narrows the list, old events are not looked at.
   const isNarrowed = ofRequests(where, query, 'e.id', 'webhook_events') || since !== undefined || orderingKey !== undefined;
   const isOpen = !isNarrowed && (query.search === null || where.searched === undefined);
   const isUnindexed = type !== undefined || owner !== undefined || tenant !== undefined || (audience !== undefined && audience !== 'none');
-  if (isUnindexed && isOpen) await newestRows(db, where, EVENTS);
-  else await boundOrder(db, where, query, EVENT_ORDERS, EVENTS);
+  if (isUnindexed && isOpen) await newestRows(db, where, eventList.place);
+  else await boundOrder(db, where, query, eventList.orders, eventList.place);
   if (audience === 'none') where.add('e.audience is null');
   else if (audience !== undefined) where.add(`e.audience = ${where.parameter(audience)}`);
   if (owner !== undefined) where.add(`e.owner_id = ${where.parameter(owner)}`);
@@ -281,8 +243,7 @@ export async function listEventsForAdmin(db: Db, query: AdminListQuery): Promise
   if (since !== undefined) where.add(`e.id >= ${where.parameter(uuidv7LowerBound(new Date(since)))}`);
   if (until !== undefined) where.add(`e.id < ${where.parameter(uuidv7LowerBound(new Date(until)))}`);
   const columns = 'e.id, e.type, e.timestamp, e.audience, e.owner_id, e.tenant_key, e.ordering_key, e.idempotency_key, e.request_id';
-  const select = { columns, from: 'from webhook_events e', key: 'e.id', orders: EVENT_ORDERS, ...where.parts };
-  return { ...(await adminRows<ListedEvent>(db, select, query)), ...where.searchNote };
+  return eventList.rows<ListedEvent>(db, query, where, { columns });
 }
 
 /** Types that are offered while typing are those of so many events. */

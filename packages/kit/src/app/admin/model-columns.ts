@@ -1,9 +1,9 @@
-import type { AdminCellKind, AdminColumn, AdminField } from '../app/admin/shapes.ts';
-import type { AdminOrder, AdminOrders } from '../app/admin/list.ts';
-import { type ColumnSettings, columnDefinition, resolveReference } from '../db/column.ts';
-import type { Model } from '../db/model.ts';
-import { quoteName } from '../db/names.ts';
-import { jsonSchemaOf, type Schema } from '../http/schema.ts';
+import { type ColumnSettings, columnDefinition, resolveReference } from '../../db/column.ts';
+import type { Model } from '../../db/model.ts';
+import { quoteName } from '../../db/names.ts';
+import { jsonSchemaOf, type Schema } from '../../http/schema.ts';
+import type { AdminOrder, AdminOrders } from './list.ts';
+import type { AdminCellKind, AdminColumn, AdminField } from './shapes.ts';
 
 /** A longer text gets a larger field. */
 const SHORT_TEXT_MAX = 200;
@@ -107,17 +107,39 @@ const ORDERED_TEXT_MAX = 500;
 export function ordersOf(model: Model, columns: readonly ModelColumn[]): AdminOrders {
   return Object.fromEntries(
     columns.flatMap((column): [string, AdminOrder][] => {
-      const { name, settings } = column;
-      const kind = ORDER_KINDS[settings.kind];
-      // The order of keys is not the order of the names that are shown.
-      if (kind === undefined || settings.reference !== undefined) return [];
-      const definition = columnDefinition(settings);
-      if (settings.kind === 'text' && (settings.max ?? Infinity) > ORDERED_TEXT_MAX) {
-        const sql = `substr(t.${quoteName(name)}, 1, ${ORDERED_TEXT_MAX})`;
-        return [[name, { sql, kind, definition: { ...definition, max: ORDERED_TEXT_MAX }, indexed: false }]];
-      }
-      return [[name, { sql: `t.${quoteName(name)}`, kind, definition, indexed: isInOrder(model, column) }]];
+      const order = orderOf(model, column);
+      return order === undefined ? [] : [[column.name, order]];
     }),
+  );
+}
+
+/** `key`: what the list goes by in the end, see {@link AdminOrder}. */
+export function orderOf(model: Model, column: ModelColumn, alias = 't', key = model.primaryKey[0]): AdminOrder | undefined {
+  const { name, settings } = column;
+  const kind = ORDER_KINDS[settings.kind];
+  // The order of keys is not the order of the names that are shown.
+  if (kind === undefined || settings.reference !== undefined) return undefined;
+  const definition = columnDefinition(settings);
+  const sql = `${alias}.${quoteName(name)}`;
+  if (settings.kind === 'text' && (settings.max ?? Infinity) > ORDERED_TEXT_MAX) {
+    const beginning = `substr(${sql}, 1, ${ORDERED_TEXT_MAX})`;
+    return { sql: beginning, kind, definition: { ...definition, max: ORDERED_TEXT_MAX }, indexed: false };
+  }
+  return { sql, kind, definition, indexed: isInOrder(model, column, key) };
+}
+
+/** How cursors hold the key of a list. */
+export function keyKindOf({ columns }: Model, key: string): 'uuid' | 'int' | 'bigint' | 'text' {
+  const kind = columns[key]?.settings.kind;
+  return kind === 'uuid' || kind === 'int' || kind === 'bigint' ? kind : 'text';
+}
+
+/** Whether an index finds the rows that have one value of the column; `whole`: of all rows, not only of those that a partial index has. */
+export function isIndexed({ primaryKey, columns, table }: Model, name: string, { whole = false } = {}): boolean {
+  return (
+    name === primaryKey[0] ||
+    columns[name]?.settings.unique === true ||
+    table.indexes.some(({ columns: [first = ''], where }) => first.replace(/^-/, '') === name && (!whole || where === undefined))
   );
 }
 
@@ -125,7 +147,7 @@ export function ordersOf(model: Model, columns: readonly ModelColumn[]): AdminOr
  * Whether an index has all rows in the order of the column and then of the key. NULLs come last, which is not where SQLite has them; decimals
  * are compared as numbers there and stored as text.
  */
-function isInOrder({ primaryKey: [key], table }: Model, { name, settings: { kind, nullable, unique } }: ModelColumn): boolean {
+function isInOrder({ table }: Model, { name, settings: { kind, nullable, unique } }: ModelColumn, key: string | undefined): boolean {
   if (nullable || kind === 'decimal') return false;
   const isOfBoth = table.indexes.some(
     ({ columns: [first, second], where }) => where === undefined && first === name && (second === key || name === key),
