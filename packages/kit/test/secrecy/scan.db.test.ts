@@ -1,10 +1,12 @@
-import { rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
 import { formatKey, newPrefix, newSecret } from '../../src/contrib/apikeys/key.ts';
 import { openDatabase, type Database } from '../../src/db/index.ts';
 import { createPostgresDatabase, createSqliteDatabase, type DatabasePlace } from '../../src/testing/index.ts';
 import { findKey, findWebhookSecret } from './find-secrets.ts';
-import { scanDatabase } from './scan-database.ts';
+import { findKeyIn, scanDatabase } from './scan-database.ts';
 
 const NONE = { keys: new Set<string>(), sealed: new Set<string>() };
 const signing = () => `whsec_${Buffer.from(newSecret()).toString('base64')}`;
@@ -23,6 +25,25 @@ test('the secret part of a key made here is found alone and inside a longer word
   for (const text of [secret, `x${secret}y`, `"${secret}"`])
     expect(findKey(text, { keys: new Set([secret]) })).toMatchObject({ shown: `${secret.slice(0, 4)}…` });
   expect(findKey(secret, NONE)).toBeNull();
+});
+
+test('a key is found in a file that is read in pieces, wherever a piece ends', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'kit-scan-'));
+  try {
+    const file = join(folder, 'large');
+    const secret = newSecret();
+    const pieceBytes = 64 * 1024;
+    for (const before of [0, pieceBytes - 20, 2 * pieceBytes - 1, 3 * pieceBytes]) {
+      await writeFile(file, `${' '.repeat(before)}${secret}${' '.repeat(pieceBytes)}`);
+      expect([before, await findKeyIn(file, { ...NONE, keys: new Set([secret]) }, pieceBytes)]).toMatchObject([
+        before,
+        { shown: `${secret.slice(0, 4)}…` },
+      ]);
+    }
+    expect(await findKeyIn(file, NONE, pieceBytes)).toBeNull();
+  } finally {
+    await rm(folder, { recursive: true });
+  }
 });
 
 test('a signing secret is found by its form', () => {
