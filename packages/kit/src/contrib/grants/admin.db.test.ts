@@ -74,6 +74,12 @@ describeDatabases('grants in the admin site', (database) => {
     const { items } = (await site.get(root, 'resources/groups?search=readers')).body;
     const has = await section(root, `groups/${items[0].id}`, 'Has access to');
     expect(has.rows.map(({ values }) => values.object)).toEqual([{ resource: 'docs', id: doc, text: 'docs/shown' }]);
+    // The list is filtered by picking, too.
+    const subjects = async (filter: string) =>
+      (await site.get(root, `resources/grants?${filter}`)).body.items.map(({ values }: { values: { subject: string } }) => values.subject);
+    expect(await subjects(`filter.group=${items[0].id}`)).toEqual(['readers']);
+    expect(await subjects(`filter.user=${colleague}`)).toEqual([]);
+    expect(await subjects(`filter.group=${items[0].id}&filter.user=${colleague}`)).toEqual([]);
   });
 
   test('a superuser grants and revokes; staff hand out nothing they do not hold, and see no grants of others', async () => {

@@ -29,7 +29,7 @@ import { lockToShare, type SharedObject, shareObject, sharedBy, unshareObject } 
 import { findGrant, findGrants, type GrantRow } from './store.ts';
 import { namesOf } from './subject-names.ts';
 import { shownActions } from './stored-actions.ts';
-import { userSubject } from './subject.ts';
+import { subjectText, userSubject } from './subject.ts';
 
 const list = modelList(grantModel, 'g', {
   columns: [
@@ -69,7 +69,9 @@ function grantsResource(declared: () => ReadonlyMap<string, ObjectActions>): Adm
     description: 'What users and groups may do to single objects. You can only grant or revoke actions that you have.',
     columns: list.columns,
     filters: [
-      { name: 'subject', label: 'Who, as user:<id>', kind: 'text' },
+      { name: 'user', label: 'User', kind: 'reference', of: 'user' },
+      { name: 'group', label: 'Group', kind: 'reference', of: 'group' },
+      { name: 'subject', label: 'Who, as tenant or user:<id>', kind: 'text' },
       { name: 'type', label: 'Type', kind: 'text' },
       { name: 'object', label: 'Object id', kind: 'text' },
     ],
@@ -100,23 +102,25 @@ function grantsResource(declared: () => ReadonlyMap<string, ObjectActions>): Adm
     async list(context, query) {
       const { db, principal, linkTo } = context;
       const where = new AdminConditions(db.dialect);
-      for (const [name, column] of [
-        ['subject', 'g.subject'],
-        ['type', 'g.object_type'],
-        ['object', 'g.object_id'],
-      ] as const)
-        if (query.filters[name] !== undefined) where.add(`${column} = ${where.parameter(query.filters[name])}`);
+      const { user, group, type, object } = query.filters;
+      const subjects = [
+        query.filters['subject'],
+        ...(user === undefined ? [] : [userSubject(user)]),
+        ...(group === undefined ? [] : [subjectText({ kind: 'group', id: group })]),
+      ].filter((each) => each !== undefined);
+      for (const subject of subjects) where.add(`g.subject = ${where.parameter(subject)}`);
+      if (type !== undefined) where.add(`g.object_type = ${where.parameter(type)}`);
+      if (object !== undefined) where.add(`g.object_id = ${where.parameter(object)}`);
       // Callers who are not superusers see grants of their own, and those of an object they may share: a list of all would name objects they may not see.
-      const { subject, type, object } = query.filters;
       const mayShareAll = await mayShare(context, type, object);
       if (!mayShareAll)
         where.add(
           `(g.granted_by = ${where.parameter(principal.user.id)} or g.subject = ${where.parameter(userSubject(principal.user.id))})`,
         );
       // The index of subjects has no others.
-      if (subject !== undefined) where.add('g.object_deleted_at is null');
+      if (subjects.length > 0) where.add('g.object_deleted_at is null');
       // Neither who granted nor an id without its type has an index.
-      const isNarrowed = subject !== undefined || (type !== undefined && object !== undefined);
+      const isNarrowed = subjects.length > 0 || (type !== undefined && object !== undefined);
       if (!isNarrowed && (!mayShareAll || object !== undefined)) await newestRows(db, where, list.place);
       else await boundOrder(db, where, query, list.orders, list.place);
       const { rows, ...page } = await list.rows<GrantRow>(db, query, where);
