@@ -1,8 +1,10 @@
 import { rename, rm, writeFile, mkdir } from 'node:fs/promises';
 import { Agent } from 'node:http';
 import { join } from 'node:path';
+import * as age from 'age-encryption';
 import { expect, test } from 'vitest';
 import { scaled } from '../../../test/provision/scale.ts';
+import { sealDocument } from '../src/secrets/files/secret-file.ts';
 import { newIdentity, seal, writeIdentity } from './age-identity.ts';
 import { startCli, type CliServer } from './cli-server.ts';
 import { exchange } from './http-exchange.ts';
@@ -18,8 +20,9 @@ interface Status {
 }
 
 /**
- * A document of which every copy has the version's number: two encrypted values and one mounted file each time. Broken sources in turn:
- * for another identity, moved, truncated, a SOPS document without its MAC, a mounted file that is gone.
+ * A document of which every copy has the version's number: two encrypted values, single or of a SOPS document in turn, and one mounted
+ * file each time. Broken sources in turn: for another identity, moved, truncated, a SOPS document without its MAC, one that was dated
+ * back, a mounted file that is gone.
  */
 test(
   `${ROUNDS} reloads of encrypted and mounted values, good and broken in turn, with ${KILLS} kills: no read fails, no document is torn`,
@@ -36,20 +39,26 @@ test(
       await rename(join(folder, 'new'), join(folder, name));
     };
     const sealed = (value: unknown, key: string, identity = own): Promise<string> => seal(identity, 'billing.toml', key, value);
+    const reference = (version: number): string => `ref+file://${join(folder, 'mount', `version-${version}`)}`;
+    const single = async (version: number): Promise<string> => {
+      const copies = await sealed(Array(50).fill(version), 'billing.copies');
+      return `[billing]\nversion = "${await sealed(version, 'billing.version')}"\ncopies = "${copies}"\nmounted = "${reference(version)}"\n`;
+    };
+    const sops = (version: number): Promise<string> => {
+      const plain = `[billing]\nversion = ${version}\ncopies = [${Array(50).fill(version).join(', ')}]\nmounted = "${reference(version)}"\n`;
+      const sealing = { age, recipients: [own.recipient], name: 'billing.toml' };
+      return sealDocument('billing.toml', plain, { name: 'encrypted_regex', pattern: '^(version|copies)$' }, sealing, new Date());
+    };
     const good = async (version: number): Promise<void> => {
       await save(`mount/version-${version}`, String(version));
-      const copies = await sealed(Array(50).fill(version), 'billing.copies');
-      const reference = `ref+file://${join(folder, 'mount', `version-${version}`)}`;
-      await save(
-        'billing.toml',
-        `[billing]\nversion = "${await sealed(version, 'billing.version')}"\ncopies = "${copies}"\nmounted = "${reference}"\n`,
-      );
+      await save('billing.toml', await (version % 2 === 0 ? single : sops)(version));
     };
     const broken: ((version: number) => Promise<void>)[] = [
       async (version) => save('billing.toml', `[billing]\nversion = "${await sealed(version, 'billing.version', other)}"\n`),
       async (version) => save('billing.toml', `[billing]\nversion = "${await sealed(version, 'billing.copies')}"\n`),
       async (version) => save('billing.toml', `[billing]\nversion = "${(await sealed(version, 'billing.version')).slice(0, 200)}"\n`),
       async () => save('billing.toml', '[billing]\nversion = 1\n[sops]\nversion = "3.9.0"\n'),
+      async (version) => save('billing.toml', (await sops(version)).replace(/(?<=lastmodified = ")[^"]*/, '2020-01-01T00:00:00Z')),
       async (version) => rm(join(folder, 'mount', `version-${version - 1}`)),
     ];
     const agent = new Agent({ keepAlive: true });

@@ -149,3 +149,25 @@ test('a schema may be asynchronous and may transform; one that throws is an erro
   expect(error?.message).not.toContain('canary');
   expect(() => new RemoteSource({ url, ...section, schema: {} as never })).toThrow('schema must be a Standard Schema');
 });
+
+test('a schema of any library: segments of a path may be keys, positions or objects with a key', async () => {
+  const { url } = await served({ hosts: [{ 'a.b': 'canary-value' }] });
+  const issues = [
+    { message: 'canary-value', path: ['hosts', 0, 'a.b'] },
+    { message: 'canary-value', path: [{ key: 'hosts' }, { key: 0 }, { key: 'a.b' }] },
+    { message: 'canary-value', path: [{ key: 'limits' }] },
+    { message: 'canary-value' },
+  ];
+  const refusing: StandardSchema<object> = { '~standard': { version: 1, vendor: 'test', validate: () => ({ issues }) } };
+  const { error } = await new RemoteSource({ url, ...section, schema: refusing }).refresh();
+  expect(error?.message).toBe(
+    'the document of orders/production does not satisfy the schema at: hosts.0.a\\.b, limits, (the whole document)',
+  );
+  const value = { currency: 'EUR' };
+  const accepting: StandardSchema<typeof value> = {
+    '~standard': { version: 1, vendor: 'test', validate: () => Promise.resolve({ value }) },
+  };
+  const source = new RemoteSource({ url, ...section, schema: accepting });
+  expect(await source.refresh()).toEqual({ changed: true });
+  expect(source.get('currency')).toBe('EUR');
+});
