@@ -51,7 +51,14 @@ Object.keys(resources)
 test('the first line that fails ends the command', async () => {
   const { code, stdout, stderr } = await program.spawn(['shell'], { input: `1 + 1\nawait as('nobody')\n3 + 3\n` });
   expect([code, stdout]).toEqual([1, '2\n']);
-  expect(stderr).toContain('There is no user "nobody". kit user list shows all of them.');
+  expect(stderr).toMatch(/^error: Error: There is no user "nobody"\. kit user list shows all of them\.\n\s+at async kit shell:1:\d+\n$/);
+});
+
+test('a line that ends in a promise shows its value', async () => {
+  const lines = ["as('ada').then((ada) => Object.keys(ada))", "db.query('select 1 as one')", "Promise.reject(new Error('too late'))"];
+  const { code, stdout, stderr } = await program.spawn(['shell'], { input: `${lines.join('\n')}\n` });
+  expect(stdout).toBe("[ 'note' ]\n[ { one: 1 } ]\n");
+  expect([code, stderr]).toEqual([1, expect.stringMatching(/^error: Error: too late\n/)]);
 });
 
 test('an error of a line shows the frames of the line, and none of the shell', async () => {

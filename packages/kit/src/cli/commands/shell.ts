@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { Recoverable, start, type REPLServer } from 'node:repl';
+import { Recoverable, type ReplOptions, start, type REPLServer } from 'node:repl';
 import { PassThrough } from 'node:stream';
-import { inspect } from 'node:util';
+import { inspect, types } from 'node:util';
 import { CliFailure } from '../cli-failure.ts';
 import type { CliContext } from '../context.ts';
 import type { CoreCommand } from '../core-command.ts';
@@ -25,18 +25,40 @@ as(user)    the resources as this user reaches them, by the rules of their polic
 Lines may come from a pipe; the first that fails ends the command with exit code 1. Writes are not undone.`;
 
 async function interactive(scope: ShellScope, context: CliContext): Promise<void> {
-  const names = Object.keys(scope.resources).join(', ') || 'none';
-  context.print(`${context.paint('bold', scope.app.title)} on ${scope.db.url}. app, db, as(user), resources: ${names}. Ctrl-D leaves.`);
-  const repl = start({ prompt: 'kit> ', input: context.terminal.stdin, output: context.terminal.stdout });
-  Object.assign(repl.context, scope);
+  const names = Object.keys(scope.resources);
+  const known = names.join(', ') || 'none';
+  context.print(`${context.paint('bold', scope.app.title)} on ${scope.db.url}. app, db, as(user), resources: ${known}. Ctrl-D leaves.`);
+  if (names.length > 0 && scope.app.users !== null)
+    context.print(context.paint('dim', `Try: (await as('ada')).${names[0]}.rows()    with the name of a user`));
+  const repl = startRepl(scope, { prompt: 'kit> ', input: context.terminal.stdin, output: context.terminal.stdout });
   await once(repl, 'exit');
+}
+
+/** A line that ends in a promise shows its value: `db.query('…')` needs no `await`. */
+function startRepl(scope: ShellScope, options: ReplOptions): REPLServer {
+  const repl = start(options);
+  Object.assign(repl.context, scope);
+  const evaluate = repl.eval.bind(repl);
+  const evaluateAndWait: REPLServer['eval'] = (code, context, file, done) =>
+    evaluate(code, context, file, (error, result: unknown) => void settle(error, result, done));
+  Object.assign(repl, { eval: evaluateAndWait });
+  return repl;
+}
+
+async function settle(error: Error | null, result: unknown, done: (error: Error | null, result: unknown) => void): Promise<void> {
+  if (error !== null || !types.isPromise(result)) return done(error, result);
+  try {
+    const value: unknown = await result;
+    done(null, value);
+  } catch (reason) {
+    done(reason as Error, undefined);
+  }
 }
 
 /** One line after the other: the REPL itself would not wait for a promise before it reads on. */
 async function fromPipe(scope: ShellScope, context: CliContext): Promise<void> {
   const complaints = new PassThrough();
-  const repl = start({ prompt: '', input: new PassThrough(), output: complaints });
-  Object.assign(repl.context, scope);
+  const repl = startRepl(scope, { prompt: '', input: new PassThrough(), output: complaints });
   let begun = '';
   try {
     for await (const line of createInterface({ input: context.terminal.stdin })) {
@@ -58,9 +80,12 @@ interface Evaluated {
   readonly isIncomplete?: boolean;
 }
 
-/** Frames up to the last line that was typed: those below it are the shell's own. An error without such a frame keeps its stack. */
+/**
+ * Frames up to the last line that was typed: those below it are the shell's own, and so are those of its functions. An error without a frame of a
+ * typed line keeps its stack.
+ */
 function ownFrames(text: string): string {
-  const lines = text.split('\n');
+  const lines = text.split('\n').filter((line) => !/^\s+at .*(?:\/cli\/shell-scope\.|node:internal\/)/.test(line));
   const last = lines.findLastIndex((line) => /^\s+at (?:.*\()?kit shell:\d+/.test(line));
   return lines.filter((line, index) => last < 0 || index <= last || !/^\s+at /.test(line)).join('\n');
 }
