@@ -85,7 +85,7 @@ async function found(context: CliContext): Promise<Finding[]> {
     state: 'ok',
     detail: `${opened.value.routes.length} routes, ${opened.value.modules.length} ${opened.value.modules.length === 1 ? 'module' : 'modules'}`,
   });
-  findings.push(...throttles(opened.value));
+  findings.push(...throttleFindings(opened.value));
   return [
     ...findings,
     ...(await databases(opened.value)),
@@ -96,8 +96,12 @@ async function found(context: CliContext): Promise<Finding[]> {
   ];
 }
 
+interface ThrottledApp extends Pick<App, 'routes' | 'modules' | 'settings' | 'throttleStorage'> {
+  readonly db: Pick<App['db'], 'dialect'>;
+}
+
 /** What throttles count wrongly in a deployment of several clients behind one proxy, or of several processes. */
-function throttles(app: App): Finding[] {
+export function throttleFindings(app: ThrottledApp): Finding[] {
   const used = app.routes.flatMap((route) => route.throttles);
   const countsAddresses = used.some(({ phase }) => phase === 'client') || app.modules.some(({ name }) => name === 'apikeys');
   return [

@@ -79,6 +79,10 @@ test('a new resource: files, next steps, and nothing is written over', async () 
   const again = await kit('scaffold', 'projects', 'name:text(80)');
   expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('exist already; nothing was written. Use --force') as string });
   expect(await text('src/projects.ts')).toContain('archived: t.bool()');
+  await writeFile(join(folder, 'src/projects.ts'), '// changed');
+  const forced = await kit('scaffold', 'project', 'name:text(80)', 'archived:bool', 'due:date?', '--force');
+  expect(forced).toMatchObject({ code: 0, stderr: '' });
+  expect(await text('src/projects.ts')).toContain('archived: t.bool()');
 });
 
 test('kit seed creates the rows that the app declares, and finds them at the next run; not in production', async () => {

@@ -16,6 +16,7 @@ import type { Database } from '../db.ts';
 import { createTable, migration, model, t, timestamps } from '../index.ts';
 import { engineOf } from '../handle.ts';
 import { openDatabase } from '../open-database.ts';
+import { KitProgram, sourceOf } from '../../../test/cli/kit-program.ts';
 import { freePort } from '../../../../../test/provision/free-port.ts';
 
 const PGBOUNCER = ['/usr/sbin/pgbouncer', '/usr/bin/pgbouncer', '/usr/local/bin/pgbouncer', '/opt/homebrew/bin/pgbouncer'].find(
@@ -115,6 +116,16 @@ describeDatabases('behind PgBouncer in transaction mode', (database) => {
       const lost = await Promise.all([prepared, direct, db].map(async (each) => engineOf(each).losesStatements?.()));
       await Promise.all([prepared.close(), direct.close()]);
       expect(lost).toEqual([true, false, false]);
+      writeFileSync(
+        join(folder, 'kit.config.ts'),
+        `import { createApp } from ${sourceOf('index.ts')};\nexport default createApp({ mount: {} });\n`,
+      );
+      const program = new KitProgram(folder, { DATABASE_URL: db.url });
+      const [warned, silent] = [await program.run(['doctor']), await program.run(['doctor'], { environment: { DATABASE_PREPARE: 'off' } })];
+      await program.close();
+      expect(warned.stdout).toMatch(/^warning database default: W029 .+ Set DATABASE_PREPARE=off\.$/m);
+      expect(silent.stdout).toMatch(/^ok +database default: /m);
+      expect(silent.stdout).not.toContain('W029');
     });
 
     test('with prepared statements the error names the setting, and an app with DATABASE_PREPARE=off works', async () => {
