@@ -154,3 +154,8 @@ test('systemd finds no fault in the units', { skip: spawnSync('systemd-analyze',
     .filter((line) => line.includes('deploy/systemd') && !line.includes('/usr/bin/node is not executable'));
   expect(faults).toEqual([]);
 });
+
+test('the page shows the Dockerfile that `kit new` writes', () => {
+  const shown = /```dockerfile\n(.*?)```/s.exec(source('docs/guide/deployment.md'))?.[1];
+  expect(shown).toBe(source('packages/kit/templates/common/Dockerfile'));
+});
