@@ -205,9 +205,12 @@ describe('throttles', () => {
       callOf(3, 'thing_once'),
     ]);
     expect(status).toBe(200);
-    expect(answers.map(({ id }) => id).toSorted()).toEqual([1, 2, 3]);
+    expect(new Set(answers.map(({ id }) => id))).toEqual(new Set([1, 2, 3]));
     expect(answers.find(({ id }) => id === 1)?.result?.structuredContent).toEqual({ ok: true });
-    expect(problemOf(answers.find(({ id }) => id === 3))).toMatchObject({ code: 'throttled', retry_after: expect.any(Number) });
+    // Calls of a batch run concurrently: one of the two was first.
+    const others = answers.filter(({ id }) => id !== 1).map(problemOf);
+    expect(others.filter(({ ok }) => ok === true)).toHaveLength(1);
+    expect(others.find(({ ok }) => ok !== true)).toMatchObject({ code: 'throttled', retry_after: expect.any(Number) });
     const alone = await send('ada', callOf(1, 'thing_once'));
     expect([alone.status, alone.headers.get('retry-after')]).toEqual([429, expect.stringMatching(/^\d+$/)]);
   });
@@ -226,7 +229,8 @@ describe('batches', () => {
       'ada',
       texts.map((text, index) => callOf(index % 2 === 0 ? index : String(index), 'thing_remember', { text })),
     );
-    expect(runs.toSorted()).toEqual(texts);
+    expect(runs).toHaveLength(10);
+    expect(new Set(runs)).toEqual(new Set(texts));
   });
 
   test('with more than one list are rejected: each costs as much as a request', async () => {
@@ -364,7 +368,8 @@ test('nothing announces changes of the list', async () => {
       message(1, 'initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'a', version: '1' } }),
     )
   ).answers;
-  expect((answer?.result as unknown as { capabilities: object }).capabilities).toEqual({ tools: {} });
+  expect(answer?.result).toMatchObject({ capabilities: { tools: {} } });
+  expect(JSON.stringify(answer)).not.toContain('listChanged');
 });
 
 test('a result that is a list has the form that each era allows', async () => {

@@ -45,10 +45,10 @@ export async function followStartedJob(
   const read = app.routes.find(({ metadata }) => metadata['jobs'] === 'read');
   const standing = read === undefined ? undefined : await tools.standing(read, parent);
   if (read === undefined || standing?.kind !== 'listed') return answer;
+  const started = jsonValue(String(answer.body)) as AcceptedJob;
   const close = openStream(standing.exchange);
   if (close === undefined) return answer;
   const signal = AbortSignal.any([following.signal, standing.exchange.signal, parent.host.draining, AbortSignal.timeout(FOLLOW_MS_MAX)]);
-  const started = jsonValue(String(answer.body)) as AcceptedJob;
   try {
     const last = await reportUntilEnd(read, parent, started.id, { ...following, signal });
     return last === null ? answer : { ...answer, body: JSON.stringify({ ...started, status: last.status }) };
