@@ -36,8 +36,8 @@ export interface OpenApiOptions {
   /** Requests that the application sends, by name: path items of OpenAPI. */
   readonly webhooks?: Readonly<Record<string, object>> | undefined;
   /**
-   * The version of OpenAPI. 3.1 has no word for QUERY: such operations are left out where a POST alias stands beside them. Default: 3.2 when an
-   * operation uses QUERY, else 3.1.
+   * The version of OpenAPI. 3.1 has no word for QUERY: such operations are left out, and generic CRUD has a POST alias beside them. Default: 3.2
+   * when an operation uses QUERY, else 3.1.
    */
   readonly spec?: '3.1' | '3.2' | undefined;
   /** Only the operations below this version mount, e.g. `/v1`. */

@@ -1,5 +1,5 @@
 import { openApiWebhooks } from '../../app/plan-app.ts';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { type OpenApiDocument, openApiDocument, type OpenApiOptions, openApiText } from '../../openapi/document.ts';
 import { allowChanges, type AllowedChange, readAllowList } from '../../openapi/diff/allow-list.ts';
@@ -9,6 +9,7 @@ import { renderChanges } from '../../openapi/diff/render-changes.ts';
 import type { App } from '../../app/module.ts';
 import type { CliContext } from '../context.ts';
 import type { CoreCommand } from '../core-command.ts';
+import { replaceFile } from '../write-client.ts';
 
 interface OpenApiCommandOptions {
   readonly out?: string;
@@ -24,7 +25,10 @@ export const openapiCommand: CoreCommand = (command, context) => {
     .option('--check <file>', 'fail unless the file contains exactly the current document')
     .option('--mount <prefix>', 'only the operations of one version, e.g. /v1')
     .option('--server <url...>', 'base URLs that clients use')
-    .option('--spec <version>', '3.1 omits QUERY operations, for tools that do not support them; 3.2 includes them')
+    .option(
+      '--spec <version>',
+      '3.1, as /openapi.json serves it, without QUERY operations; or 3.2 (default: 3.2 when an operation uses QUERY)',
+    )
     .addHelpText('after', '\nThe same routes always give the same text. No database is opened.')
     .action(async ({ out, check, mount, server, spec }: OpenApiCommandOptions) => {
       const app = await context.bareApp();
@@ -39,18 +43,20 @@ export const openapiCommand: CoreCommand = (command, context) => {
         servers: server?.map((url) => ({ url })),
       });
       const text = openApiText(document);
+      const again = (file: string) =>
+        ['kit openapi --out', file, ...given({ mount, spec }), ...(server ?? []).map((url) => `--server ${url}`)].join(' ');
       if (check !== undefined) {
         const stored = await readFile(resolve(check), 'utf8').catch((error: NodeJS.ErrnoException) =>
           context.fail(
             error.code === 'ENOENT'
-              ? `There is no file ${check}. Write it with: kit openapi --out ${check}`
+              ? `There is no file ${check}. Write it with: ${again(check)}`
               : `${check} cannot be read: ${error.message}`,
           ),
         );
-        if (stored !== text) context.fail(`${check} is not the current document. Write it again with: kit openapi --out ${check}`);
+        if (stored !== text) context.fail(`${check} is not the current document. Write it again with: ${again(check)}`);
         context.print(context.json ? JSON.stringify({ ok: true, file: check }) : `${check} is current.`);
       } else if (out !== undefined) {
-        await writeFile(resolve(out), text).catch((error: Error) => context.fail(`${out} cannot be written: ${error.message}`));
+        await replaceFile(resolve(out), text).catch((error: Error) => context.fail(`${out} cannot be written: ${error.message}`));
         const paths = Object.keys(document.paths).length;
         context.print(context.json ? JSON.stringify({ file: out, paths }) : `${out} written: ${paths} paths.`);
       } else context.stdout.write(text);
@@ -69,6 +75,11 @@ export const openapiCommand: CoreCommand = (command, context) => {
     )
     .action((base: string, revision: string | undefined, options: DiffCommandOptions) => diff(base, revision, options, context));
 };
+
+/** Options as they were given. */
+function given(options: Readonly<Record<string, string | undefined>>): string[] {
+  return Object.entries(options).flatMap(([name, value]) => (value === undefined ? [] : [`--${name} ${value}`]));
+}
 
 interface DiffCommandOptions {
   readonly format: string;

@@ -57,6 +57,13 @@ test('the document is served compact, with a tag, and compressed for those who a
   expect((await app.inject({ url: '/openapi.json', headers: { 'if-none-match': '"other"' } })).statusCode).toBe(200);
 });
 
+test('the document names the servers of the settings', async () => {
+  await using app = await testApp({ mount, settings: { apiServers: ['https://api.example.org'] } });
+  expect((await app.inject('/openapi.json')).json()).toMatchObject({ servers: [{ url: 'https://api.example.org' }] });
+  await using plain = await testApp({ mount });
+  expect((await plain.inject('/openapi.json')).json()).toMatchObject({ servers: [{ url: '/' }] });
+});
+
 test('the page can be moved, closed to strangers, or left out', async () => {
   await using moved = await testApp({ mount, docs: { path: '/internal/reference' } });
   expect((await moved.inject('/internal/reference')).body).toContain('href="reference/reference.css"');
