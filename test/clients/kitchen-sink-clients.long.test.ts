@@ -154,6 +154,8 @@ print(client.things.report(id="x").text.splitlines()[0])
 print(client.things.put(id="x", body=b"hello", content_type="text/plain"))
 print(client.things.attach(id="x", body={"file": ("a.txt", b"hello", "text/plain"), "title": "greeting"}))
 print(client.things.remove(id="x"))
+picture = client.pictures.upload(file=b"hello", filename="a.txt")
+print(picture["state"], picture["size"])
 print([row["sku"] for row in client.ticket.all(limit=1)])
 try:
     client.things.create(body=${body('taken')})
@@ -168,9 +170,22 @@ except api.ThingTakenProblem as problem:
       "{'bytes': 5, 'title': 'text/plain'}",
       "{'bytes': 5, 'title': 'greeting'}",
       'None',
+      'complete 5',
       "['A-1']",
       'thing_taken somebody',
     ]);
+  });
+
+  test('a body that was read to its end is not sent again, empty', { timeout: TEN_MINUTES }, async () => {
+    const put = (body: string) => `client.things.put(id="x", body=${body}, content_type="text/plain")["bytes"]`;
+    expect(await python(`print(${put('b"hello"')})`, { URL: await cuttingProxy(1, 10) })).toEqual(['5']);
+    const file = `import io
+try:
+    print(${put('io.BytesIO(b"hello")')})
+except api.httpx.TransportError:
+    print("lost")
+print(${put('io.BytesIO(b"hello")')})`;
+    expect(await python(file, { URL: await cuttingProxy(1, 10) })).toEqual(['lost', '5']);
   });
 
   test('a lost response does not double the effect, and a cut stream goes on, also asynchronously', { timeout: TEN_MINUTES }, async () => {

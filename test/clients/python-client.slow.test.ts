@@ -91,6 +91,33 @@ print([event.data["status"] for event in client.jobs.events(id=job["id"])][-1])
     ]);
   });
 
+  test('uploads a file and attaches it, also without blocking the event loop', async () => {
+    writeFileSync(join(folder, 'invoice.pdf'), `%PDF-1.4 ${'x'.repeat(300_000)}`);
+    const { stdout, stderr } = await python(`import asyncio
+${HEAD}
+with open("invoice.pdf", "rb") as file:
+    uploaded = client.invoices.upload(file=file)
+print(uploaded["state"], uploaded["filename"], uploaded["content_type"], uploaded["size"])
+order = client.orders.create(body={"item": "with invoice", "quantity": 1})
+print(client.orders.partial_update(id=order["id"], body={"invoice_id": uploaded["id"]})["invoice_id"] == uploaded["id"])
+try:
+    client.invoices.upload(file=b"x", filename="page.html")
+except api.TypeNotAllowedProblem as problem:
+    print(problem.code, problem.body["allowed_types"])
+
+async def main() -> None:
+    async with api.AsyncClient(os.environ["URL"], api_key=os.environ["KEY"]) as own:
+        again = await own.invoices.upload(file=b"%PDF-1.4 short", filename="b.pdf", content_type="application/pdf")
+        print(again["state"], again["size"])
+
+asyncio.run(main())
+`);
+    expect([stderr, stdout.trim().split('\n')]).toEqual([
+      '',
+      ['complete invoice.pdf application/pdf 300009', 'True', "type_not_allowed ['application/pdf', 'image/*']", 'complete 14'],
+    ]);
+  });
+
   test('does the same without blocking the event loop', async () => {
     const { stdout, stderr } = await python(`import asyncio, os
 import api
