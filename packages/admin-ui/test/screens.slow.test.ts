@@ -30,6 +30,18 @@ const said = (text: string | RegExp) => page.getByRole('alert').filter({ hasText
 const heading = (name: string | RegExp) => page.getByRole('heading', { name, level: 1 }).waitFor();
 const one = async <T>(sql: string, values: unknown[] = []): Promise<T | undefined> => (await shop.db.query<T & object>(sql, values))[0];
 
+test('on a low screen the navigation scrolls to its last entry', async () => {
+  await at('#/');
+  await page.setViewportSize({ width: 1280, height: 300 });
+  try {
+    const last = page.getByRole('navigation', { name: 'Screens' }).getByRole('link').last();
+    await last.click();
+    await expect.poll(() => last.getAttribute('aria-current')).toBe('page');
+  } finally {
+    await page.setViewportSize({ width: 1280, height: 900 });
+  }
+});
+
 describe('overview', () => {
   test('shows events, deliveries, success rate, latency and failing endpoints for the chosen range', async () => {
     await at('#/');

@@ -12,7 +12,7 @@ import { toFault } from '../api/fault.ts';
 import { FaultNotice } from '../feedback/fault-notice.tsx';
 import { Field } from '../forms/field.tsx';
 import { toInputs, toSubmission } from '../forms/form-values.ts';
-import { formatNumber, lowerFirst, plural, wordsFor, pluralOf } from '../values/format.ts';
+import { formatNumber, lowerFirst, numberedLabel, plural, wordsFor, pluralOf } from '../values/format.ts';
 import { Prose } from '../values/prose.tsx';
 import { ChosenFields } from './chosen-fields.tsx';
 import { Preview } from './preview.tsx';
@@ -108,7 +108,8 @@ export function ActionDialog({ resource, action, targets, defaults = {}, onClose
 
   const doable = preview?.able === undefined || count === 1 ? count : count - (preview.failures?.length ?? 0);
   const isNumbered = action.sets === true || (preview?.able !== undefined && count > 1);
-  const submitLabel = `${action.confirmLabel ?? label}${isNumbered ? ` ${plural(doable, lowerFirst(resource.singular), pluralOf(resource))}` : ''}`;
+  const nouns = [lowerFirst(resource.singular), pluralOf(resource)] as const;
+  const submitLabel = isNumbered ? numberedLabel(action.confirmLabel ?? label, doable, nouns) : (action.confirmLabel ?? label);
   // The server works through one record in several requests, and says how far it is.
   const isCounted = progress.results.some(({ rest }) => rest !== undefined);
   const close = (): void => onClose({ changed: progress.done > 0, message: null, undo: undoOf(progress) });
@@ -162,7 +163,7 @@ export function ActionDialog({ resource, action, targets, defaults = {}, onClose
                 resource={resource.name}
                 action={action}
                 targets={targets}
-                nouns={[lowerFirst(resource.singular), pluralOf(resource)]}
+                nouns={nouns}
                 fields={fields}
                 inputs={inputs}
                 onPreview={setPreview}

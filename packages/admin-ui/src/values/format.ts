@@ -74,6 +74,14 @@ export function plural(count: number, one: string, many: string): string {
   return `${number.format(count)} ${count === 1 ? one : many}`;
 }
 
+/** `Revoke 3 keys`. A number replaces the word that a label has for its records: `Pay the order` is `Pay 3 orders`, `Retry selected` `Retry 3 jobs`. */
+export function numberedLabel(label: string, count: number, [one, many]: readonly [string, string]): string {
+  const what = plural(count, one, many);
+  const words = [many, one].map((word) => word.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`));
+  const named = new RegExp(String.raw`\b(?:(?:the|an?|selected) )?(?:${words.join('|')})\b|\bselected\b`, 'i');
+  return named.test(label) ? label.replace(named, () => what) : `${label} ${what}`;
+}
+
 /** The text for one record or for several. */
 export function wordsFor(text: string | AdminWords, count: number): string {
   return typeof text === 'string' ? text : count === 1 ? text.one : text.many;
