@@ -27,6 +27,7 @@ import { fieldsOf, REASON, type AdminSite } from './admin-site.ts';
 import type { AdminRole } from './options.ts';
 import { refusalOf, requireRole, roleOf, type StaffOperation } from './staff-roles.ts';
 import { previewOf } from './dry-run.ts';
+import { inOrder } from './in-order.ts';
 import { adminErrors } from './errors.ts';
 import { linkedRows } from './linked-rows.ts';
 import { readRecordFields } from './read-fields.ts';
@@ -400,19 +401,6 @@ async function causedBy(
   return entries;
 }
 
-/** Entries of one request stand together, at the time of the newest; a record is listed once, however many ways lead to it. */
-function inOrder(entries: readonly AdminTimelineEntry[]): readonly AdminTimelineEntry[] {
-  const at = ({ at: time }: AdminTimelineEntry): number => Date.parse(time ?? '');
-  const once = new Map(
-    entries.map((entry, index) => [entry.link === undefined ? index : `${entry.link.resource} ${entry.link.id}`, entry]),
-  );
-  const groups = Map.groupBy([...once.values()], (entry) => entry.request_id ?? entry);
-  return [...groups.values()]
-    .map((group) => group.toSorted((a, b) => at(b) - at(a)))
-    .toSorted(([a], [b]) => at(b as AdminTimelineEntry) - at(a as AdminTimelineEntry))
-    .flat();
-}
-
 async function find(resource: AdminResource, context: AdminContext, id: string, range?: AdminRange): Promise<AdminRecord> {
   const record = await resource.read(context, id, range);
   if (record === null)
@@ -444,6 +432,7 @@ async function historyOf(
   const mayRead = (resource: string): boolean => refusalOf(site.settings, role, site.resource(resource), 'read') === null;
   const entries = inOrder(
     [...recorded, ...related, ...caused].filter(({ at, link }) => at !== null && (link === undefined || mayRead(link.resource))),
+    new Set(recorded),
   );
   const more = lines.find((line) => line.more !== undefined && mayRead(line.more.resource))?.more;
   const timeline = {
