@@ -55,7 +55,8 @@ export function configurationFaults(options: InstanceOptions, context: InstanceC
   if (isOn(advanced.disableCSRFCheck) || isOn(context.skipCSRFCheck))
     wrong('the CSRF check is disabled.', 'Remove advanced.disableCSRFCheck.');
   if (isOn(advanced.disableOriginCheck)) wrong('the origin check is disabled.', 'Remove advanced.disableOriginCheck.');
-  else if (isOn(context.skipOriginCheck))
+  // A plugin may list single paths: @better-auth/sso has those that a SAML provider posts to, with a signature instead.
+  else if (context.skipOriginCheck === true)
     wrong('the origin check is disabled, because NODE_ENV is test.', 'Set advanced: { disableOriginCheck: false }.');
   if (advanced.database?.validateSchema !== false)
     wrong(
