@@ -12,8 +12,15 @@ import { shapeAfter } from './table-shape.ts';
 
 /** As the guide names them: without the exact versions of their peers npm does not install them. */
 const PACKAGES = [
-  ...['better-auth@1.7.7', '@better-auth/core@1.7.7', '@better-auth/utils@0.4.2', 'better-call@1.4.0', '@better-fetch/fetch@1.3.2'],
-  ...['@better-auth/scim@1.7.5', '@better-auth/sso@1.7.5', 'nanostores@1', '@better-auth/passkey@1.7.6'],
+  'better-auth@1.7.7',
+  '@better-auth/core@1.7.7',
+  '@better-auth/utils@0.4.2',
+  'better-call@1.4.0',
+  '@better-fetch/fetch@1.3.2',
+  '@better-auth/scim@1.7.5',
+  '@better-auth/sso@1.7.5',
+  'nanostores@1',
+  '@better-auth/passkey@1.7.6',
 ];
 
 // Needs a registry and a minute, so it is not part of `npm test`.
