@@ -1,7 +1,7 @@
 import { betterAuth as createAuth, type BetterAuthOptions as InstanceOptions } from 'better-auth';
 import { admin, bearer, organization, twoFactor } from 'better-auth/plugins';
 import { type App, type AppOptions, createApp, migrateApp, type Module } from '../../src/app/index.ts';
-import { ApiKeyController, apiKeys } from '../../src/contrib/apikeys/index.ts';
+import { ApiKeyController, apiKeys, type ApiKeyOptions } from '../../src/contrib/apikeys/index.ts';
 import { audit } from '../../src/contrib/audit/index.ts';
 import { betterAuth, type BetterAuthOptions, joinedKysely, kitPlugin } from '../../src/contrib/better-auth/index.ts';
 import type { Database } from '../../src/db/index.ts';
@@ -96,6 +96,7 @@ export interface AuthAppOptions {
   readonly instance?: (options: ReturnType<typeof instanceOptions>) => InstanceOptions;
   readonly module?: BetterAuthOptions;
   readonly modules?: readonly Module[];
+  readonly apiKeys?: ApiKeyOptions;
   readonly app?: Partial<AppOptions>;
 }
 
@@ -106,7 +107,7 @@ export async function startAuthApp(db: Database, options: AuthAppOptions = {}): 
   const auth = createAuth((options.instance?.(given) ?? given) as InstanceOptions);
   const app = createApp({
     database: db,
-    modules: [betterAuth(auth, options.module), apiKeys(), audit(), ...(options.modules ?? [])],
+    modules: [betterAuth(auth, options.module), apiKeys(options.apiKeys), audit(), ...(options.modules ?? [])],
     mount: { '/v1': { '/who': WhoController, '/api-keys': ApiKeyController } },
     throttleStorage: memoryStorage(),
     log: { level: 'silent' },

@@ -228,6 +228,48 @@ describeDatabases('the routes of better-auth, and ours with its cookie', (databa
     expect(await ada.post('/v1/api-keys', { name: 'late', scopes: [] })).toMatchObject({ status: 403 });
   });
 
+  test('a session is renewed by the route of better-auth, and by no other', async () => {
+    const rena = await member(here, 'rena@example.com');
+    const token = decodeURIComponent([...rena.cookies].find(([name]) => name.endsWith('session_token'))?.[1] ?? '').split('.')[0];
+    const soon = new Date(Date.now() + 3_600_000);
+    const stored = (at: Date) => (database.dialect === 'sqlite' ? at.toISOString() : at);
+    await database.db.query('update "session" set "expiresAt" = $1 where "token" = $2', [stored(soon), token]);
+    const expiry = async (): Promise<number> => {
+      const [row] = await database.db.query<{ at: string | Date }>('select "expiresAt" as at from "session" where "token" = $1', [token]);
+      return new Date(row?.at ?? 0).getTime();
+    };
+    expect((await rena.get('/v1/who')).status).toBe(200);
+    expect((await rena.post('/v1/who')).status).toBe(200);
+    expect(await expiry()).toBe(soon.getTime());
+    expect((await rena.get('/auth/get-session')).body.user.email).toBe('rena@example.com');
+    expect(await expiry()).toBeGreaterThan(soon.getTime() + 24 * 3_600_000);
+    await database.db.query('update "session" set "expiresAt" = $1 where "token" = $2', [stored(new Date(Date.now() - 1000)), token]);
+    expect((await rena.get('/v1/who')).status).toBe(401);
+    // A session that is over is not renewed.
+    expect((await rena.get('/auth/get-session')).body).toBeNull();
+    expect((await rena.get('/v1/who')).status).toBe(401);
+  });
+
+  test('a cached API key ends with the ban in this process', async () => {
+    const caching = await startAuthApp(await database.open(), { apiKeys: { cache: { maxAgeMs: 300_000 } } });
+    const keyed = await member(caching, 'keyed@example.com');
+    const { body } = await keyed.post('/v1/api-keys', { name: 'script', scopes: [] });
+    const use = () => new Browser(caching.app).get('/v1/who', { 'x-api-key': body.key as string });
+    for (let round = 0; round < 3; round += 1) expect((await use()).status).toBe(200);
+    expect((await countQueries(use)).queries).toEqual([]);
+    const boss = await member(caching, 'caching-boss@example.com');
+    await makeAdmin(database.db, 'caching-boss@example.com');
+    const { body: organization } = await keyed.post('/auth/organization/create', { name: 'Keyed', slug: 'keyed' });
+    const inside = () => new Browser(caching.app).get('/v1/who', { 'x-api-key': body.key as string, 'x-organization': 'keyed' });
+    expect((await inside()).body).toMatchObject({ tenant: organization.id });
+    // The membership is never cached.
+    await database.db.query('delete from "member" where "organizationId" = $1', [organization.id]);
+    expect((await inside()).status).toBe(403);
+    expect((await boss.post('/auth/admin/ban-user', { userId: await userId(database.db, 'keyed@example.com') })).status).toBe(200);
+    expect((await use()).status).toBe(401);
+    await caching.app.close();
+  });
+
   test('the statement of a session finds everything by an index', async () => {
     const db = database.db;
     const counted = await countQueries(() => ada.get('/v1/who', { 'x-organization': 'path' }));
