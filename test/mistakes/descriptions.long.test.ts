@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import {
   API,
   type Checker,
+  type Program,
   SignatureKind,
   type Symbol as ApiSymbol,
   SymbolFlags,
@@ -65,6 +66,7 @@ beforeAll(() => {
     const project = api.updateSnapshot({ openProjects: [config] }).getProject(config);
     if (project === undefined) throw new Error(`${config} cannot be opened.`);
     const { checker, program } = project;
+    lookAtConfigServer(checker, program);
     const seen = new Set<number>();
     const written = new WrittenTypes(checker);
     for (const [subpath, target] of Object.entries(exports)) {
@@ -89,6 +91,30 @@ beforeAll(() => {
     api.close();
   }
 }, 300_000);
+
+/** Its options are few and have names: every member of an exported type counts. */
+function lookAtConfigServer(checker: Checker, program: Program): void {
+  for (const entry of ['index.ts', 'client/index.ts']) {
+    const file = program.getSourceFile(join(root, 'packages', 'config-server', 'src', entry));
+    const module = file === undefined ? undefined : checker.getSymbolAtLocation(file);
+    if (module === undefined) throw new Error(`config-server/src/${entry} is not part of ${config}.`);
+    for (const each of checker.getExportsOfModule(module)) {
+      const symbol = (each.flags & SymbolFlags.Alias) === 0 ? each : checker.getAliasedSymbol(each);
+      const isValue = (symbol.flags & SymbolFlags.Value) !== 0;
+      if (isValue)
+        exported.push({
+          name: `config-server ${each.name}`,
+          documentation: checker.getDocumentationCommentOfSymbol(symbol),
+          hasExample: false,
+          isValue,
+        });
+      else
+        for (const member of checker.getPropertiesOfType(checker.getDeclaredTypeOfSymbol(symbol)))
+          if (/\/config-server\/src\//i.test(member.declarations[0]?.path ?? '') && checker.getDocumentationCommentOfSymbol(member) === '')
+            undescribed.push(`config-server ${each.name}.${member.name}`);
+    }
+  }
+}
 
 const isOurs = (symbol: ApiSymbol | undefined): boolean => /\/packages\/kit\/src\//i.test(symbol?.declarations[0]?.path ?? '');
 

@@ -26,7 +26,9 @@ export interface ServerOptions {
   readonly audit?: AuditSink;
   /** Receives operational messages, one line each; standard output by default. */
   readonly log?: (line: string) => void;
+  /** The time; for tests. */
   readonly clock?: Clock;
+  /** Limits in milliseconds for requests and shutdown, where the defaults do not fit. */
   readonly deadlines?: Partial<Deadlines>;
 }
 

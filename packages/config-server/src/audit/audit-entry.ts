@@ -16,13 +16,19 @@ export type Outcome = 'served' | 'not-modified' | 'unauthenticated' | 'not-found
 
 /** What is recorded about one request. No field can hold a configuration value. */
 export interface AuditEntry {
+  /** When the entry was recorded, in ISO 8601. */
   readonly time: string;
+  /** The name of the client; null when the request had no valid token. */
   readonly caller: string | null;
   /** Set only after the shape check: until then a path segment is text of an attacker's choice. */
   readonly application: string | null;
+  /** Null where `application` is. */
   readonly profile: string | null;
+  /** What was asked for. */
   readonly endpoint: Endpoint;
+  /** What became of the request. */
   readonly outcome: Outcome;
+  /** The generation that was served; null when none was. */
   readonly generation: number | null;
   /**
    * The trace the request belongs to: 32 hex digits. Absent unless an authenticated caller sent a valid `traceparent`, or the
@@ -47,6 +53,7 @@ export interface AuditRecord {
  */
 export interface AuditSink {
   (entry: AuditEntry): void;
+  /** Writes the entries of a turn of the event loop, where the sink collects them. */
   flush?(): void;
   /** Called once, when the server has stopped: the last chance to write what is still queued. */
   close?(): void;

@@ -5,7 +5,9 @@ import { parseTlsOptions, type TlsMaterial, type TlsOptions } from './tls.ts';
 export interface SectionOptions {
   /** Base address of the server, `http:` or `https:`, with the path prefix it is mounted under, if any. */
   url: string | URL;
+  /** The first segment of the URL of the section. */
   application: string;
+  /** The second segment of the URL of the section. */
   profile: string;
   /** The bearer token. */
   token: string;

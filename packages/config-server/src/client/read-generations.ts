@@ -5,8 +5,11 @@ import type { SectionAddress } from './options.ts';
 
 /** One event of the stream: the section now has this generation. */
 export interface Generation {
+  /** The application of the section. */
   readonly application: string;
+  /** The profile of the section. */
   readonly profile: string;
+  /** Counts the changes of the section since the server started. */
   readonly generation: number;
 }
 

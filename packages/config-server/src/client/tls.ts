@@ -8,11 +8,15 @@ import { RemoteSourceError } from './errors.ts';
 export interface TlsOptions {
   /** Authority the server's certificate must chain to, instead of the system's. */
   ca?: string | Buffer;
+  /** The file with `ca`. */
   caFile?: string;
   /** Client certificate, leaf first. Needs its key. */
   cert?: string | Buffer;
+  /** The file with `cert`. */
   certFile?: string;
+  /** The private key of the client certificate. */
   key?: string | Buffer;
+  /** The file with `key`. */
   keyFile?: string;
 }
 

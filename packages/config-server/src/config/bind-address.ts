@@ -1,7 +1,9 @@
 import { isIP, isIPv4 } from 'node:net';
 
 export interface BindAddress {
+  /** A name or an IP address, without brackets. */
   readonly host: string;
+  /** 0 for any free port. */
   readonly port: number;
 }
 

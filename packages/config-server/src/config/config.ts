@@ -22,8 +22,11 @@ const STREAM_CONNECTIONS_MAX = 1_000_000;
 
 /** server.toml, complete and checked. */
 export interface ServerConfig {
+  /** The path of server.toml. */
   readonly path: string;
+  /** Where documents are served. */
   readonly bind: BindAddress;
+  /** A second, plain HTTP listener for `/healthz` and `/readyz` only; undefined: none. */
   readonly healthBind: BindAddress | undefined;
   /** 0: nothing is watched. */
   readonly watchDebounceMs: number;
@@ -31,13 +34,17 @@ export interface ServerConfig {
   readonly maxStreamConnections: number;
   /** Whether requests make OpenTelemetry spans. */
   readonly tracing: boolean;
+  /** The documents, one per application and profile. */
   readonly sections: readonly SectionDefinition[];
   /** Where server.toml defines each section, such as `server.sections[2]`. Sections with a problem are left out of `sections`. */
   readonly sectionTables: ReadonlyMap<SectionDefinition, string>;
+  /** Who may read, and which applications. */
   readonly clients: readonly Client[];
+  /** Undefined: the server speaks plain HTTP. */
   readonly tls: TlsMaterial | undefined;
   /** What opens encrypted values and references; undefined when files are served as they are. */
   readonly secrets: Secrets | undefined;
+  /** The variables that sections take values from. */
   readonly environment: Environment;
   /** server.toml and every file it takes a token, a certificate or an identity from. A folder of identities ends with a slash. */
   readonly inputs: readonly string[];

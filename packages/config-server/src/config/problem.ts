@@ -6,6 +6,7 @@ export interface Problem {
   readonly key: string;
   /** The client or section that the key belongs to, such as `client "billing-service"`; absent where there is none. */
   readonly subject?: string;
+  /** What is wrong, and what to do. Never contains a secret. */
   readonly message: string;
 }
 

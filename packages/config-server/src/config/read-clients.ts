@@ -8,7 +8,9 @@ import { isList, type TableReader } from './table-reader.ts';
 
 /** A caller: its name for the audit log, the digests of its tokens, and its grants. The tokens themselves are not kept. */
 export interface Client {
+  /** The name in audit entries. */
   readonly name: string;
+  /** SHA-256 digests of the tokens. */
   readonly digests: readonly Buffer[];
   /** As in server.toml: `billing` grants every profile, `billing/production` that one. */
   readonly applications: ReadonlySet<string>;

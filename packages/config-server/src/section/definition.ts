@@ -5,17 +5,25 @@ export interface FileSource {
   readonly listed: string;
   /** Absolute, or relative to the root of the repository when `git` is there. */
   readonly path: string;
+  /** The file may be missing. */
   readonly optional: boolean;
+  /** The repository that the file is read from; absent for a file on disk. */
   readonly git?: GitRepository;
 }
 
 /** One section as server.toml describes it. */
 export interface SectionDefinition {
+  /** The first segment of the URL. */
   readonly application: string;
+  /** The second segment of the URL. */
   readonly profile: string;
+  /** Merged in this order: later files win. */
   readonly files: readonly FileSource[];
+  /** Files have the document itself, not a table per application. */
   readonly wholeDocument: boolean;
+  /** Variables with this prefix win over files. */
   readonly envPrefix: string;
+  /** A JSON Schema that the document must satisfy. */
   readonly schema: FileSource | undefined;
   /** Whether explanations show the line and column of a key. Absent: no. */
   readonly explainLines?: boolean;
