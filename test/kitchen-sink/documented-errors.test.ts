@@ -152,3 +152,15 @@ test('every refusal of the running server is documented for its operation: statu
     ]),
   );
 });
+
+test('no schema is a choice among one', () => {
+  const single: string[] = [];
+  const visit = (value: Json, path: string): void => {
+    if (typeof value !== 'object' || value === null) return;
+    for (const word of ['anyOf', 'oneOf', 'allOf'])
+      if (Array.isArray(value[word]) && value[word].length < 2) single.push(`${path}/${word}`);
+    for (const [key, inner] of Object.entries(value)) visit(inner, `${path}/${key}`);
+  };
+  visit(document, '');
+  expect(single).toEqual([]);
+});
