@@ -189,8 +189,8 @@ test('kit inspect shows a resource with its policy, operations and the SQL of it
     throttles: [],
     transaction: false,
   });
-  expect(await program.run(['inspect', 'nothing', '--sql'])).toMatchObject({
-    code: 1,
-    stderr: expect.stringContaining('--sql is for one resource') as string,
-  });
+  const refused = (args: string[], environment: Record<string, string>) =>
+    program.run(['inspect', ...args, '--sql'], { environment }).then(({ code, stderr }) => [code, stderr]);
+  expect(await refused([], { OWN: '1' })).toEqual([1, 'error: --sql is for one resource: kit inspect things --sql.\n']);
+  expect(await refused(['nothing'], {})).toEqual([1, 'error: --sql is for a resource; the app has none.\n']);
 });
