@@ -137,7 +137,7 @@ describeOutbox(
         setTimeout(() => {
           open--;
           response.writeHead(200).end();
-        }, 5);
+        }, 30);
       });
       await publishMany(outbox, mine, 40);
       await deliverDue(outbox.db, { concurrency: 20, concurrencyPerEndpoint: 3 });
