@@ -153,7 +153,8 @@ test('a reference is picked by typing what people call the record, in a form and
 
 test('what was deleted softly comes back by the button beside the message', async () => {
   await at('#/orders?search=BL-6');
-  await page.getByRole('link', { name: 'BL-6' }).click();
+  await page.getByRole('link', { name: 'BL-6', exact: true }).click();
+  await page.getByRole('heading', { name: 'BL-6' }).waitFor();
   await page.getByRole('button', { name: 'Delete' }).click();
   await page.getByRole('dialog').getByText('The record is hidden from lists and can be restored.').waitFor();
   await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
@@ -184,7 +185,8 @@ test('the page of a record shows what the declaration adds: computed fields and 
 
 test('a transition is a button while its state allows it, and moves the record', async () => {
   await at('#/orders?search=BL-3');
-  await page.getByRole('link', { name: 'BL-3' }).click();
+  await page.getByRole('link', { name: 'BL-3', exact: true }).click();
+  await page.getByRole('heading', { name: 'BL-3' }).waitFor();
   await page.getByRole('button', { name: 'Approve' }).click();
   await page.getByRole('dialog').getByText('The state becomes approved.').waitFor();
   await page.getByRole('dialog').getByRole('button', { name: 'Approve' }).click();
