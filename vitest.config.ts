@@ -68,16 +68,6 @@ const longOnly = [
   'packages/config-server/test/git-storm.long.test.ts',
   'packages/config-server/test/secret-storm.long.test.ts',
 ];
-// With a `longTest` in them.
-const withLongTests = [
-  'packages/kit/src/contrib/uploads/browser.slow.test.ts',
-  'packages/kit/src/http/raw-body.test.ts',
-  'packages/kit/src/cli/scaffold/scaffold.slow.test.ts',
-  'packages/kit/src/openapi/diff/diff-documents.test.ts',
-  'packages/config-server/src/git/hostile-repository.slow.test.ts',
-  'test/kitchen-sink/documented-errors.test.ts',
-  'test/monitoring.test.ts',
-];
 // On CI a test that fails is run once more, and printed at the end as `retried` when it then passes: it is to be mended, but a busy machine
 // does not refuse a submission. A fault fails twice.
 const retry = Number(process.env['KIT_TEST_RETRIES'] ?? 0);
@@ -92,7 +82,7 @@ const longProject = {
     include: [
       ...long,
       ...longOnly,
-      ...withLongTests,
+      'test/kitchen-sink/documented-errors.test.ts',
       'packages/kit/src/db/where/where.db.test.ts',
       'packages/kit/src/crud/non-interference.db.test.ts',
       'packages/kit/src/crud/generated-resources.db.test.ts',

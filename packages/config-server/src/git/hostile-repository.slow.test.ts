@@ -7,7 +7,6 @@ import { GIT_FILES, gitToml, testRepository, type TestRepository } from '../../t
 import { eventually, startServer, type RunningServer } from '../../test/running-server.ts';
 import { ObjectReader } from './object-reader.ts';
 import { gitEnvironment } from './run-environment.ts';
-import { longTest } from '../../../../test/provision/scale.ts';
 
 const serve = (repository: TestRepository, table?: string, files?: string): Promise<RunningServer> =>
   startServer({ toml: gitToml(repository.folder, table, files), files: {} });
@@ -168,7 +167,7 @@ test('rewritten history is followed, also when the old commits are pruned; histo
   expect(await running.status()).toMatchObject({ generation: 2, commit: second, healthy: true });
 });
 
-longTest('an object whose content was replaced does not pass for the original: not a blob, a tree or a commit', async () => {
+test('an object whose content was replaced does not pass for the original: not a blob, a tree or a commit', async () => {
   const repository = await testRepository();
   repository.commit(GIT_FILES);
   const running = await serve(repository);

@@ -7,7 +7,6 @@ import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { KitProgram } from '../../../test/cli/kit-program.ts';
 import { openDatabase } from '../../db/open-database.ts';
 import { createPostgresDatabase, type DatabasePlace } from '../../testing/test-database.ts';
-import { longTest } from '../../../../../test/provision/scale.ts';
 
 const root = join(import.meta.dirname, '../../../../..');
 const templates = join(root, 'packages/kit/templates');
@@ -206,7 +205,7 @@ test('the tables are adopted: their migrations are recorded, the rest runs, and 
   expect(await text('src/bugs.ts')).toContain("relations: { project: one(() => projects, 'project_id') }");
 });
 
-longTest('everything that was written type-checks, and its tests pass on SQLite and PostgreSQL', () => {
+test('everything that was written type-checks, and its tests pass on SQLite and PostgreSQL', () => {
   const run = (...args: string[]) =>
     spawnSync(process.execPath, args, {
       cwd: folder,

@@ -13,7 +13,6 @@ import { s3Double } from '../../testing/s3/s3-double.ts';
 import type { SendUploadOptions } from './browser.ts';
 import { UploadController } from './controller.ts';
 import { s3Store } from './stores/s3-store.ts';
-import { longTest } from '../../../../../test/provision/scale.ts';
 
 const MIB = 1024 * 1024;
 const SOURCE = join(import.meta.dirname, 'browser.ts');
@@ -105,7 +104,7 @@ test('a file goes to the disk store with its checksum, and its progress is told'
   expect(progress.at(-1)).toEqual([300_000, 300_000]);
 });
 
-longTest('a large file goes in parts; interrupted, it goes on with what is missing', async () => {
+test('a large file goes in parts; interrupted, it goes on with what is missing', async () => {
   await using app = await uploadApp({ app: { mount } });
   const page = await openPage(app);
   // At most three parts of 5 MiB are under way: beyond 15 MiB one has arrived.

@@ -12,7 +12,6 @@ import type { DocumentChange } from './document-change.ts';
 import { readOpenApi } from './read-document.ts';
 import { bumpOf, renderChanges } from './render-changes.ts';
 import { type Aspect, type DiffRuleId, diffRules, type Trend } from './rules.ts';
-import { longTest } from '../../../../../test/provision/scale.ts';
 
 const idsOf = (changes: readonly DocumentChange[]) => changes.map(({ id }) => id);
 const documentOf = (operation: object, schemas: object = {}) => ({
@@ -430,7 +429,7 @@ describe('reading a document', () => {
   });
 });
 
-longTest('a document of 5 MB is compared in seconds, also where every operation uses every schema', () => {
+test('a document of 5 MB is compared in seconds, also where every operation uses every schema', () => {
   const names = Array.from({ length: 1500 }, (_, index) => `Model${index}`);
   const large = (length: number) => {
     const schemas = Object.fromEntries(
