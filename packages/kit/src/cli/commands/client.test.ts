@@ -1,14 +1,12 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Command } from 'commander';
 import { afterAll, expect, test } from 'vitest';
 import { createApp } from '../../app/create-app.ts';
 import { Controller } from '../../http/controller.ts';
 import { route } from '../../http/route.ts';
 import { allowAny } from '../../permissions/built-ins.ts';
-import { CliFailure } from '../cli-failure.ts';
-import type { CliContext } from '../context.ts';
+import { runCommand } from '../../../test/cli/run-command.ts';
 import { clientCommand } from './client.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'kit-client-command-'));
@@ -22,29 +20,12 @@ class FileController extends Controller {
 }
 
 /** What the command prints, or why it fails. */
-async function client(args: readonly string[], controller: new () => Controller = PingController): Promise<string> {
-  let printed = '';
-  const app = createApp({ database: 'sqlite::memory:', log: { level: 'silent' }, mount: { '/v1': { '/ping': controller } } });
-  const context = {
-    bareApp: () => Promise.resolve(app),
-    json: false,
-    print: (text: string) => void (printed += text),
-    fail: (message: string) => {
-      throw new CliFailure(message);
-    },
-  } as unknown as CliContext;
-  const command = new Command();
-  clientCommand(command, context);
-  try {
-    await command.parseAsync(args, { from: 'user' });
-    return printed;
-  } catch (error) {
-    if (error instanceof CliFailure) return `failed: ${error.message}`;
-    throw error;
-  } finally {
-    await app.close();
-  }
-}
+const client = (args: readonly string[], controller: new () => Controller = PingController): Promise<string> =>
+  runCommand(
+    clientCommand,
+    createApp({ database: 'sqlite::memory:', log: { level: 'silent' }, mount: { '/v1': { '/ping': controller } } }),
+    args,
+  );
 
 test.each(['typescript', 'python'])(
   '--check of %s passes for the current text and fails when the file is stale or missing',

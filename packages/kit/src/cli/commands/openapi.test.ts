@@ -1,15 +1,13 @@
 import { linkSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Command } from 'commander';
 import { afterAll, expect, test } from 'vitest';
 import * as z from 'zod';
 import { createApp } from '../../app/create-app.ts';
 import { Controller } from '../../http/controller.ts';
 import { route } from '../../http/route.ts';
 import { allowAny } from '../../permissions/built-ins.ts';
-import { CliFailure } from '../cli-failure.ts';
-import type { CliContext } from '../context.ts';
+import { runCommand } from '../../../test/cli/run-command.ts';
 import { openapiCommand } from './openapi.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'kit-openapi-command-'));
@@ -24,36 +22,17 @@ class SearchController extends PingController {
 }
 
 /** What the command prints, or why it fails. */
-async function openapi(args: readonly string[], controller: new () => Controller = PingController): Promise<string> {
-  let printed = '';
-  const app = createApp({
-    database: 'sqlite::memory:',
-    log: { level: 'silent' },
-    mount: { '/v1': { '/ping': controller } },
-    settings: { apiServers: ['https://api.example.org', 'https://eu.example.org'] },
-  });
-  const print = (text: string): boolean => ((printed += text), true);
-  const context = {
-    bareApp: () => Promise.resolve(app),
-    json: false,
-    print,
-    stdout: { write: print },
-    fail: (message: string) => {
-      throw new CliFailure(message);
-    },
-  } as unknown as CliContext;
-  const command = new Command();
-  openapiCommand(command, context);
-  try {
-    await command.parseAsync(args, { from: 'user' });
-    return printed;
-  } catch (error) {
-    if (error instanceof CliFailure) return `failed: ${error.message}`;
-    throw error;
-  } finally {
-    await app.close();
-  }
-}
+const openapi = (args: readonly string[], controller: new () => Controller = PingController): Promise<string> =>
+  runCommand(
+    openapiCommand,
+    createApp({
+      database: 'sqlite::memory:',
+      log: { level: 'silent' },
+      mount: { '/v1': { '/ping': controller } },
+      settings: { apiServers: ['https://api.example.org', 'https://eu.example.org'] },
+    }),
+    args,
+  );
 
 const documentOf = async (args: readonly string[], controller?: new () => Controller) =>
   JSON.parse(await openapi(args, controller)) as { openapi: string; servers: object[]; paths: Record<string, object> };
