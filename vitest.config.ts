@@ -68,9 +68,6 @@ const longOnly = [
   'packages/config-server/test/git-storm.long.test.ts',
   'packages/config-server/test/secret-storm.long.test.ts',
 ];
-// On CI a test that fails is run once more, and printed at the end as `retried` when it then passes: it is to be mended, but a busy machine
-// does not refuse a submission. A fault fails twice.
-const retry = Number(process.env['KIT_TEST_RETRIES'] ?? 0);
 const ignored = ['**/node_modules/**', '**/dist/**', '**/.peers/**', '**/.data/**'];
 
 const longProject = {
@@ -102,7 +99,7 @@ const longProject = {
 export default defineConfig({
   test: {
     pool: 'forks',
-    reporters: ['default', './test/provision/retried-tests.ts'],
+    reporters: ['default', './test/provision/failed-files.ts'],
     // One more than cores: tests of processes, browsers and timers wait most of their time.
     maxWorkers: 3,
     projects: [
@@ -114,7 +111,6 @@ export default defineConfig({
           include: ['**/*.test.ts'],
           exclude: [...ignored, ...database, ...slow, ...isolated],
           setupFiles,
-          retry,
           execArgv,
           server,
           isolate: false,
@@ -132,7 +128,6 @@ export default defineConfig({
           exclude: ignored,
           globalSetup,
           setupFiles,
-          retry,
           execArgv,
           server,
           isolate: false,
@@ -150,7 +145,6 @@ export default defineConfig({
           exclude: [...ignored, ...longOnly],
           globalSetup,
           setupFiles,
-          retry,
           execArgv,
           server,
           // A test here starts processes, and must hold on a machine ten times busier: only a hang takes as long.

@@ -105,9 +105,9 @@ test(
     await page.reload();
     await page.locator('#username').getByText('ann').waitFor();
     await page.getByRole('button', { name: 'Log out' }).click();
-    await page.getByRole('heading', { name: 'Log in' }).waitFor();
+    await page.getByRole('heading', { name: 'Log in', exact: true }).waitFor();
     await page.reload();
-    await page.getByRole('heading', { name: 'Log in' }).waitFor();
+    await page.getByRole('heading', { name: 'Log in', exact: true }).waitFor();
     expect(failures).toEqual([]);
   },
 );

@@ -247,7 +247,7 @@ test('a phone shows every screen without moving the page sideways', { timeout: B
   await go(page, shop, '#/');
   await page.getByRole('button', { name: 'Open the navigation' }).click();
   await page.getByRole('link', { name: 'Deliveries', exact: true }).click();
-  await page.getByRole('heading', { name: 'Deliveries', level: 1 }).waitFor();
+  await page.getByRole('heading', { name: 'Deliveries', level: 1, exact: true }).waitFor();
   await page.getByRole('button', { name: 'Open the navigation' }).waitFor();
   await page.context().close();
   admin.expectQuiet();
@@ -271,7 +271,7 @@ test('the keyboard alone gets from the address to a record and through a dialog'
   await page.getByRole('dialog').waitFor({ state: 'hidden' });
   await page.locator('tbody').getByRole('link', { name: 'Old scanner' }).focus();
   await page.keyboard.press('Enter');
-  await page.getByRole('heading', { name: 'Old scanner', level: 1 }).waitFor();
+  await page.getByRole('heading', { name: 'Old scanner', level: 1, exact: true }).waitFor();
   await page.context().close();
   admin.expectQuiet();
 });

@@ -71,7 +71,7 @@ test.each([
   await row(page, 'Second').waitFor();
   expect(page.url()).toBe(`${origin}${shown}#/api-keys`);
   await page.getByRole('link', { name: 'Second' }).click();
-  await page.getByRole('heading', { name: 'Second', level: 1 }).waitFor();
+  await page.getByRole('heading', { name: 'Second', level: 1, exact: true }).waitFor();
   await page.context().close();
   // Every address it asked for is below the one it is shown at.
   const known = [`asked ${origin}${shown}`, `asked ${origin}${typed}`];

@@ -118,6 +118,6 @@ test('a group’s page has its members, and what it has access to', async () => 
   expect(await held('theo')).toEqual(['view']);
   expect(await findings(page)).toEqual([]);
   await page.getByRole('region', { name: 'Members' }).getByRole('link', { name: 'theo' }).click();
-  await page.getByRole('heading', { name: 'theo', level: 1 }).waitFor();
+  await page.getByRole('heading', { name: 'theo', level: 1, exact: true }).waitFor();
   await page.getByRole('region', { name: 'Has access to' }).getByText('the group roasters').waitFor();
 });

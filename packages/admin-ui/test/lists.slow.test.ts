@@ -141,7 +141,7 @@ test('a reference is picked by typing what people call the record, in a form and
   await page.getByRole('textbox', { name: 'Quantity' }).fill('3');
   await pick(page, 'Customer', 'hopp', 'Grace Hopper');
   await page.getByRole('button', { name: 'Create order' }).click();
-  await page.getByRole('heading', { name: 'PK-1', level: 1 }).waitFor();
+  await page.getByRole('heading', { name: 'PK-1', level: 1, exact: true }).waitFor();
   await page.getByRole('link', { name: 'Grace Hopper' }).waitFor();
   await at('#/orders');
   await pick(page.getByRole('search'), 'Customer', 'grace', 'Grace Hopper');
@@ -154,7 +154,7 @@ test('a reference is picked by typing what people call the record, in a form and
 test('what was deleted softly comes back by the button beside the message', async () => {
   await at('#/orders?search=BL-6');
   await page.getByRole('link', { name: 'BL-6', exact: true }).click();
-  await page.getByRole('heading', { name: 'BL-6' }).waitFor();
+  await page.getByRole('heading', { name: 'BL-6', exact: true }).waitFor();
   await page.getByRole('button', { name: 'Delete' }).click();
   await page.getByRole('dialog').getByText('The record is hidden from lists and can be restored.').waitFor();
   await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
@@ -163,7 +163,7 @@ test('what was deleted softly comes back by the button beside the message', asyn
   expect(await one("select deleted_at from orders where reference = 'BL-6'")).not.toEqual({ deleted_at: null });
   await page.getByRole('button', { name: 'Undo' }).click();
   await said('1 order restored.');
-  await page.getByRole('heading', { name: 'BL-6', level: 1 }).waitFor();
+  await page.getByRole('heading', { name: 'BL-6', level: 1, exact: true }).waitFor();
   expect(await one("select deleted_at from orders where reference = 'BL-6'")).toEqual({ deleted_at: null });
 });
 
@@ -186,7 +186,7 @@ test('the page of a record shows what the declaration adds: computed fields and 
 test('a transition is a button while its state allows it, and moves the record', async () => {
   await at('#/orders?search=BL-3');
   await page.getByRole('link', { name: 'BL-3', exact: true }).click();
-  await page.getByRole('heading', { name: 'BL-3' }).waitFor();
+  await page.getByRole('heading', { name: 'BL-3', exact: true }).waitFor();
   await page.getByRole('button', { name: 'Approve' }).click();
   await page.getByRole('dialog').getByText('The state becomes approved.').waitFor();
   await page.getByRole('dialog').getByRole('button', { name: 'Approve' }).click();
@@ -237,11 +237,11 @@ test('the page of a record shows its events and the jobs that run for it', async
   const id = order?.id ?? '';
   await shop.db.transaction((tx) => startJob(tx, report, {}, { serialKey: `order:${id}` }));
   await at(`#/orders/${id}`);
-  await page.getByRole('main').getByRole('heading', { name: 'Jobs', level: 2 }).waitFor();
+  await page.getByRole('main').getByRole('heading', { name: 'Jobs', level: 2, exact: true }).waitFor();
   await page.getByRole('main').getByRole('link', { name: 'report', exact: true }).waitFor();
-  await page.getByRole('main').getByRole('heading', { name: 'Events', level: 2 }).waitFor();
+  await page.getByRole('main').getByRole('heading', { name: 'Events', level: 2, exact: true }).waitFor();
   await page.getByRole('main').getByRole('link', { name: 'order.changed' }).first().click();
-  await page.getByRole('heading', { name: 'order.changed', level: 1 }).waitFor();
+  await page.getByRole('heading', { name: 'order.changed', level: 1, exact: true }).waitFor();
 });
 
 test('a key shows how often it was used', async () => {

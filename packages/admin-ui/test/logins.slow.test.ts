@@ -37,25 +37,25 @@ const enterCode = async (button: string, dialog = page.locator('body')): Promise
   await dialog.getByLabel('One-time code').fill(code());
   await dialog.getByRole('button', { name: button }).click();
 };
-const overview = (): Promise<void> => page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
+const overview = (): Promise<void> => page.getByRole('heading', { name: 'Overview', level: 1, exact: true }).waitFor();
 
 test('staff set up one-time codes at the first login, and nothing else is open before', async () => {
   page = await admin.page({ anonymous: true });
   await page.goto(`${shop.address}#/users`);
   await logIn(page);
-  await page.getByRole('heading', { name: 'Set up one-time codes' }).waitFor();
+  await page.getByRole('heading', { name: 'Set up one-time codes', exact: true }).waitFor();
   await page.getByRole('img', { name: 'QR code with the key below' }).waitFor();
   secret = (await page.getByTestId('factor-secret').textContent()) ?? '';
   // Another page of the same session is no way around it.
   await page.goto(`${shop.address}#/api-keys`);
   await page.reload();
-  await page.getByRole('heading', { name: 'Set up one-time codes' }).waitFor();
+  await page.getByRole('heading', { name: 'Set up one-time codes', exact: true }).waitFor();
   await page.getByTestId('factor-secret').waitFor();
   secret = (await page.getByTestId('factor-secret').textContent()) ?? '';
   await enterCode('Confirm the code');
   await page.getByText('Store these recovery codes now').waitFor();
   await page.getByRole('button', { name: 'I have stored them' }).click();
-  await page.getByRole('heading', { name: 'API keys', level: 1 }).waitFor();
+  await page.getByRole('heading', { name: 'API keys', level: 1, exact: true }).waitFor();
 });
 
 test('a login asks for the code after the password, and says when it is wrong', async () => {
@@ -72,7 +72,7 @@ test('a login asks for the code after the password, and says when it is wrong', 
   // The own account: sessions, and a new password.
   await page.getByRole('button', { name: STAFF }).click();
   await page.getByRole('menuitem', { name: 'Your account' }).click();
-  await page.getByRole('heading', { name: 'Your account', level: 1 }).waitFor();
+  await page.getByRole('heading', { name: 'Your account', level: 1, exact: true }).waitFor();
   await page.getByText('This session').waitFor();
   await page.getByText('recovery codes are left').waitFor();
   await page.getByRole('button', { name: 'End all others' }).click();
@@ -102,7 +102,7 @@ test('a login asks for the code after the password, and says when it is wrong', 
   expect(link).not.toBe('');
   await page.goto('about:blank');
   await page.goto(`${shop.address}${link}`);
-  await page.getByRole('heading', { name: 'Choose a password' }).waitFor();
+  await page.getByRole('heading', { name: 'Choose a password', exact: true }).waitFor();
   expect(page.url()).not.toContain('invitation');
   await page.getByLabel('New password').fill('a password for grace');
   await page.getByRole('button', { name: 'Save the password' }).click();

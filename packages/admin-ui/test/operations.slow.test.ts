@@ -217,11 +217,11 @@ test('the palette has a button; it finds screens, records and actions, and an ac
   const box = page.getByRole('combobox', { name: 'Search screens, records and actions' });
   await box.fill('new order');
   await page.getByRole('option', { name: /^New order/ }).click();
-  await page.getByRole('heading', { name: 'New order', level: 1 }).waitFor();
+  await page.getByRole('heading', { name: 'New order', level: 1, exact: true }).waitFor();
   await page.keyboard.press('Control+k');
   await box.fill('BL-4');
   await page.getByRole('option', { name: /^BL-4/ }).click();
-  await page.getByRole('heading', { name: 'BL-4', level: 1 }).waitFor();
+  await page.getByRole('heading', { name: 'BL-4', level: 1, exact: true }).waitFor();
   await page.keyboard.press('Control+k');
   await box.fill('retry failed jobs');
   await page.getByRole('option', { name: /^Retry failed jobs/ }).click();

@@ -76,7 +76,7 @@ test('staff log in at the application’s page, come back to where they were, an
   await expect.poll(() => page.getByText('Forgot your password?').count()).toBe(0);
   await page.getByRole('link', { name: 'Log in' }).click();
   await page.getByRole('link', { name: 'Back to where you were' }).click();
-  await page.getByRole('heading', { name: 'Audit log', level: 1 }).waitFor();
+  await page.getByRole('heading', { name: 'Audit log', level: 1, exact: true }).waitFor();
   await page.getByRole('button', { name: 'ada' }).click();
   const account = page.getByRole('menuitem', { name: 'Your account' });
   await expect.poll(() => account.getAttribute('href')).toBe('/me');

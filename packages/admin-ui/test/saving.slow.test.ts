@@ -104,7 +104,7 @@ describe('a record that somebody else changed', () => {
     await other.getByLabel('Quantity').fill('5');
     await other.getByLabel('Reference').fill('M-1b');
     await other.getByRole('button', { name: 'Save' }).click();
-    await other.getByRole('heading', { name: 'M-1b', level: 1 }).waitFor();
+    await other.getByRole('heading', { name: 'M-1b', level: 1, exact: true }).waitFor();
     await other.context().close();
     await page.getByRole('button', { name: 'Save' }).click();
     const dialog = page.getByRole('dialog', { name: 'This record was changed meanwhile' });
@@ -119,8 +119,8 @@ describe('a record that somebody else changed', () => {
     expect(await dialog.getByRole('radiogroup', { name: 'Reference' }).getByLabel('Take theirs: M-1b').isChecked()).toBe(true);
     await expect.poll(() => dialog.getByRole('radiogroup', { name: 'Remark' }).count()).toBe(0);
     await save.click();
-    await page.getByRole('heading', { name: 'M-1b', level: 1 }).waitFor();
-    expect(await stored(id)).toEqual({ reference: 'M-1b', quantity: 9, status: 'open', remark: 'mine' });
+    await page.getByRole('heading', { name: 'M-1b', level: 1, exact: true }).waitFor();
+    await expect.poll(() => stored(id)).toEqual({ reference: 'M-1b', quantity: 9, status: 'open', remark: 'mine' });
     // And a value of before comes back from the timeline.
     await page.getByRole('button', { name: 'Restore the value of quantity before' }).first().click();
     await page.getByRole('dialog', { name: 'Restore Quantity?' }).getByText('Restored: 5').waitFor();
@@ -153,7 +153,7 @@ describe('what was typed and not saved', () => {
     await go(page, shop, '#/products/-/new');
     const question = page.getByRole('dialog', { name: 'Discard the changes?' });
     await question.getByRole('button', { name: 'Discard' }).click();
-    await page.getByRole('heading', { name: 'New product' }).waitFor();
+    await page.getByRole('heading', { name: 'New product', exact: true }).waitFor();
     expect(await drafts()).toEqual([]);
     await page.getByLabel('Name').fill('Half typed');
     await expect.poll(drafts).toHaveLength(1);
@@ -212,7 +212,7 @@ describe('what was typed and not saved', () => {
     await expect.poll(() => page.getByText('Login failed').count()).toBe(0);
     await expect.poll(() => page.getByLabel('Name').inputValue()).toBe('Through the login');
     await page.getByRole('button', { name: 'Create customer' }).click();
-    await page.getByRole('heading', { name: 'Through the login', level: 1 }).waitFor();
+    await page.getByRole('heading', { name: 'Through the login', level: 1, exact: true }).waitFor();
     expect(await shop.db.query("select name from customers where name = 'Through the login'")).toHaveLength(1);
   });
 });
@@ -258,7 +258,7 @@ describe('why not', () => {
     // What is closed is not sent: the rest is saved.
     await input('code').fill('V-2');
     await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByRole('heading', { name: 'V-2', level: 1 }).waitFor();
+    await page.getByRole('heading', { name: 'V-2', level: 1, exact: true }).waitFor();
     await go(page, shop, '#/vouchers/-/new');
     await expect.poll(states).toEqual(allOf(false, true));
     await go(page, shop, '#/vouchers');
@@ -275,8 +275,8 @@ describe('why not', () => {
     await expect.poll(states).toEqual(allOf(true, false));
     await input('percent').fill('25');
     await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByRole('heading', { name: 'V-2', level: 1 }).waitFor();
-    expect(await shop.db.query('select code, percent from vouchers where id = $1', [id])).toEqual([{ code: 'V-2', percent: 25 }]);
+    await page.getByRole('heading', { name: 'V-2', level: 1, exact: true }).waitFor();
+    await expect.poll(() => shop.db.query('select code, percent from vouchers where id = $1', [id])).toEqual([{ code: 'V-2', percent: 25 }]);
     await go(page, shop, '#/vouchers/-/new');
     await expect.poll(states).toEqual(allOf(true, false));
   });
@@ -306,8 +306,8 @@ describe('a database that another process has locked', () => {
       lock.close();
     }
     await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByRole('heading', { name: 'L-1', level: 1 }).waitFor();
-    expect(await stored(id)).toMatchObject({ quantity: 6 });
+    await page.getByRole('heading', { name: 'L-1', level: 1, exact: true }).waitFor();
+    await expect.poll(() => stored(id)).toMatchObject({ quantity: 6 });
     // The browser itself notes the 503.
     expect(admin.complaints.splice(0)).toEqual([expect.stringContaining('503')]);
   });

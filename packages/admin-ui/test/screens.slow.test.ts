@@ -27,7 +27,7 @@ afterEach(() => admin.expectQuiet());
 const at = (hash: string): Promise<void> => go(page, shop, hash);
 const dialog = () => page.getByRole('dialog');
 const said = (text: string | RegExp) => page.getByRole('alert').filter({ hasText: text }).first().waitFor();
-const heading = (name: string | RegExp) => page.getByRole('heading', { name, level: 1 }).waitFor();
+const heading = (name: string | RegExp) => page.getByRole('heading', { name, level: 1, exact: true }).waitFor();
 const one = async <T>(sql: string, values: unknown[] = []): Promise<T | undefined> => (await shop.db.query<T & object>(sql, values))[0];
 
 test('on a low screen the navigation scrolls to its last entry', async () => {
@@ -92,7 +92,7 @@ describe('overview', () => {
     await page.getByText(/^Updated .* · every 30 s · times in UTC$/).waitFor();
     const part = page.getByRole('region', { name: 'Webhooks' });
     const top = async (locator: ReturnType<Page['locator']>) => (await locator.boundingBox())?.y ?? Number.NaN;
-    const urgent = part.getByRole('heading', { name: 'Endpoints that fail or are disabled' });
+    const urgent = part.getByRole('heading', { name: 'Endpoints that fail or are disabled', exact: true });
     expect(await top(urgent)).toBeLessThan(await top(part.getByRole('figure').first()));
     const tones = await part
       .locator('[class*="tile"][data-tone]')
@@ -494,7 +494,7 @@ describe('deliveries', () => {
     await said('1 earlier delivery queued again.');
     await page.getByRole('note').getByRole('link').click();
     await expect.poll(async () => new URL(page.url()).hash).toBe(`#/deliveries/${first}`);
-    await page.getByRole('heading', { name: 'Timeline' }).waitFor();
+    await page.getByRole('heading', { name: 'Timeline', exact: true }).waitFor();
     await page.getByText('planned for').first().waitFor();
     await page.getByRole('button', { name: 'Copy As curl' }).click();
     expect(await page.evaluate('navigator.clipboard.readText()')).toContain("curl -X POST 'https://hooks.acme.example/orders'");
@@ -700,7 +700,7 @@ describe('getting around', () => {
       await page.keyboard.press('ArrowDown');
     await page.keyboard.press('Enter');
     await heading('grace');
-    await page.getByRole('heading', { name: 'Endpoints', level: 2 }).waitFor();
+    await page.getByRole('heading', { name: 'Endpoints', level: 2, exact: true }).waitFor();
     await page.keyboard.press('Control+k');
     await dialog().getByRole('combobox').fill('deliv');
     await page.keyboard.press('Enter');

@@ -32,7 +32,7 @@ describe('getting in', () => {
     page = await admin.page({ anonymous: true });
     await page.goto(`${shop.address}#/users`);
     await logIn(page);
-    await page.getByRole('heading', { name: 'Users', level: 1 }).waitFor();
+    await page.getByRole('heading', { name: 'Users', level: 1, exact: true }).waitFor();
     await page.getByRole('button', { name: STAFF }).click();
     await page.getByRole('menuitem', { name: 'Log out' }).click();
     await page.getByText('Log in with your staff account.').waitFor();
@@ -47,7 +47,7 @@ describe('getting in', () => {
     await logIn(page, STAFF, 'not the password');
     await page.getByRole('alert').filter({ hasText: 'The user name or the password is wrong.' }).waitFor();
     await logIn(page);
-    await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
+    await page.getByRole('heading', { name: 'Overview', level: 1, exact: true }).waitFor();
   });
 
   test('too many attempts say how long to wait', async () => {
@@ -79,10 +79,10 @@ describe('getting in', () => {
     page = await admin.page({ anonymous: true });
     await page.goto(`${shop.address}#/users`);
     await logIn(page, 'temp');
-    await page.getByRole('heading', { name: 'Users', level: 1 }).waitFor();
+    await page.getByRole('heading', { name: 'Users', level: 1, exact: true }).waitFor();
     await changeStaff(shop.db, user.id, false, accountsOf(shop.app.db).management('test'));
     await page.getByRole('button', { name: 'Load the list again' }).click();
-    await page.getByRole('heading', { name: 'Staff only' }).waitFor();
+    await page.getByRole('heading', { name: 'Staff only', exact: true }).waitFor();
     await expect.poll(() => page.getByText(STAFF).count()).toBe(0);
     await page.getByRole('button', { name: 'Log out' }).click();
     await page.getByText('Log in with your staff account.').waitFor();
@@ -205,12 +205,12 @@ describe('a page of another site', () => {
     page = await admin.page({ anonymous: true });
     await page.goto(`${shop.address}#/users`);
     await logIn(page);
-    await page.getByRole('heading', { name: 'Users', level: 1 }).waitFor();
+    await page.getByRole('heading', { name: 'Users', level: 1, exact: true }).waitFor();
     const tab = await page.context().newPage();
     await tab.context().clearCookies();
     await tab.goto(shop.address);
     await logIn(tab);
-    await tab.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
+    await tab.getByRole('heading', { name: 'Overview', level: 1, exact: true }).waitFor();
     // A tab in the background draws once a second.
     await page.bringToFront();
     await go(page, shop, '#/users?search=victim');

@@ -31,7 +31,7 @@ beforeAll(async () => {
   await page.clock.install();
   await page.goto(address);
   await logIn(page);
-  await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
+  await page.getByRole('heading', { name: 'Overview', level: 1, exact: true }).waitFor();
 });
 afterAll(async () => {
   server?.kill('SIGCONT');

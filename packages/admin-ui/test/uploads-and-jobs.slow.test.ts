@@ -83,7 +83,7 @@ test('a file that staff choose in a form is sent, belongs to the owner of the re
   expect(await photoOf()).toBeNull();
   await page.getByRole('button', { name: 'Save', exact: true }).click();
   await page.getByRole('link', { name: 'portrait.png' }).first().click();
-  await page.getByRole('heading', { name: 'portrait.png', level: 1 }).waitFor();
+  await page.getByRole('heading', { name: 'portrait.png', level: 1, exact: true }).waitFor();
   const preview = page.getByRole('img', { name: 'portrait.png' });
   await expect.poll(() => preview.evaluate((image) => (image as unknown as { naturalWidth: number }).naturalWidth)).toBe(1);
   const id = await photoOf();
@@ -101,7 +101,7 @@ test('a file that staff choose in a form is sent, belongs to the owner of the re
   await page.getByText('portrait.png').last().waitFor();
   await page.getByRole('button', { name: 'Remove Photo' }).click();
   await page.getByRole('button', { name: 'Save', exact: true }).click();
-  await page.getByRole('heading', { name: 'Hello', level: 1 }).waitFor();
+  await page.getByRole('heading', { name: 'Hello', level: 1, exact: true }).waitFor();
   await expect.poll(photoOf).toBeNull();
   await page.context().close();
 });
