@@ -276,7 +276,9 @@ describe('why not', () => {
     await input('percent').fill('25');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByRole('heading', { name: 'V-2', level: 1, exact: true }).waitFor();
-    await expect.poll(() => shop.db.query('select code, percent from vouchers where id = $1', [id])).toEqual([{ code: 'V-2', percent: 25 }]);
+    await expect
+      .poll(() => shop.db.query('select code, percent from vouchers where id = $1', [id]))
+      .toEqual([{ code: 'V-2', percent: 25 }]);
     await go(page, shop, '#/vouchers/-/new');
     await expect.poll(states).toEqual(allOf(true, false));
   });
