@@ -3,6 +3,7 @@ import type { AdminContext } from './declaration.ts';
 import type { AdminResult } from './shapes.ts';
 import { requireArguments } from '../../options/read-options.ts';
 import { anObject, aList, aFunction } from '../../options/value-rule.ts';
+import { groupDigits } from './group-digits.ts';
 
 /** What became of a selection. */
 interface EachResult {
@@ -35,7 +36,7 @@ export async function adminEach(
 
 /** `1 delivery`, `1,204 deliveries`. */
 export function adminCount(count: number, [one, many]: readonly [string, string]): string {
-  return `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
+  return `${groupDigits(count)} ${count === 1 ? one : many}`;
 }
 
 /** `3 keys revoked; 1 failed.` */

@@ -11,6 +11,7 @@ import { ADMIN_COUNT_MAX, type AdminColumn, type AdminFilter, type AdminPage } f
 import { refuseUnknownNames, requireArguments } from '../../options/read-options.ts';
 import { isUuid } from '../../db/uuid.ts';
 import { anObject, queryable } from '../../options/value-rule.ts';
+import { groupDigits } from './group-digits.ts';
 
 /**
  * A generic plan assumes that a filter matches many rows. Of 100,000 audit entries, 1,000 had one action (EXPLAIN, PostgreSQL 18): from the sixth
@@ -37,7 +38,7 @@ export type AdminOrders = Readonly<Record<string, AdminOrder>>;
 /** Rows that a list looks at where no index finds or orders them. Of a larger table these are the newest. */
 export const SEARCHED_ROWS_MAX = 50_000;
 
-const UNINDEXED_NOTE = `Has no index: of more than ${SEARCHED_ROWS_MAX.toLocaleString('en')} records, the newest ${SEARCHED_ROWS_MAX.toLocaleString('en')} are sorted.`;
+const UNINDEXED_NOTE = `Has no index: of more than ${groupDigits(SEARCHED_ROWS_MAX)} records, the newest ${groupDigits(SEARCHED_ROWS_MAX)} are sorted.`;
 
 /** The columns of a list with what its orders say about them. */
 export function sortableColumns(columns: readonly AdminColumn[], orders: AdminOrders): readonly AdminColumn[] {

@@ -25,6 +25,7 @@ import { revokeApiKey } from './revoke.ts';
 import { KEY_STATES, keyState, type KeyState } from './state.ts';
 import { updateApiKey } from './update.ts';
 import { usageOf } from './usage-store.ts';
+import { groupDigits } from '../../app/admin/group-digits.ts';
 
 const DAY_MS = 86_400_000;
 const SOON_MS = 7 * DAY_MS;
@@ -220,7 +221,7 @@ async function overview({ db, clock }: AdminContext, range: AdminRange): Promise
   const buckets = adminBuckets(range, now);
   const soon = new Date(now.getTime() + SOON_MS);
   const counts = await countKeysForAdmin(db, { since: buckets.since, until: buckets.until, now, soon });
-  const bounded = counts.all < COUNTED_KEYS_MAX ? '' : ` Of the newest ${COUNTED_KEYS_MAX.toLocaleString('en')} keys.`;
+  const bounded = counts.all < COUNTED_KEYS_MAX ? '' : ` Of the newest ${groupDigits(COUNTED_KEYS_MAX)} keys.`;
   const keys = (filters: Readonly<Record<string, string>>) => ({ resource: 'api-keys', filters });
   return {
     title: 'API keys',

@@ -18,6 +18,7 @@ import { findUpload } from './store.ts';
 import type { Upload } from './upload.ts';
 import { UPLOAD_STATES, type UploadState } from './upload-state.ts';
 import type { UploadStore } from './upload-store.ts';
+import { groupDigits } from '../../app/admin/group-digits.ts';
 
 const list = modelList(uploads, 'uploads', {
   columns: [
@@ -152,7 +153,7 @@ function countIn(db: Db, state: UploadState): Promise<number | null> {
 }
 
 function shown(count: number | null): number | string {
-  return count ?? `${COUNTED_MAX.toLocaleString('en')}+`;
+  return count ?? `${groupDigits(COUNTED_MAX)}+`;
 }
 
 interface OwnerUse {
@@ -197,7 +198,7 @@ async function overview({ db, linkTo, titlesOf }: AdminContext): Promise<AdminOv
     tables: [
       {
         kind: 'table',
-        title: `Size by owner, of the newest ${SEARCHED_ROWS_MAX.toLocaleString('en')} uploads`,
+        title: `Size by owner, of the newest ${groupDigits(SEARCHED_ROWS_MAX)} uploads`,
         columns: [
           { name: 'owner', label: 'Owner', kind: 'link' },
           { name: 'bytes', label: 'Bytes', kind: 'number' },

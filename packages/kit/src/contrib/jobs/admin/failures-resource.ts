@@ -11,6 +11,7 @@ import { COUNTED_MAX, countGroup, failedOf, failureGroups, type FailureGroup } f
 import { jobRow } from './jobs-resource.ts';
 import { jobList } from './list-store.ts';
 import { databaseOf, type AdminPlace } from './place.ts';
+import { groupDigits } from '../../../app/admin/group-digits.ts';
 
 /** Jobs that one request retries; the site asks again until none is left. */
 const BATCH = 100;
@@ -90,7 +91,7 @@ async function rowOf(db: Db, group: FailureGroup): Promise<AdminRow> {
     title: `${group.name}: ${group.code}`,
     values: {
       ...group,
-      count: count ?? `at least ${COUNTED_MAX.toLocaleString('en')}`,
+      count: count ?? `at least ${groupDigits(COUNTED_MAX)}`,
       message: newest?.error_message ?? null,
       newest: iso(newest?.finished_at ?? null),
       oldest: iso(oldest?.finished_at ?? null),

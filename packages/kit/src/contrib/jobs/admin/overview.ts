@@ -7,6 +7,7 @@ import type { Db } from '../../../db/db.ts';
 import { readStats, type JobStats } from '../stats-store.ts';
 import { databaseOf, type AdminPlace } from './place.ts';
 import { scheduleEntries } from './schedules-resource.ts';
+import { groupDigits } from '../../../app/admin/group-digits.ts';
 
 /** Finished jobs looked at for durations, the newest: more would make the overview slow. */
 const DURATIONS_MAX = 20_000;
@@ -27,7 +28,7 @@ export function jobsOverview(place: AdminPlace): (context: AdminContext, range: 
       tiles: [...tilesOf(place, stats, counts, rangeFilters(buckets, now)), ...(await scheduleTiles(place, context))],
       charts: [
         {
-          title: counts.scale > 1 ? `Jobs by start (estimated from about ${SAMPLE_ROWS_MAX.toLocaleString('en')} jobs)` : 'Jobs by start',
+          title: counts.scale > 1 ? `Jobs by start (estimated from about ${groupDigits(SAMPLE_ROWS_MAX)} jobs)` : 'Jobs by start',
           kind: 'bars',
           unit: 'count',
           buckets: buckets.starts.map((start) => start.toISOString()),

@@ -26,6 +26,7 @@ import {
   type WebhookEndpoint,
   type WebhookEvent,
 } from '../store.ts';
+import { groupDigits } from '../../../app/admin/group-digits.ts';
 
 const STATE_LABELS: Readonly<Record<(typeof DELIVERY_STATES)[number], string>> = {
   waiting: 'Waiting (not finished)',
@@ -279,7 +280,7 @@ function timelineOf(delivery: ListedDelivery, attempts: readonly WebhookAttempt[
       at: attempt.started_at.toISOString(),
       title: attempt.failure_reason === null ? `Attempt ${index + 1} succeeded${answer}` : `Attempt ${index + 1} failed${answer}`,
       tone: attempt.failure_reason === null ? 'good' : 'bad',
-      text: `Took ${attempt.duration_ms.toLocaleString('en')} ms.${attempt.error === null ? '' : ` ${attempt.error}`}`,
+      text: `Took ${groupDigits(attempt.duration_ms)} ms.${attempt.error === null ? '' : ` ${attempt.error}`}`,
     };
   });
   return {

@@ -14,6 +14,7 @@ import { pingEndpoint } from '../endpoints/ping.ts';
 import { webhookErrors } from '../errors.ts';
 import { findEndpoint, lockEndpoint, type WebhookEndpoint } from '../store.ts';
 import { databaseOf, type AdminPlace } from './place.ts';
+import { groupDigits } from '../../../app/admin/group-digits.ts';
 
 /** Waiting deliveries are counted up to here. */
 export const COUNTED_MAX = 10_000;
@@ -186,7 +187,7 @@ async function countWaiting(db: Db, ids: readonly string[]): Promise<string> {
 }
 
 function atMost(count: number, max: number): string {
-  return count >= max ? `${max.toLocaleString('en')} or more deliveries` : adminCount(count, WORDS);
+  return count >= max ? `${groupDigits(max)} or more deliveries` : adminCount(count, WORDS);
 }
 
 /** Does the work with the endpoint, locked until the transaction ends. */

@@ -10,6 +10,7 @@ import { deliveryRow } from './deliveries.ts';
 import { deliveryList, endpointList } from './lists.ts';
 import type { AdminPlace } from './place.ts';
 import { attemptsOfEndpoint, HEALTH_DELIVERIES_MAX, lastErrorsOf, withProgress, type ShownEndpoint } from './store.ts';
+import { groupDigits } from '../../../app/admin/group-digits.ts';
 
 /** Deliveries and errors on the page of their endpoint; the list has the rest. */
 const RECENT_MAX = 10;
@@ -42,7 +43,7 @@ export async function health({ clock }: AdminContext, db: Db, id: string, range:
   return {
     kind: 'chart',
     chart: {
-      title: `Attempts (of up to ${HEALTH_DELIVERIES_MAX.toLocaleString('en')} deliveries)`,
+      title: `Attempts (of up to ${groupDigits(HEALTH_DELIVERIES_MAX)} deliveries)`,
       kind: 'bars',
       unit: 'count',
       buckets: buckets.starts.map((start) => start.toISOString()),

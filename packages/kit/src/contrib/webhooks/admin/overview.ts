@@ -10,6 +10,7 @@ import { webhookEndpoints } from '../models.ts';
 import { databaseOf, endpointState, link, shownUrl, type AdminPlace } from './place.ts';
 import { listTroubledEndpoints } from './store.ts';
 import { percentile, type Weighted } from './percentile.ts';
+import { groupDigits } from '../../../app/admin/group-digits.ts';
 
 const EVENTS = { table: 'webhook_events', key: 'id' } as const;
 const DELIVERIES = { table: 'webhook_deliveries', key: 'id' } as const;
@@ -107,7 +108,7 @@ function trafficTiles(place: AdminPlace, { events, deliveries, attempts, estimat
   const made = succeeded + failed;
   const rate = made === 0 ? null : (succeeded / made) * 100;
   const failedForGood = sum(deliveries.failed);
-  const sample = estimated ? ` Estimated from a sample of about ${SAMPLE_ROWS_MAX.toLocaleString('en')} rows.` : '';
+  const sample = estimated ? ` Estimated from a sample of about ${groupDigits(SAMPLE_ROWS_MAX)} rows.` : '';
   const deliveriesIn = (status?: string) => ({
     resource: `deliveries${place.suffix}`,
     filters: { ...within, ...(status === undefined ? {} : { status }) },
@@ -125,9 +126,7 @@ function trafficTiles(place: AdminPlace, { events, deliveries, attempts, estimat
       unit: 'percent',
       tone: rate === null ? 'neutral' : rate >= 99 ? 'good' : rate >= 95 ? 'warning' : 'bad',
       hint:
-        rate === null
-          ? 'No attempt in the range.'
-          : `${succeeded.toLocaleString('en')} of ${adminCount(made, ['attempt', 'attempts'])}.${sample}`,
+        rate === null ? 'No attempt in the range.' : `${groupDigits(succeeded)} of ${adminCount(made, ['attempt', 'attempts'])}.${sample}`,
     },
     {
       label: 'Failed permanently',
