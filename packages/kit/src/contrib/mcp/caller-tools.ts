@@ -20,6 +20,7 @@ export type Standing =
 /** The tools of the app, and which of them a caller has. */
 export class CallerTools {
   readonly #routes: ReadonlyMap<string, CompiledRoute>;
+  /** Without, tools/list costs four times as much and a call 60 % more (mcp-call, 200 tools): schemas are written again. */
   readonly #known = new Map<CompiledRoute, BoundedMap<string, RouteTool>>();
 
   constructor(routes: readonly CompiledRoute[]) {
