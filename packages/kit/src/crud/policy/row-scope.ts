@@ -44,6 +44,8 @@ export class RowScope {
   readonly #policyOf: (model: Model) => ScopedPolicy | undefined;
   /** A request stores the rows of each state under these. */
   readonly #keys: Readonly<Record<RowState, object>> = { live: this, deleted: {}, any: {} };
+  /** A request whose caller the policy cannot identify stores under this that relations lead to no rows. */
+  readonly #unreached = {};
 
   constructor(policy: ScopedPolicy, policyOf: (model: Model) => ScopedPolicy | undefined) {
     this.#policy = policy;
@@ -81,20 +83,18 @@ export class RowScope {
   }
 
   /**
-   * The rows at the end of a relation. A caller without the tenant or the credentials that the policy needs sees none there: what is out of reach is
-   * null or left out, never an error.
+   * The rows at the end of a relation. A caller without the tenant or the credentials that the policy, or one that its rule leads to, needs sees
+   * none there: what is out of reach is null or left out, never an error.
    */
-  async ofEdge(request: CrudRequest): Promise<Scope> {
-    return this.#tells(request) ? this.visible(request) : { where: false, compiled: this.compile(request, false) };
-  }
-
-  #tells(request: CrudRequest): boolean {
-    const { options, owner } = this.#policy;
-    const { tenant, anonymous, access } = options;
-    const admin = this.adminRule(request);
-    if (tenant !== undefined && request.tenant === null && admin?.tenant !== 'all') return false;
-    const needsUser = owner !== undefined && anonymous === undefined && access?.admitsAnonymous !== true;
-    return !needsUser || request.user !== null || admin !== undefined;
+  async ofEdge(request: CrudRequest, rows: RowState = 'live'): Promise<Scope> {
+    try {
+      return await this.visible(request, rows);
+    } catch (error) {
+      if (!isKitError(error, 'tenant_required') && !isKitError(error, 'not_authenticated')) throw error;
+      const none = { where: false, compiled: this.compile(request, false) };
+      request.scopes.set(this.#unreached, none);
+      return none;
+    }
   }
 
   /** Which rows the admin site shows, when it asks. Rows of a model that is not in the site are reached as on the API. */
@@ -133,7 +133,7 @@ export class RowScope {
     const where = every([...parts, ...this.#statePart(rows)]);
     // A deleted row may belong to a deleted one: callers who saw it through that one still do.
     const related = rows === 'live' ? 'live' : 'any';
-    await this.load(request, where, related);
+    await this.#loadRule(request, where, related);
     const scope = { where, compiled: this.compile(request, where, related), byAccess };
     request.scopes.set(this.#keys[rows], scope);
     return scope;
@@ -156,6 +156,12 @@ export class RowScope {
   /** A condition that a request or the application gave, with everything its relations need. */
   async compiled(request: CrudRequest, where: Where | boolean): Promise<CompiledWhere> {
     await this.load(request, where);
+    return this.compile(request, where);
+  }
+
+  /** A condition that decides who sees a row, like {@link visible}: refused where the caller is not known to a policy that it leads to. */
+  async compiledRule(request: CrudRequest, where: Where | boolean): Promise<CompiledWhere> {
+    await this.#loadRule(request, where, 'live');
     return this.compile(request, where);
   }
 
@@ -183,7 +189,12 @@ export class RowScope {
   }
 
   /** Decides the rows of every policy that relations in the condition lead to. */
-  async load(request: CrudRequest, where: unknown, related: RowState = 'live'): Promise<void> {
+  async load(request: CrudRequest, where: unknown): Promise<void> {
+    for (const target of this.#related(where, new Set())) await target.rows.ofEdge(request);
+  }
+
+  /** Unlike {@link load} it refuses callers who are not known there: a rule with `not` would show more without the rows that it leads to. */
+  async #loadRule(request: CrudRequest, where: Where | boolean, related: RowState): Promise<void> {
     for (const target of this.#related(where, new Set())) await target.rows.visible(request, related);
   }
 
@@ -258,7 +269,8 @@ export class RowScope {
     if (edge === undefined) return undefined;
     const { kind, target, column, where, seenWithRow } = edge;
     if (seenWithRow !== undefined) return { kind, model: target.model, column, where: target.rows.#seenWithRow(seenWithRow, related) };
-    const scope = request.scopes.get(target.rows.#keys[related]);
+    const { rows } = target;
+    const scope = request.scopes.get(rows.#keys[related]) ?? request.scopes.get(rows.#unreached);
     if (scope === undefined) throw new Error(`The rows of "${target.name}" were not decided before a condition asked for them.`);
     return { kind, model: target.model, column, where: every([scope.where, ...(where === undefined ? [] : [where])]) };
   }

@@ -54,7 +54,7 @@ export class ResourceAccess extends MountedResource {
     const rows = await exchange.route?.permission.rows(exchange);
     if (rows === undefined) return NO_CONDITIONS;
     exchange.verdict = true;
-    return [await this.policy.rows.compiled(request, rows as Where | boolean)];
+    return [await this.policy.rows.compiledRule(request, rows as Where | boolean)];
   }
 
   /** Rows of the parent in the address. A parent the caller does not see is a 404 for the whole request. */
@@ -63,7 +63,7 @@ export class ResourceAccess extends MountedResource {
     if (parent === undefined) return NO_CONDITIONS;
     const { edge } = parent;
     const value = this.parentValue(context);
-    await edge.target.rows.visible(request);
+    if ((await edge.target.rows.ofEdge(request)).where === false) throw coreErrors.not_found();
     if (!mustExist) return [this.policy.rows.compile(request, { [edge.column]: value, [edge.name]: { is: {} } })];
     const found = await selectRows(db, request, {
       unit: new SelectUnit(keyShape(edge.target)),
