@@ -113,6 +113,7 @@ describe('the OpenAPI document of generic CRUD', () => {
     expect(headers('/tickets', 'get', 200)).toEqual(expect.arrayContaining(['ETag', 'Link', 'X-Total-Count']));
     expect(headers('/tickets', 'get', 304)).toEqual(expect.arrayContaining(['ETag', 'Link', 'X-Total-Count']));
     expect(headers('/tickets', 'post', 201)).toEqual(expect.arrayContaining(['ETag', 'Location', 'Idempotent-Replayed']));
+    for (const status of [200, 201]) expect(headers('/tickets/import', 'post', status)).toContain('Idempotent-Replayed');
     expect(headers('/tickets/{id}', 'patch', 200)).toContain('ETag');
     expect(headers('/partial/bulk', 'post', 207)).toContain('X-Bulk-Failed');
     expect(parameter('/tickets/{id}', 'If-None-Match')).toMatchObject({ in: 'header' });

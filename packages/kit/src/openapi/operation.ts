@@ -129,7 +129,7 @@ function otherResponses(route: CompiledRoute, { components }: OperationContext):
           status,
           {
             description: description ?? (status === '304' ? 'Not modified.' : 'OK.'),
-            ...(Object.keys(headers).length === 0 ? {} : { headers: documentedHeaders(headers) }),
+            ...headersOf(Number(status) < 300 ? headersOfSuccess(route, headers) : documentedHeaders(headers)),
             ...(schema === undefined ? {} : { content: { 'application/json': mediaOf(schema, components) } }),
           },
         ];
@@ -139,16 +139,23 @@ function otherResponses(route: CompiledRoute, { components }: OperationContext):
 
 const REPLAYED = { 'Idempotent-Replayed': '`true` where the response is that of an earlier attempt with the same `Idempotency-Key`.' };
 
+/** Headers of every success of the route, under whichever status. */
+function headersOfSuccess(route: CompiledRoute, own: Readonly<Record<string, string>> = {}): object {
+  const added = Object.assign({}, ...route.documents.map(({ responseHeaders }) => responseHeaders ?? {})) as Record<string, string>;
+  return {
+    ...(route.idempotency === undefined ? {} : documentedHeaders(REPLAYED)),
+    ...documentedHeaders(own),
+    ...documentedHeaders(added),
+  };
+}
+
+function headersOf(headers: object): { readonly headers?: object } {
+  return Object.keys(headers).length === 0 ? {} : { headers };
+}
+
 function successOf(route: CompiledRoute, context: OperationContext): object {
   const own = route.responses[route.status];
-  const headers = {
-    ...(route.idempotency === undefined ? {} : documentedHeaders(REPLAYED)),
-    ...documentedHeaders(own?.headers ?? {}),
-    ...documentedHeaders(
-      Object.assign({}, ...route.documents.map(({ responseHeaders }) => responseHeaders ?? {})) as Record<string, string>,
-    ),
-  };
-  const withHeaders = Object.keys(headers).length === 0 ? {} : { headers };
+  const withHeaders = headersOf(headersOfSuccess(route, own?.headers));
   const description = own?.description ?? statusText(route);
   const schema = route.response === undefined ? undefined : context.components.place(route.response.json, `${route.operationId}_response`);
   if (route.kind === 'stream') {

@@ -1,8 +1,10 @@
 import { Command } from 'commander';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { docs, type Drive, folders, startDrive } from '../../../test/grants/drive.ts';
+import { wholeDocument } from '../../../test/whole-document.ts';
 import type { User } from '../../auth/principal.ts';
 import { remove } from '../../db/index.ts';
+import { openApiDocument } from '../../openapi/document.ts';
 import { describeDatabases } from '../../testing/databases.ts';
 import {
   accountsOf,
@@ -59,6 +61,16 @@ describeDatabases('sharing objects', (database) => {
         expect([unseen.status, { ...unseen.body, request_id: '' }]).toEqual([404, { ...missing.body, request_id: '' }]);
         expect((await drive.ask(null, method, path, body)).status).toBe(401);
       }
+    });
+
+    test('document that objects of a tenant need one', () => {
+      const { paths } = wholeDocument(openApiDocument(drive.app.routes, { title: 'Drive', version: '1' }));
+      for (const [path, method] of [
+        ['grants', 'get'],
+        ['grants', 'put'],
+        ['grants/{grant_id}', 'delete'],
+      ] as const)
+        expect(paths[`/v1/docs/{id}/${path}`][method].responses[403]['x-error-codes']).toContain('tenant_required');
     });
 
     test('share, list and unshare; each is audited and announced to its audience', async () => {
