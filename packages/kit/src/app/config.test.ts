@@ -126,3 +126,26 @@ test('TRUSTED_PROXIES is a list, `none` says that there is none, and nothing lea
   expect(readSettings({}, { DATABASE_PREPARE: 'false' }).faults).toEqual(['DATABASE_PREPARE is "false"; use one of on, off.']);
   expect(readSettings({}, { DATABASE_PREPARE: 'off' }).settings.databasePrepare).toBe('off');
 });
+
+test('a setting of another type is a fault that says what to give, and never shows a secret', () => {
+  const given = {
+    trustedProxies: 'none',
+    apiServers: 'https://api.example.org',
+    throttleRates: 'login=5/min',
+    warnBlockingMs: '100',
+    logLevel: ['info'],
+    cursorKeys: ['hunter2'],
+    apiKeyPepper: Buffer.from('hunter2'),
+  };
+  const { faults, settings } = readSettings(given as never, {});
+  expect(faults).toEqual([
+    'createApp: settings.trustedProxies is "none"; use a list: [ … ].',
+    'createApp: settings.apiServers is "https://api.example.org"; use a list: [ … ].',
+    'createApp: settings.throttleRates is "login=5/min"; use an object: { name: … }.',
+    'createApp: settings.warnBlockingMs is "100"; use a number.',
+    'createApp: settings.logLevel is a list; use a string.',
+    'createApp: settings.cursorKeys is not valid; use a string.',
+    'createApp: settings.apiKeyPepper is not valid; use a string.',
+  ]);
+  expect([settings.trustedProxies, settings.apiServers, settings.logLevel]).toEqual([undefined, [], 'info']);
+});

@@ -5,7 +5,8 @@ import { isDevelopment } from '../middleware/config.ts';
 import { parseRate, rateFault } from '../throttle/rate.ts';
 import type { ThrottleRates } from '../throttle/throttle.ts';
 import { didYouMean } from '../options/did-you-mean.ts';
-import { TIMER_MS_MAX } from '../options/value-rule.ts';
+import { type OptionRules, valueFaults } from '../options/read-options.ts';
+import { listOf, recordOf, rule, secret as hidden, text as aString, TIMER_MS_MAX } from '../options/value-rule.ts';
 
 /** All settings from the environment, read once and frozen. Options of `createApp` take precedence. */
 export interface Settings {
@@ -92,8 +93,9 @@ export interface SettingsReading {
 }
 
 /** Reads the environment under the given overrides and reports every fault at once. */
-export function readSettings(overrides: SettingsInput = {}, environment: NodeJS.ProcessEnv = process.env): SettingsReading {
+export function readSettings(given: SettingsInput = {}, environment: NodeJS.ProcessEnv = process.env): SettingsReading {
   const faults: string[] = [];
+  const overrides = usableSettings(given, faults);
   const text = (name: string) => (environment[name] === '' ? undefined : environment[name]);
   const secret = (name: string) => text(name) ?? secretFile(name, text(`${name}_FILE`), faults);
   for (const name of [
@@ -122,9 +124,6 @@ export function readSettings(overrides: SettingsInput = {}, environment: NodeJS.
       faults.push(`${source} is ${JSON.stringify(given)}; use at most ${TIMER_MS_MAX} milliseconds (24 days).`);
     return value;
   };
-  for (const name of Object.keys(overrides)) {
-    if (!settingNames.includes(name)) faults.push(`settings.${name} is not a setting.${didYouMean(name, settingNames)}`);
-  }
   const settings: Record<keyof Settings, unknown> = {
     databaseUrl: overrides.databaseUrl ?? secret('DATABASE_URL'),
     errorFormat: oneOf('ERROR_FORMAT', overrides.errorFormat ?? text('ERROR_FORMAT') ?? 'problem+json', errorFormats),
@@ -161,28 +160,45 @@ export function readSettings(overrides: SettingsInput = {}, environment: NodeJS.
   return { settings: Object.freeze(settings) as unknown as Settings, faults };
 }
 
-const settingNames: readonly string[] = [
-  'databaseUrl',
-  'errorFormat',
-  'responseChecks',
-  'throttleRates',
-  'warnBlockingMs',
-  'logLevel',
-  'logDestination',
-  'logFormat',
-  'trustedProxies',
-  'apiServers',
-  'databasePrepare',
-  'shutdownDelayMs',
-  'shutdownIdleMs',
-  'shutdownTimeoutMs',
-  'apiKeyPepper',
-  'apiKeyPepperPrevious',
-  'uploadUrlKeys',
-  'webhookSecretKeys',
-  'accountSecretKeys',
-  'cursorKeys',
-];
+const aNumber = rule('a number', (value) => typeof value === 'number');
+const hiddenText = hidden('a string', (value) => typeof value === 'string');
+
+/** What `createApp({ settings })` may be given: the values themselves are judged as those of the environment. */
+const settingRules: OptionRules<SettingsInput> = {
+  databaseUrl: hiddenText,
+  errorFormat: aString,
+  responseChecks: aString,
+  throttleRates: recordOf(aString),
+  warnBlockingMs: aNumber,
+  logLevel: aString,
+  logDestination: aString,
+  logFormat: aString,
+  trustedProxies: listOf(aString),
+  apiServers: listOf(aString),
+  databasePrepare: aString,
+  shutdownDelayMs: aNumber,
+  shutdownIdleMs: aNumber,
+  shutdownTimeoutMs: aNumber,
+  apiKeyPepper: hiddenText,
+  apiKeyPepperPrevious: hiddenText,
+  uploadUrlKeys: hiddenText,
+  webhookSecretKeys: hiddenText,
+  accountSecretKeys: hiddenText,
+  cursorKeys: hiddenText,
+};
+
+/** The settings of the right type; the others are faults. */
+function usableSettings(given: SettingsInput, faults: string[]): SettingsInput {
+  const names = Object.keys(settingRules);
+  const usable = Object.entries(given).filter(([name, value]) => {
+    const rules = names.includes(name) ? { [name]: settingRules[name as keyof SettingsInput] } : {};
+    const wrong = valueFaults('createApp', { [name]: value }, rules, 'settings.').map(({ message }) => message);
+    if (!names.includes(name)) wrong.push(`settings.${name} is not a setting.${didYouMean(name, names)}`);
+    faults.push(...wrong);
+    return wrong.length === 0;
+  });
+  return Object.fromEntries(usable);
+}
 
 function listOfProxies(given: string | undefined): readonly string[] | undefined {
   if (given === undefined || given.trim() === 'none') return given === undefined ? undefined : [];

@@ -6,6 +6,7 @@ import { errorMap, middleware, throttle } from '../http/value-faults.ts';
 import { implementationOf, objectOf, type OptionRules } from '../options/read-options.ts';
 import {
   aFunction,
+  aList,
   anything,
   clock,
   filledText,
@@ -45,7 +46,7 @@ export const anAuthenticator = implementationOf<Authenticator>('an authenticator
   healthChecks: recordOf(aFunction),
 });
 
-const registration = implementationOf<Registration>('a service, such as singleton(mailer, {}, () => new Mailer())', {
+export const aRegistration = implementationOf<Registration>('a service, such as singleton(mailer, {}, () => new Mailer())', {
   service: required(objectWith('a service: service("mailer")')),
   lifetime: required(oneOf('singleton', 'scoped', 'transient')),
   dependencies: required(recordOf(objectWith('a service: service("mailer")'))),
@@ -88,7 +89,7 @@ export const moduleRules: OptionRules<Module> = {
   users: userDirectory,
   login: loginProvider,
   tenants: objectOf<TenantDirectory>({ tenant: required(aFunction), membership: aFunction, memberships: aFunction }),
-  services: listOf(registration),
+  services: listOf(aRegistration),
   errors: rule('an error catalog: defineErrors("billing", { … })', isMembers),
   openApiWebhooks: recordOf(anything),
   errorMap,
@@ -123,7 +124,7 @@ const path = rule('a path such as "/docs"', (value) => typeof value === 'string'
 const docs = objectOf<Exclude<NonNullable<AppOptions['docs']>, boolean>>({ path, permission });
 const docsOrFlag: ValueRule = (value, place, name) => (typeof value === 'boolean' ? [] : docs(value, place, name));
 
-/** `database`, `mount`, `settings` and `trustedProxies` are read, and refused, by code of their own. */
+/** `database`, `mount`, `settings` and the items of `trustedProxies` are read, and refused, by code of their own. */
 export const appRules: OptionRules<AppOptions> = {
   database: anything,
   modules: listOf(aModule),
@@ -135,7 +136,7 @@ export const appRules: OptionRules<AppOptions> = {
   throttleStorage: objectWith('a throttle storage, such as memoryStorage()', 'take', 'giveBack'),
   errors: errorMap,
   middleware: listOf(middleware),
-  services: listOf(registration),
+  services: listOf(aRegistration),
   rules: recordOf(aFunction),
   handlers: listOf(objectWith('a handler, such as on(OrderPaid, handler)', 'handle')),
   resources: listOf(objectWith('a resource, such as resource(orders, { … })')),
@@ -146,7 +147,7 @@ export const appRules: OptionRules<AppOptions> = {
   settings: objectWith('an object'),
   log: objectWith('options of pino, or a pino logger'),
   clock,
-  trustedProxies: anything,
+  trustedProxies: aList,
   cors: corsRule,
   bodyBytesMax: wholeNumber(1),
   jsonDepthMax: wholeNumber(1),

@@ -33,7 +33,7 @@ import { foreignCopyFaults } from './define-plugin.ts';
 import { loginFaults, type LoginProvider } from './login-provider.ts';
 import type { Module } from './module.ts';
 import { moduleConflicts } from './module-conflicts.ts';
-import { anAuthenticator, aModule, appRules, versionOptionNames } from './option-rules.ts';
+import { anAuthenticator, aModule, appRules, aRegistration, versionOptionNames } from './option-rules.ts';
 import type { AppOptions, Controllers, VersionMount } from './options.ts';
 import { orderModules } from './order-modules.ts';
 import { silencedFaults } from './silenced-checks.ts';
@@ -67,7 +67,7 @@ export function planApp(options: AppOptions): AppPlan {
   const given = <T>(name: keyof AppOptions, item: ValueRule) => usableItems('createApp', name, options[name], item, []) as readonly T[];
   const { settings, faults: settingFaults } = readSettings({
     ...options.settings,
-    ...(options.trustedProxies === undefined ? {} : { trustedProxies: options.trustedProxies }),
+    ...(Array.isArray(options.trustedProxies) ? { trustedProxies: options.trustedProxies } : {}),
   });
   for (const message of settingFaults) faults.push({ id: 'E011', message });
   const inputLimits: InputLimits = Object.freeze({
@@ -119,7 +119,10 @@ export function planApp(options: AppOptions): AppPlan {
     tenants: tenantsOf(options, ordered, faults),
     middleware,
     databases: new Databases(sources, { prepare: settings.databasePrepare === 'on' }),
-    services: containerOf([...ordered.flatMap((module) => module.services ?? []), ...(options.services ?? [])], faults),
+    services: containerOf(
+      [...ordered.flatMap((module) => module.services ?? []), ...given<Registration>('services', aRegistration)],
+      faults,
+    ),
     throttleStorage: options.throttleStorage ?? memoryStorage(),
     trustedProxies: proxiesOf(settings.trustedProxies, faults),
     compiled,

@@ -413,6 +413,10 @@ describe('what cannot work', () => {
       /^E009 ThingController\.one: Two throttles/,
     );
     expect(sentences({ trustedProxies: ['localhost'] })[0]).toContain('neither an IP address');
+    expect(sentences({ trustedProxies: 'none' as never, services: 'mailer' as never })).toEqual([
+      'E011 createApp: services is "mailer"; use a list: [ … ].',
+      'E011 createApp: trustedProxies is "none"; use a list: [ … ].',
+    ]);
     expect(
       sentences({ settings: { errorFormat: 'xml' as never, throttleRates: { login: '5/fortnight' }, warnBlockingMs: -1 } }),
     ).toHaveLength(3);

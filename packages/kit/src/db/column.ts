@@ -3,7 +3,7 @@ import type { ColumnDefinition, ColumnKind, DatabaseDefault, OnDelete, Reference
 import { uuidv7 } from './uuidv7.ts';
 import type { Clock } from './clock.ts';
 import { type OptionRules, readOptions, requireArguments } from '../options/read-options.ts';
-import { filledText, instanceOf, oneOf, rule, sentenceRule, wholeNumber } from '../options/value-rule.ts';
+import { filledText, instanceOf, listOf, oneOf, rule, sentenceRule, text, wholeNumber } from '../options/value-rule.ts';
 
 /** The table a reference points to: a model (as a function, so that declarations may be in any order) or a table's name. */
 export interface ReferenceTarget {
@@ -262,7 +262,10 @@ export const t = {
   /** Any JSON, checked by `schema` (a Standard Schema or a JSON Schema) when it comes from a client. */
   json: jsonColumn,
   bytes: (): Column<Uint8Array> => column('bytes'),
-  enum: <const V extends readonly string[]>(values: V): Column<V[number]> => column('enum', { values }),
+  enum: <const V extends readonly string[]>(values: V): Column<V[number]> => {
+    requireArguments('t.enum()', { values }, { values: listOf(text) });
+    return column('enum', { values });
+  },
   array: <S>(of: Column<S, boolean, boolean>): Column<S[]> => {
     requireArguments('t.array()', { of }, { of: rule('a column, such as t.text()', (value) => value instanceof Column) });
     return column('array', { of: of.settings });

@@ -2,6 +2,7 @@ import { kyselyOf, type Tables } from './kysely/index.ts';
 import { describe, expect, expectTypeOf, test } from 'vitest';
 import { z } from 'zod';
 import { t } from './column.ts';
+import { migration } from './migrations/migration.ts';
 import { model, type Model } from './model.ts';
 import { softDelete, softDeleteUnique, timestamps, userStamps, versioned } from './standard-columns.ts';
 import { modelFaults } from './model-faults.ts';
@@ -293,4 +294,9 @@ describe('declarations that are wrong fail at start-up with a sentence', () => {
       'Model "children", column "pair_id": a reference to "pairs" must name one column: its key is composite.',
     ]);
   });
+});
+
+test('a string where a list belongs is refused with what to give', () => {
+  expect(() => t.enum('paid' as never)).toThrow('t.enum(): values is "paid"; use a list: [ … ].');
+  expect(() => migration('0001_a', 'x' as never)).toThrow('migration("0001_a"): operations is "x"; use a list: [ … ].');
 });

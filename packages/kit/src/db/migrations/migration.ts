@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Operation } from './operation.ts';
-import { readOptions } from '../../options/read-options.ts';
-import { filledText, listOf } from '../../options/value-rule.ts';
+import { readOptions, requireArguments } from '../../options/read-options.ts';
+import { aList, filledText, listOf } from '../../options/value-rule.ts';
 
 export interface Migration {
   readonly name: string;
@@ -31,6 +31,7 @@ export function migration(
   } = {},
 ): Migration {
   if (!NAME.test(name)) throw new Error(`Migration "${name}": names are four digits, an underscore and snake_case, like 0001_initial.`);
+  requireArguments(`migration("${name}")`, { operations }, { operations: aList });
   readOptions(`migration("${name}")`, options, { after: listOf(filledText) });
   const flat = operations.flat();
   return Object.freeze({
