@@ -1,5 +1,6 @@
-import { createHmac } from 'node:crypto';
+import { createHmac, generateKeyPairSync, sign } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
+import { exportJWK } from 'jose';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createApp, migrateApp, type App } from '../../src/app/index.ts';
 import { accounts, addGroupMember, createGroup, createUser, deactivateUser } from '../../src/contrib/accounts/index.ts';
@@ -221,6 +222,7 @@ describeDatabases(
         await rejected(await token({ nbf: now + 31 }), /not valid yet/);
         await rejected(await token({ iat: now + 31 }), /not valid yet/);
         await rejected(await token({ exp: 'tomorrow' }), /lacks a required claim/);
+        await rejected(await token({ iat: -1e300, groups: ['staff'] }), /lacks a required claim/);
         for (const fine of [{ exp: now - 29 }, { nbf: now + 29 }, { iat: now + 29 }, { aud: ['other', 'orders-v2'] }])
           expect([fine, (await get(await token({ sub: 'alice-1', ...fine }))).status]).toEqual([fine, 200]);
       });
@@ -439,6 +441,55 @@ describeDatabases(
         provider.extraKeys = [null, 'x', { kty: 'oct', k: 'c2VjcmV0', kid: 'sym' }, { kty: 'EC', use: 'enc', kid: 'e' }];
         expect((await get(await token(), '/v1/who', own)).status).toBe(200);
         provider.extraKeys = [];
+      });
+
+      test('whose key set has keys that cannot be used: a token that names one is rejected, and the others are used', async () => {
+        const own = await start();
+        const short = generateKeyPairSync('rsa', { modulusLength: 1024 });
+        const unusable = {
+          short: { ...short.publicKey.export({ format: 'jwk' }), alg: 'RS256' },
+          text: { kty: 'RSA', n: '!', e: 'AQAB', alg: 'RS256' },
+          empty: { kty: 'RSA', alg: 'RS256' },
+          number: { kty: 'RSA', n: 5, e: 'AQAB', alg: 'RS256' },
+          point: { kty: 'EC', crv: 'P-256', x: 'AA', y: 'AA', alg: 'ES256' },
+          edwards: { kty: 'OKP', crv: 'Ed25519', x: 'AAAA', alg: 'EdDSA' },
+          signing: { ...provider.keys[0]?.jwk, key_ops: ['sign'] },
+          other: { ...provider.keys[0]?.jwk, key_ops: 'verify' },
+        };
+        provider.extraKeys = Object.entries(unusable).map(([kid, key]) => Object.assign({}, key, { kid }));
+        expect((await get(await token(), '/v1/who', own)).status).toBe(200);
+        const [, body = ''] = (await token()).split('.');
+        for (const [kid, { alg = 'ES256' }] of Object.entries(unusable)) {
+          const input = `${b64({ alg, kid })}.${body}`;
+          const signature = kid === 'short' ? sign('sha256', Buffer.from(input), short.privateKey).toString('base64url') : 'A'.repeat(86);
+          const answer = await get(`${input}.${signature}`, '/v1/who', own);
+          expect([kid, answer.status, answer.body.detail]).toEqual([kid, 401, expect.stringContaining('does not publish')]);
+        }
+        provider.extraKeys = [];
+      });
+
+      test('that publishes more of a key than verifies a signature: the rest is not looked at', async () => {
+        const own = await start();
+        const [key] = provider.keys as [SigningKey];
+        const whole = { ...(await exportJWK(key.privateKey)), kid: 'whole', alg: 'ES256', key_ops: ['sign', 'verify'], ext: false };
+        provider.extraKeys = [whole];
+        expect((await get(await token({}, { header: { kid: 'whole' } }), '/v1/who', own)).status).toBe(200);
+        provider.extraKeys = [];
+      });
+
+      test('that has no key ids: each of its keys is tried, while it rotates and after', async () => {
+        const own = await start();
+        const [first] = provider.keys as [SigningKey];
+        const [second, third] = [await newKey('second'), await newKey('third')];
+        provider.keys = [];
+        provider.extraKeys = [first, second].map(({ jwk }) => Object.assign({}, jwk, { kid: undefined }));
+        const nameless = async (key: SigningKey, claims: Claims = {}) =>
+          (await get(await token(claims, { key, header: { kid: undefined } }), '/v1/who', own)).body;
+        expect(await nameless(first)).toMatchObject({ scheme: 'jwt' });
+        expect(await nameless(second)).toMatchObject({ scheme: 'jwt' });
+        expect((await nameless(third)).detail).toMatch(/signature/);
+        expect((await nameless(second, { aud: 'another-api' })).detail).toMatch(/another audience/);
+        [provider.keys, provider.extraKeys] = [[first], []];
       });
     });
   },

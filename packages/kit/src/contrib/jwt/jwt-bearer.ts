@@ -1,4 +1,4 @@
-import { jwtVerify, type JWTVerifyOptions } from 'jose';
+import { errors, jwtVerify, type JWTPayload, type JWTVerifyOptions } from 'jose';
 import type { Authenticator, AuthenticatorHost, AuthRequest } from '../../auth/authenticator.ts';
 import type { ExternalIdentity, IdentityDirectory } from '../../auth/identity-directory.ts';
 import type { Principal, User } from '../../auth/principal.ts';
@@ -134,15 +134,39 @@ async function authenticated(issuer: Issuer, token: string, { db }: AuthRequest,
 async function verifiedClaims({ keys, rules, settings, now }: Issuer, token: string): Promise<Claims> {
   try {
     const currentDate = now();
-    const { payload } = await jwtVerify(token, keys.find, { ...rules, currentDate });
+    const payload = await verifiedPayload(token, keys, { ...rules, currentDate });
+    const { iat, sub } = payload;
+    const issuedAt = new Date((iat as number) * 1000).getTime();
     // jose looks at `iat` only with a maximum age. A token from the future was made by a clock, or a person, that cannot be trusted.
-    if ((payload.iat as number) * 1000 > currentDate.getTime() + settings.clockToleranceMs) throw refused('not_yet_valid');
-    const { sub } = payload;
+    if (issuedAt > currentDate.getTime() + settings.clockToleranceMs) throw refused('not_yet_valid');
+    if (Number.isNaN(issuedAt)) throw refused('claims');
     if (typeof sub !== 'string' || sub === '' || sub.length > SUBJECT_LENGTH_MAX || sub.includes('\0')) throw refused('claims');
     return payload;
   } catch (error) {
     const refusal = refusalOf(error);
     throw refusal === null ? error : refused(refusal);
+  }
+}
+
+/** Keys that are tried for one token: a provider has a few, and each costs the time of a signature. */
+const KEYS_TRIED_MAX = 10;
+
+/** A token without `kid` may be signed with any key of its kind: a provider without key ids has two of them while it rotates. */
+async function verifiedPayload(token: string, keys: IssuerKeys, rules: JWTVerifyOptions): Promise<JWTPayload> {
+  try {
+    return (await jwtVerify(token, keys.find, rules)).payload;
+  } catch (error) {
+    if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error;
+    let tried = 0;
+    for await (const key of error) {
+      if ((tried += 1) > KEYS_TRIED_MAX) break;
+      try {
+        return (await jwtVerify(token, key, rules)).payload;
+      } catch (failure) {
+        if (!(failure instanceof errors.JWSSignatureVerificationFailed)) throw failure;
+      }
+    }
+    throw new errors.JWSSignatureVerificationFailed();
   }
 }
 

@@ -1,9 +1,12 @@
+import { createPublicKey } from 'node:crypto';
 import type { JSONWebKeySet, JWK } from 'jose';
 import { type IssuerSettings, providerUrlFault } from './options.ts';
 
 /** A discovery document has about 5 KB, a key set of Microsoft about 15 KB. */
 const BODY_BYTES_MAX = 262_144;
 const KEYS_MAX = 100;
+/** RFC 7518, section 3.3. */
+const RSA_BITS_MIN = 2048;
 /** Of one request, from the first byte sent to the last byte read: a provider that answers slowly counts as down. */
 const TIMEOUT_MS = 5000;
 
@@ -19,9 +22,9 @@ export async function readKeys({ issuer, jwksUri }: Pick<IssuerSettings, 'issuer
   const listed: unknown = set['keys'];
   if (!Array.isArray(listed)) throw new ProviderFault(`${url} does not return a key set: "keys" is missing.`);
   if (listed.length > KEYS_MAX) throw new ProviderFault(`${url} returns ${listed.length} keys; at most ${KEYS_MAX} are accepted.`);
-  const keys = listed.filter(isVerificationKey);
+  const keys = listed.flatMap((key) => verificationKey(key) ?? []);
   // An empty list would end every login: it is more likely a mistake than the withdrawal of all keys.
-  if (keys.length === 0) throw new ProviderFault(`${url} returns no public key for signatures.`);
+  if (keys.length === 0) throw new ProviderFault(`${url} returns no usable public key for signatures. RSA keys need ${RSA_BITS_MIN} bits.`);
   return { keys };
 }
 
@@ -38,11 +41,27 @@ async function discoveredKeysUrl(issuer: string): Promise<string> {
   return found as string;
 }
 
-/** Symmetric keys have no place in a public set: a token signed with one would be signed by anyone who can read the set. */
-function isVerificationKey(key: unknown): key is JWK {
-  if (typeof key !== 'object' || key === null) return false;
-  const { kty, use } = key as JWK;
-  return (kty === 'RSA' || kty === 'EC' || kty === 'OKP') && (use === undefined || use === 'sig');
+/**
+ * The key with nothing but what verifies a signature; undefined where it cannot be used. A symmetric key has no place in a public set: a token signed
+ * with it would be signed by anyone who can read the set. A key that cannot be imported would fail every request that names it, signed or not.
+ */
+function verificationKey(listed: unknown): JWK | undefined {
+  if (typeof listed !== 'object' || listed === null) return undefined;
+  const { kty, kid, alg, use, key_ops: operations, crv, x, y, n, e } = listed as JWK;
+  if (kty !== 'RSA' && kty !== 'EC' && kty !== 'OKP') return undefined;
+  if ((use !== undefined && use !== 'sig') || (operations !== undefined && !isVerifying(operations))) return undefined;
+  const given = { kty, kid, alg, use, crv, x, y, n, e };
+  const key = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as unknown as JWK;
+  try {
+    const { modulusLength } = createPublicKey({ key, format: 'jwk' }).asymmetricKeyDetails ?? {};
+    return kty === 'RSA' && (modulusLength ?? 0) < RSA_BITS_MIN ? undefined : key;
+  } catch {
+    return undefined;
+  }
+}
+
+function isVerifying(operations: unknown): boolean {
+  return Array.isArray(operations) && operations.includes('verify');
 }
 
 async function readJson(url: string): Promise<Record<string, unknown>> {
