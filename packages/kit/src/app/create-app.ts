@@ -177,7 +177,8 @@ class Application implements App {
 
   #createHost(options: AppOptions): Host {
     const { databases, services, clock, log, settings, trustedProxies, throttleStorage } = this.#plan;
-    const { tenant, membership } = this.#plan.tenants;
+    const { tenant, membership, memberships } = this.#plan.tenants;
+    const isProved = membership !== undefined || memberships !== undefined;
     return {
       get db() {
         return databases.get('default');
@@ -201,6 +202,7 @@ class Application implements App {
         const found = tenant?.(asking) ?? null;
         return knownTenant(asking, membership === undefined ? found : provedTenant(asking, found, membership));
       },
+      tenantNow: tenant === undefined || isProved ? undefined : async (exchange) => (await tenant(exchange as Exchange)) || null,
       membershipsOf: (exchanges) => currentMemberships(this.#plan.tenants, exchanges as readonly Exchange[]),
       blocking: new BlockingWatch(settings.warnBlockingMs, log),
       inputLimits: this.#plan.inputLimits,

@@ -115,6 +115,11 @@ export class Exchange implements AuthRequest, PermissionContext {
     return this.#tenant.value;
   }
 
+  /** Whether anything of the request depends on the tenant. */
+  get isTenantAsked(): boolean {
+    return this.#tenant !== undefined;
+  }
+
   /** What the caller is in the tenant: found together with the tenant, so asked once. */
   get membership(): Promise<Membership | null> {
     return Promise.resolve(this.tenant).then(() => this.knownMembership);

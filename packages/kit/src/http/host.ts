@@ -33,6 +33,8 @@ export interface Host {
   readonly throttleRates: ThrottleRates;
   /** Whose tenant the exchange acts for. */
   tenantOf(exchange: object): string | null | Promise<string | null>;
+  /** Whose tenant an open request would act for by now. Undefined where there are no tenants, or memberships prove them. */
+  readonly tenantNow: ((exchange: object) => Promise<string | null>) | undefined;
   /** What the callers of these exchanges are now in the tenants that their requests proved, in the order given. */
   membershipsOf(exchanges: readonly object[]): Promise<readonly (Membership | null)[]>;
   readonly blocking: BlockingWatch;

@@ -12,18 +12,20 @@ import type { Host } from './host.ts';
 /** How often the callers of open streams are looked up: a revoked credential ends its streams within a second. */
 const LOOK_EVERY_MS = 500;
 const RETRY_AFTER_SECONDS = 10;
+/** A caller that cannot be authenticated again in this time is not known, and the next one is asked. */
+const ASK_AGAIN_MS_MAX = 5000;
 
 /**
  * The event streams of one app that are open in this process. An ordinary request is over before its credential changes; a stream would
  * outlive it, so the callers of all streams are looked up together, and streams end whose caller has lost the credential, has changed, or has left
- * the tenant that the stream was opened in.
+ * the tenant that the stream was opened in. Callers that cannot be looked up keep their streams; the others are looked up all the same.
  */
 export class OpenStreams {
   readonly #host: Host;
   readonly #streams = new Set<Exchange>();
   readonly #counts = new CallerCounts();
   #timer: NodeJS.Timeout | undefined;
-  #isLooking = false;
+  readonly #looking = new Set<object>();
 
   constructor(host: Host) {
     this.#host = host;
@@ -39,7 +41,7 @@ export class OpenStreams {
         extensions: { streams_max: max },
       });
     this.#streams.add(exchange);
-    this.#timer ??= setInterval(() => void this.#look(), LOOK_EVERY_MS).unref();
+    this.#timer ??= setInterval(() => this.#look(), LOOK_EVERY_MS).unref();
     return () => {
       done();
       this.#remove(exchange);
@@ -53,30 +55,53 @@ export class OpenStreams {
     this.#timer = undefined;
   }
 
-  /** One look at a time: a slow database must not collect them. */
-  async #look(): Promise<void> {
-    if (this.#isLooking) return;
-    this.#isLooking = true;
+  #look(): void {
+    const known = [...this.#streams].filter(({ principal }) => principal !== null);
+    for (const [authenticator, streams] of Map.groupBy(known, (exchange) => exchange.authenticator))
+      if (authenticator !== null) void this.#alone(authenticator, () => this.#endInvalid(authenticator, streams));
+    void this.#alone(this.#host, () => this.#endOfFormerMembers());
+  }
+
+  /** One look of a kind at a time: a slow database must not collect them, and an authenticator that fails or hangs must not keep others from theirs. */
+  async #alone(kind: object, look: () => Promise<void>): Promise<void> {
+    if (this.#looking.has(kind)) return;
+    this.#looking.add(kind);
     try {
-      await this.#endInvalid();
+      await look();
     } catch (error) {
-      // The database did not answer: that says nothing about the callers.
-      this.#host.log.warn({ err: error }, 'could not look up the callers of open streams');
+      this.#noteFailure(error);
     } finally {
-      this.#isLooking = false;
+      this.#looking.delete(kind);
     }
   }
 
-  async #endInvalid(): Promise<void> {
-    const known = [...this.#streams].filter(({ principal }) => principal !== null);
-    for (const [authenticator, streams] of Map.groupBy(known, (exchange) => exchange.authenticator)) {
-      if (authenticator === null) continue;
-      const current = await currentPrincipals(this.#host.db, authenticator, streams);
-      for (const exchange of streams)
-        if (!isSame(exchange.principal, current.get(exchange)))
-          exchange.abort(coreErrors.invalid_credentials({ detail: 'The credential of this stream has been revoked or changed.' }));
+  /** The database or a service did not answer: that says nothing about the callers. */
+  #noteFailure(error: unknown): void {
+    this.#host.log.warn({ err: error }, 'could not look up the callers of open streams');
+  }
+
+  async #endInvalid(authenticator: Authenticator, streams: readonly Exchange[]): Promise<void> {
+    const current = await currentPrincipals(this.#host.db, authenticator, streams, (error) => this.#noteFailure(error));
+    for (const exchange of streams) {
+      const now = current.get(exchange);
+      if (now === undefined || exchange.signal.aborted) continue;
+      if (now !== null && isSame(exchange.principal, now)) await this.#endIfMoved(exchange, now);
+      else exchange.abort(coreErrors.invalid_credentials({ detail: 'The credential of this stream has been revoked or changed.' }));
     }
-    await this.#endOfFormerMembers();
+  }
+
+  /** A caller who keeps the credential may be in another tenant by now. Where memberships are declared, they decide. */
+  async #endIfMoved(exchange: Exchange, now: Principal): Promise<void> {
+    if (!exchange.isTenantAsked || this.#host.tenantNow === undefined) return;
+    exchange.principal = now;
+    try {
+      const tenant = await this.#host.tenantNow(exchange);
+      if (tenant !== exchange.knownTenant)
+        exchange.abort(coreErrors.permission_denied({ detail: 'You are in another tenant now. Open the stream again.' }));
+    } catch (error) {
+      if (isKitError(error) && error.status < 500) exchange.abort(error);
+      else this.#noteFailure(error);
+    }
   }
 
   /** A caller who leaves the tenant, or gets other roles there, keeps the credential: the stream ends all the same. */
@@ -100,35 +125,46 @@ export function openStreamsOf(host: Host): OpenStreams {
   return known;
 }
 
-/** With one question where the authenticator can answer it, else by authenticating one request of each credential again. */
+/** With one question where the authenticator can answer it, else by authenticating one request of each credential again. Without what is not known. */
 async function currentPrincipals(
   db: Database,
   authenticator: Authenticator,
   streams: readonly Exchange[],
-): Promise<ReadonlyMap<Exchange, Principal>> {
+  onFailure: (error: unknown) => void,
+): Promise<ReadonlyMap<Exchange, Principal | null>> {
   const byCredential = Map.groupBy(streams, ({ principal }) => principal?.credentialId ?? '');
   // Without an id it is not known which credential is which: those are asked one by one.
   const nameless = byCredential.get('') ?? [];
   byCredential.delete('');
   const found = byCredential.size === 0 ? undefined : await authenticator.principalsOf?.(db, [...byCredential.keys()]);
-  const current = new Map<Exchange, Principal>();
-  for (const [id, each] of byCredential) {
-    const principal = found === undefined ? await authenticatedAgain(authenticator, each[0] as Exchange) : found.get(id);
-    if (principal !== undefined) for (const exchange of each) current.set(exchange, withStaffRights(principal));
-  }
-  for (const exchange of nameless) {
-    const principal = await authenticatedAgain(authenticator, exchange);
-    if (principal !== undefined) current.set(exchange, withStaffRights(principal));
-  }
+  const current = new Map<Exchange, Principal | null>();
+  const remember = (exchanges: readonly Exchange[], principal: Principal | null): void => {
+    for (const exchange of exchanges) current.set(exchange, principal === null ? null : withStaffRights(principal));
+  };
+  const askAgain = async (exchanges: readonly Exchange[]): Promise<void> => {
+    try {
+      remember(exchanges, await authenticatedAgain(authenticator, exchanges[0] as Exchange));
+    } catch (error) {
+      onFailure(error);
+    }
+  };
+  for (const [id, each] of byCredential)
+    if (found === undefined) await askAgain(each);
+    else remember(each, found.get(id) ?? null);
+  for (const exchange of nameless) await askAgain([exchange]);
   return current;
 }
 
-async function authenticatedAgain(authenticator: Authenticator, exchange: Exchange): Promise<Principal | undefined> {
+async function authenticatedAgain(authenticator: Authenticator, exchange: Exchange): Promise<Principal | null> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new Error(`${authenticator.name} did not answer within ${ASK_AGAIN_MS_MAX} ms`)), ASK_AGAIN_MS_MAX);
   try {
-    return (await authenticator.authenticate(exchange)) ?? undefined;
+    return (await Promise.race([authenticator.authenticate(exchange), late])) ?? null;
   } catch (error) {
-    if (isKitError(error) && error.status === 401) return undefined;
+    if (isKitError(error) && error.status === 401) return null;
     throw error;
+  } finally {
+    clearTimeout(timer);
   }
 }
 
@@ -138,8 +174,8 @@ function hasSameRoles(before: Membership | null, now: Membership): boolean {
 }
 
 /** Whether a permission would still decide the same: what the caller is called makes no difference. */
-function isSame(before: Principal | null, now: Principal | undefined): boolean {
-  if (before === null || now === undefined || before.user.id !== now.user.id || !now.user.is_active) return false;
+function isSame(before: Principal | null, now: Principal): boolean {
+  if (before === null || before.user.id !== now.user.id || !now.user.is_active) return false;
   if (before.user.is_staff !== now.user.is_staff || before.user.is_superuser !== now.user.is_superuser) return false;
   return before.scopes === now.scopes || JSON.stringify(before.scopes) === JSON.stringify(now.scopes);
 }
