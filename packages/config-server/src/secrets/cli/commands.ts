@@ -8,6 +8,7 @@ import { locateValues } from '../files/file-text.ts';
 import { NotEditable } from '../files/place.ts';
 import { readSnapshot, replaceFile } from '../files/replace-file.ts';
 import {
+  checkMoved,
   isSopsText,
   NO_RECIPIENTS,
   openText,
@@ -110,7 +111,9 @@ export async function edit(options: CommandOptions, context: CommandContext): Pr
 async function seal(path: string, text: string, open: OpenText, options: CommandOptions, context: CommandContext): Promise<string> {
   const keys = new Set(options.keys.map((key) => joinKeyPath(splitKeyPath(key))));
   const withValues = await sealValues(path, text, keys, sealingFor(path, options, context), open.sealed);
-  return open.sops === undefined ? withValues : resealDocument(path, withValues, open, context.now());
+  const saved = open.sops === undefined ? withValues : resealDocument(path, withValues, open, context.now());
+  checkMoved(path, open, saved);
+  return saved;
 }
 
 async function openEncrypted(file: string, text: string, context: CommandContext): Promise<OpenText> {

@@ -122,6 +122,11 @@ test('a mistake is a sentence, exit code 1 and an unchanged file; no value is pr
   run(files, ['encrypt', sealedFile]);
   writeFileSync(join(folder, 'tampered.toml'), readFileSync(sealedFile, 'utf8').replace('data:', 'data:A'));
   chmodSync(join(folder, 'other.txt'), 0o644);
+  const nested = join(folder, 'nested.json');
+  writeFileSync(nested, '{"a":{"b":"correct-5ecret"}}');
+  const single = join(folder, 'production', 'single.toml');
+  writeFileSync(single, TOML);
+  run(files, ['encrypt', single, '--key', 'billing.password']);
   const mistakes: [readonly string[], RegExp, Record<string, string>?][] = [
     [['encrypt', broken], /not valid TOML \(line 2/],
     [['encrypt', join(folder, 'missing.toml')], /ENOENT/],
@@ -131,6 +136,8 @@ test('a mistake is a sentence, exit code 1 and an unchanged file; no value is pr
     [['encrypt', file, '--recipient', own.identity], /not a public key/],
     [['encrypt', file, '--key', 'billing.password', '--encrypted-regex', 'x'], /use one of them/],
     [['encrypt', file, '--encrypted-regex', '('], /not supported/],
+    [['encrypt', nested, '--key', 'a', '--key', 'a.b'], /key a\.b is inside key a,/],
+    [['edit', single], /has the value of key billing\.password/, { EDITOR: 'sed -i s/password/renamed/' }],
     [['encrypt', sealedFile], /already/],
     [['decrypt', file], /no encrypted value/],
     [['decrypt', join(folder, 'tampered.toml')], /does not decrypt/],
@@ -154,6 +161,9 @@ test('a mistake is a sentence, exit code 1 and an unchanged file; no value is pr
     ['encrypt', file, '--nothing'],
     ['encrypt', file, file],
     ['encrypt', file, '--encrypted-regex', 'a', '--encrypted-suffix', 'b'],
+    ['encrypt', file, '--stdout'],
+    ['decrypt', single, '--key', 'billing.password'],
+    ['rekey', single, '--name', 'x'],
   ]) {
     expect(run(files, args)).toMatchObject({ status: 2, stderr: expect.stringContaining('usage:') as string });
   }

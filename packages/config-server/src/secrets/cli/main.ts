@@ -40,13 +40,21 @@ const RULE_OPTIONS = Object.fromEntries(RULE_NAMES.map((name) => [name.replace('
   { type: 'string' }
 >;
 
+/** An option that a command ignored would mislead: `decrypt --key` would decrypt everything, `encrypt --stdout` would change the file. */
+const OPTIONS: Readonly<Record<keyof typeof COMMANDS, readonly string[]>> = {
+  encrypt: ['key', 'recipient', 'recipients-file', 'name', ...Object.keys(RULE_OPTIONS)],
+  decrypt: ['identity', 'stdout'],
+  rekey: ['recipient', 'recipients-file', 'identity'],
+  edit: ['key', 'recipient', 'recipients-file', 'identity', 'name'],
+};
+
 async function main(parameters: readonly string[]): Promise<number> {
   const [first] = parameters;
   if (parameters.length === 1 && first === '--help') return print(USAGE);
   if (parameters.length === 1 && first === '--version') return print(`${packageVersion()}\n`);
   const parsed = parse(parameters);
-  if (parsed === undefined) {
-    process.stderr.write(USAGE);
+  if (parsed === undefined || 'problem' in parsed) {
+    process.stderr.write(parsed === undefined ? USAGE : `config-secrets: ${parsed.problem}\n${USAGE}`);
     return EXIT_USAGE;
   }
   const { command, options, identities } = parsed;
@@ -69,7 +77,7 @@ interface Parsed {
   readonly identities: readonly string[];
 }
 
-function parse(parameters: readonly string[]): Parsed | undefined {
+function parse(parameters: readonly string[]): Parsed | { readonly problem: string } | undefined {
   try {
     const { values, positionals } = parseArgs({
       args: [...parameters],
@@ -86,6 +94,9 @@ function parse(parameters: readonly string[]): Parsed | undefined {
     });
     const [command = '', file, ...rest] = positionals;
     if (file === undefined || file === '' || rest.length > 0 || !Object.hasOwn(COMMANDS, command)) return undefined;
+    const isOfOther = (name: string): boolean => !OPTIONS[command as keyof typeof COMMANDS].includes(name);
+    const foreign = Object.keys(values).find(isOfOther);
+    if (foreign !== undefined) return { problem: `${command} has no option --${foreign}; nothing was done` };
     const given = values as Record<string, string | undefined>;
     const rules = RULE_NAMES.flatMap((name): SopsRule[] => {
       const pattern = given[name.replace('_', '-')];

@@ -21,17 +21,22 @@ import { NotEditable } from './place.ts';
 export interface FileSnapshot {
   /** Where the links of the given path lead: a link stays a link. */
   readonly path: string;
+  /** Without a byte order mark, which not every parser of a format takes. */
   readonly text: string;
+  readonly hasByteOrderMark: boolean;
   readonly stats: Stats;
 }
+
+const BYTE_ORDER_MARK = '\uFEFF';
 
 export function readSnapshot(path: string): FileSnapshot {
   const real = realpathSync(path);
   const descriptor = openSync(real, 'r');
   try {
     const stats = fstatSync(descriptor);
-    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(readFileSync(descriptor));
-    return { path: real, text, stats };
+    const whole = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(readFileSync(descriptor));
+    const hasByteOrderMark = whole.startsWith(BYTE_ORDER_MARK);
+    return { path: real, text: hasByteOrderMark ? whole.slice(1) : whole, hasByteOrderMark, stats };
   } finally {
     closeSync(descriptor);
   }
@@ -41,12 +46,12 @@ export function readSnapshot(path: string): FileSnapshot {
  * Replaces a file in one step: readers, and a machine that loses power, find the old text or the new text. Mode and owner stay. A file
  * that changed since it was read is not replaced.
  */
-export function replaceFile({ path, stats }: FileSnapshot, text: string): void {
+export function replaceFile({ path, stats, hasByteOrderMark }: FileSnapshot, text: string): void {
   const temporary = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString('hex')}.tmp`);
   const descriptor = openSync(temporary, 'wx', 0o600);
   try {
     try {
-      writeFileSync(descriptor, text);
+      writeFileSync(descriptor, hasByteOrderMark ? BYTE_ORDER_MARK + text : text);
       if (process.getuid?.() === 0) chownSync(temporary, stats.uid, stats.gid);
       fchmodSync(descriptor, stats.mode & 0o777);
       fsyncSync(descriptor);

@@ -1,14 +1,18 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import * as age from 'age-encryption';
 import fc from 'fast-check';
 import { stringify as toToml } from 'smol-toml';
 import { stringify as toYaml } from 'yaml';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { newIdentity, type TestIdentity } from '../../../test/age-identity.ts';
+import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import { parseFile } from '../../document/formats.ts';
 import { Keyring } from '../keyring.ts';
 import { DEFAULT_RULE } from '../sops-rules.ts';
 import { locateValues } from './file-text.ts';
-import { openText, rekeyDocument, resealDocument, sealDocument, sealValues, type Sealing } from './secret-file.ts';
+import { readSnapshot, replaceFile } from './replace-file.ts';
+import { checkMoved, openText, rekeyDocument, resealDocument, sealDocument, sealValues, type Sealing } from './secret-file.ts';
 
 let own: TestIdentity;
 let other: TestIdentity;
@@ -194,4 +198,58 @@ test.each([
     }),
     { numRuns: 40 },
   );
+});
+
+test.each([
+  ['/c/a.toml', 'a = { b = { c = "x", d = [1] } }\n'],
+  ['/c/a.json', '{"a":{"b":{"c":"x","d":[1]}}}'],
+  ['/c/a.yaml', 'a:\n  b:\n    c: x\n    d: [1]\n'],
+])('%s: a key inside a key that is encrypted as a whole is refused', async (path, text) => {
+  for (const keys of [
+    ['a.b', 'a.b.c'],
+    ['a.b.d.0', 'a'],
+  ]) {
+    await expect(sealValues(path, text, new Set(keys), sealing(own))).rejects.toThrow(
+      /is inside key a(\.b)?, which is encrypted as a whole/,
+    );
+  }
+});
+
+test('a file with encrypted values is not encrypted once more, except for keys that the rule leaves alone', async () => {
+  const single = await sealValues('/c/a', 'a: secret\nb: other\n', new Set(['a']), sealing(own));
+  await expect(sealDocument('/c/a', single, DEFAULT_RULE, sealing(own), NOW)).rejects.toThrow('key a is encrypted already');
+  const mixed = await sealDocument('/c/a', single, { name: 'encrypted_regex', pattern: '^b$' }, sealing(own), NOW);
+  expect((await openText('/c/a', mixed, own.keyring)).text).toBe('a: secret\nb: other\n');
+  const orphan = 'a: ENC[AES256_GCM,data:AA==,iv:AA==,tag:AA==,type:str]\n';
+  await expect(sealDocument('/c/a', orphan, DEFAULT_RULE, sealing(own), NOW)).rejects.toThrow('key a is encrypted already');
+});
+
+test('text of a TOML string that looks like the metadata stays where it is', async () => {
+  const text = 'a = """\nx\n[sops]\ny = 1\n"""\nb = "secret"\n\n[c]\nd = 1\n';
+  const sealed = await sealDocument('/c/a.toml', text, { name: 'encrypted_regex', pattern: '^b$' }, sealing(own), NOW);
+  expect((await openText('/c/a.toml', sealed, own.keyring)).text).toBe(text);
+});
+
+test('a single value that was moved to another key is not saved in plain text', async () => {
+  const sealed = await sealValues('/c/a.yaml', 'a: secret\nb: [first, second]\nc: 1\n', new Set(['a', 'b.0']), {
+    ...sealing(own),
+    name: 'a.yaml',
+  });
+  const open = await openText('/c/a.yaml', sealed, own.keyring);
+  const save = async (text: string, ...keys: string[]): Promise<void> =>
+    checkMoved('/c/a.yaml', open, await sealValues('/c/a.yaml', text, new Set(keys), sealing(own), open.sealed));
+  await expect(save('renamed: secret\nb: [first, second]\nc: 1\n')).rejects.toThrow('key renamed has the value of key a');
+  await expect(save('a: secret\nb: [new, first, second]\nc: 1\n')).rejects.toThrow('use --key b.1');
+  await save('renamed: secret\nb: [first, second]\nc: 1\n', 'renamed');
+  await save('a: other\nb: [first, third]\nc: 2\n');
+});
+
+test.each(Object.entries(TEXTS))('%s: a byte order mark stays where it is', async (path, text) => {
+  const file = join(await temporaryFolder(), basename(path));
+  writeFileSync(file, `\uFEFF${text}`);
+  const before = readSnapshot(file);
+  replaceFile(before, await sealDocument(path, before.text, DEFAULT_RULE, sealing(own), NOW));
+  expect(readFileSync(file, 'utf8').startsWith('\uFEFF')).toBe(true);
+  const sealed = readSnapshot(file);
+  expect(parsed(path, (await openText(path, sealed.text, own.keyring)).text)).toEqual(parsed(path, text));
 });

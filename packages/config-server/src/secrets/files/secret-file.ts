@@ -5,14 +5,14 @@ import { joinKeyPath } from '../../document/key-path.ts';
 import { parseFile } from '../../document/formats.ts';
 import { LoadFailure } from '../../document/load-failure.ts';
 import type { AgeLibrary } from '../age-library.ts';
-import { sealValue } from '../encrypted-value.ts';
+import { looksEncrypted, sealValue } from '../encrypted-value.ts';
 import { DecryptionBudget, type Keyring } from '../keyring.ts';
-import { openBoundValue, openFile } from '../open-secrets.ts';
+import { openBoundValue, openFile, withValues } from '../open-secrets.ts';
 import { parseOrdered, type OrderedTable } from '../ordered-tree.ts';
 import { openSopsDocument, openWithDataKey, plainBytes, sopsMac } from '../sops-document.ts';
 import { isSopsDocument, readSopsMetadata, type SopsMetadata, type SopsRecipient } from '../sops-metadata.ts';
 import { compileRule, keysOf, type IsEncrypted, type SopsRule } from '../sops-rules.ts';
-import { DATA_KEY_BYTES, encodeSopsValue, sealSopsValue, sopsPath } from '../sops-value.ts';
+import { DATA_KEY_BYTES, encodeSopsValue, looksLikeSopsValue, sealSopsValue, sopsPath } from '../sops-value.ts';
 import { locateValues, replaceParts, valueText, type LocatedValue } from './file-text.ts';
 import { NotEditable } from './place.ts';
 import { joinBlock, sopsBlock, splitBlock } from './sops-block.ts';
@@ -65,7 +65,11 @@ export async function openText(path: string, text: string, keyring: Keyring): Pr
     sealed.set(key, { value, ciphertext: place.value, ...(bound === undefined ? {} : { file: bound.file }) });
     parts.push({ start: place.start, end: place.end, text: valueText(path, value, place.flow) });
   }
-  return { text: replaceParts(body, parts), sops, sealed };
+  const plainText = replaceParts(body, parts);
+  const decrypted = attempt(() => parseFile(path, Buffer.from(plainText), origin));
+  if (decrypted === undefined || !sameData(decrypted, opened))
+    throw new NotEditable('the file cannot be decrypted in place; write its values in a simpler way');
+  return { text: plainText, sops, sealed };
 }
 
 async function sopsPart(path: string, text: string, keyring: Keyring): Promise<SopsPart> {
@@ -86,15 +90,42 @@ export async function sealValues(
   keepUnchanged = true,
 ): Promise<string> {
   const parts: { start: number; end: number; text: string }[] = [];
+  const values = new Map<string, unknown>();
+  let outer: { readonly key: string; readonly end: number } | undefined;
   for (const place of locateValues(path, text)) {
     const key = joinKeyPath(place.path);
     const before = previous.get(key);
     if (!keys.has(key) && before?.file === undefined) continue;
+    if (outer !== undefined && place.start < outer.end)
+      throw new NotEditable(`key ${key} is inside key ${outer.key}, which is encrypted as a whole; encrypt one of them`);
+    outer = { key, end: place.end };
+    values.set(key, place.value);
     const isSame = keepUnchanged && before?.file !== undefined && isDeepStrictEqual(plain(before.value), plain(place.value));
     const value = isSame ? before.ciphertext : await sealPlace(place, key, sealing, before?.file ?? sealing.name);
     parts.push({ start: place.start, end: place.end, text: valueText(path, value, place.flow) });
   }
-  return replaceParts(text, parts);
+  const sealed = replaceParts(text, parts);
+  const read = attempt(() => withValues(parseFile(path, Buffer.from(sealed), ''), values));
+  if (read === undefined || !sameData(read, parseFile(path, Buffer.from(text), `file ${path}`))) throw new NotEditable(NOT_SEALED);
+  return sealed;
+}
+
+const NOT_SEALED = 'the file cannot be encrypted in place; write its values in a simpler way';
+
+/**
+ * Single values are encrypted by their keys. A value that an editor moved to another key, or to another position of an array, would be
+ * saved in plain text without anybody noticing.
+ */
+export function checkMoved(path: string, open: OpenText, saved: string): void {
+  const before = new Map(locateValues(path, open.text).map((place) => [joinKeyPath(place.path), place.value]));
+  const after = new Map(locateValues(path, saved).map((place) => [joinKeyPath(place.path), place.value]));
+  for (const [key, { value, ciphertext, file }] of open.sealed) {
+    if (file === undefined || typeof value === 'boolean' || value === null || after.get(key) === ciphertext) continue;
+    for (const [place, found] of after) {
+      if (!sameData(found, value) || sameData(before.get(place), found)) continue;
+      throw new NotEditable(`key ${place} has the value of key ${key}, which was encrypted, in plain text; use --key ${place}`);
+    }
+  }
 }
 
 async function sealPlace(place: LocatedValue, key: string, { age, recipients }: Sealing, file: string): Promise<string> {
@@ -184,6 +215,9 @@ function sealBody(
   for (const place of places) {
     const { value, keys } = place;
     if (place.container || value === null || value === '' || !isEncrypted(keys)) continue;
+    // The server would serve the inner ciphertext: what it decrypted is final.
+    if (typeof value === 'string' && (looksEncrypted(value) || looksLikeSopsValue(value)))
+      throw new NotEditable(`key ${joinKeyPath(place.path)} is encrypted already; decrypt the file first`);
     const before = previous.get(joinKeyPath(place.path));
     const isSame = before !== undefined && before.file === undefined && isDeepStrictEqual(plain(before.value), plain(value));
     const ciphertext = isSame ? before.ciphertext : sealLeaf(value, dataKey, keys);
@@ -217,7 +251,7 @@ function verified(path: string, plainText: string, text: string, dataKey: Buffer
     return typeof metadata === 'string' ? { problem: metadata } : openWithDataKey(tree, metadata, dataKey);
   });
   if (opened === undefined || 'problem' in opened || !isDeepStrictEqual(plain(opened.raw), plain(wanted))) {
-    throw new NotEditable('the file cannot be encrypted in place; write its values in a simpler way');
+    throw new NotEditable(NOT_SEALED);
   }
   return text;
 }
@@ -235,6 +269,17 @@ function attempt<Result>(work: () => Result): Result | undefined {
 function plain(value: unknown): unknown {
   const text = JSON.stringify(value, (_, item: unknown) => (typeof item === 'bigint' ? exact(item) : item));
   return text === undefined ? value : jsonValue(text);
+}
+
+/** Whether two parsed values are the same, also integers that JSON does not carry. */
+function sameData(a: unknown, b: unknown): boolean {
+  return isDeepStrictEqual(comparable(a), comparable(b));
+}
+
+function comparable(value: unknown): unknown {
+  const integer = (item: bigint): number | string => (Number.isSafeInteger(Number(item)) ? Number(item) : String(item));
+  const text = JSON.stringify(value, (_, item: unknown) => (typeof item === 'bigint' ? integer(item) : item));
+  return text === undefined ? undefined : jsonValue(text);
 }
 
 function exact(value: bigint): number {

@@ -3,6 +3,7 @@ import { SOPS_KEY, type SopsRecipient } from '../sops-metadata.ts';
 import type { SopsRule } from '../sops-rules.ts';
 import { formatOf } from './file-text.ts';
 import { jsonPlaces } from './json-places.ts';
+import { tomlHeaders } from './toml-places.ts';
 
 /** The metadata that a new SOPS document gets. */
 export interface NewMetadata {
@@ -88,15 +89,22 @@ function keyStart(key: unknown): number | undefined {
   return isScalar(key) ? key.range?.[0] : undefined;
 }
 
-/** Lines from a header of the metadata up to the next header of something else. */
+/** From a header of the metadata up to the next header of something else. */
 function splitToml(text: string): SplitFile | undefined {
-  const [body, block]: [string[], string[]] = [[], []];
+  let [body, block] = ['', ''];
+  let at = 0;
   let inBlock = false;
-  for (const line of text.split(/(?<=\n)/)) {
-    const header = /^\s*\[\[?\s*("?)([\w-]+)\1\s*[.\]]/.exec(line);
-    if (header !== null) inBlock = header[2] === SOPS_KEY;
-    (inBlock ? block : body).push(line);
+  const takeUntil = (end: number): void => {
+    if (inBlock) block += text.slice(at, end);
+    else body += text.slice(at, end);
+    at = end;
+  };
+  for (const { keys, start } of tomlHeaders(text)) {
+    // With the blanks before it.
+    takeUntil(text.lastIndexOf('\n', start) + 1);
+    inBlock = keys[0] === SOPS_KEY;
   }
+  takeUntil(text.length);
   // The blank line that was put before the metadata goes with them.
-  return block.length === 0 ? undefined : { body: body.join('').replace(/\n\n$/, '\n'), block: block.join('') };
+  return block === '' ? undefined : { body: body.replace(/\n\n$/, '\n'), block };
 }

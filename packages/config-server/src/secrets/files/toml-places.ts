@@ -12,7 +12,21 @@ export function tomlPlaces(text: string): Place[] {
   return new TomlPlaces(text).read();
 }
 
+/** The header of a table, such as `[billing.pool]`. */
+export interface TomlHeader {
+  readonly keys: readonly string[];
+  readonly start: number;
+}
+
+/** The headers of a TOML file that is known to be valid, in order. */
+export function tomlHeaders(text: string): readonly TomlHeader[] {
+  const places = new TomlPlaces(text);
+  places.read();
+  return places.headers;
+}
+
 class TomlPlaces {
+  readonly headers: TomlHeader[] = [];
   readonly #text: string;
   readonly #places: Place[] = [];
   /** How many tables each array of tables has so far. */
@@ -34,8 +48,10 @@ class TomlPlaces {
 
   #header(): readonly string[] {
     const isArray = this.#text.startsWith('[[', this.#at);
+    const start = this.#at;
     this.#at += isArray ? 2 : 1;
     const keys = this.#keys();
+    this.headers.push({ keys, start });
     this.#at += isArray ? 2 : 1;
     if (!isArray) return this.#inArrays(keys);
     const path = [...this.#inArrays(keys.slice(0, -1)), keys.at(-1)!];
