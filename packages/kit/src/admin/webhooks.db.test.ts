@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { AdminApp, type Browser } from '../../test/admin/admin-app.ts';
+import { deactivateUser } from '../contrib/accounts/index.ts';
 import { createEndpoint, publish, signingSecret, webhooks } from '../contrib/webhooks/index.ts';
 import { openHeaders } from '../contrib/webhooks/endpoints/custom-headers.ts';
 import { findEndpoint, type WebhookDelivery } from '../contrib/webhooks/store.ts';
@@ -70,6 +71,15 @@ const define = (database: TestDatabase): void => {
     record.sections.at(-1)?.entries.flatMap(({ title, link }) => (link.resource === 'audit-log' ? [title] : []));
 
   describe('endpoints', () => {
+    test('of a deactivated owner say that nothing is sent', async () => {
+      const owner = await site.newUser();
+      const { id } = await newEndpoint({ owner: owner.id });
+      await deactivateUser(database.db, owner.id);
+      const state = { value: 'owner inactive', tone: 'warning', hint: 'Nothing is sent until its owner is activated.' };
+      expect((await list('endpoints', `filter.owner=${owner.id}`)).map(({ values }) => values['state'])).toEqual([state]);
+      expect((await read('endpoints', id)).state).toEqual(state);
+    });
+
     test('are found by URL, description and owner, and filtered by state, owner and tenant', async () => {
       const owner = await site.newUser({ username: 'hookowner' });
       const one = await newEndpoint({ owner: owner.id, url: 'https://findme.example.com/a' });

@@ -345,8 +345,9 @@ class Application implements App {
   }
 
   async #runChecks(): Promise<void> {
-    const checks = this.#plan.modules.flatMap((module) => module.checks ?? []);
-    const ofModules = checks.map(async (check) => check.run(this));
+    // A check that several modules share runs once.
+    const checks = new Set(this.#plan.modules.flatMap((module) => module.checks ?? []));
+    const ofModules = [...checks].map(async (check) => check.run(this));
     const ofDeclarations = [...this.controllers, ...this.resources].map(async (each) => each.databaseFaults?.(this) ?? []);
     const faults = (await Promise.all([...ofModules, ...ofDeclarations, unknownReferences(this)])).flat();
     this.#moduleWarnings = faults.filter((fault) => !isError(fault) && isSilenced(this, fault.id) === undefined);

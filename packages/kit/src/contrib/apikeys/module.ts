@@ -1,6 +1,7 @@
 import type { App, Module } from '../../app/module.ts';
 import { productionSecret } from '../../app/production-secret.ts';
 import { StartUpError } from '../../app/start-up-error.ts';
+import { userTableCheck } from '../../app/user-table-check.ts';
 import type { Counter } from '../../observe/metric-registry.ts';
 import { apiKeysAdmin } from './admin.ts';
 import { ApiKeyAuth, ApiKeyBearer } from './authenticators.ts';
@@ -12,7 +13,6 @@ import { apiKeys as keys, apiKeyUsage } from './models.ts';
 import { pepperFault, previousPepperFault, readApiKeyOptions, type ApiKeyOptions } from './options.ts';
 import { startKeyring, type ApiKeysInUse } from './use-api-keys.ts';
 import { VERIFICATION_OUTCOMES } from './verify.ts';
-import { userTableFaults } from '../../auth/user-table.ts';
 
 /**
  * Scoped API keys: both authentication classes and the table. Mount ApiKeyController for self-service.
@@ -34,9 +34,8 @@ export function apiKeys(options: ApiKeyOptions = {}): Module {
     errors: apiKeyErrors,
     commands: [apiKeyCommand],
     admin: apiKeysAdmin,
-    // Keys are joined with their owners: a wrong name would show at the first key.
     checks: [
-      { name: 'api_key_owners', run: (app) => (app.users === null ? [] : userTableFaults(app.db, app.users.table)) },
+      userTableCheck,
       productionSecret('api_key_pepper', ({ settings: { apiKeyPepper } }) => settings.pepper !== undefined || apiKeyPepper !== undefined, {
         message: 'API keys are hashed without a pepper: whoever reads the database can look for keys.',
         hint: 'Set API_KEY_PEPPER, or apiKeys({ pepper: null }) where that is intended.',

@@ -1,5 +1,7 @@
 import { moduleState } from '../../app/module-state.ts';
 import { emptyRegistry, type Registry } from '../../app/registry.ts';
+import { directoryOf, type UserSource } from '../../auth/user-directory.ts';
+import { userDirectory } from '../../auth/user-directory-rule.ts';
 import type { Clock } from '../../db/clock.ts';
 import type { Database, Db } from '../../db/db.ts';
 import { type DbLog, silentLog } from '../../db/log.ts';
@@ -7,6 +9,7 @@ import { readWebhookOptions, webhookRules, type WebhookOptions, type WebhookSett
 import { type OptionRules, readOptions, requireArguments } from '../../options/read-options.ts';
 import { clock as aClock, objectWith, queryable } from '../../options/value-rule.ts';
 import type { WebhookMetrics } from './delivery/webhook-metrics.ts';
+import { deactivatedOwnersIn, type FindDeactivated } from './endpoints/owners.ts';
 import { secretBox, type SecretBox } from '../../db/sealing/secret-box.ts';
 
 /** Everything the verbs need to know about the webhooks of one database, besides the database. */
@@ -19,6 +22,8 @@ export interface Webhooks {
   readonly registry: Registry;
   /** Undefined unless the application has metrics. */
   readonly metrics: WebhookMetrics | undefined;
+  /** Null: owners of endpoints are not users. */
+  readonly findDeactivated: FindDeactivated | null;
 }
 
 const SECRET_WORDS = { what: 'the signing secret', setting: 'WEBHOOK_SECRET_KEYS', command: 'kit webhooks generate-key' } as const;
@@ -31,6 +36,8 @@ const state = moduleState<Webhooks>({
 export interface UseWebhooksOptions extends WebhookOptions {
   /** The time. Default: the clock of the database. */
   readonly clock?: Clock;
+  /** Where the owners of endpoints live, in the same database: endpoints of deactivated users receive nothing. Default: owners are not checked. */
+  readonly users?: UserSource;
   /** Where warnings and errors are written. Default: nowhere. */
   readonly log?: DbLog;
   /** Jobs, audit log and metrics of the process, where it has them. */
@@ -39,6 +46,7 @@ export interface UseWebhooksOptions extends WebhookOptions {
 
 const rules: OptionRules<UseWebhooksOptions> = {
   ...webhookRules,
+  users: userDirectory,
   clock: aClock,
   log: objectWith('a log with warn and error, such as pino()', 'warn', 'error'),
   registry: objectWith('a registry: { audit, events, metrics, userChanges }'),
@@ -48,18 +56,21 @@ const rules: OptionRules<UseWebhooksOptions> = {
 export function useWebhooks(database: Database, options: UseWebhooksOptions = {}): Webhooks {
   readOptions('useWebhooks()', options, rules);
   requireArguments('useWebhooks()', { database }, { database: queryable });
-  const { clock = database.clock, log = silentLog, registry, ...rest } = options;
-  return bindWebhooks(database, readWebhookOptions(rest), { clock, log, registry: { ...emptyRegistry, ...registry } });
+  const { clock = database.clock, log = silentLog, registry, users, ...rest } = options;
+  const findDeactivated = users === undefined ? null : deactivatedOwnersIn(database, directoryOf(users));
+  return bindWebhooks(database, readWebhookOptions(rest), { clock, log, registry: { ...emptyRegistry, ...registry }, findDeactivated });
 }
+
+type Surroundings = Pick<Webhooks, 'clock' | 'log' | 'registry' | 'findDeactivated'> & { readonly metrics?: WebhookMetrics | undefined };
 
 export function bindWebhooks(
   database: Database,
   settings: WebhookSettings,
-  { clock, log, registry, metrics }: Pick<Webhooks, 'clock' | 'log' | 'registry'> & { readonly metrics?: WebhookMetrics | undefined },
+  { clock, log, registry, metrics, findDeactivated }: Surroundings,
 ): Webhooks {
   const keys = settings.secretKeys ?? [];
   const secrets = secretBox({ ...SECRET_WORDS, keys, strict: settings.strictSecrets, clock: () => clock.now() });
-  const webhooks: Webhooks = Object.freeze({ database, settings, secrets, clock, log, registry, metrics });
+  const webhooks: Webhooks = Object.freeze({ database, settings, secrets, clock, log, registry, metrics, findDeactivated });
   state.bind(database, webhooks);
   return webhooks;
 }

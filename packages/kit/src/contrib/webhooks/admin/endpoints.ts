@@ -17,7 +17,7 @@ import { creationFields, editedFields, eventPatterns, formValues } from './endpo
 import { formFault, readEndpointForm, type EndpointForm } from './endpoint-form.ts';
 import { factsOf, health, lastErrors, recent } from './endpoint-sections.ts';
 import { endpointList } from './lists.ts';
-import { databaseOf, endpointState, ownerIdOf, ownerLinks, shownUrl, type AdminPlace } from './place.ts';
+import { databaseOf, deactivatedOwners, endpointState, ownerIdOf, ownerLinks, shownUrl, type AdminPlace } from './place.ts';
 import {
   findShownEndpoint,
   listEndpointsForAdmin,
@@ -76,11 +76,16 @@ export function endpointsResource(place: AdminPlace): AdminResource {
         context,
         rows.map((endpoint) => endpoint.owner_id),
       );
+      const deactivated = await deactivatedOwners(
+        place,
+        context,
+        rows.map((endpoint) => endpoint.owner_id),
+      );
       const rates = await ratesOf(
         databaseOf(place, context),
         rows.map((endpoint) => endpoint.id),
       );
-      return { items: rows.map((endpoint) => rowOf(endpoint, ownerLink(endpoint.owner_id), rates.get(endpoint.id))), ...page };
+      return { items: rows.map((endpoint) => rowOf(endpoint, ownerLink(endpoint.owner_id), rates.get(endpoint.id), deactivated)), ...page };
     },
     related: [{ to: 'user', filter: 'owner' }],
     refers: { delivery_id: 'webhook_delivery' },
@@ -91,11 +96,12 @@ export function endpointsResource(place: AdminPlace): AdminResource {
       const endpoint = isUuid(id) ? await findShownEndpoint(db, id) : null;
       if (endpoint === null) return null;
       const ownerLink = await ownerLinks(place, context, [endpoint.owner_id]);
-      const row = rowOf(endpoint, ownerLink(endpoint.owner_id), (await ratesOf(db, [id])).get(id));
+      const deactivated = await deactivatedOwners(place, context, [endpoint.owner_id]);
+      const row = rowOf(endpoint, ownerLink(endpoint.owner_id), (await ratesOf(db, [id])).get(id), deactivated);
       const { waiting, next } = await waitingOf(db, id, COUNTED_MAX);
       return {
         ...row,
-        state: endpointState(endpoint),
+        state: endpointState(endpoint, deactivated),
         sections: [
           factsOf(endpoint, row, { waiting, next }),
           await health(context, db, id, range),
@@ -190,13 +196,13 @@ async function missedSince({ clock }: AdminContext, db: Db, endpoint: ShownEndpo
   return endpoint.failing_since ?? oldest ?? new Date(now - DAY_MS);
 }
 
-function rowOf(endpoint: ShownEndpoint, owner: AdminValue, rate: EndpointRate | undefined): AdminRow {
+function rowOf(endpoint: ShownEndpoint, owner: AdminValue, rate: EndpointRate | undefined, deactivated: ReadonlySet<string>): AdminRow {
   return {
     id: endpoint.id,
     title: shownUrl(endpoint.url),
     values: endpointList.values(endpoint, {
       owner,
-      state: endpointState(endpoint),
+      state: endpointState(endpoint, deactivated),
       success_rate: rateState(rate),
       last_delivered_at: iso(rate?.lastDelivered),
     }),

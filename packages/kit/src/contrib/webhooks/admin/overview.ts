@@ -7,7 +7,7 @@ import { sampled, SAMPLE_ROWS_MAX } from '../../../app/admin/sample-rows.ts';
 import { countTrouble, readBacklog, type Backlog, type TroubleCounts } from './overview-store.ts';
 import { modelView } from '../../../app/admin/model-list.ts';
 import { webhookEndpoints } from '../models.ts';
-import { databaseOf, endpointState, link, shownUrl, type AdminPlace } from './place.ts';
+import { databaseOf, deactivatedOwners, endpointState, link, shownUrl, type AdminPlace } from './place.ts';
 import { listTroubledEndpoints } from './store.ts';
 import { percentile, type Weighted } from './percentile.ts';
 import { groupDigits } from '../../../app/admin/group-digits.ts';
@@ -41,7 +41,7 @@ export function webhooksOverview(place: AdminPlace): (context: AdminContext, ran
       title: 'Webhooks',
       tiles: [...backlogTiles(place, backlog, trouble, now), ...trafficTiles(place, traffic)],
       charts: chartsOf(buckets, traffic),
-      tables: [await troubledTable(place, db)],
+      tables: [await troubledTable(place, context)],
     };
   };
 }
@@ -297,8 +297,13 @@ const troubledView = modelView(webhookEndpoints, [
   { name: 'disabled_at', label: 'Disabled', secondary: true },
 ]);
 
-async function troubledTable(place: AdminPlace, db: Db): Promise<AdminOverview['tables'][number]> {
-  const endpoints = await listTroubledEndpoints(db, TROUBLED_MAX);
+async function troubledTable(place: AdminPlace, context: AdminContext): Promise<AdminOverview['tables'][number]> {
+  const endpoints = await listTroubledEndpoints(databaseOf(place, context), TROUBLED_MAX);
+  const deactivated = await deactivatedOwners(
+    place,
+    context,
+    endpoints.map((endpoint) => endpoint.owner_id),
+  );
   return {
     kind: 'table',
     title: 'Endpoints that fail or are disabled',
@@ -309,7 +314,7 @@ async function troubledTable(place: AdminPlace, db: Db): Promise<AdminOverview['
       title: shownUrl(endpoint.url),
       values: troubledView.values(endpoint, {
         endpoint: link(place, 'endpoints', endpoint.id, shownUrl(endpoint.url)),
-        state: endpointState(endpoint),
+        state: endpointState(endpoint, deactivated),
       }),
     })),
     empty: 'No endpoint fails or is disabled.',

@@ -6,7 +6,7 @@ import type { Db } from '../../../db/db.ts';
 import { databaseNamed } from '../../../db/named-database.ts';
 import type { ShownEndpoint } from './store.ts';
 import type { FailureReason } from '../delivery/delivery-outcome.ts';
-import { ownerNames } from '../endpoints/owners.ts';
+import { deactivatedOwnersIn, ownerNames } from '../endpoints/owners.ts';
 import type { WebhookDelivery } from '../store.ts';
 
 /** Which database a set of lists is about, and how its resources are told from those of another. */
@@ -36,6 +36,12 @@ export async function ownerLinks(place: AdminPlace, context: AdminContext, ids: 
   };
 }
 
+/** Of these owners, those that are deactivated. */
+export async function deactivatedOwners(place: AdminPlace, { db }: AdminContext, ids: readonly string[]): Promise<ReadonlySet<string>> {
+  const users = place.users();
+  return users === null ? new Set() : deactivatedOwnersIn(db, users)(ids);
+}
+
 /** The id of the owner that was typed: a user name, an address, or an id. */
 export async function ownerIdOf(place: AdminPlace, context: AdminContext, typed: string): Promise<string | null> {
   const users = place.users();
@@ -49,11 +55,13 @@ const REASONS: Readonly<Record<string, string>> = {
   continuous_failure: 'Every attempt failed for too long.',
 };
 
-export function endpointState(endpoint: ShownEndpoint): AdminState {
+export function endpointState(endpoint: ShownEndpoint, deactivated: ReadonlySet<string>): AdminState {
   if (!endpoint.is_active) {
     const why = REASONS[endpoint.disabled_reason ?? ''] ?? '';
     return { value: 'disabled', tone: 'bad', hint: `${why} Nothing is sent until it is enabled.`.trim() };
   }
+  if (deactivated.has(endpoint.owner_id))
+    return { value: 'owner inactive', tone: 'warning', hint: 'Nothing is sent until its owner is activated.' };
   if (endpoint.failing_since === null) return { value: 'active', tone: 'good' };
   const since = endpoint.failing_since.toISOString();
   const failures = adminCount(endpoint.consecutive_failures, ['failure', 'failures']);

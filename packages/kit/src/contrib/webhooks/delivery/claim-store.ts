@@ -8,6 +8,8 @@ export interface Claim {
   readonly token: string;
   readonly attempts: number;
   readonly orderingKey: string | null;
+  /** True: the owner of the endpoint is a deactivated user. */
+  readonly isOwnerDeactivated?: boolean;
   readonly event: Pick<WebhookEvent, 'id' | 'type' | 'data' | 'timestamp' | 'audience' | 'owner_id' | 'tenant_key' | 'traceparent'>;
   readonly endpoint: Pick<
     WebhookEndpoint,

@@ -132,6 +132,7 @@ export class Sender {
     if (!endpoint.is_active) return refused('endpoint_disabled', 'The endpoint is disabled.');
     if (!reaches(audience, { owner: endpoint.owner_id, tenantKey: endpoint.tenant_key }))
       return refused('audience_changed', 'The endpoint no longer belongs to the audience of the event.');
+    if (claim.isOwnerDeactivated === true) return refused('audience_changed', 'The owner of the endpoint is deactivated.');
     let keys: SigningKey[];
     let custom: CustomHeaders | null;
     try {

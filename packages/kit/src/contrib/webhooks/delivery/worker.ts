@@ -142,7 +142,8 @@ export class DeliveryWorker {
   }
 
   /** The claims that may be sent now: not more than an endpoint's pace and rate limit allow. The others are given back. */
-  async #admitted(claims: readonly Claim[]): Promise<readonly Claim[]> {
+  async #admitted(found: readonly Claim[]): Promise<readonly Claim[]> {
+    const claims = await this.#withOwners(found);
     let admitted = claims.filter(({ endpoint }) => this.#pace.admit(endpoint));
     if (admitted.some(({ endpoint }) => endpoint.rate_limit !== null)) admitted = await this.#withinRates(admitted);
     if (admitted.length < claims.length) {
@@ -150,6 +151,20 @@ export class DeliveryWorker {
       await this.#release(claims.filter((claim) => !kept.has(claim)));
     }
     return admitted;
+  }
+
+  /** The same claims, marked where the owner of the endpoint is deactivated. All are given back when the users cannot be read. */
+  async #withOwners(claims: readonly Claim[]): Promise<readonly Claim[]> {
+    const { findDeactivated } = this.#webhooks;
+    if (findDeactivated === null || claims.length === 0) return claims;
+    try {
+      const deactivated = await findDeactivated(claims.map(({ endpoint }) => endpoint.owner_id));
+      if (deactivated.size === 0) return claims;
+      return claims.map((claim) => (deactivated.has(claim.endpoint.owner_id) ? { ...claim, isOwnerDeactivated: true } : claim));
+    } catch (error) {
+      await this.#release(claims);
+      throw error;
+    }
   }
 
   async #withinRates(claims: readonly Claim[]): Promise<Claim[]> {
