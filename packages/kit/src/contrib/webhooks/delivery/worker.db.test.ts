@@ -26,7 +26,7 @@ async function start(outbox: Outbox, options?: WorkerOptions): Promise<DeliveryW
   return worker;
 }
 
-const arrived = (check: () => boolean): Promise<unknown> => vi.waitUntil(check, { timeout: 20_000, interval: 10 });
+const arrived = (check: () => boolean): Promise<unknown> => vi.waitUntil(check, { timeout: 300_000, interval: 10 });
 const publishMany = (outbox: Outbox, owner: string, count: number, options: object = {}): Promise<void> =>
   outbox.db.transaction(async (tx) => {
     for (let n = 0; n < count; n++) await publish(tx, 'order.paid', { n }, { owner, ...options });
