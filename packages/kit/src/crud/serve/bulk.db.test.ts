@@ -27,6 +27,9 @@ const mount = {
   },
 };
 
+// oxlint-disable-next-line typescript/no-explicit-any -- a response of any shape
+type Json = any;
+
 describeDatabases('bulk operations', (database) => {
   let shop: ShopApp;
   beforeAll(async () => {
@@ -213,8 +216,11 @@ describeDatabases('bulk operations', (database) => {
       items: [{ id, title: 'new' }, { id: foreign, title: 'x' }, { id: 'nope', title: 'x' }, { title: 'x' }],
     });
     expect(updated.body.results.map(({ status }: { status: number }) => status)).toEqual([200, 404, 404, 422]);
+    const [, unseen, malformed] = updated.body.results.map(({ detail, errors: [{ message }] = [{}] }: Json) => [detail, message]);
+    expect(malformed).toEqual(unseen);
     const stale = await post('partial/bulk-update', { items: [{ id, title: 'newer', version: 1 }] });
-    expect(stale.body.results[0]).toMatchObject({ status: 412, code: 'precondition_failed' });
+    const place = { location: ['body', 'items', 0, 'version'], code: 'precondition_failed', message: 'The row has version 2 now.' };
+    expect(stale.body.results[0]).toMatchObject({ status: 412, code: 'precondition_failed', errors: [place] });
     const removed = await post('partial/bulk-delete', { ids: [foreign, id] });
     expect(removed.body.results.map(({ status }: { status: number }) => status)).toEqual([404, 204]);
   });

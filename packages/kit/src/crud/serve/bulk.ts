@@ -101,7 +101,7 @@ export class BulkOperations {
         const changes: PendingChange[] = [];
         try {
           const data = await tx.transaction(async (savepoint) => {
-            const { at: _at, ...row } = verb === 'create' ? checked(item) : this.#one(item);
+            const row = verb === 'create' ? checked(item) : this.#one(item);
             const asked = { ...intent.asked, ownsTransaction: true };
             const written = await pipeline.run(savepoint, request, { ...intent, verb, rows: [row], asked, changes });
             return verb === 'destroy' ? undefined : (await present(savepoint, written))[0];
@@ -178,8 +178,7 @@ export class BulkOperations {
 
   #one(item: ReadItem): RowIntent {
     checked(item);
-    this.#requireVersions([item]);
-    return this.#keyedRow(item, this.#access.rowKey(item.key ?? ''));
+    return this.#keyed([item])[0] as RowIntent;
   }
 
   #requireVersions(items: readonly ReadItem[]): void {

@@ -37,6 +37,8 @@ export async function atItem<R>(at: Location, work: () => Promise<R>, valuesAt: 
 
 /** `['body', 'sku']` → `['body', 'items', 3, 'sku']`; a place below the item already stays as it is. */
 function below(at: Location, valuesAt: Location, location: Location): Location {
-  if (at.every((step, index) => location[index] === step)) return location;
+  const isBelow = (place: Location): boolean => place.every((step, index) => location[index] === step);
+  // A column may have the name of the member with the values: then its place is no longer than that of the member.
+  if (isBelow(at) || (isBelow(valuesAt) && location.length > valuesAt.length)) return location;
   return location[0] === 'body' ? [...valuesAt, ...location.slice(1)] : location;
 }
