@@ -112,7 +112,7 @@ export function readColumnFilter(
   };
   const { settings } = column;
   if (operator === 'in' || operator === 'nin') {
-    const texts = (typeof given === 'string' ? [given] : given).flatMap((text) => (settings.kind === 'text' ? [text] : splitList(text)));
+    const texts = (typeof given === 'string' ? [given] : given).flatMap((text) => (isJoined(settings) ? splitList(text) : [text]));
     if (texts.length === 0) return refuse('required', 'Give at least one value.');
     if (texts.length > valuesMax) return refuse('too_many', `At most ${valuesMax} values.`);
     const values: unknown[] = [];
@@ -170,6 +170,11 @@ function readOperand(
 ): ReadValue {
   if (operator === 'isnull') return text === 'true' || text === 'false' ? { value: text === 'true' } : { fault: 'must be true or false' };
   return textOperators.has(operator) ? { value: text } : read(settings, text);
+}
+
+/** Lists are joined by commas where no value can have one, or be nothing. */
+function isJoined({ kind, values = [] }: ColumnSettings): boolean {
+  return kind !== 'text' && !values.some((value) => value === '' || value.includes(','));
 }
 
 function splitList(text: string): string[] {
@@ -235,7 +240,7 @@ export function filterJsonSchema(parameter: FilterParameter, valuesMax: number):
           items: own,
           minItems: 1,
           maxItems: valuesMax,
-          ...(column.settings.kind === 'text' ? {} : { 'x-style': 'comma' }),
+          ...(isJoined(column.settings) ? { 'x-style': 'comma' } : {}),
         },
         operator === 'in' ? 'is one of these.' : 'is not one of these.',
       );
