@@ -10,15 +10,23 @@ export function camelCase(text: string): string {
 export const aliasOf = (route: CompiledRoute, own: readonly CompiledRoute[]): CompiledRoute | undefined =>
   route.method === 'QUERY' ? own.find(({ method, path }) => method === 'POST' && path === `${route.path}/query`) : undefined;
 
-/** After the tag of the controller where it is the only one with it, otherwise after the controller. */
+/** A member of every client. */
+const TAKEN = 'connection';
+
+/** After the tag of the controller where it is the only one with it, otherwise after the controller; in full where that is taken, too. */
 export function groupNames(controllers: readonly (readonly CompiledRoute[])[]): ReadonlyMap<string, string> {
   const tagOf = ([first]: readonly CompiledRoute[]) => camelCase(first?.tags[0] ?? '');
   const tags = controllers.map(tagOf);
+  const short = controllers.map((own) => {
+    const tag = tagOf(own);
+    const isOnly = tag !== '' && tags.filter((each) => each === tag).length === 1;
+    return isOnly ? tag : camelCase(controllerName(own[0]!));
+  });
   return new Map(
-    controllers.map((own) => {
-      const tag = tagOf(own);
-      const isOnly = tag !== '' && tags.filter((each) => each === tag).length === 1;
-      return [own[0]!.controller, isOnly ? tag : camelCase(controllerName(own[0]!))];
+    controllers.map(([first], index) => {
+      const name = short[index]!;
+      const isFree = name !== TAKEN && short.filter((each) => each === name).length === 1;
+      return [first!.controller, isFree ? name : `${camelCase(controllerName(first!))}Controller`];
     }),
   );
 }

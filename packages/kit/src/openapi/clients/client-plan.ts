@@ -32,14 +32,17 @@ export interface ClientOperation {
   /** Codes by which its problems are told apart. */
   readonly problems: readonly { readonly code: string; readonly status: number; readonly members: Readonly<Record<string, JsonSchema>> }[];
   readonly isIdempotent: boolean;
-  /** The schema of one item where the result is a page with `next`. */
+  /** Where the result is a page with `next`: the schema of one item, and the method that returns every item (`all` of `list`). */
   readonly item: JsonSchema | undefined;
+  readonly itemsName: string | undefined;
   /** The row behind `fields` and `expand`, whether in a page or alone. */
   readonly row: { readonly schema: string; readonly relations: readonly string[]; readonly isPage: boolean } | undefined;
   /** What callers of a deprecated operation should know. */
   readonly deprecation: string | undefined;
   /** The member of each item of a page that is its version: `ifMatch` takes such items. */
   readonly version: string | undefined;
+  /** The response version that the types describe, where there are several. */
+  readonly apiVersion: string | undefined;
 }
 
 export interface ClientGroup {
@@ -65,6 +68,23 @@ export interface ClientPlanOptions {
   readonly mount?: string | undefined;
 }
 
+/** Names in a parameter list of an operation's data: by space, with `,` after those that are joined. */
+export function queryNames(query: readonly ClientParameter[]): string {
+  return query.map(({ name, isJoined }) => `${encodeURIComponent(name)}${isJoined ? ',' : ''}`).join(' ');
+}
+
+/** A file that declares a name twice would not compile. */
+export function refuseTwice(names: readonly string[]): void {
+  const twice = [...Map.groupBy(names, (each) => each)].filter(([, same]) => same.length > 1);
+  if (twice.length > 0)
+    throw new ClientRefused(
+      twice.map(
+        ([name]) =>
+          `Two parts of the API are called ${name} in the client. Give one of the schemas another name, or the operation another operationId.`,
+      ),
+    );
+}
+
 /** What a client cannot express, as one sentence each. */
 export class ClientRefused extends Error {
   constructor(sentences: readonly string[]) {
@@ -82,9 +102,11 @@ export function clientPlan(routes: readonly CompiledRoute[], options: ClientPlan
   const byController = Map.groupBy(shown.toSorted(byPath), (route) => route.controller);
   const names = groupNames([...byController.values()]);
   const groups = [...byController].map(([controller, own]): ClientGroup => {
-    const operations = own
-      .filter((route) => aliasOf(route, own) === undefined)
-      .map((route) => operationOf(route, own.find((other) => aliasOf(other, own) === route)?.field ?? route.field, document, faults));
+    const operations = withItemsNames(
+      own
+        .filter((route) => aliasOf(route, own) === undefined)
+        .map((route) => operationOf(route, own.find((other) => aliasOf(other, own) === route)?.field ?? route.field, document, faults)),
+    );
     for (const [name, same] of Map.groupBy(operations, ({ name: each }) => each))
       if (same.length > 1)
         faults.push(
@@ -99,6 +121,17 @@ export function clientPlan(routes: readonly CompiledRoute[], options: ClientPlan
     schemas: document.components['schemas'] as Readonly<Record<string, JsonSchema>>,
     groups: groups.toSorted((a, b) => (a.name < b.name ? -1 : 1)),
   };
+}
+
+/** `all` of a list, `deliveriesAll` of another one in the same controller; an operation that has the name already keeps it. */
+function withItemsNames(operations: readonly ClientOperation[]): ClientOperation[] {
+  const taken = new Set(operations.map(({ name }) => name));
+  return operations.map((operation) => {
+    const { item, name } = operation;
+    if (item === undefined) return operation;
+    const wanted = [...(name === 'list' ? ['all'] : []), `${name}All`, `${name}Items`, `${name}AllItems`];
+    return { ...operation, itemsName: wanted.find((each) => !taken.has(each)) };
+  });
 }
 
 /** A controller of uploads, unless it has an operation of that name already. */
@@ -144,7 +177,7 @@ function operationOf(route: CompiledRoute, field: string, document: OpenApiDocum
   for (const [name, same] of Map.groupBy(names, (each) => each))
     if (same.length > 1) faults.push(`${where} has the parameter ${name} in its path and in its query. Rename one of them.`);
   const body = bodyOf(route, operation.requestBody);
-  for (const name of ['body', 'contentType'])
+  for (const name of ['body', 'contentType', 'content_type'])
     if (body !== undefined && names.includes(name))
       faults.push(`${where} has a body and a parameter ${name}, which are one argument. Rename the parameter.`);
   const required = placed('header').filter(({ name, isRequired }) => isRequired && !['If-Match', 'Idempotency-Key'].includes(name));
@@ -159,7 +192,7 @@ function operationOf(route: CompiledRoute, field: string, document: OpenApiDocum
   const seen = new Set<string>();
   return {
     name: camelCase(field),
-    typeName: pascalCase(route.operationId),
+    typeName: pascalCase(route.operationId).replace(/^(?=\d)/, '_'),
     method: route.method,
     path,
     summary: operation.summary,
@@ -172,9 +205,11 @@ function operationOf(route: CompiledRoute, field: string, document: OpenApiDocum
       .map(({ code, status, members = {} }) => ({ code, status, members })),
     isIdempotent: route.idempotency !== undefined,
     item,
+    itemsName: undefined,
     row: rowOf(page ?? result.schemas[0], page !== undefined, query, resolve),
     deprecation: deprecationOf(operation),
     version: page === undefined ? undefined : versionOf(route, resolve(page)),
+    apiVersion: route.responseFacts.versions?.supported[0],
   };
 }
 

@@ -7,6 +7,7 @@ import { route } from '../../http/route.ts';
 import { allowAny } from '../../permissions/built-ins.ts';
 import { clientPlan, ClientRefused } from './client-plan.ts';
 import { pythonClient } from './python-client.ts';
+import { pythonText, PythonTypes } from './python-types.ts';
 import { typescriptClient } from './typescript-client.ts';
 import { TypescriptDates } from './typescript-dates.ts';
 import { typeOf } from './typescript-types.ts';
@@ -108,6 +109,54 @@ test('a deprecated operation is marked in every method, so that --check finds a 
   );
   expect(textsOf({ since: '2026-01-01', sunset: '2027-02-01' })).not.toEqual([typescript, python]);
   expect(textsOf(true)[0]).toContain('@deprecated May be removed.');
+});
+
+test('names of the API that the file has already are other names, and two of one name are refused', () => {
+  const Rows = z.strictObject({ items: z.array(z.string()), next: z.string().nullable() });
+  const query = z.strictObject({ cursor: z.string().optional(), 'x-y': z.string().optional(), x_y: z.string().optional() });
+  class ConnectionController extends Controller {
+    list = route.get('/', { permission: allowAny, query, response: Rows }, () => ({ items: [], next: null }));
+    all = route.get('/all', { permission: allowAny, operationId: 'delete' }, () => undefined);
+    send = route.get('/send', { permission: allowAny, operationId: 'send' }, () => undefined);
+    int = route.get('/int', { permission: allowAny, response: z.strictObject({ str: z.int() }).meta({ id: 'email' }) }, () => ({ str: 1 }));
+  }
+  const plan = clientPlan(routesOf(ConnectionController), { title: 'x', version: '1' });
+  const [typescript, python] = [typescriptClient(plan), pythonClient(plan)];
+  for (const part of [
+    'export function deleteCall(',
+    'export function sendCall(',
+    'export function connectionListAll(',
+    '    connectionController: {',
+    '      listAll: (args, call) => connectionListAll(connection, args, call),',
+    '      all: (call) => deleteCall(connection, call),',
+  ])
+    expect(typescript).toContain(part);
+  for (const part of [
+    'def int_(self',
+    'def list_all(self',
+    'x_y: Union[str, None] = None, x_y_2: Union[str, None] = None',
+    'class emailSchema(',
+  ])
+    expect(python).toContain(part);
+
+  const Taken = z.strictObject({ a: z.int() });
+  class TwiceController extends Controller {
+    one = route.get('/', { permission: allowAny, response: Taken.meta({ id: 'Response' }) }, () => ({ a: 1 }));
+    two = route.get('/two', { permission: allowAny, response: Taken.meta({ id: 'ResponseSchema' }) }, () => ({ a: 1 }));
+  }
+  expect(() => typescriptClient(clientPlan(routesOf(TwiceController), { title: 'x', version: '1' }))).toThrow(
+    'Two parts of the API are called ResponseSchema in the client.',
+  );
+});
+
+test('texts beyond the first plane, tuples and JSON of any shape have types in both languages', () => {
+  expect(pythonText('😀 ü "')).toBe(String.raw`"\U0001f600 \u00fc \""`);
+  const types = new PythonTypes({});
+  expect(types.of({ type: 'array', prefixItems: [{ type: 'string' }, { type: 'integer' }], items: { type: 'boolean' } }, 'Pair')).toBe(
+    'List[Union[str, int, bool]]',
+  );
+  // Through `Record`, a type that contains itself would not compile.
+  expect(typeOf({ type: 'object', additionalProperties: { $ref: '#/components/schemas/Json' } })).toBe('{ readonly [name: string]: Json }');
 });
 
 test('an operation that a method cannot express is refused with a sentence', () => {

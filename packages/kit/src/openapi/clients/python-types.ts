@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import type { JsonSchema } from '../../http/schema.ts';
 import { pascalCase } from '../schema-names.ts';
 
@@ -12,31 +13,54 @@ const KEYWORDS = new Set(
 
 /** A name of the API as an identifier. */
 export function pythonName(name: string): string {
-  const plain = name.replaceAll(/\W/g, '_').replace(/^(?=\d)/, '_');
+  // Python renames what begins with two underscores in a class.
+  const plain = name.replaceAll(/\W/g, '_').replace(/^(?=\d)|^_+/, '_');
   return KEYWORDS.has(plain) ? `${plain}_` : plain;
+}
+
+/** Names that differ only in what an identifier cannot have are numbered: `a-b` beside `a_b` is `a_b_2`. */
+export function pythonNames(names: readonly string[]): string[] {
+  const taken = new Set<string>();
+  return names.map((name) => {
+    const plain = pythonName(name);
+    let free = plain;
+    for (let count = 2; taken.has(free); count += 1) free = `${plain}_${count}`;
+    taken.add(free);
+    return free;
+  });
 }
 
 /** A text of the API as a string literal. JSON's escapes are Python's. */
 export function pythonText(text: string): string {
-  return JSON.stringify(text).replaceAll(/[\u007F-\uFFFF]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return JSON.stringify(text).replaceAll(/[\u{7F}-\u{10FFFF}]/gu, (character) => {
+    const code = character.codePointAt(0)!.toString(16);
+    // Python does not join surrogates.
+    return code.length > 4 ? `\\U${code.padStart(8, '0')}` : `\\u${code.padStart(4, '0')}`;
+  });
 }
 
-/** Names of the module that a schema must not take. */
-const RESERVED = new Set([
-  'Problem',
-  'FieldError',
-  'StreamEvent',
-  'CallOptions',
-  'Client',
-  'AsyncClient',
-  'Any',
-  'Literal',
-  'Union',
-  'Mapping',
-  'Generic',
-  'Iterator',
-  'Callable',
-]);
+/** Built-in types: a method or a member of such a name would hide the type. */
+export const BUILT_IN: ReadonlySet<string> = new Set('bool bytes dict float int list object set str tuple type'.split(' '));
+const PARTS = ['runtime', 'uploads'] as const;
+
+/** A part of the client that is the same for every API. */
+export function runtimePart(name: (typeof PARTS)[number]): string {
+  return readFileSync(new URL(`python-${name}.txt`, import.meta.url), 'utf8').trimEnd();
+}
+
+let reserved: ReadonlySet<string> | undefined;
+
+/** Names of the module that a schema must not take: what its own part imports, defines or uses. */
+function reservedNames(): ReadonlySet<string> {
+  if (reserved !== undefined) return reserved;
+  const code = PARTS.map(runtimePart)
+    .join('\n')
+    .replaceAll(/""".*?"""|"[^"\n]*"|#.*$/gms, '');
+  const imported = [...code.matchAll(/^(?:from \S+ )?import (.+)$/gm)].flatMap(([, names = '']) => names.match(/\w+/g) ?? []);
+  const defined = [...code.matchAll(/^(?:async )?def (\w+)/gm)].map(([, name = '']) => name);
+  const classes = code.match(/\b[A-Z]\w*/g) ?? [];
+  return (reserved = new Set([...BUILT_IN, 'Client', 'AsyncClient', ...imported, ...defined, ...classes]));
+}
 
 /** Types of schemas; objects without a name become classes named after their place. */
 export class PythonTypes {
@@ -56,7 +80,7 @@ export class PythonTypes {
 
   #name(name: string): string {
     const plain = pythonName(name);
-    return RESERVED.has(plain) ? `${plain}Schema` : plain;
+    return reservedNames().has(plain) ? `${plain}Schema` : plain;
   }
 
   #define(name: string, schema: JsonSchema): void {
@@ -92,7 +116,9 @@ export class PythonTypes {
       return [key, required.has(key) ? type : `NotRequired[${type}]`] as const;
     });
     const isPlain = members.every(([key]) => pythonName(key) === key || key === 'self' || key === 'call');
-    if (!isPlain || members.some(([key]) => key.startsWith('__')))
+    // A member with the name of a type would hide it from the members below.
+    const used = new Set(members.flatMap(([, type]) => type.match(/\w+/g) ?? []));
+    if (!isPlain || members.some(([key]) => used.has(key)))
       return `${name} = TypedDict(${pythonText(name)}, {${members.map(([key, type]) => `${pythonText(key)}: ${pythonText(type)}`).join(', ')}})`;
     return `class ${name}(TypedDict):\n${members.map(([key, type]) => `    ${key}: ${type}`).join('\n') || '    pass'}`;
   }
@@ -119,12 +145,19 @@ export class PythonTypes {
     if (type === 'number') return 'float';
     if (type === 'boolean') return 'bool';
     if (type === 'null') return 'None';
-    if (type === 'array') return `List[${this.of(json.items, `${place}Item`)}]`;
+    if (type === 'array') return `List[${this.#itemOf(json, place)}]`;
     if (type === 'object' && json.properties !== undefined && Object.keys(json.properties).length > 0)
       return this.#class(place, { ...json, type: 'object' });
     if (type === 'object')
       return `dict[str, ${typeof json.additionalProperties === 'object' ? this.of(json.additionalProperties, `${place}Value`) : 'Any'}]`;
     return 'Any';
+  }
+
+  /** Positions of a list cannot have types of their own. */
+  #itemOf({ items, prefixItems = [] }: Json, place: string): string {
+    if (prefixItems.length === 0) return this.of(items, `${place}Item`);
+    const each: Json[] = typeof items === 'object' ? [...prefixItems, items] : prefixItems;
+    return union(each.map((item, index) => this.of(item, `${place}Item${index + 1}`)));
   }
 
   /** The same object in several places is one class. */

@@ -3,13 +3,14 @@ import { connect as dial, createServer, type AddressInfo, type Socket } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { z } from 'zod';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { Controller } from '../../http/controller.ts';
 import { filePart, multipart } from '../../http/multipart.ts';
 import { raw } from '../../http/raw.ts';
 import { route } from '../../http/route.ts';
+import { responseVersions } from '../../middleware/response-versions.ts';
 import { allowAny } from '../../permissions/built-ins.ts';
 import { testApp, type TestApp } from '../../testing/test-app.ts';
 import { clientPlan } from './client-plan.ts';
@@ -78,6 +79,9 @@ class ThingController extends Controller {
     ({ body }) => ({ bytes: body.file.bytes.length, title: body.title }),
   );
 
+  report = route.get('/report/:id', { permission: allowAny, response: raw('text/plain') }, ({ params }) => params.id);
+  versioned = route.get('/versioned', { permission: allowAny, response: z.strictObject({ title: z.string() }) }, () => ({ title: 'new' }));
+
   content = route.put(
     '/content',
     { permission: allowAny, body: raw(['text/plain'], { bytesMax: 4_000_000 }), response: Received },
@@ -96,6 +100,15 @@ let api: Generated;
 beforeAll(async () => {
   kit = await testApp({
     mount: { '/v1': { '/things': ThingController } },
+    middleware: [
+      responseVersions({
+        versions: [
+          { version: '2' },
+          { version: '1', changes: [{ appliesTo: ({ field }) => field === 'versioned', transform: ({ title }) => ({ name: title }) }] },
+        ],
+        default: '1',
+      }),
+    ],
   });
   url = await kit.listen();
   const file = join(folder, 'api.ts');
@@ -147,6 +160,51 @@ test('a stream of a server that stops goes on at the next one; without ids its e
   };
   await expect(failing()).rejects.toMatchObject({ code: 'unavailable' });
   expect([stops, numbers]).toEqual([1, [1, 2, 3, 1]]);
+});
+
+test('a response that is cut is an attempt that failed; one that is read by the caller may take its time', async () => {
+  const calls: RequestInit[] = [];
+  const cut = new ReadableStream({
+    start(controller) {
+      controller.enqueue(new TextEncoder().encode('{"bytes":'));
+      controller.error(new TypeError('terminated'));
+    },
+  });
+  const answers = [new Response(cut), new Response('{"bytes":1,"title":"a"}'), new Response('a file')];
+  // Answers at once: the time limit cannot be over before the response begins.
+  const fetch = (_url: string, init: RequestInit) => {
+    calls.push(init);
+    return Promise.resolve(answers[calls.length - 1]!);
+  };
+  const client = api.createClient({ baseUrl: 'http://127.0.0.1:1', fetch, timeoutMs: 60_000 });
+  expect(await client.thing.content({ body: 'a' })).toEqual({ bytes: 1, title: 'a' });
+  const response = await client.thing.report({ id: 'a' }, { timeoutMs: 1 });
+  await wait(50);
+  expect([calls.length, calls[2]!.signal!.aborted, await response.text()]).toEqual([3, false, 'a file']);
+});
+
+test('a call that was given up does not wait for the next attempt', async () => {
+  const giveUp = new AbortController();
+  const fetch = () => {
+    giveUp.abort(new Error('given up'));
+    return Promise.resolve(new Response('{}', { status: 503, headers: { 'retry-after': '50' } }));
+  };
+  const timers = vi.spyOn(globalThis, 'setTimeout');
+  onTestFinished(() => timers.mockRestore());
+  await expect(api.createClient({ fetch }).thing.report({ id: 'a' }, { signal: giveUp.signal })).rejects.toThrow('given up');
+  expect(timers.mock.calls.map(([, ms]) => ms)).not.toContain(50_000);
+});
+
+test('a part of a path cannot become another path', async () => {
+  const client = api.createClient({ baseUrl: url });
+  for (const id of ['', '.', '..', undefined, null])
+    await expect(client.thing.report({ id })).rejects.toThrow('which cannot be part of a URL');
+  expect(await (await client.thing.report({ id: 'a/../b?c#d%2e' })).text()).toBe('a/../b?c#d%2e');
+});
+
+test('types describe the newest response version, so the client asks for it', async () => {
+  expect(await api.createClient({ baseUrl: url }).thing.versioned()).toEqual({ title: 'new' });
+  expect(await api.createClient({ baseUrl: url, headers: { 'Accept-Version': '1' } }).thing.versioned()).toEqual({ name: 'new' });
 });
 
 test('forms and raw bodies report their progress up to the last byte', async () => {

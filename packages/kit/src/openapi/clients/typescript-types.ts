@@ -1,20 +1,49 @@
+import { readFileSync } from 'node:fs';
 import type { JsonSchema } from '../../http/schema.ts';
 
 // oxlint-disable-next-line typescript/no-explicit-any -- a JSON Schema
 type Json = any;
 
+const RUNTIME_PARTS = ['runtime', 'pages', 'streams', 'transfer', 'uploads'] as const;
+
+/** A part of the client that is the same for every API. */
+export function runtimePart(name: (typeof RUNTIME_PARTS)[number]): string {
+  return readFileSync(new URL(`typescript-${name}.txt`, import.meta.url), 'utf8').trimEnd();
+}
+
 const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
 
-/** Names of the runtime that a schema of the API must not take. */
-const RESERVED = new Set(
-  'Date Dates Provided ConnectionOptions CallOptions Progress UploadedFile SignedUpload Problem StreamEvent Operation Arguments Connection AnyPage Client Narrowed Listed Named Headers Response Blob FormData Readonly Record Required Pick Omit Partial Promise AsyncGenerator Error'.split(
-    ' ',
-  ),
-);
+/** Types that the generated text names; those of the runtime are read from it. */
+const TYPES =
+  'Arguments AsyncGenerator BodyInit Client Date Dates Error Extract FieldError Named Narrowed NonNullable Omit Partial Pick Problem Promise Readonly Record Required Response StreamEvent';
+const WORDS =
+  'any arguments as async await bigint boolean break case catch class const continue debugger default delete do else enum eval export extends false finally for function if implements import in instanceof interface keyof let never new null number object package private protected public readonly return static string super switch symbol this throw true try type typeof undefined unknown var void while with yield';
+/** What functions of the generated text use beside the runtime. */
+const VALUES =
+  'args btoa call clearTimeout connection createClient crypto decodeURIComponent encodeURIComponent fetch globalThis options revive setTimeout';
+
+const withoutComments = (text: string): string => text.replaceAll(/\/\*\*.*?\*\/|^\s*\/\/.*$/gms, '').replaceAll(/'[^'\n]*'/g, '');
+
+let reserved: { readonly types: ReadonlySet<string>; readonly values: ReadonlySet<string> } | undefined;
+
+/** Names that the API must not take. */
+function reservedNames(): NonNullable<typeof reserved> {
+  if (reserved !== undefined) return reserved;
+  const runtime = RUNTIME_PARTS.map((part) => withoutComments(runtimePart(part))).join('\n');
+  const declared = [...runtime.matchAll(/^(?:export )?(?:async )?(?:function\*?|const|class) (\w+)/gm)].map(([, name = '']) => name);
+  const types = new Set([...`${TYPES} ${WORDS}`.split(' '), ...(runtime.match(/\b[A-Z]\w*/g) ?? [])]);
+  return (reserved = { types, values: new Set([...`${VALUES} ${WORDS}`.split(' '), ...declared]) });
+}
 
 export function schemaName(name: string): string {
-  const plain = name.replaceAll(/\W/g, '_');
-  return RESERVED.has(plain) ? `${plain}Schema` : plain;
+  const plain = name.replaceAll(/\W/g, '_').replace(/^(?=\d)/, '_');
+  return reservedNames().types.has(plain) ? `${plain}Schema` : plain;
+}
+
+/** The function of an operation: no word of the language, and none of the runtime. */
+export function functionName(typeName: string): string {
+  const plain = typeName.charAt(0).toLowerCase() + typeName.slice(1);
+  return reservedNames().values.has(plain) ? `${plain}Call` : plain;
 }
 
 /** A text of the API as a comment: nothing in it can end the comment. */
@@ -96,7 +125,7 @@ function objectOf(json: Json, indent: string): string {
   );
   const open = json.additionalProperties;
   if (members.length === 0) {
-    if (typeof open === 'object' && Object.keys(open).length > 0) return `Readonly<Record<string, ${typeOf(open, indent)}>>`;
+    if (typeof open === 'object' && Object.keys(open).length > 0) return `{ readonly [name: string]: ${typeOf(open, indent)} }`;
     return open === false ? 'Readonly<Record<string, never>>' : 'Readonly<Record<string, unknown>>';
   }
   return `{\n${members.join('\n')}\n${indent}}`;
