@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { AdminApp, cookieOf, type Browser } from '../../test/admin/admin-app.ts';
 import { untilSomebodyWaits } from '../../test/admin/lock-wait.ts';
+import { changeStaff, type MailMessage } from '../contrib/accounts/index.ts';
+import { jobs, runDueJobs } from '../contrib/jobs/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
 import { oneTimeCode } from '../testing/one-time-code.ts';
 import { auditLog } from '../../test/audit-log.ts';
@@ -234,6 +236,48 @@ describeDatabases('users in the admin site', (database) => {
     test('each invalid id is a failure of its own', async () => {
       const answer = await site.act(staff, 'users', 'activate', ['not-an-id', '019b0000-0000-7000-8000-000000000000']);
       expect(answer.body.failures).toHaveLength(2);
+    });
+  });
+
+  describe('mails to users', () => {
+    let mailing: AdminApp;
+    let sender: Browser;
+    const mails: MailMessage[] = [];
+    beforeAll(async () => {
+      const mail = { linkUrl: 'https://shop.example.com/account', send: async (message: MailMessage) => void mails.push(message) };
+      mailing = await new AdminApp(await database.open(), [jobs()], {}, {}, { signUp: 'invitation', mail }).ready();
+      sender = await mailing.browser({ username: 'sender', is_staff: true });
+    });
+    afterAll(() => mailing.close());
+    const send = (by: Browser, action: string, id: string) => mailing.send(by, 'POST', `resources/users/actions/${action}`, { ids: [id] });
+    const token = async (to: string): Promise<string> => {
+      mails.length = 0;
+      await runDueJobs(mailing.app.db);
+      expect(mails.map((mail) => mail.to)).toEqual([to]);
+      return /#\w+=([A-Za-z0-9_-]+)/.exec(mails[0]?.text ?? '')?.[1] ?? '';
+    };
+    const accept = async (given: string) =>
+      (await mailing.call('POST', 'api/account/invitations/accept', {}, { token: given, password: 'another good password' })).status;
+
+    test('an invitation is sent again to who has no password yet, by another member of staff, and recorded', async () => {
+      const invited = await mailing.send(sender, 'POST', 'resources/users', { username: 'guest', email: 'guest@example.com' });
+      expect(invited.status).toBe(201);
+      const { id } = invited.body;
+      const first = await token('guest@example.com');
+      await changeStaff(mailing.app.db, sender.userId, false);
+      expect(await accept(first)).toBe(410);
+      const other = await mailing.browser({ username: 'other-sender', is_staff: true });
+      expect((await mailing.get(other, `resources/users/${id}`)).body.actions).toContain('send-invitation');
+      expect((await send(other, 'send-invitation', id)).body).toEqual({ message: '1 user invited again.' });
+      const entries = await auditLog(mailing.app.db, { target_id: id });
+      expect(entries.at(-1)).toMatchObject({ action: 'user.invitation_sent' });
+      expect(await accept(await token('guest@example.com'))).toBe(204);
+      expect((await mailing.get(other, `resources/users/${id}`)).body.actions).not.toContain('send-invitation');
+      expect((await send(other, 'send-invitation', id)).body.failures).toEqual([
+        { id, message: 'The user has a password, logs in elsewhere, or has no e-mail address.' },
+      ]);
+      expect((await send(other, 'send-reset', id)).body).toEqual({ message: '1 user sent a link.' });
+      expect((await auditLog(mailing.app.db, { target_id: id })).at(-1)).toMatchObject({ action: 'user.reset_sent' });
     });
   });
 });

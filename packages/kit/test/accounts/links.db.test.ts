@@ -2,7 +2,16 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { changePassword, deactivateUser, folderMail, inviteUser } from '../../src/contrib/accounts/index.ts';
+import {
+  activateUser,
+  changePassword,
+  changeStaff,
+  deactivateUser,
+  deleteUser,
+  folderMail,
+  inviteUser,
+} from '../../src/contrib/accounts/index.ts';
+import { accountsOf } from '../../src/contrib/accounts/accounts.ts';
 import { countQueries } from '../../src/db/index.ts';
 import { describeDatabases } from '../../src/testing/databases.ts';
 import { LoginApp } from './login-app.ts';
@@ -209,6 +218,54 @@ describeDatabases(
         const other = await closed.loggedIn((await shop.newUser({ is_staff: true })).username);
         expect((await other.post('/account/invitations', body)).body.code).toBe('sign_up_closed');
         await closed.app.close();
+      });
+
+      describe('ends with the rights of who sent it:', () => {
+        const invited = async (username: string) => {
+          const sender = await shop.newUser({ is_staff: true });
+          const browser = await shop.loggedIn(sender.username);
+          await shop.setUpCodes(browser);
+          const answer = await browser.post('/account/invitations', { username, email: `${username}@example.com` });
+          return { sender, id: answer.body.user.id as string };
+        };
+
+        test.each([
+          ['deactivated', (id: string) => deactivateUser(database.db, id)],
+          ['no longer staff', (id: string) => changeStaff(database.db, id, false)],
+          ['deleted', (id: string) => deleteUser(database.db, id)],
+        ])('a link of a user who is %s is dead, and stays dead', async (what, end) => {
+          const username = `guest-${what.replaceAll(' ', '-')}`;
+          const { sender } = await invited(username);
+          await shop.runJobs();
+          const token = shop.linkToken();
+          await end(sender.id);
+          expect((await accept(token)).body).toMatchObject({ status: 410, code: 'invalid_link' });
+          if (what === 'deleted') return;
+          await (what === 'deactivated' ? activateUser(database.db, sender.id) : changeStaff(database.db, sender.id, true));
+          expect((await accept(token)).status).toBe(410);
+        });
+
+        test('one that waits to be sent is not sent', async () => {
+          const [first, second] = [await invited('waiting-1'), await invited('waiting-2')];
+          await deactivateUser(database.db, first.sender.id);
+          await changeStaff(database.db, second.sender.id, false);
+          await shop.runJobs();
+          expect(shop.mails).toEqual([]);
+        });
+
+        test('others stay: of another sender, of a command, of a user who was never staff', async () => {
+          const [gone, stays] = [await invited('other-1'), await shop.newUser()];
+          await inviteUser(database.db, { username: 'other-2', email: 'other-2@example.com' });
+          await inviteUser(database.db, { username: 'other-3', email: 'other-3@example.com' }, accountsOf(database.db).management(stays));
+          await shop.runJobs();
+          const tokenOf = (to: string) =>
+            /#invitation=([A-Za-z0-9_-]+)/.exec(shop.mails.find((mail) => mail.to === to)?.text ?? '')?.[1] ?? '';
+          await changeStaff(database.db, stays.id, true);
+          await deactivateUser(database.db, gone.sender.id);
+          expect((await accept(tokenOf('other-1@example.com'))).status).toBe(410);
+          expect((await accept(tokenOf('other-2@example.com'))).status).toBe(204);
+          expect((await accept(tokenOf('other-3@example.com'))).status).toBe(204);
+        });
       });
 
       test('that is rolled back leaves no user and sends no mail', async () => {

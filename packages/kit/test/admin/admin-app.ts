@@ -8,7 +8,7 @@ import { admin, type AdminOptions } from '../../src/admin/index.ts';
 import type { App, AppOptions, Module } from '../../src/app/index.ts';
 import { createApp } from '../../src/app/create-app.ts';
 import { migrateApp } from '../../src/app/migration-modules.ts';
-import { accounts, createUser, type NewUser } from '../../src/contrib/accounts/index.ts';
+import { accounts, type AccountsOptions, createUser, type NewUser } from '../../src/contrib/accounts/index.ts';
 import { accountsOf } from '../../src/contrib/accounts/accounts.ts';
 import { audit } from '../../src/contrib/audit/index.ts';
 import type { Database } from '../../src/db/db.ts';
@@ -51,12 +51,13 @@ export class AdminApp {
     modules: readonly Module[] = [],
     { clock = fakeClock(), ...options }: AdminAppOptions = {},
     adminOptions: AdminOptions = {},
+    accountsOptions: AccountsOptions = {},
   ) {
     this.clock = clock;
     this.app = createApp({
       database,
       modules: [
-        accounts({ secondFactor: 'optional', passwordCost: { logN: 4, r: 8, p: 1 } }),
+        accounts({ secondFactor: 'optional', passwordCost: { logN: 4, r: 8, p: 1 }, ...accountsOptions }),
         audit(),
         ...modules,
         admin({ site: this.#files.url, ...adminOptions }),

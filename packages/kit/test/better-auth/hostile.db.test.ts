@@ -221,6 +221,71 @@ describeDatabases('hostile requests of better-auth’s routes', (database) => {
     expect(await who(`${name}=${planted}; ${name}=${value}`)).toBe(401);
   });
 
+  describe('an invitation ends with the rights of its sender:', () => {
+    let owner: Browser;
+    let organizationId: string;
+    let people = 0;
+    beforeAll(async () => {
+      owner = await member(here, 'sender-owner@example.com');
+      organizationId = (await owner.post('/auth/organization/create', { name: 'Senders', slug: 'senders' })).body.id;
+    });
+    const invite = async (by: Browser, email: string, role: string, more: object = {}) =>
+      (await by.post('/auth/organization/invite-member', { email, role, organizationId, ...more })).body.id as string;
+    const accept = (by: Browser, invitationId: string) => by.post('/auth/organization/accept-invitation', { invitationId });
+    const memberId = async (email: string): Promise<string> =>
+      (await owner.get(`/auth/organization/list-members?organizationId=${organizationId}`)).body.members.find(
+        (each: { user: { email: string } }) => each.user.email === email,
+      ).id;
+    /** A new administrator of the organization, and a guest that the administrator has invited. */
+    const invited = async (guestRole = 'admin', senderRole = 'admin') => {
+      people += 1;
+      const [email, guestEmail] = [`sender${people}@example.com`, `sent${people}@example.com`];
+      const [sender, guest] = [await member(here, email), await member(here, guestEmail)];
+      expect((await accept(sender, await invite(owner, email, senderRole))).status).toBe(200);
+      return { email, guestEmail, guest, sender, invitation: await invite(sender, guestEmail, guestRole) };
+    };
+    const ends: Record<string, (email: string) => Promise<unknown>> = {
+      removed: async (email) => owner.post('/auth/organization/remove-member', { memberIdOrEmail: email, organizationId }),
+      demoted: async (email) =>
+        owner.post('/auth/organization/update-member-role', { memberId: await memberId(email), role: 'member', organizationId }),
+      banned: (email) =>
+        database.db.query(`update "user" set "banned" = $1 where "email" = $2`, [database.dialect === 'sqlite' ? 1 : true, email]),
+      deleted: (email) => database.db.query(`delete from "user" where "email" = $1`, [email]),
+    };
+
+    test.each(Object.keys(ends))('of one who is %s', async (what) => {
+      const { email, guest, invitation } = await invited();
+      await ends[what]?.(email);
+      const answer = await accept(guest, invitation);
+      expect([answer.status, answer.body.code]).toEqual(
+        what === 'deleted' ? [400, 'INVITATION_NOT_FOUND'] : [403, 'INVITER_NO_LONGER_ALLOWED'],
+      );
+      expect((await guest.get('/v1/who', { 'x-organization': 'senders' })).status).toBe(403);
+    });
+
+    test('of one who could no longer give the role, and others stay', async () => {
+      const owners = await invited('owner', 'owner');
+      const members = await invited('member', 'owner');
+      for (const { email } of [owners, members])
+        await owner.post('/auth/organization/update-member-role', { memberId: await memberId(email), role: 'admin', organizationId });
+      expect((await accept(owners.guest, owners.invitation)).body.code).toBe('INVITER_NO_LONGER_ALLOWED');
+      expect((await accept(members.guest, members.invitation)).status).toBe(200);
+    });
+
+    test('sent again by somebody who may, it is theirs', async () => {
+      const { email, guestEmail, guest, invitation } = await invited('member');
+      await ends['removed']?.(email);
+      expect((await accept(guest, invitation)).status).toBe(403);
+      expect(await invite(owner, guestEmail, 'member', { resend: true })).toBe(invitation);
+      expect((await accept(guest, invitation)).status).toBe(200);
+      // One that is good stays that of its sender.
+      const other = await invited('member');
+      await invite(owner, other.guestEmail, 'member', { resend: true });
+      await ends['removed']?.(other.email);
+      expect((await accept(other.guest, other.invitation)).status).toBe(403);
+    });
+  });
+
   describe('roles', () => {
     /** Somebody who has accepted an invitation of `by`, with this role as it was sent. */
     const invited = async (by: Browser, email: string, role: unknown, organizationId: string): Promise<Browser> => {

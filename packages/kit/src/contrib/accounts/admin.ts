@@ -15,7 +15,7 @@ import { mailsResource } from './mail-admin.ts';
 import { sessions, userIdentities, users } from './models.ts';
 import type { AccountsSettings } from './options.ts';
 import { removeSecondFactor, secondFactorState } from './second-factor.ts';
-import { startReset } from './send-link.ts';
+import { startInvitation, startReset } from './send-link.ts';
 import { activateUser, changeStaff, deactivateUser, deleteUser } from './manage-users.ts';
 import type { UserManagement } from './user-management.ts';
 import { groupsResource } from './group-admin.ts';
@@ -87,7 +87,7 @@ function usersResource({ isInviting, isMailing }: { readonly isInviting: boolean
     creation: isInviting
       ? invitation
       : { refused: "Invitations are not enabled. Use `kit user create` on the server, or accounts({ signUp: 'invitation', mail })." },
-    needsPresence: ['create', 'make-staff', 'send-reset', 'reset-factor'],
+    needsPresence: ['create', 'make-staff', 'send-reset', 'send-invitation', 'reset-factor'],
     editable: false,
     removable: true,
     dryRunsRemoval: true,
@@ -95,6 +95,7 @@ function usersResource({ isInviting, isMailing }: { readonly isInviting: boolean
       'Sessions, memberships, API keys and grants are deleted with the user. Refused while other records refer to the user: deactivate the user instead. This cannot be undone.',
     actions: [
       ...(isMailing ? [sendReset] : []),
+      ...(isInviting ? [sendInvitation] : []),
       resetFactor,
       userAction(activateUser, {
         name: 'activate',
@@ -201,6 +202,7 @@ function usersResource({ isInviting, isMailing }: { readonly isInviting: boolean
         actions: [
           ...actionsOn(user, principal.user),
           ...(isMailing && canReset(user, principal.user) ? ['send-reset'] : []),
+          ...(isInviting && identities.length === 0 && canInvite(user, principal.user) ? ['send-invitation'] : []),
           ...(factor.confirmedAt !== null && isChangeable(user, principal.user) ? ['reset-factor'] : []),
         ],
         removable: user.id !== principal.user.id && (principal.user.is_superuser || !user.is_superuser),
@@ -240,13 +242,40 @@ const sendReset: AdminAction = {
     many: 'A link to set a new password is sent to the address of each user. The old passwords work until the links are used.',
   },
   async run(context, ids) {
-    const result = await adminEach(context, ids, async (id) => {
-      const user = await context.db.transaction((tx) => requireChangeable(tx, context, id, false), CONFLICT_RETRIES);
-      if (!canReset(user, context.principal.user))
-        throw accountErrors.user_not_found({ detail: 'The user has no password or no e-mail address.' });
-      await startReset(context.db, user.username);
-    });
+    const result = await adminEach(context, ids, (id) =>
+      context.db.transaction(async (tx) => {
+        const user = await requireChangeable(tx, context, id, false);
+        if (!canReset(user, context.principal.user))
+          throw accountErrors.user_not_found({ detail: 'The user has no password or no e-mail address.' });
+        await startReset(tx, user.username);
+        await recordMail(tx, context, user, 'user.reset_sent');
+      }, CONFLICT_RETRIES),
+    );
     return adminDone(result, ['user', 'users'], 'sent a link');
+  },
+};
+
+const sendInvitation: AdminAction = {
+  name: 'send-invitation',
+  label: 'Send the invitation again',
+  tone: 'neutral',
+  on: 'record',
+  confirm: {
+    one: 'A new link to choose a password is sent to the address of this user.',
+    many: 'A new link to choose a password is sent to the address of each user.',
+  },
+  async run(context, ids) {
+    const { principal } = context;
+    const result = await adminEach(context, ids, (id) =>
+      context.db.transaction(async (tx) => {
+        const user = await requireChangeable(tx, context, id, false);
+        if (!canInvite(user, principal.user) || (await identitiesOf(tx, user.id, 1)).length > 0)
+          throw accountErrors.user_not_found({ detail: 'The user has a password, logs in elsewhere, or has no e-mail address.' });
+        await startInvitation(tx, user, principal);
+        await recordMail(tx, context, user, 'user.invitation_sent');
+      }, CONFLICT_RETRIES),
+    );
+    return adminDone(result, ['user', 'users'], 'invited again');
   },
 };
 
@@ -273,6 +302,11 @@ const resetFactor: AdminAction = {
   },
 };
 
+async function recordMail(tx: Db, { principal, requestId }: AdminContext, { id }: UserRow, action: string): Promise<void> {
+  const entry = { actor: principal, action, target_type: 'user', target_id: id, request_id: requestId };
+  await accountsOf(tx).audit()?.record(tx, [entry]);
+}
+
 /** By this member of staff, and not their own account. */
 function isChangeable(user: User, actor: User): boolean {
   return user.id !== actor.id && (actor.is_superuser || !user.is_superuser);
@@ -280,6 +314,11 @@ function isChangeable(user: User, actor: User): boolean {
 
 function canReset(user: UserRow, actor: User): boolean {
   return user.is_active && user.email !== null && user.password_hash !== null && (actor.is_superuser || !user.is_superuser);
+}
+
+/** A user who has no password yet: the invitation was not used, has expired, or has ended with the rights of who sent it. */
+function canInvite(user: UserRow, actor: User): boolean {
+  return user.is_active && user.email !== null && user.password_hash === null && (actor.is_superuser || !user.is_superuser);
 }
 
 function identitySection(identities: Awaited<ReturnType<typeof identitiesOf>>): AdminSection {

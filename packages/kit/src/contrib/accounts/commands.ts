@@ -123,7 +123,7 @@ function addInvite(command: CommanderCommand, context: CommandContext<App>): voi
         const user = known ?? (await createUser(tx, { ...facts, password: null }, management));
         if (options.print === true) return { user, link: await printedLink(tx, user, 'invitation') };
         if (user.email === null) context.fail('The user has no e-mail address: add --email <address>, or --print to print the link.');
-        await startInvitation(tx, user);
+        await startInvitation(tx, user, ACTOR);
         return { user, link: null };
       }, CONFLICT_RETRIES);
       showLink(context, invited, `${invited.user.username} is invited`);

@@ -27,7 +27,7 @@ export async function inviteUser(
     });
   return db.transaction(async (tx) => {
     const created = await createUser(tx, { ...user, password: null }, management);
-    await startInvitation(tx, created);
+    await startInvitation(tx, created, management.actor);
     return created;
   }, CONFLICT_RETRIES);
 }

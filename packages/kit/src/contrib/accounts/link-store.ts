@@ -11,12 +11,14 @@ export interface LinkRow {
   readonly token_digest: string;
   readonly created_at: Date;
   readonly expires_at: Date;
+  readonly invited_by: string | null;
 }
 
 export async function insertLink(db: Db, link: LinkRow): Promise<void> {
   await db.query(
-    'insert into account_links (id, user_id, purpose, email, token_digest, created_at, expires_at) values ($1, $2, $3, $4, $5, $6, $7)',
-    [link.id, link.user_id, link.purpose, link.email, link.token_digest, link.created_at, link.expires_at],
+    `insert into account_links (id, user_id, purpose, email, token_digest, created_at, expires_at, invited_by)
+     values ($1, $2, $3, $4, $5, $6, $7, $8)`,
+    [link.id, link.user_id, link.purpose, link.email, link.token_digest, link.created_at, link.expires_at, link.invited_by],
   );
 }
 
@@ -48,6 +50,10 @@ export async function deleteLink(db: Db, id: string): Promise<void> {
 
 export async function deleteLinksOf(tx: Db, userId: string): Promise<void> {
   await tx.query('delete from account_links where user_id = $1', [userId]);
+}
+
+export async function deleteInvitationsBy(tx: Db, userId: string): Promise<void> {
+  await tx.query('delete from account_links where invited_by = $1', [userId]);
 }
 
 export async function deleteExpiredLinks(db: Db, now: Date): Promise<void> {

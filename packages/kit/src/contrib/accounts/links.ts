@@ -21,13 +21,18 @@ export interface NewLink {
 }
 
 /** A link for one use. Earlier links of the user stay good until one is used: a mail may overtake another. */
-export async function createLink(db: Db, user: Pick<UserRow, 'id'>, purpose: LinkPurpose, email: string | null = null): Promise<NewLink> {
+export async function createLink(
+  db: Db,
+  user: Pick<UserRow, 'id'>,
+  purpose: LinkPurpose,
+  { email = null, invitedBy = null }: { readonly email?: string | null; readonly invitedBy?: string | null } = {},
+): Promise<NewLink> {
   const { clock } = accountsOf(db);
   const now = clock.now();
   const [id, token, expiresAt] = [uuidv7(clock), newSessionToken(), new Date(now.getTime() + LIFETIME_MS[purpose])];
   await deleteExpiredLinks(db, now);
-  const token_digest = sessionDigest(token);
-  await insertLink(db, { id, user_id: user.id, purpose, email, token_digest, created_at: now, expires_at: expiresAt });
+  const stored = { id, user_id: user.id, purpose, email, token_digest: sessionDigest(token), invited_by: invitedBy };
+  await insertLink(db, { ...stored, created_at: now, expires_at: expiresAt });
   return { id, token, expiresAt };
 }
 

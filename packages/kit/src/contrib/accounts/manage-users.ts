@@ -9,7 +9,7 @@ import { accountErrors } from './errors.ts';
 import { emailFault, normalizeEmail, normalizeLogin, normalizeUsername, usernameFault } from './login-name.ts';
 import { passwordFault } from './password-policy.ts';
 import { hashPassword, type PasswordCost } from './password.ts';
-import { deleteLinksOf } from './link-store.ts';
+import { deleteInvitationsBy, deleteLinksOf } from './link-store.ts';
 import {
   deleteSessionsOf,
   deleteUserRow,
@@ -103,7 +103,7 @@ function checkedUser(input: NewUser): { readonly username: string; readonly emai
   return { username, email, password };
 }
 
-/** Ends every session of the user in the same transaction; the next request with one is anonymous. */
+/** Ends every session of the user, and the invitations that the user has sent, in the same transaction; the next request with a session is anonymous. */
 export async function deactivateUser(db: Db, id: string, management: UserManagement = accountsOf(db).management(null)): Promise<UserRow> {
   return changeActive(db, id, false, management);
 }
@@ -130,6 +130,7 @@ export async function changeStaff(
     await record(tx, management, { action, target_id: id, before: { is_staff: before.is_staff }, after: { is_staff: staff } });
     // More rights need a new token: a session that somebody planted before does not become one of staff.
     if (staff) await deleteSessionsOf(tx, id);
+    else await deleteInvitationsBy(tx, id);
     // Keys and caches remember the owner with its flags.
     await tellListeners(tx, id, management);
     return user;
@@ -239,6 +240,7 @@ async function changeActive(db: Db, id: string, active: boolean, management: Use
     if (before === null || user === null) throw accountErrors.user_not_found();
     const ended = await deleteSessionsOf(tx, id);
     await deleteLinksOf(tx, id);
+    if (!active) await deleteInvitationsBy(tx, id);
     if (before.is_active !== active) {
       const action = active ? 'user.activated' : 'user.deactivated';
       const [was, is] = [{ is_active: before.is_active }, { is_active: active }];

@@ -108,8 +108,10 @@ export const accountLinks = model(
     token_digest: t.text(64).unique().sensitive(),
     created_at: t.timestamp(),
     expires_at: t.timestamp(),
+    /** Of an invitation by a user: it ends when this user is deactivated, deleted or no longer staff. */
+    invited_by: t.ref(() => users, { onDelete: 'cascade' }).nullable(),
   },
-  { guarded: true, indexes: [{ columns: ['user_id'] }, { columns: ['expires_at'] }] },
+  { guarded: true, indexes: [{ columns: ['user_id'] }, { columns: ['expires_at'] }, { columns: ['invited_by'] }] },
 );
 
 export const userIdentities = model(

@@ -1,17 +1,19 @@
 import { jsonSchema } from '../../http/json-schema.ts';
 import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
 import type { Db } from '../../db/db.ts';
+import { isUuid } from '../../db/uuid.ts';
+import type { AuditEntry } from '../../auth/audit-sink.ts';
 import { job, type JobContext } from '../jobs/job.ts';
 import { permanent } from '../jobs/failure.ts';
 import { startJob } from '../jobs/start-job.ts';
 import { accountsOf } from './accounts.ts';
 import { accountErrors } from './errors.ts';
-import { createLink } from './links.ts';
+import { createLink, type NewLink } from './links.ts';
 import { deleteLink, type LinkPurpose } from './link-store.ts';
 import { normalizeLogin } from './login-name.ts';
 import { type AccountMail, defaultMail, linkTo, type MailOptions } from './mail.ts';
 import { publicUser } from './manage-users.ts';
-import { findUserById, findUserByLogin, type UserRow } from './store.ts';
+import { findUserById, findUserByLogin, lockActiveUser, type UserRow } from './store.ts';
 
 interface LinkInput {
   readonly purpose: AccountMail['purpose'];
@@ -19,6 +21,14 @@ interface LinkInput {
   readonly to: string;
   /** Of `email` the new address, of `email_notice` the old one. */
   readonly email?: string;
+  /** Of an invitation: who sent it. */
+  readonly by?: Sender;
+}
+
+/** A user who invites, and whether as staff: the invitation ends with that right. */
+interface Sender {
+  readonly id: string;
+  readonly is_staff: boolean;
 }
 
 const TIMEOUT_MS = 60_000;
@@ -33,7 +43,17 @@ const address = { type: 'string', maxLength: 254, 'x-sensitive': true };
 export const sendLink = job('accounts.send_link', {
   input: jsonSchema<LinkInput>({
     type: 'object',
-    properties: { purpose: { enum: PURPOSES }, to: address, email: address },
+    properties: {
+      purpose: { enum: PURPOSES },
+      to: address,
+      email: address,
+      by: {
+        type: 'object',
+        properties: { id: { type: 'string', maxLength: 36 }, is_staff: { type: 'boolean' } },
+        required: ['id', 'is_staff'],
+        additionalProperties: false,
+      },
+    },
     required: ['purpose', 'to'],
     additionalProperties: false,
   }),
@@ -44,15 +64,23 @@ export const sendLink = job('accounts.send_link', {
     const { settings, mails } = accountsOf(db);
     const { mail } = settings;
     if (mail === null) throw permanent(accountErrors.mail_not_set_up());
-    const found = await recipient(db, input);
-    if (found === null) mails?.add({ outcome: 'no_recipient' });
-    else await send(db, mail, found, input, signal);
+    const due = await db.transaction((tx) => dueMail(tx, input), CONFLICT_RETRIES);
+    if (due === null) mails?.add({ outcome: 'no_recipient' });
+    else await send(db, mail, due, input, signal);
   },
 });
 
-/** In the caller's transaction: no mail for what was rolled back, and none is lost. */
-export async function startInvitation(tx: Db, user: Pick<UserRow, 'id'>): Promise<void> {
-  await start(tx, { purpose: 'invitation', to: user.id });
+/** In the caller's transaction: no mail for what was rolled back, and none is lost. The invitation ends with the rights of the user who sends it. */
+export async function startInvitation(tx: Db, user: Pick<UserRow, 'id'>, actor: AuditEntry['actor']): Promise<void> {
+  const by = await senderOf(tx, actor);
+  await start(tx, { purpose: 'invitation', to: user.id, ...(by === null ? {} : { by }) });
+}
+
+/** Null for a command, and for a caller whose user is not stored here. */
+async function senderOf(tx: Db, actor: AuditEntry['actor']): Promise<Sender | null> {
+  if (typeof actor !== 'object' || actor === null) return null;
+  const { id, is_staff } = 'user' in actor ? actor.user : actor;
+  return isUuid(id) && (await findUserById(tx, id)) !== null ? { id, is_staff } : null;
 }
 
 /** For any login, known or not, with the same statements. */
@@ -76,20 +104,37 @@ async function start(tx: Db, input: LinkInput): Promise<void> {
   await startJob(tx, sendLink, input);
 }
 
-interface Recipient {
+interface DueMail {
   readonly user: UserRow;
   readonly address: string;
+  /** Null for a notice. */
+  readonly link: NewLink | null;
 }
 
 /**
- * Null where no mail is due. A user without a password logs in elsewhere: a reset must not give the account a second door. An invitation that
- * was accepted meanwhile is not sent again. An address that another user has gets no link.
+ * Null where no mail is due. Sender and user are locked until the link is stored: a change of the password, of the address or of their rights either ran
+ * before, or waits and then ends the link.
  */
-async function recipient(db: Db, { purpose, to, email = '' }: LinkInput): Promise<Recipient | null> {
-  const user = purpose === 'reset' ? (to === '' ? null : await findUserByLogin(db, to)) : await findUserById(db, to);
-  if (user === null || !user.is_active) return null;
+async function dueMail(tx: Db, input: LinkInput): Promise<DueMail | null> {
+  const { purpose, email = null, by } = input;
+  const sender = by === undefined ? null : await lockActiveUser(tx, by.id);
+  if (by !== undefined && (sender === null || (by.is_staff && !sender.is_staff))) return null;
+  const found = await recipient(tx, input);
+  if (found === null) return null;
+  const link = purpose === 'email_notice' ? null : await createLink(tx, found.user, purpose, { email, invitedBy: by?.id ?? null });
+  return { ...found, link };
+}
+
+/**
+ * A user without a password logs in elsewhere: a reset must not give the account a second door. An invitation that was accepted meanwhile is not sent
+ * again. An address that another user has gets no link.
+ */
+async function recipient(tx: Db, { purpose, to, email = '' }: LinkInput): Promise<Omit<DueMail, 'link'> | null> {
+  const id = purpose === 'reset' ? (to === '' ? null : ((await findUserByLogin(tx, to))?.id ?? null)) : to;
+  const user = id === null ? null : await lockActiveUser(tx, id);
+  if (user === null) return null;
   if (purpose === 'email_notice') return { user, address: email };
-  if (purpose === 'email') return (await findUserByLogin(db, email)) === null ? { user, address: email } : null;
+  if (purpose === 'email') return (await findUserByLogin(tx, email)) === null ? { user, address: email } : null;
   if (user.email === null) return null;
   return (purpose === 'reset') === (user.password_hash !== null) ? { user, address: user.email } : null;
 }
@@ -97,12 +142,11 @@ async function recipient(db: Db, { purpose, to, email = '' }: LinkInput): Promis
 async function send(
   db: Db,
   mail: MailOptions,
-  { user, address: to }: Recipient,
-  { purpose, email }: LinkInput,
+  { user, address: to, link }: DueMail,
+  { purpose }: LinkInput,
   signal: AbortSignal,
 ): Promise<void> {
   const { title, mails, clock } = accountsOf(db);
-  const link = purpose === 'email_notice' ? null : await createLink(db, user, purpose, email ?? null);
   const target =
     link === null
       ? { link: mail.linkUrl, expiresAt: clock.now() }

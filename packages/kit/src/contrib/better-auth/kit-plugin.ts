@@ -4,6 +4,7 @@ import type { BetterAuthPlugin } from 'better-auth';
 import type { User } from '../../auth/principal.ts';
 import { currentTransactionOn } from '../../db/ambient.ts';
 import type { Database, Db } from '../../db/db.ts';
+import { refuseOrphanedInvitation, takeOverOrphanedInvitation } from './invitations.ts';
 import { joinedDatabase } from './joined-kysely.ts';
 import { deleteUsedCodes, insertUsedCode, isActiveUser } from './store.ts';
 import { betterAuthState, passOnChanges } from './user-changes.ts';
@@ -56,7 +57,7 @@ interface Endpoint {
 /**
  * For `plugins` of a better-auth instance. Notifies the toolkit's modules of bans, roles, deprovisioned users and deletions, and closes what
  * better-auth leaves open: a one-time code opens one session, a user that SCIM has deactivated opens none, a new password ends the other sessions,
- * and only a verified email address accepts an invitation.
+ * and an invitation is accepted only by a verified email address, and only while its sender could send it.
  */
 export function kitPlugin(): BetterAuthPlugin {
   let database: Database | undefined;
@@ -138,6 +139,12 @@ export function kitPlugin(): BetterAuthPlugin {
             throw new APIError('FORBIDDEN', { code: 'EMAIL_VERIFICATION_REQUIRED', message: 'Verify your email address first.' });
           }),
         },
+        {
+          matcher: ({ path }) => path === '/organization/accept-invitation',
+          handler: createAuthMiddleware(async (endpoint) => {
+            if (database !== undefined) await refuseOrphanedInvitation(currentTransactionOn(database) ?? database, endpoint);
+          }),
+        },
       ],
       after: [
         {
@@ -145,6 +152,14 @@ export function kitPlugin(): BetterAuthPlugin {
           matcher: ({ path }) => path !== undefined && (path.startsWith('/scim/') || REMOVE_MEMBERS.has(path)),
           handler: createAuthMiddleware(async (endpoint) => {
             if (endpoint.method !== 'GET') await passOn({ context: { session: await getSessionFromCtx(endpoint) } });
+          }),
+        },
+        {
+          matcher: ({ path }) => path === '/organization/invite-member',
+          handler: createAuthMiddleware(async (endpoint) => {
+            if (endpoint.context.returned instanceof Error || database === undefined) return;
+            const session = await getSessionFromCtx(endpoint);
+            if (session !== null) await takeOverOrphanedInvitation(currentTransactionOn(database) ?? database, endpoint, session.user.id);
           }),
         },
         {

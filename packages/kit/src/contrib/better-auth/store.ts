@@ -120,6 +120,11 @@ export async function isActiveUser(db: Db, userId: string): Promise<boolean> {
   return found !== undefined;
 }
 
+/** An invitation that is still open. */
+export async function takeOverInvitation(db: Db, id: string, inviterId: string): Promise<void> {
+  await db.query(`update "invitation" set "inviterId" = $2 where "id" = $1 and "status" = 'pending'`, [id, inviterId]);
+}
+
 /** False when the code was used before. */
 export async function insertUsedCode(db: Db, userId: string, digest: string, now: Date): Promise<boolean> {
   const inserted = await db.query(

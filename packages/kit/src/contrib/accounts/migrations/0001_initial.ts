@@ -59,8 +59,9 @@ export const initial = migration('0001_initial', [
       token_digest: t.text(64).unique().sensitive(),
       created_at: t.timestamp(),
       expires_at: t.timestamp(),
+      invited_by: t.ref('users', { onDelete: 'cascade' }).nullable(),
     },
-    { indexes: [{ columns: ['user_id'] }, { columns: ['expires_at'] }] },
+    { indexes: [{ columns: ['user_id'] }, { columns: ['expires_at'] }, { columns: ['invited_by'] }] },
   ),
   createTable(
     'user_identities',

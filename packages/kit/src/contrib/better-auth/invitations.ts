@@ -1,0 +1,68 @@
+import { APIError, type createAuthMiddleware } from 'better-auth/api';
+import type { Db } from '../../db/db.ts';
+import { isActiveUser, takeOverInvitation } from './store.ts';
+
+type Endpoint = Parameters<Parameters<typeof createAuthMiddleware>[0]>[0];
+
+interface Invitation {
+  readonly id: string;
+  readonly organizationId: string;
+  readonly inviterId: string;
+  /** A comma list. */
+  readonly role: string | null;
+}
+
+interface OrganizationOptions {
+  readonly creatorRole?: string;
+}
+
+/**
+ * better-auth shows no invitation whose sender has left the organization, and still lets it be accepted: an administrator could invite another address
+ * of their own and return after being removed. An invitation is good while its sender could send it.
+ */
+export async function refuseOrphanedInvitation(db: Db, endpoint: Endpoint): Promise<void> {
+  const invitation = await pendingInvitation(endpoint, (endpoint.body as { readonly invitationId?: unknown } | undefined)?.invitationId);
+  if (invitation === null || (await couldSend(db, endpoint, invitation))) return;
+  throw new APIError('FORBIDDEN', {
+    code: 'INVITER_NO_LONGER_ALLOWED',
+    message: 'The person who sent this invitation may no longer invite to this organization. Ask an administrator to send it again.',
+  });
+}
+
+/** Sent again by somebody who may, an invitation is theirs: it was good for nothing before. */
+export async function takeOverOrphanedInvitation(db: Db, endpoint: Endpoint, senderId: string): Promise<void> {
+  const returned = endpoint.context.returned as { readonly id?: unknown } | undefined;
+  const invitation = await pendingInvitation(endpoint, returned?.id);
+  if (invitation === null || invitation.inviterId === senderId || (await couldSend(db, endpoint, invitation))) return;
+  await takeOverInvitation(db, invitation.id, senderId);
+}
+
+async function pendingInvitation({ context }: Endpoint, id: unknown): Promise<Invitation | null> {
+  if (typeof id !== 'string') return null;
+  const where = [
+    { field: 'id', value: id },
+    { field: 'status', value: 'pending' },
+  ];
+  return context.adapter.findOne<Invitation>({ model: 'invitation', where });
+}
+
+/** By the rules of better-auth's own route: the permission to invite, and only who has the creator's role gives it. */
+async function couldSend(db: Db, endpoint: Endpoint, { organizationId, inviterId, role }: Invitation): Promise<boolean> {
+  if (!(await isActiveUser(db, inviterId))) return false;
+  const where = [
+    { field: 'organizationId', value: organizationId },
+    { field: 'userId', value: inviterId },
+  ];
+  const member = await endpoint.context.adapter.findOne<{ readonly role: string }>({ model: 'member', where });
+  if (member === null) return false;
+  const options = (endpoint.context.getPlugin('organization')?.options ?? {}) as OrganizationOptions;
+  const { hasPermission } = await import('better-auth/plugins/organization');
+  const asked = { role: member.role, options: options as object, permissions: { invitation: ['create' as const] }, organizationId };
+  if (!(await hasPermission(asked, endpoint))) return false;
+  const { creatorRole = 'owner' } = options;
+  return !namesOf(role ?? '').includes(creatorRole) || namesOf(member.role).includes(creatorRole);
+}
+
+function namesOf(list: string): readonly string[] {
+  return list.split(',').map((name) => name.trim());
+}
