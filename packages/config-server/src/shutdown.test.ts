@@ -2,9 +2,25 @@ import { once } from 'node:events';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { Agent, type Server } from 'node:http';
 import { connect } from 'node:net';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { connect as connectTls } from 'node:tls';
 import { expect, onTestFinished, test } from 'vitest';
-import { ask, eventually, SERVER_TOML, startServer, TOKEN } from '../test/running-server.ts';
+import { createCertificate } from '../test/certificates.ts';
+import { ask, eventually, SERVER_TOML, startServer, TOKEN, type RunningServer } from '../test/running-server.ts';
+import { temporaryFolder } from '../test/temporary-folder.ts';
 import { DEADLINES } from './http/sockets.ts';
+
+/** A stop or a handshake that has to wait for one of these does not end. */
+const NO_DEADLINES = { shutdownMs: 3_600_000, handshakeMs: 3_600_000 };
+
+async function startTls(options: Parameters<typeof startServer>[0]): Promise<RunningServer> {
+  const folder = await temporaryFolder();
+  const { cert, key } = createCertificate({ name: 'localhost' });
+  await writeFile(join(folder, 'server.pem'), cert);
+  await writeFile(join(folder, 'server.key'), key, { mode: 0o400 });
+  return startServer({ ...options, folder, toml: `${SERVER_TOML}\n[server.tls]\ncertificate = "server.pem"\nkey = "server.key"\n` });
+}
 
 test('stopping closes connections that peers would keep alive, idle ones and those of ended streams', async () => {
   const running = await startServer();
@@ -65,6 +81,18 @@ test('a request that does not end is cut off at the deadline, and a second stop 
   expect(ended).toEqual(['first']);
   await first;
   await closed;
+});
+
+test.each(['plain', 'tls'])('a connection that never sent a byte does not hold the stop up (%s)', async (kind) => {
+  const running = kind === 'tls' ? await startTls({ deadlines: NO_DEADLINES }) : await startServer({ deadlines: NO_DEADLINES });
+  const silent = connect(running.port, '127.0.0.1');
+  onTestFinished(() => void silent.destroy());
+  silent.on('error', () => undefined);
+  const greeted = kind === 'tls' ? connectTls({ port: running.port, host: '127.0.0.1', rejectUnauthorized: false }) : silent;
+  onTestFinished(() => void greeted.destroy());
+  greeted.on('error', () => undefined);
+  await once(greeted, kind === 'tls' ? 'secureConnect' : 'connect');
+  await running.server.stop();
 });
 
 test('a peer that asked for a tunnel and never closes does not hold the stop up', async () => {

@@ -2,7 +2,7 @@ import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
 import { openSync, readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
@@ -168,6 +168,24 @@ test.each(['SIGTERM', 'SIGINT'] as const)('%s ends streams, finishes, exits 0', 
   await eventually(() => program.output.err.includes('"endpoint":"stream"'), 'the stream');
   program.child.kill(signal);
   expect((await stream).text).toContain('id: 1');
+  expect(await program.exit).toBe(0);
+});
+
+test('a second signal does not cut off what the first one lets finish', async () => {
+  const program = await start(await prepare());
+  const socket = connect(program.port, '127.0.0.1');
+  socket.on('error', () => undefined);
+  socket.write('GET /healthz HTTP/1.1\r\n\r\nGET /healthz HTTP/1.1\r\n');
+  await once(socket, 'data');
+  program.child.kill('SIGTERM');
+  const isRefused = (): Promise<boolean> =>
+    ask(program.port, '/healthz').then(
+      () => false,
+      () => true,
+    );
+  await eventually(isRefused, 'the stop to begin');
+  program.child.kill('SIGTERM');
+  socket.write('\r\n');
   expect(await program.exit).toBe(0);
 });
 

@@ -98,8 +98,9 @@ function onSignals(server: ConfigServer): void {
     server.stop().then(() => process.exit(EXIT_CLEAN), fatal);
   };
   process.on('SIGHUP', () => void server.reload().catch(fatal));
-  process.once('SIGTERM', stop);
-  process.once('SIGINT', stop);
+  // A terminal or a supervisor may send a signal twice. Without a listener the second one would cut off the requests that finish.
+  process.on('SIGTERM', stop);
+  process.on('SIGINT', stop);
 }
 
 function refuse(error: unknown): number {

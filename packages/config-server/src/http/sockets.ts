@@ -1,5 +1,6 @@
 import type { Server, ServerOptions, ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { AuditRecorder } from '../audit/recorder.ts';
 import { nodeHttp } from '../node-http.ts';
@@ -41,6 +42,14 @@ export function createSocket(listener: RequestListener, tls: TlsMaterial | undef
   const server = tls
     ? createHttpsServer({ ...options, ...tls.options, handshakeTimeout: deadlines.handshakeMs }, listener)
     : nodeHttp.createServer(options, listener);
+  const open = new Set<Socket>();
+  connections.set(server, open);
+  const follow = (socket: Socket): void => {
+    open.add(socket);
+    socket.once('close', () => open.delete(socket));
+  };
+  server.on('connection', follow);
+  server.on('secureConnection', follow);
   // Without these listeners node would answer such requests itself, without an audit line.
   server.on('checkContinue', listener);
   server.on('checkExpectation', listener);
@@ -63,6 +72,15 @@ export function createSocket(listener: RequestListener, tls: TlsMaterial | undef
     else refuse(error, socket, audit);
   });
   return server;
+}
+
+/** The connections of each server; with TLS, the socket below and the one above. */
+const connections = new WeakMap<Server, Set<Socket>>();
+
+/** Closes connections that wait for a request. Node's own function leaves those open that never sent a byte. */
+export function closeIdleConnections(server: Server): void {
+  server.closeIdleConnections();
+  for (const socket of connections.get(server) ?? []) if (socket.bytesRead === 0) socket.destroy();
 }
 
 interface ParseError extends NodeJS.ErrnoException {

@@ -92,6 +92,7 @@ export class StreamHub {
     // The end of a stream is the end of its connection, so chunks would frame nothing: without them an event is one write instead of
     // three.
     response.removeHeader('Transfer-Encoding');
+    response.shouldKeepAlive = false;
     response.writeHead(200, STREAM_HEADERS as string[]);
     this.#write(subscriber, Buffer.from(RETRY + eventOf(section)));
   }

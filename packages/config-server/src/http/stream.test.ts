@@ -55,6 +55,8 @@ test('a stream opens with the current generation and sends each later one', asyn
     'content-type': 'text/event-stream',
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',
+    // Its end is the end of the connection.
+    connection: 'close',
   });
   await eventually(() => stream.text === `retry: 3000\n${event(1)}`, 'the opening event');
   await changeTo(running, 6);
