@@ -28,9 +28,9 @@ export class ChangeListeners {
     const registrations = Array.from(this.#registrations);
     for (const { keys, listener } of registrations) {
       const [previous, value] = [before && valueAt(before, keys), valueAt(after, keys)];
-      if (isDeepStrictEqual(previous, value)) continue;
       try {
-        listener(value, previous);
+        // It may throw for a value that nests too deep to be compared.
+        if (!isDeepStrictEqual(previous, value)) listener(value, previous);
       } catch (error) {
         errors.push(error);
       }

@@ -20,16 +20,26 @@ export function isDocument(value: unknown): value is Document {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Without recursion: a deeply nested document must not overflow the stack. */
+/**
+ * Freezes tables and arrays. What a schema made of values, such as a Buffer or an object of a class, is left alone: some of these cannot be
+ * frozen, and others do not work any more. Without recursion: a deeply nested document must not overflow the stack.
+ */
 export function freeze<T>(root: T): T {
   const waiting: unknown[] = [root];
+  const seen = new Set<unknown>();
   while (waiting.length > 0) {
     const value = waiting.pop();
-    if (typeof value !== 'object' || value === null) continue;
+    if (typeof value !== 'object' || value === null || !isPlain(value) || seen.has(value)) continue;
+    seen.add(value);
     Object.freeze(value);
     for (const key of Object.keys(value)) waiting.push((value as Record<string, unknown>)[key]);
   }
   return root;
+}
+
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return Array.isArray(value) || prototype === null || prototype === Object.prototype;
 }
 
 /** The key path's segments. `\.` is a dot inside a key and `\\` a backslash, as in the server's own paths. */

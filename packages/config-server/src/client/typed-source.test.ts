@@ -171,3 +171,48 @@ test('a schema of any library: segments of a path may be keys, positions or obje
   expect(await source.refresh()).toEqual({ changed: true });
   expect(source.get('currency')).toBe('EUR');
 });
+
+test('the output of a schema may have buffers, objects of classes and circles', async () => {
+  const { url } = await served({ currency: 'RVVS', limits: { quantity_max: 1 } });
+  class Money {
+    readonly self = this;
+    code = '';
+  }
+  const schema = z.object({
+    currency: z.string().transform((text) => Buffer.from(text, 'base64')),
+    limits: z.object({ quantity_max: z.number().transform(() => new Money()) }),
+  });
+  const circle = z.object({ limits: z.object({}) }).transform(({ limits }) => Object.assign({ limits, whole: {} as object }));
+  const source = new RemoteSource({ url, ...section, schema });
+  expect(await source.refresh()).toEqual({ changed: true });
+  const { currency, limits } = source.current!;
+  expect(currency.toString()).toBe('EUR');
+  expect(Object.isFrozen(limits)).toBe(true);
+  limits.quantity_max.code = 'EUR';
+  const linked = new RemoteSource({
+    url,
+    ...section,
+    schema: circle.transform((value) => {
+      value.whole = value;
+      return value;
+    }),
+  });
+  expect(await linked.refresh()).toEqual({ changed: true });
+  expect(Object.isFrozen(linked.current!.whole)).toBe(true);
+});
+
+test('a value that nests too deep to be compared does not fail the refresh', async () => {
+  const state = { text: '' };
+  const server = await serveHttp((_request, response) => {
+    response.setHeader('content-type', 'application/json');
+    response.end(state.text);
+  });
+  const source = new RemoteSource({ url: server.url, ...section });
+  source.on(['a'], () => undefined);
+  const levels = 100_000;
+  state.text = `{"a":${'['.repeat(levels)}1${']'.repeat(levels)}}`;
+  expect(await source.refresh()).toMatchObject({ changed: true });
+  state.text = `{"a":${'['.repeat(levels)}2${']'.repeat(levels)}}`;
+  const { changed, error, listenerErrors } = await source.refresh();
+  expect({ changed, error, failed: listenerErrors?.length }).toEqual({ changed: true, error: undefined, failed: 1 });
+});

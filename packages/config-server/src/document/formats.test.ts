@@ -151,6 +151,8 @@ test('lines are named', () => {
   expect(failureOf('x.toml', 'a = 1\nb = = 2\n').message).toMatch(/line 2, column \d+/);
   expect(failureOf('x.yaml', 'a: 1\nb: "x\n').message).toMatch(/line \d+, column \d+/);
   expect(failureOf('x.json', '{\n"a": x}').message).toMatch(/line 2, column 6/);
+  expect(failureOf('x.json', '{\n"a": 1,\n}').message).toBe('the file is not valid JSON (line 3, column 1)');
+  expect(failureOf('x.json', '{"a": "(line 7 column 7)').message).toMatch(/^the file is not valid JSON \(line 1, column \d+\)$/);
 });
 
 test('what is not UTF-8, nests without end or expands without end is refused', () => {
@@ -192,3 +194,15 @@ function outcomeOf(name: string, text: string | Uint8Array): string {
     return (error as Error).name;
   }
 }
+
+test('a JSON file with null is not an empty document; an empty YAML file is', () => {
+  expect(failureOf('x.json', 'null').message).toBe('the top level of the file must be a table');
+  expect(parseFile('x.yaml', Buffer.from('# nothing yet\n'), '')).toEqual({});
+});
+
+test.each([
+  'a: *missing\n',
+  'a: &a [x, x, x, x, x, x, x, x, x, x, x]\nb: &b [*a, *a, *a, *a, *a, *a, *a, *a, *a, *a, *a]\nc: [*b, *b, *b, *b, *b, *b, *b, *b]\n',
+])('aliases that cannot be expanded are named as the cause: %j', (text) => {
+  expect(failureOf('x.yaml', text).message).toMatch(/^the file has an alias without an anchor, or aliases that expand too far/);
+});

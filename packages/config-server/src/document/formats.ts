@@ -17,9 +17,11 @@ export type RawTable = Record<string, unknown>;
 
 export function parseFile(path: string, bytes: Uint8Array, origin: string): RawTable {
   const text = decodeUtf8(bytes, origin);
-  const raw = parseText(extname(path).toLowerCase(), text, origin);
-  if (raw === null || raw === undefined) return {};
-  if (typeof raw !== 'object' || !isPlain(raw)) {
+  const extension = extname(path).toLowerCase();
+  const raw = parseText(extension, text, origin);
+  // An empty YAML file is null. JSON has to write it, and then means something else than a table.
+  if (raw === undefined || (raw === null && extension !== '.json')) return {};
+  if (typeof raw !== 'object' || raw === null || !isPlain(raw)) {
     throw new LoadFailure('parse', origin, 'the top level of the file must be a table');
   }
   return raw as RawTable;
@@ -61,7 +63,12 @@ function parseYamlText(text: string, origin: string): unknown {
     const { line, col } = lineCounter.linePos(repeated);
     throw new LoadFailure('parse', origin, `the file gives a key twice in one table (line ${line}, column ${col})`);
   }
-  return document.toJS({ maxAliasCount: 100 });
+  try {
+    return document.toJS({ maxAliasCount: 100 });
+  } catch (error) {
+    if (!(error instanceof ReferenceError)) throw error;
+    throw new LoadFailure('parse', origin, 'the file has an alias without an anchor, or aliases that expand too far; write the values out');
+  }
 }
 
 /** The offset where a table repeats a key. Keys that become the same text are the same key. */
@@ -114,8 +121,10 @@ function exactInteger(source: string): number | bigint {
 function place(error: unknown, text: string): string {
   if (error instanceof TomlError) return ` (line ${error.line}, column ${error.column})`;
   if (!(error instanceof SyntaxError)) return '';
+  const reported = / \(line (\d+) column (\d+)\)$/.exec(error.message);
+  if (reported !== null) return ` (line ${reported[1]}, column ${reported[2]})`;
   try {
-    // JSON.parse rarely says where; YAML's parser does, and JSON that is broken is YAML that is broken at the same place.
+    // Messages that quote the text do not say where; YAML's parser does, and JSON that is broken is YAML that is broken at the same place.
     const [problem] = parseYaml(text, { schema: 'json', logLevel: 'error', uniqueKeys: false }).errors;
     return problem === undefined ? '' : yamlPlace(problem);
   } catch {

@@ -55,8 +55,6 @@ test('a stream opens with the current generation and sends each later one', asyn
     'content-type': 'text/event-stream',
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',
-    // Its end is the end of the connection.
-    connection: 'close',
   });
   await eventually(() => stream.text === `retry: 3000\n${event(1)}`, 'the opening event');
   await changeTo(running, 6);
@@ -228,6 +226,8 @@ test('bytes that a peer sends on its open stream end it and add nothing to it', 
   socket.on('data', (chunk) => (text += chunk.toString()));
   socket.write(`GET /billing/prod/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\n\r\n`);
   await eventually(() => text.endsWith(event(1)), 'the opening event');
+  // The end of a stream is the end of its connection, and its headers say so.
+  expect(text).toContain('\r\nConnection: close\r\n');
   socket.write('this is not http\r\n\r\n');
   await answer;
   expect(text.endsWith(event(1))).toBe(true);
