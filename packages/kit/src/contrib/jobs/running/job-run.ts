@@ -67,6 +67,8 @@ export class JobRun {
   #commit: 'none' | 'begun' | 'done' = 'none';
   #scope: Scope | undefined;
   #steps: RecordedSteps | undefined;
+  /** Steps and commits that the handler has begun and that have not ended. */
+  readonly #open = new Set<Promise<unknown>>();
   #progress: { percent: number; message: string | null } | undefined;
   #progressWrittenAt = Number.NEGATIVE_INFINITY;
   #progressTimer: NodeJS.Timeout | undefined;
@@ -145,16 +147,40 @@ export class JobRun {
   async #handle(definition: JobDefinition, input: unknown): Promise<RunEnd> {
     try {
       const value = await definition.run(this.#context(input));
+      await this.#settleOpen();
       if (this.#commit === 'done') return { kind: 'committed' };
       if (this.isLost) return this.#aborted();
       return { kind: 'succeeded', result: await this.#checkedResult(definition.result, value) };
     } catch (error) {
+      // The next attempt must not run beside them, and does not repeat what they record.
+      await this.#settleOpen().catch(() => undefined);
       if (this.#commit === 'done') {
         this.#jobs.log.error({ err: error, ...this.#facts() }, 'a job threw after it had committed; it has succeeded');
         return { kind: 'committed' };
       }
       return this.#failed(error);
     }
+  }
+
+  /**
+   * Waits for what the handler has begun and did not wait for: a job that succeeds before its commit has lost the effects. Rejects as the first
+   * that fails.
+   */
+  async #settleOpen(): Promise<void> {
+    let failed: PromiseRejectedResult | undefined;
+    while (this.#open.size > 0) {
+      const ends = await Promise.allSettled(this.#open);
+      failed ??= ends.find(({ status }) => status === 'rejected') as PromiseRejectedResult | undefined;
+    }
+    if (failed !== undefined) throw failed.reason;
+  }
+
+  /** The rejection of a promise that no one waits for would end the process, with all of its jobs. */
+  #tracked<T>(promise: Promise<T>): Promise<T> {
+    this.#open.add(promise);
+    const ended = (): void => void this.#open.delete(promise);
+    promise.then(ended, ended);
+    return promise;
   }
 
   #failed(error: unknown): RunEnd {
@@ -208,8 +234,8 @@ export class JobRun {
       get step() {
         return (step ??= run.#stepOf());
       },
-      progress: (percent, message) => this.#tell(percent, message),
-      commit: (work) => this.#commitOnce(work),
+      progress: (percent, message) => observed(this.#tell(percent, message)),
+      commit: (work) => this.#tracked(this.#commitOnce(work)),
     };
   }
 
@@ -224,8 +250,10 @@ export class JobRun {
   #stepOf(): Step {
     const { claim } = this;
     const steps = (this.#steps ??= new RecordedSteps(this.#jobs, claim, () => this.#assertOurs()));
-    const step = <T>(name: string, work: () => T | Promise<T>): Promise<T> => steps.run(name, work);
-    return Object.assign(step, { commit: <T>(name: string, work: (tx: Db) => Promise<T>) => steps.commit(name, work) });
+    const step = <T>(name: string, work: () => T | Promise<T>): Promise<T> => this.#tracked(steps.run(name, work));
+    return Object.assign(step, {
+      commit: <T>(name: string, work: (tx: Db) => Promise<T>) => this.#tracked(steps.commit(name, work)),
+    });
   }
 
   #assertOurs(): void {
@@ -323,6 +351,12 @@ export class JobRun {
       this.#jobs.log.warn({ err: error, ...this.#facts() }, 'could not dispose of the services of a job');
     }
   }
+}
+
+/** As `#tracked`, for what need not be waited for. */
+function observed<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => undefined);
+  return promise;
 }
 
 const WORDS: Readonly<Record<AbortReason, string>> = {
