@@ -1,3 +1,4 @@
+import { jsonValue } from '../../db/json-value.ts';
 import type { JobCatalog } from './job-catalog.ts';
 import type { JobStatus } from './models.ts';
 import type { Job } from './store.ts';
@@ -65,5 +66,15 @@ export function masked(text: string | null, sensitive: ReadonlySet<string> | nul
   // The empty text is an input that was undefined.
   if (text === null || text === '') return null;
   if (sensitive === null) return MASK;
-  return JSON.parse(text, (key, value: unknown) => (key !== '' && sensitive.has(key) && value !== null ? MASK : value)) as unknown;
+  return withoutSensitive(jsonValue(text), sensitive);
+}
+
+/** Changes the value, which was just read. Null is no secret. */
+function withoutSensitive(value: unknown, sensitive: ReadonlySet<string>): unknown {
+  if (typeof value !== 'object' || value === null || sensitive.size === 0) return value;
+  for (const [key, member] of Object.entries(value)) {
+    const isMasked = member !== null && !Array.isArray(value) && sensitive.has(key);
+    Object.defineProperty(value, key, { value: isMasked ? MASK : withoutSensitive(member, sensitive) });
+  }
+  return value;
 }

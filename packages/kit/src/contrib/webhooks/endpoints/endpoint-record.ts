@@ -1,3 +1,4 @@
+import { jsonValue } from '../../../db/json-value.ts';
 import type { AuditEntry } from '../../../auth/audit-sink.ts';
 import type { Db } from '../../../db/db.ts';
 import type { WebhookAttempt, WebhookDelivery, WebhookEndpoint, WebhookEvent } from '../store.ts';
@@ -112,7 +113,7 @@ export function deliveryDetail(delivery: WebhookDelivery, event: WebhookEvent, a
 /** The data of an event; null where what is stored is not a JSON object. */
 export function eventData({ data }: Pick<WebhookEvent, 'data'>): object | null {
   try {
-    const value: unknown = JSON.parse(data);
+    const value: unknown = jsonValue(data);
     return typeof value === 'object' && !Array.isArray(value) ? value : null;
   } catch {
     return null;
