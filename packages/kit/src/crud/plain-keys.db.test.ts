@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { createTable, insert, migration, model, t } from '../db/index.ts';
+import { route } from '../http/index.ts';
 import { isAuthenticated } from '../permissions/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
 import { testApp, type TestApp } from '../testing/test-app.ts';
@@ -54,7 +55,11 @@ class SeatController extends CrudController(seatResource, {
   lookup: 'ticket',
   bulk: { create: true, update: true, destroy: true },
   expand: ['box'],
-}) {}
+  meta: true,
+  import: { formats: ['jsonl'] },
+}) {
+  free = route.get('/free', { permission: isAuthenticated }, () => undefined);
+}
 
 const shelfResource = resource(shelves, {
   unscoped: true,
@@ -227,7 +232,8 @@ describeDatabases('rows with plain keys', (database) => {
     });
 
     test('a key that no address can have is refused', async () => {
-      for (const ticket of ['', '.', '..']) {
+      // Those of other operations, too: GET /meta, and a route of the controller. POST /bulk is not at the URL of a record.
+      for (const ticket of ['', '.', '..', 'meta', 'free']) {
         const refused = await app.as(ann).post('/v1/seats', seat(9, ticket));
         expect([refused.statusCode, refused.json<{ errors: { location: string[] }[] }>().errors.map(({ location }) => location)]).toEqual([
           422,
@@ -238,8 +244,17 @@ describeDatabases('rows with plain keys', (database) => {
           422,
           [['body', 'items', 1, 'ticket']],
         ]);
+        const headers = { 'content-type': 'application/x-ndjson' };
+        const payload = JSON.stringify(seat(9, ticket));
+        const file = await app.as(ann).inject({ method: 'POST', url: '/v1/seats/import', headers, payload });
+        expect([file.statusCode, file.json<{ errors: { location: unknown[] }[] }>().errors.map(({ location }) => location)]).toEqual([
+          422,
+          [['body', 1, 'ticket']],
+        ]);
       }
       expect((await stored()).length).toBe(4);
+      const bulk = await app.as(ann).post('/v1/seats', seat(9, 'bulk'));
+      expect([bulk.statusCode, (await app.as(ann).get('/v1/seats/bulk')).statusCode]).toEqual([201, 200]);
     });
 
     test('no part of the key is changed: PATCH refuses it, PUT takes it only as it is', async () => {

@@ -1,3 +1,4 @@
+import type { Address } from '../write/with-address.ts';
 import type { StoredColumn } from '../policy/policy.ts';
 import { isSame } from '../write/change.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
@@ -12,6 +13,8 @@ import type { Item } from '../declare/item.ts';
 
 /** What rows of a file are made of, and how they are written. */
 export interface ImportTarget {
+  /** How the URL of a new row is made, where a controller decides it. */
+  readonly address?: Address;
   readonly policy: Policy;
   readonly list: Pick<ListDeclaration, 'expand' | 'limits'>;
   /** Columns that are taken from a file. */

@@ -109,7 +109,7 @@ export class RowReader {
     await this.#decideUnwritable();
     const file = await readFile(body, format, this.#json);
     if (file.header !== undefined) this.#header(file.header);
-    const declared = this.#access.schema ?? bodySchemas(policy, this.#access.input).create;
+    const declared = this.#access.schema ?? bodySchemas(policy, this.#access.input, undefined, this.#access.address).create;
     const schema = declared['~standard'];
     const findUnknown = compileUnknownFields(jsonSchemaOf(declared, 'input'));
     const items: ImportItem[] = [];

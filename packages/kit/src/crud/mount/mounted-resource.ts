@@ -1,3 +1,4 @@
+import type { Address } from '../write/with-address.ts';
 import { cursorsOf } from '../../app/cursors.ts';
 import type { App } from '../../app/module.ts';
 import { BoundedMap } from '../../db/bounded-map.ts';
@@ -32,6 +33,7 @@ export class MountedResource {
   readonly resource: AnyResource;
   readonly options: AnyCrudOptions;
   readonly limits: ControllerLimits;
+  readonly #taken = new Set<string>();
   #policy: Policy | undefined;
   #policies: Policies | undefined;
   #list: ListDeclaration | undefined;
@@ -52,8 +54,12 @@ export class MountedResource {
     this.limits = limitsOf(options.limits);
   }
 
-  /** Every controller of the app exists: relations can be followed. */
-  prepare(declared: { readonly controllers: readonly ControllerBase[]; readonly resources: readonly object[] }): void {
+  /** Every controller of the app exists: relations can be followed. `taken`: last segments of URLs that lead to no record. */
+  prepare(
+    declared: { readonly controllers: readonly ControllerBase[]; readonly resources: readonly object[] },
+    taken: Iterable<string> = [],
+  ): void {
+    for (const segment of taken) this.#taken.add(segment);
     const policies = policiesOf(declared);
     const policy = policies.of(this.resource);
     const { filters = {}, search, ordering, expand = [], page, sparse, queryMethod } = this.options;
@@ -140,6 +146,11 @@ export class MountedResource {
     const { lookup } = this.options;
     // A name that is no column is reported at start-up.
     return (lookup === undefined ? undefined : this.policy.findColumn(lookup)) ?? this.policy.key;
+  }
+
+  /** How the URL of a record is made. */
+  get address(): Address {
+    return { column: this.lookup.name, taken: this.#taken };
   }
 
   /** The relation that the address is below, if any. */

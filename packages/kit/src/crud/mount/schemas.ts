@@ -5,7 +5,7 @@ import { pascal } from '../declare/names.ts';
 import { inputSchema, patchSchema } from '../../db/model-schema.ts';
 import type { Columns } from '../../db/rows.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
-import { withAddress } from '../write/with-address.ts';
+import { type Address, keyAddress, withAddress } from '../write/with-address.ts';
 import { jsonSchemaOf, type JsonSchema, type RawQuerySchema, type Schema, type SchemaResult } from '../../http/schema.ts';
 import { type FilterParameters, filterJsonSchema } from '../read/filter-parameters.ts';
 import { type ListDeclaration, MEMBERS_MAX } from '../read/list-query.ts';
@@ -159,7 +159,7 @@ export function bodySchemas(
   policy: Policy,
   input: readonly string[],
   nested?: NestedBody,
-  lookup = policy.key.name,
+  address: Address = keyAddress(policy),
 ): { readonly create: Schema; readonly update: Schema; readonly patch: Schema } {
   const columns = policy.inputColumns(input);
   const create = inputSchema<Record<string, unknown>>(columns) as unknown as Schema;
@@ -178,7 +178,7 @@ export function bodySchemas(
     return nested === undefined ? json : nested.json(json);
   };
   const validate = (schema: Schema) => {
-    const own = withAddress(schema, policy, lookup);
+    const own = withAddress(schema, policy, address);
     return nested === undefined ? own['~standard'].validate : (value: unknown) => nested.validate(own, value);
   };
   const createNamed = named(`${name}Input`, marked(create), validate(create));

@@ -97,15 +97,15 @@ function made(operation: string, caller: CallerView): Made {
 }
 
 function bodyOf(operation: string, { access, input, nested }: CallerView): Schema | undefined {
-  const { policy, lookup } = access;
-  const bodies = () => bodySchemas(policy, input, nested, lookup.name);
+  const { policy, lookup, address } = access;
+  const bodies = () => bodySchemas(policy, input, nested, address);
   if (operation === 'create') return bodies().create;
   if (operation === 'update') return bodies().update;
   if (operation === 'partialUpdate') return bodies().patch;
   if (!operation.startsWith('bulk')) return undefined;
   const { max, mode } = bulkOptions(access.options.bulk ?? {});
   const requiresVersion = access.resource.options.version !== undefined && access.options.etag === 'required';
-  const options: BulkBodyOptions = { policy, input, lookup, max, isPartial: mode === 'partial', requiresVersion };
+  const options: BulkBodyOptions = { policy, input, lookup, address, max, isPartial: mode === 'partial', requiresVersion };
   if (operation === 'bulkCreate') return bulkCreateBody(options);
   return operation === 'bulkUpdate' ? bulkUpdateBody(options) : bulkDestroyBody(options);
 }

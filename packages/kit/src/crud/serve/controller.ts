@@ -65,6 +65,15 @@ export function mountedResourceOf(controller: object): MountedResource | undefin
   return mountedByController.get(controller);
 }
 
+/** `meta` of `GET /meta`: a record with such a key could not be read, because the other operation is at its URL. */
+function* takenSegments(controller: object): Iterable<string> {
+  for (const route of Object.values(controller) as readonly Partial<Route>[]) {
+    if (route?.isRoute !== true || route.method === 'POST' || route.method === 'QUERY') continue;
+    const [, segment] = /^\/([^/:*]+)$/.exec(route.path ?? '') ?? [];
+    if (segment !== undefined) yield segment;
+  }
+}
+
 function crudClass(declared: AnyResource, options: AnyCrudOptions): unknown {
   class Crud extends Controller {
     static readonly crudResource = declared;
@@ -103,7 +112,7 @@ function crudClass(declared: AnyResource, options: AnyCrudOptions): unknown {
     }
 
     prepare(given: { readonly controllers: readonly ControllerBase[]; readonly resources: readonly object[] }): void {
-      this.#operations.access.prepare(given);
+      this.#operations.access.prepare(given, takenSegments(this));
     }
 
     faults(app: App): readonly Fault[] {

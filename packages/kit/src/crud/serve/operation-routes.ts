@@ -62,7 +62,7 @@ export class OperationRoutes {
     const query = lazyQuery(() => listQuery(access.list));
     const paging = lazyQuery(() => pageQuery(access.list));
     const shape = lazyQuery(() => shapeQuery(access.list));
-    const bodies = once(() => bodySchemas(access.policy, access.input, access.nestedBody, access.lookup.name));
+    const bodies = once(() => bodySchemas(access.policy, access.input, access.nestedBody, access.address));
     const notModified: ResponseFacts = {
       description: 'Not modified: you have the current representation.',
       headers: { ETag: HEADERS.etag.ETag },
@@ -262,8 +262,8 @@ export class OperationRoutes {
     const hasVersions = access.resource.options.version !== undefined;
     const requiresVersion = hasVersions && this.#options.etag === 'required';
     const bodyOptions = (): BulkBodyOptions => {
-      const { policy, input, lookup } = access;
-      return { policy, input, lookup, max, isPartial, requiresVersion };
+      const { policy, input, lookup, address } = access;
+      return { policy, input, lookup, address, max, isPartial, requiresVersion };
     };
     const headers = { 'X-Bulk-Failed': 'Number of items that failed.' };
     const partial = {

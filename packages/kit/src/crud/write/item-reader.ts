@@ -9,7 +9,7 @@ import { fieldError } from '../../http/read-input.ts';
 import { type JsonSchema, jsonSchemaOf, type Schema } from '../../http/schema.ts';
 import { keyText, readKey } from '../read/parameter-value.ts';
 import { type Policy, withoutKey } from '../policy/policy.ts';
-import { withAddress } from './with-address.ts';
+import { type Address, withAddress } from './with-address.ts';
 import { markWritable } from '../policy/rule-marks.ts';
 import type { Item } from '../declare/item.ts';
 
@@ -32,6 +32,8 @@ export interface ItemOptions {
   readonly policy: Policy;
   /** The column that names rows. */
   readonly lookup: ModelColumn;
+  /** How the address of a new row is made. */
+  readonly address: Address;
   /** Items that name a row must carry the version that was read. */
   readonly requiresVersion?: boolean;
 }
@@ -46,11 +48,11 @@ export class ItemReader {
   readonly #kind: 'create' | 'keyed';
 
   constructor(options: ItemOptions, kind: 'create' | 'keyed', columns: readonly string[]) {
-    const { policy, lookup, requiresVersion = false } = options;
+    const { policy, lookup, address, requiresVersion = false } = options;
     const chosen = policy.inputColumns(columns);
     this.#options = options;
     this.#kind = kind;
-    this.#schema = kind === 'create' ? withAddress(inputSchema(chosen), policy, lookup.name) : patchSchema(withoutKey(policy, chosen));
+    this.#schema = kind === 'create' ? withAddress(inputSchema(chosen), policy, address) : patchSchema(withoutKey(policy, chosen));
     const values = markWritable(policy, jsonSchemaOf(this.#schema, 'input')) as JsonSchema & { readonly properties?: JsonSchema };
     const version = policy.options.version as string | undefined;
     this.json =

@@ -3,6 +3,7 @@ import type { JsonSchema, Schema, SchemaIssue, SchemaResult } from '../../http/s
 import { ItemReader, type ReadItem, repeatedKeys } from './item-reader.ts';
 import { type NestedPlan, requiredByPut } from './nested.ts';
 import type { Item } from '../declare/item.ts';
+import { keyAddress } from './with-address.ts';
 
 /** A relation in a body: how its items are read, with a key and without. */
 interface NestedMember {
@@ -18,7 +19,7 @@ export class NestedBody {
   constructor(plans: readonly NestedPlan[]) {
     this.#members = plans.map((plan) => {
       const { target } = plan.edge;
-      const options = { policy: target, lookup: target.key };
+      const options = { policy: target, lookup: target.key, address: keyAddress(target) };
       return {
         plan,
         made: new ItemReader(options, 'create', plan.input),
