@@ -180,13 +180,30 @@ describeDatabases(
         for (const login of [user.username, 'no-such-user']) {
           budgets = memoryStorage();
           const answers = [];
-          for (let i = 0; i < 12; i += 1) answers.push(await logIn(login, 'wrong wrong wrong', { 'x-forwarded-for': `203.0.113.${i}` }));
-          expect(answers.map(({ status }) => status)).toEqual([...Array.from({ length: 10 }, () => 401), 429, 429]);
-          expect(answers.at(-1)?.headers['retry-after']).toBe('180');
+          for (let i = 0; i < 7; i += 1) answers.push(await logIn(login, 'wrong wrong wrong', { 'x-forwarded-for': `203.0.113.${i}` }));
+          expect(answers.map(({ status }) => status)).toEqual([...Array.from({ length: 5 }, () => 401), 429, 429]);
+          expect(answers.at(-1)?.headers['retry-after']).toBe('360');
         }
       });
 
-      test('counts the user name and the e-mail address of one account together', async () => {
+      test('does not tell which address belongs to a name whose guesses are used up, nor that there is one', async () => {
+        const user = await newUser({ email: 'belongs@example.com' });
+        const guess = (login: string, i: number) => logIn(login, 'wrong wrong wrong', { 'x-forwarded-for': `203.0.113.${i}` });
+        for (const [exhausted, others] of [
+          [user.username, ['belongs@example.com', 'nobody@example.com', 'no-such-user']],
+          ['belongs@example.com', [user.username, 'nobody@example.com', 'no-such-user']],
+        ] as const) {
+          budgets = memoryStorage();
+          for (let i = 0; i < 6; i += 1) await guess(exhausted, i);
+          expect((await guess(exhausted, 7)).status).toBe(429);
+          for (const [index, other] of others.entries()) {
+            const { status, body, headers } = await guess(other, 10 + index);
+            expect([other, status, body.code, headers['retry-after']]).toEqual([other, 401, 'invalid_credentials', undefined]);
+          }
+        }
+      });
+
+      test('allows ten guesses at an account, by both of its names together', async () => {
         const user = await newUser({ email: 'shared@example.com' });
         const statuses = [];
         for (let i = 0; i < 12; i += 1) {

@@ -5,13 +5,14 @@ import { parseRate } from '../../throttle/rate.ts';
 import type { Throttle, ThrottleRates } from '../../throttle/throttle.ts';
 import type { ThrottleStorage } from '../../throttle/storage.ts';
 import { normalizeLogin } from './login-name.ts';
-import type { Db } from '../../db/db.ts';
-import { findUserByLogin } from './store.ts';
 
 /** Guesses from one place, over all accounts. THROTTLE_RATES may set `login_client`. */
 const CLIENT_RATE = parseRate('20/min');
-/** Guesses at one account, from all places: 480 a day against a password of ten characters. THROTTLE_RATES may set `login_account`. */
-const ACCOUNT_RATE = parseRate('10/30min');
+/**
+ * Guesses at one account by one of its names, from all places. With user name and e-mail address 480 a day, against a password of ten characters.
+ * THROTTLE_RATES may set `login_account`.
+ */
+const ACCOUNT_RATE = parseRate('5/30min');
 const LINK_CLIENT_RATE = parseRate('20/min');
 const LINK_ACCOUNT_RATE = parseRate('5/h');
 
@@ -63,23 +64,20 @@ export async function takeResetAttempt(
 }
 
 /**
- * Takes one guess from an account's budget and returns the function that gives it back once the password was right. User name and e-mail
- * address of one account share the budget. Unknown accounts have budgets too: a refusal must not tell them apart. The account is known only
- * from the body, so the route cannot do this.
+ * Takes one guess from an account's budget and returns the function that gives it back once the password was right. The budget is that of the name as
+ * it was typed, known or not: one that user name and e-mail address shared would tell which address belongs to a name whose budget is used up. The
+ * account is known only from the body, so the route cannot do this.
  */
 export async function takeLoginAttempt(
-  db: Db,
   login: string,
   storage: ThrottleStorage,
   rates: ThrottleRates,
   now: Date,
 ): Promise<() => Promise<void>> {
-  const normalized = normalizeLogin(login);
-  const user = await findUserByLogin(db, normalized);
   const account: Throttle = {
     name: 'login_account',
     phase: 'principal',
-    key: () => user?.username ?? normalized,
+    key: () => normalizeLogin(login),
     rate: () => rates['login_account'] ?? ACCOUNT_RATE,
   };
   const outcome = await enforceThrottles([account], 'principal', { clientAddress: '', principal: null, tenant: null, rates }, storage, now);

@@ -163,7 +163,7 @@ export async function removeOwnFactor(context: OwnContext): Promise<SessionFacts
 
 /** With the account's budget of guesses: a session that was left open must not be a way to guess the password. */
 async function provedPassword({ db, user, clock }: OwnContext, accounts: Accounts, password: string): Promise<UserRow> {
-  const giveBack = await takeLoginAttempt(db, user.username, accounts.throttleStorage, accounts.throttleRates, clock.now());
+  const giveBack = await takeLoginAttempt(user.username, accounts.throttleStorage, accounts.throttleRates, clock.now());
   const verified = await verifiedUser(db, user.username, password, accounts.settings);
   await giveBack();
   return verified;

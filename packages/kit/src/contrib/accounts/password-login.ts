@@ -22,7 +22,7 @@ export async function logInByPassword(
   requireOwnOrigin(context, accounts);
   let giveBack: (() => Promise<void>) | undefined;
   try {
-    giveBack = await takeLoginAttempt(context.db, login, accounts.throttleStorage, accounts.throttleRates, context.clock.now());
+    giveBack = await takeLoginAttempt(login, accounts.throttleStorage, accounts.throttleRates, context.clock.now());
     const previousToken = sessionTokenOf(context.request.headers, accounts.settings);
     const place = placeOf(context.request.headers, context.client.address);
     const session = await logIn(context.db, { login, password, code, previousToken, admit, place }, accounts.settings, context.clock);
