@@ -1,10 +1,16 @@
-import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
+import { constants, createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
 import type { TlsOptions } from 'node:tls';
 
 export interface PemFile {
   readonly path: string;
   readonly text: string;
 }
+
+/**
+ * A resumed session presents no certificate: one that expired since would go on for the life of the session. Without tickets, and without a
+ * session cache, which Node does not have, every handshake is a whole one.
+ */
+const NO_RESUMPTION = constants.SSL_OP_NO_TICKET;
 
 /** Checked certificate, key and client authority. Private fields, so that printing a configuration cannot show key bytes. */
 export class TlsMaterial {
@@ -28,7 +34,9 @@ export class TlsMaterial {
       cert: this.#certificate,
       key: this.#key,
       ALPNProtocols: ['http/1.1'],
-      ...(this.#clientCa === undefined ? {} : { ca: this.#clientCa, requestCert: true, rejectUnauthorized: true }),
+      ...(this.#clientCa === undefined
+        ? {}
+        : { ca: this.#clientCa, requestCert: true, rejectUnauthorized: true, secureOptions: NO_RESUMPTION }),
     };
   }
 

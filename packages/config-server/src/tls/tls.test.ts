@@ -211,6 +211,19 @@ test('a client authority added by an edit takes effect with the next handshake',
   expect((await request(running, '/billing/prod', { cert: client.cert, key: client.key }))?.status).toBe(200);
 });
 
+test.each(['TLSv1.3', 'TLSv1.2'] as const)(
+  'with client_ca a session is not resumed: every handshake presents a certificate (%s)',
+  async (maxVersion) => {
+    const running = await startTls(MUTUAL_TOML);
+    const mine = { cert: client.cert, key: client.key, maxVersion };
+    const session = await sessionOf(running, mine);
+    expect((await handshake(running, { ...mine, session })).isSessionReused()).toBe(false);
+    expect(await request(running, '/billing/prod', { maxVersion, session })).toBeUndefined();
+    const open = await startTls(TLS_TOML);
+    expect((await handshake(open, { maxVersion, session: await sessionOf(open, { maxVersion }) })).isSessionReused()).toBe(true);
+  },
+);
+
 test('a client authority that is replaced or added takes effect for resumed sessions too', async () => {
   const running = await startTls(MUTUAL_TOML);
   const mine = { cert: client.cert, key: client.key };
@@ -293,6 +306,9 @@ test('printing a configuration does not show the key', async () => {
 /** What a later connection needs to go on with this one's session. */
 async function sessionOf(running: RunningServer, options: ConnectionOptions): Promise<Buffer> {
   const socket = await handshake(running, options);
+  // Before TLS 1.3 the session is part of the handshake.
+  const before = socket.getProtocol() === 'TLSv1.2' ? socket.getSession() : undefined;
+  if (before !== undefined) return before;
   const session = once(socket, 'session') as Promise<[Buffer]>;
   socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
   socket.resume();
