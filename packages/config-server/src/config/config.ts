@@ -54,6 +54,8 @@ export interface ConfigReading {
   /** What could be made of the file; complete when there are no problems. */
   readonly config: ServerConfig | undefined;
   readonly problems: readonly Problem[];
+  /** Folders and files that must exist and do not: a repository, a mount, trusted keys. */
+  readonly missing: readonly string[];
 }
 
 /** Reads and checks server.toml and the files it names directly. Throws a StartRefusal that lists every problem found. */
@@ -67,14 +69,15 @@ export function readServerConfig(path: string, environment: Environment = proces
   if (typeof path !== 'string') throw new TypeError('loadServerConfig(): the path is missing; use the path of server.toml.');
   const file = resolve(path);
   const raw = parseServerToml(file);
-  if ('problem' in raw) return { config: undefined, problems: [raw.problem] };
+  if ('problem' in raw) return { config: undefined, problems: [raw.problem], missing: [] };
   const problems: Problem[] = [];
+  const missing: string[] = [];
   const root = new TableReader('', raw.table, problems);
   const server = root.table('server');
   if (!root.has('server')) root.problem('server', 'the table [server] is missing');
-  const git = readGit(root, dirname(file), environment);
+  const git = readGit(root, dirname(file), environment, missing);
   root.finish();
-  return { config: server && readServer(server, file, environment, git), problems };
+  return { config: server && readServer(server, file, environment, git, missing), problems, missing };
 }
 
 function parseServerToml(file: string): { readonly table: Record<string, unknown> } | { readonly problem: Problem } {
@@ -93,14 +96,20 @@ function parseServerToml(file: string): { readonly table: Record<string, unknown
   }
 }
 
-function readServer(server: TableReader, file: string, environment: Environment, git: GitFolder | 'unusable' | undefined): ServerConfig {
+function readServer(
+  server: TableReader,
+  file: string,
+  environment: Environment,
+  git: GitFolder | 'unusable' | undefined,
+  missing: string[],
+): ServerConfig {
   const folder = dirname(file);
   const { sections, tables: sectionTables, named } = readSections(server, folder, git);
   const { clients, files: tokenFiles } = readClients(server, named, folder);
   const platform = { tls: Boolean((process.features as { tls?: boolean }).tls), modes: process.platform !== 'win32' };
   const { tls, files: tlsFiles } = readTls(server, folder, platform);
   const ownFiles = [file, ...tokenFiles, ...tlsFiles];
-  const { secrets, files: identityFiles } = readSecrets(server, folder, platform.modes, ownFiles);
+  const { secrets, files: identityFiles } = readSecrets(server, folder, platform.modes, ownFiles, missing);
   const config: ServerConfig = {
     path: file,
     bind: readBind(server, 'bind') ?? { host: '127.0.0.1', port: 8888 },

@@ -11,18 +11,23 @@ export interface GitFolder {
   readonly path: string;
 }
 
-/** The `[git]` table; undefined without one. */
-export function readGit(root: TableReader, folder: string, environment: Environment): GitFolder | 'unusable' | undefined {
+/** The `[git]` table; undefined without one. What must exist and does not is added to `missing`. */
+export function readGit(
+  root: TableReader,
+  folder: string,
+  environment: Environment,
+  missing: string[],
+): GitFolder | 'unusable' | undefined {
   const reader = root.table('git');
   if (reader === undefined) return root.has('git') ? 'unusable' : undefined;
   const repository = reader.requiredString('repository');
-  const gitDirectory = repository === undefined ? undefined : findGitDirectory(reader, resolve(folder, repository));
+  const gitDirectory = repository === undefined ? undefined : findGitDirectory(reader, resolve(folder, repository), missing);
   const ref = readRef(reader);
   const pin = readPin(reader);
   if (!reader.has('branch') && !reader.has('pin')) reader.problem('branch', 'is missing; set the branch to read, or pin a commit');
   const path = readPath(reader);
-  const allowedSigners = readExisting(reader, 'allowed_signers', folder, 'file');
-  const gnupgHome = readExisting(reader, 'gnupg_home', folder, 'folder');
+  const allowedSigners = readExisting(reader, 'allowed_signers', folder, 'file', missing);
+  const gnupgHome = readExisting(reader, 'gnupg_home', folder, 'folder', missing);
   reader.finish();
   if (repository === undefined || gitDirectory === undefined || path === undefined || (ref ?? pin) === undefined) return 'unusable';
   const { PATH, TMPDIR } = environment;
@@ -30,8 +35,8 @@ export function readGit(root: TableReader, folder: string, environment: Environm
   return { repository: new GitRepository({ repository, gitDirectory, ref, pin, allowedSigners, gnupgHome, variables }), path };
 }
 
-/** Never reads the repository's configuration: what is needed to find objects and refs follows from the folders. */
-function findGitDirectory(reader: TableReader, repository: string): string | undefined {
+/** Never reads the repository's configuration: what is missing to find objects and refs follows from the folders. */
+function findGitDirectory(reader: TableReader, repository: string, missing: string[]): string | undefined {
   const nested = join(repository, '.git');
   if (existsSync(nested) && !isFolder(nested)) {
     reader.problem('repository', `${repository} is a linked worktree or a submodule; set the repository that it belongs to`);
@@ -39,6 +44,7 @@ function findGitDirectory(reader: TableReader, repository: string): string | und
   }
   const directory = isFolder(nested) ? nested : repository;
   if (!isFolder(join(directory, 'objects')) || !existsSync(join(directory, 'HEAD'))) {
+    for (const candidate of [nested, repository]) missing.push(join(candidate, 'objects'), join(candidate, 'HEAD'));
     reader.problem('repository', `${repository} is not a Git repository; clone one there, or correct the path`);
     return undefined;
   }
@@ -72,11 +78,12 @@ function readPath(reader: TableReader): string | undefined {
   return path;
 }
 
-function readExisting(reader: TableReader, key: string, folder: string, kind: 'file' | 'folder'): string | undefined {
+function readExisting(reader: TableReader, key: string, folder: string, kind: 'file' | 'folder', missing: string[]): string | undefined {
   const listed = reader.string(key);
   if (listed === undefined) return undefined;
   const path = resolve(folder, listed);
   if (existsSync(path) && isFolder(path) === (kind === 'folder')) return path;
+  missing.push(path);
   reader.problem(key, `${path} is not a ${kind}`);
   return undefined;
 }

@@ -18,8 +18,14 @@ export interface SecretsRead {
   readonly files: readonly string[];
 }
 
-/** The `[server.secrets]` table. A problem names the file and the line; nothing of an identity is ever quoted. */
-export function readSecrets(server: TableReader, folder: string, modes: boolean, ownFiles: readonly string[]): SecretsRead {
+/** The `[server.secrets]` table. A mount that does not exist is added to `missing`. A problem names the file and the line; nothing of an identity is ever quoted. */
+export function readSecrets(
+  server: TableReader,
+  folder: string,
+  modes: boolean,
+  ownFiles: readonly string[],
+  missing: string[],
+): SecretsRead {
   const reader = server.table('secrets');
   if (reader === undefined) return { secrets: undefined, files: [] };
   const files: string[] = [];
@@ -28,7 +34,7 @@ export function readSecrets(server: TableReader, folder: string, modes: boolean,
   if (listed === undefined && !reader.has('mounts'))
     reader.problem('', 'sets neither identities nor mounts; set one of them or remove the table');
   reader.finish();
-  for (const [index, mount] of mounts.entries()) checkMount(reader, `mounts[${index}]`, mount);
+  for (const [index, mount] of mounts.entries()) checkMount(reader, `mounts[${index}]`, mount, missing);
   const keyring = listed === undefined ? undefined : readKeyring(reader, listed, modes, files);
   return { secrets: { keyring, mounts, ownFiles: [...ownFiles, ...files].map(realPath) }, files };
 }
@@ -55,12 +61,14 @@ function isPath(value: unknown): value is string {
   return typeof value === 'string' && value !== '' && !/[\r\n]|AGE-SECRET-KEY-/i.test(value);
 }
 
-function checkMount(reader: TableReader, key: string, path: string): void {
+function checkMount(reader: TableReader, key: string, path: string, missing: string[]): void {
   try {
-    if (!statSync(path).isDirectory()) reader.problem(key, `${path} is not a folder`);
+    if (statSync(path).isDirectory()) return;
+    reader.problem(key, `${path} is not a folder`);
   } catch (error) {
     reader.problem(key, `${path} cannot be read (${codeOf(error)})`);
   }
+  missing.push(path);
 }
 
 function readKeyring(reader: TableReader, listed: readonly string[], modes: boolean, files: string[]): Keyring | undefined {

@@ -188,8 +188,8 @@ export class LiveRoster {
     const before = this.#config;
     await settled(before.inputs);
     if (this.#isClosed()) return undefined;
-    const { config, problems } = readServerConfig(before.path, before.environment);
-    if (config === undefined || problems.length > 0) return this.#keep(problems, config?.inputs ?? []);
+    const { config, problems, missing } = readServerConfig(before.path, before.environment);
+    if (config === undefined || problems.length > 0) return this.#keep(problems, [...(config?.inputs ?? []), ...missing]);
     this.#watch(config, before);
     const added = config.sections.filter((definition) => this.#isNew(definition));
     const preparation = await this.#prepare(config, added);

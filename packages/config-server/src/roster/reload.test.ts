@@ -6,6 +6,7 @@ import { Agent } from 'node:http';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { ask, eventually, FILES, OTHER_TOKEN, SERVER_TOML, startServer, TOKEN, type RunningServer } from '../../test/running-server.ts';
+import { testRepository } from '../../test/git-repository.ts';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
 import { systemClock } from '../clock.ts';
 
@@ -391,6 +392,22 @@ test('a refused edit is tried again when a file it waits for appears', async () 
   await running.write('late.toml', '[billing]\nlate = true\n');
   await eventually(async () => (await running.ask('/billing/late', { token: next })).status === 200, 'the edit');
   expect((await running.ask('/readyz', { token: null })).status).toBe(200);
+});
+
+test('a refused edit is tried again when the repository or the mount that it waits for appears', async () => {
+  const running = await startServer();
+  const ready = async (): Promise<boolean> => (await running.ask('/readyz')).status === 200;
+  await running.write('server.toml', `${SERVER_TOML}\n[server.secrets]\nmounts = "mounted"\n`);
+  await eventually(async () => !(await ready()), 'the mount to be missed');
+  await mkdir(join(running.folder, 'mounted'));
+  await eventually(ready, 'the edit with the mount');
+  await running.write('server.toml', `${SERVER_TOML}\n[git]\nrepository = "repository"\nbranch = "main"\n`);
+  await eventually(async () => !(await ready()), 'the repository to be missed');
+  const repository = await testRepository();
+  const commit = repository.commit(FILES);
+  await rename(repository.folder, join(running.folder, 'repository'));
+  await eventually(ready, 'the edit with the repository');
+  expect((await running.ask('/billing/prod/status')).json().commit).toBe(commit);
 });
 
 test('sections are added and removed with server.toml, and one that is added again continues its generations', async () => {
