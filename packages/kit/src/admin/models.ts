@@ -1,5 +1,6 @@
 import { model } from '../db/model.ts';
 import { t } from '../db/column.ts';
+import { IDENTITY_LENGTH_MAX } from '../db/identity-length.ts';
 
 export const SAVED_NAME_LENGTH_MAX = 80;
 export const SAVED_QUERY_LENGTH_MAX = 2000;
@@ -10,7 +11,7 @@ export const savedFilters = model(
   {
     id: t.uuidv7().pk(),
     /** The user's key in the app's user table, whatever its type there; not a foreign key, because that table may be anyone's. */
-    user_id: t.text(64),
+    user_id: t.text(IDENTITY_LENGTH_MAX),
     resource: t.text(100),
     name: t.text({ min: 1, max: SAVED_NAME_LENGTH_MAX }),
     /** As in the address of the list: `search=ada&filter.state=active&sort=-name`. */

@@ -7,7 +7,7 @@ export const initial = migration('0001_initial', [
     'admin_saved_filters',
     {
       id: t.uuidv7().pk(),
-      user_id: t.text(64),
+      user_id: t.text(255),
       resource: t.text(100),
       name: t.text({ min: 1, max: 80 }),
       query: t.text(2000),

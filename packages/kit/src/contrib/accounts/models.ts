@@ -1,6 +1,7 @@
 import { model } from '../../db/model.ts';
 import { t } from '../../db/column.ts';
 import { timestamps } from '../../db/standard-columns.ts';
+import { IDENTITY_LENGTH_MAX } from '../../db/identity-length.ts';
 
 /** Written by the functions of this module, which keep log-in names unique, end sessions and record who did it. */
 export const users = model('users', {
@@ -22,7 +23,7 @@ export const groups = model(
   {
     id: t.uuidv7().pk(),
     /** Empty: of no tenant, and so of all of them. */
-    tenant_key: t.text(200).dbDefault(''),
+    tenant_key: t.text(IDENTITY_LENGTH_MAX).dbDefault(''),
     name: t.text({ min: 1, max: 150 }),
     /** The issuer whose tokens decide who is a member. Empty: members are added and removed here. */
     managed_by: t.text(255).dbDefault(''),

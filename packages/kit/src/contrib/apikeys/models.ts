@@ -2,13 +2,14 @@ import { model } from '../../db/model.ts';
 import { t } from '../../db/column.ts';
 import { PREFIX_LENGTH } from './key.ts';
 import { NAME_LENGTH_MAX } from './field-rules.ts';
+import { IDENTITY_LENGTH_MAX } from '../../db/identity-length.ts';
 
 export const apiKeys = model(
   'api_keys',
   {
     id: t.uuidv7().pk(),
     /** The owner's key in the app's user table, whatever its type there; not a foreign key, because that table may be anyone's. */
-    owner_id: t.text(64),
+    owner_id: t.text(IDENTITY_LENGTH_MAX),
     name: t.text({ min: 1, max: NAME_LENGTH_MAX }),
     prefix: t.text(PREFIX_LENGTH).unique(),
     /** SHA-256, or HMAC-SHA-256 under the pepper, of the secret; in hexadecimal. */

@@ -1,18 +1,19 @@
 import { t } from '../../db/column.ts';
 import { model } from '../../db/model.ts';
+import { IDENTITY_LENGTH_MAX } from '../../db/identity-length.ts';
 
 /** What an entry says. */
 const content = () => ({
   at: t.timestamp(),
-  actor_id: t.text(64).nullable(),
+  actor_id: t.text(IDENTITY_LENGTH_MAX).nullable(),
   actor_name: t.text(255).nullable(),
   /** How the actor was authenticated: `session`, `api_key`, …; null for commands and programs. */
   actor_scheme: t.text(64).nullable(),
   /** The API key or session that was used. */
-  credential_id: t.text(64).nullable(),
+  credential_id: t.text(IDENTITY_LENGTH_MAX).nullable(),
   action: t.text(100),
   target_type: t.text(100),
-  target_id: t.text(200),
+  target_id: t.text(IDENTITY_LENGTH_MAX),
   before: t.json().nullable(),
   after: t.json().nullable(),
   metadata: t.json().nullable(),

@@ -9,9 +9,10 @@ import type { EntryContent } from './chain.ts';
 import { masked } from './mask.ts';
 import { sealers } from './sealer.ts';
 import { addToInbox } from './store.ts';
+import { IDENTITY_LENGTH_MAX } from '../../db/identity-length.ts';
 
-/** A longer name is cut, not refused: the change must be recorded. */
-const NAME_LENGTH_MAX = 255;
+/** Of what is longer only the beginning is recorded: the change must not fail for it. */
+const [ACTION_LENGTH_MAX, SCHEME_LENGTH_MAX, REQUEST_LENGTH_MAX] = [100, 64, 200];
 
 export interface AuditSinkOptions {
   readonly clock: Clock;
@@ -52,13 +53,13 @@ function contentOf(entry: AuditEntry, clock: Clock, sensitive: ReadonlySet<strin
     at: clock.now(),
     // What is called in a handler without saying who acts is done by the caller of the request.
     ...actorOf(entry.actor ?? acting?.principal ?? null),
-    action: entry.action,
-    target_type: entry.target_type,
-    target_id: entry.target_id,
+    action: cut(entry.action, ACTION_LENGTH_MAX),
+    target_type: cut(entry.target_type, ACTION_LENGTH_MAX),
+    target_id: cut(entry.target_id),
     before: plain(entry.before ?? null),
     after: plain(entry.after ?? null),
     metadata: plain(withImpersonator(withChannel(entry.metadata), entry.actor ?? acting?.principal ?? null) ?? null),
-    request_id: entry.request_id ?? acting?.requestId ?? null,
+    request_id: cutOrNull(entry.request_id ?? acting?.requestId, REQUEST_LENGTH_MAX),
   };
 }
 
@@ -83,12 +84,20 @@ function actorOf(actor: NonNullable<AuditEntry['actor']> | null): ActorFields {
   const unknown = { actor_id: null, actor_name: null, actor_scheme: null, credential_id: null };
   if (actor === null) return unknown;
   if (typeof actor === 'string') return { ...unknown, actor_name: cut(actor) };
-  if (!('user' in actor)) return { ...unknown, actor_id: actor.id, actor_name: cut(actor.username) };
+  if (!('user' in actor)) return { ...unknown, actor_id: cut(actor.id), actor_name: cut(actor.username) };
   const { user, scheme, credentialId } = actor;
-  return { actor_id: user.id, actor_name: cut(user.username), actor_scheme: scheme, credential_id: credentialId ?? null };
+  return {
+    actor_id: cut(user.id),
+    actor_name: cut(user.username),
+    actor_scheme: cut(scheme, SCHEME_LENGTH_MAX),
+    credential_id: cutOrNull(credentialId),
+  };
 }
 
-function cut(text: string): string {
-  if (text.length <= NAME_LENGTH_MAX) return text;
-  return Array.from(text).slice(0, NAME_LENGTH_MAX).join('');
+function cut(text: string, lengthMax = IDENTITY_LENGTH_MAX): string {
+  return text.length <= lengthMax ? text : Array.from(text).slice(0, lengthMax).join('');
+}
+
+function cutOrNull(text: string | null | undefined, lengthMax?: number): string | null {
+  return text === null || text === undefined ? null : cut(text, lengthMax);
 }

@@ -1,6 +1,7 @@
 import { CURSOR_LENGTH_MAX } from '../../db/keyset/cursor.ts';
 import { jsonSchema } from '../../http/json-schema.ts';
 import { page } from '../../http/page.ts';
+import { IDENTITY_LENGTH_MAX } from '../../db/identity-length.ts';
 
 /** An entry on the wire. */
 export interface EntryRecord {
@@ -57,7 +58,7 @@ export const EntryId = jsonSchema<{ readonly id: string }>({
   required: ['id'],
 });
 
-const filter = { type: 'string', minLength: 1, maxLength: 200 };
+const filter = { type: 'string', minLength: 1, maxLength: IDENTITY_LENGTH_MAX };
 
 export interface EntryQuery {
   readonly limit?: number;

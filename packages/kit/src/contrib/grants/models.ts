@@ -1,6 +1,8 @@
 import { model } from '../../db/model.ts';
 import { t } from '../../db/column.ts';
 import { grantIndexes } from './migrations/0001_initial.ts';
+import { IDENTITY_LENGTH_MAX } from '../../db/identity-length.ts';
+import { SUBJECT_LENGTH_MAX } from './subject.ts';
 
 /** One row per subject and object. What of the object decides about lists (tenant, soft deletion) is on the row. */
 export const grantModel = model(
@@ -8,16 +10,16 @@ export const grantModel = model(
   {
     id: t.uuidv7().pk(),
     /** `user:…`, `group:…`, `tenant`, `authenticated` or `public`. */
-    subject: t.text(220),
+    subject: t.text(SUBJECT_LENGTH_MAX),
     /** The name of the object's table. */
     object_type: t.text(63),
-    object_id: t.text(200),
+    object_id: t.text(IDENTITY_LENGTH_MAX),
     /** Empty where the object has no tenant. */
-    tenant_key: t.text(200).dbDefault(''),
+    tenant_key: t.text(IDENTITY_LENGTH_MAX).dbDefault(''),
     /** The name of a set, or a list of actions between commas: `,change,view,`. See stored-actions.ts. */
     actions: t.text(1000),
     /** The id of a user, or the name of a program. */
-    granted_by: t.text(200).nullable(),
+    granted_by: t.text(IDENTITY_LENGTH_MAX).nullable(),
     created_at: t.timestamp(),
     expires_at: t.timestamp().nullable(),
     /** Set while the object is deleted softly. */

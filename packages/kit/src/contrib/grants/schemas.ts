@@ -1,12 +1,13 @@
 import { jsonSchema, namedSchema } from '../../http/json-schema.ts';
 import type { GrantRow } from './store.ts';
 import { shownActions } from './stored-actions.ts';
+import { SUBJECT_LENGTH_MAX } from './subject.ts';
 
 const actions = { type: 'array', items: { type: 'string', maxLength: 40 }, minItems: 1, maxItems: 24 };
 const given = {
   subject: {
     type: 'string',
-    maxLength: 220,
+    maxLength: SUBJECT_LENGTH_MAX,
     description: '`user:<id>`, `group:<id>`, or `tenant`, `authenticated`, `public` where allowed.',
   },
   set: { type: 'string', maxLength: 40, description: 'The name of a set. Give this or `actions`.' },

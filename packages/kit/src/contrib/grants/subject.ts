@@ -1,4 +1,5 @@
 import { isUuid } from '../../db/uuid.ts';
+import { IDENTITY_LENGTH_MAX } from '../../db/identity-length.ts';
 
 /** Subjects that are not one user or group; allowed where the declaration of the model says so. */
 export const WIDE_SUBJECTS = ['tenant', 'authenticated', 'public'] as const;
@@ -12,14 +13,15 @@ export type ParsedSubject =
   | { readonly kind: 'user' | 'group'; readonly id: string }
   | { readonly kind: WideSubject; readonly id?: undefined };
 
-const SUBJECT_ID_MAX = 200;
+/** With `group:` before the id. */
+export const SUBJECT_LENGTH_MAX = 'group:'.length + IDENTITY_LENGTH_MAX;
 
 /** Undefined when the text is no subject. Ids that are UUIDs are compared in lower case. */
 export function parseSubject(text: unknown): ParsedSubject | undefined {
   if (typeof text !== 'string') return undefined;
   if ((WIDE_SUBJECTS as readonly string[]).includes(text)) return { kind: text as WideSubject };
   const [, kind, id] = /^(user|group):(.+)$/s.exec(text) ?? [];
-  if (kind === undefined || id === undefined || id.length > SUBJECT_ID_MAX || /[\p{Cc}\s]/u.test(id)) return undefined;
+  if (kind === undefined || id === undefined || id.length > IDENTITY_LENGTH_MAX || /[\p{Cc}\s]/u.test(id)) return undefined;
   return { kind: kind as 'user' | 'group', id: isUuid(id) ? id.toLowerCase() : id };
 }
 

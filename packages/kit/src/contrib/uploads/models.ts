@@ -1,15 +1,16 @@
 import { t } from '../../db/column.ts';
 import { model } from '../../db/model.ts';
 import { UPLOAD_STATES } from './upload-state.ts';
+import { IDENTITY_LENGTH_MAX } from '../../db/identity-length.ts';
 
 export const uploads = model(
   'uploads',
   {
     id: t.uuidv7().pk(),
     /** The owner's key in the app's user table, whatever its type there. */
-    owner_id: t.text(64),
+    owner_id: t.text(IDENTITY_LENGTH_MAX),
     /** Empty: personal. */
-    tenant_key: t.text(200),
+    tenant_key: t.text(IDENTITY_LENGTH_MAX),
     state: t.enum(UPLOAD_STATES),
     filename: t.text(255),
     content_type: t.text(255),
@@ -60,8 +61,8 @@ export const uploadRemovals = model(
     attempts: t.int(),
     created_at: t.timestamp(),
     /** Whose quota the object counts for until it is removed; null where none. */
-    owner_id: t.text(64).nullable(),
-    tenant_key: t.text(200).nullable(),
+    owner_id: t.text(IDENTITY_LENGTH_MAX).nullable(),
+    tenant_key: t.text(IDENTITY_LENGTH_MAX).nullable(),
     size: t.bigint().nullable(),
   },
   { guarded: true, indexes: [{ columns: ['due_at'] }, { columns: ['key'] }, { columns: ['owner_id', 'tenant_key'] }] },
@@ -70,6 +71,6 @@ export const uploadRemovals = model(
 /** One row per owner, written by every new upload under a quota: they wait for one another there. */
 export const uploadOwners = model(
   'upload_owners',
-  { owner_id: t.text(64), tenant_key: t.text(200), changed_at: t.timestamp() },
+  { owner_id: t.text(IDENTITY_LENGTH_MAX), tenant_key: t.text(IDENTITY_LENGTH_MAX), changed_at: t.timestamp() },
   { guarded: true, primaryKey: ['owner_id', 'tenant_key'] },
 );

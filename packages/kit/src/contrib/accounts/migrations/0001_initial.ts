@@ -79,7 +79,7 @@ export const initial = migration('0001_initial', [
     'groups',
     {
       id: t.uuidv7().pk(),
-      tenant_key: t.text(200).dbDefault(''),
+      tenant_key: t.text(255).dbDefault(''),
       name: t.text({ min: 1, max: 150 }),
       managed_by: t.text(255).dbDefault(''),
       ...timestamps(),

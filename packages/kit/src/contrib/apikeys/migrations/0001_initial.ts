@@ -7,7 +7,7 @@ export const initial = migration('0001_initial', [
     'api_keys',
     {
       id: t.uuidv7().pk(),
-      owner_id: t.text(64),
+      owner_id: t.text(255),
       name: t.text({ min: 1, max: 100 }),
       prefix: t.text(12).unique(),
       digest: t.text(64),

@@ -7,8 +7,8 @@ export const initial = migration('0001_initial', [
     'uploads',
     {
       id: t.uuidv7().pk(),
-      owner_id: t.text(64),
-      tenant_key: t.text(200),
+      owner_id: t.text(255),
+      tenant_key: t.text(255),
       state: t.enum(['pending', 'quarantined', 'complete', 'expired', 'rejected']),
       filename: t.text(255),
       content_type: t.text(255),
@@ -51,15 +51,15 @@ export const initial = migration('0001_initial', [
       attempts: t.int(),
       created_at: t.timestamp(),
       // A deleted upload counts for its owner's quota until nothing can be sent to its URL any more.
-      owner_id: t.text(64).nullable(),
-      tenant_key: t.text(200).nullable(),
+      owner_id: t.text(255).nullable(),
+      tenant_key: t.text(255).nullable(),
       size: t.bigint().nullable(),
     },
     { indexes: [{ columns: ['due_at'] }, { columns: ['key'] }, { columns: ['owner_id', 'tenant_key'] }] },
   ),
   createTable(
     'upload_owners',
-    { owner_id: t.text(64), tenant_key: t.text(200), changed_at: t.timestamp() },
+    { owner_id: t.text(255), tenant_key: t.text(255), changed_at: t.timestamp() },
     { primaryKey: ['owner_id', 'tenant_key'] },
   ),
 ]);
