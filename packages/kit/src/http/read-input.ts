@@ -112,13 +112,17 @@ function keep({ part, sensitive }: PartReader, value: unknown, result: SchemaRes
 
 /** What is wrong with a value, below the place where it was sent. `sensitive`: the value's schema, if it marks members as sensitive. */
 export function fieldError(at: FieldError['location'], value: unknown, issue: SchemaIssue, sensitive?: JsonSchema): FieldError {
-  const path = (issue.path ?? [])
-    .map((step) => (typeof step === 'object' ? step.key : step))
-    .map((key) => (typeof key === 'number' ? key : String(key)));
+  const keys = (issue.path ?? []).map((step) => (typeof step === 'object' ? step.key : step));
+  const path = keys.map((key, index) => (typeof key === 'number' ? key : placeOf(String(key), valueAt(value, keys.slice(0, index)))));
   const location = [...at, ...path];
   if (isMissing(value, path)) return { location, code: 'required', message: 'Required.' };
   const message = sensitive === undefined ? issue.message : messageWithoutValues(sensitive, value, path, issue.message);
   return { location, code: fieldCode(issue.code), message };
+}
+
+/** Items of a list are numbered, whether the schema says so by a number or by the text of a JSON pointer. */
+function placeOf(key: string, within: unknown): string | number {
+  return Array.isArray(within) && /^\d{1,15}$/.test(key) ? Number(key) : key;
 }
 
 /** A message of a schema may quote what it is about. */
@@ -139,11 +143,11 @@ function isMissing(value: unknown, path: readonly (string | number)[]): boolean 
 }
 
 /** Null where the path leads through something that has no members. */
-function valueAt(value: unknown, path: readonly (string | number)[]): unknown {
+function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
   let current = value;
   for (const key of path) {
     if (typeof current !== 'object' || current === null) return null;
-    current = (current as Record<string | number, unknown>)[key];
+    current = (current as Record<PropertyKey, unknown>)[key];
   }
   return current;
 }

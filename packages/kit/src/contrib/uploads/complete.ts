@@ -6,7 +6,7 @@ import { uploadErrors } from './errors.ts';
 import { uploadsOf } from './in-use.ts';
 import { contentMatches, SNIFFED_BYTES } from './media-type.ts';
 import { newObjectKey } from './object-key.ts';
-import { partsFault, type RequestedPart } from './parts.ts';
+import { partsFault, requireKnownParts, type RequestedPart } from './parts.ts';
 import { recordChange, type ChangeContext } from './record-change.ts';
 import { rejectUpload, sendable } from './reject.ts';
 import { scheduleRemovals } from './remove-objects.ts';
@@ -85,6 +85,7 @@ async function assemble(db: Db, upload: Upload, { parts = [], ...context }: Comp
   const { pending_key: key, multipart_id } = upload;
   if (multipart_id === null) throw uploadErrors.not_uploaded();
   if ((await store.head(key)) !== null) return;
+  requireKnownParts(upload, parts);
   const stored = await store.listParts(key, multipart_id);
   const fault = partsFault(upload, stored, parts);
   if (fault === 'size')

@@ -280,6 +280,29 @@ describeDatabases('hostile uploads', (database) => {
       expect(await app.files()).toEqual([]);
     }
   });
+
+  test('a part number that the upload does not have is a mistake of the request: 422 at its place, and nothing that was sent is lost', async () => {
+    await using app = await uploadApp({ database: database.db, policy: { partBytes: 5 * 1024 * 1024 } });
+    const file = Buffer.alloc(5 * 1024 * 1024 + 1, 'a');
+    const pieces = [file.subarray(0, 5 * 1024 * 1024), file.subarray(5 * 1024 * 1024)];
+    const { body } = await app.announce(file, { multipart: true, part_checksums_sha256: pieces.map(sha256) });
+    for (const [index, part] of (body.multipart?.parts ?? []).entries())
+      expect(await app.send(part, pieces[index] ?? Buffer.alloc(0))).toMatchObject({ status: 204 });
+    const named = (number: number) => ({ number, checksum_sha256: sha256(pieces[1] ?? Buffer.alloc(0)) });
+    for (const path of ['complete', 'parts'])
+      for (const [number, code] of [
+        [3, 'out_of_range'],
+        [0, 'too_small'],
+      ] as const)
+        expect(await app.call('POST', `/v1/uploads/${body.id}/${path}`, { parts: [named(2), named(number)] })).toMatchObject({
+          status: 422,
+          body: { code: 'validation_error', errors: [{ location: ['body', 'parts', 1, 'number'], code }] },
+        });
+    expect(await app.call('POST', `/v1/uploads/${body.id}/complete`, { parts: [named(2)] })).toMatchObject({
+      status: 200,
+      body: { state: 'complete' },
+    });
+  });
 });
 
 test('a full disk is storage_full', async () => {

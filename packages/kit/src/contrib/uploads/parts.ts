@@ -32,14 +32,19 @@ export async function resumeParts(
   const { store } = uploadsOf(db);
   const { multipart_id } = upload;
   if (upload.part_size === null || multipart_id === null) throw uploadErrors.not_multipart();
-  const count = partCount(upload);
-  const beyond = asked.findIndex(({ number }) => number > count);
-  if (beyond !== -1) {
-    const message = `The upload has ${count} parts.`;
-    throw coreErrors.validation_error({ errors: [{ location: ['body', 'parts', beyond, 'number'], code: 'out_of_range', message }] });
-  }
+  requireKnownParts(upload, asked);
   const open = await keepOpen(db, upload, policy);
   return { upload: open, parts: await signParts(db, open, asked), uploaded: await store.listParts(open.pending_key, multipart_id) };
+}
+
+/** A number that the upload does not have is a mistake of the request: it says nothing about the bytes that have arrived. */
+export function requireKnownParts(upload: Upload, named: readonly RequestedPart[]): void {
+  const count = partCount(upload);
+  const message = count === 1 ? 'The upload has 1 part.' : `The upload has ${count} parts.`;
+  const errors = named.flatMap(({ number }, index) =>
+    number > count ? [{ location: ['body', 'parts', index, 'number'], code: 'out_of_range', message }] : [],
+  );
+  if (errors.length > 0) throw coreErrors.validation_error({ errors });
 }
 
 async function keepOpen(db: Db, upload: Upload, policy: CompletePolicy): Promise<Upload> {
