@@ -67,8 +67,8 @@ describeDatabases('the admin site', (database) => {
     test('guesses here and at the application’s own login come from one budget', async () => {
       const user = await site.newUser({ is_staff: true });
       const guess = (path: string) => site.call('POST', path, {}, { login: user.username, password: 'wrong wrong wrong' });
-      for (const path of ['/v1/account/login', 'api/login', '/v1/account/login', 'api/login', 'api/login'])
-        expect((await guess(path)).status).toBe(401);
+      for (let attempt = 0; attempt < 5; attempt += 1)
+        for (const path of ['/v1/account/login', 'api/login']) expect((await guess(path)).status).toBe(401);
       for (const path of ['/v1/account/login', 'api/login']) expect((await guess(path)).status).toBe(429);
     });
 

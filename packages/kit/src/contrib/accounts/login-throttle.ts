@@ -9,10 +9,10 @@ import { normalizeLogin } from './login-name.ts';
 /** Guesses from one place, over all accounts. THROTTLE_RATES may set `login_client`. */
 const CLIENT_RATE = parseRate('20/min');
 /**
- * Guesses at one account by one of its names, from all places. With user name and e-mail address 480 a day, against a password of ten characters.
+ * Guesses at one account by one of its names, from all places. 480 a day, against a password of ten characters.
  * THROTTLE_RATES may set `login_account`.
  */
-const ACCOUNT_RATE = parseRate('5/30min');
+const ACCOUNT_RATE = parseRate('10/30min');
 const LINK_CLIENT_RATE = parseRate('20/min');
 const LINK_ACCOUNT_RATE = parseRate('5/h');
 
