@@ -86,6 +86,13 @@ export class CardController extends CrudController(cardResource, {
   restore: true,
   operations: { restore: { permission: isAuthenticated.and(isStaff.not()) } },
 }) {}
+/** Cards below the board in the URL. */
+export class BoardCardController extends CrudController(cardResource, {
+  permission: isAuthenticated,
+  parent: { relation: 'board' },
+  bulk: { create: true },
+  import: { formats: ['jsonl'] },
+}) {}
 export class CommentController extends CrudController(commentResource, { permission: isAuthenticated }) {}
 
 const tables = migration('0001_initial', [
@@ -107,7 +114,14 @@ export const board: Module = {
 /** `/v1/boards`, `/v1/cards`, `/v1/comments`, with the people of the shop. */
 export function startBoard(options: Partial<TestAppOptions> = {}): Promise<ShopApp> {
   return startShop({
-    mount: { '/v1': { '/boards': BoardController, '/cards': CardController, '/comments': CommentController } },
+    mount: {
+      '/v1': {
+        '/boards': BoardController,
+        '/boards/:board_id/cards': BoardCardController,
+        '/cards': CardController,
+        '/comments': CommentController,
+      },
+    },
     modules: [board],
     ...options,
   });

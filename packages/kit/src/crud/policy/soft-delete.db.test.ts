@@ -38,6 +38,9 @@ describeDatabases('soft deletion', (database) => {
       deletion_id: string | null;
     };
   /** A board with two cards, the first with two comments. */
+  /** Cards that are there although their board is deleted. */
+  const orphans = () =>
+    database.db.query('select 1 from cards c join boards b on b.id = c.board_id where b.deleted_at is not null and c.deleted_at is null');
   const tree = async () => {
     const id = await make('boards', { title: 'plan' });
     const [first, second] = [await make('cards', { board_id: id, title: 'a' }), await make('cards', { board_id: id, title: 'b' })];
@@ -210,10 +213,30 @@ describeDatabases('soft deletion', (database) => {
     const ids = await Promise.all(Array.from({ length: 5 }, () => make('boards', { title: 'race' })));
     const add = (id: string) => board.call('ann', 'POST', 'cards', { board_id: id, title: 'late' });
     await Promise.all(ids.map((id) => Promise.all([add(id), add(id), add(id), destroy(`boards/${id}`), add(id), add(id), add(id)])));
-    const orphans = await database.db.query(
-      'select 1 from cards c join boards b on b.id = c.board_id where b.deleted_at is not null and c.deleted_at is null',
-    );
-    expect(orphans).toEqual([]);
+    expect(await orphans()).toEqual([]);
+  });
+
+  test('so do rows below a parent in the URL, one by one, in bulk and from a file', async () => {
+    const payload = `${JSON.stringify({ title: 'late' })}\n`;
+    const headers = { 'x-user': 'ann', 'content-type': 'application/x-ndjson' };
+    for (const add of [
+      (id: string) => board.call('ann', 'POST', `boards/${id}/cards`, { title: 'late' }),
+      (id: string) => board.call('ann', 'POST', `boards/${id}/cards/bulk`, { items: [{ title: 'late' }, { title: 'later' }] }),
+      (id: string) => board.inject({ method: 'POST', url: `/v1/boards/${id}/cards/import`, headers, payload }),
+    ]) {
+      const ids = await Promise.all(Array.from({ length: 5 }, () => make('boards', { title: 'race' })));
+      await Promise.all(ids.map((id) => Promise.all([destroy(`boards/${id}`), add(id), add(id), add(id), add(id)])));
+      expect(await orphans()).toEqual([]);
+    }
+  });
+
+  test('a row that is restored while its parent is deleted goes with it or is refused', async () => {
+    for (let round = 0; round < 5; round += 1) {
+      const trees = await Promise.all(Array.from({ length: 5 }, () => tree()));
+      for (const { first } of trees) expect(await destroy(`cards/${first}`)).toBe(204);
+      await Promise.all(trees.map(({ id, first }) => Promise.all([restore(`cards/${first}`), destroy(`boards/${id}`)])));
+      expect(await orphans()).toEqual([]);
+    }
   });
 
   test('purge removes what was deleted long ago, with what went with it, and nothing else', async () => {

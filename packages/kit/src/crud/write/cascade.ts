@@ -101,8 +101,11 @@ export async function refuseBelowDeleted(tx: Db, policy: Policy, row: Item): Pro
     const { deletedAt } = parent.softDelete as SoftDelete;
     const value = row[column];
     if (value === null || value === undefined) continue;
-    const text = `select 1 from ${parent.statements.table} t0 where t0.${quoteName(parent.key.name)} = $1 and t0.${quoteName(deletedAt)} is not null`;
-    if ((await tx.query(text, [parent.key.encode(value)])).length > 0)
-      throw crudErrors.deleted_with_parent({ extensions: { parent: parent.name } });
+    const key = `t0.${quoteName(parent.key.name)}`;
+    // Held until the end, as a reference is: a deletion of the parent waits, and then takes the row along.
+    const lock = tx.dialect === 'postgres' ? ' for share of t0' : '';
+    const text = `select t0.${quoteName(deletedAt)} is not null as is_deleted from ${parent.statements.table} t0 where ${key} = $1${lock}`;
+    const [found] = await tx.query<{ readonly is_deleted: boolean | number }>(text, [parent.key.encode(value)]);
+    if (Boolean(found?.is_deleted)) throw crudErrors.deleted_with_parent({ extensions: { parent: parent.name } });
   }
 }

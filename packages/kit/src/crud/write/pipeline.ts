@@ -91,9 +91,11 @@ export class Pipeline {
   }
 
   /** True when what was sent has to be compared with the row, or with rows of other tables. */
-  async #needsChecks(request: CrudRequest, { rows, verb }: Intent): Promise<boolean> {
+  async #needsChecks(request: CrudRequest, intent: Intent): Promise<boolean> {
+    const { rows, verb } = intent;
     const [only, ...others] = rows;
     if (only === undefined || others.length > 0 || (verb !== 'create' && verb !== 'update')) return false;
+    if (this.#deletableParents(intent).length > 0) return true;
     if (this.#plan.hasStep('writable') && !(await isWritableByRequest(this.policy, request, only.sent))) return true;
     return (await referencesOf(this.policy, request, [{ values: only.values, at: [] }])).length > 0;
   }
@@ -186,9 +188,27 @@ export class Pipeline {
 
   // 6: every reference names a row that the caller sees. One statement per target.
 
-  async #references({ tx, request, rows }: WriteState): Promise<void> {
+  async #references({ tx, request, intent, rows }: WriteState): Promise<void> {
+    await this.#holdParents(tx, request, intent);
     const sent = rows.map(({ intent: { values, at: place = ['body'], valuesAt = place }, before }) => ({ values, at: valuesAt, before }));
     await checkReferences(tx, await referencesOf(this.policy, request, sent));
+  }
+
+  /** 404 for new rows below a parent that is no longer there. It was found before the transaction, and may have been deleted since. */
+  async #holdParents(tx: Db, request: CrudRequest, intent: Intent): Promise<void> {
+    for (const { target, value } of this.#deletableParents(intent)) {
+      const scope = await target.rows.ofEdge(request);
+      if ((await new RowStatements(target).visibleKeys(tx, scope, [value])).size === 0) notFound();
+    }
+  }
+
+  /** Parents in the address of new rows that can be soft-deleted. That of nested rows is locked: it is written in the same transaction. */
+  #deletableParents({ verb, via, fixed = {} }: Intent): { readonly target: Policy; readonly value: unknown }[] {
+    if (verb !== 'create' || via === 'nested') return [];
+    return Object.entries(fixed).flatMap(([name, value]) => {
+      const target = this.policy.references.get(name);
+      return target?.softDelete === undefined ? [] : [{ target, value }];
+    });
   }
 
   // 8: grants follow the row; then it is still among the rows that the caller sees.
