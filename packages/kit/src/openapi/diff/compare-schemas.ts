@@ -301,10 +301,6 @@ function compareValues(a: Json, b: Json, report: Reporter): void {
 
 /** A larger value of the first kind admits less, of the second kind more. */
 const BOUNDS: readonly (readonly [keyword: string, aspect: Aspect, sign: 1 | -1])[] = [
-  ['minimum', 'range', 1],
-  ['exclusiveMinimum', 'range', 1],
-  ['maximum', 'range', -1],
-  ['exclusiveMaximum', 'range', -1],
   ['minLength', 'length', 1],
   ['maxLength', 'length', -1],
   ['minItems', 'count', 1],
@@ -313,9 +309,54 @@ const BOUNDS: readonly (readonly [keyword: string, aspect: Aspect, sign: 1 | -1]
   ['maxProperties', 'count', -1],
 ];
 
+interface Limit {
+  readonly keyword: string;
+  readonly value: number;
+  readonly isOpen: boolean;
+}
+
+/** The stricter one of `minimum` and `exclusiveMinimum` (sign 1), or of the maxima (sign -1). Of integers, `> 0` is `>= 1`. */
+function limitOf(schema: Json, name: 'Minimum' | 'Maximum', sign: 1 | -1): Limit | undefined {
+  const isInteger = String(schema['type']) === 'integer';
+  const limits = [name.toLowerCase(), `exclusive${name}`].flatMap((keyword, index): Limit[] => {
+    const given: unknown = schema[keyword];
+    if (typeof given !== 'number') return [];
+    const isOpen = index === 1;
+    if (!isInteger) return [{ keyword, value: given, isOpen }];
+    const nearest = sign * Math.ceil(sign * given);
+    return [{ keyword, value: isOpen && nearest === given ? given + sign : nearest, isOpen: false }];
+  });
+  return limits.reduce<Limit | undefined>(
+    (strict, each) => (strict === undefined || isStricter(each, strict, sign) ? each : strict),
+    undefined,
+  );
+}
+
+function isStricter(one: Limit, other: Limit, sign: 1 | -1): boolean {
+  return one.value === other.value ? one.isOpen && !other.isOpen : (one.value - other.value) * sign > 0;
+}
+
+function compareLimits(a: Json, b: Json, report: Reporter): void {
+  for (const [name, sign] of [
+    ['Minimum', 1],
+    ['Maximum', -1],
+  ] as const) {
+    const [before, after] = [limitOf(a, name, sign), limitOf(b, name, sign)];
+    if (after === undefined) {
+      if (before !== undefined) report.trend('range', 'widened', `has no ${before.keyword} any more.`);
+    } else if (before?.value !== after.value || before.isOpen !== after.isOpen) {
+      const isNarrower = before === undefined || isStricter(after, before, sign);
+      const said = (schema: Json, { keyword }: Limit) => `${keyword} ${String(schema[keyword])}`;
+      const was = before === undefined ? '' : `, was ${before.keyword === after.keyword ? String(a[before.keyword]) : said(a, before)}`;
+      report.trend('range', isNarrower ? 'narrowed' : 'widened', `has ${said(b, after)}${was}.`);
+    }
+  }
+}
+
 function compareNumbers(a: Json, b: Json, report: Reporter): void {
+  compareLimits(a, b, report);
   for (const [keyword, aspect, sign] of BOUNDS) {
-    const none = keyword.startsWith('min') && aspect !== 'range' ? 0 : undefined;
+    const none = keyword.startsWith('min') ? 0 : undefined;
     const [before, after] = [a[keyword] ?? none, b[keyword] ?? none];
     if (before === after) continue;
     if (typeof after !== 'number') report.trend(aspect, 'widened', `has no ${keyword} any more.`);
@@ -345,8 +386,24 @@ const WIDER_FORMATS: Readonly<Record<string, readonly string[]>> = {
   uri: ['uri-reference', 'iri', 'iri-reference'],
 };
 
+/** The most digits before and after the point, of a pattern of decimal columns. */
+function digitsOf(pattern: unknown): readonly [whole: number, fraction: number] | undefined {
+  const match = /^\^-\?(?:0|\[0-9\]\{1,(\d+)\})(?:\(\?:\\\.\[0-9\]\{1,(\d+)\}\)\?)?\$$/.exec(String(pattern));
+  return match === null ? undefined : [Number(match[1] ?? 0), Number(match[2] ?? 0)];
+}
+
+/** Patterns cannot be compared, except those of decimals: more digits are more numbers. */
+function comparePatterns(before: unknown, after: unknown, report: Reporter): void {
+  const [old, now] = [digitsOf(before), digitsOf(after)];
+  const grows = old !== undefined && now !== undefined && now[0] >= old[0] && now[1] >= old[1];
+  const shrinks = old !== undefined && now !== undefined && now[0] <= old[0] && now[1] <= old[1];
+  if (grows === shrinks) return report.keyword('pattern', 'pattern', before, after);
+  const digits = ([whole, fraction]: readonly [number, number]) => `${whole} digits before the point and ${fraction} after it`;
+  report.trend('pattern', grows ? 'widened' : 'narrowed', `has at most ${digits(now!)}, was ${digits(old!)}.`);
+}
+
 function compareTexts(a: Json, b: Json, report: Reporter): void {
-  report.keyword('pattern', 'pattern', a['pattern'], b['pattern']);
+  comparePatterns(a['pattern'], b['pattern'], report);
   const [before, after] = [a['format'], b['format']] as [string | undefined, string | undefined];
   if (before !== undefined && after !== undefined && WIDER_FORMATS[before]?.includes(after))
     report.trend('format', 'widened', `has format ${after}, was ${before}.`);

@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { filter, CrudController, resource } from '../../crud/index.ts';
 import { model, t } from '../../db/index.ts';
+import { columnJsonSchema } from '../../db/column-json.ts';
 import { UUID_PATTERN } from '../../db/uuid.ts';
 import { jsonSchema } from '../../http/json-schema.ts';
 import { isAuthenticated } from '../../permissions/index.ts';
@@ -256,6 +257,33 @@ describe('the difference between two documents', () => {
     ];
     expect(idsOf(diff(body(a), body(b)))).toEqual(['input-pattern-narrowed']);
     expect(idsOf(diff(answer(a), answer(b)))).toEqual(['output-pattern-widened']);
+  });
+
+  test('more digits of a decimal are more numbers; digits moved to the other side of the point cannot be decided', () => {
+    const decimal = (precision: number, scale: number) => ({
+      type: 'string',
+      ...columnJsonSchema(t.decimal(precision, scale).settings, 'input'),
+    });
+    expect(idsOf(diff(body(decimal(10, 2)), body(decimal(12, 2))))).toEqual(['input-pattern-widened']);
+    expect(idsOf(diff(body(decimal(12, 2)), body(decimal(10, 2))))).toEqual(['input-pattern-narrowed']);
+    expect(idsOf(diff(answer(decimal(10, 0)), answer(decimal(14, 4))))).toEqual(['output-pattern-widened']);
+    expect(idsOf(diff(answer(decimal(14, 4)), answer(decimal(10, 0))))).toEqual(['output-pattern-narrowed']);
+    expect(idsOf(diff(body(decimal(10, 2)), body(decimal(10, 4))))).toEqual(['input-pattern-narrowed']);
+    expect(idsOf(diff(answer(decimal(10, 2)), answer(decimal(10, 4))))).toEqual(['output-pattern-widened']);
+    expect(diff(body(decimal(4, 4)), body(decimal(4, 4)))).toEqual([]);
+  });
+
+  test('of an open and a closed limit the stricter one counts', () => {
+    const number = (limits: object) => ({ type: 'number', ...limits });
+    const integer = (limits: object) => ({ type: 'integer', ...limits });
+    const [closed, open] = [number({ minimum: 0 }), number({ exclusiveMinimum: 0 })];
+    expect(idsOf(diff(answer(closed), answer(open)))).toEqual(['output-range-narrowed']);
+    expect(idsOf(diff(answer(open), answer(closed)))).toEqual(['output-range-widened']);
+    expect(idsOf(diff(body(closed), body(open)))).toEqual(['input-range-narrowed']);
+    expect(diff(body(number({ minimum: -5, exclusiveMinimum: 0 })), body(open))).toEqual([]);
+    expect(diff(answer(integer({ minimum: 1, maximum: 9 })), answer(integer({ exclusiveMinimum: 0, exclusiveMaximum: 10 })))).toEqual([]);
+    expect(idsOf(diff(body(integer({ maximum: 9 })), body(integer({ exclusiveMaximum: 9 }))))).toEqual(['input-range-narrowed']);
+    expect(diff(body(closed), body(open))[0]?.message).toBe('has exclusiveMinimum 0, was minimum 0.');
   });
 
   test('an alternative that another one covers is no new one', () => {
