@@ -60,7 +60,7 @@ function labelled(alias: string, ids: readonly string[]): readonly string[] {
  */
 export function modelDriftFaults(app: App): readonly Fault[] {
   const migrated = migrationModules(app).filter(({ migrations = [] }) => migrations.length > 0);
-  const hint = 'Run: kit migrate make <name>, then kit migrate.';
+  const hint = 'Run kit migrate make <name>, add the migration to its module, then kit migrate.';
   try {
     return modelDrift(migrated).map((message) => ({ id: 'E023', message, hint }));
   } catch (error) {

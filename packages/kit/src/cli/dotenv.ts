@@ -1,3 +1,4 @@
+import { unreadable } from './file-fault.ts';
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parseEnv } from 'node:util';
@@ -11,7 +12,7 @@ export function readDotenv(configFile: string | null, environment: NodeJS.Proces
     return parseEnv(readFileSync(file, 'utf8')) as Record<string, string>;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};
-    throw new CliFailure(`${file} cannot be read: ${(error as Error).message}`, 1, { cause: error });
+    throw new CliFailure(unreadable(file, error as Error), 1, { cause: error });
   }
 }
 

@@ -274,7 +274,7 @@ export default createApp({
       1,
       { bump: 'major', changes: [{ id: 'operation-removed', operation: 'GET /v1/gone' }] },
     ]);
-    expect([wrong?.code, wrong?.stderr]).toEqual([1, expect.stringContaining('missing.json cannot be read')]);
+    expect([wrong?.code, wrong?.stderr]).toEqual([1, expect.stringContaining('missing.json.')]);
     // Compared with something else everything would be new, and a check that looks for breaking changes would pass.
     for (const [name, text, sentence] of [
       ['package.json', '{"version":"1"}', 'it has no `openapi` and `paths`'],
@@ -307,8 +307,8 @@ export default createApp({
   test('a file that cannot be read or written is named, without a stack', async () => {
     const place = await project('unwritable');
     for (const [args, file] of [
-      [['openapi', '--out', 'gone/api.json'], 'gone/api.json cannot be written'],
-      [['openapi', '--check', '.'], '. cannot be read'],
+      [['openapi', '--out', 'gone/api.json'], 'gone/api.json cannot be written: its folder does not exist.'],
+      [['openapi', '--check', '.'], '. cannot be read: it is a folder.'],
       [['-c', '.', 'inspect'], `${place} (given with --config) is a folder`],
     ] as const) {
       const { code, stderr } = await run(args, { cwd: place });
@@ -372,14 +372,25 @@ export default createApp({ database: 'sqlite:app.db', modules: [{ name: 'shop', 
     expect(made).toMatchObject({
       code: 0,
       stderr: '',
-      stdout: "migrations/0001_add_orders.ts written for shop. Add it to the module's migrations.\n",
+      stdout: `migrations/0001_add_orders.ts written for shop.
+
+Add it to the module:
+  import addOrders from './migrations/0001_add_orders.ts';
+  migrations: [ …, addOrders]
+Then: kit migrate
+`,
     });
+    // It is easily forgotten, and then nothing is pending.
+    const forgotten = await run(['migrate'], { cwd: place });
+    expect(forgotten.stdout).toMatch(
+      /^drift   Table "orders" has a model but no migration creates it\.\n.*add the migration that it wrote to its module\.$/m,
+    );
     const source = await readFile(join(place, 'migrations/0001_add_orders.ts'), 'utf8');
     expect(source).toContain("export default migration('0001_add_orders', [");
     expect((await run(['migrate', 'make', 'add_orders', '--print'], { cwd: place })).stdout).toBe(source);
     const again = await run(['migrate', 'make', 'add_orders'], { cwd: place });
     expect(again.code).toBe(1);
-    expect(again.stderr).toContain('exists already; nothing was written.');
+    expect(again.stderr).toContain('exists already; nothing was written. Add it to the migrations of shop, if it is not there.');
     expect((await run(['migrate', 'make', 'Add Orders'], { cwd: place })).code).toBe(1);
     expect((await run(['migrate', 'make', 'x', '--module', 'shed'], { cwd: place })).stderr).toContain(
       'There is no module "shed"; there are kit, shop.',

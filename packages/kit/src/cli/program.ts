@@ -124,7 +124,13 @@ async function addCommands(program: Command, context: CliContext, app: App | und
 }
 
 function subcommand(program: Command, name: string, summary: string, hidden = false): Command {
-  return program.command(name, { hidden }).summary(summary).description(summary).showSuggestionAfterError().exitOverride();
+  return program
+    .command(name, { hidden })
+    .summary(summary)
+    .description(summary)
+    .showSuggestionAfterError()
+    .showHelpAfterError(`(kit ${name} --help explains the command)`)
+    .exitOverride();
 }
 
 /** `--config` is needed before the program can be parsed: in every form that the parser takes, the last one counts. */

@@ -5,6 +5,7 @@ import { CLIENT_LANGUAGES, type ClientLanguage, type ClientOptions, generateClie
 import type { App } from '../../app/module.ts';
 import type { CliContext } from '../context.ts';
 import type { CoreCommand } from '../core-command.ts';
+import { unreadable, unwritable } from '../file-fault.ts';
 import { replaceFile } from '../write-client.ts';
 
 interface ClientCommandOptions {
@@ -42,14 +43,12 @@ async function generate(
   const again = `kit client ${language} --out ${out}${mount === undefined ? '' : ` --mount ${mount}`}${dates ? ' --dates' : ''}`;
   if (check) {
     const stored = await readFile(resolve(out), 'utf8').catch((error: NodeJS.ErrnoException) =>
-      context.fail(
-        error.code === 'ENOENT' ? `There is no file ${out}. Write it with: ${again}` : `${out} cannot be read: ${error.message}`,
-      ),
+      context.fail(error.code === 'ENOENT' ? `There is no file ${out}. Write it with: ${again}` : unreadable(out, error)),
     );
     if (stored !== text) context.fail(`${out} is not the current client. Write it again with: ${again}`);
     return context.print(context.json ? JSON.stringify({ ok: true, file: out }) : `${out} is current.`);
   }
-  await replaceFile(resolve(out), text).catch((error: Error) => context.fail(`${out} cannot be written: ${error.message}`));
+  await replaceFile(resolve(out), text).catch((error: Error) => context.fail(unwritable(out, error)));
   context.print(context.json ? JSON.stringify({ file: out, language }) : `${out} written.`);
 }
 

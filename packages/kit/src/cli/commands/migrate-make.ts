@@ -1,10 +1,12 @@
 import { mkdir, writeFile } from 'node:fs/promises';
-import { join, relative, resolve } from 'node:path';
+import { existsSync } from 'node:fs';
+import { join, relative, resolve, sep } from 'node:path';
 import { InvalidArgumentError, type Command } from 'commander';
 import { modelDrift } from '../../db/migrations/drift.ts';
 import { proposeModuleMigration } from '../../db/migrations/propose-migration.ts';
 import type { MigrationModule } from '../../db/migrations/plan.ts';
 import type { CliContext } from '../context.ts';
+import { unwritable } from '../file-fault.ts';
 import { migrationModules } from '../../app/migration-modules.ts';
 
 interface MakeOptions {
@@ -30,16 +32,31 @@ export function addMigrateMake(command: Command, context: CliContext): void {
       if (proposed === undefined) return context.print('Models and migrations agree: there is nothing to write.');
       if (options.print === true) return context.print(proposed.source.trimEnd());
       const file = join(resolve(options.dir), `${proposed.name}.ts`);
-      const unwritable = (error: Error) => context.fail(`${file} cannot be written: ${error.message}`);
-      await mkdir(resolve(options.dir), { recursive: true }).catch(unwritable);
+      const refuse = (error: Error) => context.fail(unwritable(file, error));
+      await mkdir(resolve(options.dir), { recursive: true }).catch(refuse);
       // wx: a migration that exists may have been applied somewhere and is never written over.
       await writeFile(file, proposed.source, { flag: 'wx' }).catch((error: NodeJS.ErrnoException) =>
-        error.code === 'EEXIST' ? context.fail(`${file} exists already; nothing was written.`) : unwritable(error),
+        error.code === 'EEXIST'
+          ? context.fail(`${file} exists already; nothing was written. Add it to the migrations of ${module}, if it is not there.`)
+          : refuse(error),
       );
       if (context.json) return context.print(JSON.stringify({ file, module, name: proposed.name, notes: proposed.notes }));
-      context.print(`${relative(process.cwd(), file)} written for ${module}. Add it to the module's migrations.`);
-      for (const note of proposed.notes) context.print(`${context.paint('yellow', 'review')} ${note}.`);
+      context.print(`${relative(process.cwd(), file)} written for ${module}.`);
+      for (const note of proposed.notes) context.print(`${context.paint('yellow', 'review')}  ${note}.`);
+      context.print(addition(file, name));
     });
+}
+
+/** The lines that add a migration to its module, as its file has them: in `src` where there is one. */
+function addition(file: string, name: string): string {
+  const from = existsSync('src') ? 'src' : '.';
+  const path = relative(resolve(from), file).split(sep).join('/');
+  const variable = name.replaceAll(/_+(\w)/g, (_, letter: string) => letter.toUpperCase());
+  return `
+Add it to the module:
+  import ${variable} from '${path.startsWith('.') ? path : `./${path}`}';
+  migrations: [ …, ${variable}]
+Then: kit migrate`;
 }
 
 function label(text: string): string {

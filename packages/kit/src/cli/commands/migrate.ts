@@ -1,6 +1,7 @@
 import type { CliContext } from '../context.ts';
 import type { CoreCommand } from '../core-command.ts';
-import { driftOf, driftRemedy, migrateApp, pendingOf } from '../../app/migration-modules.ts';
+import { modelDrift } from '../../db/migrations/drift.ts';
+import { driftOf, driftRemedy, migrateApp, migrationModules, pendingOf } from '../../app/migration-modules.ts';
 import { addMigrateMake } from './migrate-make.ts';
 
 export const migrateCommand: CoreCommand = (command, context) => {
@@ -38,7 +39,13 @@ async function apply(context: CliContext, adopt: boolean): Promise<void> {
     context.print(`${context.paint('yellow', 'unknown')} ${id} (applied by a newer version, or by a module no longer installed)`);
   for (const path of report.backups) context.print(`${context.paint('dim', 'backup')}  ${path}`);
   if (report.applied.length === 0) context.print('The database is up to date.');
+  // What a migration that was written and not added to its module would change.
+  const differing = modelDrift(migrationModules(app));
+  for (const fault of differing) context.print(`${context.paint('yellow', 'drift')}   ${fault}`);
+  if (differing.length > 0) context.print(`The app does not start like this. ${DISAGREE}`);
 }
+
+const DISAGREE = 'Models and migrations disagree: run kit migrate make <name>, or add the migration that it wrote to its module.';
 
 async function checkOnly(context: CliContext): Promise<void> {
   const app = await (await context.bareApp()).openDatabases({ createFiles: false });
@@ -53,7 +60,7 @@ async function checkOnly(context: CliContext): Promise<void> {
   }
   const remedies = [
     ...(pending.length > 0 ? [`${pending.length} pending: run kit migrate.`] : []),
-    ...(drift.models.length > 0 ? ['Models and migrations disagree: run kit migrate make <name>.'] : []),
+    ...(drift.models.length > 0 ? [DISAGREE] : []),
     ...(drift.database.length > 0 ? [driftRemedy(drift)] : []),
   ];
   if (remedies.length > 0) context.fail(remedies.join(' '));

@@ -9,6 +9,7 @@ import { renderChanges } from '../../openapi/diff/render-changes.ts';
 import type { App } from '../../app/module.ts';
 import type { CliContext } from '../context.ts';
 import type { CoreCommand } from '../core-command.ts';
+import { unreadable, unwritable } from '../file-fault.ts';
 import { replaceFile } from '../write-client.ts';
 
 interface OpenApiCommandOptions {
@@ -47,16 +48,12 @@ export const openapiCommand: CoreCommand = (command, context) => {
         ['kit openapi --out', file, ...given({ mount, spec }), ...(server ?? []).map((url) => `--server ${url}`)].join(' ');
       if (check !== undefined) {
         const stored = await readFile(resolve(check), 'utf8').catch((error: NodeJS.ErrnoException) =>
-          context.fail(
-            error.code === 'ENOENT'
-              ? `There is no file ${check}. Write it with: ${again(check)}`
-              : `${check} cannot be read: ${error.message}`,
-          ),
+          context.fail(error.code === 'ENOENT' ? `There is no file ${check}. Write it with: ${again(check)}` : unreadable(check, error)),
         );
         if (stored !== text) context.fail(`${check} is not the current document. Write it again with: ${again(check)}`);
         context.print(context.json ? JSON.stringify({ ok: true, file: check }) : `${check} is current.`);
       } else if (out !== undefined) {
-        await replaceFile(resolve(out), text).catch((error: Error) => context.fail(`${out} cannot be written: ${error.message}`));
+        await replaceFile(resolve(out), text).catch((error: Error) => context.fail(unwritable(out, error)));
         const paths = Object.keys(document.paths).length;
         context.print(context.json ? JSON.stringify({ file: out, paths }) : `${out} written: ${paths} paths.`);
       } else context.stdout.write(text);
@@ -109,14 +106,14 @@ async function allowListOf(file: string, context: CliContext): Promise<readonly 
   try {
     value = JSON.parse(await readFile(resolve(file), 'utf8'));
   } catch (error) {
-    return context.fail(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+    return context.fail(unreadable(file, error as Error));
   }
   const { entries, faults } = readAllowList(value);
   return faults.length === 0 ? entries : context.fail([`${file} is not a list of allowed changes.`, ...faults].join('\n'));
 }
 
 async function readDocument(file: string, context: CliContext): Promise<Readonly<Record<string, unknown>>> {
-  const text = await readFile(resolve(file), 'utf8').catch((error: Error) => context.fail(`${file} cannot be read: ${error.message}`));
+  const text = await readFile(resolve(file), 'utf8').catch((error: Error) => context.fail(unreadable(file, error)));
   const read = readOpenApi(text);
   return 'fault' in read ? context.fail(`${file} ${read.fault}`) : read.document;
 }
