@@ -5,6 +5,7 @@ import type { UserDirectory } from '../auth/user-directory.ts';
 import type { Clock } from '../db/clock.ts';
 import type { Database } from '../db/db.ts';
 import type { Container } from '../di/container.ts';
+import { askedTenant } from './asked-tenant.ts';
 import { currentMemberships } from './current-memberships.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import type { EventHandler } from '../events/event-handler.ts';
@@ -199,7 +200,7 @@ class Application implements App {
       throttleRates: settings.throttleRates,
       tenantOf: (exchange) => {
         const asking = exchange as Exchange;
-        const found = tenant?.(asking) ?? null;
+        const found = tenant === undefined ? null : askedTenant(asking, tenant);
         return knownTenant(asking, membership === undefined ? found : provedTenant(asking, found, membership));
       },
       tenantNow: tenant === undefined || isProved ? undefined : async (exchange) => (await tenant(exchange as Exchange)) || null,

@@ -93,13 +93,34 @@ export function callRoute(route: CompiledRoute, call: RouteCall, signal: AbortSi
 export function probeRoute(route: CompiledRoute, parent: Exchange, call: Pick<RouteCall, 'headers'> & Partial<RouteCall>): Exchange {
   const { requestId } = parent;
   const remoteAddress = parent.request.raw.socket.remoteAddress ?? '';
-  const request = new CalledRequest(route, { url: route.path, params: {}, requestId, remoteAddress, ...call, parent });
+  const asked = { url: route.path, params: {}, requestId, remoteAddress, ...call, parent };
+  const probe: Probe = { readsOfCall: 0, hasReadParams: false, hasReadUrl: false };
+  const request = new ProbedRequest(route, asked, probe);
   const reply = new CalledReply(() => undefined);
   const { host } = servedAs(route);
   const exchange = new Exchange(host, route, request as unknown as FastifyRequest, reply as unknown as FastifyReply);
+  Object.defineProperty(exchange, 'route', { get: () => ((probe.readsOfCall += 1), route) });
+  probes.set(exchange, probe);
   exchange.principal = parent.principal;
   exchange.authenticator = parent.authenticator;
   return exchange;
+}
+
+/** What code has looked at of a probe, which has a route and no arguments. */
+export interface Probe {
+  /** How often anything was read that tells the route from others. */
+  readsOfCall: number;
+  /** Whether a parameter of the path was read. */
+  hasReadParams: boolean;
+  /** Whether the URL of a path with parameters was read. */
+  hasReadUrl: boolean;
+}
+
+const probes = new WeakMap<Exchange, Probe>();
+
+/** Undefined for an exchange that is a request. */
+export function probeOf(exchange: Exchange): Probe | undefined {
+  return probes.get(exchange);
 }
 
 /** What the pipeline, middleware and handlers use of Fastify's request. */
@@ -152,6 +173,27 @@ class CalledRequest {
 
   get hostname(): string {
     return this.host.replace(/:\d+$/, '');
+  }
+}
+
+/** The request of a probe: it notes what is read of it. */
+class ProbedRequest extends CalledRequest {
+  constructor(route: CompiledRoute, call: RouteCall, probe: Probe) {
+    super(route, call);
+    const names = new Set<string | symbol>(Array.from(route.path.matchAll(/:(\w+)/g), ([, name]) => name as string));
+    const noted = <T>(value: T, note?: () => void) => ({
+      get: () => {
+        probe.readsOfCall += 1;
+        note?.();
+        return value;
+      },
+    });
+    const url = noted(call.url, () => (probe.hasReadUrl ||= names.size > 0));
+    const method = noted(route.method);
+    const params = new Proxy({}, { get: (_target, name) => void (probe.hasReadParams ||= names.has(name)) });
+    Object.defineProperties(this.raw, { url, method });
+    const own = { params: noted(params), routeOptions: noted(this.routeOptions), query: noted({}) };
+    Object.defineProperties(this, { ...own, url, originalUrl: url, method });
   }
 }
 

@@ -74,6 +74,8 @@ export class Exchange implements AuthRequest, PermissionContext {
   knownTenant: string | null = null;
   /** What `createApp({ membership })` returned, once the tenant was asked for. */
   knownMembership: Membership | null = null;
+  /** Set where the tenant depends on arguments that are not known yet: a list of tools asks before there is a call. */
+  isTenantOpen = false;
   #isCovered: boolean | undefined;
   #hasCoveredCall = false;
   #queryPlan: string[] | undefined;

@@ -17,6 +17,8 @@ export interface PermissionContext {
   readonly tenant: string | null | Promise<string | null>;
   /** What the caller is in the tenant: what `createApp({ membership })` returned. Undefined outside requests. */
   readonly membership?: Membership | null | Promise<Membership | null> | undefined;
+  /** True where the tenant depends on arguments of a call that are not known yet: then it is null, and `unknown` is the verdict. */
+  readonly isTenantOpen?: boolean | undefined;
   /** The scope the operation declares, if any. */
   readonly scope: string | undefined;
   readonly db: Db;
