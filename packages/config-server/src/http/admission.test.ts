@@ -180,6 +180,21 @@ test('peers that never finish their headers are cut off at the deadline', async 
   expect((await running.ask('/billing/prod')).status).toBe(200);
 });
 
+test('a body that turns out malformed adds neither a second response nor a second line to its request', async () => {
+  const running = await startServer();
+  const head = `GET /billing/prod HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\nTransfer-Encoding: chunked\r\n\r\n`;
+  const together = await speak(running, `${head}not a chunk\r\n`);
+  const socket = connect(running.port, '127.0.0.1');
+  let apart = '';
+  socket.on('data', (chunk) => (apart += chunk.toString()));
+  socket.write(head);
+  await once(socket, 'data');
+  socket.write('not a chunk\r\n');
+  await once(socket, 'close');
+  for (const text of [together, apart]) expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200']);
+  expect(running.audit.map((entry) => entry.outcome)).toEqual(['served', 'served']);
+});
+
 test('every token finds its client, and a token that differs in one character finds none', async () => {
   const clients = Array.from(
     { length: 40 },

@@ -1,4 +1,4 @@
-import type { Server, ServerOptions, ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -39,9 +39,15 @@ export function createSocket(listener: RequestListener, tls: TlsMaterial | undef
     keepAlive: true,
     keepAliveInitialDelay: 60_000,
   };
+  /** The last request with a body of each connection. */
+  const sending = new WeakMap<Duplex, IncomingMessage>();
+  const respond: RequestListener = (request, response) => {
+    if (hasBody(request)) sending.set(request.socket, request);
+    listener(request, response);
+  };
   const server = tls
-    ? createHttpsServer({ ...options, ...tls.options, handshakeTimeout: deadlines.handshakeMs }, listener)
-    : nodeHttp.createServer(options, listener);
+    ? createHttpsServer({ ...options, ...tls.options, handshakeTimeout: deadlines.handshakeMs }, respond)
+    : nodeHttp.createServer(options, respond);
   const open = new Set<Socket>();
   connections.set(server, open);
   const follow = (socket: Socket): void => {
@@ -51,8 +57,8 @@ export function createSocket(listener: RequestListener, tls: TlsMaterial | undef
   server.on('connection', follow);
   server.on('secureConnection', follow);
   // Without these listeners node would answer such requests itself, without an audit line.
-  server.on('checkContinue', listener);
-  server.on('checkExpectation', listener);
+  server.on('checkContinue', respond);
+  server.on('checkExpectation', respond);
   // CONNECT asks for a tunnel, which no route offers.
   server.on('connect', (_request, socket) => {
     // Node no longer handles errors of this socket: without this listener a reset would be an uncaught error.
@@ -69,6 +75,9 @@ export function createSocket(listener: RequestListener, tls: TlsMaterial | undef
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (refused.has(socket)) socket.destroy();
+    // A body that is late or malformed belongs to a request that has its line and its response: a second one would be taken for that of the
+    // next request. What was written is still sent.
+    else if (sending.get(socket)?.complete === false) audit.afterFlush(() => (socket as Socket).destroySoon());
     else refuse(error, socket, audit);
   });
   return server;
@@ -81,6 +90,10 @@ const connections = new WeakMap<Server, Set<Socket>>();
 export function closeIdleConnections(server: Server): void {
   server.closeIdleConnections();
   for (const socket of connections.get(server) ?? []) if (socket.bytesRead === 0) socket.destroy();
+}
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
 }
 
 interface ParseError extends NodeJS.ErrnoException {
