@@ -132,7 +132,7 @@ function fieldsOf({ policy, input, output }: MountedResource): ResourceDescripti
 }
 
 /** How many statements an operation runs, besides authentication. */
-function statementsOf({ policy, list, options }: MountedResource, name: string, { registry }: App): string {
+function statementsOf({ policy, list, options, parent: below }: MountedResource, name: string, { registry }: App): string {
   const { hooks, onChange, rows, access, audit, events } = policy.options;
   const records =
     (audit !== false && registry.audit !== null ? 1 : 0) + (events !== undefined && events !== false && registry.events !== null ? 1 : 0);
@@ -141,6 +141,9 @@ function statementsOf({ policy, list, options }: MountedResource, name: string, 
   const batches = [...list.expand].filter((path) => isToMany(policy, path)).length;
   const expanded = batches === 0 ? '' : `, + 1 per to-many expansion (${batches})`;
   const parent = options.parent === undefined ? '' : ', + 1 of the parent';
+  // A parent that can be soft-deleted is found again, and held, in the transaction of new rows.
+  const isHeld = below?.edge.target.softDelete !== undefined;
+  const held = isHeld ? ', + 2 of the parent' : parent;
   switch (name) {
     case 'list':
     case 'query':
@@ -149,7 +152,7 @@ function statementsOf({ policy, list, options }: MountedResource, name: string, 
     case 'retrieve':
       return `1${expanded}`;
     case 'create':
-      return `${isWatched || hooks?.create !== undefined ? 'a transaction of 1' : '1'}, + 1 per reference that is checked${more}${parent}`;
+      return `${isWatched || isHeld || hooks?.create !== undefined ? 'a transaction of 1' : '1'}, + 1 per reference that is checked${more}${held}`;
     case 'update':
     case 'partialUpdate':
       return isWatched || hooks?.update !== undefined
@@ -160,13 +163,13 @@ function statementsOf({ policy, list, options }: MountedResource, name: string, 
     case 'restore':
       return `a transaction of 2, + 1 per level of the cascade${more}${parent}`;
     case 'bulkCreate':
-      return `a transaction of 1 per ${hooks?.create === undefined ? '100 rows' : 'row'}, + 1 per reference that is checked${more}${parent}`;
+      return `a transaction of 1 per ${hooks?.create === undefined ? '100 rows' : 'row'}, + 1 per reference that is checked${more}${held}`;
     case 'bulkUpdate':
       return `a transaction of 1 to lock, + 1 per row, or 1 for the same values${more}${parent}`;
     case 'bulkDestroy':
       return `a transaction of 1 to lock, + ${hooks?.destroy === undefined ? '1' : '1 per row'}${more}${parent}`;
     case 'import':
-      return `a transaction of 1 per ${hooks?.create === undefined ? 'batch of 100 rows or more' : 'row'}, + 1 per reference that is checked${more}${parent}`;
+      return `a transaction of 1 per ${hooks?.create === undefined ? 'batch of 100 rows or more' : 'row'}, + 1 per reference that is checked${more}${isHeld ? `${parent}, + 1 per batch to hold it` : parent}`;
     case 'export':
       return `1 to count, 1 through a cursor${parent}`;
     case 'stats':
