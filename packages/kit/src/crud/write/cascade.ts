@@ -106,6 +106,6 @@ export async function refuseBelowDeleted(tx: Db, policy: Policy, row: Item): Pro
     const lock = tx.dialect === 'postgres' ? ' for share of t0' : '';
     const text = `select t0.${quoteName(deletedAt)} is not null as is_deleted from ${parent.statements.table} t0 where ${key} = $1${lock}`;
     const [found] = await tx.query<{ readonly is_deleted: boolean | number }>(text, [parent.key.encode(value)]);
-    if (Boolean(found?.is_deleted)) throw crudErrors.deleted_with_parent({ extensions: { parent: parent.name } });
+    if (found?.is_deleted) throw crudErrors.deleted_with_parent({ extensions: { parent: parent.name } });
   }
 }
