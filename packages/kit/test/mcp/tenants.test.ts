@@ -154,7 +154,7 @@ describe('a resolver that looks at nothing of the route', () => {
   afterAll(() => app.close());
   const { list, call } = clientOf(() => app);
 
-  test('is asked once for a whole list, and by each request anew', async () => {
+  test('is asked once for a whole list, and again by each request', async () => {
     for (const [who, count] of [
       ['ada', 7],
       ['bob', 4],
