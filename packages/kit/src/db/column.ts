@@ -215,6 +215,12 @@ const refRules: OptionRules<RefOptions<unknown>> = {
   type: instanceOf(Column, 'a column, such as t.int()'),
 };
 
+/** A function, because two models may refer to each other. */
+const referenceTarget = rule(
+  'a function that returns the model, t.ref(() => users), or the name of its table',
+  (value) => typeof value === 'function' || (typeof value === 'string' && value !== ''),
+);
+
 function textSettings(options: number | TextOptions): TextOptions {
   return typeof options === 'number' ? { max: options } : readOptions('t.text()', options, textRules);
 }
@@ -270,15 +276,17 @@ export const t = {
     requireArguments('t.array()', { of }, { of: rule('a column, such as t.text()', (value) => value instanceof Column) });
     return column('array', { of: of.settings });
   },
-  ref: <S = string>(target: string | (() => ReferenceTarget), options: RefOptions<S> = {}): Column<NoInfer<S>> =>
-    new Column({
+  ref: <S = string>(target: string | (() => ReferenceTarget), options: RefOptions<S> = {}): Column<NoInfer<S>> => {
+    requireArguments('t.ref()', { target }, { target: referenceTarget });
+    return new Column({
       ...(readOptions('t.ref()', options, refRules as OptionRules<RefOptions<S>>).type ?? column<S>('uuid')).settings,
       reference: {
         target,
         onDelete: options.onDelete ?? 'restrict',
         ...(options.column === undefined ? {} : { column: options.column }),
       },
-    }),
+    });
+  },
 };
 
 /** A reference's value is what its target's column holds; everything else stays as declared. */

@@ -300,3 +300,7 @@ test('a string where a list belongs is refused with what to give', () => {
   expect(() => t.enum('paid' as never)).toThrow('t.enum(): values is "paid"; use a list: [ … ].');
   expect(() => migration('0001_a', 'x' as never)).toThrow('migration("0001_a"): operations is "x"; use a list: [ … ].');
 });
+
+test('a reference to something else than a model is refused where it is written', () => {
+  for (const target of [users, undefined, '']) expect(() => t.ref(target as never)).toThrow('use a function that returns the model');
+});

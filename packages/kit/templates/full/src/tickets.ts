@@ -77,5 +77,5 @@ export class CommentController extends CrudController(commentResource, {
   parent: { relation: 'ticket' },
   operations: { update: false, partialUpdate: false, destroy: false },
 }) {
-  static override readonly tags = ['tickets'];
+  static override readonly tags = ['comments'];
 }
