@@ -64,9 +64,17 @@ class ThingController extends Controller {
         either: z.union([z.strictObject({ at: z.iso.datetime() }), z.strictObject({ text: z.string() })]),
         after: z.string(),
         list: z.array(z.iso.datetime()),
+        entry: z.tuple([z.string(), z.iso.datetime()]).rest(Event),
       }),
     },
-    ({ body, query }) => ({ event: body, byName: { a: body }, either: { at: body.at }, after: query.after, list: [body.at] }),
+    ({ body, query }) => ({
+      event: body,
+      byName: { a: body },
+      either: { at: body.at },
+      after: query.after,
+      list: [body.at],
+      entry: [body.at, body.at, body] as [string, string, typeof body],
+    }),
   );
 
   form = route.post(
@@ -233,5 +241,12 @@ test('with dates, points in time are Dates in arguments and results, at any dept
   const at = new Date('2026-01-31T12:00:00.000Z');
   const body = { at, ended: null, parts: [{ at, ended: at, parts: [] }] };
   const result = await dated.createClient({ baseUrl: url }).thing.dated({ after: at, body });
-  expect(result).toEqual({ event: body, byName: { a: body }, either: { at }, after: at.toISOString(), list: [at] });
+  expect(result).toEqual({
+    event: body,
+    byName: { a: body },
+    either: { at },
+    after: at.toISOString(),
+    list: [at],
+    entry: [at.toISOString(), at, body],
+  });
 });

@@ -50,18 +50,29 @@ export class TypescriptDates {
     if (name !== undefined) return this.#byName(name);
     const types = [schema.type].flat();
     if (types.includes('string') && schema.format === DATE_FORMAT) return '0';
+    if (Array.isArray(schema.prefixItems)) return this.#positions(schema);
     if (schema.items !== undefined && schema.properties === undefined) return this.#of(schema.items);
     const choices: Json[] = [...(schema.anyOf ?? []), ...(schema.oneOf ?? []), ...(schema.allOf ?? [])];
     if (choices.length > 0) return this.#merged([...choices, { ...schema, anyOf: undefined, oneOf: undefined, allOf: undefined }]);
     const members = Object.entries<Json>(schema.properties ?? {}).map(([member, each]) => [propertyName(member), each] as const);
     // Members of any name.
     const all = [...members, ...(typeof schema.additionalProperties === 'object' ? [['"*"', schema.additionalProperties] as const] : [])];
-    const found = all.flatMap(([member, each]) => {
+    return this.#members(all);
+  }
+
+  #members(members: readonly (readonly [member: string, schema: Json])[]): string | undefined {
+    const found = members.flatMap(([member, each]) => {
       const text = this.#of(each);
       if (text === undefined) return [];
       return [/^\w+Dates$/.test(text) ? `get ${member}() { return ${text}; }` : `${member}: ${text}`];
     });
     return found.length === 0 ? undefined : `{ ${found.join(', ')} }`;
+  }
+
+  /** A list whose items differ by position. */
+  #positions({ prefixItems, items }: Json): string | undefined {
+    const found = this.#members([...prefixItems.entries(), ...(typeof items === 'object' ? [['"*"', items]] : [])]);
+    return found === undefined ? undefined : `{ "[]": ${found} }`;
   }
 
   /** Alternatives and parts: members of all of them. A member that is a date in one and another text in the other cannot be told apart: it stays text. */
@@ -101,21 +112,26 @@ const constantName = (name: string): string => {
   return `${plain.charAt(0).toLowerCase()}${plain.slice(1)}Dates`;
 };
 
-export const DATES_RUNTIME = `/** Where dates are in a value: 0 is one; lists are as their items, "*" is every member. */
+export const DATES_RUNTIME = `/** Where dates are in a value: 0 is one; lists are as their items, or have "[]" with their positions; "*" is every other member. */
 interface Dates {
   readonly [member: string]: Dates | 0;
 }
 
 /** Texts of dates become dates, in the value itself. */
 function revive(value: unknown, dates: Dates | 0): unknown {
-  if (Array.isArray(value)) for (const [index, item] of value.entries()) value[index] = revive(item, dates);
-  else if (dates === 0) return typeof value === 'string' ? new Date(value) : value;
-  else if (typeof value === 'object' && value !== null) {
-    const members = value as Record<string, unknown>;
-    for (const name of Object.keys(members)) {
-      const inner = Object.hasOwn(dates, name) ? dates[name] : dates['*'];
-      if (inner !== undefined) members[name] = revive(members[name], inner);
-    }
+  if (Array.isArray(value)) {
+    const positions = dates === 0 ? undefined : dates['[]'];
+    if (positions !== undefined && positions !== 0) reviveMembers(value as unknown as Record<string, unknown>, positions);
+    else for (const [index, item] of value.entries()) value[index] = revive(item, dates);
   }
+  else if (dates === 0) return typeof value === 'string' ? new Date(value) : value;
+  else if (typeof value === 'object' && value !== null) reviveMembers(value as Record<string, unknown>, dates);
   return value;
+}
+
+function reviveMembers(members: Record<string, unknown>, dates: Dates): void {
+  for (const name of Object.keys(members)) {
+    const inner = Object.hasOwn(dates, name) ? dates[name] : dates['*'];
+    if (inner !== undefined) members[name] = revive(members[name], inner);
+  }
 }`;

@@ -20,7 +20,7 @@ const WORDS =
   'any arguments as async await bigint boolean break case catch class const continue debugger default delete do else enum eval export extends false finally for function if implements import in instanceof interface keyof let never new null number object package private protected public readonly return static string super switch symbol this throw true try type typeof undefined unknown var void while with yield';
 /** What functions of the generated text use beside the runtime. */
 const VALUES =
-  'args btoa call clearTimeout connection createClient crypto decodeURIComponent encodeURIComponent fetch globalThis options revive setTimeout';
+  'args btoa call clearTimeout connection createClient crypto decodeURIComponent encodeURIComponent fetch globalThis options revive reviveMembers setTimeout';
 
 const withoutComments = (text: string): string => text.replaceAll(/\/\*\*.*?\*\/|^\s*\/\/.*$/gms, '').replaceAll(/'[^'\n]*'/g, '');
 
