@@ -136,7 +136,7 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
   E023: {
     title: 'Model without a migration',
     explanation: 'A model declares a table, column, index or check that no migration creates. The first statement that uses it would fail.',
-    remedy: 'Write the migration with `kit migrate make <name>`, review it, and run `kit migrate`.',
+    remedy: 'Write the migration with `kit migrate make <name>`, review it, add it to its module, and run `kit migrate`.',
   },
   E024: {
     title: 'Grants cannot be decided',
