@@ -2,13 +2,14 @@ import { coreErrors } from '../errors/core-errors.ts';
 import { CallerCounts } from './caller-counts.ts';
 import type { Exchange } from './exchange.ts';
 import type { Host } from './host.ts';
+import { openStreamsOf } from './open-streams.ts';
 
 const RETRY_AFTER_SECONDS = 10;
 
 const openExports = new WeakMap<Host, CallerCounts>();
 
 /**
- * Counts an export of this caller until the returned function is called. Throws 429 when the caller has too many: each keeps a connection of
+ * Counts an export of this caller until the returned function is called, once or more, and ends it when the caller loses the credential. Throws 429 when the caller has too many: each keeps a connection of
  * the database while it waits for its client. How many a process serves is limited where they get the connection: `too_many_cursors`.
  */
 export function countExport(exchange: Exchange): () => void {
@@ -17,7 +18,14 @@ export function countExport(exchange: Exchange): () => void {
   openExports.set(host, counts);
   const max = host.inputLimits.exportsPerCaller;
   const done = counts.add(exchange, max);
-  if (done !== undefined) return done;
+  if (done !== undefined) {
+    // An export takes up to 15 minutes: it ends with the credential, as a stream of events does.
+    const end = openStreamsOf(host).watch(exchange);
+    return () => {
+      done();
+      end();
+    };
+  }
   throw coreErrors.too_many_exports({
     headers: { 'retry-after': String(RETRY_AFTER_SECONDS) },
     extensions: { exports_max: max },

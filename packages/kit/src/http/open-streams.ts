@@ -16,7 +16,7 @@ const RETRY_AFTER_SECONDS = 10;
 const ASK_AGAIN_MS_MAX = 5000;
 
 /**
- * The event streams of one app that are open in this process. An ordinary request is over before its credential changes; a stream would
+ * The event streams and exports of one app that are open in this process. An ordinary request is over before its credential changes; a stream would
  * outlive it, so the callers of all streams are looked up together, and streams end whose caller has lost the credential, has changed, or has left
  * the tenant that the stream was opened in. Callers that cannot be looked up keep their streams; the others are looked up all the same.
  */
@@ -40,12 +40,18 @@ export class OpenStreams {
         headers: { 'retry-after': String(RETRY_AFTER_SECONDS) },
         extensions: { streams_max: max },
       });
-    this.#streams.add(exchange);
-    this.#timer ??= setInterval(() => this.#look(), LOOK_EVERY_MS).unref();
+    const end = this.watch(exchange);
     return () => {
       done();
-      this.#remove(exchange);
+      end();
     };
+  }
+
+  /** Looks at the caller of a response that takes long, until the returned function is called, once or more. */
+  watch(exchange: Exchange): () => void {
+    this.#streams.add(exchange);
+    this.#timer ??= setInterval(() => this.#look(), LOOK_EVERY_MS).unref();
+    return () => this.#remove(exchange);
   }
 
   #remove(exchange: Exchange): void {

@@ -28,11 +28,12 @@ class OwnController extends Controller {
   });
 }
 
+const revoked = new Set<string>();
 const byHeader: Authenticator = {
   name: 'header',
   securityScheme: {},
   authenticate: ({ headers }) =>
-    headers['x-user'] === undefined
+    headers['x-user'] === undefined || revoked.has(String(headers['x-user']))
       ? null
       : {
           user: { id: String(headers['x-user']), username: 'u', email: null, is_active: true, is_staff: false, is_superuser: false },
@@ -146,6 +147,23 @@ describeDatabases('exports that are not read', (database) => {
     // One that was rejected does not count.
     for (let n = 0; n < 5; n += 1) expect((await served('/v1/pages/export?nope=1', 'cid')).status).toBe(422);
     expect((await served('/v1/pages/export?id__lte=1', 'cid')).status).toBe(200);
+  });
+
+  test('an export ends when its caller loses the credential; those of others go on', async () => {
+    const [mine, other] = [await opened('/v1/pages/export', 'dan'), await opened('/v1/pages/export?format=jsonl', 'fay')];
+    await connectionsAre(2);
+    revoked.add('dan');
+    await connectionsAre(1);
+    revoked.clear();
+    let bytes = 0;
+    for await (const chunk of other) bytes += (chunk as Buffer).length;
+    expect([other.complete, bytes > ROWS * 4000]).toEqual([true, true]);
+    await expect(
+      (async () => {
+        for await (const _ of mine);
+      })(),
+    ).rejects.toThrow(/aborted/);
+    expect(mine.complete).toBe(false);
   });
 
   test('the refusals of exports are documented at their operation, with members and Retry-After', () => {
