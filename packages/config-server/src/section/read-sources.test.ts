@@ -1,4 +1,4 @@
-import { readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -69,4 +69,64 @@ test('a file whose time lies in the future is read once', async () => {
   const access = interrupted(() => undefined);
   await readSources([file], access);
   expect(access.reads).toBe(1);
+});
+
+/** Real files, with something happening to them before each reading. */
+function beforeEachReading(happen: (reading: number) => void): FileAccess {
+  let readings = 0;
+  return {
+    stat: (path) => statSync(path),
+    read(path) {
+      happen(++readings);
+      return readFileSync(path);
+    },
+  };
+}
+
+test('a file that is rewritten in place all the time fails, and is never taken in parts', async () => {
+  const [file] = (await sources('a.toml')) as [FileSource];
+  writeFileSync(file.path, 'a = 1\n');
+  const access = beforeEachReading((reading) => writeFileSync(file.path, reading % 2 === 0 ? '' : `a = ${'1'.repeat(reading)}\n`));
+  await expect(readSources([file], access)).rejects.toThrow('keeps changing while it is read');
+});
+
+test('a file that is touched all the time is read', async () => {
+  const [file] = (await sources('a.toml')) as [FileSource];
+  writeFileSync(file.path, 'a = 1\n');
+  const access = beforeEachReading((reading) => utimesSync(file.path, reading, reading));
+  expect((await readSources([file], access)).get(file)!.toString()).toBe('a = 1\n');
+});
+
+test('a file that is replaced all the time is read: each of them is complete', async () => {
+  const [file] = (await sources('a.toml')) as [FileSource];
+  writeFileSync(file.path, 'a = 0\n');
+  const access = beforeEachReading((reading) => {
+    writeFileSync(`${file.path}.new`, `a = ${reading}\n`);
+    renameSync(`${file.path}.new`, file.path);
+  });
+  expect((await readSources([file], access)).get(file)!.toString()).toMatch(/^a = \d+\n$/);
+});
+
+test('an empty file is waited for longer: its content may be about to be written', async () => {
+  const [file] = (await sources('a.toml')) as [FileSource];
+  writeFileSync(file.path, '');
+  const access = beforeEachReading((reading) => {
+    if (reading === 2) writeFileSync(file.path, 'a = 1\n');
+  });
+  // Older than a file with content has to be, and younger than an empty one has to be.
+  const { mtimeMs } = statSync(file.path);
+  expect((await readSources([file], access, () => mtimeMs + 50)).get(file)!.toString()).toBe('a = 1\n');
+});
+
+test('a file that stays empty is read as empty', async () => {
+  const [file] = (await sources('a.toml')) as [FileSource];
+  writeFileSync(file.path, '');
+  expect(
+    (
+      await readSources(
+        [file],
+        beforeEachReading(() => undefined),
+      )
+    ).get(file),
+  ).toHaveLength(0);
 });

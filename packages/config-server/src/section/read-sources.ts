@@ -10,18 +10,39 @@ import type { FileSource } from './definition.ts';
  */
 const SETTLE_MS = 20;
 const ATTEMPTS_MAX = 10;
+/** A save in place begins with an empty file. On a busy machine its content may come late. */
+const SETTLE_EMPTY_MS = SETTLE_MS * ATTEMPTS_MAX;
 
 export type Sources = ReadonlyMap<FileSource, Buffer>;
 
-/** Reads files as one consistent set. An optional file that does not exist is absent from the result. */
-export async function readSources(files: readonly FileSource[], access: FileAccess): Promise<Sources> {
+/** What one attempt found of a file. */
+interface Found {
+  readonly stats: Stats | undefined;
+  readonly content: Buffer | undefined;
+}
+
+/**
+ * Reads files as one consistent set. An optional file that does not exist is absent from the result. A file whose content is rewritten in
+ * place again and again fails: a part of it would be a document that nobody wrote. A file that is replaced that often is complete, and one
+ * that is only touched is what it was.
+ */
+export async function readSources(files: readonly FileSource[], access: FileAccess, clock: () => number = Date.now): Promise<Sources> {
+  let earlier: readonly Found[] = [];
+  let rewritten: FileSource | undefined;
   for (let attempt = 1; ; attempt++) {
     const before = await together(files.map((file) => tryRead(file, () => access.stat(file.path))));
     const contents = await together(files.map((file) => tryRead(file, () => access.read(file.path))));
     const after = await together(files.map((file) => tryRead(file, () => access.stat(file.path))));
-    const now = Date.now();
+    const now = clock();
     const settled = after.every((stats, index) => sameStats(before[index], stats) && !justWritten(stats, now));
-    if (settled || attempt === ATTEMPTS_MAX) return collect(files, contents);
+    if (settled) return collect(files, contents);
+    const found = files.map((_, index) => ({ stats: after[index], content: contents[index] }));
+    rewritten = files.find((_, index) => isRewritten(earlier[index], found[index]!)) ?? rewritten;
+    if (attempt === ATTEMPTS_MAX) {
+      if (rewritten !== undefined) throw unsettled(rewritten);
+      return collect(files, contents);
+    }
+    earlier = found;
     await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
   }
 }
@@ -68,12 +89,28 @@ function missing(file: FileSource): LoadFailure {
   );
 }
 
+function unsettled(file: FileSource): LoadFailure {
+  return new LoadFailure(
+    'io',
+    `file ${file.listed}`,
+    'the file keeps changing while it is read; replace it by a rename, or write it less often',
+  );
+}
+
+/** Whether the same file has other content. A file in its place may have its inode, but not its time of birth. */
+function isRewritten(earlier: Found | undefined, { stats, content }: Found): boolean {
+  if (earlier?.stats === undefined || stats === undefined || earlier.content === undefined || content === undefined) return false;
+  const isSameFile = earlier.stats.ino === stats.ino && earlier.stats.dev === stats.dev && earlier.stats.birthtimeMs === stats.birthtimeMs;
+  return isSameFile && !earlier.content.equals(content);
+}
+
 function sameStats(a: Stats | undefined, b: Stats | undefined): boolean {
   if (a === undefined || b === undefined) return a === b;
   return a.ino === b.ino && a.dev === b.dev && a.size === b.size && a.mtimeMs === b.mtimeMs && a.ctimeMs === b.ctimeMs;
 }
 
 function justWritten(stats: Stats | undefined, now: number): boolean {
-  const age = stats === undefined ? SETTLE_MS : now - stats.mtimeMs;
-  return age >= 0 && age < SETTLE_MS;
+  if (stats === undefined) return false;
+  const age = now - stats.mtimeMs;
+  return age >= 0 && age < (stats.size === 0 ? SETTLE_EMPTY_MS : SETTLE_MS);
 }
