@@ -4,6 +4,23 @@ import { jsonTextOf, jsonValueOf } from './stored-json.ts';
 const circle: Record<string, unknown> = {};
 circle['self'] = circle;
 
+const nested = (levels: number): unknown => Array.from({ length: levels }).reduce((inner) => [inner], 1);
+
+test('a value has at most 500 levels, however deep it is', () => {
+  expect(jsonTextOf(nested(500))).toHaveProperty('text');
+  for (const levels of [501, 3000, 20_000])
+    expect(jsonTextOf(nested(levels))).toEqual({ fault: 'It has more than 500 levels of objects and lists.' });
+});
+
+test('a value whose getter throws cannot be stored, for the reason that the getter gives', () => {
+  const value = {
+    get lines(): never {
+      throw new Error('the connection is closed');
+    },
+  };
+  expect(jsonTextOf(value)).toEqual({ fault: 'the connection is closed' });
+});
+
 test.each([
   [new Map([[1, 2]]), 'It is a Map, which JSON cannot store.'],
   [{ lines: [1, new Set()] }, 'lines.1 is a Set, which JSON cannot store.'],
