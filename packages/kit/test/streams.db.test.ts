@@ -58,10 +58,10 @@ describeDatabases('event streams', (database) => {
       }
       stream.isOpen = false;
     })();
-    await vi.waitUntil(() => stream.text.includes('event: progress') || stream.status !== 200, { timeout: 30_000 });
+    await vi.waitUntil(() => stream.text.includes('event: progress') || stream.status !== 200, { timeout: 300_000 });
     return stream;
   }
-  const ended = (stream: OpenStream): Promise<unknown> => vi.waitUntil(() => !stream.isOpen, { timeout: 30_000, interval: 20 });
+  const ended = (stream: OpenStream): Promise<unknown> => vi.waitUntil(() => !stream.isOpen, { timeout: 300_000, interval: 20 });
 
   test('a revoked key, one whose scopes changed, a deactivated user and one who is no longer staff lose their streams; others keep theirs', async () => {
     const [ann, bob, cat, dan] = [await person(), await person(), await person(), await person(true)];
@@ -117,7 +117,7 @@ describeDatabases('event streams', (database) => {
     expect(queries.mock.calls.length).toBeLessThanOrEqual(looks + 2);
     queries.mockClear();
     for (const stream of streams.splice(0)) stream.close();
-    await vi.waitUntil(() => queries.mock.calls.length === 0 || (queries.mockClear(), false), { timeout: 30_000, interval: 600 });
+    await vi.waitUntil(() => queries.mock.calls.length === 0 || (queries.mockClear(), false), { timeout: 300_000, interval: 600 });
   });
 
   test(`a caller may have ${INPUT_LIMITS.streamsPerCaller} streams, and another one when one is closed`, async () => {
@@ -130,6 +130,6 @@ describeDatabases('event streams', (database) => {
     expect([refused.status, refused.text]).toEqual([429, expect.stringContaining('"code":"too_many_streams"')]);
     expect((await follow(await jobOf(bob.id), { 'x-api-key': (await keyOf(bob)).raw })).status).toBe(200);
     streams[0]?.close();
-    await vi.waitUntil(async () => (await follow(id, { 'x-api-key': first.raw })).status === 200, { timeout: 30_000, interval: 50 });
+    await vi.waitUntil(async () => (await follow(id, { 'x-api-key': first.raw })).status === 200, { timeout: 300_000, interval: 50 });
   });
 });

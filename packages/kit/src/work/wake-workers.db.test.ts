@@ -13,9 +13,9 @@ describeDatabases('wakeWorkers', (database) => {
     let heard = 0;
     const stop = await database.db.listen('kit_test_burst', () => (heard += 1));
     for (let n = 0; n < 1000; n++) wakeWorkers(database.db, 'kit_test_burst');
-    await vi.waitFor(() => expect(heard).toBe(2), { timeout: 30_000 });
+    await vi.waitFor(() => expect(heard).toBe(2), { timeout: 300_000 });
     wakeWorkers(database.db, 'kit_test_burst');
-    await vi.waitFor(() => expect(heard).toBe(3), { timeout: 30_000 });
+    await vi.waitFor(() => expect(heard).toBe(3), { timeout: 300_000 });
     await stop();
   });
 
@@ -30,7 +30,7 @@ describeDatabases('wakeWorkers', (database) => {
     wakeWorkers(database.db, 'kit_test_a');
     wakeWorkers(database.db, 'kit_test_b');
     wakeWorkers(other, 'kit_test_c');
-    await vi.waitFor(() => expect(heard.toSorted()).toEqual(['a', 'b', 'c']), { timeout: 30_000 });
+    await vi.waitFor(() => expect(heard.toSorted()).toEqual(['a', 'b', 'c']), { timeout: 300_000 });
     for (const each of stop) await each();
   });
 
@@ -38,7 +38,7 @@ describeDatabases('wakeWorkers', (database) => {
     const heard: string[] = [];
     const stop = await database.db.listen('kit_test_payloads', (payload) => heard.push(payload));
     for (let n = 0; n < 100; n++) for (const payload of ['+a', '+b']) wakeWorkers(database.db, 'kit_test_payloads', payload);
-    await vi.waitFor(() => expect(heard.toSorted()).toEqual(['+a', '+a', '+b', '+b']), { timeout: 30_000 });
+    await vi.waitFor(() => expect(heard.toSorted()).toEqual(['+a', '+a', '+b', '+b']), { timeout: 300_000 });
     await stop();
   });
 

@@ -27,7 +27,7 @@ describeOutbox('webhooks delivered by the engine of the jobs', (outbox) => {
     });
     await expect(rolledBack).rejects.toThrow('no');
     await published(owner, queue);
-    await vi.waitUntil(() => outbox.receiver.of(`/${owner}`).length > 0, { timeout: 30_000 });
+    await vi.waitUntil(() => outbox.receiver.of(`/${owner}`).length > 0, { timeout: 300_000 });
     await taskQueue.settled();
     expect(outbox.receiver.of(`/${owner}`)).toHaveLength(1);
     expect(await jobRows()).toEqual([{ status: 'succeeded' }]);
@@ -41,7 +41,7 @@ describeOutbox('webhooks delivered by the engine of the jobs', (outbox) => {
     const endpoint = await outbox.endpoint({ owner });
     outbox.receiver.answer(`/${owner}`, 503);
     await published(owner, queue);
-    await vi.waitUntil(async () => (await runDueJobs(outbox.db)).succeeded > 0, { timeout: 30_000 });
+    await vi.waitUntil(async () => (await runDueJobs(outbox.db)).succeeded > 0, { timeout: 300_000 });
     expect(outbox.receiver.of(`/${owner}`)).toHaveLength(1);
     expect(await outbox.deliveries({ endpoint: endpoint.id })).toMatchObject([{ status: 'pending', attempts: 1 }]);
     unbindJobs(outbox.db);
@@ -76,7 +76,7 @@ describeOutbox('webhooks delivered by the engine of the jobs', (outbox) => {
     });
     try {
       await published(owner, queue);
-      await vi.waitUntil(() => outbox.receiver.of(`/${owner}`).length === 1, { timeout: 30_000 });
+      await vi.waitUntil(() => outbox.receiver.of(`/${owner}`).length === 1, { timeout: 300_000 });
     } finally {
       await runner.stop();
     }

@@ -174,7 +174,7 @@ describeDatabases(
         const sealer = new Sealer(database.db, log);
         await note(db, 'first');
         sealer.wake();
-        await expect.poll(() => actions(db), { timeout: 30_000 }).toEqual(['first']);
+        await expect.poll(() => actions(db), { timeout: 300_000 }).toEqual(['first']);
         await note(db, 'second');
         sealer.wake();
         await sealer.stop();
@@ -185,7 +185,7 @@ describeDatabases(
         await note(db, 'left');
         const sealer = new Sealer(database.db, log);
         sealer.startSweeps();
-        await expect.poll(() => actions(db), { timeout: 30_000 }).toEqual(['left']);
+        await expect.poll(() => actions(db), { timeout: 300_000 }).toEqual(['left']);
         await sealer.stop();
       });
 
@@ -194,7 +194,7 @@ describeDatabases(
         await note(db, 'first');
         await db.query('alter table audit_chain rename to gone');
         sealer.wake();
-        await expect.poll(() => log.warnings.length, { timeout: 30_000 }).toBe(1);
+        await expect.poll(() => log.warnings.length, { timeout: 300_000 }).toBe(1);
         await db.query('alter table gone rename to audit_chain');
         sealer.wake();
         await sealer.stop();

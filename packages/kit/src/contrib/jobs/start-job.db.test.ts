@@ -64,7 +64,7 @@ describeJobs('starting jobs', { jobs: [count, other] }, (bench) => {
     );
     expect(queries.length).toBeGreaterThan(1);
     expect(queries.filter(({ sql }) => /notify/i.test(sql))).toEqual([]);
-    await vi.waitFor(() => expect(woken.toSorted()).toEqual(['+default', '~elsewhere']), { timeout: 30_000 });
+    await vi.waitFor(() => expect(woken.toSorted()).toEqual(['+default', '~elsewhere']), { timeout: 300_000 });
     await stop();
   });
 

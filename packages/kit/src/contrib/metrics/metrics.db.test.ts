@@ -136,7 +136,7 @@ describeDatabases('metrics of an application', (database) => {
     socket.destroy();
     const place = 'method="GET",route="/v1/things/hang/up"';
     const aborted = async () => value(await scrape(app), `http_server_request_duration_seconds_count{${place},status="aborted"}`);
-    await vi.waitUntil(async () => (await aborted()) === 1, { timeout: 20_000 });
+    await vi.waitUntil(async () => (await aborted()) === 1, { timeout: 300_000 });
     expect(value(await scrape(app), `http_server_active_requests{${place}}`)).toBe(0);
   });
 

@@ -189,7 +189,7 @@ describeDatabases('a trace of a request', (database) => {
     await using app = await start({ database: database.db });
     const origin = await app.listen();
     expect((await (await fetch(`${origin}/v1/things/rows`)).arrayBuffer()).byteLength).toBe(5_000_000);
-    await vi.waitUntil(() => named('GET /v1/things/rows').length === 1, { timeout: 20_000 });
+    await vi.waitUntil(() => named('GET /v1/things/rows').length === 1, { timeout: 300_000 });
     const [request] = named('GET /v1/things/rows');
     expect(named(/^SELECT/).map(parentOf)).toEqual(Array.from({ length: 5 }, () => request?.spanContext().spanId));
   });
@@ -305,7 +305,7 @@ describe('the share of requests that is recorded', () => {
     const idsOf = async (headers: Record<string, string>) => {
       app.records.length = 0;
       await app.inject({ url: '/own', headers });
-      await vi.waitUntil(() => app.records.filter(({ request_id }) => request_id !== undefined).length >= 2, { timeout: 20_000 });
+      await vi.waitUntil(() => app.records.filter(({ request_id }) => request_id !== undefined).length >= 2, { timeout: 300_000 });
       return new Set(app.records.filter(({ request_id }) => request_id !== undefined).map(({ trace_id }) => trace_id));
     };
     const own = await idsOf({});

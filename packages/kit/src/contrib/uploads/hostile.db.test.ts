@@ -159,10 +159,10 @@ describeDatabases('hostile uploads', (database) => {
     const address = await app.test.listen();
     const connection = await RawConnection.open(address);
     connection.send(`PUT ${body.url} HTTP/1.1\r\nhost: x\r\ncontent-type: text/plain\r\ncontent-length: 12\r\n\r\nhello`);
-    await expect.poll(() => app.files(), { timeout: 20_000 }).toEqual([expect.stringMatching(/\.tmp$/)]);
+    await expect.poll(() => app.files(), { timeout: 300_000 }).toEqual([expect.stringMatching(/\.tmp$/)]);
     expect(await complete(app, body.id)).toMatchObject({ status: 409, body: { code: 'not_uploaded' } });
     connection.socket.destroy();
-    await expect.poll(() => app.files(), { timeout: 20_000 }).toEqual([]);
+    await expect.poll(() => app.files(), { timeout: 300_000 }).toEqual([]);
     expect(await app.send(body, text)).toMatchObject({ status: 204 });
   });
 

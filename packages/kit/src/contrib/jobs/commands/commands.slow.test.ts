@@ -76,9 +76,9 @@ export default createApp({ database: ${JSON.stringify(database.url)}, modules: [
     const child = program.start(['jobs', 'work']);
     let logged = '';
     child.stderr.on('data', (chunk: Buffer) => (logged += chunk.toString()));
-    await vi.waitUntil(async () => (await statusOf(id)) === 'running', { timeout: 30_000, interval: 50 });
+    await vi.waitUntil(async () => (await statusOf(id)) === 'running', { timeout: 300_000, interval: 50 });
     const address = await vi.waitUntil(() => /^Metrics for Prometheus: (http:\/\/127\.0\.0\.1:\d+\/metrics)$/m.exec(logged)?.[1], {
-      timeout: 30_000,
+      timeout: 300_000,
       interval: 50,
     });
     expect(await (await fetch(address)).text()).toContain('kit_jobs_running{database="default",queue="default"} 1');

@@ -40,7 +40,7 @@ const renamed = job('renamed.now', {
   run: async (context) => void (await handle(context)),
 });
 
-const settled = (check: () => Promise<boolean> | boolean): Promise<unknown> => vi.waitUntil(check, { timeout: 20_000, interval: 20 });
+const settled = (check: () => Promise<boolean> | boolean): Promise<unknown> => vi.waitUntil(check, { timeout: 300_000, interval: 20 });
 
 describeJobs('running jobs', { jobs: [plain, doubled, hasty, renamed] }, (bench) => {
   const { clock, start, read, run } = bench;

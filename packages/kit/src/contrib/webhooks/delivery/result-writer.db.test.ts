@@ -61,7 +61,7 @@ describeOutbox('writing results', (outbox) => {
     await isHeld;
     for (const claim of [locked, ...others]) writer.add(answered(claim, clock.now()));
     writer.add({ ...answered(failing, clock.now()), result: { kind: 'response', status: 500, retryAfter: null } });
-    await vi.waitUntil(() => stored.length === 3, { timeout: 30_000 });
+    await vi.waitUntil(() => stored.length === 3, { timeout: 300_000 });
     expect(stored).not.toContain(locked.id);
     release();
     await holder;
@@ -148,7 +148,7 @@ describeOutbox('writing results', (outbox) => {
       const status = claim === culprit ? 299 : 204;
       writer.add({ ...answered(claim, clock.now()), result: { kind: 'response', status, retryAfter: null } });
     }
-    await vi.waitUntil(() => stored.length === 3, { timeout: 30_000 });
+    await vi.waitUntil(() => stored.length === 3, { timeout: 300_000 });
     expect(stored).not.toContain(locked.id);
     release();
     await holder;

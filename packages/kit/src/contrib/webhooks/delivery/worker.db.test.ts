@@ -317,7 +317,7 @@ describeOutbox(
       try {
         await publishMany(outbox, mine, 1);
         const worker = await startWorker(handle);
-        await vi.waitUntil(async () => (await deliveries({ endpoint: target.id }))[0]?.claim_token !== null, { timeout: 20_000 });
+        await vi.waitUntil(async () => (await deliveries({ endpoint: target.id }))[0]?.claim_token !== null, { timeout: 300_000 });
         await worker.stop();
         expect(await deliveries({ endpoint: target.id })).toMatchObject([
           { status: 'pending', attempts: 0, claim_token: null, claimed_until: null },
@@ -352,7 +352,7 @@ describeOutbox(
             // Requests that turn out to be slow leave their slots to some more: what is held is what is being sent.
             return calls >= 130 && claimed.length === calls - 120;
           },
-          { timeout: 30_000 },
+          { timeout: 300_000 },
         );
         await worker.stop();
         // Ten slots, and at most five times as many slow requests beside them.
