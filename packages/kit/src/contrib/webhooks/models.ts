@@ -41,7 +41,7 @@ export const webhookEvents = model(
     timestamp: t.timestamp(),
     /**
      * Null on rows from before audiences existed: not sent until an audience is assigned. On PostgreSQL the values of this column, and of
-     * `status` and `failure_reason` of deliveries, are checked by domains: see 0011_value_domains.ts.
+     * `status` and `failure_reason` of deliveries, are checked by domains: see migrations/0001_initial.ts.
      */
     audience: t.enum(AUDIENCES).nullable(),
     /** Empty unless the audience names an owner. */
