@@ -88,12 +88,15 @@ export class OpenStreams {
 
   async #endInvalid(authenticator: Authenticator, streams: readonly Exchange[]): Promise<void> {
     const current = await currentPrincipals(this.#host.db, authenticator, streams, (error) => this.#noteFailure(error));
+    const kept: [Exchange, Principal][] = [];
     for (const exchange of streams) {
       const now = current.get(exchange);
       if (now === undefined || exchange.signal.aborted) continue;
-      if (now !== null && isSame(exchange.principal, now)) await this.#endIfMoved(exchange, now);
+      if (now !== null && isSame(exchange.principal, now)) kept.push([exchange, now]);
       else exchange.abort(coreErrors.invalid_credentials({ detail: 'The credential of this stream has been revoked or changed.' }));
     }
+    // Afterwards: a resolver may ask the database for each stream, and a revoked credential must not wait for that.
+    for (const [exchange, now] of kept) await this.#endIfMoved(exchange, now);
   }
 
   /** A caller who keeps the credential may be in another tenant by now. Where memberships are declared, they decide. */
