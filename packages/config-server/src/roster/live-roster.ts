@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts';
 import { readServerConfig, type ServerConfig } from '../config/config.ts';
 import { StartRefusal, describeProblem, type Problem } from '../config/problem.ts';
+import type { LoadFailure } from '../document/load-failure.ts';
 import { synchronousFiles, asynchronousFiles } from '../file-access.ts';
 import type { Roster } from '../http/service.ts';
 import { TokenTable } from '../http/token-table.ts';
@@ -186,9 +187,11 @@ export class LiveRoster {
   /** Applies server.toml as it is now, as a whole or not at all. */
   async #readAgain(): Promise<void> {
     const before = this.#config;
-    await settled(before.inputs);
+    const unsettled = await settled(before.inputs);
     if (this.#isClosed()) return undefined;
     const { config, problems, missing } = readServerConfig(before.path, before.environment);
+    // With problems of its own, those are reported. Without, it may be a part of an edit: the change that follows is read again.
+    if (unsettled !== undefined && problems.length === 0) return this.#keep([unsettled], config?.inputs ?? []);
     if (config === undefined || problems.length > 0) return this.#keep(problems, [...(config?.inputs ?? []), ...missing]);
     this.#watch(config, before);
     const added = config.sections.filter((definition) => this.#isNew(definition));
@@ -316,8 +319,14 @@ export class LiveRoster {
 }
 
 /** Waits until files that are being written are complete: half of a server.toml may be valid with half of the clients. */
-async function settled(paths: readonly string[]): Promise<void> {
+async function settled(paths: readonly string[]): Promise<Problem | undefined> {
   // A folder of identities is listed with its files.
   const files = paths.filter((path) => !path.endsWith('/')).map((path) => ({ listed: path, path, optional: true }));
-  await readSources(files, asynchronousFiles).catch(() => undefined);
+  try {
+    await readSources(files, asynchronousFiles);
+    return undefined;
+  } catch (error) {
+    const { origin, message } = error as LoadFailure;
+    return { key: '', message: `${origin}: ${message}` };
+  }
 }

@@ -410,6 +410,18 @@ test('a refused edit is tried again when the repository or the mount that it wai
   expect((await running.ask('/billing/prod/status')).json().commit).toBe(commit);
 });
 
+test('a server.toml that is rewritten in place all the time is not applied until it is complete', async () => {
+  const running = await startServer();
+  let writes = 0;
+  const rewriting = setInterval(() => writeFileSync(join(running.folder, 'server.toml'), `${SERVER_TOML}# ${++writes}\n`), 4);
+  onTestFinished(() => clearInterval(rewriting));
+  await eventually(() => running.log.some((line) => line.includes('keeps changing while it is read')), 'the edit to be put off');
+  clearInterval(rewriting);
+  writeFileSync(join(running.folder, 'server.toml'), SERVER_TOML.replaceAll(TOKEN, `${TOKEN}-new`));
+  await eventually(async () => (await running.ask('/billing/prod', { token: `${TOKEN}-new` })).status === 200, 'the last edit');
+  await eventually(async () => (await running.ask('/readyz')).status === 200, 'the server to be ready');
+});
+
 test('sections are added and removed with server.toml, and one that is added again continues its generations', async () => {
   const running = await startServer();
   await running.write('billing.toml', good(2));
