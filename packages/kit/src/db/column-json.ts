@@ -1,4 +1,5 @@
 import type { ColumnSettings } from './column.ts';
+import { explained } from './pattern-sentence.ts';
 import { marksSensitive, schemaWithoutSensitive } from './sensitive-members.ts';
 import { isSchema, type Schema } from './standard-schema.ts';
 import type { ColumnKind } from './table-definition.ts';
@@ -7,7 +8,11 @@ import { UUID_PATTERN } from './uuid.ts';
 
 const INT_MIN = -2_147_483_648;
 const INT_MAX = 2_147_483_647;
-const BASE64_PATTERN = '^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$';
+const BASE64_PATTERN = explained(
+  '^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$',
+  'must be base64 with padding, such as "aGVsbG8="',
+);
+const BIGINT_PATTERN = explained('^-?(?:0|[1-9][0-9]{0,18})$', 'must be an integer as a string, such as "42"');
 
 type JsonSchema = Record<string, unknown>;
 type Direction = 'input' | 'output';
@@ -46,7 +51,7 @@ const schemas: Readonly<Record<ColumnKind, (settings: ColumnSettings, direction:
   text: ({ min, max, pattern, format }) => ({ type: 'string', ...given({ minLength: min, maxLength: max, pattern, format }) }),
   enum: ({ values = [] }) => ({ type: 'string', enum: [...values] }),
   int: ({ min, max }) => ({ type: 'integer', minimum: min ?? INT_MIN, maximum: max ?? INT_MAX }),
-  bigint: () => ({ type: 'string', format: 'int64', pattern: '^-?(?:0|[1-9][0-9]{0,18})$' }),
+  bigint: () => ({ type: 'string', format: 'int64', pattern: BIGINT_PATTERN }),
   decimal: ({ precision = 0, scale = 0 }) => ({ type: 'string', format: 'decimal', pattern: decimalPattern(precision, scale) }),
   float: ({ min, max }) => ({ type: 'number', ...given({ minimum: min, maximum: max }) }),
   bool: () => ({ type: 'boolean' }),
@@ -62,8 +67,16 @@ function given(keywords: Readonly<Record<string, unknown>>): JsonSchema {
 }
 
 function decimalPattern(precision: number, scale: number): string {
-  const whole = precision - scale === 0 ? '0' : `[0-9]{1,${precision - scale}}`;
-  return `^-?${whole}${scale === 0 ? '' : `(?:\\.[0-9]{1,${scale}})?`}$`;
+  const before = precision - scale;
+  const pattern = `^-?${before === 0 ? '0' : `[0-9]{1,${before}}`}${scale === 0 ? '' : `(?:\\.[0-9]{1,${scale}})?`}$`;
+  const example = `${before === 0 ? '0' : '12'.slice(0, before)}${scale === 0 ? '' : `.${'50'.slice(0, scale)}`}`;
+  const left = before === 0 ? '0' : digits(before);
+  const shape = scale === 0 ? `${digits(before)} and no point` : `${left} before the point and ${digits(scale)} after it`;
+  return explained(pattern, `must be a decimal number as a string, such as "${example}": ${shape}`);
+}
+
+function digits(max: number): string {
+  return `at most ${max} ${max === 1 ? 'digit' : 'digits'}`;
 }
 
 function jsonColumnSchema(schema: Schema | Readonly<Record<string, unknown>>, direction: Direction): JsonSchema {

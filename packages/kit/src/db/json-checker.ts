@@ -1,5 +1,6 @@
 // Not `typebox/compile`: it loads 446 modules more, for types that are not used here (a third of a second of a start on a busy machine).
 import { Compile } from 'typebox/schema';
+import { patternSentence } from './pattern-sentence.ts';
 import type { SchemaIssue } from './standard-schema.ts';
 
 /** The part of a compiled schema that is used; TypeBox's own types stay out of every signature (they cost the compiler dearly). */
@@ -41,7 +42,8 @@ function toIssues({ keyword, instancePath, message, params }: Fault): SchemaIssu
       path: [...path, name],
     }));
   }
-  return [{ message: `${message}${allowedOf(params)}`, code: CODES[keyword] ?? 'invalid', path }];
+  const sentence = keyword === 'pattern' ? patternSentence(params['pattern']) : undefined;
+  return [{ message: sentence ?? `${message}${allowedOf(params)}`, code: CODES[keyword] ?? 'invalid', path }];
 }
 
 /** Keywords of JSON Schema in the words of docs/reference/errors.md, which are those of Zod: one dialect for every schema. */
