@@ -41,6 +41,8 @@ interface OpenStream {
 describe('the callers of open streams', () => {
   let app: App;
   let url = '';
+  let release: () => void = () => undefined;
+  let asked = 0;
   const closing = new AbortController();
   beforeAll(async () => {
     app = createApp({
@@ -49,6 +51,11 @@ describe('the callers of open streams', () => {
       tenant: async ({ user }) => {
         const found = tenants.get(user?.id ?? '');
         if (found === 'unreachable') throw new Error('the directory of tenants is down');
+        if (found === 'silent')
+          await new Promise<void>((resolve) => {
+            asked++;
+            release = resolve;
+          });
         return found ?? null;
       },
       mount: { '/follow': { '/': FollowController } },
@@ -56,11 +63,11 @@ describe('the callers of open streams', () => {
     });
     url = await app.listen({ port: 0 });
   });
-  let release: () => void = () => undefined;
   afterEach(() => {
     release();
     service.clear();
     tenants.clear();
+    asked = 0;
   });
   afterAll(async () => {
     closing.abort();
@@ -119,5 +126,15 @@ describe('the callers of open streams', () => {
       expect(stream.text).toMatch(/event: error\ndata: .*"code":"permission_denied"/);
     }
     expect([stayed.isOpen, lost.isOpen]).toEqual([true, true]);
+  });
+
+  test.each(['x-first', 'x-second'])('are looked up though the tenant of another is never found (%s)', async (header) => {
+    tenants.set('a-waits', 'north');
+    const [waits, revoked] = [await open(header, 'a-waits'), await open(header, 'b-revoked')];
+    tenants.set('a-waits', 'silent');
+    await vi.waitUntil(() => asked > 0, { timeout: 30_000, interval: 20 });
+    service.set('b-revoked', () => null);
+    await ended(revoked);
+    expect(waits.isOpen).toBe(true);
   });
 });

@@ -35,7 +35,7 @@ export function readGit(
   return { repository: new GitRepository({ repository, gitDirectory, ref, pin, allowedSigners, gnupgHome, variables }), path };
 }
 
-/** Never reads the repository's configuration: what is missing to find objects and refs follows from the folders. */
+/** Never reads the repository's configuration: what is needed to find objects and refs follows from the folders. */
 function findGitDirectory(reader: TableReader, repository: string, missing: string[]): string | undefined {
   const nested = join(repository, '.git');
   if (existsSync(nested) && !isFolder(nested)) {

@@ -12,7 +12,7 @@ import type { Host } from './host.ts';
 /** How often the callers of open streams are looked up: a revoked credential ends its streams within a second. */
 const LOOK_EVERY_MS = 500;
 const RETRY_AFTER_SECONDS = 10;
-/** A caller that cannot be authenticated again in this time is not known, and the next one is asked. */
+/** A caller who cannot be authenticated again, or whose tenant is not found, in this time is not known, and the next one is asked. */
 const ASK_AGAIN_MS_MAX = 5000;
 
 /**
@@ -66,9 +66,10 @@ export class OpenStreams {
     for (const [authenticator, streams] of Map.groupBy(known, (exchange) => exchange.authenticator))
       if (authenticator !== null) void this.#alone(authenticator, () => this.#endInvalid(authenticator, streams));
     void this.#alone(this.#host, () => this.#endOfFormerMembers());
+    void this.#alone(this.#counts, () => this.#endMoved());
   }
 
-  /** One look of a kind at a time: a slow database must not collect them, and an authenticator that fails or hangs must not keep others from theirs. */
+  /** One look of a kind at a time: a slow database must not collect them, and an authenticator or a resolver that fails or hangs must not keep others from theirs. */
   async #alone(kind: object, look: () => Promise<void>): Promise<void> {
     if (this.#looking.has(kind)) return;
     this.#looking.add(kind);
@@ -88,28 +89,30 @@ export class OpenStreams {
 
   async #endInvalid(authenticator: Authenticator, streams: readonly Exchange[]): Promise<void> {
     const current = await currentPrincipals(this.#host.db, authenticator, streams, (error) => this.#noteFailure(error));
-    const kept: [Exchange, Principal][] = [];
     for (const exchange of streams) {
       const now = current.get(exchange);
       if (now === undefined || exchange.signal.aborted) continue;
-      if (now !== null && isSame(exchange.principal, now)) kept.push([exchange, now]);
-      else exchange.abort(coreErrors.invalid_credentials({ detail: 'The credential of this stream has been revoked or changed.' }));
+      if (now === null || !isSame(exchange.principal, now))
+        exchange.abort(coreErrors.invalid_credentials({ detail: 'The credential of this stream has been revoked or changed.' }));
+      // The tenant may follow from what the credential says now.
+      else if (exchange.isTenantAsked) exchange.principal = now;
     }
-    // Afterwards: a resolver may ask the database for each stream, and a revoked credential must not wait for that.
-    for (const [exchange, now] of kept) await this.#endIfMoved(exchange, now);
   }
 
   /** A caller who keeps the credential may be in another tenant by now. Where memberships are declared, they decide. */
-  async #endIfMoved(exchange: Exchange, now: Principal): Promise<void> {
-    if (!exchange.isTenantAsked || this.#host.tenantNow === undefined) return;
-    exchange.principal = now;
-    try {
-      const tenant = await this.#host.tenantNow(exchange);
-      if (tenant !== exchange.knownTenant)
-        exchange.abort(coreErrors.permission_denied({ detail: 'You are in another tenant now. Open the stream again.' }));
-    } catch (error) {
-      if (isKitError(error) && error.status < 500) exchange.abort(error);
-      else this.#noteFailure(error);
+  async #endMoved(): Promise<void> {
+    const { tenantNow } = this.#host;
+    if (tenantNow === undefined) return;
+    for (const exchange of this.#streams) {
+      if (!exchange.isTenantAsked || exchange.principal === null || exchange.signal.aborted) continue;
+      try {
+        const tenant = await inTime('the tenant', Promise.resolve(tenantNow(exchange)));
+        if (tenant !== exchange.knownTenant)
+          exchange.abort(coreErrors.permission_denied({ detail: 'You are in another tenant now. Open the stream again.' }));
+      } catch (error) {
+        if (isKitError(error) && error.status < 500) exchange.abort(error);
+        else this.#noteFailure(error);
+      }
     }
   }
 
@@ -165,13 +168,19 @@ async function currentPrincipals(
 }
 
 async function authenticatedAgain(authenticator: Authenticator, exchange: Exchange): Promise<Principal | null> {
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new Error(`${authenticator.name} did not answer within ${ASK_AGAIN_MS_MAX} ms`)), ASK_AGAIN_MS_MAX);
   try {
-    return (await Promise.race([authenticator.authenticate(exchange), late])) ?? null;
+    return (await inTime(authenticator.name, Promise.resolve(authenticator.authenticate(exchange)))) ?? null;
   } catch (error) {
     if (isKitError(error) && error.status === 401) return null;
     throw error;
+  }
+}
+
+async function inTime<T>(what: string, work: Promise<T>): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new Error(`${what} was not found within ${ASK_AGAIN_MS_MAX} ms`)), ASK_AGAIN_MS_MAX);
+  try {
+    return await Promise.race([work, late]);
   } finally {
     clearTimeout(timer);
   }

@@ -66,15 +66,15 @@ export function masked(text: string | null, sensitive: ReadonlySet<string> | nul
   // The empty text is an input that was undefined.
   if (text === null || text === '') return null;
   if (sensitive === null) return MASK;
-  return withoutSensitive(jsonValue(text), sensitive);
+  return maskMembers(jsonValue(text), sensitive);
 }
 
-/** Changes the value, which was just read. Null is no secret. */
-function withoutSensitive(value: unknown, sensitive: ReadonlySet<string>): unknown {
+/** Masks sensitive members in the value itself, which was just read. Null is no secret. */
+function maskMembers(value: unknown, sensitive: ReadonlySet<string>): unknown {
   if (typeof value !== 'object' || value === null || sensitive.size === 0) return value;
   for (const [key, member] of Object.entries(value)) {
     const isMasked = member !== null && !Array.isArray(value) && sensitive.has(key);
-    Object.defineProperty(value, key, { value: isMasked ? MASK : withoutSensitive(member, sensitive) });
+    Object.defineProperty(value, key, { value: isMasked ? MASK : maskMembers(member, sensitive) });
   }
   return value;
 }
