@@ -1,4 +1,4 @@
-import { parseDecimal } from './decimal.ts';
+import { decimalForm, parseDecimal } from './decimal.ts';
 import { dbErrors } from './errors.ts';
 import { JsonParameter, jsonText } from './json-parameter.ts';
 import { isStorableText, assertStorableJson } from './storable-text.ts';
@@ -38,8 +38,7 @@ const checks: Readonly<Record<ColumnDefinition['kind'], Check>> = {
   float: (value) => (typeof value === 'number' && Number.isFinite(value) ? value + 0 : new Unfit('must be a finite number')),
   bool: (value) => (typeof value === 'boolean' ? value : new Unfit('must be true or false')),
   decimal: (value, { precision = 0, scale = 0 }) =>
-    (typeof value === 'string' ? parseDecimal(value, scale, precision) : undefined) ??
-    new Unfit(`must be a decimal in text with at most ${precision - scale} digits before and ${scale} after the point`),
+    (typeof value === 'string' ? parseDecimal(value, scale, precision) : undefined) ?? new Unfit(decimalForm(precision, scale)),
   timestamp: (value) => (value instanceof Date ? timestampText(value) : new Unfit('must be a Date')),
   date: (value) => (typeof value === 'string' && isCalendarDate(value) ? value : new Unfit('must be a date of the form 2026-02-28')),
   json: (value) => {

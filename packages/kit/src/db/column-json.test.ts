@@ -4,13 +4,9 @@ import { columnJsonSchema } from './column-json.ts';
 import { t } from './index.ts';
 
 test.each([
-  [
-    t.decimal(10, 2),
-    '1.234',
-    'must be a decimal number as a string, such as "12.50": at most 8 digits before the point and at most 2 digits after it',
-  ],
-  [t.decimal(3, 3), '1.5', 'must be a decimal number as a string, such as "0.50": 0 before the point and at most 3 digits after it'],
-  [t.decimal(1, 0), '12', 'must be a decimal number as a string, such as "1": at most 1 digit and no point'],
+  [t.decimal(10, 2), '1.234', 'must be a decimal number such as "12.50", with at most 8 digits before and 2 after the point'],
+  [t.decimal(3, 3), '1.5', 'must be a decimal number such as "0.50", with at most 0 digits before and 3 after the point'],
+  [t.decimal(1, 0), '12', 'must be a decimal number such as "1", with at most 1 digits before and 0 after the point'],
   [t.bigint(), '1e9', 'must be an integer as a string, such as "42"'],
   [t.bytes(), '%', 'must be base64 with padding, such as "aGVsbG8="'],
   [t.text({ pattern: '^x$' }), 'y', 'must match pattern "^x$"'],

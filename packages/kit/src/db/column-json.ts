@@ -1,4 +1,5 @@
 import type { ColumnSettings } from './column.ts';
+import { decimalForm } from './decimal.ts';
 import { explained } from './pattern-sentence.ts';
 import { marksSensitive, schemaWithoutSensitive } from './sensitive-members.ts';
 import { isSchema, type Schema } from './standard-schema.ts';
@@ -67,16 +68,8 @@ function given(keywords: Readonly<Record<string, unknown>>): JsonSchema {
 }
 
 function decimalPattern(precision: number, scale: number): string {
-  const before = precision - scale;
-  const pattern = `^-?${before === 0 ? '0' : `[0-9]{1,${before}}`}${scale === 0 ? '' : `(?:\\.[0-9]{1,${scale}})?`}$`;
-  const example = `${before === 0 ? '0' : '12'.slice(0, before)}${scale === 0 ? '' : `.${'50'.slice(0, scale)}`}`;
-  const left = before === 0 ? '0' : digits(before);
-  const shape = scale === 0 ? `${digits(before)} and no point` : `${left} before the point and ${digits(scale)} after it`;
-  return explained(pattern, `must be a decimal number as a string, such as "${example}": ${shape}`);
-}
-
-function digits(max: number): string {
-  return `at most ${max} ${max === 1 ? 'digit' : 'digits'}`;
+  const whole = precision - scale === 0 ? '0' : `[0-9]{1,${precision - scale}}`;
+  return explained(`^-?${whole}${scale === 0 ? '' : `(?:\\.[0-9]{1,${scale}})?`}$`, decimalForm(precision, scale));
 }
 
 function jsonColumnSchema(schema: Schema | Readonly<Record<string, unknown>>, direction: Direction): JsonSchema {

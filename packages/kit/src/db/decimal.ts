@@ -36,3 +36,10 @@ function withoutTrailingZeros(digits: string): string {
   while (end > 0 && digits.charCodeAt(end - 1) === 48) end -= 1;
   return digits.slice(0, end);
 }
+
+/** What a value of a decimal column must look like, as the end of a sentence. */
+export function decimalForm(precision: number, scale: number): string {
+  const [before, after] = ['12'.slice(0, precision - scale) || '0', '50'.slice(0, scale)];
+  const example = after === '' ? before : `${before}.${after}`;
+  return `must be a decimal number such as "${example}", with at most ${precision - scale} digits before and ${scale} after the point`;
+}
