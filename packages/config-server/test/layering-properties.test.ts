@@ -5,7 +5,7 @@ import { applyEnvironment, variablesOf } from '../src/document/environment.ts';
 import { LoadFailure } from '../src/document/load-failure.ts';
 import { merge } from '../src/document/merge.ts';
 import { parseFile, toDocumentTable } from '../src/document/formats.ts';
-import { emptyTable, isTable, type Table, type Value } from '../src/document/value.ts';
+import { emptyTable, isTable, type NewTable, type Table, type Value } from '../src/document/value.ts';
 
 // The rules of the documentation, said a second time as directly as possible, and compared with the code over random documents.
 
@@ -19,7 +19,7 @@ const scalar = fc.oneof(
   fc.double({ noNaN: true, noDefaultInfinity: true }),
 );
 
-const { value } = fc.letrec<{ value: Value; table: Table }>((tie) => ({
+const { value: made } = fc.letrec<{ value: Value; table: Table }>((tie) => ({
   value: fc.oneof({ depthSize: 'small' }, scalar, fc.array(scalar, { maxLength: 3 }), tie('table')),
   table: fc.array(fc.tuple(key, tie('value')), { maxLength: 4 }).map((entries) => {
     const table = emptyTable();
@@ -27,6 +27,8 @@ const { value } = fc.letrec<{ value: Value; table: Table }>((tie) => ({
     return table;
   }),
 }));
+/** Tables as parsers make them, which inherit from Object.prototype, and as layers make them, which inherit nothing. */
+const value = fc.tuple(made, fc.boolean()).map(([held, parsed]) => (parsed ? (JSON.parse(JSON.stringify(held)) as Value) : held));
 const table = value.filter(isTable);
 
 /** Every leaf by its path, and what it holds: a document flattened, empty tables and arrays included. */
@@ -42,13 +44,14 @@ function leavesOf(document: Table, prefix: readonly string[] = []): Map<string, 
 
 const merged = (...layers: Table[]): Table => layers.reduce(merge);
 
-function model(under: Value | undefined, over: Value): Value {
+function model(under: Value | undefined, over: Value): unknown {
   if (!isTable(under) || !isTable(over)) return over;
-  const names = [...new Set([...Object.keys(under), ...Object.keys(over)])];
-  return Object.fromEntries(names.map((name) => [name, over[name] === undefined ? under[name]! : model(under[name], over[name])]));
+  const [earlier, later] = [new Map(Object.entries(under)), new Map<string, Value>(Object.entries(over))];
+  const names = [...earlier.keys(), ...later.keys()];
+  return Object.fromEntries(names.map((name) => [name, later.has(name) ? model(earlier.get(name), later.get(name)!) : earlier.get(name)]));
 }
 
-const plain = (held: Value): unknown => JSON.parse(JSON.stringify(held));
+const plain = (held: unknown): unknown => JSON.parse(JSON.stringify(held));
 
 test('a merge takes the later layer where it has a value, the earlier one elsewhere, tables key by key', () => {
   fc.assert(
@@ -123,15 +126,15 @@ const fileTable = fc
     const document = emptyTable();
     for (const [keys, held] of entries) {
       let at = document;
-      for (const name of keys.slice(0, -1)) at = isTable(at[name]) ? at[name] : (at[name] = emptyTable());
+      for (const name of keys.slice(0, -1)) at = isTable(at[name]) ? (at[name] as NewTable) : (at[name] = emptyTable());
       at[keys.at(-1)!] = held;
     }
     return document;
   });
 
-function copyOf(held: Table): Table {
+function copyOf(held: Table): NewTable {
   const copy = emptyTable();
-  for (const [name, each] of Object.entries(held)) copy[name] = isTable(each) ? copyOf(each) : each;
+  for (const [name, each] of Object.entries(held)) copy[name] = isTable(each) ? copyOf(each) : (each as Value);
   return copy;
 }
 
@@ -152,7 +155,7 @@ function overlay(document: Table, keys: readonly string[], held: Value): Table |
     } else {
       if (there === undefined) at[found] = emptyTable();
       if (!isTable(at[found])) return 'refused';
-      at = at[found];
+      at = at[found] as NewTable;
     }
   }
   return result;

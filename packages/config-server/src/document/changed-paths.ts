@@ -1,5 +1,5 @@
 import { leafPaths } from './key-path.ts';
-import { isTable, sameValue, type Table, type Value } from './value.ts';
+import { isTable, memberOf, sameValue, type Table, type Value } from './value.ts';
 
 /** Key paths whose value was added, removed or changed between two documents, in the order of the documents. It contains no values. */
 export function changedPaths(before: Table, after: Table): string[][] {
@@ -11,7 +11,7 @@ export function changedPaths(before: Table, after: Table): string[][] {
 function compare(before: Table, after: Table, above: readonly string[], changed: string[][]): void {
   for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
     const path = [...above, key];
-    const [old, fresh] = [before[key], after[key]];
+    const [old, fresh] = [memberOf(before, key), memberOf(after, key)];
     if (isTable(old) && isTable(fresh)) compare(old, fresh, path, changed);
     else if (old === undefined || fresh === undefined || !sameValue(old, fresh)) changed.push(...leaves(old, fresh, path));
   }

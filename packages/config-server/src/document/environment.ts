@@ -3,7 +3,7 @@ import { isCarriedExactly, isJsonNumber } from './exact-number.ts';
 import { joinKeyPath, valueAt } from './key-path.ts';
 import { LoadFailure } from './load-failure.ts';
 import { merge } from './merge.ts';
-import { DEPTH_MAX, emptyTable, isTable, nestsDeeper, type Table, type Value } from './value.ts';
+import { DEPTH_MAX, emptyTable, isTable, memberOf, nestsDeeper, type Table, type Value } from './value.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -72,7 +72,7 @@ function locate(document: Table, { name, segments, text }: Variable): Override {
     }
     const key: string = at === undefined ? segment.toLowerCase() : matchingKey(at, segment);
     path.push(key);
-    at = at?.[key];
+    at = at === undefined ? undefined : memberOf(at, key);
   }
   if (isTable(at) && !isTable(value)) {
     throw new LoadFailure(
@@ -99,7 +99,7 @@ function nest({ path, value }: Override): Table {
 
 /** The existing key that equals the segment when case is ignored; an exact match first. With none, the segment in lower case. */
 function matchingKey(table: Table, segment: string): string {
-  if (table[segment] !== undefined) return segment;
+  if (memberOf(table, segment) !== undefined) return segment;
   const wanted = segment.toLowerCase();
   return Object.keys(table).find((key) => key.toLowerCase() === wanted) ?? wanted;
 }

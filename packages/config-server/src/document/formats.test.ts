@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parseFile, toDocumentTable } from './formats.ts';
 import { LoadFailure } from './load-failure.ts';
-import type { Table } from './value.ts';
+import { memberOf, type Table } from './value.ts';
 
 function load(name: string, text: string | Uint8Array): Table {
   const bytes = typeof text === 'string' ? Buffer.from(text) : text;
@@ -89,10 +89,7 @@ test('__proto__, constructor and similar keys are data', () => {
   ] as const) {
     const table = load(name, text);
     expect(JSON.stringify(table)).toBe('{"__proto__":{"polluted":true},"constructor":{"prototype":1}}');
-    // It inherits nothing: its prototype is empty, cannot be changed and has no prototype.
-    const prototype = Object.getPrototypeOf(table) as object;
-    expect([Reflect.ownKeys(prototype), Object.isFrozen(prototype), Object.getPrototypeOf(prototype)]).toEqual([[], true, null]);
-    expect(['toString', 'hasOwnProperty', 'valueOf'].map((key) => table[key])).toEqual([undefined, undefined, undefined]);
+    expect(['toString', 'hasOwnProperty', 'valueOf'].map((key) => memberOf(table, key))).toEqual([undefined, undefined, undefined]);
   }
   expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
 });

@@ -1,4 +1,4 @@
-import { isTable, type Table, type Value } from './value.ts';
+import { isTable, memberOf, type Table, type Value } from './value.ts';
 
 // A key path joins keys with dots. A dot or backslash inside a key is escaped with a backslash, so that every path
 // names one key only.
@@ -27,7 +27,7 @@ export function valueAt(table: Table, keys: readonly string[]): Value | undefine
   let value: Value | undefined = table;
   for (const key of keys) {
     if (!isTable(value)) return undefined;
-    value = value[key];
+    value = memberOf(value, key);
   }
   return value;
 }
@@ -37,7 +37,7 @@ export function leafPaths(document: Table): string[][] {
   const leaves: string[][] = [];
   const visit = (table: Table, prefix: readonly string[]): void => {
     for (const key of Object.keys(table)) {
-      const value = table[key]!;
+      const value = memberOf(table, key)!;
       const path = [...prefix, key];
       if (isTable(value) && Object.keys(value).length > 0) visit(value, path);
       else leaves.push(path);

@@ -1,4 +1,4 @@
-import { emptyTable, isTable, type Table } from './value.ts';
+import { emptyTable, isTable, memberOf, type Table } from './value.ts';
 
 /**
  * `over` laid over `under`: tables merge deep; arrays, scalars and null replace whatever was there. Neither side is changed,
@@ -6,9 +6,9 @@ import { emptyTable, isTable, type Table } from './value.ts';
  */
 export function merge(under: Table, over: Table): Table {
   const merged = emptyTable();
-  for (const key of Object.keys(under)) merged[key] = under[key]!;
+  for (const key of Object.keys(under)) merged[key] = memberOf(under, key)!;
   for (const key of Object.keys(over)) {
-    const value = over[key]!;
+    const value = memberOf(over, key)!;
     const replaced = merged[key];
     merged[key] = isTable(value) && isTable(replaced) ? merge(replaced, value) : value;
   }

@@ -1,4 +1,4 @@
-import { isTable, type Table, type Value } from '../document/value.ts';
+import { isTable, memberOf, type Table, type Value } from '../document/value.ts';
 
 /** The part of JSON Schema that a document tells about itself: types and keys, never values. */
 export interface InferredSchema {
@@ -30,7 +30,7 @@ function common(values: readonly Value[]): InferredSchema {
 function objectOf(tables: readonly Table[]): Pick<InferredSchema, 'properties' | 'required'> {
   const keys = [...new Set(tables.flatMap((table) => Object.keys(table)))];
   const properties = Object.create(null) as Record<string, InferredSchema>;
-  for (const key of keys) properties[key] = common(tables.flatMap((table) => (Object.hasOwn(table, key) ? [table[key]!] : [])));
+  for (const key of keys) properties[key] = common(tables.map((table) => memberOf(table, key)).filter((value) => value !== undefined));
   const required = keys.filter((key) => tables.every((table) => Object.hasOwn(table, key)));
   return { properties, ...(required.length === 0 ? {} : { required }) };
 }

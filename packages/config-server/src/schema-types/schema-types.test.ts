@@ -1,6 +1,7 @@
 import { Validator, type Schema } from '@cfworker/json-schema';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { toDocumentTable } from '../document/formats.ts';
 import type { Table } from '../document/value.ts';
 import { applicationTypes } from './application-types.ts';
 import { inferSchema } from './infer-schema.ts';
@@ -9,16 +10,19 @@ import { typescriptTypes, typeName } from './typescript-types.ts';
 const body = (schema: unknown): string => typescriptTypes(schema, 'Billing', 'h').split('\n').slice(2).join('\n');
 
 test('a document without a schema gives types of its keys and no value', () => {
-  const document = {
-    name: 'canary',
-    port: 1,
-    ratio: 0.5,
-    on: true,
-    nothing: null,
-    list: ['canary', 2],
-    empty: [],
-    pool: { 'max size': 5 },
-  };
+  const document = toDocumentTable(
+    {
+      name: 'canary',
+      port: 1,
+      ratio: 0.5,
+      on: true,
+      nothing: null,
+      list: ['canary', 2],
+      empty: [],
+      pool: { 'max size': 5 },
+    },
+    'test',
+  );
   const [types, schema] = applicationTypes([{ application: 'billing-api', document, schema: undefined }]);
   expect(types).toEqual({
     name: 'billing-api.ts',

@@ -3,7 +3,6 @@ import type { Problem } from '../config/problem.ts';
 import { LoadFailure } from '../document/load-failure.ts';
 import type { FileAccess } from '../file-access.ts';
 import { sectionKey, type SectionDefinition } from './definition.ts';
-import { Limiter } from './limiter.ts';
 import type { SectionSecrets } from './load.ts';
 import { prepareSection, type PreparedSection } from './section.ts';
 
@@ -22,7 +21,6 @@ export async function prepareSections(
   access: FileAccess,
   secretsOf: (definition: SectionDefinition) => SectionSecrets | undefined = () => config.secrets,
 ): Promise<Preparation> {
-  const limiter = new Limiter(LOADS_MAX);
   const prepared = new Map<string, PreparedSection>();
   const failed = new Map<SectionDefinition, LoadFailure>();
   const load = async (definition: SectionDefinition): Promise<void> => {
@@ -34,7 +32,11 @@ export async function prepareSections(
       failed.set(definition, error);
     }
   };
-  await Promise.all(definitions.map((definition) => limiter.run(() => load(definition))));
+  const pending = definitions.values();
+  const worker = async (): Promise<void> => {
+    for (const definition of pending) await load(definition);
+  };
+  await Promise.all(Array.from({ length: Math.min(LOADS_MAX, definitions.length) }, worker));
   return { prepared, problems: problemsOf(config, failed) };
 }
 

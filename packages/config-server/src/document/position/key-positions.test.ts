@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { stringify as stringifyYaml } from 'yaml';
 import { parseFile, toDocumentTable } from '../formats.ts';
 import { leafPaths, splitKeyPath, valueAt } from '../key-path.ts';
-import type { Table } from '../value.ts';
+import { memberOf, type Table } from '../value.ts';
 import { KeyPositions, type Position } from './key-positions.ts';
 
 const table = (extension: string, text: string): Table =>
@@ -108,7 +108,7 @@ test('YAML: block and flow maps, anchors and merge keys', () => {
     'alias: *base',
     '"quoted key": {a: {b: 1}}',
   ].join('\n');
-  expect(table('.yaml', text)['app']).toMatchObject({ name: 'base', extra: 1 });
+  expect(memberOf(table('.yaml', text), 'app')).toMatchObject({ name: 'base', extra: 1 });
   const places = {
     'base.pool.size': '2:11',
     'app.name': '3:3',
