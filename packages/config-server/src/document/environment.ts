@@ -32,7 +32,7 @@ export function defaultPrefix(application: string): string {
  */
 export function variablesOf(environment: Environment, prefix: string): Variable[] {
   const variables: Variable[] = [];
-  for (const name of Object.keys(environment)) {
+  for (const name in environment) {
     const text = environment[name];
     if (!name.startsWith(prefix) || name.length === prefix.length || text === undefined || text.trim() === '') continue;
     variables.push({ name, segments: name.slice(prefix.length).split('__'), text });

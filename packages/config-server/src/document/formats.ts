@@ -107,10 +107,18 @@ function parseJson(text: string): unknown {
 /** Only a run of sixteen digits can be beyond 2^53 - 1, and every such run has a character at a multiple of sixteen. */
 function hasLongNumber(text: string): boolean {
   for (let at = 0; at < text.length; at += 16) {
-    const code = text.charCodeAt(at);
-    if (code >= 0x30 && code <= 0x39 && /\d{16}/.test(text.slice(Math.max(0, at - 15), at + 16))) return true;
+    if (!isDigit(text, at)) continue;
+    let [first, last] = [at, at];
+    while (isDigit(text, first - 1)) first--;
+    while (isDigit(text, last + 1)) last++;
+    if (last - first >= 15) return true;
   }
   return false;
+}
+
+function isDigit(text: string, at: number): boolean {
+  const code = text.charCodeAt(at);
+  return code >= 0x30 && code <= 0x39;
 }
 
 function exactInteger(source: string): number | bigint {

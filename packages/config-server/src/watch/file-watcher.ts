@@ -1,10 +1,20 @@
 import { statSync, watch, type FSWatcher } from 'node:fs';
 import { basename } from 'node:path';
-import { ANY_NAME, trailOf, type Step, type TrailCache } from './path-trail.ts';
+import { ANY_NAME, pathAbove, placeOf, type Place, type Step } from './path-trail.ts';
 
-/** A watched directory and, for each name in it that matters, the watched paths that pass through it. */
+/** A watched path, or a directory above one. 10,000 files in a folder share all of their trail but the last step. */
+interface PathNode {
+  readonly path: string;
+  readonly above: PathNode | undefined;
+  readonly place: Place;
+  below: Set<PathNode> | undefined;
+  /** False for a directory that is there for what is below it. */
+  wanted: boolean;
+}
+
+/** A watched directory and, for each name in it that matters, the paths that pass through it. */
 interface WatchedDirectory {
-  readonly dependants: Map<string, Set<string>>;
+  readonly dependants: Map<string, Set<PathNode>>;
   watcher: FSWatcher | undefined;
   /** Device and inode of what is watched: a directory put in its place has the same path and needs a new watch. */
   identity: string;
@@ -23,8 +33,8 @@ export interface FileWatcherEvents {
 export class FileWatcher {
   readonly #events: FileWatcherEvents;
   readonly #directories = new Map<string, WatchedDirectory>();
-  readonly #trails = new Map<string, readonly Step[]>();
-  readonly #stale = new Set<string>();
+  readonly #nodes = new Map<string, PathNode>();
+  readonly #changedNodes = new Set<PathNode>();
   #refresh: NodeJS.Immediate | undefined;
 
   constructor(events: FileWatcherEvents) {
@@ -34,124 +44,154 @@ export class FileWatcher {
   /** Watches exactly these paths from now on. They need not exist. A path that ends with a slash is a directory with all its names. */
   watch(paths: Iterable<string>): void {
     const wanted = new Set(paths);
-    const pass = new Pass();
-    for (const path of wanted) if (!this.#trails.has(path)) this.#follow(path, pass);
-    for (const path of this.#trails.keys()) if (!wanted.has(path)) this.#forget(path);
+    this.add(wanted);
+    for (const node of this.#nodes.values()) if (node.wanted && !wanted.has(node.path)) this.#forget(node);
     this.#closeUnused();
   }
 
   /** Watches these paths beside the others. */
   add(paths: Iterable<string>): void {
-    const pass = new Pass();
-    for (const path of paths) if (!this.#trails.has(path)) this.#follow(path, pass);
+    const ensured = new Set<string>();
+    for (const path of paths) this.#follow(path, ensured, true);
   }
 
   close(): void {
     clearImmediate(this.#refresh);
     for (const { watcher } of this.#directories.values()) watcher?.close();
     this.#directories.clear();
-    this.#trails.clear();
+    this.#nodes.clear();
   }
 
-  /** How many directories are watched. */
-  get directories(): number {
-    return this.#directories.size;
+  /** `ensured` has the directories whose watches were checked in this round. */
+  #follow(path: string, ensured: Set<string>, wanted: boolean): PathNode {
+    const known = this.#nodes.get(path);
+    if (known !== undefined) {
+      known.wanted ||= wanted;
+      return known;
+    }
+    const pathOfAbove = pathAbove(path);
+    const above = pathOfAbove === undefined ? undefined : this.#follow(pathOfAbove, ensured, false);
+    const node = { path, above, place: placeOf(path, above?.place), below: undefined, wanted };
+    this.#nodes.set(path, node);
+    if (above !== undefined) (above.below ??= new Set()).add(node);
+    for (const { directory, name } of node.place.steps) {
+      const { dependants } = this.#directory(directory);
+      const nodes = dependants.get(name);
+      if (nodes === undefined) dependants.set(name, new Set([node]));
+      else nodes.add(node);
+    }
+    this.#ensureWatches(node, ensured);
+    return node;
   }
 
-  #follow(path: string, pass: Pass): void {
-    const trail = trailOf(path, pass.trails);
-    this.#trails.set(path, trail);
-    for (const { directory, name } of trail) {
-      let watched = this.#directories.get(directory);
-      if (watched === undefined) {
-        watched = { dependants: new Map(), watcher: undefined, identity: '' };
-        this.#directories.set(directory, watched);
-      }
-      const paths = watched.dependants.get(name);
-      if (paths === undefined) watched.dependants.set(name, new Set([path]));
-      else paths.add(path);
-      if (!pass.watched.has(directory)) this.#ensureWatch(directory, watched, directory === trail.at(-1)!.directory);
-      pass.watched.add(directory);
+  #directory(path: string): WatchedDirectory {
+    let directory = this.#directories.get(path);
+    if (directory === undefined) {
+      directory = { dependants: new Map(), watcher: undefined, identity: '' };
+      this.#directories.set(path, directory);
+    }
+    return directory;
+  }
+
+  /** A path that is no longer wanted, and the directories above it that nothing else needs. */
+  #forget(node: PathNode): void {
+    node.wanted = false;
+    for (let unused: PathNode | undefined = node; unused !== undefined; unused = unused.above) {
+      if (unused.wanted || (unused.below?.size ?? 0) > 0) return;
+      this.#remove(unused);
     }
   }
 
-  #forget(path: string): void {
-    for (const { directory, name } of this.#trails.get(path) ?? []) {
+  #remove(node: PathNode): void {
+    for (const { directory, name } of node.place.steps) {
       const dependants = this.#directories.get(directory)?.dependants;
-      const paths = dependants?.get(name);
-      paths?.delete(path);
-      if (paths?.size === 0) dependants?.delete(name);
+      const nodes = dependants?.get(name);
+      nodes?.delete(node);
+      if (nodes?.size === 0) dependants?.delete(name);
     }
-    this.#trails.delete(path);
+    node.above?.below?.delete(node);
+    this.#nodes.delete(node.path);
   }
 
   #closeUnused(): void {
-    for (const [directory, { dependants, watcher }] of this.#directories) {
+    for (const [path, { dependants, watcher }] of this.#directories) {
       if (dependants.size > 0) continue;
       watcher?.close();
-      this.#directories.delete(directory);
+      this.#directories.delete(path);
     }
   }
 
-  #ensureWatch(directory: string, watched: WatchedDirectory, holdsFile: boolean): void {
-    const identity = identityOf(directory);
-    if (watched.watcher !== undefined && watched.identity === identity) return;
-    watched.identity = identity;
+  #ensureWatches({ place: { steps }, wanted }: PathNode, ensured: Set<string>): void {
+    for (const { directory } of steps) {
+      if (ensured.has(directory)) continue;
+      ensured.add(directory);
+      this.#ensureWatch(directory, wanted && directory === steps.at(-1)!.directory);
+    }
+  }
+
+  #ensureWatch(path: string, holdsFile: boolean): void {
+    const directory = this.#directory(path);
+    const identity = identityOf(path);
+    if (directory.watcher !== undefined && directory.identity === identity) return;
+    directory.identity = identity;
     try {
-      const watcher = watch(directory, { persistent: false }, (_kind, name) => this.#changed(directory, name));
-      watcher.on('error', () => this.#changed(directory, null));
+      const watcher = watch(path, { persistent: false }, (_kind, name) => this.#changed(path, name));
+      watcher.on('error', () => this.#changed(path, null));
       // The old watch is closed only now: if the directory is no longer readable, there will be no other.
-      watched.watcher?.close();
-      watched.watcher = watcher;
+      directory.watcher?.close();
+      directory.watcher = watcher;
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code ?? 'unknown error';
       // Gone again: its parent is watched and reports when it is back.
       if (code === 'ENOENT' || code === 'ENOTDIR') return;
       // A parent directory that is not readable is common, and only its replacement would be missed.
-      if (code !== 'EACCES' || holdsFile) this.#events.onProblem(directory, code);
+      if (code !== 'EACCES' || holdsFile) this.#events.onProblem(path, code);
     }
   }
 
-  #changed(directory: string, name: string | null): void {
-    const watched = this.#directories.get(directory);
-    if (watched === undefined) return;
+  #changed(path: string, name: string | null): void {
+    const directory = this.#directories.get(path);
+    if (directory === undefined) return;
     // A directory that is moved or deleted reports its own name.
-    const everything = name === null || name === basename(directory);
+    const everything = name === null || name === basename(path);
     // A new directory in its place may have the same inode, so this watch is never reused.
-    if (everything) watched.identity = '';
-    const sets = everything
-      ? [...watched.dependants.values()]
-      : [watched.dependants.get(name) ?? [], watched.dependants.get(ANY_NAME) ?? []];
-    for (const paths of sets) {
-      for (const path of paths) {
-        this.#stale.add(path);
-        this.#events.onChange(path);
-      }
+    if (everything) directory.identity = '';
+    const { dependants } = directory;
+    const sets = everything ? [...dependants.values()] : [dependants.get(name) ?? [], dependants.get(ANY_NAME) ?? []];
+    for (const node of withAllBelow(...sets)) {
+      this.#changedNodes.add(node);
+      if (node.wanted) this.#events.onChange(node.path);
     }
-    if (this.#stale.size > 0) this.#refresh ??= setImmediate(() => this.#retrace());
+    if (this.#changedNodes.size > 0) this.#refresh ??= setImmediate(() => this.#retrace());
   }
 
   /** Resolves the changed paths again. A path that now leads elsewhere may have changed before its new watch was set up. */
   #retrace(): void {
     this.#refresh = undefined;
-    const stale = [...this.#stale];
-    this.#stale.clear();
-    const pass = new Pass();
-    for (const path of stale) {
-      const before = this.#trails.get(path);
-      if (before === undefined) continue;
-      this.#forget(path);
-      this.#follow(path, pass);
-      if (!sameTrail(before, this.#trails.get(path)!)) this.#events.onChange(path);
+    const stale = [...withAllBelow(this.#changedNodes)].filter((node) => this.#nodes.get(node.path) === node);
+    this.#changedNodes.clear();
+    const before = new Map(stale.filter((node) => node.wanted).map((node) => [node.path, trailOf(node)]));
+    for (const node of stale) this.#remove(node);
+    const ensured = new Set<string>();
+    for (const [path, trail] of before) {
+      const node = this.#follow(path, ensured, true);
+      for (let above = node.above; above !== undefined; above = above.above) this.#ensureWatches(above, ensured);
+      if (!sameTrail(trail, trailOf(node))) this.#events.onChange(path);
     }
     this.#closeUnused();
   }
 }
 
-/** What one round has already resolved: 1,000 files in a folder share all but their last step. */
-class Pass {
-  readonly trails: TrailCache = new Map();
-  readonly watched = new Set<string>();
+function withAllBelow(...sets: readonly Iterable<PathNode>[]): Set<PathNode> {
+  const all = new Set<PathNode>();
+  for (const nodes of sets) for (const node of nodes) all.add(node);
+  // A set that grows while it is walked is walked to its new end.
+  for (const { below } of all) for (const node of below ?? []) all.add(node);
+  return all;
+}
+
+function trailOf({ above, place }: PathNode): readonly Step[] {
+  return above === undefined ? place.steps : [...trailOf(above), ...place.steps];
 }
 
 function identityOf(directory: string): string {

@@ -9,45 +9,40 @@ export interface Step {
 
 const LINKS_MAX = 40;
 
-/** How far a path could be resolved. */
-interface Place {
+/** In place of a name: every name in the directory. No file is called so. */
+export const ANY_NAME = '';
+
+/** Where a path leads. */
+export interface Place {
+  /** What the path depends on beyond the path above it. */
   readonly steps: readonly Step[];
   /** Where the next name is looked up; undefined when something on the way does not exist yet. */
   readonly directory: string | undefined;
   readonly links: number;
 }
 
-/** Where paths lead, found while tracing a batch of them: 1,000 files in a folder share all but their last step. */
-export type TrailCache = Map<string, Place>;
-
-/** In place of a name: every name in the directory. No file is called so. */
-export const ANY_NAME = '';
+/** The path that a path is resolved from; undefined for a root. A path that ends with a slash is everything in its directory. */
+export function pathAbove(path: string): string | undefined {
+  const above = dirname(path);
+  if (above === path) return undefined;
+  return path.endsWith(sep) ? path.slice(0, -1) : above;
+}
 
 /**
- * Every name a path depends on: each directory on the way, each symbolic link, and what the links point to. A ConfigMap file
- * depends on `..data` this way, and any file on the directories above it. The trail ends where something does not exist yet.
- * A path that ends with a slash is a directory and depends on everything in it.
+ * Every name that a path depends on beyond the path above it: its own name and, for a symbolic link, what it points to. A file of a
+ * ConfigMap depends on `..data` this way. Steps end where something does not exist yet.
  */
-export function trailOf(path: string, known: TrailCache = new Map()): readonly Step[] {
-  const { steps, directory } = placeOf(path, parse(path).root, known);
-  return path.endsWith(sep) && directory !== undefined ? [...steps, { directory, name: ANY_NAME }] : steps;
+export function placeOf(path: string, above: Place | undefined): Place {
+  if (above === undefined) return { steps: [], directory: path, links: 0 };
+  const { directory, links } = above;
+  if (!path.endsWith(sep)) return walk(path, above);
+  return { steps: directory === undefined ? [] : [{ directory, name: ANY_NAME }], directory, links };
 }
 
-/** One name further than the place of the directory above, which is mostly known already. */
-function placeOf(path: string, root: string, known: TrailCache): Place {
-  if (path === root) return { steps: [], directory: root, links: 0 };
-  let place = known.get(path);
-  if (place === undefined) {
-    place = walk(placeOf(dirname(path), root, known), [basename(path)], root);
-    known.set(path, place);
-  }
-  return place;
-}
-
-function walk(from: Place, names: readonly string[], root: string): Place {
-  const steps = [...from.steps];
+function walk(path: string, from: Place): Place {
+  const steps: Step[] = [];
   let { directory, links } = from;
-  let pending = names;
+  let pending: readonly string[] = [basename(path)];
   while (pending.length > 0 && directory !== undefined) {
     const [name = '', ...rest] = pending;
     pending = rest;
@@ -57,12 +52,12 @@ function walk(from: Place, names: readonly string[], root: string): Place {
       continue;
     }
     steps.push({ directory, name });
-    const path: string = directory.endsWith(sep) ? directory + name : directory + sep + name;
-    const target = linkTarget(path);
-    if (target === 'not a link') directory = path;
+    const next: string = directory.endsWith(sep) ? directory + name : directory + sep + name;
+    const target = linkTarget(next);
+    if (target === 'not a link') directory = next;
     else if (target === 'missing' || ++links > LINKS_MAX) directory = undefined;
     else {
-      if (isAbsolute(target.to)) directory = root;
+      if (isAbsolute(target.to)) directory = parse(path).root;
       pending = [...target.to.split(sep), ...rest];
     }
   }
