@@ -1,4 +1,4 @@
-import { basename, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Option } from 'commander';
 import type { CoreCommand } from '../core-command.ts';
@@ -19,7 +19,6 @@ export const newCommand: CoreCommand = (command, context) => {
     .action(async (given: string, { template, install }: { template: TemplateName; install: boolean }) => {
       const folder = resolve(context.cwd, given);
       const screen = new Screen(context.terminal.stderr);
-      if (!context.json) context.stderr.write(`Creating ${basename(folder)} from the template ${template}\n`);
       const project = await interruptible((signal) =>
         newProject({
           folder,

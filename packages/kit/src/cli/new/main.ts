@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { basename, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { interruptible } from './interruption.ts';
@@ -62,7 +62,6 @@ export async function main(argv: readonly string[]): Promise<number> {
     return 0;
   }
   const { folder, template, install } = given;
-  process.stderr.write(`Creating ${basename(folder)} from the template ${template}\n`);
   try {
     const project = await interruptible((signal) =>
       newProject({

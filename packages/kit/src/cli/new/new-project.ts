@@ -43,7 +43,7 @@ export async function newProject(options: NewProjectOptions): Promise<NewProject
   try {
     const { spec, tarball } = options.toolkit.source(scratch);
     const files = projectFiles(templates, template, name, { [options.toolkit.name]: spec });
-    await options.step(`${files.length} files`, () => writeFiles(folder, files, tarball));
+    await options.step(`${files.length} files from the template ${template}`, () => writeFiles(folder, files, tarball));
     if (options.install) await options.step('packages installed', () => installPackages(folder, options.signal));
     if (options.signal.aborted) throw new ProjectRefused('Interrupted. Nothing was created.');
     return { folder, name, files: files.map(({ path }) => path) };
