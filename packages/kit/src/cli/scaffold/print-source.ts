@@ -41,7 +41,9 @@ export class ${names.controller} extends CrudController(${names.resource}, {
 ${controllerOptions(table, names, isOpen)
   .map((line) => `  ${line},`)
   .join('\n')}
-}) {}
+}) {
+  static override readonly tags = [${printText(names.table)}];
+}
 
 /** In the app: modules: [${names.module}()] and mount: { '/v1': { '${names.path}': ${names.controller} } }. */
 export function ${names.module}(): Module {

@@ -153,6 +153,7 @@ test('an existing SQLite table, with the table that it refers to, its key, index
   expect(source).toContain("{ columns: ['customer_id', '-total'], name: 'invoices_by_customer' }");
   expect(source).toContain("relations: { customer: one(() => customers, 'customer_id') }");
   expect(source).toContain('permission: isStaff');
+  expect(source).toContain("static override readonly tags = ['invoices'];");
   expect(await text('src/customers.ts')).toContain("{ columns: ['email'], unique: true }");
 });
 
