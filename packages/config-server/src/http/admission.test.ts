@@ -78,15 +78,7 @@ test('ungranted, unknown, malformed and absent paths get the same 404', async ()
 test('a path the server does not have is the same 404 without a credential', async () => {
   const running = await startServer();
   const first = bytesOf(await running.ask('/nothing/prod'));
-  for (const path of [
-    '/',
-    '/billing',
-    '/billing/prod/',
-    '/billing/./prod',
-    '/billing/prod/nothing',
-    '*',
-    'http://127.0.0.1/billing/prod',
-  ]) {
+  for (const path of ['/', '/billing', '/billing/prod/', '/billing/./prod', '/billing/prod/nothing', '*', 'ftp://127.0.0.1/billing/prod']) {
     expect([path, bytesOf(await running.ask(path, { token: null }))]).toEqual([path, first]);
   }
   expect(running.audit.slice(1).map((entry) => [entry.endpoint, entry.outcome])).toEqual(
@@ -154,6 +146,48 @@ test('requests that node would answer by itself are answered and recorded like a
     ['none', 'not-found'],
     ['healthz', 'served'],
   ]);
+});
+
+test('a request target in absolute form is its path, whatever its host', async () => {
+  const running = await startServer({ toml: SERVER_TOML.replace('[server]', '[server]\nhealth_bind = "127.0.0.1:0"') });
+  const plain = await running.ask('/billing/prod');
+  for (const host of [`127.0.0.1:${running.port}`, 'other.example', 'A_b-c.example:', '[::1]:8888', 'billing']) {
+    for (const scheme of ['http', 'https', 'HTTP']) {
+      expect(bytesOf(await running.ask(`${scheme}://${host}/billing/prod`))).toBe(bytesOf(plain));
+    }
+  }
+  expect(new Set(running.audit.map((entry) => JSON.stringify({ ...entry, time: '' }))).size).toBe(1);
+  const statusOf = async (target: string, options = {}): Promise<number> => (await running.ask(target, options)).status;
+  expect(await statusOf('http://h/billing/prod/explain/pool.maxSize?a=b')).toBe(200);
+  expect(await statusOf('http://h/billing/prod', { token: null })).toBe(401);
+  expect(await statusOf('http://h/billing/prod', { token: OTHER_TOKEN })).toBe(404);
+  expect(await statusOf('http://h/billing/prod', { method: 'POST' })).toBe(405);
+  expect(await statusOf(`http://${'h'.repeat(8 * 1024)}/healthz`)).toBe(414);
+  expect((await ask(running.server.healthAddress!.port, 'http://h/readyz')).json()).toEqual({ ready: true });
+  expect((await ask(running.server.healthAddress!.port, `http://${'h'.repeat(8 * 1024)}/healthz`)).status).toBe(414);
+});
+
+test('an absolute request target with another scheme, user information or no host is the 404 of any unknown path', async () => {
+  const running = await startServer();
+  const unknown = bytesOf(await running.ask('/a/b/c/d'));
+  const targets = [
+    'http://h',
+    'http://h/',
+    'http://h?/billing/prod',
+    'http://h//billing/prod',
+    'http://h/billing/prod/',
+    'http://h/./billing/prod',
+    'http:///billing/prod',
+    'http://user@h/billing/prod',
+    'http://user:password@h/billing/prod',
+    'http://h:x/billing/prod',
+    'ftp://h/billing/prod',
+    'ws://h/billing/prod',
+    'http://h/http://h/billing/prod',
+    '/http://h/billing/prod',
+    '*',
+  ];
+  for (const target of targets) expect([target, bytesOf(await running.ask(target))]).toEqual([target, unknown]);
 });
 
 test('a peer that asks for a tunnel and resets the connection affects no other', async () => {

@@ -32,6 +32,7 @@ async function expectMounted(port: number, prefix: string): Promise<void> {
   expect((await ask(port, `${prefix}/orders/prod`)).status).toBe(404);
   expect((await ask(port, `${prefix}/billing/prod`, { method: 'POST' })).status).toBe(405);
   expect((await ask(port, `${prefix}/billing/../billing/prod`)).status).toBe(404);
+  expect((await ask(port, `http://other.example${prefix}/billing/prod`)).status).toBe(200);
   const head = await ask(port, `${prefix}/healthz`, { method: 'HEAD' });
   expect([head.status, head.text]).toEqual([200, '']);
 }

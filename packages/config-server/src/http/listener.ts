@@ -9,7 +9,7 @@ import { responseWith, json, sendResponse, type HttpResponse } from './response.
 import { documentResponse } from './document-response.ts';
 import { METRICS_CONTENT_TYPE, renderMetrics } from './metrics.ts';
 import { INTERNAL_ERROR, METHOD_NOT_ALLOWED, NOT_FOUND, STREAMS_EXHAUSTED, UNAUTHENTICATED, URI_TOO_LONG } from './problem.ts';
-import { decodeKeyPath, decodeSegment, routeOf, type Route, type SectionEndpoint } from './route.ts';
+import { decodeKeyPath, decodeSegment, pathOf, routeOf, type Route, type SectionEndpoint } from './route.ts';
 import { checkResponse, explainResponse, historyResponse, pathsResponse, statusResponse } from './section-responses.ts';
 import type { Service } from './service.ts';
 import { STREAM_HEADERS } from './stream-hub.ts';
@@ -38,7 +38,7 @@ export function createListener(service: Service, options: ListenerOptions = {}):
   return (request, response) => {
     const exchange = new Exchange(service, request, response);
     try {
-      exchange.handle(withoutPrefix(request.url ?? '', prefix));
+      exchange.handle(withoutPrefix(pathOf(request.url ?? ''), prefix));
     } catch {
       exchange.fail();
     }
@@ -47,7 +47,7 @@ export function createListener(service: Service, options: ListenerOptions = {}):
 
 /** The listener of `health_bind`: the two probes and nothing else. */
 export function createHealthListener(service: Service): RequestListener {
-  return (request, response) => new Exchange(service, request, response).handleHealthOnly(request.url ?? '');
+  return (request, response) => new Exchange(service, request, response).handleHealthOnly(pathOf(request.url ?? ''));
 }
 
 function withoutPrefix(url: string, prefix: string): string {
@@ -70,7 +70,7 @@ class Exchange {
   }
 
   handle(url: string): void {
-    if ((this.#request.url ?? '').length > URL_BYTES_MAX) return this.#respond(URI_TOO_LONG, { endpoint: 'none', outcome: 'malformed' });
+    if (this.#isTooLong) return this.#respond(URI_TOO_LONG, { endpoint: 'none', outcome: 'malformed' });
     const route = routeOf(url);
     if (route === undefined || this.#isOff(route.endpoint)) {
       return this.#respond(NOT_FOUND, { endpoint: 'none', outcome: 'not-found' });
@@ -84,7 +84,7 @@ class Exchange {
   }
 
   handleHealthOnly(url: string): void {
-    if (url.length > URL_BYTES_MAX) return this.#respond(URI_TOO_LONG, { endpoint: 'none', outcome: 'malformed' });
+    if (this.#isTooLong) return this.#respond(URI_TOO_LONG, { endpoint: 'none', outcome: 'malformed' });
     const endpoint = routeOf(url)?.endpoint;
     if (endpoint !== 'healthz' && endpoint !== 'readyz') return this.#respond(NOT_FOUND, { endpoint: 'none', outcome: 'not-found' });
     if (!this.#isRead) return this.#respond(METHOD_NOT_ALLOWED, { endpoint, outcome: 'method-not-allowed' });
@@ -100,6 +100,11 @@ class Exchange {
   #isOff(endpoint: Endpoint): boolean {
     const { maxStreamConnections, hasOperators } = this.#service.roster;
     return (endpoint === 'stream' && maxStreamConnections === 0) || (endpoint === 'history' && !hasOperators);
+  }
+
+  /** The whole request target counts, with the host and the mount path. */
+  get #isTooLong(): boolean {
+    return (this.#request.url ?? '').length > URL_BYTES_MAX;
   }
 
   get #isRead(): boolean {

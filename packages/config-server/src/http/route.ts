@@ -21,10 +21,21 @@ const BELOW_SECTION: ReadonlyMap<string, SectionEndpoint> = new Map([
   ['history', 'history'],
 ]);
 
-/** The route of a request target, or undefined for a path the server does not have. Nothing is normalised. */
-export function routeOf(target: string): Route | undefined {
-  const query = target.indexOf('?');
-  const path = query === -1 ? target : target.slice(0, query);
+/** Scheme and host of a request target in absolute form. With user information it is not one: RFC 9110 asks to treat that as an error. */
+const SCHEME_AND_HOST = /^https?:\/\/(?:[\w.~!$&'()*+,;=%-]+|\[[\da-f:.]+\])(?::\d*)?(?=[/?]|$)/i;
+
+/**
+ * The path and query of a request target. RFC 9112 requires a server to accept `http://host/path` as well as `/path`. No route depends on
+ * the host, here or in the Host header, so there is nothing that the two could disagree about.
+ */
+export function pathOf(target: string): string {
+  return target.charCodeAt(0) === 47 ? target : target.replace(SCHEME_AND_HOST, '');
+}
+
+/** The route of a path and query, or undefined for a path the server does not have. Nothing is normalised. */
+export function routeOf(url: string): Route | undefined {
+  const query = url.indexOf('?');
+  const path = query === -1 ? url : url.slice(0, query);
   if (path.charCodeAt(0) !== 47) return undefined;
   const second = path.indexOf('/', 1);
   if (second === -1) return FIXED.get(path);
