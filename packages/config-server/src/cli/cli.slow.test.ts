@@ -175,7 +175,7 @@ test('a second signal does not cut off what the first one lets finish', async ()
   const program = await start(await prepare());
   const socket = connect(program.port, '127.0.0.1');
   socket.on('error', () => undefined);
-  socket.write('GET /healthz HTTP/1.1\r\n\r\nGET /healthz HTTP/1.1\r\n');
+  socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nGET /healthz HTTP/1.1\r\nHost: x\r\n');
   await once(socket, 'data');
   program.child.kill('SIGTERM');
   const isRefused = (): Promise<boolean> =>

@@ -135,17 +135,57 @@ test('headers over 16 KiB are 431 and bytes that are not HTTP are 400, each with
 
 test('requests that node would answer by itself are answered and recorded like any other', async () => {
   const running = await startServer();
-  const noHost = await speak(running, 'GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n');
-  expect(noHost).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+  const noHost = await speak(running, 'GET /healthz HTTP/1.1\r\n\r\n');
+  expect(noHost).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
   const tunnel = await speak(running, 'CONNECT 127.0.0.1:22 HTTP/1.1\r\nHost: x\r\n\r\n');
   expect(tunnel).toMatch(/^HTTP\/1\.1 404 Not Found\r\n/);
   const upgrade = await speak(running, 'GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close, Upgrade\r\nUpgrade: websocket\r\n\r\n');
   expect(upgrade).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
   expect(running.audit.map((entry) => [entry.endpoint, entry.outcome])).toEqual([
-    ['healthz', 'served'],
+    ['none', 'malformed'],
     ['none', 'not-found'],
     ['healthz', 'served'],
   ]);
+});
+
+test('a request of HTTP/1.1 needs one valid Host header, and a version of HTTP other than 1 is refused', async () => {
+  const running = await startServer();
+  const statusOf = async (version: string, headers: string, method = 'GET'): Promise<number> => {
+    const text = await speak(running, `${method} /healthz HTTP/${version}\r\nConnection: close\r\n${headers}\r\n`);
+    expect([...text.matchAll(/^(?:Date|Connection|Cache-Control|X-Content-Type-Options):/gm)]).toHaveLength(4);
+    return Number(/^HTTP\/1\.1 (\d+) /.exec(text)?.[1]);
+  };
+  for (const host of ['', 'x', 'x:1', 'a_b.example:', '[::1]:8888'])
+    expect([host, await statusOf('1.1', `Host: ${host}\r\n`)]).toEqual([host, 200]);
+  for (const host of ['x y', 'user@x', 'x/y', 'x:y', 'x, y', '[::1', '\xff'])
+    expect([host, await statusOf('1.1', `Host: ${host}\r\n`)]).toEqual([host, 400]);
+  expect(await statusOf('1.1', 'Host: x\r\nhOST: x\r\n')).toBe(400);
+  expect(await statusOf('1.1', '', 'HEAD')).toBe(400);
+  expect(await statusOf('1.0', '')).toBe(200);
+  expect(await statusOf('1.0', 'Host: x\r\nHost: y\r\n')).toBe(400);
+  expect(await statusOf('2.0', 'Host: x\r\n')).toBe(400);
+  const refused = running.audit.filter(({ endpoint, outcome }) => endpoint === 'none' && outcome === 'malformed');
+  expect([running.audit.length, refused.length]).toEqual([17, 11]);
+});
+
+test('with two Authorization headers no caller is known, whichever of them is valid', async () => {
+  const running = await startServer();
+  const [good, bad] = [`Authorization: Bearer ${TOKEN}\r\n`, `authorization: Bearer ${OTHER_TOKEN.toUpperCase()}\r\n`];
+  const statusWith = async (headers: string): Promise<string | undefined> =>
+    /^HTTP\/1\.1 (\d+) /.exec(await speak(running, `GET /billing/prod HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${headers}\r\n`))?.[1];
+  expect(await statusWith(good)).toBe('200');
+  for (const headers of [good + bad, bad + good, good + good, bad]) expect(await statusWith(headers)).toBe('401');
+});
+
+test('an upgrade request ends its connection, so that no request behind it waits for a response', async () => {
+  const running = await startServer();
+  for (const protocol of ['websocket', 'h2c']) {
+    const upgrade = `GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: ${protocol}\r\n\r\n`;
+    const text = await speak(running, `${upgrade}GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n`);
+    expect(text).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*\r\nConnection: close\r\n/);
+    expect(text.match(/HTTP\/1\.1/g)).toHaveLength(1);
+  }
+  expect(running.audit).toHaveLength(2);
 });
 
 test('a request target in absolute form is its path, whatever its host', async () => {

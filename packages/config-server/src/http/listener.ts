@@ -77,7 +77,7 @@ class Exchange {
     }
     if (!this.#isRead) return this.#respond(METHOD_NOT_ALLOWED, { endpoint: route.endpoint, outcome: 'method-not-allowed' });
     if (route.endpoint === 'healthz' || route.endpoint === 'readyz') return this.#probe(route.endpoint);
-    const credential = this.#service.roster.tokens.find(this.#request.headers.authorization, this.#request.socket);
+    const credential = this.#service.roster.tokens.find(this.#authorization, this.#request.socket);
     if (credential === undefined) return this.#respond(UNAUTHENTICATED, { endpoint: route.endpoint, outcome: 'unauthenticated' });
     if (route.endpoint === 'metrics') return this.#metrics(credential);
     return this.#section(route as SectionRoute, credential);
@@ -105,6 +105,17 @@ class Exchange {
   /** The whole request target counts, with the host and the mount path. */
   get #isTooLong(): boolean {
     return (this.#request.url ?? '').length > URL_BYTES_MAX;
+  }
+
+  /** Undefined also when there are two: a gateway in front may have checked the other one. */
+  get #authorization(): string | undefined {
+    const { rawHeaders, headers } = this.#request;
+    let lines = 0;
+    for (let index = 0; index < rawHeaders.length; index += 2) {
+      const name = rawHeaders[index]!;
+      if (name.length === 13 && name.toLowerCase() === 'authorization') lines++;
+    }
+    return lines > 1 ? undefined : headers.authorization;
   }
 
   get #isRead(): boolean {

@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream';
 import type { AuditRecorder } from '../audit/recorder.ts';
 import { nodeHttp } from '../node-http.ts';
 import type { TlsMaterial } from '../tls/tls-material.ts';
-import type { HttpResponse } from './response.ts';
+import { sendResponse, type HttpResponse } from './response.ts';
 import type { RequestListener } from './listener.ts';
 import { BAD_REQUEST, HEADERS_TOO_LARGE, NOT_FOUND, REQUEST_TIMEOUT, URI_TOO_LONG } from './problem.ts';
 
@@ -27,7 +27,7 @@ const LINGER_MS = 500;
 export function createSocket(listener: RequestListener, tls: TlsMaterial | undefined, audit: AuditRecorder, deadlines: Deadlines): Server {
   const options: ServerOptions = {
     maxHeaderSize: HEADER_BYTES_MAX,
-    // No route depends on it, and a refusal by node itself would have no audit line.
+    // Checked by isWellFormed(): a refusal by node itself would have no audit line.
     requireHostHeader: false,
     headersTimeout: deadlines.headersMs,
     // Bodies are never read, so a request gets little more time than its headers.
@@ -43,7 +43,13 @@ export function createSocket(listener: RequestListener, tls: TlsMaterial | undef
   const sending = new WeakMap<Duplex, IncomingMessage>();
   const respond: RequestListener = (request, response) => {
     if (hasBody(request)) sending.set(request.socket, request);
-    listener(request, response);
+    // Node's parser drops bytes that follow an upgrade request in the same packet. A request among them would wait for its response forever.
+    if (request.headers.upgrade !== undefined) response.shouldKeepAlive = false;
+    if (isWellFormed(request)) listener(request, response);
+    else {
+      audit.record({ endpoint: 'none', outcome: 'malformed' });
+      audit.afterFlush(() => sendResponse(response, BAD_REQUEST, request.method === 'HEAD', false));
+    }
   };
   const server = tls
     ? createHttpsServer({ ...options, ...tls.options, handshakeTimeout: deadlines.handshakeMs }, respond)
@@ -96,6 +102,21 @@ function hasBody({ headers }: IncomingMessage): boolean {
   return headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
 }
 
+const HOST = /^(?:(?:[\w.~!$&'()*+,;=%-]+|\[[\da-f:.]+\])(?::\d*)?)?$/i;
+
+/** RFC 9112, section 3.2: a request of HTTP/1.1 has one valid Host header, and no request has two. Node's parser takes HTTP/2.0 for HTTP/1.1. */
+function isWellFormed({ httpVersion, rawHeaders }: IncomingMessage): boolean {
+  let host: string | undefined;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index]!;
+    if (name.length !== 4 || name.toLowerCase() !== 'host') continue;
+    if (host !== undefined) return false;
+    host = rawHeaders[index + 1]!;
+  }
+  if (httpVersion === '1.1') return host !== undefined && HOST.test(host);
+  return httpVersion === '1.0' && (host === undefined || HOST.test(host));
+}
+
 interface ParseError extends NodeJS.ErrnoException {
   readonly rawPacket?: Buffer;
 }
@@ -141,7 +162,9 @@ function responseTo(error: ParseError): HttpResponse {
 }
 
 function rawResponse({ status, headers, body }: HttpResponse): Buffer {
-  const lines = [`HTTP/1.1 ${status} ${JSON.parse(body.toString()).title as string}`, 'Connection: close'];
+  const lines = [`HTTP/1.1 ${status} ${JSON.parse(body.toString()).title as string}`];
   for (let index = 0; index < headers.length; index += 2) lines.push(`${headers[index]}: ${headers[index + 1]}`);
+  // As node ends the headers of every other response.
+  lines.push(`Date: ${new Date().toUTCString()}`, 'Connection: close');
   return Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`), body]);
 }
