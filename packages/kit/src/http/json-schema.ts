@@ -2,7 +2,7 @@ import { jsonChecker } from '../db/json-checker.ts';
 import { COMPONENT_KEYWORD } from '../db/model-schema.ts';
 import { readOptions } from '../options/read-options.ts';
 import { rule } from '../options/value-rule.ts';
-import type { JsonSchema, Schema } from './schema.ts';
+import type { JsonSchema, Schema, SchemaIssue } from './schema.ts';
 
 export interface JsonSchemaOptions {
   /** Its component in the OpenAPI document, and its type in generated clients: `Order`. Default: named after the operation. */
@@ -38,14 +38,22 @@ export function namedSchema(name: string, definition: JsonSchema): JsonSchema {
   return { ...definition, [COMPONENT_KEYWORD]: name };
 }
 
-/** Parameters of a path that name a row. What cannot be an id is exactly as missing as an id that no row has. */
-export function idParams<T>(properties: Readonly<Record<string, JsonSchema>>, notFound: () => Error): Schema<T> {
+/**
+ * Parameters of a path that name rows. What cannot be an id is exactly as missing as an id that no row has. `notFound` gets the
+ * first parameter at fault, for paths that name more than one row.
+ */
+export function idParams<T>(properties: Readonly<Record<string, JsonSchema>>, notFound: (name: string) => Error): Schema<T> {
   const schema = jsonSchema<T>({ type: 'object', properties, required: Object.keys(properties) });
   const standard = schema['~standard'];
   const validate = (value: unknown) => {
     const result = standard.validate(value);
-    if (!(result instanceof Promise) && result.issues !== undefined) throw notFound();
+    if (!(result instanceof Promise) && result.issues !== undefined) throw notFound(firstAtFault(Object.keys(properties), result.issues));
     return result;
   };
   return Object.freeze({ '~standard': Object.freeze({ ...standard, validate }) });
+}
+
+function firstAtFault(names: readonly string[], issues: readonly SchemaIssue[]): string {
+  const faulty = new Set(issues.map(({ path }) => path?.[0]));
+  return names.find((name) => faulty.has(name)) as string;
 }

@@ -1,5 +1,6 @@
 import type { User } from '../../auth/principal.ts';
-import { jsonSchema, namedSchema } from '../../http/json-schema.ts';
+import { idParams, jsonSchema, namedSchema } from '../../http/json-schema.ts';
+import { accountErrors } from './errors.ts';
 import type { SecondFactorState } from './password-login.ts';
 import { PASSWORD_LENGTH_MAX } from './password-policy.ts';
 
@@ -185,12 +186,7 @@ export const InvitedUser = jsonSchema<{ user: User }>(
   { name: 'InvitedUser' },
 );
 
-export const SessionId = jsonSchema<{ id: string }>({
-  type: 'object',
-  properties: { id: { type: 'string', format: 'uuid' } },
-  required: ['id'],
-  additionalProperties: false,
-});
+export const SessionId = idParams<{ id: string }>({ id: { type: 'string', format: 'uuid' } }, () => accountErrors.session_not_found());
 
 export interface ListedSession {
   readonly id: string;

@@ -246,8 +246,9 @@ describeDatabases(
         }
       });
 
-      test('422 for an id that is no UUID', async () => {
-        expect(places(await call('GET', '/seven'))).toEqual([422, 'validation_error', ['params.id invalid_format']]);
+      test('404 for an id that is no UUID', async () => {
+        const { status, body } = await call('GET', '/seven');
+        expect([status, body.code]).toEqual([404, 'api_key_not_found']);
       });
     });
 

@@ -1,5 +1,6 @@
-import { jsonSchema, namedSchema } from '../../http/json-schema.ts';
+import { idParams, jsonSchema, namedSchema } from '../../http/json-schema.ts';
 import type { ApiKeyRecord } from './api-key.ts';
+import { apiKeyErrors } from './errors.ts';
 import { GRACE_SECONDS_MAX, NAME_LENGTH_MAX, SCOPES_MAX } from './field-rules.ts';
 import { KEY_STATES, type KeyState } from './state.ts';
 
@@ -50,11 +51,7 @@ export const KeyPage = jsonSchema<{ readonly items: readonly ApiKeyRecord[]; rea
   additionalProperties: false,
 });
 
-export const KeyId = jsonSchema<{ readonly id: string }>({
-  type: 'object',
-  properties: { id: { type: 'string', format: 'uuid' } },
-  required: ['id'],
-});
+export const KeyId = idParams<{ readonly id: string }>({ id: { type: 'string', format: 'uuid' } }, () => apiKeyErrors.api_key_not_found());
 
 /** Beyond it the offset is a number no database can take; no app has so many keys. */
 const PAGE_MAX = 2_147_483_647;

@@ -1,5 +1,6 @@
 import { CURSOR_LENGTH_MAX } from '../../db/keyset/cursor.ts';
-import { jsonSchema } from '../../http/json-schema.ts';
+import { coreErrors } from '../../errors/core-errors.ts';
+import { idParams, jsonSchema } from '../../http/json-schema.ts';
 import { page } from '../../http/page.ts';
 import { IDENTITY_LENGTH_MAX } from '../../db/identity-length.ts';
 
@@ -52,11 +53,7 @@ export const Entry = jsonSchema<EntryRecord>(entry, { name: 'AuditEntry' });
 
 export const EntryPage = page(Entry);
 
-export const EntryId = jsonSchema<{ readonly id: string }>({
-  type: 'object',
-  properties: { id: { type: 'string', format: 'uuid' } },
-  required: ['id'],
-});
+export const EntryId = idParams<{ readonly id: string }>({ id: { type: 'string', format: 'uuid' } }, () => coreErrors.not_found());
 
 const filter = { type: 'string', minLength: 1, maxLength: IDENTITY_LENGTH_MAX };
 

@@ -1,4 +1,4 @@
-import { jsonSchema, namedSchema } from '../../http/json-schema.ts';
+import { idParams, jsonSchema, namedSchema } from '../../http/json-schema.ts';
 import type { Page } from '../../http/page.ts';
 import type { JsonSchema, Schema } from '../../http/schema.ts';
 import type { DeliveryDetail, DeliveryRecord, EndpointRecord } from './endpoints/endpoint-record.ts';
@@ -7,6 +7,7 @@ import { DELIVERY_STATUSES, DESCRIPTION_LENGTH_MAX, DISABLED_REASONS, FAILURE_RE
 import type { SignatureVersion } from './signing/signature.ts';
 import type { Recovered } from './delivery/recover.ts';
 import type { WebhookDelivery } from './store.ts';
+import { webhookErrors } from './errors.ts';
 import { EVENT_TYPE_LENGTH_MAX, PATTERNS_MAX } from './endpoints/subscription.ts';
 
 const uuid = { type: 'string', format: 'uuid' };
@@ -193,8 +194,10 @@ export const EventTypePage = jsonSchema<Page<EventTypeRecord>>({
   ),
 });
 
-export const EndpointId = jsonSchema<{ readonly id: string }>({ ...closed({ id: uuid }) });
-export const DeliveryId = jsonSchema<{ readonly id: string; readonly delivery_id: string }>({ ...closed({ id: uuid, delivery_id: uuid }) });
+export const EndpointId = idParams<{ readonly id: string }>({ id: uuid }, () => webhookErrors.endpoint_not_found());
+export const DeliveryId = idParams<{ readonly id: string; readonly delivery_id: string }>({ id: uuid, delivery_id: uuid }, (name) =>
+  name === 'id' ? webhookErrors.endpoint_not_found() : webhookErrors.delivery_not_found(),
+);
 
 const cursor = { ...uuid, description: '`next` of the page before.' };
 const limit = { type: 'integer', minimum: 1, maximum: 100, default: 100 };
