@@ -5,6 +5,7 @@ import * as age from 'age-encryption';
 import { stringify as toYaml } from 'yaml';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { newIdentity, seal, writeIdentity, type TestIdentity } from '../../test/age-identity.ts';
+import { SOPS_IDENTITY, SOPS_JSON, SOPS_VALUES, SOPS_YAML } from '../../test/sops-documents.ts';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
 import { parseFile } from '../document/formats.ts';
 import { LoadFailure } from '../document/load-failure.ts';
@@ -366,6 +367,14 @@ describe('SOPS documents', () => {
   test('a SOPS value in a file without metadata does not load, instead of being served as text', async () => {
     const { sops: _, ...rest } = await sopsDocument({ a: 'x' });
     expect(await failureOf(open(toYaml(rest), { path: '/c/billing.yaml' }))).toMatchObject({ kind: 'decrypt', key: 'a' });
+  });
+
+  test.each([
+    ['/c/secret.yaml', SOPS_YAML],
+    ['/c/secret.json', SOPS_JSON],
+  ])('%s as sops writes it decrypts', async (path, text) => {
+    const { raw } = await open(text, { path, keyring: new Keyring(age, [SOPS_IDENTITY]) });
+    expect(plain(raw)).toEqual(SOPS_VALUES);
   });
 
   test('an application called sops is not taken for metadata', async () => {

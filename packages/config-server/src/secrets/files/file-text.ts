@@ -18,6 +18,8 @@ export interface LocatedValue extends Place {
   readonly value: unknown;
   /** The path without positions in arrays. */
   readonly keys: readonly string[];
+  /** Whether the value is an element of an array. */
+  readonly isElement: boolean;
 }
 
 /** Every value of a file with its place, in the order of the file. Throws a LoadFailure for a file that is not valid. */
@@ -31,11 +33,15 @@ export function locateValues(path: string, text: string): LocatedValue[] {
     .map((place) => Object.assign(place, valueIn(raw, place.path)));
 }
 
+/** A part of a text, and what replaces it. */
+export interface Part {
+  readonly start: number;
+  readonly end: number;
+  readonly text: string;
+}
+
 /** Replaces parts of a text. They must not overlap. */
-export function replaceParts(
-  text: string,
-  parts: readonly { readonly start: number; readonly end: number; readonly text: string }[],
-): string {
+export function replaceParts(text: string, parts: readonly Part[]): string {
   let result = '';
   let at = 0;
   for (const part of [...parts].sort((a, b) => a.start - b.start)) {
@@ -45,16 +51,18 @@ export function replaceParts(
   return result + text.slice(at);
 }
 
-function valueIn(raw: RawTable, path: readonly string[]): Pick<LocatedValue, 'value' | 'keys'> {
+function valueIn(raw: RawTable, path: readonly string[]): Pick<LocatedValue, 'value' | 'keys' | 'isElement'> {
   const keys: string[] = [];
   let value: unknown = raw;
+  let isElement = false;
   for (const key of path) {
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key))
       throw new NotEditable('the file cannot be edited in place');
-    if (!Array.isArray(value)) keys.push(key);
+    isElement = Array.isArray(value);
+    if (!isElement) keys.push(key);
     value = (value as RawTable)[key];
   }
-  return { value, keys };
+  return { value, keys, isElement };
 }
 
 /** A value as the format writes it. */

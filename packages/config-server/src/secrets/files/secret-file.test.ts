@@ -10,6 +10,7 @@ import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import { parseFile } from '../../document/formats.ts';
 import { Keyring } from '../keyring.ts';
 import { DEFAULT_RULE } from '../sops-rules.ts';
+import { openSopsValue, sealSopsValue, sopsPath } from '../sops-value.ts';
 import { locateValues } from './file-text.ts';
 import { readSnapshot, replaceFile } from './replace-file.ts';
 import { checkMoved, openText, rekeyDocument, resealDocument, sealDocument, sealValues, type Sealing } from './secret-file.ts';
@@ -222,6 +223,83 @@ test('a file with encrypted values is not encrypted once more, except for keys t
   expect((await openText('/c/a', mixed, own.keyring)).text).toBe('a: secret\nb: other\n');
   const orphan = 'a: ENC[AES256_GCM,data:AA==,iv:AA==,tag:AA==,type:str]\n';
   await expect(sealDocument('/c/a', orphan, DEFAULT_RULE, sealing(own), NOW)).rejects.toThrow('key a is encrypted already');
+});
+
+describe('comments that sops encrypted', () => {
+  const plain = `# head
+billing:
+    # before a key
+    password: correct horse # beside it
+    # at the end of a table
+users:
+    # before an element
+    - name: ann
+      # in a table of an array
+      note: "a # in a string"
+    - bob
+text_unencrypted: |
+    # a line of text
+    #ENC[AES256_GCM,data:x,iv:x,tag:x,type:comment]
+# at the end
+`;
+  const tables: Readonly<Record<string, readonly string[]>> = {
+    ' head': [],
+    ' before a key': ['billing'],
+    ' beside it': ['billing'],
+    ' at the end of a table': ['billing'],
+    ' before an element': ['users'],
+    ' in a table of an array': ['users'],
+    ' at the end': [],
+  };
+  /** As sops writes it, which authenticates a comment with the keys of the table or array it is in. */
+  const document = async (): Promise<string> => {
+    const sealed = await sealDocument('/c/a.yaml', plain, DEFAULT_RULE, sealing(own), NOW);
+    const { dataKey } = (await openText('/c/a.yaml', sealed, own.keyring)).sops!;
+    return Object.entries(tables).reduce((text, [comment, keys]) => {
+      const ciphertext = sealSopsValue({ type: 'comment', bytes: Buffer.from(comment) }, dataKey, sopsPath(keys));
+      return text.replace(new RegExp(`#${comment}$`, 'm'), `#${ciphertext}`);
+    }, sealed);
+  };
+  const ciphertexts = (text: string): string[] => text.match(/ENC\[\S+type:comment\]/g)!;
+
+  test('are decrypted with the values, and a value that changes leaves them as they are', async () => {
+    const text = await document();
+    expect(ciphertexts(text)).toHaveLength(Object.keys(tables).length + 1);
+    const open = await openText('/c/a.yaml', text, own.keyring);
+    expect(open.text).toBe(plain);
+    const saved = resealDocument('/c/a.yaml', open.text.replace('bob', 'eve'), open, new Date('2027-01-01T00:00:00Z'));
+    expect(changedLines(text, saved).map((line) => line.trim().split(' ')[0])).toEqual(['-', 'lastmodified:', 'mac:']);
+  });
+
+  test('are encrypted when they are changed or new, for the table they are in', async () => {
+    const open = await openText('/c/a.yaml', await document(), own.keyring);
+    const edited = plain.replace('before a key', 'changed').replace('- bob', '# new\n    - bob');
+    const saved = resealDocument('/c/a.yaml', edited, open, NOW);
+    expect(saved).not.toMatch(/# ?(?:changed|new)/);
+    expect((await openText('/c/a.yaml', saved, own.keyring)).text).toBe(edited);
+    const { dataKey } = open.sops!;
+    for (const [index, comment] of [
+      [1, 'billing'],
+      [6, 'users'],
+    ] as const) {
+      expect(openSopsValue(ciphertexts(saved)[index]!, dataKey, sopsPath([comment]))?.type).toBe('comment');
+    }
+  });
+
+  test('get the new data key when a recipient is removed', async () => {
+    const text = await document();
+    const open = await openText('/c/a.yaml', text, own.keyring);
+    const rekeyed = await rekeyDocument('/c/a.yaml', open.text, open, sealing(other), NOW);
+    expect((await openText('/c/a.yaml', rekeyed, other.keyring)).text).toBe(plain);
+    expect(ciphertexts(rekeyed).filter((ciphertext) => text.includes(ciphertext))).toEqual([
+      'ENC[AES256_GCM,data:x,iv:x,tag:x,type:comment]',
+    ]);
+  });
+
+  test('are not thrown away when they do not decrypt', async () => {
+    const text = (await document()).replace(/^#ENC\[AES256_GCM,data:/, '#ENC[AES256_GCM,data:AAAA');
+    await expect(openText('/c/a.yaml', text, own.keyring)).rejects.toThrow('the comment on line 1 does not decrypt');
+  });
 });
 
 test('text of a TOML string that looks like the metadata stays where it is', async () => {

@@ -13,9 +13,10 @@ import { openSopsDocument, openWithDataKey, plainBytes, sopsMac } from '../sops-
 import { isSopsDocument, readSopsMetadata, type SopsMetadata, type SopsRecipient } from '../sops-metadata.ts';
 import { compileRule, keysOf, type IsEncrypted, type SopsRule } from '../sops-rules.ts';
 import { DATA_KEY_BYTES, encodeSopsValue, looksLikeSopsValue, sealSopsValue, sopsPath } from '../sops-value.ts';
-import { locateValues, replaceParts, valueText, type LocatedValue } from './file-text.ts';
+import { locateValues, replaceParts, valueText, type LocatedValue, type Part } from './file-text.ts';
 import { NotEditable } from './place.ts';
 import { joinBlock, sopsBlock, splitBlock } from './sops-block.ts';
+import { openComments, sealComments, type OpenedComment } from './sops-comments.ts';
 
 /** An encrypted value of a file: kept, so that a value that did not change keeps its ciphertext and makes no diff. */
 interface Sealed {
@@ -29,7 +30,10 @@ interface Sealed {
 interface SopsPart {
   readonly metadata: SopsMetadata;
   readonly dataKey: Buffer;
+  readonly body: string;
   readonly block: string;
+  /** Comments that sops encrypted. */
+  readonly comments: readonly OpenedComment[];
 }
 
 /** A file with every value decrypted, and what is needed to encrypt it again. */
@@ -53,9 +57,9 @@ export async function openText(path: string, text: string, keyring: Keyring): Pr
   const raw = parseFile(path, bytes, origin);
   const { via, raw: opened } = await openFile({ path, origin, bytes, raw }, { keyring, mounts: [], ownFiles: [] });
   const sops = isSopsDocument(raw) ? await sopsPart(path, text, keyring) : undefined;
-  const body = sops === undefined ? text : splitBlock(path, text)!.body;
+  const body = sops?.body ?? text;
   const sealed = new Map<string, Sealed>();
-  const parts: { start: number; end: number; text: string }[] = [];
+  const parts: Part[] = [...(sops?.comments.map(({ part }) => part) ?? [])];
   for (const place of locateValues(path, body)) {
     const key = joinKeyPath(place.path);
     const how = via.get(key);
@@ -77,7 +81,8 @@ async function sopsPart(path: string, text: string, keyring: Keyring): Promise<S
   const opened = await openSopsDocument(parseOrdered(path, text), keyring, new DecryptionBudget());
   if (split === undefined || 'problem' in opened)
     throw new NotEditable('the metadata below sops are written in a way that cannot be edited in place');
-  return { metadata: opened.metadata, dataKey: opened.dataKey, block: split.block };
+  const { metadata, dataKey } = opened;
+  return { metadata, dataKey, ...split, comments: openComments(path, split.body, dataKey) };
 }
 
 /** Encrypts single values: those at `keys`, and those that were encrypted before. Unchanged ones keep their ciphertext. */
@@ -89,7 +94,7 @@ export async function sealValues(
   previous: ReadonlyMap<string, Sealed> = new Map(),
   keepUnchanged = true,
 ): Promise<string> {
-  const parts: { start: number; end: number; text: string }[] = [];
+  const parts: Part[] = [];
   const values = new Map<string, unknown>();
   let outer: { readonly key: string; readonly end: number } | undefined;
   for (const place of locateValues(path, text)) {
@@ -140,7 +145,7 @@ export const NO_RECIPIENTS =
 export async function sealDocument(path: string, text: string, rule: SopsRule, sealing: Sealing, now: Date): Promise<string> {
   const dataKey = randomBytes(DATA_KEY_BYTES);
   const age = await sealDataKey(dataKey, sealing);
-  const { body, mac } = sealBody(path, text, dataKey, { rule, macOnlyEncrypted: false }, new Map());
+  const { body, mac } = sealBody(path, text, dataKey, { rule, macOnlyEncrypted: false });
   const lastModified = timestamp(now);
   const block = sopsBlock(path, body, { age, lastModified, mac: sealMac(mac, dataKey, lastModified), rule, macOnlyEncrypted: false });
   return verified(path, text, joinBlock(path, { body, block }), dataKey);
@@ -149,7 +154,7 @@ export async function sealDocument(path: string, text: string, rule: SopsRule, s
 /** Encrypts an edited SOPS document again, with the same data key and recipients. */
 export function resealDocument(path: string, text: string, open: OpenText, now: Date): string {
   const { metadata, dataKey, block } = open.sops!;
-  const { body, mac } = sealBody(path, text, dataKey, metadata, open.sealed);
+  const { body, mac } = sealBody(path, text, dataKey, metadata, open);
   const lastModified = timestamp(now);
   const renewed = block.replace(metadata.lastModified, lastModified).replace(metadata.mac, sealMac(mac, dataKey, lastModified));
   return verified(path, text, joinBlock(path, { body, block: renewed }), dataKey);
@@ -167,7 +172,7 @@ export async function rekeyDocument(path: string, text: string, open: OpenText, 
   const isRevoked = metadata.age.some(({ recipient }) => !sealing.recipients.includes(recipient));
   const dataKey = isRevoked ? randomBytes(DATA_KEY_BYTES) : oldKey;
   const age = await sealDataKey(dataKey, sealing, isRevoked ? [] : metadata.age);
-  const { body, mac } = sealBody(path, text, dataKey, metadata, isRevoked ? new Map() : open.sealed);
+  const { body, mac } = sealBody(path, text, dataKey, metadata, open);
   const lastModified = timestamp(now);
   const block = sopsBlock(path, body, {
     age,
@@ -205,20 +210,22 @@ function sealBody(
   text: string,
   dataKey: Buffer,
   metadata: Pick<SopsMetadata, 'rule' | 'macOnlyEncrypted'>,
-  previous: ReadonlyMap<string, Sealed>,
+  open?: OpenText,
 ): { readonly body: string; readonly mac: string } {
   const places = locateValues(path, text);
   const tree = parseOrdered(path, text);
   const isEncrypted = compileRule(metadata.rule, keysOf(tree));
   if (isEncrypted === undefined) throw new NotEditable(`the expression of ${metadata.rule.name} is not supported or takes too long`);
-  const parts: { start: number; end: number; text: string }[] = [];
+  // A ciphertext of another data key is of no use.
+  const keepUnchanged = open?.sops?.dataKey.equals(dataKey) === true;
+  const parts = sealComments(path, text, dataKey, isEncrypted, open?.sops?.comments ?? [], keepUnchanged);
   for (const place of places) {
     const { value, keys } = place;
     if (place.container || value === null || value === '' || !isEncrypted(keys)) continue;
     // The server would serve the inner ciphertext: what it decrypted is final.
     if (typeof value === 'string' && (looksEncrypted(value) || looksLikeSopsValue(value)))
       throw new NotEditable(`key ${joinKeyPath(place.path)} is encrypted already; decrypt the file first`);
-    const before = previous.get(joinKeyPath(place.path));
+    const before = keepUnchanged ? open.sealed.get(joinKeyPath(place.path)) : undefined;
     const isSame = before !== undefined && before.file === undefined && isDeepStrictEqual(plain(before.value), plain(value));
     const ciphertext = isSame ? before.ciphertext : sealLeaf(value, dataKey, keys);
     parts.push({ start: place.start, end: place.end, text: valueText(path, ciphertext, place.flow) });
