@@ -377,6 +377,17 @@ describe('SOPS documents', () => {
     expect(plain(raw)).toEqual(SOPS_VALUES);
   });
 
+  test('numbers are written as sops writes them, also the negative zero of a float', () => {
+    const texts = [-0, 0, 1e21, -1.5e-7, 12345678901234567890n].map((value) => [encodeSopsValue(value).type, String(macBytes(value))]);
+    expect(texts).toEqual([
+      ['float', '-0'],
+      ['int', '0'],
+      ['float', '1000000000000000000000'],
+      ['float', '-0.00000015'],
+      ['int', '12345678901234567890'],
+    ]);
+  });
+
   test('an application called sops is not taken for metadata', async () => {
     expect(plain((await open('[sops]\npool = 5\n')).raw)).toEqual({ sops: { pool: 5 } });
   });

@@ -20,8 +20,7 @@ export interface SopsMetadata {
   readonly otherRecipients: boolean;
 }
 
-const OTHER_RECIPIENTS = ['kms', 'pgp', 'gcp_kms', 'azure_kv', 'hc_vault'];
-const METADATA_KEYS = ['mac', 'lastmodified', 'version', 'age', 'key_groups', ...OTHER_RECIPIENTS];
+const METADATA_KEYS = ['mac', 'lastmodified', 'version', 'age', 'key_groups', 'kms', 'pgp', 'gcp_kms', 'azure_kv', 'hc_vault'];
 
 /** Whether the top level of a file is a SOPS document. An application may be called sops, and then has none of these keys. */
 export function isSopsDocument(raw: Readonly<Record<string, unknown>>): boolean {
@@ -46,7 +45,10 @@ export function readSopsMetadata(tree: OrderedTable): SopsMetadata | string {
   const rules = RULE_NAMES.flatMap((name) => (isFilled(get(name)) ? [{ name, pattern: String(get(name)) }] : []));
   if (rules.length > 1) return 'the document has more than one rule for what is encrypted; keep one of them';
   const macOnlyEncrypted = get('mac_only_encrypted') === true;
-  const otherRecipients = OTHER_RECIPIENTS.some((name) => isFilled(get(name)));
+  // Kinds of recipients are lists, and sops gets new ones.
+  const otherRecipients = [...(metadata as OrderedTable)].some(
+    ([name, value]) => name !== 'age' && Array.isArray(value) && value.length > 0,
+  );
   return { age, lastModified, mac, rule: rules[0] ?? DEFAULT_RULE, macOnlyEncrypted, otherRecipients };
 }
 

@@ -78,7 +78,7 @@ export function encodeSopsValue(value: string | number | bigint | boolean): Sops
 }
 
 function isWhole(value: number | bigint): boolean {
-  return typeof value === 'bigint' || Number.isSafeInteger(value);
+  return typeof value === 'bigint' || (Number.isSafeInteger(value) && !Object.is(value, -0));
 }
 
 /** A value as the MAC covers it: numbers in decimal without an exponent, booleans as Python writes them. */
@@ -88,7 +88,7 @@ export function macBytes(value: string | number | bigint | boolean): Buffer {
 }
 
 function withoutExponent(value: number): string {
-  const text = String(value);
+  const text = Object.is(value, -0) ? '-0' : String(value);
   const [mantissa = '', exponent] = text.split('e');
   if (exponent === undefined) return text;
   const sign = mantissa.startsWith('-') ? '-' : '';

@@ -98,6 +98,8 @@ export async function edit(options: CommandOptions, context: CommandContext): Pr
   for (;;) {
     text = context.edit(path, text);
     if (text === open.text && options.keys.length === 0) return `${options.file} is unchanged`;
+    // A disk that is full leaves an empty file, and so does a person who wants to stop.
+    if (text.trim() === '') throw new NotEditable('the editor left an empty file; nothing was written');
     try {
       replaceFile(file, await seal(path, text, open, options, context));
       return `${options.file} is saved`;

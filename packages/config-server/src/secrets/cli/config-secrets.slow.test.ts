@@ -70,7 +70,7 @@ test('a file is encrypted, served, edited, encrypted for others and decrypted in
   expect(statSync(file).mode & 0o777).toBe(0o640);
   expect(await check(files)).toContain('is valid: 1 section, 3 clients, plaintext, 1 identity');
 
-  expect(run(files, ['edit', file], { EDITOR: 'sed -i s/correct/other/' })).toMatchObject({ status: 0 });
+  expect(run(files, ['edit', file], { VISUAL: '', EDITOR: 'sed -i s/correct/other/' })).toMatchObject({ status: 0 });
   const edited = readFileSync(file, 'utf8');
   expect(
     edited
@@ -145,6 +145,8 @@ test('a mistake is a sentence, exit code 1 and an unchanged file; no value is pr
     [['decrypt', sealedFile, '--identity', join(folder, 'nothing')], /ENOENT/],
     [['edit', sealedFile], /the editor failed/, { EDITOR: 'false' }],
     [['edit', sealedFile], /not valid TOML/, { EDITOR: 'sed -i s/=/==/' }],
+    [['edit', sealedFile], /left an empty file/, { EDITOR: 'truncate -s 0' }],
+    [['edit', single], /left an empty file/, { EDITOR: 'truncate -s 0' }],
   ];
   for (const [args, sentence, env] of mistakes) {
     const target = args[1]!;

@@ -14,7 +14,8 @@ export function editInEditor(name: string, text: string, editor: string, runtime
     process.exit(1);
   };
   // The editor gets an interrupt of the terminal as well, and decides.
-  process.on('SIGINT', () => undefined);
+  const onInterrupt = (): void => undefined;
+  process.on('SIGINT', onInterrupt);
   for (const signal of ['SIGTERM', 'SIGHUP'] as const) process.once(signal, onSignal);
   try {
     writeFileSync(path, text, { mode: 0o600 });
@@ -24,6 +25,7 @@ export function editInEditor(name: string, text: string, editor: string, runtime
     return readFileSync(path, 'utf8');
   } finally {
     removeAll();
+    process.off('SIGINT', onInterrupt);
   }
 }
 

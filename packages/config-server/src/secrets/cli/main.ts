@@ -125,10 +125,15 @@ function contextFor(age: AgeLibrary, identities: readonly string[]): CommandCont
     age,
     keyring: () => keyringOf(age, identities),
     now: () => new Date(),
-    edit: (name, text) => editInEditor(name, text, process.env['VISUAL'] ?? process.env['EDITOR'] ?? 'vi', process.env['XDG_RUNTIME_DIR']),
+    edit: (name, text) => editInEditor(name, text, editor(), process.env['XDG_RUNTIME_DIR']),
     askToEditAgain,
     print: (text) => void print(text),
   };
+}
+
+/** A variable that is set to nothing counts as unset, as in a shell. */
+function editor(): string {
+  return [process.env['VISUAL'], process.env['EDITOR']].find((command) => command !== undefined && command.trim() !== '') ?? 'vi';
 }
 
 function keyringOf(age: AgeLibrary, paths: readonly string[]): Keyring {

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import {
-  chownSync,
   closeSync,
   fchmodSync,
+  fchownSync,
   fstatSync,
   fsyncSync,
   openSync,
@@ -52,7 +52,7 @@ export function replaceFile({ path, stats, hasByteOrderMark }: FileSnapshot, tex
   try {
     try {
       writeFileSync(descriptor, hasByteOrderMark ? BYTE_ORDER_MARK + text : text);
-      if (process.getuid?.() === 0) chownSync(temporary, stats.uid, stats.gid);
+      keepOwner(descriptor, stats);
       fchmodSync(descriptor, stats.mode & 0o777);
       fsyncSync(descriptor);
     } finally {
@@ -68,6 +68,17 @@ export function replaceFile({ path, stats, hasByteOrderMark }: FileSnapshot, tex
     throw error;
   }
   syncFolder(dirname(path));
+}
+
+/** With another owner or group the server might no longer be able to read the file. */
+function keepOwner(descriptor: number, { uid, gid }: Stats): void {
+  const now = fstatSync(descriptor);
+  if (now.uid === uid && now.gid === gid) return;
+  try {
+    fchownSync(descriptor, uid, gid);
+  } catch {
+    throw new NotEditable('the owner and group of the file cannot be kept; run the program as its owner; nothing was written');
+  }
 }
 
 function syncFolder(folder: string): void {

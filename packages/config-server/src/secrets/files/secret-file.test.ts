@@ -225,6 +225,12 @@ test('a file with encrypted values is not encrypted once more, except for keys t
   await expect(sealDocument('/c/a', orphan, DEFAULT_RULE, sealing(own), NOW)).rejects.toThrow('key a is encrypted already');
 });
 
+test.each(['pgp', 'a_kind_of_the_future'])('a document with recipients of %s keeps them: rekey refuses it', async (kind) => {
+  const sealed = await sealDocument('/c/a.yaml', TEXTS['/c/a.yaml']!, DEFAULT_RULE, sealing(own), NOW);
+  const open = await openText('/c/a.yaml', sealed.replace(/^sops:\n/m, `sops:\n  ${kind}:\n    - enc: x\n`), own.keyring);
+  await expect(rekeyDocument('/c/a.yaml', open.text, open, sealing(own, other), NOW)).rejects.toThrow('sops updatekeys');
+});
+
 describe('comments that sops encrypted', () => {
   const plain = `# head
 billing:
