@@ -1,8 +1,9 @@
-import { existsSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
 import { FileWatcher } from './file-watcher.ts';
+import { placeOf } from './path-trail.ts';
 
 interface Watched {
   readonly watcher: FileWatcher;
@@ -110,3 +111,66 @@ test('a directory with all its names reports each of them, and those of the dire
   writeFileSync(join(all, 'two'), '');
   await vi.waitFor(() => expect(changed).toEqual(expect.arrayContaining([all])), { timeout: 10_000 });
 });
+
+test('a directory is watched before names in it are looked up, so one that appears in between is not missed', async () => {
+  const folder = await temporaryFolder();
+  const watched: string[] = [];
+  const above = { steps: [], directory: folder, links: 0 };
+  const appearing = placeOf(join(folder, 'apps'), above, (directory) => {
+    watched.push(directory);
+    mkdirSync(join(folder, 'apps'));
+  });
+  expect([appearing.directory, watched]).toEqual([join(folder, 'apps'), [folder]]);
+  symlinkSync('old', join(folder, 'link'));
+  const swapped = placeOf(join(folder, 'link'), above, () => {
+    rmSync(join(folder, 'link'), { force: true });
+    symlinkSync('apps', join(folder, 'link'));
+  });
+  expect(swapped.directory).toBe(join(folder, 'apps'));
+});
+
+/** How many events Linux keeps for a process that does not read them; a test would take long to exceed a large setting. */
+const queued = process.platform === 'linux' ? Number(readFileSync('/proc/sys/fs/inotify/max_queued_events', 'utf8')) : Infinity;
+
+test.skipIf(queued > 100_000)('changes whose events the kernel drops, because too many are waiting, are reported', async () => {
+  const folder = await temporaryFolder();
+  const [file, late] = [join(folder, 'app.toml'), join(folder, 'late/app.toml')];
+  const noise = ['one', 'two'].map((name) => join(folder, name));
+  for (const path of [file, ...noise]) writeFileSync(path, '');
+  const { changed } = watching(file, late);
+  await settle(changed);
+  // Two events of one kind for one name are merged, so the names alternate. No event is read meanwhile: this does not wait.
+  for (let count = 0; count <= queued; count++) utimesSync(noise[count % 2]!, 1, count);
+  writeFileSync(file, 'changed');
+  mkdirSync(dirname(late));
+  await vi.waitFor(() => expect(new Set(changed)).toEqual(new Set([file, late])), { timeout: 10_000 });
+  await settle(changed);
+  writeFileSync(late, 'changed');
+  await vi.waitFor(() => expect(changed).toContain(late), { timeout: 10_000 });
+});
+
+test('a directory that cannot be watched is reported when a file is in it, also after a path below it', async ({ skip }) => {
+  const folder = await temporaryFolder();
+  const apps = join(folder, 'apps');
+  mkdirSync(join(apps, 'deep'), { recursive: true });
+  chmodSync(folder, 0o755);
+  chmodSync(apps, 0o311);
+  onTestFinished(() => chmodSync(apps, 0o755));
+  asOrdinaryUser(() => skip(!existsSync(folder), 'an ordinary user cannot reach the temporary folder'));
+  const problems: string[] = [];
+  const watcher = new FileWatcher({ onChange: () => undefined, onProblem: (directory, code) => problems.push(`${directory} ${code}`) });
+  onTestFinished(() => watcher.close());
+  asOrdinaryUser(() => watcher.watch([join(apps, 'deep/a.toml'), join(apps, 'b.toml'), join(apps, 'c.toml')]));
+  expect(problems).toEqual([`${apps} EACCES`]);
+});
+
+/** The superuser may read every directory. */
+function asOrdinaryUser(run: () => void): void {
+  const isSuperuser = process.getuid?.() === 0;
+  if (isSuperuser) process.seteuid?.(65_534);
+  try {
+    run();
+  } finally {
+    if (isSuperuser) process.seteuid?.(0);
+  }
+}

@@ -1,4 +1,4 @@
-import { statSync, watch, type FSWatcher } from 'node:fs';
+import { readFileSync, statSync, watch, type FSWatcher } from 'node:fs';
 import { basename } from 'node:path';
 import { ANY_NAME, pathAbove, placeOf, type Place, type Step } from './path-trail.ts';
 
@@ -20,6 +20,12 @@ interface WatchedDirectory {
   identity: string;
 }
 
+/** The default of Linux. */
+const QUEUED_EVENTS_MAX = 16_384;
+
+/** The directories whose watches were checked in this round. One that cannot be watched has a code until that is reported. */
+type Round = Map<string, string | undefined>;
+
 export interface FileWatcherEvents {
   readonly onChange: (path: string) => void;
   readonly onProblem: (directory: string, code: string) => void;
@@ -35,6 +41,9 @@ export class FileWatcher {
   readonly #directories = new Map<string, WatchedDirectory>();
   readonly #nodes = new Map<string, PathNode>();
   readonly #changedNodes = new Set<PathNode>();
+  readonly #queueMax = queuedEventsMax();
+  /** Events since the last turn of the event loop. */
+  #received = 0;
   #refresh: NodeJS.Immediate | undefined;
 
   constructor(events: FileWatcherEvents) {
@@ -51,8 +60,8 @@ export class FileWatcher {
 
   /** Watches these paths beside the others. */
   add(paths: Iterable<string>): void {
-    const ensured = new Set<string>();
-    for (const path of paths) this.#follow(path, ensured, true);
+    const round: Round = new Map();
+    for (const path of paths) this.#follow(path, round, true);
   }
 
   close(): void {
@@ -62,16 +71,16 @@ export class FileWatcher {
     this.#nodes.clear();
   }
 
-  /** `ensured` has the directories whose watches were checked in this round. */
-  #follow(path: string, ensured: Set<string>, wanted: boolean): PathNode {
+  #follow(path: string, round: Round, wanted: boolean): PathNode {
     const known = this.#nodes.get(path);
     if (known !== undefined) {
       known.wanted ||= wanted;
       return known;
     }
     const pathOfAbove = pathAbove(path);
-    const above = pathOfAbove === undefined ? undefined : this.#follow(pathOfAbove, ensured, false);
-    const node = { path, above, place: placeOf(path, above?.place), below: undefined, wanted };
+    const above = pathOfAbove === undefined ? undefined : this.#follow(pathOfAbove, round, false);
+    const place = placeOf(path, above?.place, (directory) => this.#ensureWatch(directory, round));
+    const node = { path, above, place, below: undefined, wanted };
     this.#nodes.set(path, node);
     if (above !== undefined) (above.below ??= new Set()).add(node);
     for (const { directory, name } of node.place.steps) {
@@ -80,7 +89,7 @@ export class FileWatcher {
       if (nodes === undefined) dependants.set(name, new Set([node]));
       else nodes.add(node);
     }
-    this.#ensureWatches(node, ensured);
+    this.#reportUnwatched(node, round);
     return node;
   }
 
@@ -121,18 +130,31 @@ export class FileWatcher {
     }
   }
 
-  #ensureWatches({ place: { steps }, wanted }: PathNode, ensured: Set<string>): void {
+  /** An unreadable directory above a file is common, and only its replacement would be missed. */
+  #reportUnwatched({ place: { steps }, wanted }: PathNode, round: Round): void {
+    const holdsFile = wanted ? steps.at(-1)?.directory : undefined;
     for (const { directory } of steps) {
-      if (ensured.has(directory)) continue;
-      ensured.add(directory);
-      this.#ensureWatch(directory, wanted && directory === steps.at(-1)!.directory);
+      const code = round.get(directory);
+      if (code === undefined || (code === 'EACCES' && directory !== holdsFile)) continue;
+      round.set(directory, undefined);
+      this.#events.onProblem(directory, code);
     }
   }
 
-  #ensureWatch(path: string, holdsFile: boolean): void {
+  #ensureWatches(node: PathNode, round: Round): void {
+    for (const { directory } of node.place.steps) this.#ensureWatch(directory, round);
+    this.#reportUnwatched(node, round);
+  }
+
+  #ensureWatch(path: string, round: Round): void {
+    if (!round.has(path)) round.set(path, this.#tryWatch(path));
+  }
+
+  /** Returns why the directory cannot be watched. */
+  #tryWatch(path: string): string | undefined {
     const directory = this.#directory(path);
     const identity = identityOf(path);
-    if (directory.watcher !== undefined && directory.identity === identity) return;
+    if (directory.watcher !== undefined && directory.identity === identity) return undefined;
     directory.identity = identity;
     try {
       const watcher = watch(path, { persistent: false }, (_kind, name) => this.#changed(path, name));
@@ -140,16 +162,17 @@ export class FileWatcher {
       // The old watch is closed only now: if the directory is no longer readable, there will be no other.
       directory.watcher?.close();
       directory.watcher = watcher;
+      return undefined;
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code ?? 'unknown error';
       // Gone again: its parent is watched and reports when it is back.
-      if (code === 'ENOENT' || code === 'ENOTDIR') return;
-      // A parent directory that is not readable is common, and only its replacement would be missed.
-      if (code !== 'EACCES' || holdsFile) this.#events.onProblem(path, code);
+      return code === 'ENOENT' || code === 'ENOTDIR' ? undefined : code;
     }
   }
 
   #changed(path: string, name: string | null): void {
+    this.#received++;
+    this.#refresh ??= setImmediate(() => this.#endOfTurn());
     const directory = this.#directories.get(path);
     if (directory === undefined) return;
     // A directory that is moved or deleted reports its own name.
@@ -162,20 +185,35 @@ export class FileWatcher {
       this.#changedNodes.add(node);
       if (node.wanted) this.#events.onChange(node.path);
     }
-    if (this.#changedNodes.size > 0) this.#refresh ??= setImmediate(() => this.#retrace());
+  }
+
+  #endOfTurn(): void {
+    // The kernel drops events when its queue is full, and nobody hears of it. The whole queue is read in one turn.
+    const isQueueFull = this.#received >= this.#queueMax / 2;
+    this.#refresh = undefined;
+    this.#received = 0;
+    if (isQueueFull) this.#suspectEverything();
+    if (this.#changedNodes.size > 0) this.#retrace();
+  }
+
+  #suspectEverything(): void {
+    for (const directory of this.#directories.values()) directory.identity = '';
+    for (const node of this.#nodes.values()) {
+      this.#changedNodes.add(node);
+      if (node.wanted) this.#events.onChange(node.path);
+    }
   }
 
   /** Resolves the changed paths again. A path that now leads elsewhere may have changed before its new watch was set up. */
   #retrace(): void {
-    this.#refresh = undefined;
     const stale = [...withAllBelow(this.#changedNodes)].filter((node) => this.#nodes.get(node.path) === node);
     this.#changedNodes.clear();
     const before = new Map(stale.filter((node) => node.wanted).map((node) => [node.path, trailOf(node)]));
     for (const node of stale) this.#remove(node);
-    const ensured = new Set<string>();
+    const round: Round = new Map();
     for (const [path, trail] of before) {
-      const node = this.#follow(path, ensured, true);
-      for (let above = node.above; above !== undefined; above = above.above) this.#ensureWatches(above, ensured);
+      const node = this.#follow(path, round, true);
+      for (let above = node.above; above !== undefined; above = above.above) this.#ensureWatches(above, round);
       if (!sameTrail(trail, trailOf(node))) this.#events.onChange(path);
     }
     this.#closeUnused();
@@ -192,6 +230,15 @@ function withAllBelow(...sets: readonly Iterable<PathNode>[]): Set<PathNode> {
 
 function trailOf({ above, place }: PathNode): readonly Step[] {
   return above === undefined ? place.steps : [...trailOf(above), ...place.steps];
+}
+
+/** How many events Linux keeps for a process that is busy. Half of them count as all: other watches of the process share the queue. */
+function queuedEventsMax(): number {
+  try {
+    return Number(readFileSync('/proc/sys/fs/inotify/max_queued_events', 'utf8')) || QUEUED_EVENTS_MAX;
+  } catch {
+    return QUEUED_EVENTS_MAX;
+  }
 }
 
 function identityOf(directory: string): string {

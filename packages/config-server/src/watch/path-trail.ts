@@ -30,16 +30,18 @@ export function pathAbove(path: string): string | undefined {
 
 /**
  * Every name that a path depends on beyond the path above it: its own name and, for a symbolic link, what it points to. A file of a
- * ConfigMap depends on `..data` this way. Steps end where something does not exist yet.
+ * ConfigMap depends on `..data` this way. Steps end where something does not exist yet. `watch` is called with a directory before a name
+ * in it is looked at: a name that appears after the look is then reported.
  */
-export function placeOf(path: string, above: Place | undefined): Place {
+export function placeOf(path: string, above: Place | undefined, watch: (directory: string) => void): Place {
   if (above === undefined) return { steps: [], directory: path, links: 0 };
   const { directory, links } = above;
-  if (!path.endsWith(sep)) return walk(path, above);
+  if (!path.endsWith(sep)) return walk(path, above, watch);
+  if (directory !== undefined) watch(directory);
   return { steps: directory === undefined ? [] : [{ directory, name: ANY_NAME }], directory, links };
 }
 
-function walk(path: string, from: Place): Place {
+function walk(path: string, from: Place, watch: (directory: string) => void): Place {
   const steps: Step[] = [];
   let { directory, links } = from;
   let pending: readonly string[] = [basename(path)];
@@ -52,6 +54,7 @@ function walk(path: string, from: Place): Place {
       continue;
     }
     steps.push({ directory, name });
+    watch(directory);
     const next: string = directory.endsWith(sep) ? directory + name : directory + sep + name;
     const target = linkTarget(next);
     if (target === 'not a link') directory = next;
