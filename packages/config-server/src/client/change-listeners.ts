@@ -26,7 +26,10 @@ export class ChangeListeners {
     const errors: unknown[] = [];
     // A listener that is added by a listener is called from the next change on: it could otherwise add itself endlessly.
     const registrations = Array.from(this.#registrations);
-    for (const { keys, listener } of registrations) {
+    for (const registration of registrations) {
+      const { keys, listener } = registration;
+      // Removed by a listener before it.
+      if (!this.#registrations.has(registration)) continue;
       const [previous, value] = [before && valueAt(before, keys), valueAt(after, keys)];
       try {
         // It may throw for a value that nests too deep to be compared.

@@ -43,6 +43,60 @@ test('key paths and their values are typed by the schema', async () => {
   expectTypeOf(plain.get('anything.at.all')).toEqualTypeOf<unknown>();
 });
 
+test('keys of any name, keys of one variant and keys with dots or backslashes have the type of their value', () => {
+  type Services = { services: { [name: string]: { port: number; tls?: { file: string } } }; rates: Record<string, number> };
+  expectTypeOf<ValueAt<Services, 'services.api.port'>>().toEqualTypeOf<number | undefined>();
+  expectTypeOf<ValueAt<Services, 'services.api.tls.file'>>().toEqualTypeOf<string | undefined>();
+  expectTypeOf<ValueAt<Services, 'services.api'>>().toEqualTypeOf<Services['services'][string] | undefined>();
+  expectTypeOf<ValueAt<Services, 'rates.eur'>>().toEqualTypeOf<number | undefined>();
+  expectTypeOf<ValueAt<Services, 'services.a\\.b.port'>>().toEqualTypeOf<unknown>();
+  expectTypeOf<ValueAt<Services, `services.${string}`>>().toEqualTypeOf<unknown>();
+  type Mixed = { name: string; [key: string]: unknown };
+  expectTypeOf<ValueAt<Mixed, 'name'>>().toEqualTypeOf<string>();
+  expectTypeOf<ValueAt<Mixed, 'other.key'>>().toEqualTypeOf<unknown>();
+
+  type Variants = { mode: 'live'; mail: { from: string } } | { mode: 'test'; sink?: string };
+  expectTypeOf<KeyPath<Variants>>().toEqualTypeOf<'mode' | 'mail' | 'mail.from' | 'sink'>();
+  expectTypeOf<ValueAt<Variants, 'mode'>>().toEqualTypeOf<'live' | 'test'>();
+  expectTypeOf<ValueAt<Variants, 'mail.from'>>().toEqualTypeOf<string | undefined>();
+  expectTypeOf<ValueAt<{ pool: { size: number } | 'none' }, 'pool.size'>>().toEqualTypeOf<number | undefined>();
+
+  type Odd = { 'a.b': { 'c\\d': number } };
+  expectTypeOf<KeyPath<Odd>>().toEqualTypeOf<'a\\.b' | 'a\\.b.c\\\\d'>();
+  expectTypeOf<ValueAt<Odd, 'a\\.b.c\\\\d'>>().toEqualTypeOf<number>();
+});
+
+test('a listener that another listener removes is not called any more', async () => {
+  const { url, state } = await served();
+  const source = new RemoteSource({ url, ...section });
+  const calls: string[] = [];
+  source.on('currency', () => {
+    calls.push('first');
+    remove();
+    source.on('currency', () => calls.push('added'));
+  });
+  const remove = source.on('currency', () => calls.push('removed'));
+  await source.refresh();
+  expect(calls).toEqual(['first']);
+  state.document = { ...good, currency: 'USD' };
+  await source.refresh();
+  expect(calls).toEqual(['first', 'first', 'added']);
+});
+
+test('a listener is called with undefined when its key is gone, and with what has taken its place', async () => {
+  const { url, state } = await served();
+  const source = new RemoteSource({ url, ...section });
+  await source.refresh();
+  const calls: unknown[] = [];
+  source.on('limits.quantity_max', (value, previous) => calls.push([value, previous]));
+  source.on('limits', (value) => calls.push(value));
+  for (const limits of ['none', undefined, { quantity_max: { each: 1 } }]) {
+    state.document = { currency: 'EUR', limits };
+    await source.refresh();
+  }
+  expect(calls).toEqual([[undefined, 100], 'none', undefined, [{ each: 1 }, undefined], { quantity_max: { each: 1 } }]);
+});
+
 test('a listener is called with the new and the old value when its key path changed, and only then', async () => {
   const { url, state } = await served();
   const source = new RemoteSource({ url, ...section, schema: Orders });
