@@ -1,6 +1,7 @@
 import { jsonValue } from '../client/json-value.ts';
 import type { Table } from '../document/value.ts';
 import { inferSchema } from './infer-schema.ts';
+import { withLocalReferences } from './local-references.ts';
 import { typeName, typescriptTypes } from './typescript-types.ts';
 
 /** One section: its document, and the text of its JSON Schema if it has one. */
@@ -37,21 +38,23 @@ function schemaOf(sections: readonly TypedSection[]): unknown {
   const inferred = documents.length === 0 ? [] : [inferSchema(documents)];
   const all = [...declared, ...inferred];
   if (all.length === 1) return declared.length === 1 ? declared[0] : { $schema: DRAFT, ...inferred[0] };
-  const $defs = Object.fromEntries(all.map((schema, index) => [`Variant${index + 1}`, moved(schema, `#/$defs/Variant${index + 1}`)]));
-  return { $schema: DRAFT, anyOf: Object.keys($defs).map((key) => ({ $ref: `#/$defs/${key}` })), $defs };
+  const $defs = Object.fromEntries(
+    all.map((schema, index) => [`Variant${index + 1}`, withLocalReferences(withoutDraft(schema), `#/$defs/Variant${index + 1}`)]),
+  );
+  return { $schema: draftOf(declared), anyOf: Object.keys($defs).map((key) => ({ $ref: `#/$defs/${key}` })), $defs };
 }
 
-/** Keywords whose content is data and not a schema. */
-const DATA = new Set(['const', 'enum', 'default', 'examples']);
+/** The draft of all schemas; the default where they differ. */
+function draftOf(schemas: readonly unknown[]): unknown {
+  const drafts = new Set(schemas.map((schema) => (isObject(schema) ? (schema['$schema'] ?? DRAFT) : DRAFT)));
+  return drafts.size === 1 ? [...drafts][0] : DRAFT;
+}
 
-/** A schema that is now a part of another one: its references to itself lead to its new place. */
-function moved(schema: unknown, place: string): unknown {
-  if (Array.isArray(schema)) return schema.map((item) => moved(item, place));
-  if (typeof schema !== 'object' || schema === null) return schema;
-  return Object.fromEntries(
-    Object.entries(schema).map(([key, value]: [string, unknown]) => {
-      if (key === '$ref' && typeof value === 'string' && value.startsWith('#')) return [key, place + value.slice(1)];
-      return [key, DATA.has(key) ? value : moved(value, place)];
-    }),
-  );
+/** The keyword may only be at the root of a document. */
+function withoutDraft(schema: unknown): unknown {
+  return isObject(schema) ? Object.fromEntries(Object.entries(schema).filter(([key]) => key !== '$schema')) : schema;
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,10 +1,16 @@
+import { join } from 'node:path';
 import { Validator, type Schema } from '@cfworker/json-schema';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { writeFiles } from '../../test/running-server.ts';
+import { temporaryFolder } from '../../test/temporary-folder.ts';
 import { toDocumentTable } from '../document/formats.ts';
 import type { Table } from '../document/value.ts';
+import { synchronousFiles } from '../file-access.ts';
+import { prepareSection } from '../section/section.ts';
 import { applicationTypes } from './application-types.ts';
 import { inferSchema } from './infer-schema.ts';
+import { typedSections } from './typed-sections.ts';
 import { typescriptTypes, typeName } from './typescript-types.ts';
 
 const body = (schema: unknown): string => typescriptTypes(schema, 'Billing', 'h').split('\n').slice(2).join('\n');
@@ -128,6 +134,84 @@ test('profiles with different schemas are variants, and references of each lead 
     true,
     false,
   ]);
+});
+
+/** The JSON Schema of an application whose profiles have these schemas, and its types. */
+function combined(...schemas: readonly object[]): { types: string; accepts: (document: unknown) => boolean; schema: Schema } {
+  const sections = schemas.map((schema) => ({ application: 'a', document: {} as Table, schema: JSON.stringify(schema) }));
+  const [types, text] = applicationTypes(sections);
+  const schema = JSON.parse(text!.text) as Schema;
+  return { types: types!.text, schema, accepts: (document) => new Validator(schema, '2020-12').validate(document).valid };
+}
+
+test('variants keep their references in keys that are called like a keyword', () => {
+  const $defs = { x: { type: 'string' } };
+  const keys = ['default', 'const', 'enum', 'examples', '$ref', 'properties', '$id'];
+  const properties = Object.fromEntries(keys.map((key) => [key, { $ref: '#/$defs/x' }]));
+  const { accepts, types } = combined({ properties, $defs }, { properties: { default: { type: 'boolean' } }, required: ['default'] });
+  for (const key of keys) {
+    expect([key, accepts({ [key]: 'text' }), accepts({ [key]: 5 })]).toEqual([key, true, false]);
+    expect(types).toContain(`${key}?: X;`);
+  }
+});
+
+test('variants may have the same id and anchors, and refer to themselves by id, anchor or pointer', () => {
+  const version = (type: string) => ({
+    $id: 'https://example.com/billing.json',
+    properties: {
+      byPointer: { $ref: '#/$defs/x' },
+      byAnchor: { $ref: '#the-x' },
+      byId: { $ref: 'https://example.com/billing.json#/$defs/x' },
+      byRelativeId: { $ref: 'billing.json#the-x' },
+      inner: { $ref: 'inner.json' },
+    },
+    $defs: { x: { $anchor: 'the-x', type }, inner: { $id: 'inner.json', $ref: '#/$defs/y', $defs: { y: { type } } } },
+  });
+  const { accepts, types } = combined(version('string'), version('boolean'));
+  for (const key of ['byPointer', 'byAnchor', 'byId', 'byRelativeId', 'inner']) {
+    expect([key, accepts({ [key]: 'text' }), accepts({ [key]: true }), accepts({ [key]: 1 })]).toEqual([key, true, true, false]);
+  }
+  expect(types).toContain('byAnchor?: X;');
+  expect(types).toContain('byAnchor?: X2;');
+  expect(body(version('string'))).toContain('byAnchor?: X;\n  byId?: X;\n  byRelativeId?: X;\n  inner?: Inner;');
+});
+
+test('variants of one draft are a document of that draft', () => {
+  const draft = 'http://json-schema.org/draft-07/schema#';
+  const schema = (type: string) => ({ $schema: draft, properties: { x: { type } } });
+  expect(combined(schema('string'), schema('number')).schema).toMatchObject({ $schema: draft, $defs: { Variant1: { properties: {} } } });
+  expect(combined(schema('string'), schema('number')).schema.$defs!['Variant1']).not.toHaveProperty('$schema');
+  expect(combined(schema('string'), {}).schema.$schema).toBe('https://json-schema.org/draft/2020-12/schema');
+});
+
+test('a reference that leads nowhere is unknown, not the type of the whole document', () => {
+  const of = (ref: string): string => body({ properties: { x: { $ref: ref } } });
+  for (const ref of ['#gone', '#/$defs/gone', 'other.json', 'other.json#/x', '']) {
+    expect(of(ref)).toContain(ref === '' ? 'x?: Billing;' : 'x?: unknown;');
+  }
+});
+
+test('schemas that are references to each other do not become types that are', () => {
+  const $defs = {
+    A: { $ref: '#/$defs/B' },
+    B: { anyOf: [{ $ref: '#/$defs/A' }, { type: 'null' }] },
+    C: { oneOf: [{ type: 'string' }, { type: 'array', items: { $ref: '#/$defs/C' } }] },
+  };
+  const text = body({ properties: { a: { $ref: '#/$defs/A' }, b: { $ref: '#/$defs/B' }, c: { $ref: '#/$defs/C' } }, $defs });
+  expect(text).toContain('export type A = unknown;\n\nexport type B = unknown;\n\nexport type C = string | C[];');
+});
+
+test('a schema file may begin with a byte order mark, as every other file', async () => {
+  const folder = await temporaryFolder();
+  await writeFiles(folder, { 'a.json': '{"x":1}', 'schema.json': '\uFEFF{"properties":{"x":{"type":"integer"}}}' });
+  const file = (name: string) => ({ listed: name, path: join(folder, name), optional: false });
+  const definition = { application: 'a', profile: 'p', files: [file('a.json')], wholeDocument: true, envPrefix: 'A__' };
+  const prepared = await prepareSection({ ...definition, schema: file('schema.json') }, {}, synchronousFiles);
+  expect(applicationTypes(typedSections(new Map([['a/p', prepared]])))[0]!.text).toContain('x?: number;');
+});
+
+test('keys that match a pattern are any key', () => {
+  expect(body({ type: 'object', patternProperties: { '^x': {} }, additionalProperties: false })).toContain('[key: string]: unknown;');
 });
 
 test('a schema that nests endlessly, or refers to itself, ends', () => {

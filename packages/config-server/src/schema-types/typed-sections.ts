@@ -6,6 +6,6 @@ export function typedSections(prepared: ReadonlyMap<string, PreparedSection>): T
   return [...prepared.values()].map(({ definition, loaded }) => ({
     application: definition.application,
     document: loaded.document,
-    schema: loaded.schema?.toString(),
+    schema: loaded.schema && new TextDecoder().decode(loaded.schema),
   }));
 }

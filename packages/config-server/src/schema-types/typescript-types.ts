@@ -1,3 +1,5 @@
+import { withLocalReferences } from './local-references.ts';
+
 type Json = Readonly<Record<string, unknown>>;
 
 /** Nesting beyond this is `unknown`, so that a schema cannot exhaust the stack. */
@@ -5,10 +7,11 @@ const DEPTH_MAX = 64;
 
 /**
  * A TypeScript module for a JSON Schema: the type `name`, and one for each definition that is referred to. Keywords that types cannot
- * express are left out, so a document that satisfies the schema always has the type; the reverse is the schema's task.
+ * express are left out, so a document that satisfies the schema has the type; the reverse is the schema's task. A schema with
+ * `properties` or `items` but without `type` is taken as one of an object or array, as its author means it.
  */
 export function typescriptTypes(schema: unknown, name: string, heading: string): string {
-  const writer = new Writer(schema, name);
+  const writer = new Writer(withLocalReferences(schema, '#'), name);
   return `// ${oneLine(heading)}\n\n${writer.write()}`;
 }
 
@@ -27,17 +30,31 @@ class Writer {
   }
 
   write(): string {
-    const declarations = [this.#declaration(this.#name, this.#root)];
+    const declarations = [this.#declaration(this.#name, '#')];
     for (let pointer = this.#pending.shift(); pointer !== undefined; pointer = this.#pending.shift()) {
-      declarations.push(this.#declaration(this.#names.get(pointer)!, resolvePointer(this.#root, pointer)));
+      declarations.push(this.#declaration(this.#names.get(pointer)!, pointer));
     }
     return declarations.join('\n');
   }
 
-  #declaration(name: string, schema: unknown): string {
-    const type = this.#type(schema, '', 0);
-    // A schema that is only a reference to itself allows everything; such a type would not compile.
-    return `${comment(schema, '')}export type ${name} = ${type === name ? 'unknown' : type};\n`;
+  #declaration(name: string, pointer: string): string {
+    const schema = resolvePointer(this.#root, pointer);
+    // A schema that is itself, or itself or something else, allows everything; such a type would not compile.
+    const type = this.#isCircular(pointer) ? 'unknown' : this.#type(schema, '', 0);
+    return `${comment(schema, '')}export type ${name} = ${type};\n`;
+  }
+
+  /** Whether a schema leads to itself without an object or array in between. */
+  #isCircular(pointer: string): boolean {
+    const seen = new Set<string>();
+    const waiting = aliases(resolvePointer(this.#root, pointer));
+    for (let ref = waiting.pop(); ref !== undefined; ref = waiting.pop()) {
+      if (ref === pointer) return true;
+      if (seen.has(ref)) continue;
+      seen.add(ref);
+      waiting.push(...aliases(resolvePointer(this.#root, ref)));
+    }
+    return false;
   }
 
   #type(schema: unknown, indent: string, depth: number): string {
@@ -96,7 +113,7 @@ class Writer {
       return `${comment(properties[key], inner)}${inner}${propertyName(key)}${optional}: ${this.#type(properties[key], inner, depth + 1)};\n`;
     });
     const others = schema['additionalProperties'];
-    const open = lines.length === 0 ? others !== false : isObject(others) || isObject(schema['patternProperties']);
+    const open = isObject(schema['patternProperties']) || (lines.length === 0 ? others !== false : isObject(others));
     // Beside other keys an index signature must admit their types as well.
     if (open)
       lines.push(`${inner}[key: string]: ${lines.length === 0 && isObject(others) ? this.#type(others, inner, depth + 1) : 'unknown'};\n`);
@@ -105,7 +122,7 @@ class Writer {
 
   #reference(ref: string): string {
     // Another document is not loaded.
-    if (!ref.startsWith('#') || resolvePointer(this.#root, ref) === undefined) return 'unknown';
+    if ((ref !== '#' && !ref.startsWith('#/')) || resolvePointer(this.#root, ref) === undefined) return 'unknown';
     let name = this.#names.get(ref);
     if (name === undefined) {
       name = this.#freeName(typeName(ref.split('/').at(-1) ?? ''));
@@ -137,6 +154,13 @@ function isObject(value: unknown): value is Json {
 function impliedTypes(schema: Json): string[] {
   if ('properties' in schema || 'additionalProperties' in schema || 'required' in schema) return ['object'];
   return 'items' in schema ? ['array'] : [];
+}
+
+/** The references that a schema consists of: its own and those of its alternatives. */
+function aliases(schema: unknown, depth = 0): string[] {
+  if (!isObject(schema) || depth > DEPTH_MAX) return [];
+  const parts = ['anyOf', 'oneOf', 'allOf'].flatMap((keyword) => (Array.isArray(schema[keyword]) ? (schema[keyword] as unknown[]) : []));
+  return [...(typeof schema['$ref'] === 'string' ? [schema['$ref']] : []), ...parts.flatMap((part) => aliases(part, depth + 1))];
 }
 
 function resolvePointer(root: unknown, ref: string): unknown {
