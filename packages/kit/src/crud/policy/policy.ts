@@ -50,6 +50,7 @@ export class Policy {
   readonly permissions: readonly Permission[];
   /** Undefined where deleting a row removes it. */
   readonly softDelete: SoftDelete | undefined;
+  #selfReferences: Policy['selfReferences'] | undefined;
   readonly #policyOf: PolicyOf;
   readonly #all: () => Iterable<Policy>;
   readonly #edges = new Map<string, Edge | undefined>();
@@ -161,6 +162,15 @@ export class Policy {
     if (typeof target === 'function') return this.#policyOf(target() as unknown as Model);
     // A table that refers to itself, or to one that is declared later, names it.
     return target === undefined ? undefined : [...this.#all()].find(({ model, using }) => model.name === target && using === this.using);
+  }
+
+  /** Columns by which a row keeps another row of its own table from being deleted, and the columns that they refer to. */
+  get selfReferences(): readonly { readonly name: string; readonly to: string }[] {
+    return (this.#selfReferences ??= this.statements.columns.flatMap((column) => {
+      const { reference, nullable } = column.settings;
+      if (reference?.onDelete !== 'restrict' || !nullable || this.referenced(column)?.model !== this.model) return [];
+      return [{ name: column.name, to: reference.column ?? (this.model.primaryKey[0] as string) }];
+    }));
   }
 
   /** The resources that take rows of this one along when they are deleted, with the column of this one that refers to theirs. */

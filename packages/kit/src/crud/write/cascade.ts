@@ -32,8 +32,7 @@ export function cascadeDeletion(tx: Db, policy: Policy, root: Item, deletion: It
 
 /** Restores the rows that went with this deletion, and no others. */
 export function cascadeRestore(tx: Db, policy: Policy, root: Item, deletionId: string, options: CascadeOptions): Promise<void> {
-  const isOfDeletion = ({ deletionId: column }: SoftDelete) => `t0.${quoteName(column)} = '${checkedUuid(deletionId)}'`;
-  return new Cascade(tx, options, isOfDeletion, ({ softDelete }) => noDeletion(softDelete as SoftDelete)).below(policy, [root]);
+  return new Cascade(tx, options, isOfDeletion(deletionId), ({ softDelete }) => noDeletion(softDelete as SoftDelete)).below(policy, [root]);
 }
 
 class Cascade {
@@ -89,6 +88,10 @@ class Cascade {
   }
 }
 
+function isOfDeletion(id: string): (soft: SoftDelete) => string {
+  return ({ deletionId }) => `t0.${quoteName(deletionId)} = '${checkedUuid(id)}'`;
+}
+
 /** It stands in the statement's text. */
 function checkedUuid(text: string): string {
   if (!/^[0-9a-f-]{36}$/.test(text)) throw new Error('A deletion id is a UUID.');
@@ -106,6 +109,37 @@ export async function refuseBelowDeleted(tx: Db, policy: Policy, row: Item): Pro
     const lock = tx.dialect === 'postgres' ? ' for share of t0' : '';
     const text = `select t0.${quoteName(deletedAt)} is not null as is_deleted from ${parent.statements.table} t0 where ${key} = $1${lock}`;
     const [found] = await tx.query<{ readonly is_deleted: boolean | number }>(text, [parent.key.encode(value)]);
-    if (found?.is_deleted) throw crudErrors.deleted_with_parent({ extensions: { parent: parent.name } });
+    if (found?.is_deleted && !(await returnsWith(tx, policy, row, { policy: parent, value })))
+      throw crudErrors.deleted_with_parent({ extensions: { parent: parent.name } });
   }
+}
+
+interface RowAbove {
+  readonly policy: Policy;
+  /** Of its key. */
+  readonly value: unknown;
+}
+
+/**
+ * True when a restore of the row also restores the row above it: references can form a circle, or lead from a row to itself. Such rows have no
+ * first one, and without this none of them could ever be restored. Climbs the rows of the same deletion, one statement per level.
+ */
+async function returnsWith(tx: Db, policy: Policy, row: Item, above: RowAbove): Promise<boolean> {
+  const deletion = row[(policy.softDelete as SoftDelete).deletionId] as string | null;
+  if (deletion === null) return false;
+  const placeOf = (each: RowAbove) => `${each.policy.model.name} ${String(each.policy.key.encode(each.value))}`;
+  const target = placeOf({ policy, value: row[policy.key.name] });
+  const seen = new Set<string>();
+  const open = [above];
+  for (const each of open) {
+    const place = placeOf(each);
+    if (place === target) return true;
+    if (seen.has(place)) continue;
+    seen.add(place);
+    const also = isOfDeletion(deletion)(each.policy.softDelete as SoftDelete);
+    const [found] = await new RowStatements(each.policy).selectMany(tx, undefined, each.policy.key, [each.value], { also });
+    for (const { parent, column } of found === undefined ? [] : each.policy.cascadeParents())
+      if (found?.[column] !== null && found?.[column] !== undefined) open.push({ policy: parent, value: found[column] });
+  }
+  return false;
 }

@@ -80,7 +80,7 @@ export class Pipeline {
         return this.#steps({ tx, request, intent, asked, scope, rows, changes });
       });
     } catch (error) {
-      throw intent.rows.length > 1 ? await this.#writer.culprit(db, request, scope, intent, error) : error;
+      throw intent.rows.length > 1 ? await this.#writer.culprit(db, request, intent, error) : error;
     }
   }
 

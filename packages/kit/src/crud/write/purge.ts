@@ -4,7 +4,7 @@ import type { Database, Db } from '../../db/db.ts';
 import { constraintViolation } from '../../db/constraint-violation.ts';
 import { quoteName } from '../../db/names.ts';
 import { policiesOf } from '../policy/policies.ts';
-import type { Policy } from '../policy/policy.ts';
+import type { Edge, Policy } from '../policy/policy.ts';
 import { inList, RowStatements } from './row-statements.ts';
 import type { SoftDelete } from '../policy/soft-delete.ts';
 
@@ -74,20 +74,50 @@ async function lockDeleted(tx: Db, { statements, key, softDelete }: Policy, keys
   return (await tx.query<{ key: unknown }>(text, parameters, { replanned: true })).map((row) => row.key);
 }
 
-/** The rows below first. Returns how many of those there were. */
+type KeysByPolicy = Map<Policy, Map<string, unknown>>;
+
+/** Rows with their cascade, children first. Returns how many rows there were besides those of `keys`. */
 async function removeRows(tx: Db, policy: Policy, keys: readonly unknown[]): Promise<number> {
-  let related = 0;
-  for (const name of policy.softDelete?.cascade ?? []) {
-    const edge = policy.edge(name);
-    const target = edge?.target;
-    if (edge === undefined || target?.softDelete === undefined) continue;
-    const { statements, key } = target;
-    const parameters: unknown[] = [];
-    const below = inList(tx, quoteName(edge.column), statements.column(edge.column), keys, parameters);
-    const text = `select ${quoteName(key.name)} as key from ${statements.table} where ${below} and ${quoteName(target.softDelete.deletedAt)} is not null`;
-    const children = (await tx.query<{ key: unknown }>(text, parameters)).map((row) => row.key);
-    if (children.length > 0) related += children.length + (await removeRows(tx, target, children));
+  const found: KeysByPolicy = new Map();
+  await collect(tx, policy, keys, found);
+  let related = -keys.length;
+  for (const each of childrenFirst(policy)) {
+    const rows = [...(found.get(each)?.values() ?? [])];
+    if (rows.length > 0) await new RowStatements(each).deleteMany(tx, each.key, rows);
+    related += rows.length;
   }
-  await new RowStatements(policy).deleteMany(tx, keys);
   return related;
+}
+
+/** Adds the keys of deleted rows below these ones. Each row is visited once: references within a table can form a tree or a circle. */
+async function collect(tx: Db, policy: Policy, keys: readonly unknown[], found: KeysByPolicy): Promise<void> {
+  const known = found.get(policy) ?? new Map<string, unknown>();
+  found.set(policy, known);
+  const added = keys.filter((key) => !known.has(String(key)));
+  for (const key of added) known.set(String(key), key);
+  if (added.length === 0) return;
+  for (const { target, column } of cascadeOf(policy)) {
+    const { statements, key, softDelete } = target;
+    const parameters: unknown[] = [];
+    const below = inList(tx, quoteName(column), statements.column(column), added, parameters);
+    const deletedAt = quoteName((softDelete as SoftDelete).deletedAt);
+    const text = `select ${quoteName(key.name)} as key from ${statements.table} where ${below} and ${deletedAt} is not null`;
+    const children = (await tx.query<{ key: unknown }>(text, parameters)).map((row) => row.key);
+    await collect(tx, target, children, found);
+  }
+}
+
+function cascadeOf(policy: Policy): Edge[] {
+  return (policy.softDelete?.cascade ?? []).flatMap((name) => {
+    const edge = policy.edge(name);
+    return edge?.target.softDelete === undefined ? [] : [edge];
+  });
+}
+
+/** The tables of a cascade, each after those whose rows refer to it. */
+function childrenFirst(policy: Policy, order = new Set<Policy>(), visited = new Set<Policy>()): Set<Policy> {
+  if (visited.has(policy)) return order;
+  visited.add(policy);
+  for (const { target } of cascadeOf(policy)) childrenFirst(target, order, visited);
+  return order.add(policy);
 }

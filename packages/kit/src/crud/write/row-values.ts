@@ -5,7 +5,7 @@ import type { CrudRequest } from '../policy/crud-request.ts';
 import type { Policy, StoredColumn } from '../policy/policy.ts';
 import type { Intent } from './intent.ts';
 
-/** The values of a row that no client and no hook decides: tenant, owner, parent and user stamps. */
+/** The values of a row that no client and no hook decides: tenant, owner, parent, version and user stamps. */
 export class RowValues {
   readonly #policy: Policy;
   readonly #stamps: { readonly created: readonly string[]; readonly updated: readonly string[] };
@@ -19,7 +19,7 @@ export class RowValues {
     this.#neverChanged = [...new Set(fixed)].filter((name) => name !== undefined);
   }
 
-  /** What the policy and the address set on create: tenant, owner, parent, user stamps. */
+  /** What the policy and the address set on create: tenant, owner, parent, user stamps. The version is always the first one. */
   forced(request: CrudRequest, { fixed }: Pick<Intent, 'fixed'>): Item {
     const policy = this.#policy;
     const { user, tenant } = request;
@@ -37,6 +37,8 @@ export class RowValues {
       forced[policy.owner.column] = identity(policy.statements.column(policy.owner.column), user.id);
     }
     for (const name of this.#stamps.created) forced[name] = user?.id ?? null;
+    const version = policy.options.version as string | undefined;
+    if (version !== undefined) forced[version] = undefined;
     return forced;
   }
 

@@ -215,9 +215,11 @@ export class RowWriter {
       for (const row of rows) await atRow(row.intent, () => this.#deleteOne(state, row));
       return;
     }
+    const { key } = this.#policy;
     await this.#statements.deleteMany(
       tx,
-      rows.map(({ before }) => before?.[this.#policy.key.name]),
+      key,
+      rows.map(({ before }) => before?.[key.name]),
     );
     for (const row of rows) row.isWritten = true;
   }
@@ -278,16 +280,24 @@ export class RowWriter {
   }
 
   /** The database does not say which row of a statement broke a rule: they are tried one by one, and undone. */
-  async culprit(db: Db, request: CrudRequest, scope: WriteScope, intent: Intent, error: unknown): Promise<unknown> {
+  async culprit(db: Db, request: CrudRequest, intent: Intent, error: unknown): Promise<unknown> {
     const isOneStatement = this.#plan.hookOf(intent.verb) === undefined && (intent.verb === 'create' || intent.verb === 'destroy');
     if (!isOneStatement || constraintViolation(error) === undefined) return error;
     const forced = intent.verb === 'create' ? this.#values.forced(request, intent) : {};
     const attempt = async (tx: Db, { key, values }: RowIntent): Promise<unknown> =>
       key === undefined
         ? this.#statements.insert(tx, { ...values, ...forced }, undefined, values)
-        : this.#statements.delete(tx, scope, key, { fixed: intent.fixed });
+        : // The rows were found before; without the references among them, they may be out of the caller's sight.
+          this.#statements.deleteMany(tx, key.column, [key.value]);
     return db
       .transaction(async (tx) => {
+        const keys = intent.rows.flatMap(({ key }) => key ?? []);
+        if (keys[0] !== undefined)
+          await this.#statements.detach(
+            tx,
+            keys[0].column,
+            keys.map(({ value }) => value),
+          );
         for (const row of intent.rows) await atRow(row, () => attempt(tx, row));
         throw error;
       })
