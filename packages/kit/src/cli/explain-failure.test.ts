@@ -15,6 +15,7 @@ import { apiKeyCommand } from '../contrib/apikeys/commands.ts';
 import { auditCommand } from '../contrib/audit/commands.ts';
 import { grantsCommand } from '../contrib/grants/commands.ts';
 import { jobsCommand } from '../contrib/jobs/commands/commands.ts';
+import { mcpCommand } from '../contrib/mcp/commands.ts';
 import { uploadsCommand } from '../contrib/uploads/commands.ts';
 import { webhooksCommand } from '../contrib/webhooks/commands/commands.ts';
 import { explainFailure, missingModule } from './explain-failure.ts';
@@ -33,6 +34,7 @@ test('every command that a module of the kit brings is known without the module'
     audit: [auditCommand],
     grants: [grantsCommand],
     jobs: [jobsCommand],
+    mcp: [mcpCommand(() => undefined as never)],
     uploads: [uploadsCommand],
     webhooks: [webhooksCommand],
   };

@@ -11,6 +11,7 @@ const MODULE_OF: Readonly<Record<string, string>> = {
   group: 'accounts() from kit/contrib/accounts',
   grants: 'objectGrants() from kit/contrib/grants',
   jobs: 'jobs() from kit/contrib/jobs',
+  mcp: 'mcp() from kit/contrib/mcp',
   uploads: 'uploads() from kit/contrib/uploads',
 };
 

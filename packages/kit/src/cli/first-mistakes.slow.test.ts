@@ -157,6 +157,18 @@ describe('what goes wrong in the first minutes is one sentence that says what to
     expect(stderr).toContain('"user" comes with accounts() from kit/contrib/accounts: add it to `modules` of createApp.');
   });
 
+  test('a word that a command of an installed module does not have', async () => {
+    const { code, stderr } = await kit(['user', 'set-password', 'ada']);
+    expect([code, stderr]).toEqual([2, "error: unknown command 'set-password'\n(kit user --help explains the command)\n"]);
+  });
+
+  test('a command of a module, in an app that cannot be loaded', async () => {
+    await writeFile(join(folder, 'broken.config.ts'), 'throw new Error("no disk");\n');
+    const { code, stderr } = await kit(['--config', 'broken.config.ts', 'user', 'list']);
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/^error: .*broken\.config\.ts could not be loaded: no disk/)]);
+    expect(stderr).not.toContain('unknown command');
+  });
+
   test('doctor says it too', async () => {
     const [lost, damaged] = [
       await kit(['doctor'], { DATABASE_URL: REFUSING }),

@@ -53,11 +53,14 @@ export async function runProgram(run: ProgramRun): Promise<number> {
       json: () => program.opts<{ json?: boolean }>().json === true,
     });
     await addCommands(program, context, app, run.argv);
+    // A command of a module that is unknown only because the app cannot be loaded: why it cannot is the whole message.
+    if (app === undefined && missingModule(commandOf(run.argv)) !== undefined) await loading;
     await program.parseAsync([...run.argv], { from: 'user' }).catch(async (error: unknown) => {
       // Without the app its modules' commands are unknown: the reason is why it could not be loaded.
       if (error instanceof CommanderError && error.code === 'commander.unknownCommand') {
         await loading;
-        const hint = missingModule(program.args[0]);
+        const isKnown = program.commands.some((command) => command.name() === program.args[0]);
+        const hint = isKnown ? undefined : missingModule(program.args[0]);
         if (hint !== undefined && isJson(run)) error.message += `. ${hint}`;
         else if (hint !== undefined) run.terminal.stderr.write(`${hint}\n`);
       }

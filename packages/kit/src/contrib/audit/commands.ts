@@ -56,7 +56,7 @@ function addVerify(command: CommanderCommand, context: CommandContext<App>): voi
       if (sealFailure !== null) context.fail(`The chain is whole, but new entries cannot be sealed: ${messageOf(sealFailure)}`);
       if (context.json) return;
       const pruned = report.pruned_through === 0n ? '' : ` Entries up to ${report.pruned_through} were pruned.`;
-      context.print(`The chain is whole: ${report.checked} entries checked.${pruned}`);
+      context.print(`The chain is whole: ${report.checked === 1 ? '1 entry' : `${report.checked} entries`} checked.${pruned}`);
       context.print(`Note this to prove it later (kit audit verify --anchor): ${head}`);
     });
 }

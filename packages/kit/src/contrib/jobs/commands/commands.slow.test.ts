@@ -67,6 +67,10 @@ export default createApp({ database: ${JSON.stringify(database.url)}, modules: [
     expect((await run('retry', '--failed', '--name', 'work')).stdout).toBe('1 jobs are queued again, 0 were left as they were.');
     expect((await run('cancel', '--id', bad)).stdout).toBe(`Job ${bad} is cancelled.`);
     expect((await run('schedules')).stdout).toContain('work  0 3 * * *  UTC');
+    expect(JSON.parse((await run('schedules', '--json')).stdout)).toMatchObject([{ name: 'work', cron: '0 3 * * *' }]);
+    const listed = JSON.parse((await run('list', '--json')).stdout) as { id: string }[];
+    expect(listed.map(({ id }) => id).sort()).toEqual([good, bad].sort());
+    expect((await run('list', '--status', 'running')).stdout).toBe('There are no such jobs.');
     expect((await run('prune', '--days', '0')).stdout).toContain('2 jobs from before');
     expect(await statusOf(good)).toBeUndefined();
   }, 120_000);

@@ -11,7 +11,7 @@ import { retryFailed, retryJob } from '../retry.ts';
 import { scheduledJobs } from '../running/run-schedules.ts';
 import { readTicks } from '../running/schedule-store.ts';
 import { prometheusText, readStats } from '../stats-store.ts';
-import { recentJobs } from '../store.ts';
+import { recentJobs, type Job } from '../store.ts';
 import { idOption, wholeNumberOption } from '../../../app/command-options.ts';
 import { checkAll } from '../../../errors/fault-collector.ts';
 import { databaseNamed, type Context } from './command-options.ts';
@@ -52,15 +52,18 @@ function addList(command: CommanderCommand, context: Context): void {
         context.fail(`--status is ${JSON.stringify(options.status)}; use one of ${JOB_STATUSES.join(', ')}.`);
       const limit = wholeNumberOption('--limit', options.limit, 1, 10_000);
       const db = await databaseNamed(context, options.database);
-      for (const job of await recentJobs(db, options, limit)) {
-        const { id, name, queue, status, progress, attempts, attempts_max: max, error_code: code, created_at: at } = job;
+      const found = await recentJobs(db, options, limit);
+      if (context.json) return context.print(JSON.stringify(found.map(asJson)));
+      if (found.length === 0) context.print('There are no such jobs.');
+      for (const { id, name, status, progress, attempts, attempts_max: max, error_code: code, created_at: at } of found)
         context.print(
-          context.json
-            ? JSON.stringify({ id, name, queue, status, progress, attempts, attempts_max: max, error_code: code, created_at: at })
-            : `${id}  ${status.padEnd(9)}  ${progress === null ? '   –' : `${String(progress).padStart(3)}%`}  ${attempts}/${max}  ${at.toISOString()}  ${name}${code === null ? '' : `  ${code}`}`,
+          `${id}  ${status.padEnd(9)}  ${progress === null ? '   –' : `${String(progress).padStart(3)}%`}  ${attempts}/${max}  ${at.toISOString()}  ${name}${code === null ? '' : `  ${code}`}`,
         );
-      }
     });
+}
+
+function asJson({ id, name, queue, status, progress, attempts, attempts_max, error_code, created_at }: Job) {
+  return { id, name, queue, status, progress, attempts, attempts_max, error_code, created_at };
 }
 
 function addStats(command: CommanderCommand, context: Context): void {
@@ -158,16 +161,17 @@ function addSchedules(command: CommanderCommand, context: Context): void {
       const db = await databaseNamed(context, options.database);
       const jobs = jobsOf(db);
       const ticks = new Map((await readTicks(db)).map((tick) => [tick.name, tick]));
-      for (const { name, schedule } of scheduledJobs(jobs)) {
+      const found = scheduledJobs(jobs).map(({ name, schedule }) => {
         const { last_tick: last = null, paused_at: paused = null } = ticks.get(name) ?? {};
         const next = paused === null ? schedule.nextTick(last ?? jobs.clock.now()) : null;
         const { cron, timeZone, missed } = schedule;
+        return { name, cron, time_zone: timeZone, missed, last_tick: last, next_tick: next, paused_at: paused };
+      });
+      if (context.json) return context.print(JSON.stringify(found));
+      if (found.length === 0) context.print('There are no recurring jobs.');
+      for (const { name, cron, time_zone: timeZone, last_tick: last, next_tick: next, paused_at: paused } of found) {
         const state = paused === null ? `next ${next?.toISOString() ?? '–'}` : `paused since ${paused.toISOString()}`;
-        context.print(
-          context.json
-            ? JSON.stringify({ name, cron, time_zone: timeZone, missed, last_tick: last, next_tick: next, paused_at: paused })
-            : `${name}  ${cron}  ${timeZone}  last ${last?.toISOString() ?? '–'}  ${state}`,
-        );
+        context.print(`${name}  ${cron}  ${timeZone}  last ${last?.toISOString() ?? '–'}  ${state}`);
       }
     });
 }
