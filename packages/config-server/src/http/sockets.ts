@@ -104,7 +104,7 @@ function hasBody({ headers }: IncomingMessage): boolean {
 
 const HOST = /^(?:(?:[\w.~!$&'()*+,;=%-]+|\[[\da-f:.]+\])(?::\d*)?)?$/i;
 
-/** RFC 9112, section 3.2: a request of HTTP/1.1 has one valid Host header, and no request has two. Node's parser takes HTTP/2.0 for HTTP/1.1. */
+/** At most one Host header, and a valid one: a gateway in front may use the other of two. Node's parser takes HTTP/2.0 for HTTP/1.1. */
 function isWellFormed({ httpVersion, rawHeaders }: IncomingMessage): boolean {
   let host: string | undefined;
   for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -113,8 +113,7 @@ function isWellFormed({ httpVersion, rawHeaders }: IncomingMessage): boolean {
     if (host !== undefined) return false;
     host = rawHeaders[index + 1]!;
   }
-  if (httpVersion === '1.1') return host !== undefined && HOST.test(host);
-  return httpVersion === '1.0' && (host === undefined || HOST.test(host));
+  return (httpVersion === '1.1' || httpVersion === '1.0') && (host === undefined || HOST.test(host));
 }
 
 interface ParseError extends NodeJS.ErrnoException {
