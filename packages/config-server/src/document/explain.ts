@@ -54,16 +54,17 @@ export function explainPath(layers: Layers, keys: readonly string[]): PathExplan
   const file = files.at(-1);
   const shadows = files.slice(0, -1).map((layer) => layer.origin);
   const { showLines } = layers;
-  const via = file?.via === undefined ? undefined : viaAt(file.via, keys);
+  const secret = file?.via === undefined ? undefined : secretAt(file.via, keys);
   return {
     winner: override ? 'environment' : file === undefined ? null : 'file',
     rows: [
       {
         ...row('file', file?.origin),
-        ...(showLines ? place(file?.positions?.at(keys)) : {}),
+        // The text of a key that was encrypted with the table above it has no place; the table has.
+        ...(showLines ? place(file?.positions?.at(keys) ?? (secret && file?.positions?.at(secret.keys))) : {}),
         ...(file?.commit === undefined ? {} : { commit: file.commit }),
         ...(shadows.length > 0 ? { shadows } : {}),
-        ...(via === undefined ? {} : { via }),
+        ...(secret === undefined ? {} : { via: secret.via }),
       },
       { ...row('environment', override && `env ${override.name}`), ...(showLines ? place(undefined) : {}) },
     ],
@@ -98,11 +99,12 @@ function answeringFiles(files: readonly FileLayer[], keys: readonly string[]): F
   return answering;
 }
 
-/** A key of a table that was encrypted as a whole has the path above it. */
-function viaAt(via: ReadonlyMap<string, string>, keys: readonly string[]): string | undefined {
+/** How a value was read. A key of a table that was encrypted as a whole has the path above it. */
+function secretAt(via: ReadonlyMap<string, string>, keys: readonly string[]): { via: string; keys: readonly string[] } | undefined {
   for (let length = keys.length; length >= 0; length--) {
-    const found = via.get(joinKeyPath(keys.slice(0, length)));
-    if (found !== undefined) return found;
+    const above = keys.slice(0, length);
+    const found = via.get(joinKeyPath(above));
+    if (found !== undefined) return { via: found, keys: above };
   }
   return undefined;
 }

@@ -93,13 +93,15 @@ describe('encrypted values', () => {
     const pool = await sealed(own, { size: 5, timeoutMs: 10 }, 'billing.pool');
     const server = await startServer({
       folder,
-      toml: withSecrets('identities = "identity.txt"').replace('"billing.toml"', '"base.toml", "billing.toml"'),
+      toml: withSecrets('identities = "identity.txt"')
+        .replace('[server]\n', '[server]\nexplain_lines = true\n')
+        .replace('"billing.toml"', '"base.toml", "billing.toml"'),
       files: { ...ORDERS, 'base.toml': '[billing.pool]\nsize = 1\nmin = 2\n', 'billing.toml': `[billing]\npool = "${pool}"\n` },
       environment: { BILLING__POOL__TIMEOUTMS: '99' },
     });
     expect(await documentOf(server)).toEqual({ pool: { size: 5, min: 2, timeoutMs: 99 } });
     const { rows } = (await server.ask('/billing/prod/explain/pool.size')).json();
-    expect(rows[0]).toMatchObject({ origin: 'file billing.toml', via: 'age', shadows: ['file base.toml'] });
+    expect(rows[0]).toMatchObject({ origin: 'file billing.toml', via: 'age', shadows: ['file base.toml'], line: 2, column: 1 });
   });
 
   test('values are opened at any depth: below tables, in tables of arrays, beside a mounted one, and under the environment', async () => {
