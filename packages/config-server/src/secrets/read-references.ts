@@ -9,8 +9,8 @@ import type { Secrets } from './secrets.ts';
 export interface ReferencesRead<Read> {
   readonly read: Read;
   readonly values: ReadonlyMap<string, string>;
-  /** A link led elsewhere before the last byte was read, so that the values may be of two versions of a mount. */
-  readonly moved: boolean;
+  /** A failure for a link that led elsewhere before the last byte was read, so that the values may be of two versions of a mount. */
+  readonly moved: LoadFailure | undefined;
 }
 
 /** Reads the files of a section once more, now with every file they refer to: all of them as one consistent set. */
@@ -28,14 +28,19 @@ export async function readReferences<Read extends { readonly sources: Sources }>
   });
   const values = new Map<string, string>();
   for (const reference of references) values.set(reference.path, valueOf(reference, read.sources.get(targets.get(reference.path)!)));
-  return { read, values, moved: await isMoved(targets, secrets) };
+  return { read, values, moved: await movedReference(references, targets, secrets) };
 }
 
-async function isMoved(targets: ReadonlyMap<string, FileSource>, { mounts }: Secrets): Promise<boolean> {
-  for (const [path, { path: target }] of targets) {
-    if ((await resolveBelow(path, mounts).catch(() => undefined)) !== target) return true;
+async function movedReference(
+  references: readonly FileReference[],
+  targets: ReadonlyMap<string, FileSource>,
+  { mounts }: Secrets,
+): Promise<LoadFailure | undefined> {
+  for (const reference of references) {
+    const target = await resolveBelow(reference.path, mounts).catch(() => undefined);
+    if (target !== targets.get(reference.path)!.path) return failure(reference, 'keeps changing while it is read');
   }
-  return false;
+  return undefined;
 }
 
 function failure({ key, origin, path }: FileReference, what: string): LoadFailure {
@@ -52,7 +57,9 @@ async function sourceOf(reference: FileReference, { mounts, ownFiles }: Secrets)
     throw failure(reference, code === 'ENOENT' || code === 'ENOTDIR' ? 'does not exist' : `cannot be read (${code})`);
   }
   if (target === undefined) throw failure(reference, 'is a link out of its mount');
-  if (ownFiles.includes(target)) throw failure(reference, 'is a file of the server itself');
+  // A folder of identities counts with all that is in it.
+  const isOwn = ownFiles.some((own) => target === own || isBelow(target, own));
+  if (isOwn) throw failure(reference, 'is a file of the server itself');
   return { listed: reference.path, path: target, optional: true };
 }
 

@@ -1,3 +1,4 @@
+import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { chmod, mkdir, rename, rm, symlink, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as age from 'age-encryption';
@@ -6,6 +7,8 @@ import { newIdentity, seal, writeIdentity, type TestIdentity } from '../../test/
 import { eventually, SERVER_TOML, startServer, TOKEN, type RunningServer } from '../../test/running-server.ts';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
 import { readServerConfig } from '../config/config.ts';
+import { synchronousFiles } from '../file-access.ts';
+import { loadDocument } from '../section/load.ts';
 import { sealDocument } from './files/secret-file.ts';
 import { DEFAULT_RULE } from './sops-rules.ts';
 
@@ -309,6 +312,39 @@ describe('mounted files', () => {
     expect((await server.status()).consecutive_failures).toBe(0);
   });
 
+  test('values of two versions of a mount are never served together: one that changes at every read is a failed load', async () => {
+    const folder = await temporaryFolder();
+    const mount = join(folder, 'mount');
+    let version = 0;
+    const swap = (): void => {
+      version++;
+      mkdirSync(join(mount, `..${version}`), { recursive: true });
+      for (const name of ['user', 'password']) writeFileSync(join(mount, `..${version}`, name), String(version));
+      symlinkSync(`..${version}`, join(mount, '..new'));
+      renameSync(join(mount, '..new'), join(mount, '..data'));
+    };
+    swap();
+    for (const name of ['user', 'password']) await symlink(`..data/${name}`, join(mount, name));
+    const file = { listed: 'billing.toml', path: join(folder, 'billing.toml'), optional: false };
+    await writeFile(file.path, `[billing]\nuser = "ref+file://${mount}/user"\npassword = "ref+file://${mount}/password"\n`);
+    const definition = { application: 'billing', profile: 'p', files: [file], wholeDocument: false, envPrefix: 'X__', schema: undefined };
+    const load = (swapsMax: number) => {
+      let swaps = 0;
+      const read = (path: string): Buffer => {
+        if (path !== file.path && swaps++ < swapsMax) swap();
+        return synchronousFiles.read(path) as Buffer;
+      };
+      return loadDocument(definition, [], { ...synchronousFiles, read }, { keyring: undefined, mounts: [mount], ownFiles: [] });
+    };
+    await expect(load(Infinity)).rejects.toMatchObject({
+      kind: 'reference',
+      key: 'billing.user',
+      message: `key billing.user refers to ${mount}/user, which keeps changing while it is read`,
+    });
+    const { document } = await load(1);
+    expect(document).toEqual({ user: String(version), password: String(version) });
+  });
+
   test('a file that a reference no longer names is not watched, and a new one is', async () => {
     const server = await startMounted('ref+file://MOUNT/password');
     const mount = join(server.folder, 'mount');
@@ -364,12 +400,14 @@ describe('mounted files', () => {
   test('identities, tokens and server.toml are not readable by reference, wherever a mount is', async () => {
     const folder = await temporaryFolder();
     writeIdentity(folder, 'identity.txt', own);
+    await mkdir(join(folder, 'identities', 'old'), { recursive: true, mode: 0o700 });
+    for (const name of ['identities/first.txt', 'identities/.saved', 'identities/old/first.txt']) writeIdentity(folder, name, other);
     const server = await startServer({
       folder,
-      toml: withSecrets('mounts = "."\nidentities = "identity.txt"'),
+      toml: withSecrets('mounts = "."\nidentities = ["identity.txt", "identities"]'),
       files: { ...ORDERS, 'billing.toml': '[billing]\n' },
     });
-    for (const name of ['identity.txt', 'server.toml']) {
+    for (const name of ['identity.txt', 'server.toml', 'identities/first.txt', 'identities/.saved', 'identities/old/first.txt']) {
       await server.write('billing.toml', toml(`ref+file://${folder}/${name}`));
       await eventually(
         async () => /file of the server itself/.test((await server.ask('/billing/prod/check')).json().failure?.message ?? ''),

@@ -35,7 +35,7 @@ export interface SectionSecrets extends Secrets {
   readonly onReferences?: (paths: readonly string[]) => void;
 }
 
-/** Files that keep changing while they are read are taken as they are. */
+/** Files that keep changing while they are read are taken as they are; a mount that keeps changing is a failed load. */
 const REREADS_MAX = 5;
 
 /** Files in listed order, then environment, then the schema. Throws a LoadFailure and nothing else. */
@@ -57,7 +57,8 @@ export async function loadDocument(
       secrets.onReferences?.([...new Set(references.map(({ path }) => path))]);
       if (references.length === 0) return resolveDocument(definition, variables, read, readyFiles(parsed, opened));
       const again = await readReferences(references, secrets, (targets) => readAll([...files, ...targets], access));
-      if (reread === REREADS_MAX || (!again.moved && sameContents(files, read.sources, again.read.sources))) {
+      if (reread === REREADS_MAX && again.moved !== undefined) throw again.moved;
+      if (reread === REREADS_MAX || (again.moved === undefined && sameContents(files, read.sources, again.read.sources))) {
         return resolveDocument(definition, variables, read, readyFiles(parsed, opened, again.values));
       }
       read = again.read;
