@@ -115,10 +115,15 @@ function readIdentities(reader: TableReader, age: AgeLibrary, path: string, mode
 }
 
 function readFolderEntry(reader: TableReader, age: AgeLibrary, path: string, modes: boolean, files: string[]): string[] {
-  const stats = statSync(path);
-  if (stats.isDirectory()) return [];
-  files.push(path);
-  return modes && !isOwnerOnly(reader, path, stats.mode, false) ? [] : readIdentityFile(reader, age, path);
+  try {
+    const stats = statSync(path);
+    if (stats.isDirectory()) return [];
+    files.push(path);
+    return modes && !isOwnerOnly(reader, path, stats.mode, false) ? [] : readIdentityFile(reader, age, path);
+  } catch (error) {
+    reader.problem('identities', `${path} cannot be read (${codeOf(error)})`);
+    return [];
+  }
 }
 
 function isOwnerOnly(reader: TableReader, path: string, mode: number, folder: boolean): boolean {

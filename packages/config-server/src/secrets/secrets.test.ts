@@ -240,6 +240,9 @@ describe('identities', () => {
     await chmod(join(folder, 'wide'), 0o755);
     expect(await check('identities = "wide"')).toContain('chmod 0500');
     expect(await check('identities = "missing.txt"')).toContain('cannot be read (ENOENT)');
+    await mkdir(join(folder, 'links'), { mode: 0o700 });
+    await symlink('nowhere', join(folder, 'links', 'first.txt'));
+    expect(await check('identities = "links"')).toContain(`${join('links', 'first.txt')} cannot be read (ENOENT)`);
     expect(await check(`identities = "${own.identity}"`)).toContain('must be a path or an array of paths');
     expect(await check('identities = []')).toContain('must be a path or an array of paths');
     expect(await check('identities = 5')).toContain('must be a path or an array of paths');
