@@ -231,6 +231,23 @@ test.each(['pgp', 'a_kind_of_the_future'])('a document with recipients of %s kee
   await expect(rekeyDocument('/c/a.yaml', open.text, open, sealing(own, other), NOW)).rejects.toThrow('sops updatekeys');
 });
 
+test('a document that also has a key of a key service, created when it was saved, can be edited', async () => {
+  const sealed = await sealDocument('/c/a.yaml', TEXTS['/c/a.yaml']!, DEFAULT_RULE, sealing(own), NOW);
+  const kms = '  kms:\n    - arn: x\n      created_at: "2026-05-06T07:08:09Z"\n';
+  const open = await openText('/c/a.yaml', sealed.replace(/^sops:\n/m, `sops:\n${kms}`), own.keyring);
+  const saved = resealDocument('/c/a.yaml', open.text.replace('EUR', 'CHF'), open, new Date('2027-01-01T00:00:00Z'));
+  expect(saved).toContain(kms);
+  expect((await openText('/c/a.yaml', saved, own.keyring)).text).toBe(open.text.replace('EUR', 'CHF'));
+});
+
+test.each(Object.entries(TEXTS))('%s: rekey keeps a MAC of encrypted values only', async (path, text) => {
+  const open = await openText(path, await sealDocument(path, text, DEFAULT_RULE, sealing(own), NOW), own.keyring);
+  const only = { ...open, sops: { ...open.sops!, metadata: { ...open.sops!.metadata, macOnlyEncrypted: true } } };
+  const rekeyed = await rekeyDocument(path, open.text, only, sealing(other), NOW);
+  const opened = await openText(path, rekeyed, other.keyring);
+  expect([opened.text, opened.sops!.metadata.macOnlyEncrypted]).toEqual([open.text, true]);
+});
+
 describe('comments that sops encrypted', () => {
   const plain = `# head
 billing:

@@ -156,8 +156,11 @@ export function resealDocument(path: string, text: string, open: OpenText, now: 
   const { metadata, dataKey, block } = open.sops!;
   const { body, mac } = sealBody(path, text, dataKey, metadata, open);
   const lastModified = timestamp(now);
-  const renewed = block.replace(metadata.lastModified, lastModified).replace(metadata.mac, sealMac(mac, dataKey, lastModified));
-  return verified(path, text, joinBlock(path, { body, block: renewed }), dataKey);
+  // A recipient of a key service may have been created at the same time.
+  const at = block.indexOf('lastmodified');
+  const renewed = block.slice(0, at) + block.slice(at).replace(metadata.lastModified, lastModified);
+  const sealedMac = sealMac(mac, dataKey, lastModified);
+  return verified(path, text, joinBlock(path, { body, block: renewed.replace(metadata.mac, sealedMac) }), dataKey);
 }
 
 /**

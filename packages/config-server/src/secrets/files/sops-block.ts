@@ -32,7 +32,7 @@ export function sopsBlock(path: string, body: string, { age, lastModified, mac, 
   if (format === 'yaml') return stringify({ [SOPS_KEY]: table }, { lineWidth: 0 }).replace(/^( *lastmodified: )(\S+)$/m, '$1"$2"');
   if (format === 'json') return `"${SOPS_KEY}": ${JSON.stringify(table, null, indentOf(body))}`;
   const scalars = Object.entries(table).flatMap(([key, value]) =>
-    typeof value === 'string' ? [`${key} = ${JSON.stringify(value)}\n`] : [],
+    typeof value === 'object' ? [] : [`${key} = ${JSON.stringify(value)}\n`],
   );
   const recipients = age.map(
     ({ recipient, enc }) => `\n[[${SOPS_KEY}.age]]\nrecipient = ${JSON.stringify(recipient)}\nenc = """\n${enc}"""\n`,
