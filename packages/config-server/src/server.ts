@@ -145,12 +145,13 @@ export class ConfigServer implements Service {
   }
 
   async #stop(): Promise<void> {
+    const startedAt = performance.now();
     this.#live?.close();
     this.streams.closeAll();
     await closeSocket(this.#socket, this.#deadlines.shutdownMs);
     // Probes get "not ready" until the very end.
     await closeSocket(this.#healthSocket, 0);
-    this.audit.close();
+    await this.audit.close(Math.max(0, this.#deadlines.shutdownMs - (performance.now() - startedAt)));
   }
 
   async #listen(): Promise<void> {

@@ -55,6 +55,6 @@ export interface AuditSink {
   (entry: AuditEntry): void;
   /** Writes the entries of a turn of the event loop, where the sink collects them. */
   flush?(): void;
-  /** Called once, when the server has stopped: the last chance to write what is still queued. */
-  close?(): void;
+  /** Called once, when the server has stopped: the last chance to write queued entries. A promise is awaited until the shutdown deadline. */
+  close?(): void | Promise<void>;
 }

@@ -138,7 +138,7 @@ test('lines that a full pipe does not take are queued, then dropped and counted,
   expect(writer.dropped).toBe(21);
   expect(told).toEqual([]);
   readSync(fd, Buffer.alloc(1024 * 1024));
-  writer.close();
+  await writer.close();
   const kept = Buffer.alloc(1024);
   const length = readSync(fd, kept);
   expect(kept.toString('utf8', 0, length)).toBe(Array.from({ length: 9 }, (_, line) => `line 0${line}...\n`).join(''));
@@ -152,7 +152,7 @@ test('a failing descriptor is reported once, a slow reader is not', async () => 
   const writer = new LineWriter(full, { onFailing: (code) => told.push(code) });
   for (let line = 0; line < 3; line++) {
     writer.add('line');
-    writer.close();
+    await writer.close();
   }
   expect(told).toEqual(['ENOSPC']);
   const path = join(await temporaryFolder(), 'pipe');
@@ -162,8 +162,10 @@ test('a failing descriptor is reported once, a slow reader is not', async () => 
   fill(slow);
   const patient = new LineWriter(slow, { onFailing: (code) => told.push(code) });
   patient.add('line');
-  patient.close();
+  patient.flush();
   expect(told).toEqual(['ENOSPC']);
+  readSync(slow, Buffer.alloc(1024 * 1024));
+  await patient.close();
 });
 
 test('a line that waits while the descriptor is full is written when the server stops', async () => {
@@ -179,6 +181,55 @@ test('a line that waits while the descriptor is full is written when the server 
   const kept = Buffer.alloc(1024);
   expect(JSON.parse(kept.toString('utf8', 0, readSync(fd, kept)))).toMatchObject({ endpoint: 'document', outcome: 'served' });
 });
+
+test('a stop waits for a slow reader of the audit log, up to its deadline', async () => {
+  const path = join(await temporaryFolder(), 'pipe');
+  execFileSync('mkfifo', [path]);
+  const fd = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
+  onTestFinished(() => closeSync(fd));
+  fill(fd);
+  const running = await startServer({ audit: jsonLines(new LineWriter(fd)), deadlines: { shutdownMs: 3_600_000 } });
+  // More than a pipe holds.
+  for (let count = 0; count < 20; count++) await Promise.all(Array.from({ length: 50 }, () => running.ask('/billing/prod')));
+  let stopped = false;
+  const stop = running.server.stop().then(() => (stopped = true));
+  await running.server.audit.close(0);
+  expect(stopped).toBe(false);
+  let text = '';
+  await eventually(() => {
+    text += readAvailable(fd);
+    return stopped;
+  }, 'the stop');
+  await stop;
+  for (let rest = readAvailable(fd); rest !== ''; rest = readAvailable(fd)) text += rest;
+  expect(text.replaceAll('\0', '').trimEnd().split('\n')).toHaveLength(1000);
+});
+
+test('a stop does not wait for an audit log that cannot be written, nor beyond its deadline', async () => {
+  const full = openSync('/dev/full', 'w');
+  onTestFinished(() => closeSync(full));
+  const failing = await startServer({ audit: jsonLines(new LineWriter(full)), deadlines: { shutdownMs: 3_600_000 } });
+  await failing.ask('/billing/prod');
+  await failing.server.stop();
+  const stalled = await startServer({
+    audit: Object.assign(() => undefined, { close: () => new Promise<void>(() => undefined) }),
+    deadlines: { shutdownMs: 10 },
+  });
+  await stalled.server.stop();
+  const rejecting = await startServer({ audit: Object.assign(() => undefined, { close: () => Promise.reject(new Error('sink')) }) });
+  await rejecting.server.stop();
+});
+
+/** What a pipe has, at most 16 KiB, or nothing. */
+function readAvailable(fd: number): string {
+  const chunk = Buffer.alloc(16 * 1024);
+  try {
+    return chunk.toString('latin1', 0, readSync(fd, chunk));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error;
+    return '';
+  }
+}
 
 function fill(fd: number): void {
   const writeUntilFull = (): void => {

@@ -3,6 +3,8 @@ import { writeSync } from 'node:fs';
 /** How many bytes of lines wait in memory while the descriptor accepts none. */
 const QUEUE_BYTES_MAX = 16 * 1024 * 1024;
 const RETRY_MS = 50;
+/** While the process waits to end: a pipe holds 64 KiB, so 16 MiB take more than a second even so. */
+const CLOSING_RETRY_MS = 5;
 
 /**
  * A burst of lines larger than a pipe (64 KiB) finds it full although its reader is active. The writer waits this long, once,
@@ -35,6 +37,8 @@ export class LineWriter {
   #dropped = 0;
   #failing = false;
   #retry: NodeJS.Timeout | undefined;
+  /** Present once the writer is closing. */
+  #closed: PromiseWithResolvers<void> | undefined;
 
   constructor(fd: number, options: LineWriterOptions = {}) {
     this.#fd = fd;
@@ -58,12 +62,16 @@ export class LineWriter {
     if (this.#retry === undefined) this.#drain(PIPE_WAIT_MS);
   }
 
-  /** A last attempt before the process ends. */
-  close(): void {
+  /**
+   * Resolves when the queue is empty, or cannot be written for another reason than a slow reader. The caller limits the time: until the
+   * process ends, writing goes on.
+   */
+  close(): Promise<void> {
+    this.#closed ??= Promise.withResolvers();
     clearTimeout(this.#retry);
     this.#retry = undefined;
     this.flush();
-    clearTimeout(this.#retry);
+    return this.#closed.promise;
   }
 
   #drain(waitMs: number): void {
@@ -75,6 +83,7 @@ export class LineWriter {
       else return this.#retryLater(code);
     }
     this.#failing = false;
+    this.#closed?.resolve();
     if (this.#dropped === 0) return;
     const dropped = this.#dropped;
     this.#dropped = 0;
@@ -86,10 +95,14 @@ export class LineWriter {
       this.#failing = true;
       this.#onFailing?.(code);
     }
-    this.#retry = setTimeout(() => {
-      this.#retry = undefined;
-      this.#drain(0);
-    }, RETRY_MS);
+    if (code !== 'EAGAIN' && this.#closed !== undefined) return this.#closed.resolve();
+    this.#retry = setTimeout(
+      () => {
+        this.#retry = undefined;
+        this.#drain(0);
+      },
+      this.#closed === undefined ? RETRY_MS : CLOSING_RETRY_MS,
+    );
     this.#retry.unref();
   }
 

@@ -34,9 +34,21 @@ export class AuditRecorder {
     attempt(() => this.#sink.flush?.());
   }
 
-  close(): void {
+  /** Gives the sink up to `waitMs` to write what is queued. */
+  async close(waitMs: number): Promise<void> {
     this.flush();
-    attempt(() => this.#sink.close?.());
+    let deadline: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((resolve) => (deadline = setTimeout(resolve, waitMs)));
+    await Promise.race([late, this.#closeSink()]);
+    clearTimeout(deadline);
+  }
+
+  async #closeSink(): Promise<void> {
+    try {
+      await this.#sink.close?.();
+    } catch {
+      // A failing sink never fails a stop.
+    }
   }
 
   #deliver(entry: AuditEntry): void {
