@@ -56,7 +56,7 @@ class SeatController extends CrudController(seatResource, {
   bulk: { create: true, update: true, destroy: true },
   expand: ['box'],
   meta: true,
-  import: { formats: ['jsonl'] },
+  import: { formats: ['jsonl'], by: 'ticket' },
 }) {
   free = route.get('/free', { permission: isAuthenticated }, () => undefined);
 }
@@ -255,6 +255,30 @@ describeDatabases('rows with plain keys', (database) => {
       expect((await stored()).length).toBe(4);
       const bulk = await app.as(ann).post('/v1/seats', seat(9, 'bulk'));
       expect([bulk.statusCode, (await app.as(ann).get('/v1/seats/bulk')).statusCode]).toEqual([201, 200]);
+    });
+
+    test('no part of the key is changed by an import: it takes the key of the row, and rejects another at its place', async () => {
+      const client = app.as(ann);
+      const headers = { 'content-type': 'application/x-ndjson' };
+      const send = (rows: readonly object[]) =>
+        client.inject({
+          method: 'POST',
+          url: '/v1/seats/import?mode=upsert',
+          headers,
+          payload: rows.map((row) => JSON.stringify(row)).join('\n'),
+        });
+      expect((await send([{ hall: 71, number: 1, ticket: 'kept', note: 'first' }])).json()).toMatchObject({ created: 1, updated: 0 });
+      expect((await send([{ hall: 71, number: 1, ticket: 'kept', note: 'second' }])).json()).toMatchObject({ created: 0, updated: 1 });
+      const other = await send([
+        { hall: 72, number: 1, ticket: 'new' },
+        { hall: 71, number: 2, ticket: 'kept', note: 'third' },
+      ]);
+      expect([other.statusCode, other.json<{ errors: object[] }>().errors]).toEqual([
+        422,
+        [{ location: ['body', 2, 'number'], code: 'invalid', message: 'The key of a row cannot be changed.' }],
+      ]);
+      expect((await client.get('/v1/seats/kept')).json()).toMatchObject({ hall: 71, number: 1, note: 'second' });
+      expect((await client.get('/v1/seats/new')).statusCode).toBe(404);
     });
 
     test('no part of the key is changed: PATCH refuses it, PUT takes it only as it is', async () => {

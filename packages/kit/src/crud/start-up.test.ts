@@ -537,6 +537,27 @@ describe('start-up checks of resources', () => {
       ]);
     });
 
+    test('nested rows whose key only a client could set: it would be the key of a row that exists', () => {
+      const pages = (key: typeof t.int | typeof t.uuidv7) =>
+        model('pages', { id: key().pk(), note_id: t.ref(() => notes), text: t.text(10) });
+      const found = (key: typeof t.int | typeof t.uuidv7, hooks: object) => {
+        const numbered = pages(key);
+        const nesting = {
+          ...base,
+          relations: { pages: many(() => numbered, 'note_id', { limit: 100 }) },
+          nested: { pages: { input: ['id', 'text'] } },
+        };
+        return faults({ '/notes': crud({}, nesting) }, { resources: [people, resource(numbered, { unscoped: true, hooks })] });
+      };
+      expect(found(t.int, {})).toEqual([
+        expect.stringMatching(
+          /^E015 resource\(notes\) of NoteController: nested "pages" cannot create rows: nothing sets their key "id"\./,
+        ),
+      ]);
+      expect(found(t.uuidv7, {})).toEqual([]);
+      expect(found(t.int, { create: (_context: object, next: (row: object) => unknown) => next({ id: 1 }) })).toEqual([]);
+    });
+
     test('two resources of a model, and faults of what gives access', () => {
       expect(faults({ '/a': crudOfPeople({}) })).toEqual([
         expect.stringMatching(/^E017 The model "users" of PeopleController has two resources\./),

@@ -145,7 +145,15 @@ export function nestedFaults(policy: Policy, place: string): Fault[] {
         `uses missing: 'delete' with max ${nested.max ?? limits.nested}, but the relation returns only ${edge.limit} rows.`,
         'Callers must not delete rows that they could not read: increase the limit of many(…), or decrease max.',
       );
-    faults.push(...createFaults(target, `resource(${target.model.name}) nested in ${place}`, edge.column, nested.input));
+    const { key, options } = target;
+    if (options.hooks?.create === undefined && key.settings.default === undefined && key.settings.dbDefault === undefined)
+      add(
+        'E015',
+        `cannot create rows: nothing sets their key "${key.name}". A key in a nested row identifies a row that exists.`,
+        'Give the key a default, such as t.uuidv7(), or set it in hooks.create.',
+      );
+    const input = [...nested.input, key.name];
+    faults.push(...createFaults(target, `resource(${target.model.name}) nested in ${place}`, edge.column, input));
   }
   return faults;
 }

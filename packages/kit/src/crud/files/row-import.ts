@@ -150,6 +150,7 @@ export class RowImport {
             if (row === undefined) continue;
             const { key } = this.#access.policy;
             this.#refuseChanged(item, row, now);
+            this.#refuseOtherKey(item, row);
             const written = await reader.withoutUnchanged(item, row);
             known.push({ ...written, at: item.at, key: { column: key, value: row[key.name] } });
           }
@@ -175,6 +176,18 @@ export class RowImport {
       return !isSameValue(column, row === undefined ? absentValue(column.settings, now) : row[name], kept[name]);
     });
     if (changed.length > 0) throw unwritable(changed);
+  }
+
+  /** 422 where the file has another key for the row: keys never change, and the values of two rows must not be mixed. */
+  #refuseOtherKey({ values, at }: ImportItem, row: Item): void {
+    const { policy } = this.#access;
+    const other = policy.model.primaryKey.filter(
+      (name) => values[name] !== undefined && !isSameValue(policy.findColumn(name) as StoredColumn, row[name], values[name]),
+    );
+    if (other.length === 0) return;
+    throw coreErrors.validation_error({
+      errors: other.map((name) => ({ location: [...at, name], code: 'invalid', message: 'The key of a row cannot be changed.' })),
+    });
   }
 
   #keyText(keys: ImportKeys, item: ImportItem): string {

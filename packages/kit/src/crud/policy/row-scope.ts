@@ -57,18 +57,24 @@ export class RowScope {
    * Decided once per request.
    */
   async visible(request: CrudRequest, rows: RowState = 'live'): Promise<Scope> {
+    return this.#visible(request, rows, []);
+  }
+
+  /** `above` are the policies whose rules led here. A rule that leads back to one of them has no end: no statement can have it. */
+  async #visible(request: CrudRequest, rows: RowState, above: readonly ScopedPolicy[]): Promise<Scope> {
     const known = request.scopes.get(this.#keys[rows]);
     if (known !== undefined) return known;
+    if (above.includes(this.#policy)) throw endless([...above, this.#policy]);
     const admin = this.adminRule(request);
     const tenant = admin?.tenant === 'all' ? true : this.#tenantPart(request);
     const { access } = this.#policy.options;
     if (admin !== undefined && (access === undefined || admin.access === false))
-      return this.#decide(request, [tenant, admin.rows as Where | boolean], rows);
+      return this.#decide(request, [tenant, admin.rows as Where | boolean], rows, above);
     const owned = await this.#owned(request);
     // Staff see what they were granted: the admin site is one more path to the rows.
     const given = admin === undefined ? await this.#given(request) : (admin.rows as Where | boolean);
     const granted = await this.#granted(request, VIEW);
-    return this.#decide(request, [tenant, ownedOrGranted(owned, granted), given], rows, isDeciding(owned, granted));
+    return this.#decide(request, [tenant, ownedOrGranted(owned, granted), given], rows, above, isDeciding(owned, granted));
   }
 
   /** The rows at the end of a to-one relation of a row that the caller sees. */
@@ -129,11 +135,17 @@ export class RowScope {
     return { db, caller: callerOf(request), model, request, permission: request.context, owner: owner?.column };
   }
 
-  async #decide(request: CrudRequest, parts: readonly (Where | boolean)[], rows: RowState, byAccess = false): Promise<Scope> {
+  async #decide(
+    request: CrudRequest,
+    parts: readonly (Where | boolean)[],
+    rows: RowState,
+    above: readonly ScopedPolicy[],
+    byAccess = false,
+  ): Promise<Scope> {
     const where = every([...parts, ...this.#statePart(rows)]);
     // A deleted row may belong to a deleted one: callers who saw it through that one still do.
     const related = rows === 'live' ? 'live' : 'any';
-    await this.#loadRule(request, where, related);
+    await this.#loadRule(request, where, related, [...above, this.#policy]);
     const scope = { where, compiled: this.compile(request, where, related), byAccess };
     request.scopes.set(this.#keys[rows], scope);
     return scope;
@@ -194,8 +206,8 @@ export class RowScope {
   }
 
   /** Unlike {@link load} it refuses callers who are not known there: a rule with `not` would show more without the rows that it leads to. */
-  async #loadRule(request: CrudRequest, where: Where | boolean, related: RowState): Promise<void> {
-    for (const target of this.#related(where, new Set())) await target.rows.visible(request, related);
+  async #loadRule(request: CrudRequest, where: Where | boolean, related: RowState, above: readonly ScopedPolicy[] = []): Promise<void> {
+    for (const target of this.#related(where, new Set())) await target.rows.#visible(request, related, above);
   }
 
   /** True when a condition leads to rows of others: then its meaning depends on the caller. */
@@ -274,6 +286,13 @@ export class RowScope {
     if (scope === undefined) throw new Error(`The rows of "${target.name}" were not decided before a condition asked for them.`);
     return { kind, model: target.model, column, where: every([scope.where, ...(where === undefined ? [] : [where])]) };
   }
+}
+
+function endless(policies: readonly ScopedPolicy[]): Error {
+  const path = policies.map(({ name }) => `"${name}"`).join(' → ');
+  return new Error(
+    `A rule about visible rows leads back to its own rows: ${path}. Decide by columns of the row, such as its owner, or use whereSql() with a recursive query.`,
+  );
 }
 
 /** All conditions together. A rule returns data, and it must stay data: anything else is refused when it is compiled. */
