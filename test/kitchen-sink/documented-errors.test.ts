@@ -23,6 +23,8 @@ let document: Json;
 const folder = mkdtempSync(join(tmpdir(), 'kit-sink-'));
 const keys: Record<string, string> = {};
 const session = { cookie: '', token: '' };
+/** Of a member of staff without a second factor. */
+const staffSession = { cookie: '', token: '' };
 
 beforeAll(async () => {
   app = kitchenSink({ folder, database: `sqlite:${join(folder, 'sink.db')}` });
@@ -35,9 +37,14 @@ beforeAll(async () => {
     keys[username] = (await createApiKey(app.db, { user, name: 'all', scopes: ['*'] })).raw;
     keys[`${username}-none`] = (await createApiKey(app.db, { user, name: 'none', scopes: ['other:read'] })).raw;
   }
-  const login = await app.inject({ method: 'POST', url: '/v1/account/login', payload: { login: 'ann', password: PASSWORD } });
-  session.cookie = String(login.headers['set-cookie']).split(';')[0]!;
-  session.token = login.json<{ csrf_token: string }>().csrf_token;
+  for (const [login, opened] of [
+    ['ann', session],
+    ['sue', staffSession],
+  ] as const) {
+    const response = await app.inject({ method: 'POST', url: '/v1/account/login', payload: { login, password: PASSWORD } });
+    opened.cookie = String(response.headers['set-cookie']).split(';')[0]!;
+    opened.token = response.json<{ csrf_token: string }>().csrf_token;
+  }
 });
 afterAll(async () => {
   await app.close();
@@ -63,6 +70,11 @@ function attemptsOf(operation: Json, hasLarge: boolean): Attempt[] {
     ...(body === undefined ? {} : { payload: body }),
   });
   const sent = good('ann');
+  const ofSession = ({ cookie, token }: typeof session) => ({
+    ...(type === undefined ? {} : { 'content-type': type }),
+    cookie,
+    'x-csrf-token': token,
+  });
   const json = { ...sent.headers, 'content-type': 'application/json' };
   return [
     { ...sent, headers: {} },
@@ -82,10 +94,8 @@ function attemptsOf(operation: Json, hasLarge: boolean): Attempt[] {
     ...(hasLarge ? LARGE_BODIES.map((payload) => Object.assign({}, sent, { headers: json, payload })) : []),
     { ...sent, headers: json, payload: '{"surely_unknown":1}' },
     { ...sent, headers: { ...(body === undefined ? {} : { 'content-type': type! }), cookie: session.cookie } },
-    {
-      ...sent,
-      headers: { ...(body === undefined ? {} : { 'content-type': type! }), cookie: session.cookie, 'x-csrf-token': session.token },
-    },
+    { ...sent, headers: ofSession(staffSession) },
+    { ...sent, headers: ofSession(session) },
   ];
 }
 
@@ -98,6 +108,12 @@ const isRaw = (operation: Json): boolean =>
 const OF_BODIES = new Set(['malformed_body', 'body_too_large', 'unsupported_media_type']);
 const OF_ALL = new Set(['type', 'title', 'status', 'detail', 'code', 'request_id', 'errors']);
 
+/** The codes that the response's schema allows: null for any. */
+function codesOf(response: Json): readonly string[] | null {
+  const parts: Json[] = response?.content?.['application/problem+json']?.schema?.allOf ?? [];
+  return parts.find((part) => part.properties?.code?.enum !== undefined)?.properties.code.enum ?? null;
+}
+
 /** Members that the response's schema has beside those of all problems. */
 function membersOf(response: Json): Set<string> {
   const parts: Json[] = response?.content?.['application/problem+json']?.schema?.allOf ?? [];
@@ -109,7 +125,10 @@ test('every refusal of the running server is documented for its operation: statu
   const faults = new Set<string>();
   const seen = new Set<string>();
   let count = 0;
-  for (const [path, item] of Object.entries<Json>(document.paths))
+  // Those of the account end sessions: last.
+  const isOfAccount = (path: string) => Number(path.startsWith('/v1/account/'));
+  const paths = Object.entries<Json>(document.paths).toSorted(([a], [b]) => isOfAccount(a) - isOfAccount(b));
+  for (const [path, item] of paths)
     for (const [method, operation] of Object.entries<Json>(item)) {
       // It would end the session of the others.
       if (operation.operationId === 'account_logout') continue;
@@ -129,6 +148,7 @@ test('every refusal of the running server is documented for its operation: statu
         const where = `${operation.operationId} ${response.statusCode} ${problem.code}`;
         seen.add(problem.code);
         if (response.statusCode >= 500) faults.add(`${where} ${String(problem['detail'])}`);
+        if (codesOf(documented)?.includes(problem.code) === false) faults.add(`${where} is not in the schema`);
         if (ANYWHERE.has(problem.code) && !(isRaw(operation) && OF_BODIES.has(problem.code))) continue;
         if (documented?.['x-error-codes']?.includes(problem.code) !== true) faults.add(where);
         const members = membersOf(documented);
@@ -150,6 +170,7 @@ test('every refusal of the running server is documented for its operation: statu
       'unsupported_media_type',
       'not_found',
       'unsupported_api_version',
+      'second_factor_required',
     ]),
   );
 });

@@ -11,6 +11,15 @@ export function needsScope(route: CompiledRoute): boolean {
   return route.scope !== undefined && includesKind(route.permission, 'has_scopes');
 }
 
+/** Staff whose second factor is missing are told so. */
+export function needsStaff({ permission }: CompiledRoute): boolean {
+  return includesKind(permission, 'is_staff') || includesKind(permission, 'is_superuser');
+}
+
+export function needsRecentLogin({ permission }: CompiledRoute): boolean {
+  return includesKind(permission, 'has_recent_login');
+}
+
 /** A cookie is sent by the browser itself, so unsafe methods may be refused for want of proof. */
 export function needsCsrfProof(route: CompiledRoute): boolean {
   return (

@@ -175,7 +175,9 @@ test('errors with further members have them in their schemas, also those of an a
   const document = openApiDocument([row({ raises: [raised, coreErrors.permission_denied] })], options);
   expect(document.components['schemas']).not.toHaveProperty('OutOfStockMembers');
   expect(conflictOf(document)).toEqual({
-    schema: { allOf: [{ $ref: '#/components/schemas/Problem' }, { properties: { code: { enum: ['out_of_stock'] }, left } }] },
+    schema: {
+      allOf: [{ $ref: '#/components/schemas/Problem' }, { properties: { code: { enum: ['out_of_stock', 'write_conflict'] }, left } }],
+    },
   });
   // Members that several responses have are a component; codes with the same members share it.
   const closed = { status: 409, code: 'shop_closed', detail: 'The shop is closed.', members: { left } };
@@ -186,9 +188,11 @@ test('errors with further members have them in their schemas, also those of an a
   expect(several.components['schemas']).toMatchObject({ OutOfStockMembers: { type: 'object', properties: { left } } });
   expect(several.components['schemas']).not.toHaveProperty('ShopClosedMembers');
   const referred = [{ $ref: '#/components/schemas/Problem' }, { $ref: '#/components/schemas/OutOfStockMembers' }];
-  expect(conflictOf(several)).toEqual({ schema: { allOf: [...referred, { properties: { code: { enum: ['out_of_stock'] } } }] } });
+  expect(conflictOf(several)).toEqual({
+    schema: { allOf: [...referred, { properties: { code: { enum: ['out_of_stock', 'write_conflict'] } } }] },
+  });
   expect(operation(several, '/v1/orders', 'post').responses['409']?.content?.['application/problem+json']).toEqual({
-    schema: { allOf: [...referred, { properties: { code: { enum: ['out_of_stock', 'shop_closed'] } } }] },
+    schema: { allOf: [...referred, { properties: { code: { enum: ['out_of_stock', 'shop_closed', 'write_conflict'] } } }] },
   });
   // The name of a response does not depend on who else has its members.
   const namesOf = ({ components }: OpenApiDocument) => Object.keys(components['responses'] ?? {});
@@ -340,7 +344,7 @@ test('errors are listed by status with their codes: declared ones and those the 
   // Those that any request can get stand in `default`.
   expect(codes({ ...create, responses: { ...create.responses, default: {} } })).not.toContain('too_deep');
   expect(create.responses['409']?.content?.['application/problem+json']).toMatchObject({
-    schema: { allOf: [{ $ref: '#/components/schemas/Problem' }, { properties: { code: { enum: ['out_of_stock'] } } }] },
+    schema: { allOf: [{ $ref: '#/components/schemas/Problem' }, { properties: { code: { enum: ['out_of_stock', 'write_conflict'] } } }] },
   });
   const { examples } = document.components['schemas']!['Problem'] as { examples: readonly { code: string }[] };
   expect(examples.filter(({ code }) => code === 'out_of_stock')).toMatchObject([{ status: 409, detail: 'Nothing left.' }]);

@@ -2,6 +2,7 @@ import type { ErrorFormat } from '../errors/render.ts';
 import type { RaisedError } from '../http/compiled-route.ts';
 import { nodeHttp } from '../http/node-http.ts';
 import type { JsonSchema } from '../http/schema.ts';
+import { ERRORS_ANYWHERE } from './errors-of-route.ts';
 import { pascalCase } from './schema-names.ts';
 
 const FIELD_ERROR: JsonSchema = {
@@ -119,13 +120,24 @@ export function errorResponse(
           allOf: [
             { $ref: `#/components/schemas/${name}` },
             ...[...shared].map((each) => ({ $ref: `#/components/schemas/${each}` })),
-            { properties: { code: { enum: codes }, ...(format === 'detail' ? {} : mergedMembers(own)) } },
+            {
+              properties: {
+                code: { enum: withCodesAnywhere(codes, errors[0]?.status) },
+                ...(format === 'detail' ? {} : mergedMembers(own)),
+              },
+            },
           ],
         },
       },
     },
     'x-error-codes': codes,
   };
+}
+
+/** `default` is for the statuses that an operation does not list: under those it lists, a code that any request can get must be allowed too. */
+function withCodesAnywhere(codes: readonly string[], status: number | undefined): readonly string[] {
+  const anywhere = ERRORS_ANYWHERE.filter((error) => error.status === status).map(({ code }) => code);
+  return Array.from(new Set([...codes, ...anywhere]));
 }
 
 /**
