@@ -345,6 +345,16 @@ test('a single value that was moved to another key is not saved in plain text', 
   await save('a: other\nb: [first, third]\nc: 2\n');
 });
 
+test('a value of a SOPS document that was moved to a key that its rule does not encrypt is not saved in plain text', async () => {
+  const path = '/c/a.toml';
+  const rule = { name: 'encrypted_regex', pattern: '^password$' } as const;
+  const text = '[a]\npassword = "correct horse"\nport = 1\n';
+  const open = await openText(path, await sealDocument(path, text, rule, sealing(own), NOW), own.keyring);
+  const save = (edited: string): void => checkMoved(path, open, resealDocument(path, edited, open, NOW));
+  expect(() => save(text.replace('password', 'passwd'))).toThrow('key a.passwd has the value of key a.password, which was encrypted');
+  for (const edited of [text.replace('horse', 'battery'), text.replace(/password.*\n/, ''), text.replace('[a]', '[b]')]) save(edited);
+});
+
 test.each(Object.entries(TEXTS))('%s: a byte order mark stays where it is', async (path, text) => {
   const file = join(await temporaryFolder(), basename(path));
   writeFileSync(file, `\uFEFF${text}`);

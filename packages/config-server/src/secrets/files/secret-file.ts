@@ -118,14 +118,16 @@ export async function sealValues(
 const NOT_SEALED = 'the file cannot be encrypted in place; write its values in a simpler way';
 
 /**
- * Single values are encrypted by their keys. A value that an editor moved to another key, or to another position of an array, would be
- * saved in plain text without anybody noticing.
+ * Single values are encrypted by their keys, and a SOPS document may have a rule for keys. A value that an editor moved to another key,
+ * or to another position of an array, would be saved in plain text without anybody noticing.
  */
 export function checkMoved(path: string, open: OpenText, saved: string): void {
   const before = new Map(locateValues(path, open.text).map((place) => [joinKeyPath(place.path), place.value]));
   const after = new Map(locateValues(path, saved).map((place) => [joinKeyPath(place.path), place.value]));
   for (const [key, { value, ciphertext, file }] of open.sealed) {
-    if (file === undefined || typeof value === 'boolean' || value === null || after.get(key) === ciphertext) continue;
+    if (typeof value === 'boolean' || value === null || after.get(key) === ciphertext) continue;
+    // A value of a SOPS document stays encrypted as long as its key is there.
+    if (file === undefined && after.has(key)) continue;
     for (const [place, found] of after) {
       if (!sameData(found, value) || sameData(before.get(place), found)) continue;
       throw new NotEditable(`key ${place} has the value of key ${key}, which was encrypted, in plain text; use --key ${place}`);
