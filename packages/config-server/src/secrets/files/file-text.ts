@@ -65,9 +65,37 @@ function valueIn(raw: RawTable, path: readonly string[]): Pick<LocatedValue, 'va
   return { value, keys, isElement };
 }
 
-/** A value as the format writes it. */
-export function valueText(path: string, value: unknown, flow: boolean): string {
+/** Replaces the value at a place. */
+export function replacement(path: string, place: Place, value: unknown): Part {
+  return { start: place.start, end: place.end, text: valueText(path, value, place.flow) + (place.comment ?? '') };
+}
+
+/** Replaces a ciphertext by its value, for people who edit it: a text of several lines has several lines, where it can. */
+export function readableReplacement(path: string, text: string, place: Place, value: unknown): Part {
+  const lines = typeof value === 'string' && value.includes('\n') ? linesText(path, text, place, value) : undefined;
+  return lines === undefined ? replacement(path, place, value) : { start: place.start, end: place.end, text: lines };
+}
+
+function linesText(path: string, text: string, place: Place, value: string): string | undefined {
   const format = formatOf(path);
+  if (format === 'toml') return ['"""', ...value.split('\n').map((line) => tomlText(line).slice(1, -1))].join('\n') + '"""';
+  const isLast = /[^\S\n]*(?:\n|$)/y;
+  isLast.lastIndex = place.end;
+  if (format === 'json' || place.flow || UNSUITED_FOR_A_BLOCK.test(value) || !isLast.test(text)) return undefined;
+  const [before] = /^ *(?:- +)*/.exec(text.slice(text.lastIndexOf('\n', place.start) + 1, place.start)) ?? [''];
+  const indented = value.replace(/\n$/, '').replaceAll(/^(?=.)/gm, ' '.repeat(before.length + 2));
+  return `${value.endsWith('\n') ? '|' : '|-'}\n${indented}`;
+}
+
+/** A block that begins with a blank, or ends with empty lines, needs more than its lines; control characters need quotes. */
+// oxlint-disable-next-line no-control-regex
+const UNSUITED_FOR_A_BLOCK = /^\s|\n\n$|[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u2028\u2029\uFEFF]/;
+
+/** A value as the format writes it. */
+function valueText(path: string, value: unknown, flow: boolean): string {
+  const format = formatOf(path);
+  // JavaScript writes it without its sign.
+  if (Object.is(value, -0)) return '-0.0';
   if (format === 'toml') return tomlText(value);
   if (typeof value === 'bigint') return String(value);
   if (format === 'json' || flow || typeof value === 'object')

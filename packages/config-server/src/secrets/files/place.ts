@@ -8,6 +8,8 @@ export interface Place {
   readonly flow: boolean;
   /** A table or an array, which has places inside. */
   readonly container: boolean;
+  /** The comment, with the blanks before it, that the text of the place has in its first line: `| # a comment`. */
+  readonly comment?: string;
 }
 
 /** Something a file has that cannot be edited in place, such as an anchor. */

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import * as age from 'age-encryption';
@@ -323,6 +324,52 @@ text_unencrypted: |
     const text = (await document()).replace(/^#ENC\[AES256_GCM,data:/, '#ENC[AES256_GCM,data:AAAA');
     await expect(openText('/c/a.yaml', text, own.keyring)).rejects.toThrow('the comment on line 1 does not decrypt');
   });
+});
+
+test.each([
+  [
+    '/c/a.yaml',
+    'a:\n  key: |\n    BEGIN\n\n    # no comment\n    END\n  list:\n    - b: |-\n        x\n          y\n    - |\n        z "quoted" \\\n  last: 1\n',
+  ],
+  ['/c/a.toml', '[a]\nkey = """\nBEGIN\n\n# no comment\nEND\n"""\nlist = ["""\nx \\"quoted\\" \\\\\n  y""", 1]\n'],
+])('%s: a text of several lines is edited as such', async (path, text) => {
+  const sealed = await sealDocument(path, text, DEFAULT_RULE, sealing(own), NOW);
+  expect(sealed).not.toContain('no comment');
+  expect((await openText(path, sealed, own.keyring)).text).toBe(text);
+});
+
+test.each([
+  ['/c/a.yaml', 'a: -0.0\nb: 1\n'],
+  ['/c/a.toml', 'a = -0.0\nb = 1\n'],
+  ['/c/a.json', '{\n  "a": -0.0,\n  "b": 1\n}\n'],
+])('%s: a document with a negative zero can be edited', async (path, text) => {
+  const open = await openText(path, await sealDocument(path, text, DEFAULT_RULE, sealing(own), NOW), own.keyring);
+  expect(open.text).toBe(text);
+  const saved = resealDocument(path, text.replace('1', '2'), open, NOW);
+  expect((await openText(path, saved, own.keyring)).text).toBe(text.replace('1', '2'));
+});
+
+test('a number that another program wrote in another way is written anew, and the document can be edited', async () => {
+  const text = 'a: 1000\nb: 1\n';
+  const sealed = await sealDocument('/c/a.yaml', text, DEFAULT_RULE, sealing(own), NOW);
+  const { sops } = await openText('/c/a.yaml', sealed, own.keyring);
+  const { dataKey, metadata } = sops!;
+  const mac = createHash('sha512').update('1e3').update('1').digest('hex').toUpperCase();
+  const foreign = sealed
+    .replace(/^a: .*/m, `a: ${sealSopsValue({ type: 'float', bytes: Buffer.from('1e3') }, dataKey, sopsPath(['a']))}`)
+    .replace(metadata.mac, sealSopsValue({ type: 'str', bytes: Buffer.from(mac) }, dataKey, metadata.lastModified));
+  const open = await openText('/c/a.yaml', foreign, own.keyring);
+  expect(open.text).toBe(text);
+  const saved = resealDocument('/c/a.yaml', open.text.replace('b: 1', 'b: 2'), open, NOW);
+  expect((await openText('/c/a.yaml', saved, own.keyring)).text).toBe('a: 1000\nb: 2\n');
+});
+
+test('a text of several lines that a block cannot have is in quotes, and the comment of a block stays', async () => {
+  const text = 'a: " x\\ny"\nb: "x\\r\\ny"\nc: "x\\n\\n"\nd: ["x\\ny"]\ne: "x\\ny" # beside\n';
+  const open = async (plain: string): Promise<string> =>
+    (await openText('/c/a.yaml', await sealDocument('/c/a.yaml', plain, DEFAULT_RULE, sealing(own), NOW), own.keyring)).text;
+  expect(await open(text)).toBe(text);
+  expect(await open('a: | # one\n  x\n  y\nb: >- # two\n  x\nc: 1\n')).toBe('a: "x\\ny\\n" # one\nb: x # two\nc: 1\n');
 });
 
 test('text of a TOML string that looks like the metadata stays where it is', async () => {

@@ -12,8 +12,8 @@ import { parseOrdered, type OrderedTable } from '../ordered-tree.ts';
 import { openSopsDocument, openWithDataKey, plainBytes, sopsMac } from '../sops-document.ts';
 import { isSopsDocument, readSopsMetadata, type SopsMetadata, type SopsRecipient } from '../sops-metadata.ts';
 import { compileRule, keysOf, type IsEncrypted, type SopsRule } from '../sops-rules.ts';
-import { DATA_KEY_BYTES, encodeSopsValue, looksLikeSopsValue, sealSopsValue, sopsPath } from '../sops-value.ts';
-import { locateValues, replaceParts, valueText, type LocatedValue, type Part } from './file-text.ts';
+import { DATA_KEY_BYTES, encodeSopsValue, looksLikeSopsValue, openSopsValue, sealSopsValue, sopsPath } from '../sops-value.ts';
+import { locateValues, readableReplacement, replaceParts, replacement, type LocatedValue, type Part } from './file-text.ts';
 import { NotEditable } from './place.ts';
 import { joinBlock, sopsBlock, splitBlock } from './sops-block.ts';
 import { openComments, sealComments, type OpenedComment } from './sops-comments.ts';
@@ -59,7 +59,8 @@ export async function openText(path: string, text: string, keyring: Keyring): Pr
   const sops = isSopsDocument(raw) ? await sopsPart(path, text, keyring) : undefined;
   const body = sops?.body ?? text;
   const sealed = new Map<string, Sealed>();
-  const parts: Part[] = [...(sops?.comments.map(({ part }) => part) ?? [])];
+  const comments = sops?.comments.map(({ part }) => part) ?? [];
+  const values: { readonly place: LocatedValue; readonly value: unknown }[] = [];
   for (const place of locateValues(path, body)) {
     const key = joinKeyPath(place.path);
     const how = via.get(key);
@@ -67,12 +68,18 @@ export async function openText(path: string, text: string, keyring: Keyring): Pr
     const value = valueAtPath(opened, place.path);
     const bound = how === 'age' ? await openBoundValue(key, place.value, { path, origin }, keyring, new DecryptionBudget()) : undefined;
     sealed.set(key, { value, ciphertext: place.value, ...(bound === undefined ? {} : { file: bound.file }) });
-    parts.push({ start: place.start, end: place.end, text: valueText(path, value, place.flow) });
+    values.push({ place, value });
   }
-  const plainText = replaceParts(body, parts);
-  const decrypted = attempt(() => parseFile(path, Buffer.from(plainText), origin));
-  if (decrypted === undefined || !sameData(decrypted, opened))
-    throw new NotEditable('the file cannot be decrypted in place; write its values in a simpler way');
+  const isDecrypted = (plainText: string): boolean => {
+    const decrypted = attempt(() => parseFile(path, Buffer.from(plainText), origin));
+    return decrypted !== undefined && sameData(decrypted, opened);
+  };
+  const ways = [
+    values.map(({ place, value }) => readableReplacement(path, body, place, value)),
+    values.map(({ place, value }) => replacement(path, place, value)),
+  ];
+  const plainText = ways.map((parts) => replaceParts(body, [...comments, ...parts])).find(isDecrypted);
+  if (plainText === undefined) throw new NotEditable('the file cannot be decrypted in place; write its values in a simpler way');
   return { text: plainText, sops, sealed };
 }
 
@@ -107,7 +114,7 @@ export async function sealValues(
     values.set(key, place.value);
     const isSame = keepUnchanged && before?.file !== undefined && isDeepStrictEqual(plain(before.value), plain(place.value));
     const value = isSame ? before.ciphertext : await sealPlace(place, key, sealing, before?.file ?? sealing.name);
-    parts.push({ start: place.start, end: place.end, text: valueText(path, value, place.flow) });
+    parts.push(replacement(path, place, value));
   }
   const sealed = replaceParts(text, parts);
   const read = attempt(() => withValues(parseFile(path, Buffer.from(sealed), ''), values));
@@ -231,11 +238,17 @@ function sealBody(
     if (typeof value === 'string' && (looksEncrypted(value) || looksLikeSopsValue(value)))
       throw new NotEditable(`key ${joinKeyPath(place.path)} is encrypted already; decrypt the file first`);
     const before = keepUnchanged ? open.sealed.get(joinKeyPath(place.path)) : undefined;
-    const isSame = before !== undefined && before.file === undefined && isDeepStrictEqual(plain(before.value), plain(value));
+    const isSame = before !== undefined && isUnchanged(before, value, dataKey, keys);
     const ciphertext = isSame ? before.ciphertext : sealLeaf(value, dataKey, keys);
-    parts.push({ start: place.start, end: place.end, text: valueText(path, ciphertext, place.flow) });
+    parts.push(replacement(path, place, ciphertext));
   }
   return { body: replaceParts(text, parts), mac: macOf(tree, isEncrypted, metadata.macOnlyEncrypted) };
+}
+
+/** Whether a ciphertext is of this value, and of the text that the MAC covers: other programs may write a number in another way. */
+function isUnchanged(before: Sealed, value: unknown, dataKey: Buffer, keys: readonly string[]): boolean {
+  if (before.file !== undefined || !isDeepStrictEqual(plain(before.value), plain(value))) return false;
+  return typeof value === 'boolean' || openSopsValue(before.ciphertext, dataKey, sopsPath(keys))?.bytes.equals(plainBytes(value)) === true;
 }
 
 function sealLeaf(value: unknown, dataKey: Buffer, keys: readonly string[]): string {

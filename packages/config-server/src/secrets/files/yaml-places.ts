@@ -24,7 +24,10 @@ export function yamlPlaces(text: string): Place[] {
     const [start, valueEnd] = node.range;
     // A block scalar ends with the line feed of its last line, which separates it from what follows.
     const end = start + text.slice(start, valueEnd).trimEnd().length;
-    if (end > start) places.push({ path, start, end, flow: inFlow, container: !isScalar(node) });
+    const isBlock = isScalar(node) && (node.type === 'BLOCK_LITERAL' || node.type === 'BLOCK_FOLDED');
+    const [comment] = (isBlock ? /\s+#.*/.exec(text.slice(start, text.indexOf('\n', start))) : null) ?? [];
+    const place = { path, start, end, flow: inFlow, container: !isScalar(node) };
+    if (end > start) places.push(comment === undefined ? place : { ...place, comment: comment.trimEnd() });
   };
   const document = parseDocument(text, { intAsBigInt: true, merge: true, logLevel: 'error', uniqueKeys: false });
   visit(document.contents, [], false);
