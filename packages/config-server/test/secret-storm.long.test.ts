@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import * as age from 'age-encryption';
 import { expect, test } from 'vitest';
 import { scaled } from '../../../test/provision/scale.ts';
-import { sealDocument } from '../src/secrets/files/secret-file.ts';
+import { sealDocument } from '../src/secrets/files/seal-document.ts';
 import { newIdentity, seal, writeIdentity } from './age-identity.ts';
 import { startCli, type CliServer } from './cli-server.ts';
 import { exchange } from './http-exchange.ts';

@@ -9,7 +9,7 @@ import { temporaryFolder } from '../../test/temporary-folder.ts';
 import { readServerConfig } from '../config/config.ts';
 import { synchronousFiles } from '../file-access.ts';
 import { loadDocument } from '../section/load.ts';
-import { sealDocument } from './files/secret-file.ts';
+import { sealDocument } from './files/seal-document.ts';
 import { DEFAULT_RULE } from './sops-rules.ts';
 
 let own: TestIdentity;

@@ -7,18 +7,9 @@ import { looksEncrypted } from '../encrypted-value.ts';
 import { locateValues } from '../files/file-text.ts';
 import { NotEditable } from '../files/place.ts';
 import { readSnapshot, replaceFile } from '../files/replace-file.ts';
-import {
-  checkMoved,
-  isSopsText,
-  NO_RECIPIENTS,
-  openText,
-  rekeyDocument,
-  resealDocument,
-  sealDocument,
-  sealValues,
-  type OpenText,
-  type Sealing,
-} from '../files/secret-file.ts';
+import { isSopsText, openText, type OpenText } from '../files/open-text.ts';
+import { rekeyDocument, resealDocument, sealDocument } from '../files/seal-document.ts';
+import { checkMoved, NO_RECIPIENTS, sealValues, type Sealing } from '../files/seal-values.ts';
 import type { Keyring } from '../keyring.ts';
 import { DEFAULT_RULE, type SopsRule } from '../sops-rules.ts';
 import { findRecipients, type RecipientOptions } from './recipients.ts';

@@ -2,11 +2,11 @@ import { readSync } from 'node:fs';
 import process from 'node:process';
 import { parseArgs } from 'node:util';
 import { readIdentityPaths } from '../../config/read-secrets.ts';
+import { LoadFailure } from '../../document/load-failure.ts';
 import { oneLine } from '../../one-line.ts';
 import { packageVersion } from '../../package-version.ts';
 import { loadAge, type AgeLibrary } from '../age-library.ts';
 import { NotEditable } from '../files/place.ts';
-import { isPrintable } from '../files/secret-file.ts';
 import { Keyring } from '../keyring.ts';
 import { RULE_NAMES, type SopsRule } from '../sops-rules.ts';
 import { decrypt, edit, encrypt, rekey, type CommandContext, type CommandOptions } from './commands.ts';
@@ -154,7 +154,7 @@ function askToEditAgain(problem: string): boolean {
 
 /** Messages of the system and of libraries may quote what they were given. */
 function sentenceOf(error: unknown): string {
-  if (isPrintable(error)) return error.message;
+  if (error instanceof NotEditable || error instanceof LoadFailure) return error.message;
   const { code, name } = error as NodeJS.ErrnoException;
   if (code === 'ERR_ENCODING_INVALID_ENCODED_DATA') return 'the file is not valid UTF-8';
   return code === undefined ? `internal error: ${name}` : `the file cannot be read or written (${code})`;

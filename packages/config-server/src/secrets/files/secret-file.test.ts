@@ -14,7 +14,9 @@ import { DEFAULT_RULE } from '../sops-rules.ts';
 import { openSopsValue, sealSopsValue, sopsPath } from '../sops-value.ts';
 import { locateValues } from './file-text.ts';
 import { readSnapshot, replaceFile } from './replace-file.ts';
-import { checkMoved, openText, rekeyDocument, resealDocument, sealDocument, sealValues, type Sealing } from './secret-file.ts';
+import { openText } from './open-text.ts';
+import { rekeyDocument, resealDocument, sealDocument } from './seal-document.ts';
+import { checkMoved, sealValues, type Sealing } from './seal-values.ts';
 
 let own: TestIdentity;
 let other: TestIdentity;
