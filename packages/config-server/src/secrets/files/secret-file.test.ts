@@ -351,7 +351,7 @@ test.each([
   expect((await openText(path, saved, own.keyring)).text).toBe(text.replace('1', '2'));
 });
 
-test('a number that another program wrote in another way is written anew, and the document can be edited', async () => {
+test('a number that another program wrote in another way is encrypted again, and the document can be edited', async () => {
   const text = 'a: 1000\nb: 1\n';
   const sealed = await sealDocument('/c/a.yaml', text, DEFAULT_RULE, sealing(own), NOW);
   const { sops } = await openText('/c/a.yaml', sealed, own.keyring);
