@@ -133,7 +133,9 @@ test('a mistake is a sentence, exit code 1 and an unchanged file; no value is pr
     [['encrypt', join(folder, 'identity.txt')], /only \.toml/],
     [['encrypt', file, '--key', 'billing.nothing'], /no value at key billing\.nothing/],
     [['encrypt', file, '--key', 'billing'], /inline table/],
-    [['encrypt', file, '--recipient', own.identity], /not a public key/],
+    [['encrypt', file, '--recipient', own.identity], /--recipient: the recipient is not a public key/],
+    [['encrypt', file, '--recipients-file', join(folder, 'nothing')], /recipients file .*nothing cannot be read \(ENOENT\)/],
+    [['encrypt', file, '--recipients-file', join(folder, 'identity.txt')], /identity\.txt, line 2: the recipient is not a public key/],
     [['encrypt', file, '--key', 'billing.password', '--encrypted-regex', 'x'], /use one of them/],
     [['encrypt', file, '--encrypted-regex', '('], /not supported/],
     [['encrypt', nested, '--key', 'a', '--key', 'a.b'], /key a\.b is inside key a,/],
@@ -147,6 +149,7 @@ test('a mistake is a sentence, exit code 1 and an unchanged file; no value is pr
     [['edit', sealedFile], /not valid TOML/, { EDITOR: 'sed -i s/=/==/' }],
     [['edit', sealedFile], /left an empty file/, { EDITOR: 'truncate -s 0' }],
     [['edit', single], /left an empty file/, { EDITOR: 'truncate -s 0' }],
+    [['edit', single], /not valid UTF-8; nothing was written/, { EDITOR: String.raw`sed -i s/5ecret/5ecret\\xe9/` }],
   ];
   for (const [args, sentence, env] of mistakes) {
     const target = args[1]!;

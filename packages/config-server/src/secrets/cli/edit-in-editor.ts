@@ -22,10 +22,19 @@ export function editInEditor(name: string, text: string, editor: string, runtime
     // A shell, because EDITOR may have arguments, such as `code --wait`.
     const { status } = spawnSync('sh', ['-c', `${editor} "$1"`, 'config-secrets', path], { stdio: 'inherit' });
     if (status !== 0) throw new NotEditable('the editor failed; nothing was written');
-    return readFileSync(path, 'utf8');
+    return editedText(readFileSync(path));
   } finally {
     removeAll();
     process.off('SIGINT', onInterrupt);
+  }
+}
+
+/** Without the byte order mark that some editors add. Text in another encoding must not be saved as question marks. */
+function editedText(bytes: Buffer): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw new NotEditable('the editor saved text that is not valid UTF-8; nothing was written');
   }
 }
 

@@ -22,9 +22,11 @@ export interface FoundRecipients {
 /** The recipients given, or else those of the nearest `.age-recipients`. */
 export function findRecipients(age: AgeLibrary, file: string, options: RecipientOptions): FoundRecipients {
   const nearest = nearestFile(dirname(file));
-  const given = [...options.recipients, ...options.recipientFiles.flatMap(linesOf)];
-  const recipients = [...new Set(given.length > 0 || nearest === undefined ? given : linesOf(nearest))];
-  for (const recipient of recipients) checkRecipient(age, recipient);
+  const given = [
+    ...options.recipients.map((recipient) => checked(age, recipient, '--recipient')),
+    ...options.recipientFiles.flatMap((path) => recipientsIn(age, path)),
+  ];
+  const recipients = [...new Set(given.length > 0 || nearest === undefined ? given : recipientsIn(age, nearest))];
   if (recipients.length > RECIPIENTS_MAX) throw new NotEditable(`more than ${RECIPIENTS_MAX} recipients are not accepted by the server`);
   const path = nearest === undefined ? basename(file) : relative(dirname(nearest), file);
   return { recipients, name: options.name ?? path.split(sep).join('/') };
@@ -36,18 +38,25 @@ function nearestFile(folder: string): string | undefined {
   return dirname(folder) === folder ? undefined : nearestFile(dirname(folder));
 }
 
-function linesOf(path: string): string[] {
-  return readFileSync(path, 'utf8')
-    .split(/\r?\n/)
-    .map((line) => line.trim())
-    .filter((line) => line !== '' && !line.startsWith('#'));
+function recipientsIn(age: AgeLibrary, path: string): string[] {
+  const lines = readLines(path).map((line) => line.trim());
+  return lines.flatMap((line, index) => (line === '' || line.startsWith('#') ? [] : [checked(age, line, `${path}, line ${index + 1}`)]));
 }
 
-function checkRecipient(age: AgeLibrary, recipient: string): void {
+function readLines(path: string): string[] {
+  try {
+    return readFileSync(path, 'utf8').split(/\r?\n/);
+  } catch (error) {
+    throw new NotEditable(`the recipients file ${path} cannot be read (${(error as NodeJS.ErrnoException).code})`);
+  }
+}
+
+function checked(age: AgeLibrary, recipient: string, where: string): string {
   try {
     new age.Encrypter().addRecipient(recipient);
+    return recipient;
   } catch {
     // Not quoted: it may be an identity in the wrong place.
-    throw new NotEditable('a recipient is not a public key of age, such as age1…; print it with: age-keygen -y');
+    throw new NotEditable(`${where}: the recipient is not a public key of age, such as age1…; print it with: age-keygen -y`);
   }
 }

@@ -15,6 +15,10 @@ test('an interrupt is left to the editor while it runs, and ends the program aft
   expect(process.listenerCount('SIGINT')).toBe(before);
 });
 
+test('a byte order mark that the editor added is removed', async () => {
+  expect(editInEditor('a.toml', 'a = 1\n', String.raw`sed -i '1s/^/\xef\xbb\xbf/'`, await temporaryFolder())).toBe('a = 1\n');
+});
+
 // Only root can create files of others, and become another user.
 test.runIf(process.getuid?.() === 0)(
   'the owner, the group and the mode of a file stay; where they cannot, nothing is written',
