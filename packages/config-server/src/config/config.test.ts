@@ -407,7 +407,11 @@ test.each([
   ['signers that are missing', 'repository = "r"\nbranch = "main"\nallowed_signers = "s"', /^git\.allowed_signers: .* is not a file$/],
   ['a keyring that is a file', 'repository = "r"\nbranch = "main"\ngnupg_home = "server.toml"', /^git\.gnupg_home: .* is not a folder$/],
   ['an unknown key', 'repository = "r"\nbranch = "main"\nremote = "x"', /^git\.remote: is not a known key/],
-  ['a linked worktree', 'repository = "w"\nbranch = "main"', /^git\.repository: .* is a linked worktree or a submodule/],
+  [
+    'a linked worktree',
+    'repository = "w"\nbranch = "main"',
+    /^git\.repository: .* is a linked worktree, a submodule or a clone with a separate Git directory; set /,
+  ],
   ['a reftable', 'repository = "t"\nbranch = "main"', /^git\.repository: .* stores its refs as a reftable/],
 ])('a [git] table with %s is one problem, and its sections are not another', async (_name, table, expected) => {
   const folder = await temporaryFolder();

@@ -39,7 +39,10 @@ export function readGit(
 function findGitDirectory(reader: TableReader, repository: string, missing: string[]): string | undefined {
   const nested = join(repository, '.git');
   if (existsSync(nested) && !isFolder(nested)) {
-    reader.problem('repository', `${repository} is a linked worktree or a submodule; set the repository that it belongs to`);
+    reader.problem(
+      'repository',
+      `${repository} is a linked worktree, a submodule or a clone with a separate Git directory; set the folder that git rev-parse --git-common-dir prints`,
+    );
     return undefined;
   }
   const directory = isFolder(nested) ? nested : repository;

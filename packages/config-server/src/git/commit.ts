@@ -19,8 +19,9 @@ export function parseCommit(id: string, content: Buffer): CommitObject | undefin
   const end = text.indexOf('\n\n');
   const header = end === -1 ? text : text.slice(0, end);
   const tree = /^tree ([0-9a-f]+)$/m.exec(header)?.[1];
-  const author = /^author (.*?)(?: \d+ [+-]\d{4})?$/m.exec(header)?.[1];
-  const committedAt = Number(/^committer .* (\d{1,11}) [+-]\d{4}$/m.exec(header)?.[1]) * 1000;
+  // Old programs wrote time zones of more than four digits.
+  const author = /^author (.*?)(?: \d+ [+-]\d+)?$/m.exec(header)?.[1];
+  const committedAt = Number(/^committer .* (\d{1,11}) [+-]\d+$/m.exec(header)?.[1]) * 1000;
   if (!header.startsWith('tree ') || tree?.length !== id.length || author === undefined || Number.isNaN(committedAt)) return undefined;
   return { id, tree, author: author.slice(0, AUTHOR_CHARACTERS_MAX), committedAt };
 }

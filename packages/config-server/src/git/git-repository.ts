@@ -1,12 +1,13 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { LoadFailure } from '../document/load-failure.ts';
 import { parseCommit, type Commit, type CommitObject } from './commit.ts';
 import { gitFailure } from './git-failure.ts';
 import { ObjectReader } from './object-reader.ts';
 import { refFiles, resolveRef } from './ref.ts';
 import { gitEnvironment, type ProgramVariables } from './run-environment.ts';
 import { parseTree, treeName, type Tree, type TreeEntry } from './tree.ts';
-import { isSigned, type Signers } from './verify-commit.ts';
+import { verifyCommit, type Signers } from './verify-commit.ts';
 
 /** The `[git]` table, checked. */
 export interface GitSettings extends Signers {
@@ -19,6 +20,9 @@ export interface GitSettings extends Signers {
   readonly pin: string | undefined;
   readonly variables: ProgramVariables;
 }
+
+/** Where GnuPG has public keys: today, before version 2.1, and with its key daemon. */
+const KEYRINGS = ['pubring.kbx', 'pubring.gpg', 'public-keys.d/pubring.db'];
 
 /** A branch may move, and its old commit may be pruned, while a commit is read. */
 const ATTEMPTS_MAX = 3;
@@ -43,11 +47,21 @@ export class GitRepository {
 
   /** Files whose change may mean another commit, or another verdict on its signature. */
   get watchedPaths(): readonly string[] {
-    const { gitDirectory, ref, pin, allowedSigners, gnupgHome } = this.settings;
+    const { gitDirectory, ref, pin } = this.settings;
+    return [...(pin === undefined && ref !== undefined ? refFiles(gitDirectory, ref) : []), ...this.#signerFiles()];
+  }
+
+  /** These change when objects arrive: a load that failed because one was missing may succeed now. */
+  get arrivalPaths(): readonly string[] {
+    return ['objects/', 'objects/pack/', 'FETCH_HEAD'].map((name) => join(this.settings.gitDirectory, name));
+  }
+
+  /** Who is trusted is written here. */
+  #signerFiles(): readonly string[] {
+    const { allowedSigners, gnupgHome } = this.settings;
     return [
-      ...(pin === undefined && ref !== undefined ? refFiles(gitDirectory, ref) : []),
       ...(allowedSigners === undefined ? [] : [allowedSigners]),
-      ...(gnupgHome === undefined ? [] : [join(gnupgHome, 'pubring.kbx')]),
+      ...(gnupgHome === undefined ? [] : KEYRINGS.map((name) => join(gnupgHome, name))),
     ];
   }
 
@@ -69,7 +83,7 @@ export class GitRepository {
   }
 
   async #snapshot(id: string): Promise<Snapshot> {
-    const key = `${id} ${await identity(this.settings.allowedSigners)}`;
+    const key = [id, ...(await Promise.all(this.#signerFiles().map(identity)))].join(' ');
     if (this.#current?.key !== key) {
       const snapshot = this.#open(id, () => {
         if (this.#current?.snapshot === snapshot) this.#current = undefined;
@@ -88,11 +102,11 @@ export class GitRepository {
     const reader = new ObjectReader({ repository, environment, onIdle });
     const commit = parseCommit(id, await reader.read(id, 'commit', `commit ${id}`));
     if (commit === undefined) throw gitFailure(repository, `commit ${id} cannot be parsed`);
-    if ((allowedSigners ?? gnupgHome) !== undefined && !(await isSigned(id, { allowedSigners, gnupgHome }, environment))) {
-      throw gitFailure(
-        repository,
-        `commit ${id} has no good signature of a trusted key; sign it, or add its key to git.allowed_signers or git.gnupg_home`,
-      );
+    if ((allowedSigners ?? gnupgHome) !== undefined) {
+      const verdict = await verifyCommit(id, { allowedSigners, gnupgHome }, environment);
+      if (typeof verdict === 'object')
+        throw gitFailure(repository, `the signature of commit ${id} cannot be verified: ${verdict.obstacle}`);
+      if (verdict === 'bad') throw untrusted(repository, id);
     }
     return new CommitFiles(commit, reader, repository);
   }
@@ -145,8 +159,14 @@ class CommitFiles implements Snapshot {
   }
 }
 
-async function identity(path: string | undefined): Promise<string> {
-  if (path === undefined) return '';
+function untrusted(repository: string, id: string): LoadFailure {
+  return gitFailure(
+    repository,
+    `commit ${id} has no good signature of a trusted key; sign it, or add its key to git.allowed_signers or git.gnupg_home`,
+  );
+}
+
+async function identity(path: string): Promise<string> {
   const found = await stat(path).catch(() => undefined);
   return found === undefined ? 'missing' : `${found.ino} ${found.size} ${found.mtimeMs} ${found.ctimeMs}`;
 }

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { GIT_FILES, gitToml, OPERATOR_TOKEN, testRepository, type TestRepository } from '../../test/git-repository.ts';
@@ -88,6 +88,46 @@ describe('a branch', () => {
     expect((await running.status()).commit).toBe(commit);
   });
 
+  test('whose name is not ASCII is found in packed-refs too', async () => {
+    const repository = await testRepository();
+    repository.git('checkout', '--quiet', '-b', 'gr\u00f6\u00dfe');
+    repository.commit(GIT_FILES);
+    repository.git('pack-refs', '--all', '--prune');
+    const running = await serve(repository, 'branch = "gr\u00f6\u00dfe"');
+    expect(await document(running)).toMatchObject({ name: 'one' });
+  });
+
+  test('that is deleted and created again, also as a folder of other branches in between, recovers', async () => {
+    const repository = await testRepository();
+    const first = repository.commit(GIT_FILES);
+    repository.git('checkout', '--quiet', '-b', 'live');
+    const running = await serve(repository, 'branch = "live"');
+    repository.git('checkout', '--quiet', 'main');
+    repository.git('branch', '--delete', '--force', 'live');
+    repository.git('branch', 'live/next', first);
+    await eventually(async () => !(await running.status()).healthy, 'the failure');
+    expect(await document(running)).toMatchObject({ name: 'one' });
+    repository.git('branch', '--delete', '--force', 'live/next');
+    const second = repository.commit({ 'billing.toml': '[billing]\nname = "two"\n' });
+    repository.git('branch', 'live', second);
+    await atGeneration(running, 2);
+    expect(await running.status()).toMatchObject({ healthy: true, commit: second });
+  });
+
+  test('of a clone that borrows its objects, of a shallow clone and of a clone with a detached head is served', async () => {
+    const upstream = await testRepository();
+    upstream.commit(GIT_FILES);
+    upstream.commit({ 'billing.toml': '[billing]\nname = "two"\n' });
+    const folder = await temporaryFolder();
+    upstream.git('clone', '--quiet', '--shared', upstream.folder, join(folder, 'shared'));
+    upstream.git('clone', '--quiet', '--depth=1', `file://${upstream.folder}`, join(folder, 'shallow'));
+    upstream.git('checkout', '--quiet', '--detach', 'HEAD^');
+    for (const clone of [join(folder, 'shared'), join(folder, 'shallow'), upstream.folder]) {
+      const running = await startServer({ toml: gitToml(clone), files: {} });
+      expect([clone, (await document(running)).name]).toEqual([clone, 'two']);
+    }
+  });
+
   test('is read again by a reload on request, also when its files were not watched', async () => {
     const repository = await testRepository();
     repository.commit(GIT_FILES);
@@ -127,6 +167,55 @@ test('a pinned commit is served whatever the branch does; an edit of the pin tak
   await running.write('server.toml', gitToml(repository.folder, `pin = "${second}"`));
   await atGeneration(running, 2);
   expect(await document(running)).toMatchObject({ name: 'two' });
+});
+
+test('a pin to a commit that is not fetched yet is refused, and takes effect with the fetch', async () => {
+  const upstream = await testRepository();
+  upstream.commit(GIT_FILES);
+  const clone = await testRepository();
+  clone.git('remote', 'add', 'origin', upstream.folder);
+  clone.git('fetch', '--quiet', 'origin');
+  const branch = 'branch = "refs/remotes/origin/main"';
+  const running = await serve(clone, branch);
+  const pinned = upstream.commit({ 'billing.toml': '[billing]\nname = "pinned"\n' });
+  upstream.commit({ 'billing.toml': '[billing]\nname = "newer"\n' });
+  await running.write('server.toml', gitToml(clone.folder, `${branch}\npin = "${pinned}"`));
+  await eventually(() => running.log.some((line) => line.includes(`commit ${pinned} is missing from the repository`)), 'the refusal');
+  clone.git('fetch', '--quiet', 'origin');
+  await eventually(async () => (await running.status()).commit === pinned, 'the pinned commit');
+  expect(await document(running)).toEqual({ name: 'pinned', pool: { size: 1 } });
+  expect((await running.ask('/readyz')).status).toBe(200);
+});
+
+test('a commit that arrives while an edit looks for it is not missed', async () => {
+  const upstream = await testRepository();
+  upstream.commit(GIT_FILES);
+  const clone = await testRepository();
+  clone.git('fetch', '--quiet', '--update-head-ok', upstream.folder, 'main:main');
+  const folder = await temporaryFolder();
+  const [go, asked] = [join(folder, 'go'), join(folder, 'asked')];
+  // Answers the first question as it is now, but not before `go` is there.
+  const real = clone.git('--exec-path');
+  const script = `#!/bin/sh
+if [ ! -e ${go} ]; then
+  answer=$(head -n 1 | ${real}/git "$@")
+  : > ${asked}
+  while [ ! -e ${go} ]; do sleep 0.05; done
+  printf '%s\\n' "$answer"
+fi
+exec ${real}/git "$@"
+`;
+  writeFileSync(join(folder, 'git'), script, { mode: 0o755 });
+  writeFileSync(go, '');
+  const environment = { PATH: `${folder}:${process.env['PATH']}` };
+  const running = await startServer({ toml: gitToml(clone.folder), files: {}, environment });
+  rmSync(go);
+  const pinned = upstream.commit({ 'billing.toml': '[billing]\nname = "pinned"\n' });
+  await running.write('server.toml', gitToml(clone.folder, `pin = "${pinned}"`));
+  await eventually(() => existsSync(asked), 'the question');
+  clone.git('fetch', '--quiet', upstream.folder, 'main');
+  writeFileSync(go, '');
+  await eventually(async () => (await running.status()).commit === pinned, 'the pinned commit');
 });
 
 test('absolute paths are files of the machine, beside those of the repository', async () => {

@@ -3,8 +3,9 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, wr
 import { join } from 'node:path';
 import { deflateSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { GIT_FILES, gitToml, testRepository, type TestRepository } from '../../test/git-repository.ts';
+import { GIT_FILES, gitToml, OPERATOR_TOKEN, testRepository, type TestRepository } from '../../test/git-repository.ts';
 import { eventually, startServer, type RunningServer } from '../../test/running-server.ts';
+import { temporaryFolder } from '../../test/temporary-folder.ts';
 import { ObjectReader } from './object-reader.ts';
 import { gitEnvironment } from './run-environment.ts';
 
@@ -213,12 +214,88 @@ test('a ref that is a symbolic ref, garbage, or gone is a failed load that quote
   const ref = join(repository.folder, '.git/refs/heads/main');
   writeFileSync(ref, 'ref: refs/heads/other\n');
   await failure(running, 'is a symbolic ref');
+  writeFileSync(ref, '');
+  await failure(running, 'does not contain a commit id');
+  running.log.length = 0;
   writeFileSync(ref, 'canary-text that is no id\n');
   await failure(running, 'does not contain a commit id');
   rmSync(ref);
   await failure(running, 'refs/heads/main does not exist; fetch it, or correct git.branch');
   expect(running.log.join('\n')).not.toContain('canary');
   await stillServed(running);
+});
+
+test('a ref that a crash left empty does not give way to the older value in packed-refs', async () => {
+  const repository = await testRepository();
+  repository.commit({ 'billing.toml': '[billing]\nname = "older"\n', 'more.yaml': '' });
+  repository.git('pack-refs', '--all');
+  repository.commit(GIT_FILES);
+  const running = await serve(repository);
+  writeFileSync(join(repository.folder, '.git/refs/heads/main'), '');
+  await failure(running, 'does not contain a commit id');
+  await stillServed(running);
+});
+
+test('a tag in place of a commit is refused with the command that prints its commit', async () => {
+  const repository = await testRepository();
+  repository.commit(GIT_FILES);
+  repository.git('tag', '--annotate', '--message', 'one', 'v1');
+  for (const table of ['branch = "refs/tags/v1"', `pin = "${repository.git('rev-parse', 'v1')}"`]) {
+    await expect(serve(repository, table)).rejects.toThrow('is a tag; set the commit that git rev-parse <tag>^{commit} prints');
+  }
+});
+
+test('a commit whose time zone has more than four digits is served', async () => {
+  const repository = await testRepository();
+  repository.commit(GIT_FILES);
+  const person = 'Ada <ada@example.com> 1700000000 +051800';
+  const input = `tree ${repository.git('rev-parse', 'HEAD^{tree}')}\nauthor ${person}\ncommitter ${person}\n\nold\n`;
+  const commit = execFileSync('git', ['hash-object', '-t', 'commit', '-w', '--literally', '--stdin'], { cwd: repository.folder, input });
+  const running = await serve(repository, `pin = "${commit.toString().trim()}"`);
+  const { generations } = (await running.ask('/billing/prod/history', { token: OPERATOR_TOKEN })).json();
+  expect(generations[0]).toMatchObject({ author: 'Ada <ada@example.com>', committed_at: '2023-11-14T22:13:20.000Z' });
+});
+
+describe('a git program that', () => {
+  const read = (environment: Readonly<Record<string, string>>) => {
+    const reader = new ObjectReader({ repository: 'r', environment, deadlineMs: 60_000 });
+    return () => reader.read('1'.repeat(40), 'commit', 'the commit');
+  };
+
+  test('cannot be started fails every read, and none waits for the answer to another', async () => {
+    // Linux allows 128 KiB for one variable, so starting it throws.
+    const reading = read({ TOO_LARGE: 'x'.repeat(4 * 1024 * 1024) });
+    for (let attempt = 1; attempt <= 2; attempt++) await expect(reading()).rejects.toThrow('git cannot be run (E2BIG)');
+  });
+
+  test('cannot be started for want of file descriptors fails the read', () => {
+    const script = `
+      const { openSync } = await import('node:fs');
+      const { ObjectReader } = await import(${JSON.stringify(import.meta.resolve('./object-reader.ts'))});
+      const reader = new ObjectReader({ repository: 'r', environment: {}, deadlineMs: 60_000 });
+      try { for (;;) openSync('/dev/null'); } catch {}
+      await reader.read('1'.repeat(40), 'commit', 'the commit').catch((error) => console.log(error.kind, error.message));
+      process.exit();`;
+    const command = 'ulimit -n 64; exec "$@"';
+    const printed = execFileSync('sh', ['-c', command, 'sh', process.execPath, '--input-type=module', '-e', script]).toString();
+    expect(printed.trim()).toBe('git git cannot be run (EMFILE); install git 2.36 or later');
+  });
+
+  test('leaves another process behind is not listened to any more', async () => {
+    const folder = await temporaryFolder();
+    const pid = join(folder, 'pid');
+    writeFileSync(join(folder, 'git'), `#!/bin/sh\ncat /dev/zero &\necho $! > ${pid}\nwait\n`, { mode: 0o755 });
+    await expect(read({ PATH: `${folder}:${process.env['PATH']}` })()).rejects.toThrow('git sent something that is not an object');
+    // Nobody reads what it writes: it ends.
+    await eventually(() => {
+      try {
+        process.kill(Number(readFileSync(pid, 'utf8')), 0);
+        return false;
+      } catch {
+        return true;
+      }
+    }, 'the end of the other process');
+  });
 });
 
 test('git that does not respond is ended at the deadline', async () => {

@@ -1,6 +1,5 @@
-import { spawn, type ChildProcessByStdio } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import type { Readable, Writable } from 'node:stream';
 import { gitFailure } from './git-failure.ts';
 
 export type ObjectType = 'commit' | 'tree' | 'blob';
@@ -42,7 +41,8 @@ export interface ObjectReaderOptions {
 export class ObjectReader {
   readonly #options: ObjectReaderOptions;
   readonly #waiting: Waiting[] = [];
-  #process: ChildProcessByStdio<Writable, Readable, null> | undefined;
+  /** It has no streams when there is no free file descriptor; its error follows. */
+  #process: ChildProcess | undefined;
   #received: Buffer[] = [];
   #receivedBytes = 0;
   #header: Header | undefined;
@@ -58,6 +58,7 @@ export class ObjectReader {
     const { repository } = this.#options;
     const { header } = await this.#ask(`info ${id}\n`, false);
     if (header === undefined) throw gitFailure(repository, `${what} is missing from the repository; fetch it completely`);
+    if (header.type === 'tag') throw gitFailure(repository, `${what} is a tag; set the commit that git rev-parse <tag>^{commit} prints`);
     if (header.type !== type) throw gitFailure(repository, `${what} is not a ${type}`);
     if (header.bytes > OBJECT_BYTES_MAX) throw gitFailure(repository, `${what} is larger than ${OBJECT_BYTES_MAX / 1024 / 1024} MiB`);
     const { header: again, content } = await this.#ask(`contents ${id}\n`, true);
@@ -72,26 +73,33 @@ export class ObjectReader {
       clearTimeout(this.#linger);
       // Keeps the process alive while something is awaited; the streams of git do not.
       this.#deadline ??= setTimeout(() => this.#fail('git did not respond in time'), this.#options.deadlineMs ?? DEADLINE_MS);
-      this.#process ??= this.#start();
-      this.#process.stdin.write(command);
+      try {
+        this.#process ??= this.#start();
+        this.#process.stdin?.write(command);
+      } catch (error) {
+        this.#fail(cannotRun(error));
+      }
     });
   }
 
-  #start(): ChildProcessByStdio<Writable, Readable, null> {
-    const git = spawn('git', ['cat-file', '--batch-command'], { env: this.#options.environment, stdio: ['pipe', 'pipe', 'ignore'] });
+  #start(): ChildProcess {
+    const git: ChildProcess = spawn('git', ['cat-file', '--batch-command'], {
+      env: this.#options.environment,
+      stdio: ['pipe', 'pipe', 'ignore'],
+    });
     const isCurrent = (): boolean => this.#process === git;
-    git.once('error', (error: NodeJS.ErrnoException) => {
-      if (isCurrent()) this.#fail(`git cannot be run (${error.code ?? 'unknown error'}); install git 2.36 or later`);
+    git.once('error', (error) => {
+      if (isCurrent()) this.#fail(cannotRun(error));
     });
     git.once('close', () => {
       if (isCurrent()) this.#fail('git ended unexpectedly; it must be version 2.36 or later, and the objects must be readable');
     });
-    git.stdin.on('error', () => undefined);
-    git.stdout.on('data', (chunk: Buffer) => {
+    git.stdin?.on('error', () => undefined);
+    git.stdout?.on('data', (chunk: Buffer) => {
       if (isCurrent()) this.#receive(chunk);
     });
     git.unref();
-    for (const stream of [git.stdin, git.stdout]) (stream as unknown as { unref?: () => void }).unref?.();
+    for (const stream of [git.stdin, git.stdout]) (stream as { unref?: () => void } | null)?.unref?.();
     return git;
   }
 
@@ -158,6 +166,8 @@ export class ObjectReader {
   #fail(message: string): void {
     const failed = this.#waiting.splice(0);
     this.#process?.kill('SIGKILL');
+    // Another process may have the other end: one that a wrapper of git started.
+    this.#process?.stdout?.destroy();
     this.#end();
     for (const { reject } of failed) reject(gitFailure(this.#options.repository, message));
   }
@@ -166,12 +176,16 @@ export class ObjectReader {
     clearTimeout(this.#deadline);
     clearTimeout(this.#linger);
     this.#deadline = undefined;
-    this.#process?.stdin.end();
+    this.#process?.stdin?.end();
     this.#process = undefined;
     this.#header = undefined;
     this.#keep(Buffer.alloc(0));
     this.#options.onIdle?.();
   }
+}
+
+function cannotRun(error: unknown): string {
+  return `git cannot be run (${(error as NodeJS.ErrnoException).code ?? 'unknown error'}); install git 2.36 or later`;
 }
 
 function hashOf(id: string, type: ObjectType, content: Buffer): string {

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { asynchronousFiles } from '../file-access.ts';
 import { gitFailure } from './git-failure.ts';
+import { treeName } from './tree.ts';
 
 const OBJECT_ID = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
 
@@ -26,13 +27,16 @@ export function refFiles(gitDirectory: string, ref: string): string[] {
  * ref's own file, so a ref that is in neither is looked for once more.
  */
 export async function resolveRef(gitDirectory: string, ref: string, repository: string): Promise<string> {
+  // Names are bytes, as in a tree.
+  const name = treeName(ref);
   const [loose, packed] = refFiles(gitDirectory, ref) as [string, string];
   for (let attempt = 1; attempt <= 2; attempt++) {
     const own = (await textOf(loose, repository))?.trim();
+    // An empty file is what a crash left of an update. The packed value is older, so it is not used.
     if (own?.startsWith('ref:')) throw gitFailure(repository, `${ref} is a symbolic ref; set git.branch to the branch that it points to`);
     if (own !== undefined && isObjectId(own)) return own;
-    if (own !== undefined && own !== '') throw gitFailure(repository, `${ref} does not contain a commit id`);
-    const line = (await textOf(packed, repository))?.split('\n').find((entry) => entry.endsWith(` ${ref}`));
+    if (own !== undefined) throw gitFailure(repository, `${ref} does not contain a commit id`);
+    const line = (await textOf(packed, repository))?.split('\n').find((entry) => entry.endsWith(` ${name}`));
     const id = line?.slice(0, line.indexOf(' '));
     if (id !== undefined && isObjectId(id)) return id;
   }

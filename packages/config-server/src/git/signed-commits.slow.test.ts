@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { GIT_FILES, gitToml, testRepository, type TestRepository } from '../../test/git-repository.ts';
@@ -96,4 +96,36 @@ test.skipIf(isMissing('gpg'))('with gnupg_home only commits signed by a key of t
   repository.git('config', '--unset', 'gpg.format');
   sign('trusted@example.com', 'again');
   await eventually(async () => (await named(running)) === 'again', 'the signed commit');
+  // A check keeps the git process alive and what it has verified with it, but not for a keyring that has changed.
+  const enough = new AbortController();
+  const checks = (async () => {
+    while (!enough.signal.aborted) await running.ask('/billing/prod/check');
+  })();
+  const [fingerprint] = /(?<=^fpr:*)[0-9A-F]+/m.exec(gpg(keyring, '--with-colons', '--list-keys', 'trusted@example.com').toString())!;
+  gpg(keyring, '--yes', '--delete-keys', fingerprint);
+  try {
+    await eventually(async () => !(await running.status()).healthy, 'the commit of a key that is no longer trusted');
+  } finally {
+    enough.abort();
+    await checks;
+  }
+});
+
+test.skipIf(isMissing('ssh-keygen'))('a signature that cannot be verified is not reported as a bad one', async () => {
+  const repository = await testRepository();
+  const folder = await temporaryFolder();
+  const key = sshKey(folder, 'key');
+  signed(repository, key, GIT_FILES);
+  const signers = join(folder, 'allowed_signers');
+  writeFileSync(signers, `ada@example.com ${readFileSync(`${key}.pub`, 'utf8')}`);
+  const toml = gitToml(repository.folder, `branch = "main"\nallowed_signers = "${signers}"`);
+  symlinkSync(join(repository.git('--exec-path'), 'git'), join(folder, 'git'));
+  const [PATH, broken] = [process.env['PATH']!, join(folder, 'no-such-folder')];
+  for (const [environment, obstacle] of [
+    [{ PATH: folder }, 'ssh-keygen cannot be run; install it'],
+    [{ PATH, TMPDIR: broken }, 'git cannot create a temporary file; set TMPDIR to a folder that the server can write'],
+  ] as const) {
+    await expect(startServer({ toml, files: {}, environment })).rejects.toThrow(`cannot be verified: ${obstacle}`);
+  }
+  await startServer({ toml, files: {}, environment: { PATH } });
 });

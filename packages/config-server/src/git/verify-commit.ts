@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process';
+import { execFile, type ExecFileException } from 'node:child_process';
 
 export interface Signers {
   /** An allowed-signers file of ssh-keygen. */
@@ -11,12 +11,22 @@ const DEADLINE_MS = 30_000;
 /** No file there: a signature of that kind then matches no signer. */
 const NOBODY = '/dev/null';
 
+/** Why git could not verify a signature, in the words of git and in ours. */
+const OBSTACLES: readonly (readonly [pattern: RegExp, obstacle: string])[] = [
+  [/^error: cannot run ssh-keygen/m, 'ssh-keygen cannot be run; install it'],
+  [/^error: cannot run gpg/m, 'gpg cannot be run; install it'],
+  [/^error: could not create temporary file/m, 'git cannot create a temporary file; set TMPDIR to a folder that the server can write'],
+];
+
+/** `good` or `bad`, or why neither could be found out. */
+export type Verdict = 'good' | 'bad' | { readonly obstacle: string };
+
 /** Whether a commit has a good signature of a trusted key. The programs that check it are named here, not by any repository. */
-export function isSigned(
+export function verifyCommit(
   commit: string,
   { allowedSigners, gnupgHome }: Signers,
   environment: Readonly<Record<string, string>>,
-): Promise<boolean> {
+): Promise<Verdict> {
   const settings = [
     'gpg.program=gpg',
     'gpg.x509.program=false',
@@ -26,8 +36,16 @@ export function isSigned(
   ].flatMap((setting) => ['-c', setting]);
   const env = gnupgHome === undefined ? environment : { ...environment, GNUPGHOME: gnupgHome };
   return new Promise((resolve) => {
-    execFile('git', [...settings, 'verify-commit', commit], { env, timeout: DEADLINE_MS, killSignal: 'SIGKILL' }, (error) =>
-      resolve(error === null),
-    );
+    const options = { env, timeout: DEADLINE_MS, killSignal: 'SIGKILL' } as const;
+    execFile('git', [...settings, 'verify-commit', commit], options, (error, _stdout, stderr) => {
+      resolve(error === null ? 'good' : verdictOf(error, stderr));
+    });
   });
+}
+
+function verdictOf(error: ExecFileException, stderr: string): Verdict {
+  if (error.killed) return { obstacle: 'git did not respond in time' };
+  if (typeof error.code === 'string') return { obstacle: `git cannot be run (${error.code})` };
+  const found = OBSTACLES.find(([pattern]) => pattern.test(stderr));
+  return found === undefined ? 'bad' : { obstacle: found[1] };
 }

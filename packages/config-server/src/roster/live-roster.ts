@@ -6,7 +6,7 @@ import { synchronousFiles, asynchronousFiles } from '../file-access.ts';
 import type { Roster } from '../http/service.ts';
 import { TokenTable } from '../http/token-table.ts';
 import { sameSecrets } from '../secrets/secrets.ts';
-import { sameDefinition, sectionKey, watchedPaths, type SectionDefinition } from '../section/definition.ts';
+import { arrivalPaths, sameDefinition, sectionKey, watchedPaths, type SectionDefinition } from '../section/definition.ts';
 import { Limiter } from '../section/limiter.ts';
 import type { SectionSecrets } from '../section/load.ts';
 import { prepareSections, type Preparation } from '../section/prepare-sections.ts';
@@ -29,12 +29,13 @@ const RELOADS_MAX = 32;
  * What the roster does about server.toml.
  * - `current`: the file is in service.
  * - `applying`: an edit is being prepared; the sections it redefines are not reloaded under the old definition, which it would undo.
- * - `refused`: the last edit was invalid; when one of the `awaited` files changes, it is tried again.
+ * - `refused`: the last edit was invalid.
  * - `closed`: nothing is applied any more.
+ * When one of the `awaited` files changes, server.toml is read again.
  */
 type State =
   | Settled
-  | { readonly name: 'applying'; readonly redefined: ReadonlySet<string>; readonly before: Settled }
+  | { readonly name: 'applying'; readonly redefined: ReadonlySet<string>; readonly awaited: Set<string>; readonly before: Settled }
   | { readonly name: 'closed' };
 /** The outcome of the last edit that was read to its end. */
 type Settled = { readonly name: 'current' } | { readonly name: 'refused'; readonly awaited: ReadonlySet<string> };
@@ -127,14 +128,13 @@ export class LiveRoster {
     return this.#state.name === 'closed';
   }
 
-  /** Files of an edit that was refused: one of them may be what fixes it. */
+  /** Files of an edit that was refused, or that is being prepared and may read them too early: one of them may be what fixes it. */
   #awaited(): ReadonlySet<string> {
-    const settled = this.#settled();
-    return settled.name === 'refused' ? settled.awaited : new Set();
+    return 'awaited' in this.#state ? this.#state.awaited : new Set();
   }
 
   #touched(path: string): void {
-    if (this.#config.inputs.includes(path) || this.#awaited().has(path)) this.#configDebounce.touch();
+    if (this.#watched.some(({ inputs }) => inputs.includes(path)) || this.#awaited().has(path)) this.#configDebounce.touch();
     for (const key of this.#dependants.get(path) ?? []) this.#debounceOf(key).touch();
   }
 
@@ -193,13 +193,10 @@ export class LiveRoster {
     // With problems of its own, those are reported. Without, it may be a part of an edit: the change that follows is read again.
     if (unsettled !== undefined && problems.length === 0) return this.#keep([unsettled], config?.inputs ?? []);
     if (config === undefined || problems.length > 0) return this.#keep(problems, [...(config?.inputs ?? []), ...missing]);
-    this.#watch(config, before);
     const added = config.sections.filter((definition) => this.#isNew(definition));
     const preparation = await this.#prepare(config, added);
     if (this.#isClosed()) return undefined;
-    if (preparation.problems.length > 0) {
-      return this.#keep(preparation.problems, [...config.inputs, ...config.sections.flatMap((section) => this.#pathsOf(section))]);
-    }
+    if (preparation.problems.length > 0) return this.#keep(preparation.problems, this.#awaitedBy(config, config.sections));
     if (this.#settled().name === 'refused') this.#events.log(`config-server: ${config.path} is valid again`);
     this.#state = CURRENT;
     const installed = this.#commit(config, preparation);
@@ -231,6 +228,7 @@ export class LiveRoster {
     if (this.#isClosed() || (before.length === 0 && found.length === 0)) return;
     // An edit may still be refused: then the section goes on with the files of its old definition.
     const isRedefined = this.#state.name === 'applying' && this.#state.redefined.has(key);
+    if (this.#state.name === 'applying' && isRedefined) for (const path of found) this.#state.awaited.add(path);
     const paths = isRedefined ? [...new Set([...before, ...found])] : found;
     this.#references.set(key, paths);
     for (const path of paths) this.#dependants.set(path, (this.#dependants.get(path) ?? new Set()).add(key));
@@ -244,13 +242,21 @@ export class LiveRoster {
     return [...watchedPaths(definition), ...(this.#references.get(sectionKey(application, profile)) ?? [])];
   }
 
+  /** Every file that may be what an edit is waiting for. */
+  #awaitedBy({ inputs }: ServerConfig, sections: readonly SectionDefinition[]): readonly string[] {
+    return [...inputs, ...sections.flatMap((section) => [...this.#pathsOf(section), ...arrivalPaths(section)])];
+  }
+
   async #prepare(config: ServerConfig, added: readonly SectionDefinition[]): Promise<Preparation> {
     const before = this.#settled();
     this.#state = {
       name: 'applying',
       redefined: new Set(added.map(({ application, profile }) => sectionKey(application, profile))),
+      awaited: new Set(this.#awaitedBy(config, added)),
       before,
     };
+    // Watched before it is loaded, so that no change in between is lost.
+    this.#watch(config, this.#config);
     try {
       return await prepareSections(config, added, asynchronousFiles, this.#secretsFor(config));
     } finally {

@@ -39,6 +39,11 @@ export function watchedPaths(definition: SectionDefinition): string[] {
   return [...new Set(files.flatMap(({ git, path }) => git?.watchedPaths ?? [path]))];
 }
 
+/** What changes when a repository gets objects that the section could not find in it. */
+export function arrivalPaths({ files, schema }: SectionDefinition): readonly string[] {
+  return (files.find(({ git }) => git !== undefined) ?? schema)?.git?.arrivalPaths ?? [];
+}
+
 export function sameDefinition(a: SectionDefinition, b: SectionDefinition): boolean {
   return JSON.stringify(a) === JSON.stringify(b);
 }
