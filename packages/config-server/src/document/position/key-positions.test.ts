@@ -122,6 +122,22 @@ test('YAML: block and flow maps, anchors and merge keys', () => {
   expect(Object.fromEntries(Object.keys(places).map((path) => [path, at('.yml', text, path)]))).toEqual(places);
 });
 
+test('YAML: keys that are aliases, long integers or tables', () => {
+  const text = [
+    'base: &base { x: 1 }',
+    'name: &name port',
+    '*name : 1',
+    '123456789012345678901234567890: 1',
+    '? { a: 1 }',
+    ': { x: 5 }',
+    '<<: *base',
+  ];
+  const document = table('.yaml', text.join('\n'));
+  const places = { x: '1:15', port: '3:1', '123456789012345678901234567890': '4:1' };
+  for (const path of Object.keys(places)) expect(valueAt(document, [path])).toBe(1);
+  expect(Object.fromEntries(Object.keys(places).map((path) => [path, at('.yaml', text.join('\n'), path)]))).toEqual(places);
+});
+
 // No key is a single escaped character: V8 13.6 parses the JSON key "\"" as "\\" after an object whose first key was a backslash.
 const key = fc
   .oneof(

@@ -8,7 +8,7 @@ const MERGES_MAX = 100;
 
 /** A YAML text, parsed again for the places of its keys. The text was parsed before, so it is valid. */
 export function parseYamlPlaces(text: string): Document.Parsed {
-  return parseDocument(text, { merge: true, logLevel: 'error', uniqueKeys: false });
+  return parseDocument(text, { intAsBigInt: true, merge: true, logLevel: 'error', uniqueKeys: false });
 }
 
 /** The offset of the key that a path names. A key that comes from an anchor is found where the anchor is. */
@@ -29,10 +29,10 @@ function pairOf(document: Document.Parsed, node: Node, key: string, mergesLeft =
   const map = resolved(document, node);
   if (!isMap(map) || mergesLeft === 0) return undefined;
   const pairs = map.items as KeyPair[];
-  const own = pairs.find((pair) => keyOf(pair) === key);
+  const own = pairs.find((pair) => keyOf(document, pair) === key);
   if (own !== undefined) return own;
   for (const pair of pairs) {
-    if (keyOf(pair) !== undefined) continue;
+    if (!isMerge(pair)) continue;
     const merged = resolved(document, pair.value);
     for (const source of isSeq(merged) ? merged.items : [merged]) {
       const inherited = pairOf(document, source, key, mergesLeft - 1);
@@ -42,10 +42,15 @@ function pairOf(document: Document.Parsed, node: Node, key: string, mergesLeft =
   return undefined;
 }
 
-/** A key as the document has it; undefined for a merge key, which is a symbol, and for keys that are not scalars. */
-function keyOf({ key }: KeyPair): string | undefined {
-  if (!isScalar(key) || typeof key.value === 'symbol') return undefined;
-  return String((key.value as string | number | boolean | null) ?? '');
+/** A key as the document has it; undefined for a merge key and for keys that are not scalars. */
+function keyOf(document: Document.Parsed, pair: KeyPair): string | undefined {
+  const key = resolved(document, pair.key);
+  if (!isScalar(key) || isMerge(pair)) return undefined;
+  return String((key.value as string | number | bigint | boolean | null) ?? '');
+}
+
+function isMerge({ key }: KeyPair): boolean {
+  return isScalar(key) && typeof key.value === 'symbol';
 }
 
 function resolved(document: Document.Parsed, node: Node): Node {
