@@ -177,6 +177,19 @@ test('with two Authorization headers no caller is known, whichever of them is va
   for (const headers of [good + bad, bad + good, good + good, bad]) expect(await statusWith(headers)).toBe('401');
 });
 
+test('a peer that closes its side after its requests gets every response', async () => {
+  const running = await startServer();
+  const head = `HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\n`;
+  const requests = ['/billing/prod/check', '/billing/prod', '/billing/prod/check'].map((path) => `GET ${path} ${head}\r\n`);
+  for (const sent of [requests.slice(0, 1), requests]) {
+    const socket = connect({ port: running.port, host: '127.0.0.1', allowHalfOpen: true });
+    socket.end(sent.join(''));
+    const text = (await socket.toArray()).join('');
+    expect(text.match(/HTTP\/1\.1 200 OK/g)).toHaveLength(sent.length);
+  }
+  expect(running.audit).toHaveLength(4);
+});
+
 test('an upgrade request ends its connection, so that no request behind it waits for a response', async () => {
   const running = await startServer();
   for (const protocol of ['websocket', 'h2c']) {

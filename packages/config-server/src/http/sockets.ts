@@ -54,6 +54,10 @@ export function createSocket(listener: RequestListener, tls: TlsMaterial | undef
   const server = tls
     ? createHttpsServer({ ...options, ...tls.options, handshakeTimeout: deadlines.handshakeMs }, respond)
     : nodeHttp.createServer(options, respond);
+  // A peer may close its side after its request and still wait for the response. By default node closes the other side then, also when the
+  // response is not written yet. A TLS connection is half open from its handshake on: before, a peer that left would be waited for.
+  (server as Server & { httpAllowHalfOpen: boolean }).httpAllowHalfOpen = true;
+  server.on('secureConnection', (socket: Socket) => (socket.allowHalfOpen = true));
   const open = new Set<Socket>();
   connections.set(server, open);
   const follow = (socket: Socket): void => {

@@ -22,6 +22,8 @@ class Subscriber {
   sentGeneration = 0;
   /** True while an event is being written, and until the first one was sent. */
   writing = true;
+  /** The stream was ended before its first event was sent. */
+  ending = false;
   readonly onWritten: () => void;
 
   constructor(section: Section, digest: string, response: ServerResponse, onWritten: (subscriber: Subscriber) => void) {
@@ -62,6 +64,8 @@ export class StreamHub {
     response.once('close', () => this.#remove(subscriber));
     response.on('error', ignoreError);
     if (response.socket === null) this.#followConnection(subscriber);
+    // A peer that left and one that only stops sending look the same until something is written. A slot must not be kept for the first.
+    else response.socket.once('end', () => this.#end(subscriber));
     this.#stopHeartbeat ??= this.#clock.after(HEARTBEAT_MS, () => this.#sendHeartbeats());
     return () => this.#start(subscriber);
   }
@@ -95,6 +99,7 @@ export class StreamHub {
     response.shouldKeepAlive = false;
     response.writeHead(200, STREAM_HEADERS as string[]);
     this.#write(subscriber, Buffer.from(RETRY + eventOf(section)));
+    if (subscriber.ending) this.#end(subscriber);
   }
 
   #write(subscriber: Subscriber, bytes: Buffer): void {
@@ -111,7 +116,13 @@ export class StreamHub {
     if (subscriber.sentGeneration < section.installed.generation) this.#write(subscriber, Buffer.from(eventOf(section)));
   };
 
-  #end({ response, writing }: Subscriber): void {
+  #end(subscriber: Subscriber): void {
+    const { response, sentGeneration, writing } = subscriber;
+    if (sentGeneration === 0) {
+      // Its headers are not sent yet: node would send others.
+      subscriber.ending = true;
+      return;
+    }
     response.end();
     // A reader that stopped reading would keep its connection and its slot forever.
     if (writing) this.#clock.after(LINGER_MS, () => response.destroy());
@@ -144,6 +155,7 @@ export class StreamHub {
     }
     const subscribers = [subscriber];
     this.#queued.set(socket, subscribers);
+    socket.once('end', () => subscribers.forEach((each) => this.#end(each)));
     socket.once('close', () => subscribers.forEach((each) => this.#remove(each)));
   }
 

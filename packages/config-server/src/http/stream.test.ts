@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { request, type ClientRequest, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import process from 'node:process';
@@ -166,6 +167,22 @@ test('a reader that stops gets only the newest generation when it continues', as
   generation = 1000;
   await eventually(() => stream.text.includes(event(1000)), 'the newest generation');
   expect(stream.text).toBe(`retry: 3000\n${event(1)}${event(2)}${event(1000)}`);
+});
+
+test('a peer that closes its side gets the current generation, and the end of its streams', async () => {
+  const running = await startServer();
+  const request = `GET /billing/prod/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\n\r\n`;
+  const early = connect({ port: running.port, host: '127.0.0.1', allowHalfOpen: true });
+  early.end(request + request);
+  const late = connect({ port: running.port, host: '127.0.0.1', allowHalfOpen: true });
+  late.write(request);
+  await once(late, 'readable');
+  late.end();
+  for (const socket of [early, late]) {
+    const text = (await socket.toArray()).join('');
+    expect(text).toMatch(/^HTTP\/1\.1 200 OK\r\nContent-Type: text\/event-stream\r\n[^]*id: 1\nevent: generation\n/);
+  }
+  await eventually(() => running.server.streams.open === 0, 'both slots to be free');
 });
 
 test('streams queued on one connection free all their slots when it closes', async () => {

@@ -13,6 +13,7 @@ import {
   OTHER_TOKEN,
   SERVER_TOML,
   startServer,
+  TOKEN,
   writeFiles,
   type RunningServer,
   type StartOptions,
@@ -132,6 +133,17 @@ test('plain HTTP and a handshake that never comes are refused with one audit lin
     ['tls', 'unauthenticated'],
   ]);
   await eventually(() => silent.destroyed, 'the silent peer to be cut off');
+});
+
+test('a peer that closes its side after its request gets the response, and one that leaves before the handshake is not waited for', async () => {
+  const running = await startTls(TLS_TOML, { deadlines: { handshakeMs: 3_600_000 } });
+  const options = { port: running.port, host: '127.0.0.1', ca: authority.cert, allowHalfOpen: true };
+  const socket = connect(options as ConnectionOptions);
+  socket.end(`GET /billing/prod/check HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\n\r\n`);
+  expect((await socket.toArray()).join('')).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+  const left = connectTcp({ port: running.port, host: '127.0.0.1', allowHalfOpen: true });
+  left.end();
+  expect(await left.toArray()).toEqual([]);
 });
 
 test('health_bind answers the probes in plain HTTP and nothing else', async () => {
