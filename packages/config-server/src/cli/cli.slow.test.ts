@@ -1,6 +1,6 @@
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
-import { openSync, readFileSync } from 'node:fs';
+import { closeSync, openSync, readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
@@ -277,6 +277,21 @@ const STALLED_PROGRAM = `
   process.stdout.write('written\\n');
   setInterval(() => undefined, 1000);
 `;
+
+test('a standard output on a full disk does not keep the server from starting', async () => {
+  // The start line cannot be read, so the address is fixed: one of the loopback network that no other test uses, below the ephemeral ports.
+  const host = `127.83.${process.pid % 256}.${(process.pid >> 8) % 256}`;
+  const folder = await prepare(SERVER_TOML.replace('127.0.0.1:0', `${host}:28888`));
+  const full = openSync('/dev/full', 'w');
+  onTestFinished(() => closeSync(full));
+  const child = spawn(process.execPath, [PROGRAM, join(folder, 'server.toml')], { stdio: ['ignore', full, 'ignore'], env: BARE });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  const exit = once(child, 'exit');
+  const isServed = async (): Promise<boolean> => (await fetch(`http://${host}:28888/healthz`).catch(() => undefined))?.status === 200;
+  await eventually(async () => child.exitCode !== null || (await isServed()), 'the server to respond or to end');
+  child.kill('SIGTERM');
+  expect(await exit).toEqual([0, null]);
+});
 
 test('a standard error that its reader closed stops no request, and is reported', async () => {
   const program = await start(await prepare());

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import process from 'node:process';
+import { logToStandardOutput } from '../audit/standard-streams.ts';
 import { formatAddress, isLoopback } from '../config/bind-address.ts';
 import { readServerConfig, type ServerConfig } from '../config/config.ts';
 import { StartRefusal, type Problem } from '../config/problem.ts';
@@ -75,15 +76,17 @@ async function tracingProblems(config: ServerConfig): Promise<Problem[]> {
 
 async function serve(path: string): Promise<undefined> {
   const config = await validate(path, false);
-  const server = await ConfigServer.start(config);
+  // A full disk or a closed pipe must not keep the server from starting: its lines wait instead.
+  const log = logToStandardOutput();
+  const server = await ConfigServer.start(config, { log });
   // Before the start line: a supervisor may signal as soon as it reads it, and SIGHUP without a handler ends the process.
   onSignals(server);
   const address = server.address!;
   const real = formatAddress({ host: address.address, port: address.port });
-  print(`config-server ${packageVersion()} listening on ${real} (${posture(config)})\n`);
+  log(`config-server ${packageVersion()} listening on ${real} (${posture(config)})`);
   if (config.tls === undefined && !isLoopback(address.address)) {
-    print(
-      `config-server: WARNING: ${real} is reachable from other machines and serves secrets in plaintext; configure [server.tls] or bind to 127.0.0.1\n`,
+    log(
+      `config-server: WARNING: ${real} is reachable from other machines and serves secrets in plaintext; configure [server.tls] or bind to 127.0.0.1`,
     );
   }
   return undefined;
