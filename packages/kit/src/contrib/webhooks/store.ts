@@ -183,7 +183,8 @@ export async function failPendingOf(tx: Db, endpointId: string, now: Date): Prom
   const { count } = await tx.execute(
     `update webhook_deliveries set status = 'failed', failure_reason = 'endpoint_disabled', last_error = 'The endpoint is disabled.',
        next_attempt_at = null, claim_token = null, claimed_until = null
-     where endpoint_id = $1 and status = 'pending' and (claimed_until is null or claimed_until <= $2)`,
+     where endpoint_id = $1 and status = 'pending' and (claimed_until is null or claimed_until <= $2)
+       and exists (select 1 from webhook_endpoints p where p.id = $1 and not p.is_active)`,
     [endpointId, now],
   );
   return count;

@@ -181,6 +181,32 @@ describeOutbox('delivery', (outbox) => {
     }
   });
 
+  test('nothing waits for a disabled endpoint, also not a retry that is stored while it is disabled', async ({ skip }) => {
+    if (outbox.db.dialect === 'sqlite') skip('SQLite has one writer');
+    const mine = owner();
+    const target = await endpoint({ owner: mine });
+    const stored = Promise.withResolvers<void>();
+    let disabled: Promise<unknown> = Promise.resolve();
+    outbox.receiver.answer(`/${mine}`, (_request, response) => {
+      disabled = outbox.db.transaction(async (tx) => {
+        await disableEndpoint(tx, target.id, 'manual');
+        response.writeHead(500).end();
+        await stored.promise;
+      });
+    });
+    await publish('order.paid', { owner: mine });
+    const delivered = deliverDue(outbox.db);
+    await expect.poll(async () => (await only(target.id)).attempts, { timeout: 60_000 }).toBe(1);
+    stored.resolve();
+    await Promise.all([disabled, delivered]);
+    expect(await only(target.id)).toMatchObject({
+      status: 'failed',
+      failure_reason: 'endpoint_disabled',
+      attempts: 1,
+      next_attempt_at: null,
+    });
+  });
+
   test('a claim of a dead worker is due again after the timeout and a minute, and not before', async () => {
     const mine = owner();
     const target = await endpoint({ owner: mine });

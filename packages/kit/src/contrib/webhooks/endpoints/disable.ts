@@ -43,6 +43,8 @@ export async function disableCounting(tx: Db, id: string, reason: DisabledReason
   const changes = { is_active: false, disabled_reason: reason, disabled_at: now };
   await changeEndpoint(tx, id, changes, now);
   const failed = await failPendingOf(tx, id, now);
+  // PostgreSQL: a result or an event that was written at the same time saw an active endpoint, and was not seen here. It would wait for its time.
+  if (tx.dialect === 'postgres') tx.afterCommit(() => failPendingOf(tx.database, id, clock.now()));
   // By hand it is part of an edit, which has its entry.
   if (reason !== 'manual')
     await recordEndpointChange(tx, 'disabled', { before: endpoint, after: { ...endpoint, ...changes, updated_at: now } }, BY_WORKER);
