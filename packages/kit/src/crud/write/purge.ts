@@ -5,7 +5,8 @@ import { constraintViolation } from '../../db/constraint-violation.ts';
 import { quoteName } from '../../db/names.ts';
 import { policiesOf } from '../policy/policies.ts';
 import type { Edge, Policy } from '../policy/policy.ts';
-import { inList, RowStatements } from './row-statements.ts';
+import { inList } from './in-list.ts';
+import { RowStatements } from './row-statements.ts';
 import type { SoftDelete } from '../policy/soft-delete.ts';
 
 export interface PurgeReport {

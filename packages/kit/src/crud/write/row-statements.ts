@@ -1,4 +1,3 @@
-import { resolveReference } from '../../db/column.ts';
 import { type ConstraintViolation, constraintViolation, describeViolation } from '../../db/constraint-violation.ts';
 import { brokenReferences } from '../../db/name-violation.ts';
 import type { Db } from '../../db/db.ts';
@@ -10,10 +9,10 @@ import { insertion } from '../../db/repository.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { Scope, WriteScope } from '../policy/crud-request.ts';
 import { absentValue } from './absent-value.ts';
+import { inList } from './in-list.ts';
 import type { Policy, StoredColumn } from '../policy/policy.ts';
 import type { Precondition } from './precondition.ts';
 import type { Item } from '../declare/item.ts';
-import { keyType } from '../policy/portable-columns.ts';
 
 /** Which row: a unique column and its value. */
 export interface RowKey {
@@ -382,14 +381,6 @@ function insertText({ table }: ModelStatements, names: readonly string[], return
 /** The writer of SQLite is alone anyway. FOR NO KEY UPDATE lets rows that refer to this one be written meanwhile. */
 function locking({ dialect }: Db, lock: boolean): string {
   return lock && dialect === 'postgres' ? ' for no key update of t0' : '';
-}
-
-/** One placeholder for however many values: the statement's text does not depend on their number. */
-export function inList({ dialect }: Db, sql: string, column: StoredColumn, values: readonly unknown[], parameters: unknown[]): string {
-  const encoded = values.map((value) => column.encode(value));
-  if (dialect === 'postgres') return `${sql} = any($${parameters.push(encoded)}::${keyType(resolveReference(column.settings))}[])`;
-  const json = JSON.stringify(encoded.map((each) => (typeof each === 'bigint' ? each.toString() : each)));
-  return `${sql} in (select value from json_each($${parameters.push(json)}))`;
 }
 
 /** The column of a statement that says whether the action is allowed. */
