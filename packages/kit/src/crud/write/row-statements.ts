@@ -9,6 +9,7 @@ import { insertion } from '../../db/repository.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { Scope, WriteScope } from '../policy/crud-request.ts';
 import { absentValue } from './absent-value.ts';
+import { detachFromEachOther } from './detach-from-each-other.ts';
 import { inList } from './in-list.ts';
 import type { Policy, StoredColumn } from '../policy/policy.ts';
 import type { Precondition } from './precondition.ts';
@@ -203,25 +204,9 @@ export class RowStatements {
     return count > 0;
   }
 
-  /**
-   * Rows that are deleted together may refer to each other. SQLite checks the references of each row as it is deleted, so that the order of the
-   * table would decide: the references among them are removed first.
-   */
-  async detach(db: Db, column: StoredColumn, values: readonly unknown[]): Promise<void> {
-    const { statements, selfReferences } = this.#policy;
-    for (const { name, to } of selfReferences) {
-      const parameters: unknown[] = [];
-      const among = (table: string) => inList(db, `${table}.${quoteName(column.name)}`, column, values, parameters);
-      const own = among('t0');
-      const referred = `select t1.${quoteName(to)} from ${statements.table} t1 where ${among('t1')}`;
-      const text = `update ${statements.table} as t0 set ${quoteName(name)} = null where ${own} and t0.${quoteName(name)} in (${referred})`;
-      await db.execute(text, parameters, { replanned: true });
-    }
-  }
-
   async deleteMany(db: Db, column: StoredColumn, values: readonly unknown[]): Promise<number> {
     const { statements } = this.#policy;
-    await this.detach(db, column, values);
+    await detachFromEachOther(db, this.#policy, column, values);
     const parameters: unknown[] = [];
     const where = inList(db, `t0.${quoteName(column.name)}`, column, values, parameters);
     const { count } = await db.execute(`delete from ${statements.table} as t0 where ${where}`, parameters, { replanned: true });

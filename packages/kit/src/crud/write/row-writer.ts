@@ -1,3 +1,4 @@
+import { detachFromEachOther } from './detach-from-each-other.ts';
 import { constraintViolation } from '../../db/constraint-violation.ts';
 import type { Db } from '../../db/db.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
@@ -292,12 +293,8 @@ export class RowWriter {
     return db
       .transaction(async (tx) => {
         const keys = intent.rows.flatMap(({ key }) => key ?? []);
-        if (keys[0] !== undefined)
-          await this.#statements.detach(
-            tx,
-            keys[0].column,
-            keys.map(({ value }) => value),
-          );
+        const values = keys.map(({ value }) => value);
+        if (keys[0] !== undefined) await detachFromEachOther(tx, this.#policy, keys[0].column, values);
         for (const row of intent.rows) await atRow(row, () => attempt(tx, row));
         throw error;
       })
