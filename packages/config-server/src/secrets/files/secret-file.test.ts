@@ -374,6 +374,20 @@ test('a text of several lines that a block cannot have is in quotes, and the com
   expect(await open('a: | # one\n  x\n  y\nb: >- # two\n  x\nc: 1\n')).toBe('a: "x\\ny\\n" # one\nb: x # two\nc: 1\n');
 });
 
+test.each([
+  ['/c/a.yaml', 'a: x\r\nb:\r\n  - 1\r\n'],
+  ['/c/a.toml', 'a = "x"\r\n\r\n[b]\r\nc = 1\r\n'],
+  ['/c/a.json', '{\r\n  "a": "x",\r\n  "b": [1]\r\n}\r\n'],
+  ['/c/a.json', '{"a":"x","b":[1]}'],
+])('%s: the line ends of a file stay: %j', async (path, text) => {
+  const sealed = await sealDocument(path, text, DEFAULT_RULE, sealing(own), NOW);
+  const open = await openText(path, sealed, own.keyring);
+  expect(open.text).toBe(text);
+  const saved = resealDocument(path, text.replace('x', 'y'), open, NOW);
+  expect((await openText(path, saved, own.keyring)).text).toBe(text.replace('x', 'y'));
+  if (text.includes('\r\n')) for (const written of [sealed, saved]) expect(written.replaceAll('\r\n', '')).not.toContain('\n');
+});
+
 test('text of a TOML string that looks like the metadata stays where it is', async () => {
   const text = 'a = """\nx\n[sops]\ny = 1\n"""\nb = "secret"\n\n[c]\nd = 1\n';
   const sealed = await sealDocument('/c/a.toml', text, { name: 'encrypted_regex', pattern: '^b$' }, sealing(own), NOW);

@@ -40,17 +40,19 @@ export function sopsBlock(path: string, body: string, { age, lastModified, mac, 
   return `[${SOPS_KEY}]\n${scalars.join('')}${recipients.join('')}`;
 }
 
-/** Puts metadata at the end of a file. */
+/** Puts metadata at the end of a file, with the line ends of the file. */
 export function joinBlock(path: string, { body, block }: SplitFile): string {
+  const lineEnd = body.includes('\r\n') ? '\r\n' : '\n';
+  const lines = block.replaceAll(/\r?\n/g, lineEnd);
   if (formatOf(path) !== 'json') {
-    const separator = formatOf(path) === 'toml' ? '\n' : '';
-    return `${body === '' || body.endsWith('\n') ? body : `${body}\n`}${body.trim() === '' ? '' : separator}${block}`;
+    const separator = formatOf(path) === 'toml' ? lineEnd : '';
+    return `${body === '' || body.endsWith('\n') ? body : body + lineEnd}${body.trim() === '' ? '' : separator}${lines}`;
   }
   const close = body.lastIndexOf('}');
   const before = body.slice(0, close).trimEnd();
   const indent = indentOf(body);
-  const indented = block.replaceAll('\n', `\n${indent}`);
-  return `${before}${before.endsWith('{') ? '' : ','}\n${indent}${indented}\n${body.slice(close)}`;
+  const indented = lines.replaceAll('\n', `\n${indent}`);
+  return `${before}${before.endsWith('{') ? '' : ','}${lineEnd}${indent}${indented}${lineEnd}${body.slice(close)}`;
 }
 
 function indentOf(json: string): string {
@@ -71,7 +73,9 @@ function splitJson(text: string): SplitFile | undefined {
   const after = text.slice(place.end);
   const lines = text.slice(text.lastIndexOf('\n', keyStart) + 1, keyStart);
   const block = text.slice(keyStart, place.end).replaceAll(`\n${lines.trim() === '' ? lines : ''}`, '\n');
-  if (before.endsWith(',')) return { body: before.slice(0, -1) + after, block };
+  // A file of one line was closed on its line.
+  const close = before.includes('\n') ? after : after.replace(/^\s+(?=\})/, '');
+  if (before.endsWith(',')) return { body: before.slice(0, -1) + close, block };
   return { body: before + after.replace(/^\s*,/, ''), block };
 }
 
@@ -106,5 +110,5 @@ function splitToml(text: string): SplitFile | undefined {
   }
   takeUntil(text.length);
   // The blank line that was put before the metadata goes with them.
-  return block === '' ? undefined : { body: body.replace(/\n\n$/, '\n'), block };
+  return block === '' ? undefined : { body: body.replace(/(\r?\n)\r?\n$/, '$1'), block };
 }
