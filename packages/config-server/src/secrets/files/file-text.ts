@@ -78,6 +78,8 @@ export function readableReplacement(path: string, text: string, place: Place, va
 
 function linesText(path: string, text: string, place: Place, value: string): string | undefined {
   const format = formatOf(path);
+  // In TOML the line ends of a text are part of it, and an editor may make them all alike.
+  if (text.includes('\r\n')) return undefined;
   if (format === 'toml') return ['"""', ...value.split('\n').map((line) => tomlText(line).slice(1, -1))].join('\n') + '"""';
   const isLast = /[^\S\n]*(?:\n|$)/y;
   isLast.lastIndex = place.end;
