@@ -1,11 +1,13 @@
-import { spawnSync } from 'node:child_process';
-import { chmodSync, chownSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { execFile, spawnSync } from 'node:child_process';
+import { chmodSync, chownSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import { editInEditor } from '../cli/edit-in-editor.ts';
 import { readSnapshot, replaceFile } from './replace-file.ts';
 
+const execute = promisify(execFile);
 const USER = 65_534;
 const GROUP = 54_321;
 
@@ -17,6 +19,32 @@ test('an interrupt is left to the editor while it runs, and ends the program aft
 
 test('a byte order mark that the editor added is removed', async () => {
   expect(editInEditor('a.toml', 'a = 1\n', String.raw`sed -i '1s/^/\xef\xbb\xbf/'`, await temporaryFolder())).toBe('a = 1\n');
+});
+
+test('a lock that a killed process left behind is removed', async () => {
+  const folder = await temporaryFolder();
+  const path = join(folder, 'a.toml');
+  writeFileSync(path, 'old');
+  writeFileSync(join(folder, '.a.toml.lock'), '');
+  utimesSync(join(folder, '.a.toml.lock'), new Date(0), new Date(0));
+  replaceFile(readSnapshot(path), 'new');
+  expect([readFileSync(path, 'utf8'), readdirSync(folder)]).toEqual(['new', ['a.toml']]);
+});
+
+test('of processes that replace a file at the same time, none undoes what another one wrote', { timeout: 120_000 }, async () => {
+  const folder = await temporaryFolder();
+  const path = join(folder, 'count');
+  writeFileSync(path, '0');
+  const script = `const { readSnapshot, replaceFile } = await import(${JSON.stringify(new URL('replace-file.ts', import.meta.url).href)});
+    let written = 0;
+    for (let round = 0; round < 100; round++) {
+      const file = readSnapshot(${JSON.stringify(path)});
+      try { replaceFile(file, String(Number(file.text) + 1)); written++; } catch (error) { if (error.name !== 'NotEditable') throw error; }
+    }
+    console.log(written);`;
+  const results = await Promise.all([1, 2, 3].map(() => execute(process.execPath, ['--input-type=module', '-e', script])));
+  expect(Number(readFileSync(path, 'utf8'))).toBe(results.reduce((sum, { stdout }) => sum + Number(stdout), 0));
+  expect(readdirSync(folder)).toEqual(['count']);
 });
 
 // Only root can create files of others, and become another user.

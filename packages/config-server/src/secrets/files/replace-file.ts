@@ -9,6 +9,7 @@ import {
   readFileSync,
   realpathSync,
   renameSync,
+  rmSync,
   statSync,
   unlinkSync,
   writeFileSync,
@@ -24,6 +25,7 @@ export interface FileSnapshot {
   /** Without a byte order mark, which not every parser of a format takes. */
   readonly text: string;
   readonly hasByteOrderMark: boolean;
+  readonly bytes: Buffer;
   readonly stats: Stats;
 }
 
@@ -34,9 +36,10 @@ export function readSnapshot(path: string): FileSnapshot {
   const descriptor = openSync(real, 'r');
   try {
     const stats = fstatSync(descriptor);
-    const whole = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(readFileSync(descriptor));
+    const bytes = readFileSync(descriptor);
+    const whole = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
     const hasByteOrderMark = whole.startsWith(BYTE_ORDER_MARK);
-    return { path: real, text: hasByteOrderMark ? whole.slice(1) : whole, hasByteOrderMark, stats };
+    return { path: real, text: hasByteOrderMark ? whole.slice(1) : whole, hasByteOrderMark, bytes, stats };
   } finally {
     closeSync(descriptor);
   }
@@ -46,7 +49,8 @@ export function readSnapshot(path: string): FileSnapshot {
  * Replaces a file in one step: readers, and a machine that loses power, find the old text or the new text. Mode and owner stay. A file
  * that changed since it was read is not replaced.
  */
-export function replaceFile({ path, stats, hasByteOrderMark }: FileSnapshot, text: string): void {
+export function replaceFile(snapshot: FileSnapshot, text: string): void {
+  const { path, stats, hasByteOrderMark } = snapshot;
   const temporary = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString('hex')}.tmp`);
   const descriptor = openSync(temporary, 'wx', 0o600);
   try {
@@ -58,16 +62,47 @@ export function replaceFile({ path, stats, hasByteOrderMark }: FileSnapshot, tex
     } finally {
       closeSync(descriptor);
     }
-    const now = statSync(path);
-    if (now.ino !== stats.ino || now.mtimeMs !== stats.mtimeMs || now.size !== stats.size) {
-      throw new NotEditable('the file was changed by somebody else in the meantime; nothing was written');
-    }
-    renameSync(temporary, path);
+    exclusively(path, () => {
+      if (isChanged(snapshot)) throw new NotEditable('the file was changed by somebody else in the meantime; nothing was written');
+      renameSync(temporary, path);
+    });
   } catch (error) {
     unlinkSync(temporary);
     throw error;
   }
   syncFolder(dirname(path));
+}
+
+/** By content: another file may have the inode and, within a tick of the clock, the time of this one. */
+function isChanged({ path, bytes, stats }: FileSnapshot): boolean {
+  const { mode, uid, gid } = statSync(path);
+  return mode !== stats.mode || uid !== stats.uid || gid !== stats.gid || !readFileSync(path).equals(bytes);
+}
+
+/** A lock is for one comparison and one rename. One that is older was left by a process that was killed. */
+const LOCK_AGE_MS_MAX = 30_000;
+
+/** Two processes that compare at the same time would both find the file as they read it, and the second would undo the first. */
+function exclusively(path: string, work: () => void): void {
+  const lock = join(dirname(path), `.${basename(path)}.lock`);
+  while (!takeLock(lock)) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
+  try {
+    work();
+  } finally {
+    rmSync(lock, { force: true });
+  }
+}
+
+function takeLock(lock: string): boolean {
+  try {
+    closeSync(openSync(lock, 'wx', 0o600));
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
+  const created = statSync(lock, { throwIfNoEntry: false })?.mtimeMs;
+  if (created !== undefined && Date.now() - created > LOCK_AGE_MS_MAX) rmSync(lock, { force: true });
+  return false;
 }
 
 /** With another owner or group the server might no longer be able to read the file. */
