@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { GIT_FILES, gitToml, testRepository, type TestRepository } from '../../test/git-repository.ts';
@@ -127,5 +127,28 @@ test.skipIf(isMissing('ssh-keygen'))('a signature that cannot be verified is not
   ] as const) {
     await expect(startServer({ toml, files: {}, environment })).rejects.toThrow(`cannot be verified: ${obstacle}`);
   }
-  await startServer({ toml, files: {}, environment: { PATH } });
+  const running = await startServer({ toml, files: {}, environment: { PATH } });
+  rmSync(signers);
+  await eventually(
+    () => running.log.some((line) => line.includes('cannot be verified: ssh-keygen cannot read git.allowed_signers')),
+    'the missing list',
+  );
+  writeFileSync(signers, `ada@example.com ${readFileSync(`${key}.pub`, 'utf8')}`);
+  await eventually(async () => (await running.status()).healthy as boolean, 'the list that is back');
+});
+
+test('gpg that cannot write to its home directory is not reported as a bad signature', async () => {
+  const repository = await testRepository();
+  repository.commit(GIT_FILES);
+  const id = repository.git('commit-tree', '-m', 'signed', 'HEAD^{tree}');
+  const raw = repository.git('cat-file', 'commit', id);
+  const signature = 'gpgsig -----BEGIN PGP SIGNATURE-----\n \n -----END PGP SIGNATURE-----';
+  const input = raw.replace(/^(committer .*)$/m, `$1\n${signature}`);
+  const commit = execFileSync('git', ['hash-object', '-t', 'commit', '-w', '--stdin'], { cwd: repository.folder, input }).toString().trim();
+  const folder = await temporaryFolder();
+  // How the real one ends on a file system that is read-only.
+  writeFileSync(join(folder, 'gpg'), `#!/bin/sh\necho "gpg: Fatal: can't create lock for '/x/trustdb.gpg'" >&2\nexit 2\n`, { mode: 0o755 });
+  const toml = gitToml(repository.folder, `pin = "${commit}"\ngnupg_home = "${folder}"`);
+  const starting = startServer({ toml, files: {}, environment: { PATH: `${folder}:${process.env['PATH']}` } });
+  await expect(starting).rejects.toThrow('cannot be verified: gpg cannot write to git.gnupg_home; make it writable, or write');
 });

@@ -15,6 +15,8 @@ const NOBODY = '/dev/null';
 const OBSTACLES: readonly (readonly [pattern: RegExp, obstacle: string])[] = [
   [/^error: cannot run ssh-keygen/m, 'ssh-keygen cannot be run; install it'],
   [/^error: cannot run gpg/m, 'gpg cannot be run; install it'],
+  [/^Unable to open allowed keys file/m, 'ssh-keygen cannot read git.allowed_signers'],
+  [/^gpg: fatal: can't create /im, 'gpg cannot write to git.gnupg_home; make it writable, or write "trust-model always" into its gpg.conf'],
   [/^error: could not create temporary file/m, 'git cannot create a temporary file; set TMPDIR to a folder that the server can write'],
 ];
 
