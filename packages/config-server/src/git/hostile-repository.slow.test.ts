@@ -153,6 +153,26 @@ test('names that are not UTF-8 stay what they are: bytes that no listed path mat
   expect((await running.ask('/billing/prod')).json()).toEqual({ name: 'three' });
 });
 
+test('a tree with modes that other programs wrote is read; one with a mode that means nothing is not', async () => {
+  const repository = await testRepository();
+  repository.commit(GIT_FILES);
+  const bytes = (id: string) => Buffer.from(id, 'hex');
+  const write = (...entries: readonly (readonly [string, string])[]): string => {
+    const input = Buffer.concat(entries.flatMap(([entry, id]) => [Buffer.from(`${entry}\0`), bytes(id)]));
+    return execFileSync('git', ['hash-object', '-t', 'tree', '-w', '--literally', '--stdin'], { cwd: repository.folder, input })
+      .toString()
+      .trim();
+  };
+  const file = blob(repository, '[billing]\nname = "one"\n');
+  const serving = (tree: string) =>
+    serve(repository, `pin = "${repository.git('commit-tree', '-m', 'raw', tree)}"`, '["conf/billing.toml"]');
+  const running = await serving(write(['040000 conf', write(['100600 billing.toml', file], ['100640 other', file])]));
+  expect((await running.ask('/billing/prod')).json()).toEqual({ name: 'one' });
+  for (const mode of ['060000', '0', '888888', '10000000100644']) {
+    await expect(serving(write(['40000 conf', write([`${mode} billing.toml`, file])]))).rejects.toThrow('cannot be parsed');
+  }
+});
+
 test('rewritten history is followed, also when the old commits are pruned; history keeps what was served', async () => {
   const repository = await testRepository();
   const first = repository.commit(GIT_FILES);

@@ -7,14 +7,14 @@ export interface TreeEntry {
 /** Entries by name. Names are bytes; as Latin-1 text every name has one form, also one that is not UTF-8. */
 export type Tree = ReadonlyMap<string, TreeEntry>;
 
-const KINDS: Readonly<Record<string, TreeEntry['kind']>> = {
-  '100644': 'file',
-  '100755': 'file',
-  '100664': 'file',
-  '40000': 'folder',
-  '120000': 'symbolic link',
-  '160000': 'submodule',
+/** By the bits of a mode that are not permissions. Some programs wrote other permissions than Git, or a zero in front. */
+const KINDS: Readonly<Record<number, TreeEntry['kind']>> = {
+  0o100000: 'file',
+  0o040000: 'folder',
+  0o120000: 'symbolic link',
+  0o160000: 'submodule',
 };
+const KIND_BITS = 0o170000;
 
 /** Parses a tree object: mode, blank, name, NUL, the bytes of the id. Undefined when it is not one. */
 export function parseTree(content: Buffer, idBytes: 20 | 32): Tree | undefined {
@@ -24,7 +24,7 @@ export function parseTree(content: Buffer, idBytes: 20 | 32): Tree | undefined {
     const blank = content.indexOf(0x20, at);
     const end = content.indexOf(0, blank);
     if (blank === -1 || end === -1 || end + 1 + idBytes > content.length) return undefined;
-    const kind = KINDS[content.toString('latin1', at, blank)];
+    const kind = kindOf(content.toString('latin1', at, blank));
     const name = content.toString('latin1', blank + 1, end);
     at = end + 1 + idBytes;
     // Twice the same name: which of them counts would depend on the reader.
@@ -32,6 +32,10 @@ export function parseTree(content: Buffer, idBytes: 20 | 32): Tree | undefined {
     tree.set(name, { kind, id: content.toString('hex', end + 1, at) });
   }
   return tree;
+}
+
+function kindOf(mode: string): TreeEntry['kind'] | undefined {
+  return /^0?[0-7]{5,6}$/.test(mode) ? KINDS[Number.parseInt(mode, 8) & KIND_BITS] : undefined;
 }
 
 /** A name as it is in a tree. */
