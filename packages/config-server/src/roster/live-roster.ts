@@ -107,6 +107,7 @@ export class LiveRoster {
       this.#events.log('config-server: watch_debounce_ms is 0, so nothing is reloaded; restart to take in changes');
       return;
     }
+    this.#watcher.recheck();
     await this.#reconfigure();
     const now = this.#clock.now();
     await Promise.all([...this.#current.sections.values()].map((section) => this.#reload(section, 'manual', now)));

@@ -64,6 +64,12 @@ export class FileWatcher {
     for (const path of paths) this.#follow(path, round, true);
   }
 
+  /** Looks up every path again. A file system that is mounted over a directory is not reported, but is found here. */
+  recheck(): void {
+    for (const node of this.#nodes.values()) this.#changedNodes.add(node);
+    this.#retrace();
+  }
+
   close(): void {
     clearImmediate(this.#refresh);
     for (const { watcher } of this.#directories.values()) watcher?.close();
