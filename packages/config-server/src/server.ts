@@ -12,7 +12,7 @@ import { isGranted } from './config/grant.ts';
 import { StartRefusal } from './config/problem.ts';
 import { createHealthListener, createListener } from './http/listener.ts';
 import type { Roster, Service } from './http/service.ts';
-import { closeIdleConnections, createSocket, DEADLINES, type Deadlines } from './http/sockets.ts';
+import { createSocket, DEADLINES, type Deadlines } from './http/sockets.ts';
 import { StreamHub } from './http/stream-hub.ts';
 import { oneLine } from './one-line.ts';
 import { LiveRoster } from './roster/live-roster.ts';
@@ -241,7 +241,7 @@ function changedAtRestart(running: ServerConfig, after: ServerConfig): string[] 
 async function closeSocket(socket: Server | undefined, waitMs: number): Promise<void> {
   if (socket === undefined || !socket.listening) return;
   // An ended stream leaves an idle connection that its peer keeps open.
-  const idle = setInterval(() => closeIdleConnections(socket), IDLE_CHECK_MS);
+  const idle = setInterval(() => socket.closeIdleConnections(), IDLE_CHECK_MS);
   const deadline = setTimeout(() => socket.closeAllConnections(), waitMs);
   await new Promise((resolve) => socket.close(resolve));
   clearInterval(idle);

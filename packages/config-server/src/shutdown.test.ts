@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
 import { expect, onTestFinished, test } from 'vitest';
 import { createCertificate } from '../test/certificates.ts';
-import { ask, eventually, SERVER_TOML, startServer, TOKEN, type RunningServer } from '../test/running-server.ts';
+import { ask, eventually, FILES, SERVER_TOML, startServer, TOKEN, type RunningServer } from '../test/running-server.ts';
 import { temporaryFolder } from '../test/temporary-folder.ts';
 import { DEADLINES } from './http/sockets.ts';
 
@@ -52,6 +52,22 @@ test('a request in flight is finished, and readyz says 503 on a connection that 
   expect(text).toContain('HTTP/1.1 503 Service Unavailable');
   expect(text.slice(text.indexOf('HTTP/1.1 503'))).toContain('\r\nConnection: close\r\n');
   await expect(ask(healthPort, '/healthz')).rejects.toThrow('ECONNREFUSED');
+});
+
+test.each(['plain', 'tls'])('a document that its peer reads slowly is sent to its end (%s)', async (kind) => {
+  // More than the buffers of both sides hold.
+  const bytes = 15 * 1024 * 1024;
+  const options = { files: { ...FILES, 'billing.toml': `[billing]\nlong = "${'x'.repeat(bytes)}"\n` }, deadlines: NO_DEADLINES };
+  const running = await (kind === 'tls' ? startTls(options) : startServer(options));
+  const address = { port: running.port, host: '127.0.0.1' };
+  const socket = kind === 'tls' ? connectTls({ ...address, rejectUnauthorized: false }) : connect(address);
+  onTestFinished(() => void socket.destroy());
+  socket.write(`GET /billing/prod HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\n\r\n`);
+  await once(socket, 'readable');
+  const stopped = running.server.stop();
+  const received = Buffer.concat(await socket.toArray());
+  expect(received.length - received.indexOf('\r\n\r\n')).toBe(bytes + '\r\n\r\n{"long":""}'.length);
+  await stopped;
 });
 
 test('a stream asked for while the server stops is refused, so that the stop need not wait for it', async () => {

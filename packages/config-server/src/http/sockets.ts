@@ -59,7 +59,8 @@ export function createSocket(listener: RequestListener, tls: TlsMaterial | undef
   (server as Server & { httpAllowHalfOpen: boolean }).httpAllowHalfOpen = true;
   server.on('secureConnection', (socket: Socket) => (socket.allowHalfOpen = true));
   const open = new Set<Socket>();
-  connections.set(server, open);
+  const closeIdle = server.closeIdleConnections.bind(server);
+  server.closeIdleConnections = () => closeIdleConnections(closeIdle, open);
   const follow = (socket: Socket): void => {
     open.add(socket);
     socket.once('close', () => open.delete(socket));
@@ -93,14 +94,20 @@ export function createSocket(listener: RequestListener, tls: TlsMaterial | undef
   return server;
 }
 
-/** The connections of each server; with TLS, the socket below and the one above. */
-const connections = new WeakMap<Server, Set<Socket>>();
-
-/** Closes connections that wait for a request. Node's own function leaves those open that never sent a byte. */
-export function closeIdleConnections(server: Server): void {
-  server.closeIdleConnections();
-  for (const socket of connections.get(server) ?? []) if (socket.bytesRead === 0) socket.destroy();
+/**
+ * Replaces node's function, which `close` calls, too. Node counts a response as sent when its last byte is queued, and cuts off one that its
+ * peer reads slowly; and it leaves connections open that never sent a byte.
+ */
+function closeIdleConnections(closeIdle: () => void, open: ReadonlySet<ResponseSocket>): void {
+  const queued = [...open].flatMap(({ _httpMessage: response }) => (response?.finished && !response.writableFinished ? [response] : []));
+  for (const response of queued) response.finished = false;
+  closeIdle();
+  for (const response of queued) response.finished = true;
+  for (const socket of open) if (socket.bytesRead === 0) socket.destroy();
 }
+
+/** Node's documentation of `clientError` names this property: the response that is being written. */
+type ResponseSocket = Socket & { readonly _httpMessage?: ServerResponse | null };
 
 function hasBody({ headers }: IncomingMessage): boolean {
   return headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
@@ -139,9 +146,8 @@ function refuse(error: ParseError, socket: Duplex, audit: AuditRecorder): void {
   });
 }
 
-/** Node's documentation of `clientError` names this property for the purpose. */
-function isResponding(socket: Duplex & { _httpMessage?: ServerResponse | null }): boolean {
-  return socket._httpMessage?.headersSent === true;
+function isResponding(socket: Duplex): boolean {
+  return (socket as ResponseSocket)._httpMessage?.headersSent === true;
 }
 
 /** Responds and closes, whatever the peer does: none of node's deadlines covers this socket any more. */
