@@ -10,7 +10,8 @@ const TURNS_MAX = 100;
 
 /** Where a connection's newest response is kept on its socket. */
 const newest: unique symbol = Symbol('kit.response');
-type ServedSocket = Socket & { [newest]?: ServerResponse };
+/** Node's documentation of `clientError` names `_httpMessage`: the response that is being written. */
+type ServedSocket = Socket & { [newest]?: ServerResponse; readonly _httpMessage?: ServerResponse | null };
 
 /**
  * The connections of the app's own server while it stops. A proxy keeps connections to the app and uses one at any time. Whatever it sends on
@@ -19,12 +20,16 @@ type ServedSocket = Socket & { [newest]?: ServerResponse };
  */
 export class Connections {
   readonly #server: Server;
+  readonly #closeIdleOfNode: () => void;
   readonly #open = new Set<ServedSocket>();
   #isLeaving = false;
   #emptied = () => {};
 
   constructor(server: Server) {
     this.#server = server;
+    this.#closeIdleOfNode = server.closeIdleConnections.bind(server);
+    // `close` calls it, too.
+    server.closeIdleConnections = () => this.#closeIdle();
     server.on('connection', (socket: Socket) => {
       this.#open.add(socket);
       socket.once('close', () => {
@@ -85,8 +90,14 @@ export class Connections {
     return () => clearInterval(timer);
   }
 
+  /** Node takes a response for sent when its last byte is queued, and would cut off one that its client reads slowly. */
   #closeIdle(): void {
-    this.#server.closeIdleConnections();
+    const queued = [...this.#open].flatMap(({ _httpMessage: response }) =>
+      response?.finished && !response.writableFinished ? [response] : [],
+    );
+    for (const response of queued) response.finished = false;
+    this.#closeIdleOfNode();
+    for (const response of queued) response.finished = true;
     // Node takes a connection for busy until its first request is over, also one that never sent a byte.
     for (const socket of this.#open) if (socket.bytesRead === 0) socket.destroy();
   }

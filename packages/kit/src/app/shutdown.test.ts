@@ -1,7 +1,9 @@
+import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
+import { z } from 'zod';
 import { singleton, scoped, service } from '../di/index.ts';
 import { Controller } from '../http/controller.ts';
 import { route } from '../http/route.ts';
@@ -215,6 +217,28 @@ test('a response whose headers were sent before it stops ends its connection wit
   release();
   await connection.closed;
   expect(connection.received()).toContain('last');
+  await closed;
+});
+
+test('a response that its client reads slowly is sent to its end', async () => {
+  // More than the buffers of both sides hold.
+  const bytes = 15 * 1024 * 1024;
+  class LargeController extends Controller {
+    large = route.get('/large', { permission: allowAny, response: z.object({ text: z.string() }) }, () => ({ text: 'x'.repeat(bytes) }));
+  }
+  app = createApp({
+    database: 'sqlite::memory:',
+    mount: { '/': { '/': LargeController } },
+    settings: { shutdownTimeoutMs: LATE, shutdownIdleMs: 0 },
+    log: { level: 'silent' },
+  });
+  await app.listen({ port: 0 });
+  const socket = connect((app.fastify.server.address() as AddressInfo).port, '127.0.0.1');
+  socket.write('GET /large HTTP/1.1\r\nHost: x\r\n\r\n');
+  await once(socket, 'readable');
+  const closed = app.close();
+  const received = Buffer.concat(await socket.toArray());
+  expect(received.length - received.indexOf('\r\n\r\n')).toBe(bytes + '\r\n\r\n{"text":""}'.length);
   await closed;
 });
 
