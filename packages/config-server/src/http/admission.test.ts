@@ -155,7 +155,7 @@ test('two Host headers, an invalid one, and a version of HTTP other than 1 are r
     expect([...text.matchAll(/^(?:Date|Connection|Cache-Control|X-Content-Type-Options):/gm)]).toHaveLength(4);
     return Number(/^HTTP\/1\.1 (\d+) /.exec(text)?.[1]);
   };
-  for (const host of ['', 'x', 'x:1', 'a_b.example:', '[::1]:8888'])
+  for (const host of ['', 'x', 'x:1', 'a_b.example:', '[::1]:8888', '[fe80::1%eth0]:8888'])
     expect([host, await statusOf('1.1', `Host: ${host}\r\n`)]).toEqual([host, 200]);
   for (const host of ['x y', 'user@x', 'x/y', 'x:y', 'x, y', '[::1', '\xff'])
     expect([host, await statusOf('1.1', `Host: ${host}\r\n`)]).toEqual([host, 400]);
@@ -165,7 +165,7 @@ test('two Host headers, an invalid one, and a version of HTTP other than 1 are r
   expect(await statusOf('1.0', 'Host: x\r\nHost: y\r\n')).toBe(400);
   expect(await statusOf('2.0', 'Host: x\r\n')).toBe(400);
   const refused = running.audit.filter(({ endpoint, outcome }) => endpoint === 'none' && outcome === 'malformed');
-  expect([running.audit.length, refused.length]).toEqual([18, 11]);
+  expect([running.audit.length, refused.length]).toEqual([19, 11]);
 });
 
 test('with two Authorization headers no caller is known, whichever of them is valid', async () => {
@@ -204,7 +204,7 @@ test('an upgrade request ends its connection, so that no request behind it waits
 test('a request target in absolute form is its path, whatever its host', async () => {
   const running = await startServer({ toml: SERVER_TOML.replace('[server]', '[server]\nhealth_bind = "127.0.0.1:0"') });
   const plain = await running.ask('/billing/prod');
-  for (const host of [`127.0.0.1:${running.port}`, 'other.example', 'A_b-c.example:', '[::1]:8888', 'billing']) {
+  for (const host of [`127.0.0.1:${running.port}`, 'other.example', 'A_b-c.example:', '[::1]:8888', '[fe80::1%25eth0]', 'billing']) {
     for (const scheme of ['http', 'https', 'HTTP']) {
       expect(bytesOf(await running.ask(`${scheme}://${host}/billing/prod`))).toBe(bytesOf(plain));
     }

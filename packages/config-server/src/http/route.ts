@@ -1,4 +1,5 @@
 import { isSegment } from '../config/segment-shape.ts';
+import { HOST_AND_PORT } from './host.ts';
 
 export type SectionEndpoint = 'document' | 'paths' | 'explain' | 'check' | 'status' | 'stream' | 'history';
 
@@ -22,7 +23,7 @@ const BELOW_SECTION: ReadonlyMap<string, SectionEndpoint> = new Map([
 ]);
 
 /** Scheme and host of a request target in absolute form. With user information it is not one: RFC 9110 asks to treat that as an error. */
-const SCHEME_AND_HOST = /^https?:\/\/(?:[\w.~!$&'()*+,;=%-]+|\[[\da-f:.]+\])(?::\d*)?(?=[/?]|$)/i;
+const SCHEME_AND_HOST = new RegExp(`^https?://${HOST_AND_PORT}(?=[/?]|$)`, 'i');
 
 /**
  * The path and query of a request target. RFC 9112 requires a server to accept `http://host/path` as well as `/path`. No route depends on

@@ -6,6 +6,7 @@ import type { AuditRecorder } from '../audit/recorder.ts';
 import { nodeHttp } from '../node-http.ts';
 import type { TlsMaterial } from '../tls/tls-material.ts';
 import { sendResponse, type HttpResponse } from './response.ts';
+import { HOST_AND_PORT } from './host.ts';
 import type { RequestListener } from './listener.ts';
 import { BAD_REQUEST, HEADERS_TOO_LARGE, NOT_FOUND, REQUEST_TIMEOUT, URI_TOO_LONG } from './problem.ts';
 
@@ -113,7 +114,7 @@ function hasBody({ headers }: IncomingMessage): boolean {
   return headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
 }
 
-const HOST = /^(?:(?:[\w.~!$&'()*+,;=%-]+|\[[\da-f:.]+\])(?::\d*)?)?$/i;
+const HOST = new RegExp(`^(?:${HOST_AND_PORT})?$`, 'i');
 
 /** At most one Host header, and a valid one: a gateway in front may use the other of two. Node's parser takes HTTP/2.0 for HTTP/1.1. */
 function isWellFormed({ httpVersion, rawHeaders }: IncomingMessage): boolean {
