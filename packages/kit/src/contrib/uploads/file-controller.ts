@@ -136,7 +136,7 @@ async function requirePending(db: Db, id: string): Promise<void> {
 
 /** A single range, for browsers that play or resume; several, and other units, get the whole file. `end` is exclusive. */
 export function rangeOf(header: string | undefined, size: number): { readonly start: number; readonly end: number } | null {
-  const [, first, last] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header ?? '') ?? [];
+  const [, first, last] = /^bytes=(\d*)-(\d*)$/i.exec(header ?? '') ?? [];
   if (first === undefined || last === undefined || (first === '' && last === '')) return null;
   // `bytes=-500`: the last 500.
   const start = first === '' ? Math.max(0, size - Number(last)) : Number(first);

@@ -56,7 +56,10 @@ describeDatabases('the life of an upload', (database) => {
     });
     expect(await ranged('bytes=-500')).toMatchObject({ status: 206, headers: { 'content-range': 'bytes 0-11/12' }, bytes: text });
     expect(await ranged('bytes=11-500')).toMatchObject({ status: 206, headers: { 'content-range': 'bytes 11-11/12' } });
-    for (const beyond of ['bytes=12-', 'bytes=-0'])
+    // Clients that do not know the length ask for the largest number they have.
+    for (const open of ['bytes=7-18446744073709551615', 'Bytes=7-'])
+      expect(await ranged(open)).toMatchObject({ status: 206, headers: { 'content-range': 'bytes 7-11/12' } });
+    for (const beyond of ['bytes=12-', 'bytes=-0', 'bytes=18446744073709551615-'])
       expect(await ranged(beyond)).toMatchObject({
         status: 416,
         headers: { 'content-range': 'bytes */12' },
