@@ -23,6 +23,8 @@ let document: Json;
 const folder = mkdtempSync(join(tmpdir(), 'kit-sink-'));
 const keys: Record<string, string> = {};
 const session = { cookie: '', token: '' };
+/** Of a user whose sessions nothing here ends, and who need not log in again. */
+const quietSession = { cookie: '', token: '' };
 /** Of a member of staff without a second factor. */
 const staffSession = { cookie: '', token: '' };
 
@@ -32,7 +34,7 @@ beforeAll(async () => {
   await app.ready();
   document = wholeDocument(openApiDocument(app.routes, { title: 'x', version: '1', spec: '3.2' }));
   const management = accountsOf(app.db).management('test');
-  for (const username of ['ann', 'sue']) {
+  for (const username of ['ann', 'sue', 'eve']) {
     const user = await createUser(app.db, { username, password: PASSWORD, is_staff: username === 'sue' }, management);
     keys[username] = (await createApiKey(app.db, { user, name: 'all', scopes: ['*'] })).raw;
     keys[`${username}-none`] = (await createApiKey(app.db, { user, name: 'none', scopes: ['other:read'] })).raw;
@@ -40,6 +42,7 @@ beforeAll(async () => {
   for (const [login, opened] of [
     ['ann', session],
     ['sue', staffSession],
+    ['eve', quietSession],
   ] as const) {
     const response = await app.inject({ method: 'POST', url: '/v1/account/login', payload: { login, password: PASSWORD } });
     opened.cookie = String(response.headers['set-cookie']).split(';')[0]!;
@@ -178,16 +181,11 @@ test('every refusal of the running server is documented for its operation: statu
 const MALFORMED = ['seven', '7', `${ID}0`, 'a%20b', '%F0%9F%92%A5'];
 
 test('what cannot be an id is as missing as an id that no row has, on every path', async () => {
-  const { headers: cookies } = await app.inject({
-    method: 'POST',
-    url: '/v1/account/login',
-    payload: { login: 'ann', password: PASSWORD },
-  });
-  const cookie = String(cookies['set-cookie']).split(';')[0]!;
-  const { csrf_token: token } = (await app.inject({ url: '/v1/account/me', headers: { cookie } })).json<{ csrf_token: string }>();
   // Keys manage no keys and no sessions.
   const credentialOf = (path: string) =>
-    /^\/v1\/(account|api-keys)/.test(path) ? { cookie, 'x-csrf-token': token } : { 'x-api-key': keys['sue']! };
+    /^\/v1\/(account|api-keys)/.test(path)
+      ? { cookie: quietSession.cookie, 'x-csrf-token': quietSession.token }
+      : { 'x-api-key': keys['sue']! };
   const differences: string[] = [];
   let compared = 0;
   for (const [path, item] of Object.entries<Json>(document.paths))
@@ -217,6 +215,34 @@ test('what cannot be an id is as missing as an id that no row has, on every path
   expect(differences).toEqual([]);
   expect(compared).toBeGreaterThan(200);
 });
+
+/** As the reference page puts it together: `packages/kit/src/openapi/reference/example.js`. */
+async function exampleOf(media: Json): Promise<Json> {
+  const page = new URL('../../packages/kit/src/openapi/reference/', import.meta.url).href;
+  const { loadDocument } = await import(`${page}api-document.js`);
+  const { mediaExample } = await import(`${page}example.js`);
+  await loadDocument(`data:application/json,${encodeURIComponent(JSON.stringify(document))}`);
+  return mediaExample(media, true);
+}
+
+test.each(['/v1/api-keys', '/v1/webhooks', '/v1/pictures'])(
+  'the samples of %s on the reference page work as they are shown',
+  async (path) => {
+    const headers = { cookie: quietSession.cookie, 'x-csrf-token': quietSession.token };
+    const bodyOf = (operation: Json) => exampleOf(operation.requestBody.content['application/json']);
+    const created = await app.inject({ method: 'POST', url: path, headers, payload: await bodyOf(document.paths[path].post) });
+    expect([created.statusCode, created.body]).toEqual([201, expect.anything()]);
+    const { patch } = document.paths[`${path}/{id}`];
+    if (patch === undefined) return;
+    const changed = await app.inject({
+      method: 'PATCH',
+      url: `${path}/${created.json<{ id: string }>().id}`,
+      headers,
+      payload: await bodyOf(patch),
+    });
+    expect([changed.statusCode, changed.body]).toEqual([200, expect.anything()]);
+  },
+);
 
 test('no schema is a choice among one', () => {
   const single: string[] = [];

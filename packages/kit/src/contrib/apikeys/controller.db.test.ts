@@ -270,6 +270,16 @@ describeDatabases(
         expect((await call('PATCH', `/${body.id}`, {})).body).toMatchObject({ name: 'deploys', expires_at: null });
       });
 
+      test('422: an owner who cannot set the rate limit cannot remove it either; null where there is none changes nothing', async () => {
+        const limited = await createApiKey(kit.db, { user, name: 'limited', scopes: [], rateLimit: '5/min' });
+        const refused = await call('PATCH', `/${limited.apiKey.id}`, { rate_limit: null });
+        expect(places(refused)).toEqual([422, 'validation_error', ['body.rate_limit not_allowed']]);
+        expect((await call('GET', `/${limited.apiKey.id}`)).body.rate_limit).toBe('5/min');
+        const { status, body } = await create({ rate_limit: null });
+        expect([status, body.rate_limit]).toEqual([201, null]);
+        expect((await call('PATCH', `/${body.id}`, { rate_limit: null })).status).toBe(200);
+      });
+
       test('409 on a revoked key', async () => {
         const { body } = await create();
         await call('DELETE', `/${body.id}`);

@@ -37,6 +37,10 @@ const byPresentCaller = all(permission, hasRecentLogin);
 
 const scope = rule('a scope: "*", "orders:*" or "orders:read"', isScope);
 
+const RATE_LIMIT_FAULTS: FieldError[] = [
+  { location: ['body', 'rate_limit'], code: 'not_allowed', message: 'The rate limit cannot be set here.' },
+];
+
 interface Caller {
   readonly db: Db;
   readonly user: User;
@@ -134,7 +138,8 @@ export class ApiKeyController extends Controller {
     },
     async ({ params, body, user, db, principal, requestId }) => {
       const key = await ownKey({ db, user }, params.id);
-      const { name, scopes } = body;
+      const { name, scopes, rate_limit: limit } = body;
+      if (limit === null && key.rate_limit !== null && !this.#options.allowRateLimit) throw invalid(RATE_LIMIT_FAULTS);
       const edit = { name, scopes, ...this.#fields(body) };
       this.#check(db, principal, edit, scopes ?? (livesLonger(key, edit.expiresAt) ? key.scopes : []));
       return record(db, await updateApiKey(db, key, { ...edit, by: principal, requestId }));
@@ -191,15 +196,17 @@ export class ApiKeyController extends Controller {
   }
 
   #rateLimitFaults({ rate_limit }: Partial<CreateFields>): FieldError[] {
-    if (rate_limit === undefined || this.#options.allowRateLimit) return [];
-    return [{ location: ['body', 'rate_limit'], code: 'not_allowed', message: 'The rate limit cannot be set here.' }];
+    // Null is what a key has without a limit; whether a limit is taken away is known when the key is.
+    if (rate_limit === undefined || rate_limit === null || this.#options.allowRateLimit) return [];
+    return RATE_LIMIT_FAULTS;
   }
 
   /** Here too, beside `validate`: a guard must not depend on an option of the route. */
   #fields(body: Partial<CreateFields>): OptionalFields {
     const faults = this.#rateLimitFaults(body);
     if (faults.length > 0) throw invalid(faults);
-    return fieldsOf(body);
+    const { rate_limit: _limit, ...others } = body;
+    return fieldsOf(this.#options.allowRateLimit ? body : others);
   }
 
   #ruleFaults(db: Db, { user, scopes: own }: Principal, fields: KeyFields, granted: readonly string[]): FieldError[] {

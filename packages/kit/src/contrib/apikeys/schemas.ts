@@ -10,6 +10,8 @@ const scopes = {
   maxItems: SCOPES_MAX,
   items: { type: 'string', description: '`*`, `<resource>:*` or `<resource>:<action>`.' },
   description: 'What the key may do. Stored sorted and without repetition.',
+  // Which can be granted depends on the application; none always can.
+  examples: [[]],
 };
 const timestamp = { type: 'string', format: 'date-time' };
 const timestampOrNull = { type: ['string', 'null'], format: 'date-time' };

@@ -97,22 +97,25 @@ export interface CreateFields {
 }
 
 export const CreateBody = jsonSchema<CreateFields>(
-  closed(
-    {
-      filename: { type: 'string', minLength: 1, maxLength: 1024 },
-      content_type: { type: 'string', minLength: 3, maxLength: 255 },
-      size,
-      checksum_sha256: { ...checksum, type: ['string', 'null'] },
-      multipart: { type: 'boolean', description: 'Send the file in parts, several at a time, and go on after an interruption.' },
-      part_checksums_sha256: {
-        type: 'array',
-        maxItems: FIRST_PARTS,
-        items: checksum,
-        description: 'Of the first parts: their URLs come with the response, more by POST `/{id}/parts`.',
+  {
+    ...closed(
+      {
+        filename: { type: 'string', minLength: 1, maxLength: 1024 },
+        content_type: { type: 'string', minLength: 3, maxLength: 255 },
+        size,
+        checksum_sha256: { ...checksum, type: ['string', 'null'] },
+        multipart: { type: 'boolean', description: 'Send the file in parts, and go on after an interruption.' },
+        part_checksums_sha256: {
+          type: 'array',
+          maxItems: FIRST_PARTS,
+          items: checksum,
+          description: 'Of the first parts: their URLs come with the response, more by POST `/{id}/parts`.',
+        },
       },
-    },
-    ['filename', 'content_type', 'size'],
-  ),
+      ['filename', 'content_type', 'size'],
+    ),
+    examples: [{ filename: 'a.png', content_type: 'image/png', size: 9 }],
+  },
   { name: 'UploadInput' },
 );
 

@@ -17,13 +17,18 @@ const textOrNull = { type: ['string', 'null'] };
 const integerOrNull = { type: ['integer', 'null'] };
 const failureReason = { type: ['string', 'null'], enum: [...FAILURE_REASONS, null] };
 
-const url = { type: 'string', description: 'An https URL on a public host, at most 2048 characters.' };
+const url = {
+  type: 'string',
+  description: 'An https URL on a public host, at most 2048 characters.',
+  examples: ['https://example.com/'],
+};
 const events = {
   type: 'array',
   minItems: 1,
   maxItems: PATTERNS_MAX,
   items: { type: 'string', maxLength: EVENT_TYPE_LENGTH_MAX },
   description: 'Exact types (`order.paid`), patterns (`order.*`) or `*`.',
+  examples: [['*']],
 };
 const description = { type: 'string', maxLength: DESCRIPTION_LENGTH_MAX };
 const signature = {
@@ -35,28 +40,28 @@ const signature = {
 const schedule = {
   type: ['array', 'null'],
   items: { type: 'number' },
-  description: 'Delays between attempts, in seconds; null for the schedule of the application.',
+  description: 'Delays between attempts, in seconds; null for the default.',
 };
 const headers = (value: object): object => ({
   type: 'object',
   maxProperties: HEADERS_MAX,
   additionalProperties: value,
   'x-sensitive': true,
-  description: 'Sent with every request. Values are stored encrypted and never returned; reserved names are rejected.',
+  description: 'Sent with every request. Values are stored like secrets and never returned.',
 });
 const headerValue = { type: 'string', maxLength: HEADER_VALUE_LENGTH_MAX };
 const rateLimit = {
   type: ['string', 'null'],
   maxLength: RATE_LENGTH_MAX,
-  description: 'Maximum request rate, such as `10/s` or `100/min`; null for no limit.',
+  description: 'Such as `10/s` or `100/min`; null for no limit.',
 };
 const sendTraceparent = {
   type: 'boolean',
-  description: 'Send `traceparent`, so that the receiver can continue the trace of the request that published the event.',
+  description: 'Send `traceparent`, so that the receiver can continue the trace of the publisher.',
 };
 const isActive = {
   type: 'boolean',
-  description: 'false disables the endpoint and fails its pending deliveries; true enables it and resets its failures.',
+  description: 'false disables the endpoint and fails its pending deliveries; true enables it.',
 };
 
 function closed(properties: Record<string, object>, required: readonly string[] = Object.keys(properties)): JsonSchema {
