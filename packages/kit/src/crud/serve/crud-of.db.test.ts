@@ -58,6 +58,12 @@ describeDatabases('a resource for programs', (database) => {
     await expect(as('bob').write().update(made.id, { quantity: 4 })).rejects.toMatchObject({ code: 'not_found' });
     expect(await as('ann').write().transition(made.id, 'pay')).toMatchObject({ status: 'paid' });
     await expect(as('ann').write().transition(made.id, 'pay')).rejects.toMatchObject({ code: 'invalid_transition' });
+    for (const name of ['nope', 'constructor'])
+      await expect(
+        as('ann')
+          .write()
+          .transition(made.id, name as 'pay'),
+      ).rejects.toThrow(`has no transition "${name}". Known: pay`);
     await expect(as('bob').write().destroy(made.id)).rejects.toMatchObject({ code: 'not_found' });
     await as('ann').write().destroy(made.id);
     expect(await itemsOf('ann')).toEqual(['of ann']);

@@ -68,7 +68,9 @@ export class Pipeline {
   }
 
   async #run(db: Db, request: CrudRequest, intent: Intent): Promise<Item[]> {
-    const { verb, asked = NOTHING_ASKED } = intent;
+    const { verb, transition, asked = NOTHING_ASKED } = intent;
+    // A program may pass a name on; routes exist for known ones only.
+    if (transition !== undefined) this.#rule(transition.name);
     const scope = await this.#scopeOf(verb, request);
     const form = this.#plan.formOf(intent, request, await this.#needsChecks(request, intent));
     const [only] = intent.rows;
@@ -173,7 +175,9 @@ export class Pipeline {
   }
 
   #rule(name: string): TransitionRule {
-    return transitionRulesOf(this.policy)[name] as TransitionRule;
+    const rules = transitionRulesOf(this.policy);
+    if (Object.hasOwn(rules, name)) return rules[name] as TransitionRule;
+    throw new Error(`The resource "${this.policy.name}" has no transition "${name}". Known: ${Object.keys(rules).join(', ') || 'none'}.`);
   }
 
   // 5: the caller may write what it sent, decided on the row before, on create on the row as it would be written.

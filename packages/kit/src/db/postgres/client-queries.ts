@@ -38,7 +38,18 @@ export function driverStatement(
   { replanned = false, as }: QueryOptions = {},
 ): DriverStatement {
   const name = replanned ? undefined : settings.names?.nameOf(text);
-  return { name, text, values: parameters.map(encodePostgres), types: typesFor(as) };
+  return { name, text, values: encodeAll(parameters), types: typesFor(as) };
+}
+
+/** The protocol counts the parameters of a statement with 16 bits. The driver would send a wrong count, and the server end the connection. */
+const PARAMETERS_MAX = 65_535;
+
+function encodeAll(parameters: readonly unknown[]): unknown[] {
+  if (parameters.length > PARAMETERS_MAX)
+    throw new Error(
+      `A statement has ${parameters.length} parameters; PostgreSQL takes ${PARAMETERS_MAX}. Send a list as one array: = any($1).`,
+    );
+  return parameters.map(encodePostgres);
 }
 
 function typesFor(as: QueryOptions['as']): pg.CustomTypesConfig {
@@ -63,7 +74,7 @@ export async function* streamOnClient(
   const cursor = `kit_cursor_${++cursors}`;
   await client.query({
     text: `declare ${cursor} no scroll cursor for ${text}`,
-    values: parameters.map(encodePostgres),
+    values: encodeAll(parameters),
   });
   try {
     for (;;) {

@@ -46,6 +46,19 @@ test('a full disk is a 503, and the connection that met it works on', async () =
   expect(await db.query('select id from notes where id = 900')).toEqual([]);
 });
 
+test('a statement with more parameters than the protocol can count is rejected before it is sent, and the connection works on', async () => {
+  const numbers = Array.from({ length: 65_536 }, (_, index) => index);
+  const text = `select count(*) as n from notes where id in (${numbers.map((index) => `$${index + 1}::integer`).join()})`;
+  const message = /65536 parameters; PostgreSQL takes 65535/;
+  await expect(db.query(text, numbers)).rejects.toThrow(message);
+  await db.transaction(async (tx) => {
+    const backend = await backendOf(tx);
+    await expect(tx.query(text, numbers)).rejects.toThrow(message);
+    expect(await backendOf(tx)).toBe(backend);
+  });
+  await expect(db.stream(text, numbers)[Symbol.asyncIterator]().next()).rejects.toThrow(message);
+});
+
 test(
   'a caller that sends new statements all the time neither fills the server nor takes the names of statements in use',
   { timeout: 120_000 },

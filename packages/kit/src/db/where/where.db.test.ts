@@ -219,6 +219,33 @@ describeDatabases(
       expect(new Set(Array.from({ length: 100 }, (_, n) => shapeOf(n + 1))).size).toBe(8);
     });
 
+    test('a list of any length is the same condition: 70,000 values of a column that names rows, 1,001 of any other', async () => {
+      const rows = await list(database.db, samples, {});
+      const found = async (where: Where<Columns>) =>
+        (await list(database.db, samples, { where })).map(({ id }) => id).toSorted((a, b) => a - b);
+      let compared = 0;
+      for (const name of ['id', 'name', 'note', 'price', 'size', 'total', 'state', 'token', 'at', 'day'] as const) {
+        const given = [...new Map(rows.map((row) => [String(row[name]), row[name]])).values()].filter((value) => value !== null);
+        const short = given.slice(0, Math.max(1, Math.floor(given.length / 2)));
+        if (short.length === 0) continue;
+        const names = ['id', 'name', 'token'].includes(name);
+        for (const operator of ['in', 'nin'] as const) {
+          const length = names && operator === 'in' ? 70_000 : 1_001;
+          const long = Array.from({ length }, (_, index) => short[index % short.length]);
+          expect(await found({ [name]: { [operator]: long } } as Where<Columns>), `${name} ${operator}`).toEqual(
+            await found({ [name]: { [operator]: short } } as Where<Columns>),
+          );
+        }
+        compared += 1;
+      }
+      expect(compared).toBe(10);
+      // Another condition beside it keeps its own place among the parameters.
+      const ids = Array.from({ length: 40_000 }, (_, index) => index);
+      expect(await found({ and: [{ name: 'a' }, { id: { in: ids } }, { size: { isnull: false } }] } as Where<Columns>)).toEqual(
+        await found({ and: [{ name: 'a' }, { size: { isnull: false } }] } as Where<Columns>),
+      );
+    });
+
     test('decimals are compared by value, also when a statement by hand stored fewer digits', async () => {
       await database.db.query(`insert into samples (id, name, price, mass) values (900, 'hand', '9.5', '-7'), (901, 'hand', '10', '7.5')`);
       const found = async (where: Where<Columns>): Promise<number[]> =>

@@ -3,10 +3,31 @@ import type { Dialect } from '../dialect.ts';
 import type { ModelColumn } from '../model-statements.ts';
 import { quoteName } from '../names.ts';
 import { textSql } from '../portable-sql.ts';
+import type { ColumnDefinition } from '../table-definition.ts';
 import type { CompareOperator, WhereNode, WhereValue } from './where-node.ts';
 import { placeSql } from './where-sql.ts';
 
 const SIGNS: Readonly<Record<CompareOperator, string>> = { eq: '=', ne: '<>', gt: '>', gte: '>=', lt: '<', lte: '<=' };
+
+type Among = Extract<WhereNode, { node: 'among' }>;
+
+/**
+ * A longer list is one parameter. A statement has at most 32,766 parameters on SQLite and 65,535 on PostgreSQL; a search engine, or a rule
+ * about rows, may name more rows than that.
+ */
+const LONG_LIST = 1_000;
+/** The columns that other systems name rows by, with their types on PostgreSQL. */
+const LIST_TYPES: Readonly<Partial<Record<ColumnDefinition['kind'], string>>> = {
+  uuid: 'uuid',
+  int: 'integer',
+  bigint: 'bigint',
+  text: 'text',
+  enum: 'text',
+};
+
+function isLong({ column, values }: Among): boolean {
+  return values.length > LONG_LIST && LIST_TYPES[column.definition.kind] !== undefined;
+}
 
 /** Writes a tree as one SQL expression over the table that the statement calls `alias`; placeholders count from `first`. */
 export function writeWhere(node: WhereNode, dialect: Dialect, alias: string, first: number): string {
@@ -36,6 +57,7 @@ class Writer {
       case 'compare':
         return this.#compare(node.column, SIGNS[node.operator], alias);
       case 'among':
+        if (isLong(node)) return this.#amongLong(node, alias);
         return this.#among(node.column, node.negated, paddedLength(node.values.length), alias);
       case 'text':
         return textSql(node.operator, columnSql(node.column, alias), this.#placeholders(1), this.#dialect);
@@ -61,6 +83,13 @@ class Writer {
     // Not one comparison after the other: SQLite takes minutes for thousands of them.
     const rows = Array.from({ length: count }, () => `(${this.#placeholders(terms.length)})`).join(', ');
     return `(${terms.join(', ')}) ${negated ? 'not ' : ''}in (values ${rows})`;
+  }
+
+  #amongLong({ column, negated }: Among, alias: string): string {
+    const sql = columnSql(column, alias);
+    const list = this.#placeholders(1);
+    if (this.#dialect === 'postgres') return `${sql} ${negated ? '<> all' : '= any'} (${list}::${LIST_TYPES[column.definition.kind]}[])`;
+    return `${sql} ${negated ? 'not ' : ''}in (select value from json_each(${list}))`;
   }
 
   #exists({ edge, negated, of }: Extract<WhereNode, { node: 'exists' }>, alias: string, depth: number): string {
@@ -101,6 +130,15 @@ export function pushWhereValues(node: WhereNode, dialect: Dialect, values: unkno
       else values.push(...comparableParameters(node.value.encoded, node.column.definition, dialect));
       return;
     case 'among':
+      if (isLong(node)) {
+        const list = node.values.map(({ encoded }) => encoded);
+        values.push(
+          dialect === 'postgres'
+            ? list
+            : JSON.stringify(list, (_, value: unknown) => (typeof value === 'bigint' ? value.toString() : value)),
+        );
+        return;
+      }
       for (const value of padded(node.values)) values.push(...comparableParameters(value.encoded, node.column.definition, dialect));
       return;
     case 'text':
@@ -131,7 +169,7 @@ export function whereShape(node: WhereNode): string {
     case 'text':
       return `${node.column.name}.${node.operator}`;
     case 'among':
-      return `${node.column.name}.${node.negated ? 'nin' : 'in'}${paddedLength(node.values.length)}`;
+      return `${node.column.name}.${node.negated ? 'nin' : 'in'}${isLong(node) ? '*' : paddedLength(node.values.length)}`;
     case 'exists':
       return `${node.negated ? 'none' : 'some'} ${node.name}(${whereShape(node.of)})`;
     default:
