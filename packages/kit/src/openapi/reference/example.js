@@ -1,11 +1,13 @@
 import { resolve } from './api-document.js';
 
 /**
- * An example for a schema that brings none: enough to show the shape. One that is sent has null where null is accepted: an id that was made up
- * would be refused.
+ * An example for a schema that brings none: enough to show the shape. One that is sent has null where null is accepted, and no ids that may be
+ * left out: an id that was made up would be refused. `above`: the schemas that this one is in, so that one within itself ends.
  */
-export function example(schema, isSent = false, depth = 0) {
+export function example(schema, isSent = false, above = []) {
+  const depth = above.length;
   const target = resolve(schema);
+  const path = [...above, target];
   if (target.example !== undefined) return target.example;
   if (Array.isArray(target.examples) && target.examples.length > 0) return target.examples[0];
   if (target.default !== undefined) return target.default;
@@ -14,16 +16,18 @@ export function example(schema, isSent = false, depth = 0) {
   if (depth > 5) return null;
   if (isSent && depth > 0 && acceptsNull(target)) return null;
   const choice = target.oneOf?.[0] ?? target.anyOf?.[0];
-  if (choice) return example(choice, isSent, depth + 1);
-  if (target.allOf) return Object.assign({}, ...target.allOf.map((part) => example(part, isSent, depth + 1)));
+  if (choice) return example(choice, isSent, path);
+  if (target.allOf) return Object.assign({}, ...target.allOf.map((part) => example(part, isSent, path)));
   const type = [target.type ?? 'object'].flat().find((name) => name !== 'null') ?? 'null';
   if (type === 'object')
     return Object.fromEntries(
       Object.entries(target.properties ?? {})
-        .filter(([name, property]) => target.required?.includes(name) || !resolve(property).readOnly)
-        .map(([name, property]) => [name, example(property, isSent, depth + 1)]),
+        .filter(([name, property]) => target.required?.includes(name) || isShown(resolve(property), isSent, path))
+        .map(([name, property]) => [name, example(property, isSent, path)]),
     );
-  if (type === 'array') return target.items && target.items !== true ? [example(target.items, isSent, depth + 1)] : [];
+  if (type === 'array' && target.prefixItems) return target.prefixItems.map((item) => example(item, isSent, path));
+  if (type === 'array')
+    return target.items && target.items !== true && !path.includes(resolve(target.items)) ? [example(target.items, isSent, path)] : [];
   if (type === 'integer' || type === 'number') return Math.min(Math.max(1, target.minimum ?? 1), target.maximum ?? 1);
   if (type === 'boolean') return true;
   if (type === 'null') return null;
@@ -39,6 +43,13 @@ export function example(schema, isSent = false, depth = 0) {
       uri: 'https://example.org/',
     }[target.format] ?? 'text'
   );
+}
+
+/** Of a member that may be left out. */
+function isShown(property, isSent, path) {
+  if (property.readOnly) return false;
+  const isRepeated = path.includes(property) || (property.items && path.includes(resolve(property.items)));
+  return !isRepeated && !(isSent && property.format === 'uuid');
 }
 
 function acceptsNull(schema) {
