@@ -537,25 +537,25 @@ describe('start-up checks of resources', () => {
       ]);
     });
 
-    test('nested rows whose key only a client could set: it would be the key of a row that exists', () => {
-      const pages = (key: typeof t.int | typeof t.uuidv7) =>
-        model('pages', { id: key().pk(), note_id: t.ref(() => notes), text: t.text(10) });
-      const found = (key: typeof t.int | typeof t.uuidv7, hooks: object) => {
-        const numbered = pages(key);
+    test('nested rows whose key nothing sets: a key in the body of the parent is that of a row that exists', () => {
+      const found = (key: typeof t.int | typeof t.uuidv7, hooks: object, input: string[]) => {
+        const pages = model('pages', { id: key().pk(), note_id: t.ref(() => notes), text: t.text(10) });
         const nesting = {
           ...base,
-          relations: { pages: many(() => numbered, 'note_id', { limit: 100 }) },
-          nested: { pages: { input: ['id', 'text'] } },
+          relations: { pages: many(() => pages, 'note_id', { limit: 100 }) },
+          nested: { pages: { input } },
         };
-        return faults({ '/notes': crud({}, nesting) }, { resources: [people, resource(numbered, { unscoped: true, hooks })] });
+        return faults({ '/notes': crud({}, nesting) }, { resources: [people, resource(pages, { unscoped: true, hooks })] });
       };
-      expect(found(t.int, {})).toEqual([
+      expect(found(t.int, {}, ['text'])).toEqual([
         expect.stringMatching(
           /^E015 resource\(notes\) of NoteController: nested "pages" cannot create rows: nothing sets their key "id"\./,
         ),
       ]);
-      expect(found(t.uuidv7, {})).toEqual([]);
-      expect(found(t.int, { create: (_context: object, next: (row: object) => unknown) => next({ id: 1 }) })).toEqual([]);
+      // Rows that exist can be written with their parent.
+      expect(found(t.int, {}, ['id', 'text'])).toEqual([]);
+      expect(found(t.uuidv7, {}, ['text'])).toEqual([]);
+      expect(found(t.int, { create: (_context: object, next: (row: object) => unknown) => next({ id: 1 }) }, ['text'])).toEqual([]);
     });
 
     test('two resources of a model, and faults of what gives access', () => {

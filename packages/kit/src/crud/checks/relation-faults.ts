@@ -146,11 +146,13 @@ export function nestedFaults(policy: Policy, place: string): Fault[] {
         'Callers must not delete rows that they could not read: increase the limit of many(…), or decrease max.',
       );
     const { key, options } = target;
-    if (options.hooks?.create === undefined && key.settings.default === undefined && key.settings.dbDefault === undefined)
+    const isKeySet = options.hooks?.create !== undefined || key.settings.default !== undefined || key.settings.dbDefault !== undefined;
+    // A client sends the key of a row that exists. Without one in `input`, the author expects new rows.
+    if (!isKeySet && !nested.input.includes(key.name))
       add(
         'E015',
-        `cannot create rows: nothing sets their key "${key.name}". A key in a nested row identifies a row that exists.`,
-        'Give the key a default, such as t.uuidv7(), or set it in hooks.create.',
+        `cannot create rows: nothing sets their key "${key.name}".`,
+        'Give the key a default, such as t.uuidv7(), or set it in hooks.create. With the key in input, only rows that exist can be written.',
       );
     const input = [...nested.input, key.name];
     faults.push(...createFaults(target, `resource(${target.model.name}) nested in ${place}`, edge.column, input));
