@@ -1,6 +1,7 @@
 import type { Dialect } from '../../db/dialect.ts';
 import type { Model } from '../../db/model.ts';
 import { quoteName, quoteText } from '../../db/names.ts';
+import { identityValue } from '../../db/identity-value.ts';
 import { statementsOf } from '../../db/model-statements.ts';
 import type { KnownAsker } from './asker.ts';
 import { subjectsOf } from './caller-subjects.ts';
@@ -26,24 +27,11 @@ export class Values {
 
 /** An id, which users and tenants have as text, as a column stores it; undefined when the column cannot hold it. */
 export function identityEncoder(model: Model, name: string): (id: string) => unknown {
-  const { encode } = statementsOf(model).column(name);
+  const column = statementsOf(model).column(name);
   return (id) => {
-    const value = identityValue(model, name, id);
-    return value === undefined ? undefined : encode(value);
+    const value = identityValue(column, id);
+    return value === undefined ? undefined : column.encode(value);
   };
-}
-
-/** The same as a value of the column: what rows have in it. */
-export function identityValue(model: Model, name: string, id: string): unknown {
-  const { definition, encode } = statementsOf(model).column(name);
-  const { kind } = definition;
-  try {
-    const value = kind === 'int' ? Number(id) : kind === 'bigint' ? BigInt(id) : id;
-    encode(value);
-    return value;
-  } catch {
-    return undefined;
-  }
 }
 
 /** More groups travel as one list. */

@@ -1,6 +1,7 @@
 import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
 import { sameId } from '../../auth/same-id.ts';
 import type { Db } from '../../db/db.ts';
+import { storedIdentity } from '../../db/identity-value.ts';
 import { statementsOf } from '../../db/model-statements.ts';
 import { quoteName } from '../../db/names.ts';
 import { uuidv7 } from '../../db/uuidv7.ts';
@@ -176,8 +177,7 @@ function later(one: Date | null, other: Date | null): Date | null {
 async function setOwner(tx: Db, declaration: ObjectActions, id: string, userId: string): Promise<void> {
   const statements = statementsOf(declaration.model);
   const column = statements.column(declaration.owner as string);
-  const { kind } = column.definition;
-  const value = column.encode(kind === 'int' ? Number(userId) : kind === 'bigint' ? BigInt(userId) : userId);
+  const value = column.encode(storedIdentity(column, userId));
   const parameters: unknown[] = [encodedKey(declaration, id), value];
   const touched = statements.columns.flatMap(({ name, settings, encode }) => {
     if (settings.increment === true) return [`, ${quoteName(name)} = ${quoteName(name)} + 1`];

@@ -1,5 +1,7 @@
 import type { Db } from '../../db/db.ts';
 import type { Dialect } from '../../db/dialect.ts';
+import { identityValue } from '../../db/identity-value.ts';
+import { statementsOf } from '../../db/model-statements.ts';
 import type { Model } from '../../db/model.ts';
 import { quoteName, quoteText } from '../../db/names.ts';
 import type { Columns } from '../../db/rows.ts';
@@ -8,7 +10,7 @@ import type { Where } from '../../db/where/where.ts';
 import { type Asker, type KnownAsker, requireAsker } from './asker.ts';
 import { isExempt, knownAsker } from './caller-subjects.ts';
 import { declarationOf } from './grants-state.ts';
-import { GrantSql, identityEncoder, identityValue, type Values } from './grant-sql.ts';
+import { GrantSql, identityEncoder, type Values } from './grant-sql.ts';
 import { levelsOf } from './object-chain.ts';
 import type { ObjectActions } from './object-actions.ts';
 
@@ -236,7 +238,7 @@ export async function ownedOrGranted(
 /** A condition, and that rows are of the asker's tenant. */
 export function inTenant({ model, tenant: column }: ObjectActions, { tenant }: KnownAsker, where: Where | boolean): Where | boolean {
   if (column === undefined || where === false) return where;
-  const value = tenant === null ? null : identityValue(model, column, tenant);
+  const value = tenant === null ? null : identityValue(statementsOf(model).column(column), tenant);
   // No row has a tenant that its column cannot hold.
   if (value === undefined) return false;
   const ofTenant = { [column]: value } as Where;

@@ -1,5 +1,6 @@
 import type { Db } from '../../db/db.ts';
 import { quoteName } from '../../db/names.ts';
+import { identityValue } from '../../db/identity-value.ts';
 import { statementsOf } from '../../db/model-statements.ts';
 import type { ObjectActions } from './object-actions.ts';
 
@@ -64,10 +65,9 @@ function linkColumns({ key, owner, tenant, deletedAt }: ObjectActions, index: nu
 
 /** A key as the database takes it; undefined when the column cannot hold it. */
 export function encodedKey({ model, key }: ObjectActions, id: unknown): unknown {
-  const { kind } = statementsOf(model).column(key.name).definition;
   try {
-    const value = kind === 'int' && typeof id === 'string' ? Number(id) : kind === 'bigint' && typeof id === 'string' ? BigInt(id) : id;
-    return key.encode(value);
+    const value = typeof id === 'string' ? identityValue(statementsOf(model).column(key.name), id) : id;
+    return value === undefined ? undefined : key.encode(value);
   } catch {
     return undefined;
   }

@@ -1,8 +1,8 @@
 import type { User } from '../../auth/principal.ts';
-import { resolveReference } from '../../db/column.ts';
 import type { Db } from '../../db/db.ts';
+import { identityValue } from '../../db/identity-value.ts';
 import type { Model } from '../../db/model.ts';
-import type { ModelColumn, ModelStatements } from '../../db/model-statements.ts';
+import type { ModelStatements } from '../../db/model-statements.ts';
 import { compileWhere, type CompiledWhere } from '../../db/where/compile-where.ts';
 import type { Where, WhereRelation } from '../../db/where/where.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
@@ -313,16 +313,4 @@ function ownedOrGranted(owned: Where | boolean | undefined, granted: Where | boo
 /** Callers who see every row by their owner's rule, or were granted all or nothing, are not looked up by what they were granted. */
 function isDeciding(owned: Where | boolean | undefined, granted: Where | boolean | undefined): boolean {
   return owned !== true && typeof granted === 'object';
-}
-
-/** A user's id or a tenant's key as the column stores it; undefined when it cannot. */
-export function identityValue(column: ModelColumn, text: string): unknown {
-  const { kind } = resolveReference(column.settings);
-  try {
-    const value = kind === 'int' ? Number(text) : kind === 'bigint' ? BigInt(text) : text;
-    column.encode(value);
-    return value;
-  } catch {
-    return undefined;
-  }
 }

@@ -1,8 +1,8 @@
-import { resolveReference } from '../../db/column.ts';
+import { storedIdentity } from '../../db/identity-value.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { Item } from '../declare/item.ts';
 import type { CrudRequest } from '../policy/crud-request.ts';
-import type { Policy, StoredColumn } from '../policy/policy.ts';
+import type { Policy } from '../policy/policy.ts';
 import type { Intent } from './intent.ts';
 
 /** The values of a row that no client and no hook decides: tenant, owner, parent, version and user stamps. */
@@ -28,13 +28,13 @@ export class RowValues {
     const admin = policy.rows.adminRule(request);
     if (tenantColumn !== undefined && admin?.tenant !== 'all') {
       if (tenant === null) throw coreErrors.tenant_required();
-      forced[tenantColumn] = identity(policy.statements.column(tenantColumn), tenant);
+      forced[tenantColumn] = storedIdentity(policy.statements.column(tenantColumn), tenant);
     }
     // In the admin site the owner of a new row comes from the form.
     if (policy.owner !== undefined && admin === undefined) {
       // Anonymous callers may see rows that say so; a row they make would have no owner.
       if (user === null) throw coreErrors.not_authenticated();
-      forced[policy.owner.column] = identity(policy.statements.column(policy.owner.column), user.id);
+      forced[policy.owner.column] = storedIdentity(policy.statements.column(policy.owner.column), user.id);
     }
     for (const name of this.#stamps.created) forced[name] = user?.id ?? null;
     const version = policy.options.version as string | undefined;
@@ -52,9 +52,4 @@ export class RowValues {
   stamps({ user }: CrudRequest): Item {
     return Object.fromEntries(this.#stamps.updated.map((name) => [name, user?.id ?? null]));
   }
-}
-
-function identity(column: StoredColumn, text: string): unknown {
-  const { kind } = resolveReference(column.settings);
-  return kind === 'int' ? Number(text) : kind === 'bigint' ? BigInt(text) : text;
 }
