@@ -52,6 +52,11 @@ describe('without an app', () => {
     for (const command of ['start', 'migrate', 'check', 'inspect', 'doctor', 'openapi'])
       expect(help.stdout).toMatch(new RegExp(`^  ${command} `, 'm'));
     expect(help.stdout).not.toContain('\u001B[');
+    // As it is asked of the program kit_apikey.
+    expect(await program.spawn(['apikey', '--help'], { nodeArgs: [] })).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('Core commands:') as string,
+    });
     const inspect = await program.spawn(['inspect']);
     expect(inspect.code).toBe(1);
     expect(inspect.stdout).toBe('');

@@ -54,7 +54,7 @@ export async function runProgram(run: ProgramRun): Promise<number> {
     });
     await addCommands(program, context, app, run.argv);
     // A command of a module that is unknown only because the app cannot be loaded: why it cannot is the whole message.
-    if (app === undefined && missingModule(commandOf(run.argv)) !== undefined) await loading;
+    if (app === undefined && !asksForHelp(run) && missingModule(commandOf(run.argv)) !== undefined) await loading;
     await program.parseAsync([...run.argv], { from: 'user' }).catch(async (error: unknown) => {
       // Without the app its modules' commands are unknown: the reason is why it could not be loaded.
       if (error instanceof CommanderError && error.code === 'commander.unknownCommand') {
@@ -84,6 +84,11 @@ async function appOf(run: ProgramRun, config: string | null): Promise<App> {
 /** Asked of the arguments themselves: a command line that cannot be parsed is reported as well. */
 function isJson({ argv }: ProgramRun): boolean {
   return argv.includes('--json');
+}
+
+/** Answered without an app, also below a command that only an app has. */
+function asksForHelp({ argv }: ProgramRun): boolean {
+  return ['-h', '--help', '-V', '--version'].some((option) => argv.includes(option));
 }
 
 function createProgram(run: ProgramRun): Command {
