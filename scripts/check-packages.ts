@@ -3,7 +3,7 @@
 // undeclared dependency, an export that points nowhere, syntax an older Node does not know. publint and attw judge the tarballs.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { packStaged } from './release/build-and-stage.ts';
@@ -15,7 +15,7 @@ import { startPostgresServer } from '../test/provision/postgres-server.ts';
 const root = join(import.meta.dirname, '..');
 const platform = `${process.platform === 'win32' ? 'win' : process.platform}-${process.arch}`;
 
-/** The Node versions that each package promises. */
+/** The Node versions that each package promises; where npm lacks one for this platform, the next of its line runs. */
 const NODES: Readonly<Record<string, readonly string[]>> = {
   '@kit/config-server': ['22.18.0', '24.21.0', '26.10.0'],
   kit: ['22.19.0', '24.21.0', '26.10.0'],
@@ -43,27 +43,41 @@ async function run(command: string, args: readonly string[], cwd: string): Promi
 }
 
 const scratch = mkdtempSync(join(tmpdir(), 'kit-packages-'));
-const binaries = new Map<string, Promise<string>>();
-
-/** A Node of this version from npm, installed once per run. */
-function nodeBinary(version: string): Promise<string> {
-  const known = binaries.get(version);
-  if (known !== undefined) return known;
-  const binary = installNode(version);
-  binaries.set(version, binary);
-  return binary;
+interface NodeProgram {
+  readonly binary: string;
+  readonly version: string;
 }
 
-async function installNode(version: string): Promise<string> {
+const programs = new Map<string, Promise<NodeProgram>>();
+
+/** The oldest Node of this version or a later one of its line that npm has for this platform, installed once per run. */
+function nodeProgram(version: string): Promise<NodeProgram> {
+  const known = programs.get(version);
+  if (known !== undefined) return known;
+  const program = installNode(version);
+  programs.set(version, program);
+  return program;
+}
+
+/** npm does not have every version for every platform: 22.19.0 is missing for linux-arm64 on some registries. */
+async function oldestOnNpm(version: string): Promise<string> {
+  const next = Number(version.split('.')[0]) + 1;
+  const found = await run('npm', ['view', `node-${platform}@>=${version} <${next}`, 'version', '--json'], scratch);
+  const versions = found === '' ? [] : [JSON.parse(found) as string | string[]].flat();
+  const [oldest] = versions.toSorted((one, other) => one.localeCompare(other, 'en', { numeric: true }));
+  if (oldest === undefined) throw new Error(`npm has no Node ${version} or later before ${next} for ${platform}`);
+  return oldest;
+}
+
+async function installNode(promised: string): Promise<NodeProgram> {
   // The one that the workspace runs on is there already.
-  if (version === process.versions.node) return process.execPath;
-  const folder = join(scratch, `node-${version}`);
+  if (promised === process.versions.node) return { binary: process.execPath, version: promised };
+  const version = await oldestOnNpm(promised);
+  const folder = join(scratch, `node-${promised}`);
   mkdirSync(folder);
   writeFileSync(join(folder, 'package.json'), '{"private":true}');
   await run('npm', ['install', '--no-save', `node-${platform}@${version}`], folder);
-  const binary = join(folder, 'node_modules', `node-${platform}`, 'bin', 'node');
-  if (!existsSync(binary)) throw new Error(`no Node ${version} for ${platform} on npm`);
-  return binary;
+  return { binary: join(folder, 'node_modules', `node-${platform}`, 'bin', 'node'), version };
 }
 
 /** Entry points that need an optional peer. */
@@ -88,13 +102,14 @@ async function install(name: string, tarball: string): Promise<string> {
 async function checkPostgresOnly(): Promise<void> {
   const project = join(scratch, 'kit');
   copyFileSync(join(root, 'scripts/postgres-only.mjs'), join(project, 'postgres-only.mjs'));
+  const node = await nodeProgram(POSTGRES_ONLY);
   const server = await startPostgresServer();
   try {
-    await run(await nodeBinary(POSTGRES_ONLY), ['--throw-deprecation', 'postgres-only.mjs', server.url], project);
+    await run(node.binary, ['--throw-deprecation', 'postgres-only.mjs', server.url], project);
   } finally {
     await server.stop();
   }
-  console.log(`kit: an application on PostgreSQL runs on Node ${POSTGRES_ONLY}`);
+  console.log(`kit: an application on PostgreSQL runs on Node ${node.version}`);
 }
 
 async function check(staged: StagedPackage, linters: string): Promise<void> {
@@ -116,11 +131,11 @@ async function check(staged: StagedPackage, linters: string): Promise<void> {
     await run('npm', ['install', '--ignore-scripts', '--no-save', ...peers], project);
   }
   writeFileSync(join(project, 'import.mjs'), importing(entries));
-  const startOn = async (version: string): Promise<void> => {
-    const node = await nodeBinary(version);
-    await run(node, ['--throw-deprecation', 'import.mjs'], project);
+  const startOn = async (promised: string): Promise<void> => {
+    const { binary, version } = await nodeProgram(promised);
+    await run(binary, ['--throw-deprecation', 'import.mjs'], project);
     for (const file of new Set(Object.values(manifest.bin ?? {})))
-      await run(node, [join(project, 'node_modules', manifest.name, file), '--help'], project);
+      await run(binary, [join(project, 'node_modules', manifest.name, file), '--help'], project);
     console.log(`${manifest.name}: ${entries.length} entry points import and the programs start on Node ${version}`);
   };
   await Promise.all((NODES[manifest.name] ?? []).map(startOn));
@@ -130,7 +145,7 @@ async function check(staged: StagedPackage, linters: string): Promise<void> {
 
 try {
   // Downloads take no processor time: they run while the packages are built.
-  const downloads = Promise.all([installLinters(join(scratch, 'linters')), ...Object.values(NODES).flat().map(nodeBinary)]);
+  const downloads = Promise.all([installLinters(join(scratch, 'linters')), ...Object.values(NODES).flat().map(nodeProgram)]);
   const [[linters]] = await Promise.all([downloads, run(process.execPath, [join(root, 'scripts/build.ts')], root)]);
   for (const staged of stagePackages(WORKSPACE_NAMES, join(scratch, 'staged'))) await check(staged, linters);
   await checkPostgresOnly();
