@@ -22,6 +22,20 @@ test('the document is served as it is, with its tag and generation', async () =>
   expect(reply.headers.etag).toMatch(/^"[\w-]+"$/);
 });
 
+test.each([2_000, 10_000, 20_000, 200_000])(
+  'a document with characters of every size and %i more bytes is served byte by byte',
+  async (more) => {
+    const document = { text: `aä€😀\u2028${'x'.repeat(more)}` };
+    const files = { ...FILES, 'billing.toml': `[billing]\ntext = ${JSON.stringify(document.text)}\n` };
+    const running = await startServer({ files });
+    const reply = await running.ask('/billing/prod');
+    expect(reply.text).toBe(JSON.stringify(document));
+    expect(reply.headers['content-length']).toBe(String(Buffer.byteLength(reply.text)));
+    const packed = await running.ask('/billing/prod', { headers: { 'accept-encoding': 'gzip' } });
+    expect(gunzipSync(packed.body).toString()).toBe(reply.text);
+  },
+);
+
 test('profiles of one application are served side by side, each from its own files', async () => {
   const stage = '[[server.sections]]\napplication = "billing"\nprofile = "stage"\nfiles = ["billing.toml", "stage.toml"]\n';
   const running = await startServer({ toml: SERVER_TOML + stage, files: { ...FILES, 'stage.toml': '[billing]\nname = "stage"\n' } });

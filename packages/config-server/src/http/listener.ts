@@ -197,9 +197,7 @@ class Exchange {
     }
     this.#record({ ...record, outcome: 'served' }, 200);
     if (this.#request.method === 'HEAD') {
-      return audit.afterFlush(() =>
-        sendResponse(this.#response, { status: 200, headers: STREAM_HEADERS, body: Buffer.alloc(0) }, true, true),
-      );
+      return audit.afterFlush(() => sendResponse(this.#response, { status: 200, headers: STREAM_HEADERS, body: '' }, true, true));
     }
     return audit.afterFlush(streams.reserve(section, credential, this.#response));
   }

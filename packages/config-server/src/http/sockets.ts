@@ -157,7 +157,7 @@ function respondAndClose(socket: Duplex, response: HttpResponse): void {
     socket.destroy();
     return;
   }
-  socket.end(rawResponse(response));
+  socket.end(rawResponse(response), 'latin1');
   // Closing with unread bytes resets the connection and may discard the response, so incoming bytes are read and dropped for a moment.
   socket.resume();
   setTimeout(() => socket.destroy(), LINGER_MS).unref();
@@ -171,10 +171,11 @@ function responseTo(error: ParseError): HttpResponse {
   return /^[A-Z]+ [^\r\n]*$/.test(start) ? URI_TOO_LONG : HEADERS_TOO_LARGE;
 }
 
-function rawResponse({ status, headers, body }: HttpResponse): Buffer {
-  const lines = [`HTTP/1.1 ${status} ${JSON.parse(body.toString()).title as string}`];
-  for (let index = 0; index < headers.length; index += 2) lines.push(`${headers[index]}: ${headers[index + 1]}`);
+function rawResponse(response: HttpResponse): string {
+  const body = response.body.toString('latin1');
+  const lines = [`HTTP/1.1 ${response.status} ${JSON.parse(body).title as string}`];
+  for (let index = 0; index < response.headers.length; index += 2) lines.push(`${response.headers[index]}: ${response.headers[index + 1]}`);
   // As node ends the headers of every other response.
   lines.push(`Date: ${new Date().toUTCString()}`, 'Connection: close');
-  return Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`), body]);
+  return `${lines.join('\r\n')}\r\n\r\n${body}`;
 }
