@@ -61,9 +61,7 @@ export function runStages(stages: readonly Stage[], exchange: Exchange, from = 0
 }
 
 async function throttle(exchange: Exchange, throttles: readonly Throttle[], phase: Throttle['phase']): Promise<void> {
-  const { host, parent } = exchange;
-  const due = parent === null ? throttles : unspent(throttles, parent, exchange.isCovered);
-  if (due.length === 0) return;
+  const { host } = exchange;
   const context: ThrottleContext = {
     clientAddress: exchange.clientAddress,
     principal: exchange.principal,
@@ -72,16 +70,16 @@ async function throttle(exchange: Exchange, throttles: readonly Throttle[], phas
     rates: host.throttleRates,
     request: exchange.request,
   };
-  const outcome = await enforceThrottles(due, phase, context, host.throttleStorage, host.clock.now());
+  const outcome = await enforceThrottles(throttles, phase, context, host.throttleStorage, host.clock.now(), spentBefore(exchange));
   exchange.throttled = [...exchange.throttled, ...outcome.results];
   if (outcome.refused === null) return;
   exchange.throttledIn = phase;
   throw throttledError(outcome.refused);
 }
 
-/** The throttles of a call that the request around it has not spent. */
-function unspent(throttles: readonly Throttle[], parent: Exchange, isCovered: boolean): readonly Throttle[] {
-  return isCovered ? throttles.filter((each) => !parent.route?.throttles.includes(each)) : throttles;
+/** The budgets that the request around a call has spent for it. By key: the same throttle may choose another budget for the call, such as its tenant's. */
+function spentBefore({ parent, isCovered }: Exchange): ReadonlySet<string> | undefined {
+  return parent === null || !isCovered ? undefined : new Set(parent.throttled.map(({ budget }) => budget));
 }
 
 function identify(exchange: Exchange, route: CompiledRoute): void | Promise<void> {

@@ -7,6 +7,8 @@ import { budgetKey, type Throttle, type ThrottleContext } from './throttle.ts';
 /** One throttle's answer to one request; the RateLimit headers are made of these. */
 export interface ThrottleResult {
   readonly policy: string;
+  /** The storage key of the budget. */
+  readonly budget: string;
   readonly rate: Rate;
   readonly decision: ThrottleDecision;
 }
@@ -24,7 +26,7 @@ const NOTHING_MEASURED: ThrottleOutcome = Object.freeze({ results: Object.freeze
 /**
  * Takes one request from every budget of a phase, in order, until one refuses. What the earlier ones took is then
  * given back: a refused request costs nothing. Budgets of the client phase stay charged when a later phase refuses,
- * because they shield authentication itself, whose work was done.
+ * because they shield authentication itself, whose work was done. Nothing is taken from the budgets in `spent`.
  */
 export async function enforceThrottles(
   throttles: readonly Throttle[],
@@ -32,6 +34,7 @@ export async function enforceThrottles(
   context: ThrottleContext,
   storage: ThrottleStorage,
   now: Date,
+  spent?: ReadonlySet<string>,
 ): Promise<ThrottleOutcome> {
   const results: ThrottleResult[] = [];
   const taken: { readonly key: string; readonly rate: Rate }[] = [];
@@ -44,7 +47,8 @@ export async function enforceThrottles(
     const rate = subject === null ? null : throttle.rate(context);
     if (subject === null || rate === null) continue;
     const key = budgetKey(throttle.name, subject, rate);
-    const result = { policy: throttle.name, rate, decision: await storage.take(key, rate, now) };
+    if (spent?.has(key) === true) continue;
+    const result = { policy: throttle.name, budget: key, rate, decision: await storage.take(key, rate, now) };
     results.push(result);
     if (!result.decision.allowed) {
       await giveBack();
@@ -60,10 +64,10 @@ export async function enforceThrottles(
 }
 
 /** What an admitted result looks like after its request was given back, for the headers of the refusal. */
-function restored({ policy, rate, decision }: ThrottleResult): ThrottleResult {
-  const intervalMs = rate.periodMs / rate.count;
+function restored({ decision, ...result }: ThrottleResult): ThrottleResult {
+  const intervalMs = result.rate.periodMs / result.rate.count;
   const remaining = Math.min(decision.limit, decision.remaining + 1);
-  return { policy, rate, decision: { ...decision, remaining, resetMs: Math.max(0, decision.resetMs - intervalMs) } };
+  return { ...result, decision: { ...decision, remaining, resetMs: Math.max(0, decision.resetMs - intervalMs) } };
 }
 
 /** The 429 for a refused request. */

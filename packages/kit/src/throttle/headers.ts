@@ -1,14 +1,16 @@
 import type { ThrottleResult } from './enforce.ts';
 
+type Measured = Pick<ThrottleResult, 'policy' | 'rate' | 'decision'>;
+
 /**
  * The headers of an answer governed by these throttles. `RateLimit-Limit`, `-Remaining` and `-Reset` (from earlier
  * drafts, still what most clients read) state the tightest budget; `RateLimit-Policy` and `RateLimit` (draft 11 of
  * draft-ietf-httpapi-ratelimit-headers, structured fields) list all. `-Reset` counts to a whole budget, `t` to the
  * next request the client gains: within it no more than `r` can be used, which is how the draft defines it.
  */
-export function rateLimitHeaders(results: readonly ThrottleResult[]): Record<string, string> {
+export function rateLimitHeaders(results: readonly Measured[]): Record<string, string> {
   const measured = results.filter(({ decision }) => decision.unmeasured !== true);
-  const tightest = measured.reduce<ThrottleResult | undefined>((a, b) => (a === undefined || isTighter(b, a) ? b : a), undefined);
+  const tightest = measured.reduce<Measured | undefined>((a, b) => (a === undefined || isTighter(b, a) ? b : a), undefined);
   if (tightest === undefined) return {};
   return {
     'ratelimit-limit': String(tightest.decision.limit),
@@ -19,7 +21,7 @@ export function rateLimitHeaders(results: readonly ThrottleResult[]): Record<str
   };
 }
 
-function isTighter(a: ThrottleResult, b: ThrottleResult): boolean {
+function isTighter(a: Measured, b: Measured): boolean {
   if (a.decision.allowed !== b.decision.allowed) return !a.decision.allowed;
   if (a.decision.remaining !== b.decision.remaining) return a.decision.remaining < b.decision.remaining;
   return a.decision.resetMs > b.decision.resetMs;
