@@ -150,8 +150,8 @@ describeDatabases('mcp()', (database) => {
   });
   afterAll(() => kit.close());
 
-  async function connected(name: string, mode: (typeof ERAS)[number] = 'auto'): Promise<Client> {
-    const client = new Client({ name: 'test-client', version: '1' }, { versionNegotiation: { mode } });
+  async function connected(name: string, mode: (typeof ERAS)[number] = 'auto', own = 'test-client'): Promise<Client> {
+    const client = new Client({ name: own, version: '1' }, { versionNegotiation: { mode } });
     const requestInit = { headers: { authorization: `Bearer ${keys[name] ?? name}` } };
     await client.connect(new StreamableHTTPClientTransport(url, { requestInit }));
     return client;
@@ -342,6 +342,10 @@ describeDatabases('mcp()', (database) => {
     const made = await post(legacyCall('add_note', { title: 'audited' }), { 'user-agent': 'old-agent/1' });
     const [, id = ''] = /\\"id\\":\\"([^"\\]+)/.exec(await made.text()) ?? [];
     expect((await entry(id)).metadata).toEqual({ via: 'mcp', client: 'old-agent/1' });
+    const long = await connected('writer', 'auto', `${'x'.repeat(99)}😀`);
+    const { structuredContent: last } = await call(long, 'add_note', { title: 'audited' });
+    await long.close();
+    expect((await entry(last.id as string)).metadata).toEqual({ via: 'mcp', client: 'x'.repeat(99) });
   });
 
   test('a principal throttle is a tool error with retry_after, a client throttle HTTP 429, and each call of a batch spends its own', async () => {

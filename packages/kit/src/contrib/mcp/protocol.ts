@@ -166,7 +166,8 @@ function clientName(context: ServerContext, server: Server, { headers }: Exchang
   const given: unknown = metaOf(context)?.['io.modelcontextprotocol/clientInfo'] ?? server.getClientVersion();
   const info = typeof given === 'object' && given !== null ? (given as { readonly name?: unknown }) : undefined;
   const name = textOf(info?.name) ?? textOf(headers['user-agent']);
-  return name === undefined ? null : name.replaceAll(/\p{C}/gu, '').slice(0, CLIENT_LENGTH_MAX);
+  // Cut first: half of a surrogate pair cannot be stored, and is removed with the other characters that are not text.
+  return name === undefined ? null : name.slice(0, CLIENT_LENGTH_MAX).replaceAll(/\p{C}/gu, '');
 }
 
 function textOf(value: unknown): string | undefined {
