@@ -61,7 +61,13 @@ const META = {
 };
 
 /** One message of an era. */
-function send(era: string, method: string, params: { readonly name?: string; readonly arguments?: object }, signal?: AbortSignal) {
+function send(
+  era: string,
+  method: string,
+  params: { readonly name?: string; readonly arguments?: object },
+  signal?: AbortSignal,
+  more: Readonly<Record<string, string>> = {},
+) {
   const isModern = era === '2026-07-28';
   return fetch(url, {
     method: 'POST',
@@ -70,6 +76,7 @@ function send(era: string, method: string, params: { readonly name?: string; rea
       accept: 'application/json, text/event-stream',
       ...(isModern ? { 'mcp-protocol-version': era, 'mcp-method': method } : {}),
       ...(isModern && params.name !== undefined ? { 'mcp-name': params.name } : {}),
+      ...more,
     },
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: isModern ? { ...params, _meta: META } : params }),
     ...(signal === undefined ? {} : { signal }),
@@ -106,6 +113,12 @@ test.each(ERAS)('a client that goes away ends its call (%s)', async (era) => {
   client.abort();
   expect(await ended).toBe('AbortError');
   await expect.poll(() => waiting[0]?.aborted, { timeout: 20_000 }).toBe(true);
+});
+
+test.each(ERAS)('a client that asks to close the connection after its call is not kept waiting (%s)', async (era) => {
+  const response = await send(era, 'tools/call', { name: 'first', arguments: {} }, undefined, { connection: 'close' });
+  expect([response.status, response.headers.get('connection')]).toEqual([200, 'close']);
+  expect(await response.text()).toContain('"ok":true');
 });
 
 test('a result has the newest version of a response, which its schema describes, whatever the default is', async () => {

@@ -110,6 +110,9 @@ function webRequest(exchange: Exchange): Request {
   return new Request(`http://${String(exchange.headers['host'])}${exchange.url}`, { method: 'POST', headers, signal: exchange.signal });
 }
 
+/** Of the connection, which is the server's: the library keeps every connection open, also for a client that asks to close it, or a server that stops. */
+const OF_THE_CONNECTION: ReadonlySet<string> = new Set(['connection', 'content-length', 'keep-alive', 'transfer-encoding']);
+
 function sendHeaders(reply: FastifyReply, response: Response): void {
-  reply.code(response.status).headers(Object.fromEntries([...response.headers].filter(([name]) => name !== 'content-length')));
+  reply.code(response.status).headers(Object.fromEntries([...response.headers].filter(([name]) => !OF_THE_CONNECTION.has(name))));
 }
