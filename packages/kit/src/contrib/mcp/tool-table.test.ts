@@ -290,7 +290,7 @@ test('hints come from the operation, and an operation can only ask for more caut
   };
   const answer = () => ({ ok: true });
   expect(hints(route.get('/a', { ...facts, tool: true }, answer))).toEqual([true, false, true]);
-  expect(hints(route.get('/a', { ...facts, tool: { destructive: true } }, answer))).toEqual([true, true, true]);
+  expect(hints(route.get('/a', { ...facts, tool: { destructive: true } }, answer))).toEqual([false, true, true]);
   expect(hints(route.post('/a', { ...facts, tool: true, status: 201 }, answer))).toEqual([false, false, false]);
   expect(hints(route.post('/a', { ...facts, tool: { destructive: true }, status: 201 }, answer))).toEqual([false, true, false]);
   expect(hints(route.post('/a', { ...facts, tool: true }, answer))).toEqual([false, true, false]);

@@ -209,13 +209,15 @@ function outputSchema({ responses, status }: CompiledRoute, json: JsonSchema | u
 
 /** Derived from the route. A route can only ask for more caution. */
 function annotationsOf({ method, isRead, status, summary, tool }: CompiledRoute): ToolAnnotations {
-  const readOnlyHint = safeMethods.has(method) || isRead;
+  const reads = safeMethods.has(method) || isRead;
+  const isDestructive = factsOf(tool).destructive === true;
   const isAdditive = method === 'POST' && status === 201;
   return {
     ...(summary === undefined ? {} : { title: summary }),
-    readOnlyHint,
-    destructiveHint: factsOf(tool).destructive === true || (!readOnlyHint && !isAdditive),
-    idempotentHint: readOnlyHint || method === 'PUT' || method === 'DELETE',
+    // Clients do not look at `destructiveHint` of a tool that only reads.
+    readOnlyHint: reads && !isDestructive,
+    destructiveHint: isDestructive || (!reads && !isAdditive),
+    idempotentHint: reads || method === 'PUT' || method === 'DELETE',
     openWorldHint: false,
   };
 }
