@@ -276,6 +276,8 @@ describeDatabases('mcp()', (database) => {
     expect(tools[0]?.inputSchema.properties).toMatchObject({ limit: { default: 20, maximum: 100 }, cursor: {}, fields: {} });
     const page = (await call(client, 'note_list', { pages__in: [7, 8], ordering: ['-title'] })).structuredContent;
     expect(page.items).toHaveLength(20);
+    const rest = (await call(client, 'note_list', { cursor: page.next as string })).structuredContent;
+    expect([rest.items.length, rest.next]).toEqual([5, null]);
     const { id } = page.items[0] as { id: string };
     const read = await call(client, 'note_retrieve', { id });
     const { version } = read.structuredContent as { version: number };

@@ -18,12 +18,15 @@ export interface ToolRequest {
 
 /** Characters that a header can have. */
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+/** `next` and `previous` of a page: the query string of another page, with its cursor. */
+const PAGE = /^\?(?:[\w.!~*'(),%=+-]+&)*cursor=[\w.!~*'(),%=&+-]*$/;
 
 /** Puts the arguments where the route expects them. What they mean, the route decides. */
 export function toolRequest({ route, arguments: known, rows }: RouteTool, given: Given): ToolRequest {
   const params: Record<string, string> = {};
   const headers: Record<string, string> = {};
   const query: string[] = [];
+  let page: readonly string[] = [];
   const inBody: [string, unknown][] = [];
   let whole: unknown;
   const faults: FieldError[] = [];
@@ -51,7 +54,8 @@ export function toolRequest({ route, arguments: known, rows }: RouteTool, given:
       const fault = pathFault(texts[0] as string);
       if (fault === undefined) params[inside as string] = texts[0] as string;
       else faults.push({ location, ...fault });
-    } else if (part === 'query') query.push(...queryOf(inside as string, texts, style));
+    } else if (part === 'query' && inside === 'cursor' && PAGE.test(texts[0] ?? '')) page = (texts[0] as string).slice(1).split('&');
+    else if (part === 'query') query.push(...queryOf(inside as string, texts, style));
     else if (!HEADER_VALUE.test(texts[0] as string))
       faults.push({ location, code: 'invalid', message: 'A character is not allowed here.' });
     else headers[part === 'headers' ? (inside as string).toLowerCase() : 'idempotency-key'] = texts[0] as string;
@@ -59,6 +63,7 @@ export function toolRequest({ route, arguments: known, rows }: RouteTool, given:
   for (const { part, name } of known.values())
     if (part === 'params' && params[name as string] === undefined && !faults.some(({ location }) => location[1] === name))
       faults.push({ location: ['params', name as string], code: 'required', message: 'Required.' });
+  query.push(...notGiven(page, query));
   if (rows !== null && !query.some((pair) => pair.startsWith('limit='))) query.push(`limit=${rows}`);
   const body =
     route.body === undefined
@@ -87,6 +92,13 @@ function textsOf(value: unknown, isList: boolean): readonly string[] | undefined
   if (!isList || !Array.isArray(value)) return undefined;
   const texts = value.map((each) => textsOf(each, false)?.[0]);
   return texts.includes(undefined) ? undefined : (texts as string[]);
+}
+
+/** The parameters of a page that the call does not give itself: filters and fields need not be repeated. */
+function notGiven(page: readonly string[], query: readonly string[]): string[] {
+  const nameOf = (pair: string): string => pair.split('=', 1)[0] as string;
+  const given = new Set(query.map(nameOf));
+  return page.filter((pair) => !given.has(nameOf(pair)));
 }
 
 /** An empty list is not sent, as by a form without a choice. */

@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest';
+import { createApp } from '../../app/create-app.ts';
+import { resource } from '../../crud/checks/declare-resource.ts';
+import { CrudController } from '../../crud/serve/controller.ts';
+import { model, t } from '../../db/index.ts';
+import { allowAny } from '../../permissions/built-ins.ts';
+import { toolOf } from './tool.ts';
+import { toolRequest } from './tool-request.ts';
+
+const notes = model('notes', { id: t.uuidv7().pk(), title: t.text(50) });
+class NoteController extends CrudController(resource(notes, { unscoped: true }), {
+  permission: allowAny,
+  filters: { title: ['contains'] },
+  page: { default: 50, max: 100 },
+  operations: { list: { tool: true }, query: { tool: { arguments: { 'query.limit': 'url_limit' } } } },
+}) {}
+const { routes } = createApp({
+  database: 'sqlite::memory:',
+  mount: { '/v1': { '/notes': NoteController } },
+  log: { level: 'silent' },
+});
+
+const requestOf = (operation: string, given: Readonly<Record<string, unknown>>) => {
+  const found = routes.find(({ operationId }) => operationId === operation);
+  if (found === undefined) throw new Error(operation);
+  return toolRequest(toolOf(found), given);
+};
+
+test('`next` of a page, as it is, is a cursor; its parameters count where the call does not give them', () => {
+  const next = '?cursor=A_b-1.next&title__contains=a%26b&limit=5&fields=id,title';
+  expect(requestOf('note_list', { cursor: next }).url).toBe(`/v1/notes${next}`);
+  expect(requestOf('note_list', { cursor: next, limit: 7, fields: ['id'] }).url).toBe(
+    '/v1/notes?limit=7&fields=id&cursor=A_b-1.next&title__contains=a%26b',
+  );
+  expect(requestOf('note_query', { cursor: '?cursor=A_b-1&limit=5', where: {} }).url).toBe('/v1/notes?cursor=A_b-1&limit=5');
+  expect(requestOf('note_list', { cursor: 'A_b-1' }).url).toBe('/v1/notes?cursor=A_b-1&limit=20');
+  // What no page is, is a wrong cursor: nothing of it gets into the URL.
+  expect(requestOf('note_list', { cursor: '?cursor=a#b c' }).url).toBe('/v1/notes?cursor=%3Fcursor%3Da%23b%20c&limit=20');
+});
