@@ -1,12 +1,23 @@
 import { expect, test } from 'vitest';
+import { z } from 'zod';
 import { createApp } from '../../app/create-app.ts';
 import { resource } from '../../crud/checks/declare-resource.ts';
 import { CrudController } from '../../crud/serve/controller.ts';
 import { model, t } from '../../db/index.ts';
+import { Controller } from '../../http/controller.ts';
+import { route } from '../../http/route.ts';
 import { allowAny } from '../../permissions/built-ins.ts';
 import { toolOf } from './tool.ts';
 import { toolRequest } from './tool-request.ts';
 
+const facts = { permission: allowAny, summary: 'Takes some arguments', response: z.object({ ok: z.boolean() }) } as const;
+class ThingController extends Controller {
+  whole = route.post(
+    '/whole',
+    { ...facts, tool: { arguments: { body: 'values' } }, body: z.record(z.string(), z.string()), auth: [] },
+    () => ({ ok: true }),
+  );
+}
 const notes = model('notes', { id: t.uuidv7().pk(), title: t.text(50) });
 class NoteController extends CrudController(resource(notes, { unscoped: true }), {
   permission: allowAny,
@@ -16,7 +27,7 @@ class NoteController extends CrudController(resource(notes, { unscoped: true }),
 }) {}
 const { routes } = createApp({
   database: 'sqlite::memory:',
-  mount: { '/v1': { '/notes': NoteController } },
+  mount: { '/v1': { '/things': ThingController, '/notes': NoteController } },
   log: { level: 'silent' },
 });
 
@@ -36,4 +47,15 @@ test('`next` of a page, as it is, is a cursor; its parameters count where the ca
   expect(requestOf('note_list', { cursor: 'A_b-1' }).url).toBe('/v1/notes?cursor=A_b-1&limit=20');
   // What no page is, is a wrong cursor: nothing of it gets into the URL.
   expect(requestOf('note_list', { cursor: '?cursor=a#b c' }).url).toBe('/v1/notes?cursor=%3Fcursor%3Da%23b%20c&limit=20');
+});
+
+test('the number of rows that a call gives is not replaced by the default, in whichever part it is', () => {
+  expect(requestOf('note_query', { limit: 1 })).toMatchObject({ url: '/v1/notes', body: { limit: 1 } });
+  expect(requestOf('note_query', { url_limit: 2 })).toMatchObject({ url: '/v1/notes?limit=2', body: {} });
+  expect(requestOf('note_query', {})).toMatchObject({ url: '/v1/notes?limit=20', body: {} });
+});
+
+test('a body that is one argument is missing without it', () => {
+  expect(requestOf('thing_whole', { values: {} }).body).toEqual({});
+  expect(requestOf('thing_whole', {}).body).toBeUndefined();
 });

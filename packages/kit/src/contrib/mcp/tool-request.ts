@@ -64,13 +64,10 @@ export function toolRequest({ route, arguments: known, rows }: RouteTool, given:
     if (part === 'params' && params[name as string] === undefined && !faults.some(({ location }) => location[1] === name))
       faults.push({ location: ['params', name as string], code: 'required', message: 'Required.' });
   query.push(...notGiven(page, query));
-  if (rows !== null && !query.some((pair) => pair.startsWith('limit='))) query.push(`limit=${rows}`);
-  const body =
-    route.body === undefined
-      ? undefined
-      : bodyNames.size === 1 && bodyNames.values().next().value === null
-        ? whole
-        : Object.fromEntries(inBody);
+  const hasLimit = query.some((pair) => pair.startsWith('limit=')) || inBody.some(([name]) => name === 'limit');
+  if (rows !== null && !hasLimit) query.push(`limit=${rows}`);
+  const isWhole = known.values().some(({ part, name }) => part === 'body' && name === null);
+  const body = route.body === undefined ? undefined : isWhole ? whole : Object.fromEntries(inBody);
   faults.push(...keepInexactNumbers(given, bodyNames, body));
   const path = route.path.replaceAll(/:(\w+)/g, (_match, name: string) => encoded(params[name] ?? ''));
   return { url: query.length === 0 ? path : `${path}?${query.join('&')}`, params, headers, body, faults };
