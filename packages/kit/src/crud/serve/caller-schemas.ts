@@ -12,6 +12,7 @@ import { bulkCreateBody, type BulkBodyOptions, bulkDestroyBody, bulkUpdateBody }
 import { bulkItemsSchema, bulkOptions, bulkResultsSchema } from './bulk.ts';
 import { HttpCrudRequest } from './http-crud-request.ts';
 import { nestedBody, writableColumns } from './meta.ts';
+import { verdictOn } from './other-route.ts';
 import type { ResourceAccess } from './resource-access.ts';
 
 type Made = ReturnType<CallerSchemas['make']>;
@@ -47,14 +48,7 @@ async function mayRestore({ appRoutes }: ResourceAccess, exchange: Exchange): Pr
   const restore = appRoutes.find(
     ({ field, controller, mount }) => field === 'restore' && controller === own?.controller && mount === own.mount,
   );
-  return (
-    restore !== undefined &&
-    (await restore.permission.evaluate({ ...permissionFacts(exchange), scope: restore.scope, method: restore.method })) === true
-  );
-}
-
-function permissionFacts({ url, headers, principal, user, tenant, db, rules, method, scope }: Exchange) {
-  return { url, headers, principal, user, tenant, db, rules, method, scope };
+  return restore !== undefined && (await verdictOn(restore, exchange)) === true;
 }
 
 /** The list with what the caller may filter, order and expand by. */

@@ -2,7 +2,6 @@ import { jsonSchema } from '../../http/json-schema.ts';
 import { jsonSchemaOf, type JsonSchema, type Schema } from '../../http/schema.ts';
 import { exchangeOf } from '../../http/serve-route.ts';
 import type { CompiledRoute } from '../../http/compiled-route.ts';
-import type { PermissionContext } from '../../permissions/permission.ts';
 import type { ColumnSettings } from '../../db/column.ts';
 import type { CrudRequest } from '../policy/crud-request.ts';
 import { filterJsonSchema } from '../read/filter-parameters.ts';
@@ -19,6 +18,7 @@ import type { View } from '../policy/view.ts';
 import { withoutMarks } from '../policy/rule-marks.ts';
 import { bodySchemas, rowJsonSchema } from '../mount/schemas.ts';
 import type { Item } from '../declare/item.ts';
+import { verdictOn } from './other-route.ts';
 import type { ResourceAccess } from './resource-access.ts';
 
 /** `GET /meta`: what this caller may see, send and do. Made of the declaration alone, without a statement. */
@@ -73,20 +73,12 @@ function snakeLimits(limits: ControllerLimits): Record<string, number> {
 
 /** Operations whose permission does not refuse the caller. One that needs the row counts as offered. */
 async function offeredRoutes(routes: readonly CompiledRoute[], context: Context): Promise<ReadonlySet<string>> {
-  const { method: _method, ...exchange } = permissionContext(context);
   const offered = new Set<string>();
   for (const route of routes) {
-    const { permission, scope, method, metadata } = route;
-    const { operation } = metadata['crud'] as { readonly operation: string };
-    const context = { ...exchange, method, scope, route };
-    if ((await permission.evaluate(context)) !== false) offered.add(operation);
+    const { operation } = route.metadata['crud'] as { readonly operation: string };
+    if ((await verdictOn(route, exchangeOf(context.request))) !== false) offered.add(operation);
   }
   return offered;
-}
-
-function permissionContext({ request }: Context): PermissionContext {
-  const { method, url, headers, principal, user, tenant, scope, db, rules } = exchangeOf(request);
-  return { method, url, headers, principal, user, tenant, scope, db, rules };
 }
 
 /** The children that a body takes, with the columns of theirs that this caller may send. */

@@ -3,7 +3,6 @@ import type { Where } from '../../db/where/where.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { isKitError } from '../../errors/kit-error.ts';
 import type { CompiledRoute } from '../../http/compiled-route.ts';
-import type { Exchange } from '../../http/exchange.ts';
 import type { QueryValues } from '../../http/query-string.ts';
 import { exchangeOf } from '../../http/serve-route.ts';
 import type { Item } from '../declare/item.ts';
@@ -20,6 +19,7 @@ import type { Shape } from '../read/shape.ts';
 import { type PossibleTransition, possibleTransitions } from '../write/possible-transitions.ts';
 import { type Answering, BODY_TAG, pageHeaders } from './answering.ts';
 import { describeResource } from './meta.ts';
+import { verdictOn } from './other-route.ts';
 import type { Programs } from './programs.ts';
 import type { ResourceAccess } from './resource-access.ts';
 
@@ -124,7 +124,7 @@ export class Reading {
     const restore = this.#access.appRoutes.find(
       ({ field, controller, path }) => field === 'restore' && controller === own.controller && path.startsWith(own.path),
     );
-    return restore !== undefined && (await isPermitted(exchangeOf(context.request), restore, undefined));
+    return restore !== undefined && (await verdictOn(restore, exchangeOf(context.request))) === true;
   }
 
   /** For `X-Query-Plan`, where it is requested. */
@@ -178,7 +178,7 @@ export class Reading {
     const offered: OfferedTransition[] = [];
     for (const { name, to } of await possibleTransitions(this.#access.policy, request, row)) {
       const route = this.#siblingRoute(context, name);
-      if (route !== undefined && (await isPermitted(exchangeOf(context.request), route, row))) offered.push({ name, to, route });
+      if (route !== undefined && (await verdictOn(route, exchangeOf(context.request), row)) === true) offered.push({ name, to, route });
     }
     return offered;
   }
@@ -194,16 +194,6 @@ export class Reading {
 }
 
 type OfferedTransition = PossibleTransition & { readonly route: CompiledRoute };
-
-/** True when the caller may use another route on this object, with the scope which that route declares. */
-async function isPermitted(
-  { url, headers, principal, user, tenant, db, rules }: Exchange,
-  route: CompiledRoute,
-  object: unknown,
-): Promise<boolean> {
-  const context = { method: route.method, url, headers, principal, user, tenant, scope: route.scope, db, rules, route };
-  return (await route.permission.evaluate(context, object)) === true;
-}
 
 function wholeRow(unit: SelectUnit, row: Item): Item {
   return Object.fromEntries(unit.shape.policy.codeColumns.map((name) => [name, unit.extra(row, name)]));
