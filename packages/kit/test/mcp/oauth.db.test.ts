@@ -118,6 +118,27 @@ describeDatabases('access tokens for mcp()', (database) => {
     });
   });
 
+  test.each([
+    ['https://gateway.example/api', 'https://gateway.example/api'],
+    ['https://gateway.example/', 'https://gateway.example'],
+    ['/api', 'http://localhost/api'],
+  ])('behind a proxy at %s, the resource is the URL that clients use', async (server, base) => {
+    const behind = await createApp({
+      mount: { '/v1': { '/orders': OrderController } },
+      log: { level: 'silent' },
+      clock,
+      database: await database.open(),
+      settings: { apiServers: [server] },
+      modules: [accounts(), apiKeys(), mcp()],
+      authenticators: [jwtBearer({ issuer: provider.url, audience: [`${base}/mcp`], provision: true })],
+    }).ready();
+    const { challenge } = await post(null, 'tools/list', {}, behind);
+    expect(challenge).toContain(`resource_metadata="${base}/.well-known/oauth-protected-resource/mcp"`);
+    expect(await (await fetchThrough(behind)(METADATA)).json()).toMatchObject({ resource: `${base}/mcp` });
+    expect((await post(await token({ aud: `${base}/mcp` }), 'tools/list', {}, behind)).text).toContain('"order_list"');
+    await behind.close();
+  });
+
   test('the official client lists the tools of the token’s scopes and calls them', async () => {
     const client = new Client({ name: 'test-client', version: '1' });
     const requestInit = { headers: { authorization: `Bearer ${await token()}` } };

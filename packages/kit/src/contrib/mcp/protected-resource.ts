@@ -76,18 +76,19 @@ export class ProtectedResource {
   }
 
   #url(exchange: Pick<Exchange, 'headers' | 'request'>): string {
-    return `${this.#origin(exchange)}${this.#path}`;
+    return `${this.#server(exchange)}${this.#path}`;
   }
 
   #metadataUrl(exchange: Pick<Exchange, 'headers' | 'request'>): string {
-    return `${this.#origin(exchange)}${WELL_KNOWN}${this.#path}`;
+    return `${this.#server(exchange)}${WELL_KNOWN}${this.#path}`;
   }
 
-  /** The first of API_SERVERS; without them, the host that the client asked, which was checked. */
-  #origin({ headers, request }: Pick<Exchange, 'headers' | 'request'>): string {
-    const [server] = this.#app.settings.apiServers;
-    const origin = server === undefined ? undefined : URL.parse(server)?.origin;
-    return origin ?? `${'encrypted' in request.raw.socket ? 'https' : 'http'}://${String(headers['host'])}`;
+  /** The first of API_SERVERS, with the path that a proxy removes; without them, the host that the client asked, which was checked. */
+  #server({ headers, request }: Pick<Exchange, 'headers' | 'request'>): string {
+    const asked = `${'encrypted' in request.raw.socket ? 'https' : 'http'}://${String(headers['host'])}`;
+    const [given = asked] = this.#app.settings.apiServers;
+    const { origin, pathname } = new URL(given, asked);
+    return `${origin}${pathname.endsWith('/') ? pathname.slice(0, -1) : pathname}`;
   }
 }
 
