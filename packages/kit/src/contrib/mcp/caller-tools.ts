@@ -42,11 +42,26 @@ export class CallerTools {
     if (after !== undefined && (last === undefined || (await this.standing(last, parent)).kind !== 'listed')) return null;
     const found: RouteTool[] = [];
     for (const route of routes.slice(last === undefined ? 0 : routes.indexOf(last) + 1)) {
-      const standing = await this.standing(route, parent);
-      if (standing.kind === 'listed') found.push(await this.described(standing.exchange));
+      const tool = await this.listed(route, parent);
+      if (tool !== undefined) found.push(tool);
       if (found.length === limit) break;
     }
     return found;
+  }
+
+  /** The tool as the caller has it; undefined where it has not. One whose rules about fields fail is left out: the others are listed. */
+  async listed(route: CompiledRoute, parent: Exchange): Promise<RouteTool | undefined> {
+    const standing = await this.standing(route, parent);
+    if (standing.kind !== 'listed') return undefined;
+    try {
+      return await this.described(standing.exchange);
+    } catch (error) {
+      parent.log.error(
+        { err: error, operation: route.operationId },
+        'mcp: the fields of a tool could not be decided; the tool is not listed',
+      );
+      return undefined;
+    }
   }
 
   /**

@@ -152,8 +152,8 @@ function nameOf(cursor: string): string {
 /** A tool that the caller does not have is as unknown as one that does not exist, to the byte. */
 async function findTool({ tools }: McpServerParts, exchange: Exchange, name: string): Promise<RouteTool> {
   const route = tools.route(name);
-  const standing = route === undefined ? undefined : await tools.standing(route, exchange);
-  if (standing?.kind === 'listed') return tools.described(standing.exchange);
+  const tool = route === undefined ? undefined : await tools.listed(route, exchange);
+  if (tool !== undefined) return tool;
   throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${name.slice(0, 128)}`);
 }
 
