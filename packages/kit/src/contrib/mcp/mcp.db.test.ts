@@ -373,7 +373,11 @@ describeDatabases('mcp()', (database) => {
   test('large results and large arguments are rejected, and text of others stays data', async () => {
     const client = await connected('writer');
     const large = problem(await call(client, 'tool_large'));
-    expect(large).toMatchObject({ code: 'result_too_large', detail: expect.stringContaining('Ask for less') });
+    expect(large).toMatchObject({
+      code: 'result_too_large',
+      detail: expect.stringContaining('Ask for less'),
+      request_id: expect.any(String),
+    });
     expect(problem(await call(client, 'tool_small', { text: 'x'.repeat(300) }))).toMatchObject({ code: 'body_too_large', bytes_max: 200 });
     expect((await post(legacyCall('tool_add', { text: 'x'.repeat(2_000_000) }))).status).toBe(413);
     const broken = await call(client, 'tool_broken');

@@ -82,7 +82,7 @@ export function toolError(problem: Readonly<Record<string, unknown>>): ToolResul
   };
 }
 
-function tooLarge(tool: RouteTool, { status, headers }: CallAnswer, bytes: number, bytesMax: number): ToolResult {
+function tooLarge(tool: RouteTool, { status, exchange }: CallAnswer, bytes: number, bytesMax: number): ToolResult {
   const { arguments: known, entry } = tool;
   const ways = [
     ...(known.has('limit') ? ['a smaller `limit`'] : []),
@@ -98,6 +98,6 @@ function tooLarge(tool: RouteTool, { status, headers }: CallAnswer, bytes: numbe
       ? `The operation succeeded, but its result of ${bytes} bytes is longer than ${bytesMax}. Do not repeat it: read the record instead.`
       : `The result has ${bytes} bytes; at most ${bytesMax} are returned. Ask for less: ${ways.join(', ')}.`,
     ...(isDone ? { succeeded: true } : {}),
-    request_id: headers['x-request-id'],
+    request_id: exchange.requestId,
   });
 }
