@@ -191,6 +191,27 @@ describeDatabases(
         expect((await browser.get('/desk/staff')).status).toBe(204);
       });
 
+      test('without the code of a user who has codes is no proof of presence: the factor cannot be replaced with it', async () => {
+        const user = await shop.newUser({ is_staff: true });
+        const { secret } = await shop.setUpCodes(await shop.loggedIn(user.username));
+        shop.clock.advance(30_000);
+        const browser = shop.browser();
+        expect((await browser.get(`/sso/${user.id}/none`)).body.second_factor).toBe('setup_required');
+        for (const [method, path, body] of [
+          ['POST', '/account/factor', undefined],
+          ['POST', '/account/factor/confirm', { code: '123456' }],
+          ['POST', '/account/factor/recovery-codes', undefined],
+          ['DELETE', '/account/factor', undefined],
+          ['POST', '/account/email', { email: 'thief@example.com' }],
+          ['POST', '/api-keys', { name: 'thief', scopes: [] }],
+        ] as const)
+          expect({ path, code: (await browser.send(method, path, body)).body.code }).toEqual({ path, code: 'recent_login_required' });
+        // The password and the code are: the session then has what the factor gives.
+        expect((await browser.post('/account/presence', { password: PASSWORD, code: shop.code(secret) })).status).toBe(200);
+        expect((await browser.get('/desk/staff')).status).toBe(204);
+        expect((await browser.post('/account/factor')).status).toBe(200);
+      });
+
       test('is refused for unknown and deactivated users', async () => {
         const user = await shop.newUser();
         await deactivateUser(database.db, user.id);

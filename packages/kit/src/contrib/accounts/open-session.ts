@@ -7,6 +7,7 @@ import { readOptions, requireArguments } from '../../options/read-options.ts';
 import { flag, objectWith, queryable } from '../../options/value-rule.ts';
 import { accountsOf } from './accounts.ts';
 import { accountErrors } from './errors.ts';
+import { hasSecondFactor } from './second-factor.ts';
 import { sessionAnswer, type SessionFacts } from './password-login.ts';
 import { sessionTokenOf } from './session-authenticator.ts';
 import { sessionDigest } from './session-token.ts';
@@ -33,7 +34,8 @@ export interface OpenSessionOptions {
 
 /**
  * Opens a session for a user that your own login has identified, and sets its cookie. It works with CSRF tokens, the list of sessions and the
- * admin site like one opened by password. A session that the request already has ends. Inactive and unknown users are refused.
+ * admin site like one opened by password. A session that the request already has ends. Inactive and unknown users are refused. Without
+ * `secondFactor`, a user who has one-time codes proves presence before changes that need a recent login.
  */
 export async function openSession(
   db: Db,
@@ -57,7 +59,9 @@ export async function openSession(
     // A login never continues a session that it did not start.
     if (previousToken !== null) await deleteSession(tx, sessionDigest(previousToken));
     await deleteExpiredSessions(tx, clock.now());
-    return insertNewSession(tx, row, settings, clock, { secondFactor, place: placeOf(request.headers, client?.address) });
+    // Else a login without the code could replace the codes of the user, and get what they give.
+    const present = secondFactor || !(await hasSecondFactor(tx, row.id));
+    return insertNewSession(tx, row, settings, clock, { secondFactor, present, place: placeOf(request.headers, client?.address) });
   }, CONFLICT_RETRIES);
   return sessionAnswer({ reply }, accounts, session);
 }

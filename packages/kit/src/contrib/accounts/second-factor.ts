@@ -73,7 +73,7 @@ export async function takeConfirmationAttempt(db: Db, user: Pick<User, 'id'>): P
 }
 
 export async function renewRecoveryCodes(tx: Db, user: Pick<User, 'id'>, change: Change): Promise<readonly string[]> {
-  if (((await findFactor(tx, user.id))?.secret ?? null) === null) throw accountErrors.no_second_factor();
+  if (!(await hasSecondFactor(tx, user.id))) throw accountErrors.no_second_factor();
   await record(tx, user.id, 'user.recovery_codes_renewed', change);
   return newCodes(tx, user.id);
 }
@@ -90,6 +90,10 @@ export async function removeSecondFactor(tx: Db, user: Pick<User, 'id'>, change:
 export function resetSecondFactor(db: Db, user: Pick<User, 'id'>, actor: AuditEntry['actor'] = null): Promise<boolean> {
   requireArguments('resetSecondFactor()', { db, user }, { db: database, user: objectWith('a user: { id }') });
   return db.transaction((tx) => removeSecondFactor(tx, user, { actor }), CONFLICT_RETRIES);
+}
+
+export async function hasSecondFactor(db: Db, userId: string): Promise<boolean> {
+  return ((await findFactor(db, userId))?.secret ?? null) !== null;
 }
 
 export async function secondFactorState(

@@ -102,16 +102,22 @@ export async function insertNewSession(
   user: UserRow,
   settings: SessionSettings,
   clock: Clock,
-  { secondFactor, place = NOWHERE }: { readonly secondFactor: boolean; readonly place?: SessionPlace | undefined },
+  {
+    secondFactor,
+    present = true,
+    place = NOWHERE,
+  }: { readonly secondFactor: boolean; readonly present?: boolean; readonly place?: SessionPlace | undefined },
 ): Promise<NewSession> {
   const now = clock.now();
   const token = newSessionToken();
   const expiresAt = new Date(now.getTime() + settings.sessionLifetimeMs);
-  const times = { created_at: now, seen_at: now, expires_at: expiresAt, present_at: now };
+  const times = { created_at: now, seen_at: now, expires_at: expiresAt, present_at: present ? now : NEVER };
   await insertSession(tx, { id: uuidv7(clock), ...times, second_factor: secondFactor, ...place }, user.id, sessionDigest(token));
   return { user, token, expiresAt, secondFactor };
 }
 
+/** Of a session whose user has not proved to be there. */
+const NEVER = new Date(0);
 const NOWHERE: SessionPlace = { device: null, address: null };
 const DEVICE_LENGTH_MAX = 200;
 
