@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { inviteUser } from '../../src/contrib/accounts/index.ts';
+import { activateUser, deactivateUser, inviteUser } from '../../src/contrib/accounts/index.ts';
 import { accountsOf } from '../../src/contrib/accounts/accounts.ts';
 import { changeEmail } from '../../src/contrib/accounts/manage-users.ts';
 import { countQueries } from '../../src/db/index.ts';
@@ -17,6 +17,7 @@ describeDatabases(
     beforeEach(() => {
       shop.unthrottle();
       shop.mails.length = 0;
+      shop.mailFault = null;
     });
     afterAll(() => shop.app.close());
 
@@ -146,6 +147,33 @@ describeDatabases(
         await ask(browser, 'thief@example.com');
         await browser.post('/account/password', { current_password: PASSWORD, new_password: 'another good password' });
         expect((await confirm(tokenTo('thief@example.com'))).status).toBe(410);
+      });
+
+      test('that could not be sent yet is not sent after a change of the password: the mail server of the new address may have delayed it', async () => {
+        const user = await shop.newUser();
+        const browser = await shop.loggedIn(user.username);
+        await browser.post('/account/email', { email: 'delayed@example.com' });
+        shop.mailFault = new Error('451 try again later');
+        await shop.runJobs();
+        shop.mailFault = null;
+        await browser.post('/account/password', { current_password: PASSWORD, new_password: 'another good password' });
+        shop.clock.advance(3_600_000);
+        await shop.runJobs();
+        expect(shop.mails.map(({ to }) => to)).toEqual([user.email]);
+        expect(tokenTo('delayed@example.com')).toBe('');
+      });
+
+      test('that waits ends with a deactivation and with another change of the address, too', async () => {
+        const [first, second] = [await shop.newUser(), await shop.newUser()];
+        await (await shop.loggedIn(first.username)).post('/account/email', { email: 'waiting1@example.com' });
+        await (await shop.loggedIn(second.username)).post('/account/email', { email: 'waiting2@example.com' });
+        shop.clock.advance(1000);
+        const management = accountsOf(database.db).management('cli');
+        await deactivateUser(database.db, first.id, management);
+        await activateUser(database.db, first.id, management);
+        await changeEmail(database.db, second.id, 'operator@example.com', management);
+        await shop.runJobs();
+        expect(shop.mails.filter(({ to }) => to.startsWith('waiting'))).toEqual([]);
       });
 
       test('is stored as a digest, and neither it nor the address is in the log', async () => {

@@ -24,6 +24,7 @@ import {
   deleteSessionById,
   deleteSessionsOf,
   findUserById,
+  hasSession,
   lockActiveUser,
   lockForLogin,
   openSessionsOf,
@@ -83,11 +84,12 @@ export async function changeOwnPassword(context: OwnContext, current: string, ne
 }
 
 /** The address changes when the link that is sent to it is used. The same for every address: who has which is nobody's business. */
-export async function beginEmailChange({ db, user, clock }: OwnContext, given: string): Promise<void> {
+export async function beginEmailChange(context: OwnContext, given: string): Promise<void> {
+  const { db, clock } = context;
   const accounts = accountsOf(db);
   const email = checkedEmail(given);
   await takeResetAttempt(email, accounts, clock.now());
-  await startEmailChange(db, user, email);
+  await db.transaction(async (tx) => startEmailChange(tx, await lockOwnUser(tx, context), email), CONFLICT_RETRIES);
 }
 
 /**
@@ -169,12 +171,24 @@ async function provedPassword({ db, user, clock }: OwnContext, accounts: Account
   return verified;
 }
 
+/** Locks the user of a session that is still open: whatever ended it since the request was authenticated also ends what the request wants to change. */
+async function lockOwnUser(tx: Db, { user, principal }: OwnContext): Promise<UserRow> {
+  const row = await lockActiveUser(tx, user.id);
+  if (row === null || !(await hasSession(tx, user.id, sessionId(principal.credentialId)))) throw sessionEnded();
+  return row;
+}
+
+/** What the next request would get. */
+function sessionEnded(): Error {
+  return coreErrors.not_authenticated({ detail: 'The session has ended. Log in again.' });
+}
+
 async function renewed(tx: Db, { user, clock, principal }: OwnContext, secondFactor: boolean): Promise<NewSession> {
   const row = await lockActiveUser(tx, user.id);
   const token = newSessionToken();
   const session =
     row === null ? null : await renewSession(tx, sessionId(principal.credentialId), sessionDigest(token), clock.now(), secondFactor);
-  if (row === null || session === null) throw coreErrors.invalid_credentials({ detail: 'The session has ended. Log in again.' });
+  if (row === null || session === null) throw sessionEnded();
   return { user: row, token, expiresAt: session.expires_at, secondFactor };
 }
 

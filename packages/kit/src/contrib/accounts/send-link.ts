@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { jsonSchema } from '../../http/json-schema.ts';
 import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
 import type { Db } from '../../db/db.ts';
@@ -21,6 +22,8 @@ interface LinkInput {
   readonly to: string;
   /** Of `email` the new address, of `email_notice` the old one. */
   readonly email?: string;
+  /** Of `email`: the digest of the user who asked. */
+  readonly asked_by?: string;
   /** Of an invitation: who sent it. */
   readonly by?: Sender;
 }
@@ -47,6 +50,7 @@ export const sendLink = job('accounts.send_link', {
       purpose: { enum: PURPOSES },
       to: address,
       email: address,
+      asked_by: { type: 'string', maxLength: 64, 'x-sensitive': true },
       by: {
         type: 'object',
         properties: { id: { type: 'string', maxLength: 36 }, is_staff: { type: 'boolean' } },
@@ -91,12 +95,17 @@ export async function startReset(db: Db, login: string): Promise<void> {
   );
 }
 
-/** For any address, free or not, with the same statements. The old address gets a notice before anything changes. */
-export async function startEmailChange(db: Db, user: Pick<UserRow, 'id' | 'email'>, email: string): Promise<void> {
-  await db.transaction(async (tx) => {
-    await start(tx, { purpose: 'email', to: user.id, email });
-    if (user.email !== null) await start(tx, { purpose: 'email_notice', to: user.id, email: user.email });
-  }, CONFLICT_RETRIES);
+/** For any address, free or not, with the same statements. The old address gets a notice before anything changes. The user is locked. */
+export async function startEmailChange(tx: Db, user: UserRow, email: string): Promise<void> {
+  await start(tx, { purpose: 'email', to: user.id, email, asked_by: digestOf(user) });
+  if (user.email !== null) await start(tx, { purpose: 'email_notice', to: user.id, email: user.email });
+}
+
+/** Changes with the password, the address and the rights of the user, and tells none of them: the hash has a random salt. */
+function digestOf({ password_hash, email, updated_at }: UserRow): string {
+  return createHash('sha256')
+    .update(JSON.stringify([password_hash, email, updated_at]))
+    .digest('hex');
 }
 
 async function start(tx: Db, input: LinkInput): Promise<void> {
@@ -127,14 +136,16 @@ async function dueMail(tx: Db, input: LinkInput): Promise<DueMail | null> {
 
 /**
  * A user without a password logs in elsewhere: a reset must not give the account a second door. An invitation that was accepted meanwhile is not sent
- * again. An address that another user has gets no link.
+ * again. An address that another user has gets no link. Nor does one that was asked for before the password, the address or the rights changed: a thief
+ * whose mail server delays the mail would get a link that the change did not end.
  */
-async function recipient(tx: Db, { purpose, to, email = '' }: LinkInput): Promise<Omit<DueMail, 'link'> | null> {
+async function recipient(tx: Db, { purpose, to, email = '', asked_by }: LinkInput): Promise<Omit<DueMail, 'link'> | null> {
   const id = purpose === 'reset' ? (to === '' ? null : ((await findUserByLogin(tx, to))?.id ?? null)) : to;
   const user = id === null ? null : await lockActiveUser(tx, id);
   if (user === null) return null;
   if (purpose === 'email_notice') return { user, address: email };
-  if (purpose === 'email') return (await findUserByLogin(tx, email)) === null ? { user, address: email } : null;
+  if (purpose === 'email')
+    return asked_by === digestOf(user) && (await findUserByLogin(tx, email)) === null ? { user, address: email } : null;
   if (user.email === null) return null;
   return (purpose === 'reset') === (user.password_hash !== null) ? { user, address: user.email } : null;
 }

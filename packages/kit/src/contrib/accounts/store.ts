@@ -196,6 +196,10 @@ export async function deleteSession(db: Db, digest: string): Promise<void> {
   await db.query('delete from sessions where token_digest = $1', [digest]);
 }
 
+export async function hasSession(db: Db, userId: string, id: string): Promise<boolean> {
+  return (await db.query('select 1 as one from sessions where user_id = $1 and id = $2', [userId, id])).length === 1;
+}
+
 /** True when the user had the session. */
 export async function deleteSessionById(db: Db, userId: string, id: string): Promise<boolean> {
   return (await db.query('delete from sessions where user_id = $1 and id = $2 returning id', [userId, id])).length === 1;
