@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { resetSecondFactor } from '../../src/contrib/accounts/index.ts';
+import { logIn, resetSecondFactor } from '../../src/contrib/accounts/index.ts';
+import { confirmSecondFactor } from '../../src/contrib/accounts/second-factor.ts';
+import { lockUser } from '../../src/contrib/accounts/store.ts';
+import type { Db } from '../../src/db/db.ts';
 import { describeDatabases } from '../../src/testing/databases.ts';
-import { LoginApp, PASSWORD } from './login-app.ts';
+import { type Answer, LoginApp, PASSWORD } from './login-app.ts';
 
 describeDatabases(
   'one-time codes',
@@ -213,6 +216,94 @@ describeDatabases(
           [user.id],
         );
         expect(entries).toContainEqual({ action: 'user.second_factor_removed' });
+      });
+    });
+
+    describe('a change of the factor', () => {
+      /** Runs the change while the request waits for the user, which is locked: everything it has looked at before is out of date then. */
+      const meanwhile = async (userId: string, change: (tx: Db) => Promise<unknown>, request: () => Promise<Answer>): Promise<Answer> => {
+        const locked = Promise.withResolvers<void>();
+        const sent = locked.promise.then(request);
+        await database.db.transaction(async (tx) => {
+          await lockUser(tx, userId);
+          locked.resolve();
+          await new Promise((resolve) => setTimeout(resolve, 300));
+          await change(tx);
+        });
+        return sent;
+      };
+      const sessionsOf = (userId: string) => database.db.query('select id from sessions where user_id = $1', [userId]);
+
+      test('refuses a login that has proved the former one', async () => {
+        const { user, secret } = await staffWithCodes();
+        const late = await meanwhile(
+          user.id,
+          (tx) => resetSecondFactor(tx, user, 'cli'),
+          () => shop.browser().logIn(user.username, shop.code(secret)),
+        );
+        expect(late.body.second_factor).not.toBe('verified');
+        const rights = await database.db.query<{ second_factor: boolean }>('select second_factor from sessions where user_id = $1', [
+          user.id,
+        ]);
+        expect(rights.filter(({ second_factor }) => second_factor)).toEqual([]);
+      });
+
+      test('refuses a login that was not asked for a code', async () => {
+        const user = await shop.newUser();
+        const browser = await shop.loggedIn(user.username);
+        const { secret } = (await browser.post('/account/factor')).body;
+        const late = await meanwhile(
+          user.id,
+          (tx) => confirmSecondFactor(tx, user, shop.code(secret), { actor: 'test' }),
+          () => shop.browser().logIn(user.username),
+        );
+        expect(late.body.code).toBe('one_time_code_required');
+        expect(await sessionsOf(user.id)).toHaveLength(1);
+      });
+
+      test('ends the session that a login is about to open without a code', async () => {
+        const user = await shop.newUser();
+        const browser = await shop.loggedIn(user.username);
+        const { secret } = (await browser.post('/account/factor')).body;
+        const locked = Promise.withResolvers<void>();
+        const confirming = locked.promise.then(() => browser.post('/account/factor/confirm', { code: shop.code(secret) }));
+        await logIn(database.db, {
+          login: user.username,
+          password: PASSWORD,
+          previousToken: null,
+          async admit() {
+            locked.resolve();
+            await new Promise((resolve) => setTimeout(resolve, 300));
+          },
+        });
+        expect((await confirming).status).toBe(200);
+        expect(await sessionsOf(user.id)).toHaveLength(1);
+      });
+
+      test('refuses a change of the account in a session that it has ended', async () => {
+        const newPassword = { current_password: PASSWORD, new_password: 'another good password' };
+        for (const [method, path, body] of [
+          ['POST', '/account/password', newPassword],
+          ['DELETE', '/account/factor', undefined],
+          ['POST', '/account/factor/recovery-codes', undefined],
+        ] as const) {
+          const { user, browser } = await staffWithCodes();
+          const late = await meanwhile(
+            user.id,
+            (tx) => tx.query('delete from sessions where user_id = $1', [user.id]),
+            () => browser.send(method, path, body),
+          );
+          expect({ path, status: late.status }).toEqual({ path, status: 401 });
+          expect(await sessionsOf(user.id)).toEqual([]);
+          expect((await shop.browser().logIn(user.username)).body.code).toBe('one_time_code_required');
+        }
+      });
+
+      test('leaves ten recovery codes, also when two replace them together', async () => {
+        const { browser, user } = await staffWithCodes();
+        await Promise.all(Array.from({ length: 4 }, () => browser.post('/account/factor/recovery-codes')));
+        const stored = await database.db.query('select id from user_recovery_codes where user_id = $1', [user.id]);
+        expect(stored).toHaveLength(10);
       });
     });
 

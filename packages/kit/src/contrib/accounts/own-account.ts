@@ -22,7 +22,6 @@ import { insertNewSession, type NewSession, placeOf, verifiedUser } from './sess
 import {
   deleteOtherSessions,
   deleteSessionById,
-  deleteSessionsOf,
   findUserById,
   hasSession,
   lockActiveUser,
@@ -72,6 +71,7 @@ export async function changeOwnPassword(context: OwnContext, current: string, ne
   const user = await provedPassword(context, accounts, current);
   const hash = await hashNewPassword(next, user, accounts.settings.passwordCost);
   const session = await db.transaction(async (tx) => {
+    await lockOwnUser(tx, context);
     // It was not changed, nor the user deactivated, since it was verified: else two changes at once would both count.
     if (!(await lockForLogin(tx, user.id, user.password_hash ?? '', user.password_hash ?? ''))) throw loginFailed();
     const changed = await replacePassword(tx, user.id, hash, accounts.management(principal, context.requestId));
@@ -105,7 +105,7 @@ export async function provePresence(
   const row = await findUserById(db, user.id);
   const hasPassword = row !== null && row.password_hash !== null;
   if (hasPassword) await provedPassword(context, accounts, given.password ?? '');
-  const secondFactor = await proveSecondFactor(db, user, given.code);
+  const secondFactor = (await proveSecondFactor(db, user, given.code)) !== null;
   // Who has neither a password nor codes logs in elsewhere, and has to do that again.
   if (!hasPassword && !secondFactor) throw coreErrors.recent_login_required({ detail: 'Log in again to prove that you are there.' });
   const session = await db.transaction(
@@ -138,6 +138,8 @@ export async function confirmOwnFactor(
   const accounts = accountsOf(db);
   await takeConfirmationAttempt(db, user);
   const { session, codes } = await db.transaction(async (tx) => {
+    // Before the other sessions end, so that a login without a code that is under way ends with them, or is refused.
+    await lockOwnUser(tx, context);
     const recovery = await confirmSecondFactor(tx, user, code, { actor: principal, request_id: requestId });
     await deleteOtherSessions(tx, user.id, sessionId(principal.credentialId));
     return { session: await renewed(tx, context, true), codes: recovery };
@@ -145,8 +147,12 @@ export async function confirmOwnFactor(
   return { ...sessionAnswer(context, accounts, session), recovery_codes: codes };
 }
 
-export async function renewOwnRecoveryCodes({ db, user, principal, requestId }: OwnContext): Promise<readonly string[]> {
-  return db.transaction((tx) => renewRecoveryCodes(tx, user, { actor: principal, request_id: requestId }), CONFLICT_RETRIES);
+export async function renewOwnRecoveryCodes(context: OwnContext): Promise<readonly string[]> {
+  const { db, user, principal, requestId } = context;
+  return db.transaction(async (tx) => {
+    await lockOwnUser(tx, context);
+    return renewRecoveryCodes(tx, user, { actor: principal, request_id: requestId });
+  }, CONFLICT_RETRIES);
 }
 
 /** Every session ends; the browser gets a new one, without what the factor gave. */
@@ -154,10 +160,8 @@ export async function removeOwnFactor(context: OwnContext): Promise<SessionFacts
   const { db, user, principal, requestId, clock } = context;
   const accounts = accountsOf(db);
   const session = await db.transaction(async (tx) => {
-    const row = await lockActiveUser(tx, user.id);
-    if (row === null) throw loginFailed();
+    const row = await lockOwnUser(tx, context);
     if (!(await removeSecondFactor(tx, user, { actor: principal, request_id: requestId }))) throw accountErrors.no_second_factor();
-    await deleteSessionsOf(tx, user.id);
     return insertNewSession(tx, row, accounts.settings, clock, { secondFactor: false, place: place(context) });
   }, CONFLICT_RETRIES);
   return sessionAnswer(context, accounts, session);

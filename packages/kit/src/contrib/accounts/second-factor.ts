@@ -20,19 +20,23 @@ import {
   useStep,
 } from './factor-store.ts';
 import { newRecoveryCode, normalizeRecoveryCode, RECOVERY_CODES, recoveryDigest } from './recovery-code.ts';
-import { deleteSessionsOf } from './store.ts';
+import { deleteSessionsOf, lockUser } from './store.ts';
 import { fromBase32, isTotpCode, matchingStep, otpauthUri, SECRET_BYTES, toBase32 } from '../../auth/totp.ts';
 
 /** Of a code of six digits about three are good at any time: 480 guesses a day find one in two years, with the password known. */
 const ATTEMPTS_MAX = 5;
 const WINDOW_MS = 15 * 60_000;
 
+interface ProvedFactor {
+  readonly confirmedAt: Date | null;
+}
+
 type Change = Pick<AuditEntry, 'actor' | 'request_id'>;
 
-/** Whether a second factor was proved; false for a user who has none. Throws when the user has one and the code is missing or wrong. */
-export async function proveSecondFactor(db: Db, user: Pick<User, 'id'>, code: string | undefined): Promise<boolean> {
+/** The second factor that was proved; null for a user who has none. Throws when the user has one and the code is missing or wrong. */
+export async function proveSecondFactor(db: Db, user: Pick<User, 'id'>, code: string | undefined): Promise<ProvedFactor | null> {
   const factor = await findFactor(db, user.id);
-  if (factor === null || factor.secret === null) return false;
+  if (factor === null || factor.secret === null) return null;
   if (code === undefined || code.trim() === '') throw accountErrors.one_time_code_required();
   const now = await attemptAt(db, user.id);
   const given = code.replaceAll(/\s/g, '');
@@ -41,7 +45,16 @@ export async function proveSecondFactor(db: Db, user: Pick<User, 'id'>, code: st
   const isUsed = step === null ? await usedRecoveryCode(db, user.id, given) : await useStep(db, user.id, step);
   accountsOf(db).codes?.add({ outcome: isUsed ? 'accepted' : 'refused' });
   if (!isUsed) throw accountErrors.invalid_one_time_code();
-  return true;
+  return { confirmedAt: factor.confirmed_at };
+}
+
+/** Refuses a login whose user, locked by now, got, lost or replaced the second factor since it was proved: the change has ended the other sessions. */
+export async function requireSameFactor(tx: Db, user: Pick<User, 'id'>, proved: ProvedFactor | null): Promise<void> {
+  const factor = await findFactor(tx, user.id);
+  const isSet = factor !== null && factor.secret !== null;
+  if (isSet && proved === null) throw accountErrors.one_time_code_required();
+  if (proved !== null && (!isSet || factor.confirmed_at?.getTime() !== proved.confirmedAt?.getTime()))
+    throw accountErrors.invalid_one_time_code();
 }
 
 /** A new secret, which counts once it is confirmed with a code. */
@@ -55,7 +68,7 @@ export async function beginSecondFactor(
   return { secret, uri: otpauthUri(secret, { issuer: title, account: user.username }) };
 }
 
-/** Puts the pending secret into use and returns new recovery codes, which are stored as digests only. */
+/** Puts the pending secret into use and returns new recovery codes, which are stored as digests only. The user is locked. */
 export async function confirmSecondFactor(tx: Db, user: Pick<User, 'id'>, code: string, change: Change): Promise<readonly string[]> {
   const { clock } = accountsOf(tx);
   const factor = await findFactor(tx, user.id);
@@ -72,6 +85,7 @@ export async function takeConfirmationAttempt(db: Db, user: Pick<User, 'id'>): P
   await attemptAt(db, user.id);
 }
 
+/** The user is locked: of two requests at once, the codes of the second stay. */
 export async function renewRecoveryCodes(tx: Db, user: Pick<User, 'id'>, change: Change): Promise<readonly string[]> {
   if (!(await hasSecondFactor(tx, user.id))) throw accountErrors.no_second_factor();
   await record(tx, user.id, 'user.recovery_codes_renewed', change);
@@ -80,6 +94,8 @@ export async function renewRecoveryCodes(tx: Db, user: Pick<User, 'id'>, change:
 
 /** Removes factor and recovery codes and ends every session: of a user who lost the device, or by the user. False when there was none. */
 export async function removeSecondFactor(tx: Db, user: Pick<User, 'id'>, change: Change): Promise<boolean> {
+  // A login that has proved the factor either ran before, or waits and is refused.
+  await lockUser(tx, user.id);
   if (!(await deleteFactor(tx, user.id))) return false;
   await deleteSessionsOf(tx, user.id);
   await record(tx, user.id, 'user.second_factor_removed', change);

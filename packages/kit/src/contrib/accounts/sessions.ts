@@ -8,7 +8,7 @@ import { normalizeLogin } from './login-name.ts';
 import type { AccountsSettings } from './options.ts';
 import { PASSWORD_LENGTH_MAX } from './password-policy.ts';
 import { decoyHash, hashPassword, needsRehash, verifyPassword } from './password.ts';
-import { proveSecondFactor } from './second-factor.ts';
+import { proveSecondFactor, requireSameFactor } from './second-factor.ts';
 import { newSessionToken, sessionDigest } from './session-token.ts';
 import { deleteExpiredSessions, deleteSession, findUserByLogin, lockForLogin, insertSession, type UserRow } from './store.ts';
 import { refuseUnknownNames, requireArguments } from '../../options/read-options.ts';
@@ -68,7 +68,7 @@ export async function logIn(
   const { login, password } = attempt;
   requireArguments('logIn()', { db, login, password }, { db: queryable, login: text, password: text });
   const user = await verifiedUser(db, attempt.login, attempt.password, settings);
-  const secondFactor = await proveSecondFactor(db, user, attempt.code);
+  const factor = await proveSecondFactor(db, user, attempt.code);
   const verifiedHash = user.password_hash ?? '';
   // While the password is at hand: a hash made at an older cost is replaced. Before the transaction, because it is slow.
   const newHash = needsRehash(verifiedHash, settings.passwordCost)
@@ -76,11 +76,12 @@ export async function logIn(
     : verifiedHash;
   return db.transaction(async (tx) => {
     if (!(await lockForLogin(tx, user.id, verifiedHash, newHash))) throw loginFailed();
+    await requireSameFactor(tx, user, factor);
     await attempt.admit?.(tx, user);
     if (attempt.previousToken !== null && attempt.previousToken !== undefined)
       await deleteSession(tx, sessionDigest(attempt.previousToken));
     await deleteExpiredSessions(tx, clock.now());
-    return insertNewSession(tx, user, settings, clock, { secondFactor, place: attempt.place });
+    return insertNewSession(tx, user, settings, clock, { secondFactor: factor !== null, place: attempt.place });
   }, CONFLICT_RETRIES);
 }
 
