@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { customSession, jwt, username } from 'better-auth/plugins';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { fromBase32, stepAt, totpCode } from '../../src/auth/totp.ts';
 import { describeDatabases } from '../../src/testing/databases.ts';
 import { type AuthApp, Browser, makeAdmin, member, ORIGIN, plainPasswords, startAuthApp, userId } from './auth-app.ts';
@@ -425,6 +426,64 @@ describeDatabases('hostile requests of better-auth’s routes', (database) => {
     });
     expect((await victim.get('/v1/who')).status).toBe(200);
     expect((await victim.post('/auth/delete-user', { password })).status).toBe(200);
+  });
+
+  test('whoever acts as a user gets no access token in their name, and does not change the user name that they log in with', async () => {
+    const app = await startAuthApp(await database.open(), {
+      instance: (options) => ({
+        ...options,
+        plugins: [...options.plugins, jwt(), username(), customSession(async ({ user }) => ({ who: user.email }))],
+      }),
+    });
+    onTestFinished(() => app.app.close());
+    const person = await member(app, 'person@example.com');
+    const support = await member(app, 'desk@example.com');
+    await makeAdmin(database.db, 'desk@example.com');
+    // Own tokens are not affected.
+    for (const browser of [person, support]) {
+      expect((await browser.get('/auth/token')).status).toBe(200);
+      expect((await browser.get('/auth/get-session')).headers['set-auth-jwt']).toMatch(/^ey/);
+    }
+    expect((await person.post('/auth/update-user', { username: 'person' })).status).toBe(200);
+    const userIdOf = await userId(database.db, 'person@example.com');
+    expect((await support.post('/auth/admin/impersonate-user', { userId: userIdOf })).status).toBe(200);
+    const refused = { status: 403, body: { code: 'IMPERSONATED_SESSION' } };
+    expect(await support.get('/auth/token')).toMatchObject(refused);
+    expect((await support.get('/auth/get-session')).body).toEqual({ who: 'person@example.com' });
+    for (const path of ['get-session', 'get-session/', 'get-session?disableCookieCache=true', 'get%2Dsession']) {
+      const session = await support.get(`/auth/${path}`);
+      expect([path, session.headers['set-auth-jwt']]).toEqual([path, undefined]);
+      expect(Object.keys(session.headers).filter((name) => name.startsWith('kit-'))).toEqual([]);
+    }
+    for (const body of [{ username: 'desk' }, { name: 'Person', username: null }])
+      expect(await support.post('/auth/update-user', body)).toMatchObject(refused);
+    expect((await support.post('/auth/update-user', { name: 'A person' })).status).toBe(200);
+    expect(
+      (await new Browser(app.app).post('/auth/sign-in/username', { username: 'person', password: 'correct horse battery' })).status,
+    ).toBe(200);
+  });
+
+  test('text that no database can store is refused, and is no fault of the server', async () => {
+    const form = { 'content-type': 'application/x-www-form-urlencoded' };
+    const browser = new Browser(here.app);
+    for (const [path, body, headers] of [
+      ['reset-password', '{"token":"a\\u0000b","newPassword":"correct horse battery"}', {}],
+      ['reset-password', '{"token":"a\\ud800b","newPassword":"correct horse battery"}', {}],
+      ['reset-password', '{"token":{"\\uDC00":1},"newPassword":"correct horse battery"}', {}],
+      ['reset-password', 'token=a%00b&newPassword=correct+horse+battery', form],
+    ] as const)
+      expect([body, await browser.post(`/auth/${path}`, body, headers)]).toMatchObject([
+        body,
+        { status: 422, body: { code: 'value_not_storable' } },
+      ]);
+    // A pair that is written as two escapes is one character, and an escaped backslash is no escape.
+    for (const token of ['\\ud83d\\ude00', '\\\\u0000', 'a%00b'])
+      expect((await browser.post('/auth/reset-password', `{"token":"${token}","newPassword":"correct horse battery"}`)).body).toMatchObject(
+        {
+          code: 'INVALID_TOKEN',
+        },
+      );
+    expect((await browser.post('/auth/reset-password', '{"token":"\\u00')).status).toBe(400);
   });
 
   test('nobody makes a session that of an organization or of another user with update-session', async () => {

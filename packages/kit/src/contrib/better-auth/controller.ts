@@ -1,3 +1,4 @@
+import { assertStorableJson, assertStorableText } from '../../db/storable-text.ts';
 import { Controller } from '../../http/controller.ts';
 import type { Exchange } from '../../http/exchange.ts';
 import type { HandlerContext } from '../../http/handler-context.ts';
@@ -8,12 +9,16 @@ import { exchangeOf } from '../../http/serve-route.ts';
 import { allowAny } from '../../permissions/built-ins.ts';
 import { clientThrottle } from '../../throttle/throttles.ts';
 import { type BetterAuthInstance, type InstanceContext, optionsOf } from './instance.ts';
+import { IMPERSONATED_HEADER } from './kit-plugin.ts';
 import type { BetterAuthSettings } from './options.ts';
 
 const AnyQuery = jsonSchema<object>({ type: 'object', additionalProperties: true });
 
 /** Bounds what one client can make the server hash. better-auth has stricter limits for single routes. */
 const perClient = clientThrottle('600/min', { name: 'better_auth_client' });
+
+/** Where the plugin `jwt()` puts an access token of the session's user. It does not say that staff act as the user, who could create API keys with it. */
+const JWT_HEADER = 'set-auth-jwt';
 
 /** Headers that our own server sets, or that clients must not choose. */
 const NOT_PASSED_ON: ReadonlySet<string> = new Set([
@@ -62,17 +67,43 @@ async function forward(
   // The path alone: a request line can have a whole URL, and `//host` would be one.
   const path = exchange.url.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '');
   const bytes = body instanceof Uint8Array && body.length > 0 ? new Uint8Array(body) : null;
+  if (bytes !== null) refuseUnstorable(bytes, exchange.headers['content-type']);
   const base = new URL(context.baseURL);
   const url = new URL(`${base.origin}${path}`);
   const headers = headersOf(auth, exchange);
   // The route that the cookie cache is for: it answers with what the cookie has, until the cache is too old.
   if (url.pathname !== `${base.pathname}/get-session`) dropCachedSession(headers, context.authCookies.sessionData.name);
   const response = await auth.handler(new Request(url, { method: exchange.method, headers, body: bytes }));
+  if (response.headers.has(IMPERSONATED_HEADER)) for (const name of [IMPERSONATED_HEADER, JWT_HEADER]) response.headers.delete(name);
   reply.code(response.status).header('cache-control', 'no-store');
   for (const [name, value] of response.headers)
     if (name !== 'set-cookie' && name !== 'content-length') reply.header(name, name === 'location' ? onOwnHost(value) : value);
   passCookies(response, reply);
   return new Uint8Array(await response.arrayBuffer());
+}
+
+/**
+ * better-auth responds with 500 and prints the error when the database refuses a text. U+0000 and half a surrogate pair can only be written as escapes
+ * in JSON. A body that is no JSON is refused by better-auth.
+ */
+function refuseUnstorable(bytes: Uint8Array, contentType: string | readonly string[] | undefined): void {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
+  if (String(contentType).toLowerCase().startsWith('application/x-www-form-urlencoded')) {
+    for (const [name, value] of new URLSearchParams(text)) [name, value].forEach(assertStorableText);
+    return;
+  }
+  if (!text.includes('\\u')) return;
+  const value = parsed(text);
+  // JSON.stringify escapes only what cannot be stored.
+  if (value !== undefined) assertStorableJson(JSON.stringify(value));
+}
+
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json) as unknown;
+  } catch {
+    return undefined;
+  }
 }
 
 /** To a browser, a path with two slashes at its beginning is another host. better-auth 1.7 makes one of the callback URL `/..//evil.example`. */

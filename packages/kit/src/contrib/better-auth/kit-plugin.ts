@@ -11,6 +11,9 @@ import { betterAuthState, passOnChanges } from './user-changes.ts';
 
 export const PLUGIN_ID = 'kit';
 
+/** Marks the response of `get-session` in a session in which staff act as the user; it is not passed on. */
+export const IMPERSONATED_HEADER = 'kit-impersonated';
+
 /** Longer than a one-time code is good for: three steps of 30 seconds. */
 const CODE_KEPT_MS = 5 * 60_000;
 
@@ -41,11 +44,18 @@ const NOT_WHILE_IMPERSONATING: ReadonlySet<string> = new Set([
   '/passkey/update-passkey',
   '/passkey/delete-passkey',
   '/one-time-token/generate',
+  // A JWT does not say that staff act as the user, and outlives the session.
+  '/token',
   '/device/approve',
   '/phone-number/verify',
   '/email-otp/request-email-change',
   '/email-otp/change-email',
 ]);
+
+/** The user name of the plugin `username()` is a name to log in with. */
+function changesUsername(path: string, body: unknown): boolean {
+  return path === '/update-user' && typeof body === 'object' && body !== null && 'username' in body;
+}
 
 /** What a hook of better-auth is given of the request that caused the change. */
 interface Endpoint {
@@ -112,7 +122,7 @@ export function kitPlugin(): BetterAuthPlugin {
     hooks: {
       before: [
         {
-          matcher: ({ path }) => path !== undefined && NOT_WHILE_IMPERSONATING.has(path),
+          matcher: ({ path, body }) => path !== undefined && (NOT_WHILE_IMPERSONATING.has(path) || changesUsername(path, body)),
           handler: createAuthMiddleware(async (endpoint) => {
             const session = (await getSessionFromCtx(endpoint))?.session as { readonly impersonatedBy?: string | null } | undefined;
             if ((session?.impersonatedBy ?? null) === null) return;
@@ -152,6 +162,14 @@ export function kitPlugin(): BetterAuthPlugin {
           matcher: ({ path }) => path !== undefined && (path.startsWith('/scim/') || REMOVE_MEMBERS.has(path)),
           handler: createAuthMiddleware(async (endpoint) => {
             if (endpoint.method !== 'GET') await passOn({ context: { session: await getSessionFromCtx(endpoint) } });
+          }),
+        },
+        {
+          matcher: ({ path }) => path === '/get-session',
+          handler: createAuthMiddleware(async (endpoint) => {
+            const { session, newSession } = endpoint.context;
+            const found = (session ?? newSession)?.session as { readonly impersonatedBy?: string | null } | undefined;
+            if ((found?.impersonatedBy ?? null) !== null) endpoint.setHeader(IMPERSONATED_HEADER, 'true');
           }),
         },
         {
