@@ -2,6 +2,7 @@ import { scim } from '@better-auth/scim';
 import type { BetterAuthOptions as InstanceOptions, BetterAuthPlugin } from 'better-auth';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Database } from '../../src/db/index.ts';
+import { passOnChanges } from '../../src/contrib/better-auth/user-changes.ts';
 import { describeDatabases } from '../../src/testing/databases.ts';
 import { auditLog } from '../audit-log.ts';
 import { type Answer, type AuthApp, Browser, type instanceOptions, member, startAuthApp, userId } from './auth-app.ts';
@@ -29,8 +30,11 @@ const plugin = (database: Database) =>
 describeDatabases('users that a directory provisions by SCIM', (database) => {
   let here: AuthApp;
   let there: AuthApp;
+  /** Runs in a login, when the user has been found active and before the session is stored. */
+  let beforeSession: (() => Promise<unknown>) | undefined;
   const instance = (options: ReturnType<typeof instanceOptions>): InstanceOptions => ({
     ...options,
+    databaseHooks: { session: { create: { before: async () => void (await beforeSession?.()) } } },
     plugins: [...options.plugins, plugin(database.db) as BetterAuthPlugin],
   });
   beforeAll(async () => {
@@ -107,6 +111,29 @@ describeDatabases('users that a directory provisions by SCIM', (database) => {
     expect(await works()).toEqual([401, 200, 401, 200]);
     expect((await browser.signIn('ada@example.com')).status).toBe(200);
     expect(await works()).toEqual([200, 200, 200, 200]);
+  });
+
+  test('a login during which the directory deactivates the user leaves no session for the day of the reactivation', async () => {
+    const { browser, works, id } = await person('racer@example.com');
+    const scimId = await provision('racer@example.com');
+    beforeSession = () => setActive(scimId, false);
+    expect(await browser.signIn('racer@example.com')).toMatchObject({ status: 403, body: { code: 'USER_DEACTIVATED' } });
+    beforeSession = undefined;
+    expect(await database.db.query('select "id" from "session" where "userId" = $1', [id])).toEqual([]);
+    expect((await setActive(scimId, true)).status).toBe(200);
+    expect(await works()).toEqual([401, 200, 401, 200]);
+  });
+
+  test('a session that was stored while the directory deactivated the user does not come back either', async () => {
+    const { browser, works, id } = await person('second-racer@example.com');
+    const scimId = await provision('second-racer@example.com');
+    expect((await browser.signIn('second-racer@example.com')).status).toBe(200);
+    // What the directory's transaction leaves when it could not see the new session.
+    await database.db.query('update "scimUser" set "active" = $2 where "userId" = $1', [id, database.dialect === 'sqlite' ? 0 : false]);
+    expect(await works()).toEqual([401, 401, 401, 401]);
+    await passOnChanges(database.db);
+    expect((await setActive(scimId, true)).status).toBe(200);
+    expect(await works()).toEqual([401, 200, 401, 200]);
   });
 
   test('a user that the directory deletes does not come back to life', async () => {

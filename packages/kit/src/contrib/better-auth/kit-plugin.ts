@@ -6,7 +6,7 @@ import { currentTransactionOn } from '../../db/ambient.ts';
 import type { Database, Db } from '../../db/db.ts';
 import { refuseOrphanedInvitation, takeOverOrphanedInvitation } from './invitations.ts';
 import { joinedDatabase } from './joined-kysely.ts';
-import { deleteUsedCodes, insertUsedCode, isActiveUser } from './store.ts';
+import { deleteSessions, deleteUsedCodes, insertUsedCode, isActiveUser } from './store.ts';
 import { betterAuthState, passOnChanges } from './user-changes.ts';
 
 export const PLUGIN_ID = 'kit';
@@ -61,7 +61,11 @@ function changesUsername(path: string, body: unknown): boolean {
 interface Endpoint {
   readonly path?: string | undefined;
   readonly body?: unknown;
-  readonly context: { readonly session?: { readonly user: { readonly id: string; readonly email: string } } | null };
+  readonly context: {
+    readonly session?: { readonly user: { readonly id: string; readonly email: string } } | null;
+    /** Also ends the copy of a session in secondaryStorage. */
+    readonly internalAdapter?: { deleteSession(token: string): Promise<unknown> };
+  };
 }
 
 /**
@@ -87,9 +91,18 @@ export function kitPlugin(): BetterAuthPlugin {
   async function checkNewSession(userId: string, endpoint: Endpoint | null): Promise<void> {
     if (database === undefined) return;
     const db = currentTransactionOn(database) ?? database;
-    if (!(await isActiveUser(db, userId)))
-      throw new APIError('FORBIDDEN', { code: 'USER_DEACTIVATED', message: 'This user has been deactivated.' });
+    if (!(await isActiveUser(db, userId))) throw userDeactivated();
     if (endpoint !== null && endpoint.path === '/two-factor/verify-totp') await refuseUsedCode(db, userId, endpoint.body);
+  }
+
+  /** The user may have been deactivated since the check: a session that is left would be good again after the reactivation. */
+  async function recheckNewSession(session: { readonly userId: string; readonly token: string }, endpoint: Endpoint | null): Promise<void> {
+    if (database === undefined) return;
+    const db = currentTransactionOn(database) ?? database;
+    if (await isActiveUser(db, session.userId)) return;
+    await endpoint?.context.internalAdapter?.deleteSession(session.token);
+    await deleteSessions(db, session.userId);
+    throw userDeactivated();
   }
 
   async function refuseUsedCode(db: Db, userId: string, body: unknown): Promise<void> {
@@ -114,7 +127,12 @@ export function kitPlugin(): BetterAuthPlugin {
               update: { after: (_user, endpoint) => passOn(endpoint) },
               delete: { after: (_user, endpoint) => passOn(endpoint) },
             },
-            session: { create: { before: (session, endpoint) => checkNewSession(session.userId, endpoint as Endpoint | null) } },
+            session: {
+              create: {
+                before: (session, endpoint) => checkNewSession(session.userId, endpoint as Endpoint | null),
+                after: (session, endpoint) => recheckNewSession(session, endpoint as Endpoint | null),
+              },
+            },
           },
         },
       };
@@ -191,6 +209,10 @@ export function kitPlugin(): BetterAuthPlugin {
       ],
     },
   } satisfies BetterAuthPlugin;
+}
+
+function userDeactivated(): APIError {
+  return new APIError('FORBIDDEN', { code: 'USER_DEACTIVATED', message: 'This user has been deactivated.' });
 }
 
 /** The staff member who made the change, where better-auth knows one. */

@@ -109,6 +109,11 @@ export async function takeMemberChanges(tx: Db, limit: number): Promise<readonly
   return rows.map(({ user_id, organization_id }) => ({ userId: user_id, tenant: organization_id }));
 }
 
+/** Ends the sessions of a user. */
+export async function deleteSessions(db: Db, userId: string): Promise<void> {
+  await db.query('delete from "session" where "userId" = $1', [userId]);
+}
+
 /** Ends the sessions in which these users act as somebody else. */
 export async function deleteImpersonations(tx: Db, userIds: readonly string[]): Promise<void> {
   for (const id of userIds) await tx.query('delete from "session" where "impersonatedBy" = $1', [id]);

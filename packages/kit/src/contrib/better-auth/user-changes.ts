@@ -5,7 +5,7 @@ import type { Db } from '../../db/db.ts';
 import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
 import { jsonSchema } from '../../http/json-schema.ts';
 import { job } from '../jobs/job.ts';
-import { deleteImpersonations, findRoles, takeMemberChanges, takeUserChanges } from './store.ts';
+import { deleteImpersonations, deleteSessions, findRoles, takeMemberChanges, takeUserChanges } from './store.ts';
 
 /** The module at run time. */
 export interface BetterAuthState {
@@ -25,8 +25,8 @@ type Actor = Exclude<AuditEntry['actor'], undefined>;
 const BATCH = 100;
 
 /**
- * Notifies the other modules of banned, unbanned, promoted, deprovisioned and deleted users, and ends the sessions in which they act as somebody
- * else, in the transaction that takes the changes off the list: a crash leaves them on it.
+ * Notifies the other modules of banned, unbanned, promoted, deprovisioned and deleted users, and ends the sessions of those who are out, and the sessions
+ * in which they act as somebody else, in the transaction that takes the changes off the list: a crash leaves them on it.
  */
 async function passOnUsers(db: Db, by: Actor): Promise<void> {
   const { registry, users } = betterAuthState.of(db);
@@ -36,6 +36,8 @@ async function passOnUsers(db: Db, by: Actor): Promise<void> {
       await deleteImpersonations(tx, ids);
       for (const id of ids) {
         const user = await users.findById(tx, id);
+        // Also one that a login stored while the user was being deactivated: it would be good again after the reactivation.
+        if (user !== null && !user.is_active) await deleteSessions(tx, id);
         const action = user === null ? 'user.deleted' : user.is_active ? 'user.changed' : 'user.deactivated';
         const after = user === null ? null : { is_active: user.is_active, is_staff: user.is_staff };
         await registry.audit?.record(tx, [{ actor: by, action, target_type: 'user', target_id: id, after }]);
