@@ -59,9 +59,12 @@ async function provisionedUser(tx: Db, identity: NewIdentity): Promise<UserRow> 
   return user;
 }
 
-/** An address that nobody has verified could be anybody's: it is not stored, so that it cannot be matched later either. */
+/**
+ * An address that nobody has verified could be anybody's: it is not stored, so that it cannot be matched later either. Nor is one that becomes another
+ * address when it is normalized, such as one with wide letters: the other one was not verified.
+ */
 function verifiedEmail({ email, emailVerified }: NewIdentity): string | null {
-  if (email === null || !emailVerified) return null;
+  if (email === null || !emailVerified || email.normalize('NFKC') !== email) return null;
   const normalized = normalizeEmail(email);
   return emailFault(normalized) === null ? normalized : null;
 }

@@ -5,6 +5,7 @@ import type { Principal, User } from '../../auth/principal.ts';
 import { StartUpError } from '../../app/start-up-error.ts';
 import { systemClock } from '../../db/clock.ts';
 import type { Db } from '../../db/db.ts';
+import { isStorableText } from '../../db/storable-text.ts';
 import { isKitError } from '../../errors/kit-error.ts';
 import { NotReady } from '../../middleware/health.ts';
 import type { Counter } from '../../observe/metric-registry.ts';
@@ -140,7 +141,7 @@ async function verifiedClaims({ keys, rules, settings, now }: Issuer, token: str
     // jose looks at `iat` only with a maximum age. A token from the future was made by a clock, or a person, that cannot be trusted.
     if (issuedAt > currentDate.getTime() + settings.clockToleranceMs) throw refused('not_yet_valid');
     if (Number.isNaN(issuedAt)) throw refused('claims');
-    if (typeof sub !== 'string' || sub === '' || sub.length > SUBJECT_LENGTH_MAX || sub.includes('\0')) throw refused('claims');
+    if (typeof sub !== 'string' || sub === '' || sub.length > SUBJECT_LENGTH_MAX || !isStorableText(sub)) throw refused('claims');
     return payload;
   } catch (error) {
     const refusal = refusalOf(error);
