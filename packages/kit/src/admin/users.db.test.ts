@@ -106,6 +106,16 @@ describeDatabases('users in the admin site', (database) => {
     expect(await section()).toEqual({ rows: [], count: 0 });
   });
 
+  test('sessions that nobody used for too long are neither listed nor counted', async () => {
+    const sleeper = await site.browser({ username: 'sleeper', is_staff: true });
+    site.clock.advance(25 * 3_600_000);
+    const later = await site.browser({ username: 'later', is_staff: true });
+    const { sections } = (await site.get(later, `resources/users/${sleeper.userId}`)).body;
+    site.clock.advance(-25 * 3_600_000);
+    expect(sections.find(({ title }: { title: string }) => title === 'Open sessions').rows).toEqual([]);
+    expect(sections[0].values.sessions).toBe(0);
+  });
+
   describe('actions', () => {
     test('deactivating ends sessions at once; activating lets the user in again; both are recorded with actor and request', async () => {
       const other = await site.browser();

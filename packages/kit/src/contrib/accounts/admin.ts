@@ -151,8 +151,8 @@ function usersResource({ isInviting, isMailing }: { readonly isInviting: boolean
     async read({ db, clock, principal, linkTo }, id) {
       const user = isUuid(id) ? await findUserById(db, id) : null;
       if (user === null) return null;
-      const openSessions = await countSessionsOf(db, user.id, clock.now());
       const seenAfter = new Date(clock.now().getTime() - accountsOf(db).settings.sessionIdleMs);
+      const openSessions = await countSessionsOf(db, user.id, clock.now(), seenAfter);
       const open = await openSessionsOf(db, user.id, clock.now(), seenAfter, SESSIONS_SHOWN);
       const factor = await secondFactorState(db, user.id);
       const identities = await identitiesOf(db, user.id, IDENTITIES_SHOWN);

@@ -103,10 +103,10 @@ export async function setEmail(tx: Db, id: string, email: string, now: Date): Pr
   return row ?? null;
 }
 
-export async function countSessionsOf(db: Db, userId: string, now: Date): Promise<number> {
+export async function countSessionsOf(db: Db, userId: string, now: Date, seenAfter: Date): Promise<number> {
   const [row] = await db.query<{ count: number | bigint }>(
-    'select count(*) as count from sessions where user_id = $1 and expires_at > $2',
-    [userId, now],
+    'select count(*) as count from sessions where user_id = $1 and expires_at > $2 and seen_at > $3',
+    [userId, now, seenAfter],
   );
   return Number(row?.count ?? 0);
 }
