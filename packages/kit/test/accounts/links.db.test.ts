@@ -1,6 +1,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Command } from 'commander';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import {
   activateUser,
@@ -12,6 +13,7 @@ import {
   inviteUser,
 } from '../../src/contrib/accounts/index.ts';
 import { accountsOf } from '../../src/contrib/accounts/accounts.ts';
+import { userCommand } from '../../src/contrib/accounts/commands.ts';
 import { countQueries } from '../../src/db/index.ts';
 import { describeDatabases } from '../../src/testing/databases.ts';
 import { LoginApp } from './login-app.ts';
@@ -278,6 +280,46 @@ describeDatabases(
         await shop.runJobs();
         expect(shop.mails).toEqual([]);
         expect(await database.db.query(`select id from users where username = 'undone'`)).toEqual([]);
+      });
+    });
+
+    describe('kit user invite', () => {
+      const printed: string[] = [];
+      const run = (...args: string[]) => {
+        const fail = (message: string): never => {
+          throw new Error(message);
+        };
+        const program = new Command();
+        userCommand.configure(program, {
+          app: async () => shop.app,
+          print: (text: string) => printed.push(text),
+          fail,
+          json: false,
+        } as never);
+        return program.parseAsync(args, { from: 'user' });
+      };
+
+      test('takes a user without a password, and the address for one who has none', async () => {
+        const bare = await shop.newUser({ password: null, email: null });
+        await expect(run('invite', bare.username)).rejects.toThrow('The user has no e-mail address: add --email <address>');
+        await run('invite', bare.username, '--email', 'Bare@Example.com');
+        expect(printed.at(-1)).toBe(`${bare.username} is invited; the mail to bare@example.com is queued.`);
+        await run('invite', bare.username, '--email', 'bare@example.com');
+        await shop.runJobs();
+        expect(shop.mails.map(({ to }) => to)).toEqual(['bare@example.com', 'bare@example.com']);
+      });
+
+      test('sends nothing to another address than the one that was given, makes nobody staff, and refuses a deactivated user', async () => {
+        const mistyped = await shop.newUser({ password: null, email: 'mistypd@example.com' });
+        const { username } = mistyped;
+        await expect(run('invite', username, '--email', 'mistyped@example.com')).rejects.toThrow(
+          `The e-mail address of ${username} is mistypd@example.com. Change it with \`kit user email ${username} mistyped@example.com\` first.`,
+        );
+        await expect(run('invite', username, '--staff', '--print')).rejects.toThrow(`${username} is not staff`);
+        await deactivateUser(database.db, mistyped.id);
+        await expect(run('invite', username)).rejects.toThrow(`${username} is deactivated.`);
+        await shop.runJobs();
+        expect(shop.mails).toEqual([]);
       });
     });
 

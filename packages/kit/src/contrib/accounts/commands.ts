@@ -19,7 +19,7 @@ import { splitSecretKeys } from '../../db/sealing/secret-box.ts';
 import { encryptFactorSecrets } from './factor-secrets.ts';
 import { createLink } from './links.ts';
 import type { LinkPurpose } from './link-store.ts';
-import { normalizeLogin } from './login-name.ts';
+import { normalizeEmail, normalizeLogin } from './login-name.ts';
 import { linkTo } from './mail.ts';
 import { generatePassword } from './password-policy.ts';
 import { resetSecondFactor } from './second-factor.ts';
@@ -116,11 +116,15 @@ function addInvite(command: CommanderCommand, context: CommandContext<App>): voi
       const { db } = await context.app();
       const management = accountsOf(db).management(ACTOR);
       const known = await findUserByLogin(db, normalizeLogin(username));
-      if (known !== null && known.password_hash !== null)
-        context.fail(`${known.username} has a password already. \`kit user reset ${known.username}\` sends a link to set a new one.`);
+      const fault = known === null ? null : invitationFault(known, options);
+      if (fault !== null) context.fail(fault);
       const facts = { username, email: options.email ?? null, is_staff: options.staff === true };
       const invited = await db.transaction(async (tx) => {
-        const user = known ?? (await createUser(tx, { ...facts, password: null }, management));
+        const user = await (known === null
+          ? createUser(tx, { ...facts, password: null }, management)
+          : known.email === null && facts.email !== null
+            ? changeEmail(tx, known.id, facts.email, management)
+            : known);
         if (options.print === true) return { user, link: await printedLink(tx, user, 'invitation') };
         if (user.email === null) context.fail('The user has no e-mail address: add --email <address>, or --print to print the link.');
         await startInvitation(tx, user, ACTOR);
@@ -128,6 +132,19 @@ function addInvite(command: CommanderCommand, context: CommandContext<App>): voi
       }, CONFLICT_RETRIES);
       showLink(context, invited, `${invited.user.username} is invited`);
     });
+}
+
+/** Why a user that exists cannot be invited like this. An option that would have no effect is one of the reasons. */
+function invitationFault(
+  { username, email, is_active, is_staff, password_hash }: UserRow,
+  options: { readonly email?: string; readonly staff?: boolean },
+): string | null {
+  if (password_hash !== null) return `${username} has a password already. \`kit user reset ${username}\` sends a link to set a new one.`;
+  if (!is_active) return `${username} is deactivated.`;
+  if (options.email !== undefined && email !== null && normalizeEmail(options.email) !== email)
+    return `The e-mail address of ${username} is ${email}. Change it with \`kit user email ${username} ${options.email}\` first.`;
+  if (options.staff === true && !is_staff) return `${username} is not staff, and --staff is only for new users. Use the admin site.`;
+  return null;
 }
 
 function addReset(command: CommanderCommand, context: CommandContext<App>): void {
