@@ -82,6 +82,7 @@ export async function confirmSecondFactor(tx: Db, user: Pick<User, 'id'>, code: 
 
 /** The guesses at a code that confirms a secret are counted, too: outside the transaction, so that a wrong one stays counted. */
 export async function takeConfirmationAttempt(db: Db, user: Pick<User, 'id'>): Promise<void> {
+  if (((await findFactor(db, user.id))?.pending_secret ?? null) === null) throw accountErrors.no_pending_factor();
   await attemptAt(db, user.id);
 }
 
