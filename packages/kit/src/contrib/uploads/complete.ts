@@ -22,6 +22,9 @@ export interface Completion extends ChangeContext {
 /** Longer than any copy takes. A copy that no upload has adopted by then is removed. */
 const COPY_MS_MAX = 6 * 3_600_000;
 
+/** What a store reports of objects that are not as they were a moment ago. */
+const STORE_CODES = ['upload_changed', 'not_uploaded', 'upload_url_used', 'store_unavailable'] as const;
+
 /**
  * Verifies what arrived and makes it the upload's file. Repeatable, and safe against itself: everything slow happens outside of transactions, each
  * attempt copies to a key of its own, and the one update from `pending` decides whose copy counts. The pending object goes only after that, so a
@@ -40,8 +43,8 @@ export async function completeUpload(db: Db, upload: Upload, completion: Complet
     const copied = await store.copy(upload.pending_key, finalKey, { ifMatch: found.etag });
     return await adopt(db, upload, { ...copied, finalKey, removalId }, completion);
   } catch (error) {
-    // Another attempt was faster, and its verdict counts.
-    const current = isKitError(error, 'upload_changed') || isKitError(error, 'not_uploaded') ? await findUpload(db, upload.id) : upload;
+    // Another attempt may have been faster, and its verdict counts: this one finds its parts or its object gone, or there already.
+    const current = STORE_CODES.some((code) => isKitError(error, code)) ? await findUpload(db, upload.id) : upload;
     if (current === null) throw uploadErrors.upload_not_found();
     if (current.state !== 'pending') return settled(current);
     throw error;
@@ -79,20 +82,27 @@ async function verified(db: Db, upload: Upload, completion: Completion): Promise
   return found;
 }
 
-/** Puts the parts together, unless an earlier attempt did. */
+/** Puts the parts together, unless another attempt did. */
 async function assemble(db: Db, upload: Upload, { parts = [], ...context }: Completion): Promise<void> {
   const { store } = uploadsOf(db);
   const { pending_key: key, multipart_id } = upload;
   if (multipart_id === null) throw uploadErrors.not_uploaded();
   if ((await store.head(key)) !== null) return;
   requireKnownParts(upload, parts);
-  const stored = await store.listParts(key, multipart_id);
-  const fault = partsFault(upload, stored, parts);
+  let fault: ReturnType<typeof partsFault>;
+  try {
+    const stored = await store.listParts(key, multipart_id);
+    fault = partsFault(upload, stored, parts);
+    if (fault === null) await store.completeMultipart(key, multipart_id, stored);
+  } catch (error) {
+    // The parts are gone as soon as another attempt has put them together.
+    if ((await store.head(key)) === null) throw error;
+    return;
+  }
   if (fault === 'size')
     throw await rejectUpload(db, upload, 'pending', 'upload_mismatch', 'The parts do not have the announced sizes.', context);
   if (fault === 'checksum')
     throw await rejectUpload(db, upload, 'pending', 'checksum_mismatch', 'The SHA-256 of a part is not the announced one.', context);
-  await store.completeMultipart(key, multipart_id, stored);
 }
 
 interface Copy {

@@ -3,6 +3,7 @@ import { request as httpRequest } from 'node:http';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
+import { setTimeout as pause } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { RawConnection } from '../../../test/raw-http.ts';
@@ -279,6 +280,25 @@ describeDatabases('hostile uploads', (database) => {
       await processUploads(app.db);
       expect(await app.files()).toEqual([]);
     }
+  });
+
+  test('completed by several requests at the same moment, a multipart upload is complete for all of them, and nothing else is left', async () => {
+    await using app = await start({ policy: { partBytes: 5 * 1024 * 1024 } });
+    const pieces = [Buffer.alloc(5 * 1024 * 1024, 'a'), Buffer.alloc(1024 * 1024, 'b')];
+    const file = Buffer.concat(pieces);
+    for (let round = 0; round < 3; round++) {
+      const { body } = await app.announce(file, { multipart: true, part_checksums_sha256: pieces.map(sha256) });
+      for (const [index, part] of (body.multipart?.parts ?? []).entries()) await app.send(part, pieces[index] ?? Buffer.alloc(0));
+      const attempts = Array.from({ length: 6 }, async (_, index) => {
+        await pause(5 * index);
+        return complete(app, body.id);
+      });
+      for (const answer of await Promise.all(attempts)) expect(answer).toMatchObject({ status: 200, body: { state: 'complete' } });
+      const { url } = (await app.call<{ url: string }>('GET', `/v1/uploads/${body.id}?url=true`)).body;
+      expect((await app.call('GET', url)).bytes.equals(file)).toBe(true);
+    }
+    await processUploads(app.db);
+    expect((await app.files()).map((name) => name.split('/')[1])).toEqual(['final', 'final', 'final']);
   });
 
   test('a part number that the upload does not have is a mistake of the request: 422 at its place, and nothing that was sent is lost', async () => {
