@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import { constants, type Dirent } from 'node:fs';
 import { link, lstat, mkdir, open, readdir, realpath, rm, rmdir, stat, unlink, type FileHandle } from 'node:fs/promises';
 import { basename, dirname, join, resolve, sep } from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import type { Readable } from 'node:stream';
 import type { KitError } from '../../../errors/kit-error.ts';
 import { type OptionRules, readOptions } from '../../../options/read-options.ts';
@@ -59,7 +58,7 @@ export class DiskStore implements UploadStore {
   readonly origin: string | undefined;
   readonly #folder: string;
   readonly #baseUrl: string;
-  #root: Promise<string> | undefined;
+  #root: string | undefined;
   #host: StoreHost | undefined;
 
   constructor(folder: string, path: string, baseUrl: string) {
@@ -154,7 +153,7 @@ export class DiskStore implements UploadStore {
     const path = await this.#place(key);
     await this.#run(async () => {
       await unlink(path).catch(ignoreMissing);
-      await removeTemporaries(path);
+      await removeLeftovers(path);
       // The folder of this one upload; it stays while something else is in it.
       await rmdir(dirname(path)).catch(() => undefined);
     });
@@ -193,13 +192,10 @@ export class DiskStore implements UploadStore {
     const folder = await this.#parts(key, multipartId);
     const target = await this.#place(key, true);
     await this.#publish(target, async (handle) => {
-      for (const { etag, number } of parts) {
+      for (const { etag } of parts) {
         const part = await open(join(folder, etag), constants.O_RDONLY | constants.O_NOFOLLOW);
-        await pipeline(part.createReadStream(), async (chunks: AsyncIterable<Buffer>) => {
-          for await (const chunk of chunks) await handle.write(chunk);
-        }).catch((error: unknown) => {
-          throw new Error(`Part ${number} cannot be read.`, { cause: error });
-        });
+        // Goes on where the last part ended. On a full disk a single `write` may take less than it was given, without an error.
+        await handle.writeFile(part.createReadStream());
       }
     });
     await rm(folder, { recursive: true, force: true });
@@ -281,9 +277,8 @@ export class DiskStore implements UploadStore {
   async #place(key: string, make = false): Promise<string> {
     const segments = key.split('/');
     if (!segments.every((segment) => SEGMENT.test(segment))) throw new Error('A key of the upload store is malformed.');
-    this.#root ??= mkdir(this.#folder, { recursive: true, mode: 0o700 }).then(() => realpath(this.#folder));
     return this.#run(async () => {
-      const root = await (this.#root as Promise<string>);
+      const root = await this.#realRoot();
       const path = join(root, ...segments);
       const folder = dirname(path);
       if (make) await makeFolders(root, segments.slice(0, -1));
@@ -291,6 +286,13 @@ export class DiskStore implements UploadStore {
       if (real !== undefined && real !== folder) throw linkRefused();
       return path;
     });
+  }
+
+  /** A folder that cannot be made is tried again with the next call: whoever mends the disk need not restart the app. */
+  async #realRoot(): Promise<string> {
+    if (this.#root !== undefined) return this.#root;
+    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    return (this.#root = await realpath(this.#folder));
   }
 
   async *#files(prefix: string, folders: RegExp | null = null): AsyncGenerator<{ readonly key: string; readonly path: string }> {
@@ -318,12 +320,14 @@ export class DiskStore implements UploadStore {
   }
 }
 
-/** What a process that was killed while it wrote this file has left. */
-async function removeTemporaries(path: string): Promise<void> {
+/** What a process that was killed while it wrote this file, or after it had put the parts together, has left. */
+async function removeLeftovers(path: string): Promise<void> {
   const [folder, name] = [dirname(path), basename(path)];
   const entries = await readdir(folder).catch((error: unknown) => ignoreMissing(error) ?? []);
-  for (const entry of entries)
-    if (entry.startsWith(name) && TEMPORARY.test(entry.slice(name.length))) await unlink(join(folder, entry)).catch(ignoreMissing);
+  for (const entry of entries) {
+    const rest = entry.startsWith(name) ? entry.slice(name.length) : '';
+    if (TEMPORARY.test(rest) || PARTS.test(rest)) await rm(join(folder, entry), { recursive: true, force: true });
+  }
 }
 
 /** One after the other, and never through a link: `recursive` would follow it. */
