@@ -8,6 +8,8 @@ import { newObjectKey } from './object-key.ts';
 import { signParts, type PartAddress, type RequestedPart } from './parts.ts';
 import { acceptedType, type CompletePolicy } from './policy.ts';
 import { recordChange, type ChangeContext } from './record-change.ts';
+import { objectsOf } from './reject.ts';
+import { scheduleRemovals } from './remove-objects.ts';
 import { changeState, deleteUpload, insertUpload, lockOwner, usageOf, type UploadScope } from './store.ts';
 import { partCount, type Upload } from './upload.ts';
 import type { SignedRequest } from './upload-store.ts';
@@ -82,13 +84,18 @@ export async function createUpload(db: Db, input: NewUpload): Promise<CreatedUpl
 }
 
 /** The row comes first: whatever the store begins afterwards is found again through it. */
-async function beginMultipart(db: Db, upload: Upload, { partChecksums = [] }: NewUpload): Promise<CreatedUpload> {
+async function beginMultipart(db: Db, upload: Upload, { partChecksums = [], ...context }: NewUpload): Promise<CreatedUpload> {
   const { store } = uploadsOf(db);
   let multipartId: string;
   try {
     multipartId = await store.createMultipart(upload.pending_key, { contentType: upload.content_type });
   } catch (error) {
-    await deleteUpload(db, upload.id);
+    // The store may have begun one although its response was lost.
+    await db.transaction(async (tx) => {
+      await deleteUpload(tx, upload.id);
+      await recordChange(tx, 'deleted', { before: upload, after: null }, context);
+      await scheduleRemovals(tx, objectsOf(tx, upload));
+    }, CONFLICT_RETRIES);
     throw error;
   }
   const begun = await changeState(db, upload.id, 'pending', { multipart_id: multipartId });

@@ -26,7 +26,8 @@ export interface UploadsInUse {
 /** Stores work for later in the caller's transaction. */
 export interface UploadJobs {
   scan(tx: Db, uploadId: string): Promise<unknown>;
-  remove(tx: Db, removalIds: readonly string[]): Promise<unknown>;
+  /** Not before a time; null: at once. */
+  remove(tx: Db, removalIds: readonly string[], dueAt: Date | null): Promise<unknown>;
 }
 
 export const uploadsInUse = moduleState<UploadsInUse>({ name: 'Uploads', setUp: 'add uploads({ store }) to the modules of createApp' });

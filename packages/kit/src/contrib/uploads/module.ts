@@ -83,7 +83,7 @@ export function uploads(options: UploadOptions): Module {
 
 const startingJobs: UploadJobs = {
   scan: (tx, uploadId) => startJob(tx, scanJob, { upload_id: uploadId }),
-  remove: (tx, removalIds) => startJob(tx, removeJob, { removal_ids: removalIds }),
+  remove: (tx, removalIds, dueAt) => startJob(tx, removeJob, { removal_ids: removalIds }, dueAt === null ? {} : { runAt: dueAt }),
 };
 
 /** Only addresses that the app serves itself need keys of its own. Without a setting they are signed with a secret of the installation. */

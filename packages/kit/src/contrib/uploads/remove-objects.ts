@@ -24,7 +24,15 @@ export async function scheduleRemovals(
   const { clock, jobs } = uploadsOf(tx);
   const ids = await addRemovals(tx, clock.now(), objects);
   const later = jobs();
-  if (later !== null && ids.length > 0) await later.remove(tx, ids);
+  // What is due later has a job of its own: one that finds something not due yet would be tried again, and count as failed.
+  const byTime = Map.groupBy(ids.keys(), (index) => objects[index]?.dueAt ?? null);
+  if (later !== null)
+    for (const [dueAt, indexes] of byTime)
+      await later.remove(
+        tx,
+        indexes.map((index) => ids[index] as string),
+        dueAt,
+      );
   return {
     async afterCommit(db) {
       if (later !== null) return;

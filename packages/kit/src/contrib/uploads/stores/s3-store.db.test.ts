@@ -6,6 +6,8 @@ import { expect, test } from 'vitest';
 import { sha256, uploadApp } from '../../../../test/uploads/upload-app.ts';
 import { describeDatabases, fakeClock } from '../../../testing/index.ts';
 import { s3Double, type S3Double } from '../../../testing/s3/s3-double.ts';
+import { audit } from '../../audit/index.ts';
+import { jobs, runDueJobs } from '../../jobs/index.ts';
 import { findOrphans, processUploads } from '../clean.ts';
 import { s3Store, type S3StoreOptions } from './s3-store.ts';
 
@@ -203,6 +205,17 @@ describeDatabases('uploads in S3', (database) => {
       expect(written).not.toContain(hidden);
   });
 
+  test('a multipart upload that the store began and the client never heard of is aborted by the next clean-up', async () => {
+    await using app = await start({ modules: [audit()] });
+    app.double.fail({ when: ({ method, query }) => method === 'POST' && query.has('uploads'), fault: 'lost', times: 10 });
+    expect(await app.announce(text, { multipart: true })).toMatchObject({ status: 503, body: { code: 'store_unavailable' } });
+    expect(app.double.stored.multiparts.size).toBeGreaterThan(0);
+    await processUploads(app.db);
+    expect(app.double.stored.multiparts.size).toBe(0);
+    const entries = await app.db.query<{ action: string }>('select action from audit_inbox order by id');
+    expect(entries.map(({ action }) => action)).toEqual(['upload.created', 'upload.deleted']);
+  });
+
   test('a multipart upload: parts in any order, interrupted, resumed, verified part by part', async () => {
     const MIB = 1024 * 1024;
     await using app = await start({ policy: { bytesMax: 100 * MIB, partBytes: 5 * MIB } });
@@ -265,6 +278,22 @@ describeDatabases('uploads in S3', (database) => {
       status: 409,
       body: { code: 'not_multipart' },
     });
+  });
+
+  test('with jobs, one removes what is superfluous and another one waits until the URL has expired: neither fails on the way', async () => {
+    await using app = await start({ modules: [jobs()] });
+    const { body } = await app.announce(text);
+    await app.put(body, text);
+    expect(await app.complete(body.id)).toMatchObject({ status: 200, body: { state: 'complete' } });
+    const isPending = (key: string) => key.includes('/pending/');
+    expect(await runDueJobs(app.db)).toMatchObject({ succeeded: 1, retrying: 0, failed: 0 });
+    expect(app.double.stored.keys().filter(isPending)).toEqual([]);
+    expect((await app.put(body, text)).status).toBe(200);
+    app.clock.advance(661_000);
+    expect(await runDueJobs(app.db)).toMatchObject({ succeeded: 1, retrying: 0, failed: 0 });
+    expect(app.double.stored.keys().filter(isPending)).toEqual([]);
+    expect(await app.db.query('select outcome from job_attempts')).toEqual([]);
+    expect(await app.db.query('select id from upload_removals')).toEqual([]);
   });
 
   test('a POST form instead of a PUT, where the store is asked for one', async () => {
