@@ -1,6 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { countQueries, openDatabase, uuidv7, type Db } from '../../../db/index.ts';
 import { describeOutbox, LOOPBACK } from '../../../../test/webhooks/outbox.ts';
+import type { SqlExecutor, SqlParameter } from '../../../db/foreign/sql-executor.ts';
 import { InvalidAudience } from './audience.ts';
 import { createEndpoint } from '../endpoints/create-endpoint.ts';
 import { deliverDue } from '../delivery/deliver.ts';
@@ -394,6 +395,32 @@ describeOutbox('publish', (outbox) => {
     const refused = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []));
     for (const reason of refused) expect(reason).toMatchObject({ code: 'idempotency_key_reused' });
     expect(await deliveries({ endpoint: target.id })).toHaveLength(1);
+  });
+
+  test('an event that is pruned while its idempotency key is used again makes room for the next one', async () => {
+    const mine = owner();
+    const target = await endpoint({ owner: mine });
+    const options = { owner: mine, idempotencyKey: 'pruned' };
+    const first = await database.db.transaction((tx) => publish(tx, 'order.paid', { n: 1 }, options));
+    const second = await database.db.transaction((tx) => {
+      let isPruned = false;
+      const pruning: SqlExecutor = {
+        dialect: tx.dialect,
+        database: tx.database,
+        isTransaction: true,
+        async query<R>(text: string, parameters: readonly SqlParameter[]): Promise<R[]> {
+          // As another process does after the key was found to be taken, and before the event is read.
+          if (!isPruned && text.startsWith('select id, data from webhook_events')) {
+            isPruned = true;
+            await tx.query('delete from webhook_events where id = $1', [first.id]);
+          }
+          return (await tx.query(text, parameters)) as R[];
+        },
+      };
+      return publish(pruning, 'order.paid', { n: 2 }, options);
+    });
+    expect(second).toMatchObject({ created: true, deliveries: 1 });
+    expect(await deliveries({ endpoint: target.id })).toMatchObject([{ event_id: second.id }]);
   });
 
   test('an idempotency key of a transaction that was rolled back is free again', async () => {

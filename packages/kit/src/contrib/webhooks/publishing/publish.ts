@@ -108,20 +108,34 @@ export function publishSync<Data extends object>(
 }
 
 function* storedOnceEach(tx: SqlExecutor, events: readonly NewEvent[]): SqlSteps<PublishedEvent[]> {
-  const written = yield* writeEvents(
-    tx,
-    events.map((event) => ({ event, patterns: candidatePatterns(event.type) })),
-  );
+  const written = yield* writeAll(tx, events);
   const published: PublishedEvent[] = [];
-  for (const [index, event] of events.entries()) published.push(yield* firstOf(event, written[index] ?? { created: false, deliveries: 0 }));
+  for (const [index, event] of events.entries()) published.push(yield* firstOf(tx, event, written[index] ?? NOT_WRITTEN));
   return published;
 }
 
+const NOT_WRITTEN: WrittenEvent = { created: false, deliveries: 0 };
+
+function writeAll(tx: SqlExecutor, events: readonly NewEvent[]): SqlSteps<WrittenEvent[]> {
+  return writeEvents(
+    tx,
+    events.map((event) => ({ event, patterns: candidatePatterns(event.type) })),
+  );
+}
+
+/** The event that has the key may be pruned between the two statements, and another one may take it. */
+const TRIES_MAX = 10;
+
 /** The event, or the one that used its idempotency key before. */
-function* firstOf(event: NewEvent, { created, deliveries }: WrittenEvent): SqlSteps<PublishedEvent> {
-  if (created) return { id: event.id, created, deliveries };
-  const first = yield* findByIdempotencyKey(event);
-  if (first?.data === event.data) return { id: first.id, created, deliveries };
+function* firstOf(tx: SqlExecutor, event: NewEvent, attempt: WrittenEvent): SqlSteps<PublishedEvent> {
+  let written = attempt;
+  for (let tries = 0; !written.created && tries < TRIES_MAX; tries++) {
+    const first = yield* findByIdempotencyKey(event);
+    if (first?.data === event.data) return { id: first.id, ...NOT_WRITTEN };
+    if (first !== null) break;
+    [written = NOT_WRITTEN] = yield* writeAll(tx, [event]);
+  }
+  if (written.created) return { id: event.id, ...written };
   throw new PublishRefused('idempotency_key_reused', 'The idempotency key was used before for an event with other data.');
 }
 
