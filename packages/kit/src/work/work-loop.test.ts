@@ -107,3 +107,23 @@ test('a row that is claimed again before its first attempt is reported as stored
   loop.stored(attempts.slice(1));
   await running;
 });
+
+test('a stop ends at its deadline, even if the time of day is set back meanwhile', async () => {
+  const { promise: slow, resolve: finish } = Promise.withResolvers<void>();
+  const rows = rowsFor(1, () => slow);
+  rows.add(1);
+  const running = rows.loop.start({ listen: async () => async () => undefined }, 'rows');
+  await vi.waitUntil(() => rows.loop.held.length === 1, { timeout: 20_000 });
+  vi.useFakeTimers({ toFake: ['Date'] });
+  try {
+    const drained = rows.loop.drain(50);
+    await new Promise((resolve) => setImmediate(resolve));
+    vi.setSystemTime(Date.now() - 3_600_000);
+    await drained;
+    expect(rows.loop.held).toHaveLength(1);
+  } finally {
+    vi.useRealTimers();
+  }
+  finish();
+  await running;
+});

@@ -107,7 +107,7 @@ export class WorkLoop<Claim extends object, Result> {
   }
 
   /** Works until `drain`: woken by notifications on the channel, else looking by itself. */
-  async start(database: Database, channel: string, isForUs: (payload: string) => boolean = () => true): Promise<void> {
+  async start(database: Pick<Database, 'listen'>, channel: string, isForUs: (payload: string) => boolean = () => true): Promise<void> {
     const wake = (): void => this.#wakeUp.wake();
     const onNotification = (payload: string): void => void (isForUs(payload) && wake());
     this.#unlisten = await database.listen(channel, onNotification, { onReconnect: wake });
@@ -124,8 +124,9 @@ export class WorkLoop<Claim extends object, Result> {
     this.#wakeUp.wake();
     await this.#unlisten?.().catch(() => undefined);
     await this.#loop;
-    const deadline = Date.now() + deadlineMs;
-    while (this.#running > 0 && Date.now() < deadline) await this.#wakeUp.next(deadline - Date.now());
+    // On the clock that only goes forward: a stop must not last longer because the time of day was corrected.
+    const deadline = performance.now() + deadlineMs;
+    while (this.#running > 0 && performance.now() < deadline) await this.#wakeUp.next(deadline - performance.now());
   }
 
   /** The results of these claims, the objects that were run, are stored: the claims are released. */

@@ -109,7 +109,7 @@ class OriginPool {
   }
 
   hold(): HeldConnection {
-    const oldest = Date.now() - this.#connectionAgeMaxMs;
+    const oldest = performance.now() - this.#connectionAgeMaxMs;
     for (let free = this.#free.pop(); free !== undefined; free = this.#free.pop()) {
       if (free.openedAt >= oldest) return free.held();
       this.#discard(free);
@@ -152,7 +152,8 @@ class OriginPool {
 }
 
 class Connection implements HeldConnection {
-  readonly openedAt = Date.now();
+  /** On the clock that only goes forward: a corrected time of day must not keep an address that was vetted long ago. */
+  readonly openedAt = performance.now();
   readonly #client: Client;
   readonly #pool: OriginPool;
   #isLost = false;
