@@ -70,7 +70,7 @@ export class FileController extends Controller {
     refuseOtherHeaders(address, request.headers);
     const upload = await findUpload(db, address.id);
     if (upload === null) throw uploadErrors.upload_not_found();
-    if (upload.state !== 'pending' || (address.part === undefined && upload.received_at !== null)) throw uploadErrors.upload_url_used();
+    if (upload.state !== 'pending' || (address.part === undefined && (await hasArrived(db, upload)))) throw uploadErrors.upload_url_used();
     await receiveFile(db, upload, address, body);
   });
 
@@ -117,9 +117,10 @@ async function receiveFile(db: Db, upload: Upload, { length = 0, sha256, part }:
     return;
   }
   // The caller who sets the time may publish the file: an address works once, however many use it at the same moment.
+  const { received_at: at } = upload;
+  const unused = at === null ? { sql: 'received_at is null', values: [] } : { sql: 'received_at = ?1', values: [at] };
   const admit = async () => {
-    const used = { sql: 'received_at is null', values: [] };
-    if ((await changeState(db, id, 'pending', { received_at: clock.now() }, used)) === null) throw uploadErrors.upload_url_used();
+    if ((await changeState(db, id, 'pending', { received_at: clock.now() }, unused)) === null) throw uploadErrors.upload_url_used();
   };
   await store.receive(body, { ...arrival, admit });
   const current = await findUpload(db, id);
@@ -128,6 +129,11 @@ async function receiveFile(db: Db, upload: Upload, { length = 0, sha256, part }:
     await store.remove(key);
     throw current === null ? uploadErrors.upload_not_found() : uploadErrors.upload_expired();
   }
+}
+
+/** The time alone does not count: a process may have ended after it had set it, and before the file got its name. */
+async function hasArrived(db: Db, { received_at, pending_key }: Upload): Promise<boolean> {
+  return received_at !== null && (await uploadsOf(db).store.head(pending_key)) !== null;
 }
 
 async function requirePending(db: Db, id: string): Promise<void> {

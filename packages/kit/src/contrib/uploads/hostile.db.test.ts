@@ -282,6 +282,18 @@ describeDatabases('hostile uploads', (database) => {
     }
   });
 
+  test('a file whose process ended between taking the address and naming the file can be sent again, once', async () => {
+    await using app = await start();
+    const { body } = await app.announce(text);
+    await app.db.query('update uploads set received_at = $1 where id = $2', [app.clock.now(), body.id]);
+    app.clock.advance(1000);
+    const answers = await Promise.all([app.send(body, text), app.send(body, text), app.send(body, text)]);
+    expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([204, 409, 409]);
+    expect(await app.send(body, text)).toMatchObject({ status: 409, body: { code: 'upload_url_used' } });
+    expect(await complete(app, body.id)).toMatchObject({ status: 200, body: { state: 'complete' } });
+    expect(await app.send(body, text)).toMatchObject({ status: 409, body: { code: 'upload_url_used' } });
+  });
+
   test('completed by several requests at the same moment, a multipart upload is complete for all of them, and nothing else is left', async () => {
     await using app = await start({ policy: { partBytes: 5 * 1024 * 1024 } });
     const pieces = [Buffer.alloc(5 * 1024 * 1024, 'a'), Buffer.alloc(1024 * 1024, 'b')];
