@@ -1,6 +1,7 @@
 import { noSuchDatabase } from '../../db/named-database.ts';
 import type { Command as CommanderCommand } from 'commander';
 import type { Command, CommandContext } from '../../app/command.ts';
+import { wholeNumberOption } from '../../app/command-options.ts';
 import type { App } from '../../app/module.ts';
 import type { AuditSink } from '../../auth/audit-sink.ts';
 import type { Database } from '../../db/db.ts';
@@ -9,6 +10,8 @@ import { sealEntries } from './seal.ts';
 import { verifyChain, type VerifyChainOptions } from './verify-chain.ts';
 
 const DAY_MS = 86_400_000;
+/** A century. */
+const DAYS_MAX = 36_500;
 
 /** `kit audit verify|seal|prune`. */
 export const auditCommand: Command<App> = {
@@ -80,10 +83,10 @@ function addPrune(command: CommanderCommand, context: CommandContext<App>): void
     .option('--force', 'also when some of them were changed or are missing; afterwards `kit audit verify` cannot show that')
     .option('--database <alias>', 'the database whose entries they are', 'default')
     .action(async ({ days, database, force = false }: { days: string; database: string; force?: boolean }) => {
-      if (!/^\d{1,6}$/.test(days) || Number(days) < 1) context.fail(`--days is ${JSON.stringify(days)}; use an integer of 1 or more.`);
+      const kept = wholeNumberOption('--days', days, 1, DAYS_MAX);
       const app = await context.app();
       const db = databaseOf(app, database, context);
-      const before = new Date(app.clock.now().getTime() - Number(days) * DAY_MS);
+      const before = new Date(app.clock.now().getTime() - kept * DAY_MS);
       const removed = await pruneAudit(db, sinkOf(app), { before, by: 'kit audit prune', force });
       context.print(context.json ? JSON.stringify({ removed, before }) : `${removed} entries from before ${before.toISOString()} removed.`);
     });

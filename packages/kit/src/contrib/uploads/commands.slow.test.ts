@@ -34,7 +34,7 @@ export default createApp({ modules: [uploads({ store: diskStore({ folder: ${JSON
     };
     expect(await program.spawn(['uploads', 'clean', '--limit', '0'])).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('--limit is "0"; use an integer of 1 or more.'),
+      stderr: expect.stringContaining('--limit is "0"; use an integer from 1 to 999999999.'),
     });
     expect(await run('clean', '--remove')).toMatchObject({ code: 1 });
     expect(await run('clean')).toMatchObject({ code: 0, stdout: '1 expired, 0 scanned, 1 objects removed, 0 failed.' });

@@ -1,5 +1,6 @@
 import type { Command as CommanderCommand } from 'commander';
 import type { Command, CommandContext } from '../../app/command.ts';
+import { wholeNumberOption } from '../../app/command-options.ts';
 import type { App } from '../../app/module.ts';
 import { findOrphans, processUploads, removeOrphans } from './clean.ts';
 
@@ -24,10 +25,9 @@ function addClean(command: CommanderCommand, context: CommandContext<App>): void
     .option('--orphans', 'list orphaned objects: objects without an upload that can no longer be completed (after one day)')
     .option('--remove', 'with --orphans: delete them')
     .action(async ({ limit: given, orphans = false, remove = false }: CleanOptions) => {
-      if (!/^\d{1,9}$/.test(given) || Number(given) < 1) context.fail(`--limit is ${JSON.stringify(given)}; use an integer of 1 or more.`);
+      const limit = wholeNumberOption('--limit', given, 1);
       if (remove && !orphans) context.fail('--remove requires --orphans.');
       const { db } = await context.app();
-      const limit = Number(given);
       const report = await processUploads(db, { limit });
       const found = orphans ? await findOrphans(db, limit) : [];
       const removal = remove ? await removeOrphans(db, found) : { removed: 0, failed: 0 };
