@@ -32,6 +32,8 @@ export interface ClientOperation {
   /** Codes by which its problems are told apart. */
   readonly problems: readonly { readonly code: string; readonly status: number; readonly members: Readonly<Record<string, JsonSchema>> }[];
   readonly isIdempotent: boolean;
+  /** A read by POST, beside the operation with the QUERY method. */
+  readonly isAlias: boolean;
   /** Where the result is a page with `next`: the schema of one item, and the method that returns every item (`all` of `list`). */
   readonly item: JsonSchema | undefined;
   readonly itemsName: string | undefined;
@@ -105,7 +107,14 @@ export function clientPlan(routes: readonly CompiledRoute[], options: ClientPlan
     const operations = withItemsNames(
       own
         .filter((route) => aliasOf(route, own) === undefined)
-        .map((route) => operationOf(route, own.find((other) => aliasOf(other, own) === route)?.field ?? route.field, document, faults)),
+        .map((route) =>
+          operationOf(
+            route,
+            own.find((other) => aliasOf(other, own) === route),
+            document,
+            faults,
+          ),
+        ),
     );
     for (const [name, same] of Map.groupBy(operations, ({ name: each }) => each))
       if (same.length > 1)
@@ -145,7 +154,14 @@ function uploadOf(routes: readonly CompiledRoute[], operations: readonly ClientO
 const byPath = (a: CompiledRoute, b: CompiledRoute): number =>
   a.path === b.path ? (a.method < b.method ? -1 : 1) : a.path < b.path ? -1 : 1;
 
-function operationOf(route: CompiledRoute, field: string, document: OpenApiDocument, faults: string[]): ClientOperation {
+/** `original` is the operation with the QUERY method that the route is the alias of. */
+function operationOf(
+  route: CompiledRoute,
+  original: CompiledRoute | undefined,
+  document: OpenApiDocument,
+  faults: string[],
+): ClientOperation {
+  const { field } = original ?? route;
   const path = openApiPath(route.path);
   const resolve = (value: Json): Json =>
     typeof value?.$ref === 'string'
@@ -172,6 +188,8 @@ function operationOf(route: CompiledRoute, field: string, document: OpenApiDocum
   const [pathParameters, query] = [placed('path'), placed('query')];
   const names = [...pathParameters, ...query].map(({ name }) => name);
   const where = `${route.method} ${path}`;
+  if (camelCase(field) === '')
+    faults.push(`${route.controller}.${field} has no letter or digit of ASCII, and a client method needs one. Rename the field.`);
   if (names.includes('wildcard'))
     faults.push(`${where} has a path of any length, which a client method cannot name. Mark the route as hidden.`);
   for (const [name, same] of Map.groupBy(names, (each) => each))
@@ -204,6 +222,7 @@ function operationOf(route: CompiledRoute, field: string, document: OpenApiDocum
       .filter(({ code }) => !seen.has(code) && seen.add(code))
       .map(({ code, status, members = {} }) => ({ code, status, members })),
     isIdempotent: route.idempotency !== undefined,
+    isAlias: original !== undefined,
     item,
     itemsName: undefined,
     row: rowOf(page ?? result.schemas[0], page !== undefined, query, resolve),

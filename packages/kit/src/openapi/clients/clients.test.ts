@@ -167,10 +167,16 @@ test('an operation that a method cannot express is refused with a sentence', () 
       { permission: allowAny, query: z.strictObject({ body: z.string().optional() }), body: z.strictObject({ a: z.string() }) },
       () => undefined,
     );
+    日本 = route.get('/japan', { permission: allowAny }, () => undefined);
     header = route.get('/header', { permission: allowAny, headers: z.object({ 'x-needed': z.string() }) }, () => undefined);
   }
   const refused = (): unknown => clientPlan(routesOf(OddController), { title: 'x', version: '1' });
   expect(refused).toThrow(ClientRefused);
-  for (const sentence of ['has a path of any length', 'which are one argument', 'requires the header x-needed'])
+  for (const sentence of [
+    'has a path of any length',
+    'which are one argument',
+    'OddController.日本 has no letter or digit of ASCII',
+    'requires the header x-needed',
+  ])
     expect(refused).toThrow(sentence);
 });

@@ -1,4 +1,5 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { connect as dial, createServer, type AddressInfo, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -87,6 +88,35 @@ class ThingController extends Controller {
     ({ body }) => ({ bytes: body.file.bytes.length, title: body.title }),
   );
 
+  /** Each call has an effect, and no event has an id. */
+  started = route.stream(
+    '/started',
+    { permission: allowAny, throttled: false, method: 'POST', response: z.strictObject({ number: z.int() }) },
+    async function* () {
+      yield { data: { number: 1 } };
+    },
+  );
+
+  query = route.query('/', { permission: allowAny, body: z.strictObject({ text: z.string() }), response: Received }, ({ body }) => ({
+    bytes: 0,
+    title: body.text,
+  }));
+  queryAlias = route.post(
+    '/query',
+    { permission: allowAny, throttled: false, body: z.strictObject({ text: z.string() }), response: Received },
+    ({ body }) => ({ bytes: 0, title: body.text }),
+  );
+
+  letter = route.get(
+    '/letter',
+    { permission: allowAny, query: z.strictObject({ body: z.string().optional() }), response: z.string() },
+    ({ query }) => query.body ?? 'none',
+  );
+  noon = route.get('/noon', { permission: allowAny, response: z.iso.datetime() }, () => '2026-01-31T12:00:00.000Z');
+  noons = route.stream('/noons', { permission: allowAny, response: z.iso.datetime() }, async function* () {
+    yield { id: '1', data: '2026-01-31T12:00:00.000Z' };
+  });
+
   report = route.get('/report/:id', { permission: allowAny, response: raw('text/plain') }, ({ params }) => params.id);
   versioned = route.get('/versioned', { permission: allowAny, response: z.strictObject({ title: z.string() }) }, () => ({ title: 'new' }));
 
@@ -150,6 +180,88 @@ async function cuttingProxy(cuts: number): Promise<string> {
   onTestFinished(() => void server.close());
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
+
+/** A server of its own kind, and the requests that it got. */
+async function otherServer(answer: (request: IncomingMessage, response: ServerResponse) => void): Promise<{
+  readonly url: string;
+  readonly requests: IncomingMessage[];
+}> {
+  const requests: IncomingMessage[] = [];
+  const server = createHttpServer((request, response) => {
+    requests.push(request);
+    answer(request, response);
+  });
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests };
+}
+
+async function eventsOf(events: AsyncIterable<{ readonly data: unknown }>): Promise<unknown[]> {
+  const found: unknown[] = [];
+  for await (const { data } of events) found.push(data);
+  return found;
+}
+
+test('a redirect does not take the credential to another host', async () => {
+  const elsewhere = await otherServer((_request, response) => response.end('{"title":"elsewhere"}'));
+  const redirecting = await otherServer((_request, response) =>
+    response.writeHead(307, { location: elsewhere.url.replace('127.0.0.1', 'localhost') }).end(),
+  );
+  const client = api.createClient({ baseUrl: redirecting.url, apiKey: 'key' });
+  for (const call of [client.thing.versioned, () => client.thing.content({ body: 'a' }), () => eventsOf(client.thing.numbers())])
+    await expect(call()).rejects.toMatchObject({ status: 307, detail: 'The server redirects the request. Redirects are not followed.' });
+  expect([elsewhere.requests.length, redirecting.requests.length]).toEqual([0, 3]);
+});
+
+test('a pause that cannot be read is the usual pause', async () => {
+  const busy = await otherServer((_request, response) => response.writeHead(503, { 'retry-after': 'soon' }).end('{}'));
+  const begin = performance.now();
+  await expect(api.createClient({ baseUrl: busy.url, retries: 1 }).thing.versioned()).rejects.toMatchObject({ retryAfterMs: undefined });
+  expect(busy.requests).toHaveLength(2);
+  expect(performance.now() - begin).toBeGreaterThan(99);
+});
+
+test('a query by its POST alias is a read: it is repeated', async () => {
+  const busy = await otherServer((_request, response) => response.writeHead(503, { 'retry-after': '0' }).end('{}'));
+  await expect(api.createClient({ baseUrl: busy.url }).thing.query({ body: { text: 'a' } })).rejects.toMatchObject({ status: 503 });
+  expect(busy.requests.map(({ method, url: path }) => `${method} ${path}`)).toEqual(Array(3).fill('POST /v1/things/query'));
+});
+
+test('a stream by POST that ends before its first event is not asked for again: it may have had an effect', async () => {
+  const cutting = await otherServer((request) => request.socket.destroy());
+  await expect(eventsOf(api.createClient({ baseUrl: cutting.url }).thing.started())).rejects.toThrow('fetch failed');
+  expect(cutting.requests).toHaveLength(1);
+});
+
+test('a server that never answers a stream is given up after the time limit', async () => {
+  const silent = await otherServer(() => undefined);
+  const client = api.createClient({ baseUrl: silent.url, timeoutMs: 20, retries: 0 });
+  await expect(eventsOf(client.thing.numbers())).rejects.toThrow('The request timed out.');
+});
+
+test('a page of a proxy instead of a stream is an error, not a stream without events', async () => {
+  const proxy = await otherServer((_request, response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<html>'));
+  const client = api.createClient({ baseUrl: proxy.url });
+  await expect(eventsOf(client.thing.numbers())).rejects.toThrow('The response is not an event stream.');
+});
+
+test('a body that is a stream is sent once', async () => {
+  const stream = () => new Blob(['four']).stream();
+  expect(await api.createClient({ baseUrl: url }).thing.content({ body: stream() })).toEqual({ bytes: 4, title: 'content' });
+  const busy = await otherServer((request, response) => {
+    request.resume().on('end', () => response.writeHead(503, { 'retry-after': '0' }).end('{}'));
+  });
+  await expect(api.createClient({ baseUrl: busy.url }).thing.content({ body: stream() })).rejects.toMatchObject({ status: 503 });
+  expect(busy.requests).toHaveLength(1);
+});
+
+test('no time limit, and a query parameter that is called body', async () => {
+  const client = api.createClient({ baseUrl: url, timeoutMs: Infinity });
+  expect([await client.thing.letter(), await client.thing.letter({ body: 'a' })]).toEqual(['none', 'a']);
+});
 
 test('a stream that is cut goes on after the last event: every event comes once, in order', async () => {
   const client = api.createClient({ baseUrl: await cuttingProxy(3), retries: 3 });
@@ -249,4 +361,6 @@ test('with dates, points in time are Dates in arguments and results, at any dept
     list: [at],
     entry: [at.toISOString(), at, body],
   });
+  expect(await dated.createClient({ baseUrl: url }).thing.noon()).toEqual(at);
+  expect(await eventsOf(dated.createClient({ baseUrl: url }).thing.noons())).toEqual([at]);
 });

@@ -158,7 +158,7 @@ function operationText(operation: ClientOperation, dates: TypescriptDates | unde
 }
 
 function dataText(
-  { method, path, query, body, result, isIdempotent, version, apiVersion }: ClientOperation,
+  { method, path, query, body, result, isIdempotent, isAlias, version, apiVersion }: ClientOperation,
   dates: string | undefined,
 ): string {
   const facts = [
@@ -168,6 +168,7 @@ function dataText(
     ...(body === undefined ? [] : [`body: ${literal(body.kind === 'raw' ? body.mediaTypes[0] : body.kind)}`]),
     ...(result.kind === 'json' ? [] : [`result: ${literal(result.kind)}`]),
     ...(isIdempotent ? ['idempotent: 1'] : []),
+    ...(isAlias ? ['repeatable: 1'] : []),
     ...(version === undefined ? [] : [`version: ${literal(version)}`]),
     ...(apiVersion === undefined ? [] : [`apiVersion: ${literal(apiVersion)}`]),
     ...(body?.kind === 'form' || body?.kind === 'raw' ? ['transfer'] : []),
