@@ -123,6 +123,8 @@ export function clientPlan(routes: readonly CompiledRoute[], options: ClientPlan
         );
     return { name: names.get(controller)!, operations, upload: uploadOf(own, operations) };
   });
+  for (const [name, same] of Map.groupBy(byController.keys(), (controller) => names.get(controller)!))
+    if (same.length > 1) faults.push(`${same.join(' and ')} are both called ${name} in the client. Give them different tags.`);
   if (faults.length > 0) throw new ClientRefused(faults);
   return {
     title: options.title,

@@ -149,6 +149,50 @@ test('names of the API that the file has already are other names, and two of one
   );
 });
 
+test('controllers, methods, arguments and schemas with names of the Python module have other names', () => {
+  const Rows = z.strictObject({ items: z.array(z.string()), next: z.string().nullable() });
+  const Named = (id: string) => z.strictObject({ self: z.string(), cast: z.string() }).meta({ id });
+  class EventController extends Controller {
+    static override readonly tags = ['events'];
+    note = route.get('/', { permission: allowAny, response: Named('note') }, () => ({ self: '', cast: '' }));
+    getUrl = route.get('/a', { permission: allowAny, response: Named('max') }, () => ({ self: '', cast: '' }));
+    getURL = route.get('/b', { permission: allowAny, operationId: 'other', response: Named('TypeError') }, () => ({ self: '', cast: '' }));
+    list = route.get(
+      '/list',
+      { permission: allowAny, query: z.strictObject({ cast: z.string(), _Operation: z.string() }), response: Rows },
+      () => ({ items: [], next: null }),
+    );
+  }
+  const python = pythonClient(clientPlan(routesOf(EventController), { title: 'x', version: '1' }));
+  for (const part of [
+    'class _Events_:',
+    '        self.events = _Events_(self._http)',
+    'def note_(self',
+    'def get_url(self',
+    'def get_url_2(self',
+    'class maxSchema(TypedDict):\n    self: str\n    cast: str',
+    'class TypeErrorSchema(TypedDict):',
+    'def list(self, *, cast_: str, _Operation_: str, ',
+  ])
+    expect(python).toContain(part);
+
+  class 注文Controller extends Controller {
+    read = route.get('/', { permission: allowAny, operationId: 'a' }, () => undefined);
+  }
+  class 顧客Controller extends Controller {
+    read = route.get('/', { permission: allowAny, operationId: 'b' }, () => undefined);
+  }
+  const { routes } = createApp({
+    database: 'sqlite::memory:',
+    log: { level: 'silent' },
+    docs: false,
+    mount: { '/v1': { '/one': 注文Controller, '/two': 顧客Controller } },
+  });
+  expect(() => clientPlan(routes, { title: 'x', version: '1' })).toThrow(
+    '注文Controller and 顧客Controller are both called apiController in the client. Give them different tags.',
+  );
+});
+
 test('texts beyond the first plane, tuples and JSON of any shape have types in both languages', () => {
   expect(pythonText('😀 ü "')).toBe(String.raw`"\U0001f600 \u00fc \""`);
   const types = new PythonTypes({});

@@ -6,23 +6,25 @@ import { pascalCase } from '../schema-names.ts';
 type Json = any;
 
 const KEYWORDS = new Set(
-  'False None True and as assert async await break class continue def del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield self call'.split(
+  'False None True and as assert async await break class continue def del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield'.split(
     ' ',
   ),
 );
 
-/** A name of the API as an identifier. */
-export function pythonName(name: string): string {
+const NONE: ReadonlySet<string> = new Set();
+
+/** A name of the API as an identifier. Words of the language and names that are taken get an underscore. */
+export function pythonName(name: string, taken: ReadonlySet<string> = NONE): string {
   // Python renames what begins with two underscores in a class.
   const plain = name.replaceAll(/\W/g, '_').replace(/^(?=\d)|^_+/, '_');
-  return KEYWORDS.has(plain) ? `${plain}_` : plain;
+  return KEYWORDS.has(plain) || taken.has(plain) ? `${plain}_` : plain;
 }
 
 /** Names that differ only in what an identifier cannot have are numbered: `a-b` beside `a_b` is `a_b_2`. */
-export function pythonNames(names: readonly string[]): string[] {
+export function pythonNames(names: readonly string[], others: ReadonlySet<string> = NONE): string[] {
   const taken = new Set<string>();
   return names.map((name) => {
-    const plain = pythonName(name);
+    const plain = pythonName(name, others);
     let free = plain;
     for (let count = 2; taken.has(free); count += 1) free = `${plain}_${count}`;
     taken.add(free);
@@ -50,16 +52,17 @@ export function runtimePart(name: (typeof PARTS)[number]): string {
 
 let reserved: ReadonlySet<string> | undefined;
 
-/** Names of the module that a schema must not take: what its own part imports, defines or uses. */
-function reservedNames(): ReadonlySet<string> {
+/** Names of the module that the API must not take: what its own part imports, defines or uses. */
+export function reservedNames(): ReadonlySet<string> {
   if (reserved !== undefined) return reserved;
   const code = PARTS.map(runtimePart)
     .join('\n')
-    .replaceAll(/""".*?"""|"[^"\n]*"|#.*$/gms, '');
+    .replaceAll(/""".*?"""|"[^"\n]*"|#[^\n]*/gs, '');
   const imported = [...code.matchAll(/^(?:from \S+ )?import (.+)$/gm)].flatMap(([, names = '']) => names.match(/\w+/g) ?? []);
-  const defined = [...code.matchAll(/^(?:async )?def (\w+)/gm)].map(([, name = '']) => name);
+  const defined = [...code.matchAll(/^(?:(?:async )?def |class )?(\w+)/gm)].map(([, name = '']) => name);
+  const called = [...code.matchAll(/(?<!\.|def )\b([a-z]\w*)\(/g)].map(([, name = '']) => name);
   const classes = code.match(/\b[A-Z]\w*/g) ?? [];
-  return (reserved = new Set([...BUILT_IN, 'Client', 'AsyncClient', ...imported, ...defined, ...classes]));
+  return (reserved = new Set([...BUILT_IN, 'Client', 'AsyncClient', ...imported, ...defined, ...called, ...classes]));
 }
 
 /** Types of schemas; objects without a name become classes named after their place. */
@@ -72,6 +75,11 @@ export class PythonTypes {
     this.#schemas = schemas;
     for (const [name, schema] of Object.entries(schemas))
       if (name !== 'Problem' && name !== 'FieldError') this.#define(this.#name(name), schema);
+  }
+
+  /** Names of classes and aliases: within a class, a method of the same name would hide it. */
+  get names(): ReadonlySet<string> {
+    return new Set(this.#classes.keys());
   }
 
   definitions(): string {
@@ -115,7 +123,7 @@ export class PythonTypes {
       const type = this.of(schema, `${name}${pascalCase(key)}`);
       return [key, required.has(key) ? type : `NotRequired[${type}]`] as const;
     });
-    const isPlain = members.every(([key]) => pythonName(key) === key || key === 'self' || key === 'call');
+    const isPlain = members.every(([key]) => pythonName(key) === key);
     // A member with the name of a type would hide it from the members below.
     const used = new Set(members.flatMap(([, type]) => type.match(/\w+/g) ?? []));
     if (!isPlain || members.some(([key]) => used.has(key)))
