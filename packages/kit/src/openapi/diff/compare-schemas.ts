@@ -101,6 +101,9 @@ export class SchemaComparison {
     compareNumbers(a, b, report);
     compareTexts(a, b, report);
     compareConditions(a, b, report);
+    // The JSON in a text, such as the data of an event.
+    this.#compareBelow('contentSchema', a, b, report.place, report);
+    this.#compareBelow('propertyNames', a, b, `${report.place}{name}`, report);
     this.#compareObjects(a, b, report);
     this.#compareArrays(a, b, report);
   }
@@ -109,6 +112,12 @@ export class SchemaComparison {
     const hasReference = (schema: unknown) => isObject(schema) && ('$ref' in schema || 'allOf' in schema);
     if (hasReference(before) || hasReference(after)) out.links.push({ place, fragment: this.#fragment(before ?? {}, after ?? {}) });
     else this.#compareFlat(this.#before.of(before), this.#after.of(after), place, out);
+  }
+
+  /** The schema of a keyword that takes values away, where it is on both sides. */
+  #compareBelow(keyword: string, a: Json, b: Json, place: string, report: Reporter): void {
+    if (isObject(a[keyword]) && isObject(b[keyword])) this.#link(a[keyword], b[keyword], place, report.out);
+    else report.keyword('condition', keyword, a[keyword], b[keyword]);
   }
 
   #compareUnions(a: Json, b: Json, place: string, out: Fragment): void {
@@ -142,14 +151,14 @@ export class SchemaComparison {
     });
     const [everyOld, everyNew] = [this.#before.alternativesOf(a), this.#after.alternativesOf(b)];
     for (const branch of old)
-      if (!everyNew.some((other) => this.#covers(other, branch, 'after')))
+      if (!valuesOf(branch, this.#before).every((part) => everyNew.some((other) => this.#covers(other, part, 'after'))))
         report.trend(
           isNull(this.#before.of(branch)) ? 'null' : 'union',
           'narrowed',
           `cannot be ${described(branch, this.#before)} any more.`,
         );
     for (const branch of current)
-      if (!everyOld.some((other) => this.#covers(other, branch, 'before')))
+      if (!valuesOf(branch, this.#after).every((part) => everyOld.some((other) => this.#covers(other, part, 'before'))))
         report.trend(isNull(this.#after.of(branch)) ? 'null' : 'union', 'widened', `can be ${described(branch, this.#after)} now.`);
   }
 
@@ -164,7 +173,7 @@ export class SchemaComparison {
     const [wasOpen, isOpen] = [openness(a), openness(b)];
     for (const [name, schema] of Object.entries(before)) {
       const at = report.below(name);
-      if (!(name in after)) {
+      if (!Object.hasOwn(after, name)) {
         if (this.#direction === 'input' && isOpen !== false) at.say('input-property-ignored', 'widened', 'is not documented any more.');
         else at.say(`${this.#direction}-property-removed`, 'narrowed', 'was removed.');
         continue;
@@ -175,8 +184,16 @@ export class SchemaComparison {
       if (old['deprecated'] !== true && current['deprecated'] === true) at.say('property-deprecated', 'narrowed', 'is deprecated.');
       this.#link(schema, after[name], at.place, at.out);
     }
+    // What is required need not be listed.
+    const known = new Set([a, b].flatMap(({ properties }) => Object.keys(isObject(properties) ? properties : {})));
+    for (const name of needs)
+      if (!needed.has(name) && !known.has(name))
+        report.below(name).say(`${this.#direction}-property-required`, 'narrowed', 'is required now.');
+    for (const name of needed)
+      if (!needs.has(name) && !known.has(name))
+        report.below(name).say(`${this.#direction}-property-optional`, 'widened', 'is optional now.');
     for (const name of Object.keys(after)) {
-      if (name in before) continue;
+      if (Object.hasOwn(before, name)) continue;
       const isNeeded = this.#direction === 'input' && needs.has(name);
       report
         .below(name)
@@ -424,9 +441,7 @@ const CONDITIONS = [
   'dependentRequired',
   'dependentSchemas',
   'patternProperties',
-  'propertyNames',
   'unevaluatedItems',
-  'contentSchema',
 ];
 
 function compareConditions(a: Json, b: Json, report: Reporter): void {
@@ -459,6 +474,13 @@ function tagOf(flat: Json): string | undefined {
 
 function typeOf({ type }: Json): string | undefined {
   return Array.isArray(type) && type.length === 1 ? String(type[0]) : undefined;
+}
+
+/** A list of values as schemas of one value each: several alternatives together may cover it. */
+function valuesOf(branch: unknown, schemas: FlatSchemas): readonly unknown[] {
+  const flat = schemas.of(branch);
+  const { enum: values } = flat;
+  return Array.isArray(values) && values.length > 1 ? values.map((value: unknown) => ({ allOf: [flat, { enum: [value] }] })) : [branch];
 }
 
 const isNull = (flat: Json): boolean => typeOf(flat) === 'null';

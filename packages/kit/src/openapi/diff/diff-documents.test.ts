@@ -319,6 +319,36 @@ describe('the difference between two documents', () => {
     const stream = (schema: object) =>
       documentOf({ responses: { 200: { content: { 'text/event-stream': { 'x-item-schema': schema } } } } });
     expect(idsOf(diff(stream(object({ a: text })), stream(object({}))))).toEqual(['output-property-removed']);
+    // As the toolkit writes it: the data of an event is a text with JSON in it.
+    const data = (schema: object) => ({
+      ...stream(object({ data: { type: 'string', contentSchema: { $ref: '#/components/schemas/Line' } } })),
+      components: { schemas: { Line: schema } },
+    });
+    expect(diff(data(object({ a: text, b: text })), data(object({ a: text })))).toMatchObject([
+      { id: 'output-property-removed', place: '200 event data.b' },
+    ]);
+    const described = data(object({ a: { ...text, description: 'A text.' } }));
+    expect(diff(data(object({ a: text })), described)).toEqual([]);
+  });
+
+  test('names of properties are values: more of them are accepted, and a description changes nothing', () => {
+    const map = (names: object) => body({ type: 'object', propertyNames: names, additionalProperties: text });
+    expect(diff(map({ enum: ['a'] }), map({ enum: ['a'], description: 'A color.' }))).toEqual([]);
+    expect(idsOf(diff(map({ enum: ['a'] }), map({ enum: ['a', 'b'] })))).toEqual(['input-values-widened']);
+    expect(idsOf(diff(map({ enum: ['a', 'b'] }), map({ enum: ['a'] })))).toEqual(['input-values-narrowed']);
+  });
+
+  test('a list of values and alternatives of one value each are the same', () => {
+    const [list, choice] = [body({ enum: ['a', 'b'] }), body({ anyOf: [{ const: 'a' }, { const: 'b' }] })];
+    expect([diff(list, choice), diff(choice, list)]).toEqual([[], []]);
+    expect(idsOf(diff(list, body({ anyOf: [{ const: 'a' }, { const: 'c' }] })))).toEqual(['input-union-narrowed', 'input-union-widened']);
+  });
+
+  test('a property that is required and not listed, and one with a name of every object', () => {
+    const open = (required: string[]) => body({ type: 'object', properties: { a: text }, required });
+    expect(idsOf(diff(open([]), open(['b'])))).toEqual(['input-property-required']);
+    expect(idsOf(diff(open(['b']), open([])))).toEqual(['input-property-optional']);
+    expect(idsOf(diff(body(closed({ constructor: text })), body(closed({}))))).toEqual(['input-property-removed']);
   });
 
   test('more scopes of a scheme are a tighter rule where the document has no `x-scope`', () => {
