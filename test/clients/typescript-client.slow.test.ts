@@ -77,15 +77,15 @@ export async function check(): Promise<void> {
 `,
       );
       const options =
-        '--noEmit --ignoreConfig --allowImportingTsExtensions --strict --exactOptionalPropertyTypes --noUncheckedIndexedAccess --noUnusedLocals --isolatedDeclarations --declaration --erasableSyntaxOnly --verbatimModuleSyntax --target es2023 --module esnext --moduleResolution bundler --lib es2023,dom,dom.iterable,dom.asynciterable';
-      const checked = spawnSync(
-        process.execPath,
-        [join(root, 'node_modules/typescript/bin/tsc'), ...options.split(' '), join(folder, 'types.ts'), join(folder, 'dated.ts')],
-        {
-          encoding: 'utf8',
-        },
-      );
-      expect(checked.stdout).toBe('');
+        '--noEmit --ignoreConfig --allowImportingTsExtensions --strict --exactOptionalPropertyTypes --noUncheckedIndexedAccess --noUnusedLocals --isolatedDeclarations --declaration --erasableSyntaxOnly --verbatimModuleSyntax --target es2023 --module esnext --moduleResolution bundler';
+      // In a browser, and in a project of `kit new`, which has the types of Node only.
+      const typeRoots = join(root, 'node_modules/@types');
+      for (const types of ['--lib es2023,dom,dom.iterable,dom.asynciterable', `--lib es2023 --types node --typeRoots ${typeRoots}`]) {
+        const files = ['types.ts', 'dated.ts'].map((file) => join(folder, file));
+        const tsc = join(root, 'node_modules/typescript/bin/tsc');
+        const checked = spawnSync(process.execPath, [tsc, ...`${options} ${types}`.split(' '), ...files], { encoding: 'utf8' });
+        expect(checked.stdout).toBe('');
+      }
     },
   );
 

@@ -89,7 +89,7 @@ function queryType({ row }: ClientOperation, name: string, type: string): string
 }
 
 function bodyType(body: NonNullable<ClientOperation['body']>): string {
-  if (body.kind === 'raw') return 'BodyInit';
+  if (body.kind === 'raw') return 'RequestBody';
   return body.kind === 'form' && body.schema === undefined ? 'Readonly<Record<string, unknown>>' : typeOf(body.schema, '  ');
 }
 

@@ -15,7 +15,7 @@ const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
 
 /** Types that the generated text names; those of the runtime are read from it. */
 const TYPES =
-  'Arguments AsyncGenerator BodyInit Client Date Dates Error Extract FieldError Named Narrowed NonNullable Omit Partial Pick Problem Promise Readonly Record Required Response StreamEvent';
+  'Arguments AsyncGenerator Client Date Dates Error Extract FieldError Named Narrowed NonNullable Omit Partial Pick Problem Promise Readonly Record Required Response StreamEvent';
 const WORDS =
   'any arguments as async await bigint boolean break case catch class const continue debugger default delete do else enum eval export extends false finally for function if implements import in instanceof interface keyof let never new null number object package private protected public readonly return static string super switch symbol this throw true try type typeof undefined unknown var void while with yield';
 /** What functions of the generated text use beside the runtime. */
