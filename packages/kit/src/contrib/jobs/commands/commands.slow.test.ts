@@ -104,6 +104,9 @@ export default createApp({ database: ${JSON.stringify(database.url)}, modules: [
   test('mistakes are sentences', async () => {
     expect((await run('work', '--queue', 'no')).stderr).toContain('No job has the queue "no". There are default, deaf.');
     expect((await run('retry')).stderr).toContain('Give --id <id>, or --failed');
-    expect((await run('cancel', '--id', '01890000-0000-7000-8000-000000000000')).stderr).toContain('The job does not exist.');
+    const id = ['--id', '01890000-0000-7000-8000-000000000000'];
+    expect((await run('retry', ...id, '--name', 'a.job')).stderr).toContain('--name, --queue and --code require --failed.');
+    expect((await run('follow', ...id, '--name', 'a.job')).stderr).toContain('Give --id <id> or --name <name>, not both.');
+    expect((await run('cancel', ...id)).stderr).toContain('The job does not exist.');
   }, 60_000);
 });

@@ -102,6 +102,8 @@ function addRetry(command: CommanderCommand, context: Context): void {
     .option('--database <alias>', 'the database of the jobs', 'default')
     .action(async ({ id, failed = false, ...options }: RetryFlags) => {
       if ((id === undefined) === !failed) context.fail('Give --id <id>, or --failed for all that failed.');
+      const { name, queue, code } = options;
+      if (!failed && [name, queue, code].some((each) => each !== undefined)) context.fail('--name, --queue and --code require --failed.');
       const { limit, job } = checkAll({
         limit: () => wholeNumberOption('--limit', options.limit, 1),
         job: () => (id === undefined ? undefined : idOption('--id', id, '`kit jobs list`')),
@@ -111,7 +113,6 @@ function addRetry(command: CommanderCommand, context: Context): void {
         await refusedAsSentence(context, () => db.transaction((tx) => retryJob(tx, job), CONFLICT_RETRIES));
         return context.print(context.json ? JSON.stringify({ id: job, status: 'queued' }) : `Job ${job} is queued again.`);
       }
-      const { name, queue, code } = options;
       const result = await retryFailed(db, { name, queue, code }, limit);
       return context.print(
         context.json ? JSON.stringify(result) : `${result.retried} jobs are queued again, ${result.refused} were left as they were.`,

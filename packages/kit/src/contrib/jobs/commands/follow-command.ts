@@ -14,6 +14,7 @@ export function addFollow(command: CommanderCommand, context: Context): void {
     .option('--name <name>', 'without --id: the newest of this name')
     .option('--database <alias>', 'the database of the jobs', 'default')
     .action(async (options: { id?: string; name?: string; database: string }) => {
+      if (options.id !== undefined && options.name !== undefined) context.fail('Give --id <id> or --name <name>, not both.');
       const id = options.id === undefined ? undefined : idOption('--id', options.id, '`kit jobs list`');
       const db = await databaseNamed(context, options.database);
       const first = id === undefined ? (await recentJobs(db, { name: options.name }, 1))[0] : await findJob(db, id);
