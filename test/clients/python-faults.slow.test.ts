@@ -101,15 +101,20 @@ print(asyncio.run(later()))
     expect(await python(script)).toEqual(['', ['[True, False]', "['1', '2']"]]);
   });
 
-  test('gives up a stream that never begins, and takes no page for a stream', { timeout: FIVE_MINUTES }, async () => {
+  test('gives up a stream that never begins, and takes no page for a stream or a result', { timeout: FIVE_MINUTES }, async () => {
     const script = `
 for path in ("/silent", "/page"):
     try:
         print(list(faulty(path, retries=0).events.late()))
     except (httpx.ReadTimeout, api.Problem) as error:
         print(type(error).__name__, error)
+try:
+    faulty("/page").events.query(body={"text": "a"})
+except api.Problem as error:
+    print(type(error).__name__, error)
 `;
-    expect(await python(script)).toEqual(['', ['ReadTimeout timed out', 'Problem The response is not an event stream.']]);
+    const page = 'Problem The response is not JSON.';
+    expect(await python(script)).toEqual(['', ['ReadTimeout timed out', 'Problem The response is not an event stream.', page]]);
   });
 
   test('repeats what is safe, and only that', { timeout: FIVE_MINUTES }, async () => {

@@ -242,10 +242,12 @@ test('a server that never answers a stream is given up after the time limit', as
   await expect(eventsOf(client.thing.numbers())).rejects.toThrow('The request timed out.');
 });
 
-test('a page of a proxy instead of a stream is an error, not a stream without events', async () => {
+test('a page of a proxy instead of a result or a stream is a problem', async () => {
   const proxy = await otherServer((_request, response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<html>'));
   const client = api.createClient({ baseUrl: proxy.url });
   await expect(eventsOf(client.thing.numbers())).rejects.toThrow('The response is not an event stream.');
+  const problem = { name: 'Problem', status: 200, code: 'http_200', detail: 'The response is not JSON.' };
+  await expect(client.thing.content({ body: 'four' })).rejects.toMatchObject(problem);
 });
 
 test('a body that is a stream is sent once', async () => {
