@@ -49,6 +49,16 @@ test('`next` of a page, as it is, is a cursor; its parameters count where the ca
   expect(requestOf('note_list', { cursor: '?cursor=a#b c' }).url).toBe('/v1/notes?cursor=%3Fcursor%3Da%23b%20c&limit=20');
 });
 
+test('a cursor or a list as large as a body may be is put into the URL, in little time', () => {
+  const [pages, values] = ['cursor=&'.repeat(100_000), Array.from({ length: 300_000 }, () => 'a')];
+  const started = performance.now();
+  expect(requestOf('note_list', { cursor: `?${pages}` }).url.length).toBeGreaterThan(pages.length);
+  expect(requestOf('note_list', { cursor: `?${pages}#` }).url.length).toBeGreaterThan(pages.length);
+  expect(requestOf('note_list', { title__contains: values }).url.length).toBeGreaterThan(values.length);
+  // An expression that looked for the cursor took minutes.
+  expect(performance.now() - started).toBeLessThan(20_000);
+});
+
 test('the number of rows that a call gives is not replaced by the default, in whichever part it is', () => {
   expect(requestOf('note_query', { limit: 1 })).toMatchObject({ url: '/v1/notes', body: { limit: 1 } });
   expect(requestOf('note_query', { url_limit: 2 })).toMatchObject({ url: '/v1/notes?limit=2', body: {} });
