@@ -12,7 +12,7 @@ import { bulkCreateBody, type BulkBodyOptions, bulkDestroyBody, bulkUpdateBody }
 import { bulkItemsSchema, bulkOptions, bulkResultsSchema } from './bulk.ts';
 import { HttpCrudRequest } from './http-crud-request.ts';
 import { nestedBody, writableColumns } from './meta.ts';
-import { verdictOn } from './other-route.ts';
+import { verdictOn } from './verdict-on.ts';
 import type { ResourceAccess } from './resource-access.ts';
 
 type Made = ReturnType<CallerSchemas['make']>;

@@ -18,7 +18,7 @@ import type { View } from '../policy/view.ts';
 import { withoutMarks } from '../policy/rule-marks.ts';
 import { bodySchemas, rowJsonSchema } from '../mount/schemas.ts';
 import type { Item } from '../declare/item.ts';
-import { verdictOn } from './other-route.ts';
+import { verdictOn } from './verdict-on.ts';
 import type { ResourceAccess } from './resource-access.ts';
 
 /** `GET /meta`: what this caller may see, send and do. Made of the declaration alone, without a statement. */

@@ -19,7 +19,7 @@ import type { Shape } from '../read/shape.ts';
 import { type PossibleTransition, possibleTransitions } from '../write/possible-transitions.ts';
 import { type Answering, BODY_TAG, pageHeaders } from './answering.ts';
 import { describeResource } from './meta.ts';
-import { verdictOn } from './other-route.ts';
+import { verdictOn } from './verdict-on.ts';
 import type { Programs } from './programs.ts';
 import type { ResourceAccess } from './resource-access.ts';
 
