@@ -64,6 +64,7 @@ describe.skipIf(PYTHON === undefined)('a Python client', () => {
       const [, fault] = request.url?.split('/') ?? [];
       if (fault === 'cut') request.socket.destroy();
       else if (fault === 'page') response.writeHead(200, { 'content-type': 'text/html' }).end('<html>');
+      else if (fault === 'slow') response.writeHead(503).end('{"code":"statement_timeout"}');
       else if (fault === 'busy') response.writeHead(503, { 'retry-after': '0' }).end('{}');
     });
     await new Promise<void>((listening) => faulty.listen(0, '127.0.0.1', listening));
@@ -120,14 +121,16 @@ except api.Problem as error:
   test('repeats what is safe, and only that', { timeout: FIVE_MINUTES }, async () => {
     requests.length = 0;
     const script = `
-for call in (lambda: list(faulty("/cut").events.started()), lambda: faulty("/busy").events.query(body={"text": "a"})):
+for call in (lambda: list(faulty("/cut").events.started()), lambda: faulty("/busy").events.query(body={"text": "a"}), lambda: faulty("/slow").events.query(body={"text": "a"})):
     try:
         print(call())
     except (httpx.TransportError, api.Problem) as error:
-        print(type(error).__name__)
+        print(getattr(error, "code", type(error).__name__))
 `;
-    expect(await python(script)).toEqual(['', ['RemoteProtocolError', 'Problem']]);
-    expect(requests).toEqual(['POST /cut/v1/events/started', ...Array<string>(3).fill('POST /busy/v1/events/query')]);
+    expect(await python(script)).toEqual(['', ['RemoteProtocolError', 'http_503', 'statement_timeout']]);
+    // The same query would take the database as long again.
+    const queries = [...Array<string>(3).fill('POST /busy/v1/events/query'), 'POST /slow/v1/events/query'];
+    expect(requests).toEqual(['POST /cut/v1/events/started', ...queries]);
   });
 
   test('sends one header of a name, whatever its case', { timeout: FIVE_MINUTES }, async () => {

@@ -1,5 +1,6 @@
 import type { PoolStatus } from './database-observer.ts';
 import type { Dialect } from './dialect.ts';
+import type { LongStatement } from './long-statement.ts';
 
 /** What one statement gave back. `count` is the number of rows returned or changed. */
 export interface StatementResult {
@@ -43,10 +44,17 @@ export interface QueryOptions {
   readonly as?: 'wire';
   /** The statement writes although it begins with `select`: it calls a function. A transaction then treats it as a write. */
   readonly writes?: boolean;
+  /**
+   * The statement may read many rows. Says what it reads, for the log, never values: `orders by search`. Inside a request it then has the
+   * deadline of the request, ends when the client goes away, and counts for its caller; elsewhere it changes nothing.
+   */
+  readonly mayBeLong?: string;
+  /** What engines receive for such a statement; made of `mayBeLong` and the running request unless it is set. */
+  readonly long?: LongStatement | undefined;
 }
 
 /** How a query is streamed. */
-export interface StreamOptions extends Pick<QueryOptions, 'as'> {
+export interface StreamOptions extends Pick<QueryOptions, 'as' | 'long'> {
   /**
    * How long to wait when too many streamed queries are open; the `waitMsMax` of the database by default. Streams of one process use half of
    * the connections at most.
@@ -109,6 +117,11 @@ export interface ListenOptions {
 export interface Engine extends StatementRunner {
   readonly dialect: Dialect;
   readonly pool: PoolStatus;
+  /**
+   * How many connections or readers run statements that may be long. They are shared between the callers before `run` is called, and such
+   * statements never go to `runNow`. Undefined: the engine runs one statement after the other (SQLite in memory).
+   */
+  readonly longStatementsMax?: number | undefined;
   /** Visible SQL has `$1` on every database; this is what the engine's own statements have. */
   toOwnPlaceholders(text: string, parameters: readonly unknown[]): { readonly text: string; readonly parameters: readonly unknown[] };
   /** The transaction at once, where the engine can begin it without waiting, else undefined. */

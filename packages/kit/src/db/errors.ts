@@ -24,6 +24,19 @@ export const dbErrors = defineErrors('db', {
     retryAfterSeconds: 10,
     members: { cursors_max: { type: 'integer', description: 'The limit of streamed queries per process.' } },
   },
+  statement_timeout: {
+    status: 503,
+    detail: 'The database took too long to read the data, and the read was stopped. Ask for less.',
+    remedy:
+      'Send a narrower request: more filters, fewer search words, a smaller page. The same request would take as long again, so clients do not repeat it. The log names the operation and, where it is known, the missing index. Reads have 10 seconds by default; `timeoutMs` of the route or the app changes that.',
+  },
+  too_busy: {
+    status: 503,
+    detail: 'Too many of your long requests are running. Try again shortly.',
+    remedy:
+      'One caller uses at most half of the connections for reads that can take long; its other such reads wait, and there are too many of them. Retry after the seconds in `Retry-After`, and send fewer at the same time.',
+    retryAfterSeconds: 2,
+  },
   write_conflict: {
     status: 409,
     detail: 'Another request changed the same records at the same time. Nothing was saved.',

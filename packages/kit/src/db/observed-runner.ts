@@ -1,6 +1,7 @@
 import { AsyncResource } from 'node:async_hooks';
 import type { DatabaseObservers } from './database-observer.ts';
 import type { EngineTransaction, QueryOptions, SentStatement, StatementResult, StatementRunner, StreamOptions } from './engine.ts';
+import { longStatement } from './long-statement.ts';
 import { isObserved, type QueryEvent, reportQuery } from './query-observer.ts';
 
 /** Throws when the transaction no longer takes statements. */
@@ -26,8 +27,9 @@ export class ObservedRunner implements StatementRunner {
   }
 
   /** Undefined when the statement has to wait. */
-  runNow(text: string, parameters: readonly unknown[], options?: QueryOptions): StatementResult | undefined {
+  runNow(text: string, parameters: readonly unknown[], given?: QueryOptions): StatementResult | undefined {
     if (this.runner.runNow === undefined) return undefined;
+    const options = this.#ofRequest(given);
     this.#admit?.(text, options?.writes);
     if (!this.#isObserved()) return this.runner.runNow(text, parameters, options);
     const started = performance.now();
@@ -43,7 +45,8 @@ export class ObservedRunner implements StatementRunner {
   }
 
   /** Throws when the transaction no longer takes statements. */
-  run(text: string, parameters: readonly unknown[], options?: QueryOptions): Promise<StatementResult> {
+  run(text: string, parameters: readonly unknown[], given?: QueryOptions): Promise<StatementResult> {
+    const options = this.#ofRequest(given);
     this.#admit?.(text, options?.writes);
     return this.#isObserved() ? this.#runObserved(text, parameters, options) : this.runner.run(text, parameters, options);
   }
@@ -103,6 +106,13 @@ export class ObservedRunner implements StatementRunner {
     } finally {
       if (this.#isObserved()) this.#report(text, parameters, rowCount, started, failure);
     }
+  }
+
+  /** A statement that may be long belongs to the request it runs in. In a transaction it ends with that. */
+  #ofRequest(options: QueryOptions | undefined): QueryOptions | undefined {
+    if (options?.mayBeLong === undefined || options.long !== undefined || this.#admit !== undefined) return options;
+    const long = longStatement(options.mayBeLong);
+    return long === undefined ? options : { ...options, long };
   }
 
   #isObserved(): boolean {

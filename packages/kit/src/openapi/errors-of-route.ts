@@ -30,6 +30,8 @@ export const ERRORS_ANYWHERE: readonly RaisedError[] = [
   // Any route may write in a transaction of its own.
   dbErrors.write_conflict,
   dbErrors.value_not_storable,
+  dbErrors.statement_timeout,
+  dbErrors.too_busy,
   dbErrors.database_busy,
   dbErrors.database_unavailable,
   dbErrors.database_read_only,

@@ -224,6 +224,12 @@ test('a pause that cannot be read is the usual pause', async () => {
   expect(performance.now() - begin).toBeGreaterThan(99);
 });
 
+test('a read that the database stopped after its deadline is not repeated: it would take as long again', async () => {
+  const slow = await otherServer((_request, response) => response.writeHead(503).end('{"code":"statement_timeout","detail":"Too long."}'));
+  await expect(api.createClient({ baseUrl: slow.url }).thing.versioned()).rejects.toMatchObject({ code: 'statement_timeout' });
+  expect(slow.requests).toHaveLength(1);
+});
+
 test('a query by its POST alias is a read: it is repeated', async () => {
   const busy = await otherServer((_request, response) => response.writeHead(503, { 'retry-after': '0' }).end('{}'));
   await expect(api.createClient({ baseUrl: busy.url }).thing.query({ body: { text: 'a' } })).rejects.toMatchObject({ status: 503 });

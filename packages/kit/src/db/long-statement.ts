@@ -1,0 +1,37 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+
+/** What an engine receives for a statement that may read many rows: when it has to end, and why it may end sooner. */
+export interface LongStatement {
+  /** The time that is left, from now; at least 1. Of a stream: for each chunk. The database ends the statement: 503 `statement_timeout`. */
+  readonly deadlineMs: number;
+  /** Aborted when nobody waits for the rows any longer: the client went away, or got its response. The statement is cancelled. */
+  readonly signal?: AbortSignal | undefined;
+  /** Whom the statement counts for: `key …`, `user …` or `address …`. */
+  readonly owner?: string | undefined;
+  /** What it reads, for the log, never values. */
+  readonly reads?: string | undefined;
+}
+
+/** A request, as far as its statements depend on it. Everything is read when a statement needs it. */
+export interface StatementCause {
+  /** What is left for a statement that begins now. */
+  readonly statementMsLeft: number;
+  readonly signal: AbortSignal;
+  readonly statementOwner: string;
+  /** The response has left: what still runs is work of its own, with budgets of its own. */
+  readonly isOver: boolean;
+}
+
+const causes = new AsyncLocalStorage<StatementCause>();
+
+/** Statements that `work` marks with `mayBeLong`, also in what it awaits, belong to this request. */
+export function runCausing<R, A extends unknown[]>(cause: StatementCause, work: (...given: A) => R, ...given: A): R {
+  return causes.run(cause, work, ...given);
+}
+
+/** Undefined outside a request: background work has its own budgets and is not ended here. */
+export function longStatement(reads: string): LongStatement | undefined {
+  const cause = causes.getStore();
+  if (cause === undefined || cause.isOver) return undefined;
+  return { deadlineMs: Math.max(1, cause.statementMsLeft), signal: cause.signal, owner: cause.statementOwner, reads };
+}
