@@ -14,6 +14,7 @@ import type { AdminSite } from './admin-site.ts';
 import { adminErrors } from './errors.ts';
 import { roleOf } from './staff-roles.ts';
 import type { AdminLogin, AdminSession } from './wire.ts';
+import { ownRecord } from '../observe/own-record.ts';
 
 const SessionAnswer = jsonSchema<AdminSession>({});
 const LoginAnswer = jsonSchema<AdminLogin>({});
@@ -80,7 +81,8 @@ function loginRoute(site: AdminSite, login: LoginProvider, form: LoginForm): Rou
       return await answer(site, login, site.context(context, principal), csrf_token);
     } catch (error) {
       // The name that was typed is not logged: it may be a password in the wrong field.
-      if (isKitError(error)) context.log.warn({ code: error.code, client: context.client.address }, 'admin: a login was refused');
+      if (isKitError(error))
+        context.log.warn(ownRecord({ code: error.code, client: context.client.address }), 'admin: a login was refused');
       if (isKitError(error, 'staff_only') && refused !== null) await record(site, context.db, context, 'admin.login_refused', refused);
       throw error;
     }

@@ -3,20 +3,16 @@ import { loggedError } from '../errors/logged-error.ts';
 import { activeTracing } from '../observe/tracing.ts';
 import type { Settings } from './config.ts';
 import { prettyLine } from './pretty-log.ts';
-import { maskedRecord } from './sensitive-names.ts';
+import { maskedRecord, type SensitiveShapes } from './sensitive-shapes.ts';
 
 type LogSettings = Pick<Settings, 'logLevel' | 'logDestination' | 'logFormat'>;
 
-/** The names of members whose values are masked in every record. Asked when a record is written: by then all declarations are known. */
-type SensitiveNames = () => ReadonlySet<string>;
-const NONE: ReadonlySet<string> = new Set();
+/** What records must not show. Asked when a record is written: by then all declarations are known. */
+type Sensitive = () => SensitiveShapes;
+const NONE: SensitiveShapes = new Map();
 
 /** A pino logger from options, or the caller's own. Every record inside a trace has its `trace_id` and `span_id`. */
-export function createLog(
-  given: LoggerOptions | Logger | undefined,
-  settings: LogSettings,
-  sensitive: SensitiveNames = () => NONE,
-): Logger {
+export function createLog(given: LoggerOptions | Logger | undefined, settings: LogSettings, sensitive: Sensitive = () => NONE): Logger {
   if (given !== undefined && typeof (given as Partial<Logger>).child === 'function') return withKitFields(given as Logger, sensitive);
   // An unknown level is reported with the other start-up faults, so it must not throw here.
   const level = settings.logLevel in levels.values || settings.logLevel === 'silent' ? settings.logLevel : 'info';
@@ -46,7 +42,7 @@ export function isPretty(format: string, { isTTY }: { readonly isTTY?: boolean }
 
 type LogFormatter = NonNullable<NonNullable<LoggerOptions['formatters']>['log']>;
 
-function masking(own: LogFormatter | undefined, sensitive: SensitiveNames): LogFormatter {
+function masking(own: LogFormatter | undefined, sensitive: Sensitive): LogFormatter {
   return (record) => maskedRecord(own === undefined ? record : own(record), sensitive());
 }
 
@@ -64,7 +60,7 @@ function withTraceIds(own: Mixin | undefined): Mixin {
  * Pino's default error serializer copies every member, including the row in PostgreSQL's `detail`. A logger with a serializer of its own keeps
  * it. Made from the given logger, not as its child, so that its owner can still change the level.
  */
-function withKitFields(given: Logger, sensitive: SensitiveNames): Logger {
+function withKitFields(given: Logger, sensitive: Sensitive): Logger {
   const own = given as unknown as Readonly<Record<symbol, unknown>>;
   const serializers = own[symbols.serializersSym] as Readonly<Record<string, unknown>> | undefined;
   const logger = Object.create(given) as Logger & Record<symbol, unknown>;

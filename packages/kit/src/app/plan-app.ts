@@ -26,7 +26,7 @@ import type { ThrottleStorage } from '../throttle/storage.ts';
 import type { Throttle } from '../throttle/throttle.ts';
 import { readSettings, type Settings } from './config.ts';
 import { createLog } from './create-log.ts';
-import { sensitiveNamesOf } from './sensitive-names.ts';
+import { sensitiveShapesOf, type SensitiveShapes } from './sensitive-shapes.ts';
 import { databaseSources, Databases } from './databases.ts';
 import { databasesOf } from './migration-modules.ts';
 import { foreignCopyFaults } from './define-plugin.ts';
@@ -106,12 +106,12 @@ export function planApp(options: AppOptions): AppPlan {
   if (compiled.faults.length === 0) faults.push(...schemaNameFaults(compiled.routes));
   const sources = databaseSources(options.database, settings.databaseUrl, faults);
   faults.push(...unknownDatabases(ordered, [...sources.keys()]));
-  let sensitive: ReadonlySet<string> | undefined;
+  let sensitive: SensitiveShapes | undefined;
   return {
     settings,
     inputLimits,
     clock: options.clock ?? systemClock,
-    log: createLog(options.log, settings, () => (sensitive ??= sensitiveNamesOf({ modules: ordered, routes: compiled.routes }))),
+    log: createLog(options.log, settings, () => (sensitive ??= sensitiveShapesOf({ modules: ordered, routes: compiled.routes }))),
     modules: ordered,
     authenticators,
     users: usersOf(options, ordered, faults),

@@ -36,9 +36,39 @@ export function sensitiveNames(schema: JsonSchema): string[] {
   return [...names];
 }
 
-/** A copy of a JSON value without its sensitive members; with `mask`, they have it as their value. */
-export function withoutSensitive(schema: JsonSchema, value: unknown, mask?: string): unknown {
-  return redacted(applicable([schema], schema), schema, value, mask);
+/** Every schema of an object inside a schema, itself first, each with the definitions that its references name. */
+export function objectSchemas(root: JsonSchema): JsonSchema[] {
+  const { $defs, definitions } = root;
+  const found: JsonSchema[] = [];
+  const visit = (at: unknown): void => {
+    if (Array.isArray(at)) for (const each of at) visit(each);
+    if (!isObject(at)) return;
+    if (isObject(at['properties'])) found.push(at === root ? root : { ...at, $defs, definitions });
+    for (const member of Object.values(at)) visit(member);
+  };
+  visit(root);
+  return found;
+}
+
+/**
+ * A copy of a JSON value without its sensitive members; with `mask`, they have it as their value. Parts that the schema does not describe are
+ * those of the value. `depthMax` is for values that may contain themselves: deeper ones are `mask`.
+ */
+export function withoutSensitive(schema: JsonSchema, value: unknown, mask?: string, depthMax = Infinity): unknown {
+  return redacted(applicable([schema], schema), schema, value, mask, depthMax);
+}
+
+/** Visits the objects of a JSON value whose members may be sensitive, each with its schema. */
+export function visitSensitive(schema: JsonSchema, value: unknown, visit: (part: object, schema: JsonSchema) => void): void {
+  const { $defs, definitions } = schema;
+  const walk = (schemas: readonly JsonSchema[], at: unknown): void => {
+    if (typeof at !== 'object' || at === null || schemas.length === 0 || !isPlain(at)) return;
+    visit(at, { anyOf: schemas, $defs, definitions });
+    const isList = Array.isArray(at);
+    for (const [step, member] of Object.entries(at))
+      if (typeof member === 'object') walk(applicable(below(schemas, isList ? Number(step) : step), schema), member);
+  };
+  walk(applicable([schema], schema), value);
 }
 
 /** A schema of what `withoutSensitive` leaves. */
@@ -67,13 +97,14 @@ function collect(schemas: readonly JsonSchema[], root: JsonSchema, value: unknow
   } else if (isSensitive && (typeof value === 'string' || typeof value === 'number')) texts.push(String(value));
 }
 
-function redacted(schemas: readonly JsonSchema[], root: JsonSchema, value: unknown, mask: string | undefined): unknown {
-  if (typeof value !== 'object' || value === null) return value;
+function redacted(schemas: readonly JsonSchema[], root: JsonSchema, value: unknown, mask: string | undefined, depth: number): unknown {
+  if (typeof value !== 'object' || value === null || schemas.length === 0 || !isPlain(value)) return value;
+  if (depth < 0) return mask;
   if (Array.isArray(value)) {
     const items: unknown[] = [];
     for (const [index, item] of value.entries()) {
       const at = applicable(below(schemas, index), root);
-      if (!at.some(isMarked)) items.push(redacted(at, root, item, mask));
+      if (!at.some(isMarked)) items.push(redacted(at, root, item, mask, depth - 1));
       else if (mask !== undefined) items.push(mask);
     }
     return items;
@@ -83,7 +114,7 @@ function redacted(schemas: readonly JsonSchema[], root: JsonSchema, value: unkno
     const at = applicable(below(schemas, name), root);
     const isSensitive = at.some(isMarked);
     if (isSensitive && mask === undefined) continue;
-    const shown = isSensitive && member !== null ? mask : redacted(at, root, member, mask);
+    const shown = isSensitive && member !== null && member !== undefined ? mask : redacted(at, root, member, mask, depth - 1);
     // Assigning __proto__ would set the prototype; defined, it stays a member.
     Object.defineProperty(copy, name, { value: shown, enumerable: true, writable: true, configurable: true });
   }
@@ -151,4 +182,10 @@ function isMarked(schema: JsonSchema): boolean {
 
 function isObject(value: unknown): value is JsonSchema {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** What JSON has; a date or a list of bytes is a value of its own. */
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return Array.isArray(value) || prototype === Object.prototype || prototype === null;
 }

@@ -5,6 +5,7 @@ import { rateLimitHeaders } from '../throttle/headers.ts';
 import type { Exchange } from './exchange.ts';
 import type { Middleware } from './middleware.ts';
 import { nodeHttp } from './node-http.ts';
+import { ownRecord } from '../observe/own-record.ts';
 
 /** What is done to every answer of a route, or of requests that match none. */
 export interface AnswerPlan {
@@ -28,8 +29,11 @@ export function renderFailure(exchange: Exchange, plan: AnswerPlan, error: unkno
   const rendered = renderError(error, { format: host.errorFormat, requestId, maps: plan.errors });
   exchange.errorCode = rendered.code;
   if (rendered.log.level === 'error') {
-    exchange.log.error({ err: rendered.log.error, code: rendered.code, operation: exchange.route?.operationId }, 'request failed');
-  } else exchange.log.debug({ code: rendered.code, operation: exchange.route?.operationId }, 'request refused');
+    exchange.log.error(
+      ownRecord({ err: rendered.log.error, code: rendered.code, operation: exchange.route?.operationId }),
+      'request failed',
+    );
+  } else exchange.log.debug(ownRecord({ code: rendered.code, operation: exchange.route?.operationId }), 'request refused');
   return rendered;
 }
 

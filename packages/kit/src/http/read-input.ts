@@ -14,6 +14,7 @@ import type { RawBody } from './raw.ts';
 import { refuseMediaType } from './read-raw-body.ts';
 import { readQuery, type QueryValues } from './query-string.ts';
 import type { RouteOptions } from './route.ts';
+import { rememberInput } from './sensitive-inputs.ts';
 import { isRawQuery, type JsonSchema, type SchemaIssue, type SchemaResult } from './schema.ts';
 
 type Part = keyof Input;
@@ -97,8 +98,10 @@ function readFrom(
 }
 
 function keep({ part, sensitive }: PartReader, value: unknown, result: SchemaResult<unknown>, input: Input, faults: FieldError[]): void {
-  if (result.issues === undefined) input[part] = result.value;
-  else {
+  if (result.issues === undefined) {
+    input[part] = result.value;
+    if (sensitive !== undefined) for (const each of [value, result.value]) rememberInput(each, sensitive);
+  } else {
     const known = faults.some(({ code }) => code === 'unknown_field');
     for (const issue of result.issues) {
       if (faults.length >= FAULTS_MAX) return;

@@ -17,6 +17,7 @@ import { nodeHttp } from './node-http.ts';
 import { PathMethods, unmatched } from './not-found.ts';
 import { bodyError, readRawBody, readSlowJson, refuseEncoding, streamsBody } from './read-raw-body.ts';
 import { exchangeKey, finish, serveRoute, type KitRequest } from './serve-route.ts';
+import { ownRecord } from '../observe/own-record.ts';
 
 export interface ServedRoutes {
   readonly routes: readonly CompiledRoute[];
@@ -155,7 +156,7 @@ export class UnmatchedRequests {
     }
     const requestId = crypto.randomUUID();
     const rendered = renderError(translateSocketError(error), { format: this.#host.errorFormat, requestId });
-    this.#host.log.debug({ code: rendered.code, request_id: requestId }, 'connection refused');
+    this.#host.log.debug(ownRecord({ code: rendered.code, request_id: requestId }), 'connection refused');
     const head = [
       `HTTP/1.1 ${rendered.status} ${nodeHttp.STATUS_CODES[rendered.status] ?? ''}`,
       `content-type: ${rendered.contentType}`,

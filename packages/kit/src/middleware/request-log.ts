@@ -3,6 +3,7 @@ import { withoutKeys } from '../auth/without-keys.ts';
 import type { Exchange } from '../http/exchange.ts';
 import type { Middleware } from '../http/middleware.ts';
 import { declaredQueryNames, maskedPath } from './masking.ts';
+import { ownRecord } from '../observe/own-record.ts';
 import { readOptions } from '../options/read-options.ts';
 import { listOf, oneOf, text } from '../options/value-rule.ts';
 
@@ -114,7 +115,7 @@ export function requestLog(options: RequestLogOptions = {}): Middleware {
     quiet: listOf(text),
   });
   const quiet = new Set(paths);
-  const shape = names === 'otel' ? otelRecord : (record: RequestRecord): object => record;
+  const shape = (record: RequestRecord): object => ownRecord(names === 'otel' ? otelRecord(record) : record);
   return {
     name: 'request_log',
     // The exchange counts statements as soon as some middleware listens.

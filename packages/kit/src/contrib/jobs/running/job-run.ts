@@ -17,6 +17,7 @@ import { payloadText } from './payload-text.ts';
 import { hasSucceeded, saveProgress, succeedOne } from './result-store.ts';
 import { runLog } from './run-log.ts';
 import { RecordedSteps } from './steps.ts';
+import { ownRecord } from '../../../observe/own-record.ts';
 
 /** Why a run is told to end before its time. */
 export type AbortReason = 'cancelled' | 'lease_lost' | 'stopping' | 'timed_out';
@@ -187,7 +188,7 @@ export class JobRun {
     if (error instanceof ClaimLost && this.#reason === undefined) this.#reason = 'lease_lost';
     if (this.#reason !== undefined) return this.#aborted();
     const failure = failureOf(error);
-    this.#jobs.log.warn({ err: failure.cause ?? error, ...this.#facts(), code: failure.code }, 'a job failed');
+    this.#jobs.log.warn(ownRecord({ err: failure.cause ?? error, ...this.#facts(), code: failure.code }), 'a job failed');
     return { kind: 'failed', failure, outcome: 'failed' };
   }
 
