@@ -10,7 +10,7 @@ import type { Key } from '../db/repository.ts';
 import type { Model } from '../db/model.ts';
 import { didYouMean } from '../options/did-you-mean.ts';
 import { type OptionRules, readOptions } from '../options/read-options.ts';
-import { filledText, flag, listOf, objectWith, rule, text } from '../options/value-rule.ts';
+import { filledText, flag, guard, listOf, objectWith, rule, text } from '../options/value-rule.ts';
 import { type AdminOrders, sortableColumns } from '../app/admin/list.ts';
 import {
   adminColumn,
@@ -70,15 +70,15 @@ const rules: OptionRules<ModelResourceOptions> = {
   group: filledText,
   description: text,
   title: filledText,
-  columns: listOf(filledText),
+  columns: guard(listOf(filledText)),
   search: listOf(filledText),
   filters: listOf(filledText),
   tones: rule('tones by column and value: { status: { paid: "good" } }', isTones),
-  edit: listOf(filledText),
+  edit: guard(listOf(filledText)),
   files: rule('paths of mounted UploadControllers by column: { invoice_id: "/v1/invoices" }', isPathByColumn),
   actions: listOf(objectWith('an action: { name, label, run }', 'run')),
-  readOnly: flag,
-  auditReads: flag,
+  readOnly: guard(flag),
+  auditReads: guard(flag),
   using: filledText,
 };
 

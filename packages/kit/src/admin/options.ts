@@ -1,5 +1,5 @@
 import { implementationOf, objectOf, type OptionRules, readOptions } from '../options/read-options.ts';
-import { aFunction, milliseconds, oneOf, recordOf, required, rule, text } from '../options/value-rule.ts';
+import { aFunction, guard, milliseconds, oneOf, recordOf, required, rule, text } from '../options/value-rule.ts';
 import type { User } from '../auth/principal.ts';
 
 export interface AdminOptions {
@@ -62,10 +62,12 @@ const rules: OptionRules<AdminOptions> = {
   title: text,
   site: rule('the URL of a folder, which ends with "/"', (value) => value instanceof URL && value.pathname.endsWith('/')),
   // The names of lists and operations are checked once the lists are known.
-  roles: implementationOf<AdminRoles>('roles: { of: (user) => role }', {
-    of: required(aFunction),
-    needs: recordOf(recordOf(oneOf(...ADMIN_ROLES))),
-  }),
+  roles: guard(
+    implementationOf<AdminRoles>('roles: { of: (user) => role }', {
+      of: required(aFunction),
+      needs: guard(recordOf(recordOf(oneOf(...ADMIN_ROLES)))),
+    }),
+  ),
   alerts: objectOf<AdminAlerts>({
     everyMs: milliseconds(1_000),
     audience: rule('{ owner: userId } or { tenantKey }', isAudience),

@@ -15,8 +15,9 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
   E002: {
     title: 'Option or route in the wrong place',
     explanation:
-      'A controller option is set as a bare class attribute (it belongs on the class, as `static`), or a mounted controller has no route fields.',
-    remedy: 'Write `static readonly permission = …`; declare routes as instance fields: `list = route.get(…)`.',
+      'An option would be ignored where it is written: a controller option as a bare class attribute (it belongs on the class, as `static`), an option of routes on the controller, or an option of `CrudController()` or `resource()` as an attribute of the class. Or a mounted controller has no route fields.',
+    remedy:
+      'Write `static readonly permission = …`; write options of routes in each route, and those of a resource in the call: `CrudController(resource, { output: … })`. Declare routes as instance fields: `list = route.get(…)`.',
   },
   E003: {
     title: 'Collision',

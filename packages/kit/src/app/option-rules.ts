@@ -10,6 +10,7 @@ import {
   anything,
   clock,
   filledText,
+  guard,
   isMembers,
   listOf,
   milliseconds,
@@ -121,7 +122,7 @@ export const permission = rule(
   (value) => value instanceof Permission,
 );
 const path = rule('a path such as "/docs"', (value) => typeof value === 'string' && value.startsWith('/'));
-const docs = objectOf<Exclude<NonNullable<AppOptions['docs']>, boolean>>({ path, permission });
+const docs = objectOf<Exclude<NonNullable<AppOptions['docs']>, boolean>>({ path, permission: guard(permission) });
 const docsOrFlag: ValueRule = (value, place, name) => (typeof value === 'boolean' ? [] : docs(value, place, name));
 
 /** `database`, `mount`, `settings` and the items of `trustedProxies` are read, and refused, by code of their own. */
@@ -132,18 +133,18 @@ export const appRules: OptionRules<AppOptions> = {
   authenticators: listOf(anAuthenticator),
   users: userDirectory,
   login: loginProvider,
-  throttles: listOf(throttle),
+  throttles: guard(listOf(throttle)),
   throttleStorage: objectWith('a throttle storage, such as memoryStorage()', 'take', 'giveBack'),
   errors: errorMap,
-  middleware: listOf(middleware),
+  middleware: guard(listOf(middleware)),
   services: listOf(aRegistration),
   rules: recordOf(aFunction),
   handlers: listOf(objectWith('a handler, such as on(OrderPaid, handler)', 'handle')),
   resources: listOf(objectWith('a resource, such as resource(orders, { … })')),
   seeds: listOf(aSeed),
   silencedChecks: rule("warnings with their reasons: { W008: 'the table has 200 rows' }", isMembers),
-  tenant: aFunction,
-  membership: aFunction,
+  tenant: guard(aFunction),
+  membership: guard(aFunction),
   settings: objectWith('an object'),
   log: objectWith('options of pino, or a pino logger'),
   clock,

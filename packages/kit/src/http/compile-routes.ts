@@ -7,7 +7,7 @@ import { admitsAnonymous } from '../permissions/admits-anonymous.ts';
 import { all, Permission, type Rule } from '../permissions/permission.ts';
 import type { Throttle, ThrottleRates } from '../throttle/throttle.ts';
 import type { CompiledRoute, RaisedError, ResponseFacts, RouteSchema } from './compiled-route.ts';
-import { inheritedOptions, type ControllerBase, type ControllerOptions, type InheritedOptions, type Mountable } from './controller.ts';
+import { ControllerBase, inheritedOptions, type ControllerOptions, type InheritedOptions, type Mountable } from './controller.ts';
 import { didYouMean } from '../options/did-you-mean.ts';
 import type { Fault } from '../options/fault.ts';
 import { idempotencyPlan } from './idempotency/options.ts';
@@ -95,7 +95,8 @@ function chainFaults(where: string, controller: ControllerBase): Fault[] {
   const faults: Fault[] = [];
   for (
     let type: unknown = controller.constructor;
-    typeof type === 'function' && type !== Function.prototype;
+    // The statics of ControllerBase have no values.
+    typeof type === 'function' && type !== Function.prototype && type !== ControllerBase;
     type = Object.getPrototypeOf(type)
   )
     faults.push(...groupValueFaults(where, type));

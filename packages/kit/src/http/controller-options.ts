@@ -3,3 +3,9 @@
  * They are statics like `permission`, and checked at start-up like it.
  */
 export const controllerOptions: unique symbol = Symbol('kit.controllerOptions');
+
+/**
+ * Options that a base class took as arguments, each with the call that takes it: `{ filters: 'CrudController(resource, { filters: … })' }`. An
+ * attribute of such a name, on the class or its instances, would do nothing.
+ */
+export const argumentOptions: unique symbol = Symbol('kit.argumentOptions');

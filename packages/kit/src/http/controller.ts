@@ -1,9 +1,14 @@
 import type { ErrorMap } from '../errors/error-map.ts';
+import { InvalidOptions, valueFaults } from '../options/read-options.ts';
+import { anything, guards } from '../options/value-rule.ts';
 import type { Permission } from '../permissions/permission.ts';
 import type { Throttle } from '../throttle/throttle.ts';
 import type { HandlerContext } from './handler-context.ts';
 import type { Middleware } from './middleware.ts';
 import { isRoute, routeAround, type Deprecation, type Route, type WrapOptions } from './route.ts';
+
+/** What `wrap` adds: `undefined` would add nothing, and nobody would see it. */
+const addedFacts = guards({ permission: anything, throttles: anything });
 
 /** A group of operations: a class whose route fields are plain data. Options of the whole group are `static`. */
 // oxlint-disable-next-line typescript/no-extraneous-class -- subclasses add the route fields
@@ -36,10 +41,12 @@ export abstract class ControllerBase {
 export abstract class Controller extends ControllerBase {
   /**
    * Overrides an inherited route: `override list = this.wrap('list', { summary: 'Yours' }, (context, next) => next())`.
-   * A permission, throttles and errors given here are added to the inherited ones; other facts replace those of the same name, and
-   * `undefined` keeps the inherited value.
+   * A permission, throttles and errors given here are added to the inherited ones; a permission or throttles that are `undefined` are refused.
+   * Other facts replace those of the same name, and `undefined` keeps the inherited value.
    */
   protected wrap(field: string, facts: WrapOptions, handler?: (context: HandlerContext, next: () => unknown) => unknown): Route {
+    const faults = valueFaults(`${this.constructor.name}: wrap("${field}")`, facts, addedFacts);
+    if (faults.length > 0) throw new InvalidOptions(faults);
     const inherited: unknown = (this as Readonly<Record<string, unknown>>)[field];
     if (isRoute(inherited)) return routeAround(inherited, facts, handler);
     throw new TypeError(`wrap("${field}"): no base class of ${this.constructor.name} has a route of this name`);

@@ -5,6 +5,8 @@ import {
   anything,
   filledText,
   flag,
+  guard,
+  guards,
   isMembers,
   listOf,
   milliseconds,
@@ -77,10 +79,22 @@ const tool: ValueRule = (value, place, name) => {
   return isMembers(value) ? toolFacts(value, place, name) : [wrongValue(place, name, value, 'true, false or { name, description }')];
 };
 
+/** What opens a route, or undoes what it promises, where it is missing. `permission` is checked when the route is compiled. */
+export const routeGuards = guards({
+  scope: text,
+  auth: listOf(text),
+  throttles: listOf(throttle),
+  validate: aFunction,
+  atomic: atomicRule,
+  idempotent: idempotentRule,
+  // Its values are checked with what they need of the route.
+  etag: anything,
+});
+
 const routeRules: Readonly<Record<string, ValueRule>> = {
+  ...routeGuards,
   status: wholeNumber(200, 599),
   errors: errorMap,
-  validate: aFunction,
   summary: text,
   description: text,
   deprecated: deprecation,
@@ -93,10 +107,6 @@ const routeRules: Readonly<Record<string, ValueRule>> = {
   hidden: flag,
   tool,
   metadata: objectWith('an object'),
-  atomic: atomicRule,
-  idempotent: idempotentRule,
-  throttles: listOf(throttle),
-  auth: listOf(text),
   tags: listOf(text),
   raises: listOf(rule('an error definition or an error class', (value) => typeof value === 'function')),
 };
@@ -117,12 +127,20 @@ export function routeValueFaults(where: string, { options, handler }: Route): Fa
   return [...faults, ...valueFaults(where, options, routeRules)];
 }
 
-const groupRules: Readonly<Record<string, ValueRule>> = { ...routeRules, middleware: listOf(middleware) };
+const groupRules: Readonly<Record<string, ValueRule>> = {
+  permission: guard(anything),
+  throttles: guard(listOf(throttle)),
+  middleware: guard(listOf(middleware)),
+  errors: errorMap,
+  tags: listOf(text),
+  deprecated: deprecation,
+  description: text,
+};
 
 /** The same for what a controller or a version mount says for all its routes. */
 export function groupValueFaults(where: string, group: object): Fault[] {
-  const { tags, throttles, errors, middleware: given, deprecated, description } = group as Readonly<Record<string, unknown>>;
-  return valueFaults(where, { tags, throttles, errors, middleware: given, deprecated, description }, groupRules);
+  const own = Object.keys(groupRules).filter((name) => Object.hasOwn(group, name));
+  return valueFaults(where, Object.fromEntries(own.map((name) => [name, Reflect.get(group, name)])), groupRules);
 }
 
 /** The items that can be used; what cannot, or a value that is no list, becomes a fault. */

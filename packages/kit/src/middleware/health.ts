@@ -1,5 +1,6 @@
 import type { Database } from '../db/db.ts';
 import { Controller } from '../http/controller.ts';
+import { controllerOptions } from '../http/controller-options.ts';
 import { jsonSchema } from '../http/json-schema.ts';
 import { route } from '../http/route.ts';
 import type { JsonSchema } from '../http/schema.ts';
@@ -111,6 +112,7 @@ function isWarning(found: unknown): found is { readonly warning: string } {
  */
 export class HealthController extends Controller {
   static override readonly tags = ['health'];
+  static readonly [controllerOptions] = {};
   readonly #checks: Readonly<Record<string, HealthCheck>>;
   readonly #deadlineMs: number;
   #app: HealthApp | undefined;

@@ -1,6 +1,6 @@
 import { didYouMean, nearest } from './did-you-mean.ts';
 import type { Fault } from './fault.ts';
-import { isMembers, type ValueRule, wrongValue } from './value-rule.ts';
+import { isMembers, undefinedOption, type ValueRule, wrongValue } from './value-rule.ts';
 
 /** One rule per option: an option without a rule does not compile. */
 export type OptionRules<T> = { readonly [Name in keyof Required<T>]: ValueRule };
@@ -72,7 +72,9 @@ export function valueFaults(place: string, given: Readonly<Record<string, unknow
   const faults: Fault[] = [];
   for (const [name, rule] of Object.entries(rules)) {
     const value = given[name];
-    if (value !== undefined || rule.required === true) faults.push(...rule(value, place, prefix + name));
+    if (value === undefined && rule.guard === true && rule.required !== true && Object.hasOwn(given, name))
+      faults.push(undefinedOption(place, prefix + name));
+    else if (value !== undefined || rule.required === true) faults.push(...rule(value, place, prefix + name));
   }
   return faults;
 }

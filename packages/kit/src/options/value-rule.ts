@@ -5,6 +5,8 @@ import type { Fault } from './fault.ts';
 export type ValueRule = ((value: unknown, place: string, name: string) => readonly Fault[]) & {
   /** Set by `required()`: the option must be given. */
   readonly required?: true;
+  /** Set by `guard()`: `undefined` is not accepted as "not given". */
+  readonly guard?: true;
 };
 
 type Members = Readonly<Record<string, unknown>>;
@@ -99,7 +101,20 @@ export function nullable(inner: ValueRule): ValueRule {
 }
 
 export function required(inner: ValueRule): ValueRule {
-  return Object.assign(((value, place, name) => inner(value, place, name)) as ValueRule, { required: true } as const);
+  return Object.assign(((value, place, name) => inner(value, place, name)) as ValueRule, inner, { required: true } as const);
+}
+
+/**
+ * An option without which more callers get in, see more or may do more. Given as `undefined`, it was read before it was set (an import cycle, a
+ * misspelt member): a fault, never an absent option.
+ */
+export function guard(inner: ValueRule): ValueRule {
+  return Object.assign(((value, place, name) => inner(value, place, name)) as ValueRule, inner, { guard: true } as const);
+}
+
+/** A table in which every option is a guard. */
+export function guards<R extends Readonly<Record<string, ValueRule>>>(rules: R): R {
+  return Object.fromEntries(Object.entries(rules).map(([name, each]) => [name, guard(each)])) as R;
 }
 
 /** Valid when one of the rules accepts the value. */
@@ -126,6 +141,14 @@ export function recordOf(item: ValueRule): ValueRule {
 export function wrongValue(place: string, name: string, value: unknown, expected: string): Fault {
   const fault = { id: 'E011', message: `${place}: ${name} is ${spelled(value)}; use ${expected}.` };
   return typeof value === 'function' && value.name !== '' ? { ...fault, hint: `Call it: ${value.name}(…).` } : fault;
+}
+
+export function undefinedOption(place: string, name: string): Fault {
+  return {
+    id: 'E011',
+    message: `${place}: ${name} is undefined.`,
+    hint: `Remove ${name}, or set it: a value from an import cycle, or of a misspelt name, is undefined.`,
+  };
 }
 
 /** The value as a sentence shows it: short, and never the contents of an object. */

@@ -1,5 +1,6 @@
 import { coreErrors } from '../../errors/core-errors.ts';
 import { Controller } from '../../http/controller.ts';
+import { controllerOptions } from '../../http/controller-options.ts';
 import { route } from '../../http/route.ts';
 import { allowAny, hasRecentLogin, isAuthenticated, isStaff } from '../../permissions/built-ins.ts';
 import { all, Permission } from '../../permissions/permission.ts';
@@ -58,6 +59,7 @@ const open = { permission: allowAny, csrf: false, auth: [], metadata: { openWrit
 /** Password login, sessions, second factors and links for browsers. Mounted where the app likes: `'/account': AccountController`. */
 export class AccountController extends Controller {
   static override readonly tags = ['account'];
+  static readonly [controllerOptions] = {};
 
   login = route.post(
     '/login',

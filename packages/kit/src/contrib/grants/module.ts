@@ -7,7 +7,7 @@ import type { Model } from '../../db/model.ts';
 import type { Fault } from '../../options/fault.ts';
 import { type OptionRules, readOptions } from '../../options/read-options.ts';
 import type { Permission } from '../../permissions/permission.ts';
-import { aFunction, instanceOf, listOf, objectWith, required } from '../../options/value-rule.ts';
+import { aFunction, guard, instanceOf, listOf, objectWith, required } from '../../options/value-rule.ts';
 import { grantsAdmin } from './admin.ts';
 import { grantsCommand } from './commands.ts';
 import { grantErrors } from './errors.ts';
@@ -32,7 +32,7 @@ export interface ObjectGrantsOptions {
 const rules: OptionRules<ObjectGrantsOptions> = {
   objects: required(listOf(instanceOf(ObjectActions, 'what objectActions(…) returned'))),
   groups: objectWith('a group directory', 'groupsOf', 'findById', 'findByName'),
-  isInTenant: aFunction,
+  isInTenant: guard(aFunction),
 };
 
 /**

@@ -1,5 +1,5 @@
 import { InvalidOptions, optionFaults, type OptionRules } from '../../options/read-options.ts';
-import { flag, filledText, instanceOf, rule, wholeNumber } from '../../options/value-rule.ts';
+import { filledText, flag, guard, instanceOf, rule, wholeNumber } from '../../options/value-rule.ts';
 import { Permission } from '../../permissions/permission.ts';
 
 /** Where Prometheus reads the metrics: a port of its own, or a path of the application with a permission. */
@@ -28,8 +28,8 @@ const rules: OptionRules<MetricsOptions> = {
   port: wholeNumber(0, 65_535),
   host: filledText,
   path: rule('a path such as "/metrics"', (value) => typeof value === 'string' && /^\/[\w/-]+$/.test(value)),
-  permission: instanceOf(Permission, 'a permission, such as isStaff'),
-  scope: filledText,
+  permission: guard(instanceOf(Permission, 'a permission, such as isStaff')),
+  scope: guard(filledText),
   process: flag,
 };
 

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { Db } from '../../db/db.ts';
 import { Controller } from '../../http/controller.ts';
+import { controllerOptions } from '../../http/controller-options.ts';
 import { jsonSchema } from '../../http/json-schema.ts';
 import { raw } from '../../http/raw.ts';
 import { route } from '../../http/route.ts';
@@ -64,6 +65,7 @@ const signed = { params: FileId, query: AddressQuery, permission: signedAddress,
 /** Serves the signed addresses of the disk store. The signature is the credential: sessions and keys do not matter here. */
 export class FileController extends Controller {
   static override readonly tags: readonly string[] = ['uploads'];
+  static readonly [controllerOptions] = {};
 
   receive = route.put('/:id', { ...signed, body: raw(['*/*'], { stream: true, bytesMax: BYTES_MAX }) }, async ({ request, body, db }) => {
     const address = addressOf({ method: 'PUT', url: request.raw.url ?? '' });

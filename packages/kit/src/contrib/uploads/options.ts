@@ -1,5 +1,5 @@
 import { type OptionRules, readOptions } from '../../options/read-options.ts';
-import { aFunction, objectWith, required, secret, wholeNumber } from '../../options/value-rule.ts';
+import { aFunction, guard, objectWith, required, secret, wholeNumber } from '../../options/value-rule.ts';
 import type { Scan } from './scanner.ts';
 import type { UploadStore } from './upload-store.ts';
 import { readUrlKeys, URL_KEY_LENGTH_MIN } from './stores/url-signature.ts';
@@ -29,7 +29,7 @@ const storeMethods = ['attach', 'presign', 'head', 'read', 'copy', 'remove', 'li
 
 const rules: OptionRules<UploadOptions> = {
   store: required(objectWith('diskStore({ folder }) or s3Store({ … })', ...storeMethods)),
-  scan: aFunction,
+  scan: guard(aFunction),
   urlKeys: secret(
     `a list of keys of ${URL_KEY_LENGTH_MIN} or more random characters`,
     (keys) => Array.isArray(keys) && keyFault(keys) === null,

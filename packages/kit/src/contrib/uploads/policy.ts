@@ -1,5 +1,5 @@
 import { InvalidOptions, objectOf, optionFaults, type OptionRules } from '../../options/read-options.ts';
-import { flag, listOf, rule, wholeNumber } from '../../options/value-rule.ts';
+import { flag, guard, listOf, rule, wholeNumber } from '../../options/value-rule.ts';
 import { FaultCollector } from '../../errors/fault-collector.ts';
 import { uploadErrors } from './errors.ts';
 import { allowsType, mediaType } from './media-type.ts';
@@ -38,15 +38,19 @@ const PARTS_MAX = 10_000;
 const WEEK_SECONDS = 604_800;
 
 const rules: OptionRules<UploadPolicy> = {
-  contentTypes: listOf(
-    rule('"image/png", "image/*" or "*/*"', (type) => typeof type === 'string' && /^(?:\*\/\*|[\w.+-]+\/(?:\*|[\w.+-]+))$/.test(type)),
-    { min: 1 },
+  contentTypes: guard(
+    listOf(
+      rule('"image/png", "image/*" or "*/*"', (type) => typeof type === 'string' && /^(?:\*\/\*|[\w.+-]+\/(?:\*|[\w.+-]+))$/.test(type)),
+      { min: 1 },
+    ),
   ),
   bytesMax: wholeNumber(1, BYTES_MAX),
   expiresInSeconds: wholeNumber(1, WEEK_SECONDS),
   graceSeconds: wholeNumber(0, WEEK_SECONDS),
-  requireChecksum: flag,
-  quotaPerOwner: objectOf<NonNullable<UploadPolicy['quotaPerOwner']>>({ bytes: wholeNumber(1), count: wholeNumber(1) }),
+  requireChecksum: guard(flag),
+  quotaPerOwner: guard(
+    objectOf<NonNullable<UploadPolicy['quotaPerOwner']>>({ bytes: guard(wholeNumber(1)), count: guard(wholeNumber(1)) }),
+  ),
   partBytes: wholeNumber(5 * MIB, 100 * MIB),
 };
 

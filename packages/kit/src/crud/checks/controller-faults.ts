@@ -8,6 +8,8 @@ import { visibleToNames } from '../policy/rule-marks.ts';
 import { surelyAdmitsAnonymous } from '../../permissions/admits-anonymous.ts';
 import type { Permission } from '../../permissions/permission.ts';
 import { statsFaults } from '../read/stats.ts';
+import { isRoute } from '../../http/route.ts';
+import { resourceRules } from '../declare/option-rules.ts';
 import { createFaults } from './create-faults.ts';
 import { listFaults } from './list-faults.ts';
 import { unindexedColumns } from './unindexed.ts';
@@ -141,8 +143,9 @@ class ControllerFaults {
       if (taken.has(name) || name === 'query')
         this.#add('E018', `the transition "${name}" takes the name of an operation.`, 'Give it another name.');
     }
-    for (const name of Object.keys(controller))
-      if (RESERVED.includes(name) && !transitions.includes(name))
+    for (const [name, value] of Object.entries(controller))
+      // A bare `rows = …` is reported as the option that it looks like.
+      if ((isRoute(value) || !Object.hasOwn(resourceRules, name)) && RESERVED.includes(name) && !transitions.includes(name))
         this.#add('E018', `the field "${name}" replaces a member that generic operations use.`, 'Give it another name.');
     for (const name of Object.keys(options.operations ?? {})) {
       const known = [

@@ -7,6 +7,7 @@ import {
   either,
   filledText,
   flag,
+  guards,
   instanceOf,
   isMembers,
   listOf,
@@ -18,6 +19,7 @@ import {
   rule,
   type ValueRule,
   wholeNumber,
+  wrongValue,
 } from '../../options/value-rule.ts';
 import { Permission } from '../../permissions/permission.ts';
 import { isCustomFilter } from './filter.ts';
@@ -29,6 +31,8 @@ import type { SearchBackend } from './search-backend.ts';
 type Rules = Readonly<Record<string, ValueRule>>;
 
 export const aPermission = instanceOf(Permission, 'a permission, such as isStaff; call the factory: hasScopes()');
+/** Every option of a resource decides who sees or does what, and so does every member of one. */
+const part = (rules: Rules): ValueRule => objectOf(guards(rules));
 const names = listOf(filledText);
 const aRelation = rule(
   'one(() => model, column) or many(() => model, column)',
@@ -38,7 +42,7 @@ const aFieldRule = rule('visibleTo(permission) or writableBy(permission)', (valu
 const aSchema = rule('a Standard Schema', (value) => (isMembers(value) || typeof value === 'function') && '~standard' in (value as object));
 const aCondition = rule('a condition as data, true or false', (value) => typeof value === 'boolean' || isMembers(value));
 
-const transition = objectOf({
+const transition = part({
   from: required(listOf(anything)),
   to: required(anything),
   permission: aPermission,
@@ -46,18 +50,18 @@ const transition = objectOf({
   guard: aFunction,
   summary: filledText,
 });
-const computed = objectOf({ requires: required(names), response: required(aSchema), value: required(aFunction) });
+const computed = part({ requires: required(names), response: required(aSchema), value: required(aFunction) });
 
-export const resourceRules: Rules = {
+export const resourceRules: Rules = guards({
   name: filledText,
   tenant: filledText,
-  owner: either('a column, or { column, unless }', filledText, objectOf({ column: required(filledText), unless: aPermission })),
+  owner: either('a column, or { column, unless }', filledText, part({ column: required(filledText), unless: aPermission })),
   rows: aFunction,
   anonymous: aCondition,
   access: objectWith('an access rule, such as grants(…)', 'condition', 'actionOf'),
   unscoped: oneOf(true),
   version: filledText,
-  softDelete: either('true, false or { cascade }', flag, objectOf({ cascade: names })),
+  softDelete: either('true, false or { cascade }', flag, part({ cascade: names })),
   relations: recordOf(aRelation),
   input: names,
   hidden: names,
@@ -65,14 +69,14 @@ export const resourceRules: Rules = {
   computed: recordOf(computed),
   state: filledText,
   transitions: recordOf(transition),
-  nested: recordOf(objectOf({ input: required(names), missing: oneOf('keep', 'delete'), max: wholeNumber(1, 100) })),
-  hooks: objectOf({ create: aFunction, update: aFunction, destroy: aFunction, transition: aFunction }),
+  nested: recordOf(part({ input: required(names), missing: oneOf('keep', 'delete'), max: wholeNumber(1, 100) })),
+  hooks: part({ create: aFunction, update: aFunction, destroy: aFunction, transition: aFunction }),
   onChange: aFunction,
   audit: flag,
   events: either('true, false or a function', flag, aFunction),
-  admin: objectOf({ rows: required(aCondition), tenant: oneOf('all'), access: oneOf(false) }),
+  admin: part({ rows: required(aCondition), tenant: oneOf('all'), access: oneOf(false) }),
   using: filledText,
-};
+});
 
 const aFilter = rule(
   "a list of operators such as ['eq', 'in'], or filter(schema, where)",
@@ -100,15 +104,22 @@ const limitRules: OptionRules<LimitOptions> = {
   importErrors: wholeNumber(1),
 };
 
-export const controllerRules: Rules = {
+const addedFacts = guards({ permission: aPermission, throttles: anything, path: filledText });
+const operationFacts: ValueRule = (value, place, name) => {
+  if (value === false) return [];
+  if (!isMembers(value)) return [wrongValue(place, name, value, 'false, or facts of the operation')];
+  return valueFaults(place, value, addedFacts, `${name}.`);
+};
+
+export const controllerRules: Rules = guards({
   permission: required(aPermission),
   scope: either(
     'a string such as "orders", or { read, write }',
     filledText,
-    objectOf({ read: required(filledText), write: required(filledText) }),
+    part({ read: required(filledText), write: required(filledText) }),
   ),
   lookup: filledText,
-  parent: objectOf({ relation: required(filledText), param: filledText }),
+  parent: part({ relation: required(filledText), param: filledText }),
   input: names,
   output: names,
   filters: recordOf(aFilter),
@@ -125,17 +136,17 @@ export const controllerRules: Rules = {
       words: aFunction,
     }),
   ),
-  ordering: objectOf({ by: required(names), default: names }),
+  ordering: part({ by: required(names), default: names }),
   sparse: oneOf(false),
   expand: names,
-  page: objectOf({
+  page: part({
     style: oneOf('cursor', 'offset'),
     default: pageSize,
     max: pageSize,
     count: either(
       "'exact', 'none', 'estimate' or { upTo }",
       oneOf('exact', 'none', 'estimate'),
-      objectOf({ upTo: required(wholeNumber(1, 1_000_000)) }),
+      part({ upTo: required(wholeNumber(1, 1_000_000)) }),
     ),
   }),
   limits: objectOf(limitRules),
@@ -144,19 +155,19 @@ export const controllerRules: Rules = {
   export: either(
     "a list of 'csv' and 'jsonl', or { formats, rowsMax, idleMs, durationMs }",
     fileFormats,
-    objectOf({ formats: required(fileFormats), rowsMax: wholeNumber(1), idleMs: milliseconds(1), durationMs: milliseconds(1) }),
+    part({ formats: required(fileFormats), rowsMax: wholeNumber(1), idleMs: milliseconds(1), durationMs: milliseconds(1) }),
   ),
   restore: flag,
   idempotency: oneOf('optional', 'required', false),
-  bulk: objectOf({ create: flag, update: flag, destroy: flag, mode: oneOf('atomic', 'partial'), max: wholeNumber(1, 1000) }),
-  import: objectOf({ formats: required(fileFormats), by: filledText, bytesMax: wholeNumber(1), rowsMax: wholeNumber(1, 100_000) }),
-  stats: objectOf({
+  bulk: part({ create: flag, update: flag, destroy: flag, mode: oneOf('atomic', 'partial'), max: wholeNumber(1, 1000) }),
+  import: part({ formats: required(fileFormats), by: filledText, bytesMax: wholeNumber(1), rowsMax: wholeNumber(1, 100_000) }),
+  stats: part({
     by: names,
     metrics: required(recordOf(rule("a metric such as count() or sum('total')", isMetric))),
   }),
   meta: flag,
-  operations: recordOf(either('false, or facts of the operation', oneOf(false), rule('facts of the operation', isMembers))),
-};
+  operations: recordOf(operationFacts),
+});
 
 export function checkOptions(place: string, options: unknown, rules: Rules): void {
   if (!isMembers(options)) throw new InvalidOptions([{ id: 'E011', message: `${place}: takes an options object.` }]);

@@ -3,7 +3,7 @@ import type { Columns } from '../../db/rows.ts';
 import type { Where } from '../../db/where/where.ts';
 import type { UnknownColumn } from './checked-where.ts';
 import { readOptions } from '../../options/read-options.ts';
-import { anything, filledText, listOf, wholeNumber } from '../../options/value-rule.ts';
+import { anything, filledText, guard, listOf, wholeNumber } from '../../options/value-rule.ts';
 
 /** Names of columns, as text. */
 export type Name<C> = Extract<keyof C, string>;
@@ -78,7 +78,7 @@ export function many<C extends Columns>(model: () => Model<C>, column: Name<C>, 
     order = [],
     limit,
     where,
-  } = readOptions('many()', options, { order: listOf(filledText), limit: wholeNumber(1, EXPAND_LIMIT_MAX), where: anything });
+  } = readOptions('many()', options, { order: listOf(filledText), limit: wholeNumber(1, EXPAND_LIMIT_MAX), where: guard(anything) });
   return Object.freeze({ kind: 'many', model, column, order, limit, where });
 }
 

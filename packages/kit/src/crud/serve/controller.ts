@@ -5,6 +5,7 @@ import { cursorsOf } from '../../app/cursors.ts';
 import type { Columns } from '../../db/rows.ts';
 import type { Where } from '../../db/where/where.ts';
 import { Controller, type ControllerBase } from '../../http/controller.ts';
+import { argumentOptions } from '../../http/controller-options.ts';
 import type { HandlerContext } from '../../http/handler-context.ts';
 import { type Route, routeAround, type WrapOptions } from '../../http/route.ts';
 import type { Schema } from '../../http/schema.ts';
@@ -20,7 +21,7 @@ import { RouteMaker } from './route-maker.ts';
 import { doingTheSameAs } from './implied-operations.ts';
 import type { MountedResource } from '../mount/mounted-resource.ts';
 import type { Context } from '../read/list-access.ts';
-import { checkControllerOptions, requireResource } from '../declare/option-rules.ts';
+import { checkControllerOptions, controllerRules, requireResource, resourceRules } from '../declare/option-rules.ts';
 import type { Relations } from '../declare/relation.ts';
 import type { AnyResource, Resource } from '../declare/resource.ts';
 import type { Item } from '../declare/item.ts';
@@ -74,9 +75,18 @@ function* takenSegments(controller: object): Iterable<string> {
   }
 }
 
+/** The call that takes an option. `permission` is also a static, which adds to it. */
+const optionCalls: Readonly<Record<string, string>> = Object.fromEntries([
+  ...Object.keys(resourceRules).map((name) => [name, `resource(model, { ${name}: … })`]),
+  ...Object.keys(controllerRules)
+    .filter((name) => name !== 'permission')
+    .map((name) => [name, `CrudController(resource, { ${name}: … })`]),
+]);
+
 function crudClass(declared: AnyResource, options: AnyCrudOptions): unknown {
   class Crud extends Controller {
     static readonly crudResource = declared;
+    static readonly [argumentOptions] = optionCalls;
     static readonly model = declared.model as unknown;
     /** A static adds to every route of the class, also to those a subclass brings or puts in the place of an operation. */
     static override readonly permission = options.permission as Permission;
