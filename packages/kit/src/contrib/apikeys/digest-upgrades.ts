@@ -1,6 +1,8 @@
+import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
 import type { Database } from '../../db/db.ts';
 import type { DbLog } from '../../db/log.ts';
 import { DelayedWrite } from './delayed-write.ts';
+import { limitLockWait } from '../../work/lock-patience.ts';
 import { type DigestUpgrade, replaceDigest } from './store.ts';
 
 const FLUSH_AFTER_MS = 1000;
@@ -39,10 +41,15 @@ export class DigestUpgrades {
   async #write(): Promise<void> {
     const upgrades = this.#pending;
     this.#pending = new Map();
-    try {
-      for (const upgrade of upgrades.values()) await replaceDigest(this.#database, upgrade);
-    } catch (error) {
-      this.#log.warn({ err: error, keys: upgrades.size }, 'could not write API keys under the new pepper; requests are not affected');
+    for (const upgrade of upgrades.values()) {
+      try {
+        await this.#database.transaction(async (tx) => {
+          await limitLockWait(tx);
+          await replaceDigest(tx, upgrade);
+        }, CONFLICT_RETRIES);
+      } catch (error) {
+        this.#log.warn({ err: error, key: upgrade.id }, 'could not write an API key under the new pepper; requests are not affected');
+      }
     }
   }
 }

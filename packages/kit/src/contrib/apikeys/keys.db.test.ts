@@ -1,3 +1,4 @@
+import { lockRows } from '../../../test/lock-rows.ts';
 import { createHash, createHmac } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { addPerson, people, preparePeopleAndKeys, setEnabled } from '../../../test/people.ts';
@@ -339,6 +340,26 @@ describeDatabases(
       expect(await verifyApiKey(database.db, used.raw)).not.toBeNull();
       expect(await verifyApiKey(database.db, unused.raw)).toBeNull();
       await moved.stop();
+    });
+
+    test('a key that another transaction has locked holds up neither the move of the others to a new pepper nor the stop', async ({
+      skip,
+    }) => {
+      if (database.dialect === 'sqlite') skip('SQLite has one writer at a time');
+      const digestOf = async (id: string) =>
+        (await database.db.query<{ digest: string }>('select digest from api_keys where id = $1', [id]))[0]?.digest;
+      const plain = await useApiKeys(database.db, { users: people });
+      const locked = await createApiKey(database.db, { user: 'no-ada', name: 'locked', scopes: [] });
+      const free = await createApiKey(database.db, { user: 'no-ada', name: 'free', scopes: [] });
+      await plain.stop();
+      const before = { locked: await digestOf(locked.apiKey.id), free: await digestOf(free.apiKey.id) };
+      const moving = await useApiKeys(database.db, { users: people, pepper: 'a pepper of some length', previousPepper: null });
+      for (const { raw } of [locked, free]) expect(await verifyApiKey(database.db, raw)).not.toBeNull();
+      const release = await lockRows(database.db, 'api_keys', [locked.apiKey.id]);
+      await moving.stop();
+      expect(await digestOf(free.apiKey.id)).not.toBe(before.free);
+      await release();
+      expect(await digestOf(locked.apiKey.id)).toBe(before.locked);
     });
 
     test('an app may choose its own tag', async () => {

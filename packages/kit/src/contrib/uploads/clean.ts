@@ -2,6 +2,7 @@ import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
 import type { Db } from '../../db/db.ts';
 import { readOptions } from '../../options/read-options.ts';
 import { wholeNumber } from '../../options/value-rule.ts';
+import { isLockTimeout, limitLockWait } from '../../work/lock-patience.ts';
 import { uploadsOf } from './in-use.ts';
 import { installationPrefix } from './object-key.ts';
 import { recordChange } from './record-change.ts';
@@ -40,13 +41,19 @@ async function expireUploads(db: Db, limit: number): Promise<number> {
   for (const upload of await overdueUploads(db, now, limit)) {
     // A request that completed or prolonged it meanwhile wins: it is not pending any more, or not overdue.
     const late = { sql: 'complete_by < ?1', values: [now] };
-    const done = await db.transaction(async (tx) => {
+    const expire = db.transaction(async (tx) => {
+      await limitLockWait(tx);
       const after = await changeState(tx, upload.id, 'pending', { state: 'expired' }, late);
       if (after === null) return false;
       await scheduleRemovals(tx, objectsOf(tx, upload));
       await recordChange(tx, 'expired', { before: upload, after });
       return true;
     }, CONFLICT_RETRIES);
+    // One that another transaction has locked is left for the next run.
+    const done = await expire.catch((error: unknown) => {
+      if (!isLockTimeout(error)) throw error;
+      return false;
+    });
     if (done) expired += 1;
   }
   return expired;

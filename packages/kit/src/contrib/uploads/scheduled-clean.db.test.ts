@@ -1,6 +1,7 @@
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
+import { lockRows } from '../../../test/lock-rows.ts';
 import { uploadApp } from '../../../test/uploads/upload-app.ts';
 import { describeDatabases } from '../../testing/databases.ts';
 import { processUploads } from './clean.ts';
@@ -13,6 +14,17 @@ describeDatabases('the scheduled clean-up', (database) => {
     app.clock.advance(3_600_000);
     const state = async () => (await database.db.query<{ state: string }>('select state from uploads where id = $1', [id]))[0]?.state;
     await expect.poll(state, { timeout: 60_000 }).toBe('expired');
+  });
+
+  test('an upload that another transaction has locked does not hold up the others', async ({ skip }) => {
+    if (database.dialect === 'sqlite') skip('SQLite has one writer at a time');
+    await using app = await uploadApp({ database: database.db });
+    const [locked] = [await app.announce(Buffer.from('hello')), await app.announce(Buffer.from('hello'))];
+    app.clock.advance(3_600_000);
+    const release = await lockRows(database.db, 'uploads', [locked.body.id]);
+    expect(await processUploads(database.db)).toMatchObject({ expired: 1 });
+    await release();
+    expect(await processUploads(database.db)).toMatchObject({ expired: 1 });
   });
 
   test('takes what a process that was killed while it wrote has left beside the file', async () => {

@@ -1,3 +1,4 @@
+import { lockRows } from '../../../test/lock-rows.ts';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { secretsAndIdempotency } from '../../db/core/migrations/0002_secrets_and_idempotency.ts';
 import type { Database } from '../../db/db.ts';
@@ -42,6 +43,16 @@ describeDatabases(
       clock.advance(1);
       expect(await pruneRecords(db)).toBe(1201);
       expect(await left()).toEqual(['new-0', 'new-1', 'new-2']);
+    });
+
+    test('a record that another transaction has locked does not hold up the others', async ({ skip }) => {
+      if (db.dialect === 'sqlite') skip('SQLite has one writer at a time');
+      await claimMany('old', 3);
+      clock.set(new Date(START + KEPT_MS));
+      const release = await lockRows(db, 'kit_idempotency', ['old-1'], 'scope_hash');
+      expect(await pruneRecords(db)).toBe(2);
+      await release();
+      expect(await pruneRecords(db)).toBe(1);
     });
 
     test('records that were taken over do not hide expired ones behind them', async () => {

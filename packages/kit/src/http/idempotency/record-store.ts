@@ -221,7 +221,7 @@ export function pruneRecords(db: Db): Promise<number> {
 async function pruneByExpiry(db: Db): Promise<number> {
   for (let removed = 0; ;) {
     const { count } = await db.execute(
-      `delete from kit_idempotency where scope_hash in (select scope_hash from kit_idempotency where expires_at <= $1 order by expires_at limit ${PRUNE_ROWS})`,
+      `delete from kit_idempotency where scope_hash in (select scope_hash from kit_idempotency where expires_at <= $1 order by expires_at limit ${PRUNE_ROWS} for update skip locked)`,
       [db.clock.now()],
     );
     removed += count;

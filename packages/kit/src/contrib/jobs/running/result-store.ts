@@ -1,5 +1,6 @@
 // SQL of the worker: the results of its claims. Every statement needs the token of the claim, and the job to be running.
 import type { Db } from '../../../db/db.ts';
+import { LOCK_PATIENCE } from '../../../work/lock-patience.ts';
 import type { AttemptOutcome, JobStatus } from '../models.ts';
 
 /** A claim that a statement needs to be still ours. */
@@ -19,7 +20,7 @@ const SUCCEEDED = `status = 'succeeded', is_ready = false, progress = case when 
   error_code = null, error_message = null, claimed_until = null, unique_lock = null`;
 
 const SUCCEED_POSTGRES = `update jobs w set ${SUCCEEDED}, result = r.result, finished_at = to_timestamp(r.finished_ms / 1000)
-  from unnest(cast($1 as uuid[]), cast($2 as text[]), cast($3 as text[]), cast($4 as float8[])) as r(id, token, result, finished_ms)
+  from unnest(cast($1 as uuid[]), cast($2 as text[]), cast($3 as text[]), cast($4 as float8[])) as r(id, token, result, finished_ms), ${LOCK_PATIENCE}
   where w.id = r.id and w.claim_token = r.token and w.status = 'running' returning w.id`;
 const member = (name: string): string => `value ->> '${name}' as ${name}`;
 const membersOf = (parameter: string, names: readonly string[]): string =>
@@ -95,7 +96,7 @@ const FAIL_POSTGRES = `with r as (
   select * from json_to_recordset(cast($1 as json)) as r(id uuid, token text, status text, run_at timestamptz, code text, message text,
     outcome text, attempt_id uuid, attempt integer, started_at timestamptz, finished_at timestamptz)
 ), failed as (
-  update jobs w set ${FAILED} from r where w.id = r.id and w.claim_token = r.token and w.status = 'running' returning w.id
+  update jobs w set ${FAILED} from r, ${LOCK_PATIENCE} where w.id = r.id and w.claim_token = r.token and w.status = 'running' returning w.id
 ), attempt as (
   insert into job_attempts (${ATTEMPT_COLUMNS}) select ${ATTEMPT_VALUES} from r join failed f on f.id = r.id
 )
@@ -120,16 +121,37 @@ const heldRows = (db: Db): string =>
   db.dialect === 'postgres' ? 'json_to_recordset(cast($1 as json)) as r(id uuid, token text)' : membersOf('$1', ['id', 'token']);
 const heldText = (claims: readonly Held[]): string => JSON.stringify(claims.map(({ id, token }) => ({ id, token })));
 
-/** Gives jobs back as if they had not been claimed: ready at once, or waiting until a time. */
-export async function release(db: Db, claims: readonly Held[], until: Date | null = null): Promise<void> {
-  if (claims.length === 0) return;
-  const ready = until === null ? 'true' : 'false';
-  await db.query(
-    `update jobs as w set status = 'queued', is_ready = ${ready}, attempts = w.attempts - 1, run_at = coalesce($2, w.run_at),
-       claim_token = null, claimed_until = null, worker = null, started_at = null
-     from ${heldRows(db)} where w.id = r.id and w.claim_token = r.token and w.status = 'running'`,
-    [heldText(claims), until],
+const RELEASED = `status = 'queued', attempts = w.attempts - 1, run_at = coalesce($2, w.run_at), is_ready = ($2 is null),
+  claim_token = null, claimed_until = null, worker = null, started_at = null`;
+const RELEASE_POSTGRES = `with r as (
+  select * from json_to_recordset(cast($1 as json)) as r(id uuid, token text)
+), free as (
+  select w.id from jobs w join r on w.id = r.id and w.claim_token = r.token where w.status = 'running' for no key update of w skip locked
+), released as (
+  update jobs w set ${RELEASED.replaceAll('$2', 'cast($2 as timestamptz)')} from free where w.id = free.id returning w.id
+)
+select w.id from jobs w join r on w.id = r.id and w.claim_token = r.token where w.status = 'running' and w.id not in (select id from released)`;
+const RELEASE_SQLITE = `update jobs as w set ${RELEASED} from ${membersOf('$1', ['id', 'token'])}
+  where w.id = r.id and w.claim_token = r.token and w.status = 'running'`;
+
+/**
+ * Gives jobs back as if they had not been claimed: ready at once, or waiting until a time. Returns the ids of those that another transaction has
+ * locked: they are not given back.
+ */
+export async function release(db: Db, claims: readonly Held[], until: Date | null = null): Promise<string[]> {
+  if (claims.length === 0) return [];
+  const text = db.dialect === 'postgres' ? RELEASE_POSTGRES : RELEASE_SQLITE;
+  return (await db.query<{ id: string }>(text, [heldText(claims), until])).map(({ id }) => id);
+}
+
+/** Those of the jobs that another transaction has locked. PostgreSQL only. */
+export async function lockedJobs(db: Db, ids: readonly string[]): Promise<string[]> {
+  const rows = await db.query<{ id: string }>(
+    `with free as (select id from jobs where id = any(cast($1 as uuid[])) for no key update skip locked)
+     select id from jobs where id = any(cast($1 as uuid[])) and id not in (select id from free)`,
+    [ids],
   );
+  return rows.map(({ id }) => id);
 }
 
 // A job that another transaction has locked, such as one that cancels it, is left alone: waiting for it would let every other lease end.
@@ -152,9 +174,14 @@ export async function renew(db: Db, claims: readonly Held[], leaseMs: number, no
   return new Map(rows.map(({ id, renewed }) => [id, Boolean(renewed)]));
 }
 
-/** The handler of a cancelled job has ended: its lease need not be waited for any more. */
-export async function endCancelledLease(db: Db, id: string, worker: string): Promise<void> {
-  await db.query(`update jobs set claimed_until = null where id = $1 and status = 'cancelled' and worker = $2`, [id, worker]);
+/** The handlers of cancelled jobs have ended: their leases need not be waited for any more. */
+export async function endCancelledLeases(db: Db, claims: readonly Held[], worker: string): Promise<void> {
+  if (claims.length === 0) return;
+  const patience = db.dialect === 'postgres' ? `, ${LOCK_PATIENCE}` : '';
+  await db.query(
+    `update jobs as w set claimed_until = null from ${heldRows(db)}${patience} where w.id = r.id and w.status = 'cancelled' and w.worker = $2`,
+    [heldText(claims), worker],
+  );
 }
 
 /** False: the claim is no longer ours. */

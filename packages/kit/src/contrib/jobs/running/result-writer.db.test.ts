@@ -1,11 +1,15 @@
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { describeJobs } from '../../../../test/jobs/describe-jobs.ts';
+import { lockRows } from '../../../../test/lock-rows.ts';
 import { rejectUpdates } from '../../../../test/reject-updates.ts';
 import { defineErrors } from '../../../errors/catalog.ts';
 import { permanent, retryAfter } from '../failure.ts';
 import { job } from '../job.ts';
 import { attemptsOf } from '../store.ts';
+import { claimReady } from './claim-store.ts';
+import type { RunEnd } from './job-run.ts';
+import { ResultWriter } from './result-writer.ts';
 
 const errors = defineErrors('jobs_result_test', { culprit: { status: 409, detail: 'culprit' } });
 const input = z.object({ n: z.int() });
@@ -21,7 +25,18 @@ const throwing = job('throwing', {
   },
 });
 
-describeJobs('results that the database rejects', { jobs: [returning, throwing] }, (bench) => {
+/** Ends when its gate opens. */
+const gates: Promise<void>[] = [];
+const gated = job('gated', {
+  input,
+  async run() {
+    await gates.at(-1);
+  },
+});
+const FAILURE = { code: 'job_failed', message: 'failed', isPermanent: false, retryAfterSeconds: null, cause: undefined };
+const WAIT = { timeout: 300_000 };
+
+describeJobs('results', { jobs: [returning, throwing, gated] }, (bench) => {
   const { clock, start, read, run } = bench;
   const cleanUps: (() => Promise<void>)[] = [];
   afterEach(async () => {
@@ -91,4 +106,77 @@ describeJobs('results that the database rejects', { jobs: [returning, throwing] 
     await run();
     expect((await read(id)).status).toBe('succeeded');
   });
+
+  test('a job that another transaction has locked holds up neither other results nor claims, and its result is stored when it is free', async ({
+    skip,
+  }) => {
+    if (bench.db.dialect === 'sqlite') skip('SQLite has one writer at a time');
+    const gate = Promise.withResolvers<void>();
+    gates.push(gate.promise);
+    const slow = await start(gated, { n: 0 });
+    const worker = await bench.work({ concurrency: 4 });
+    await vi.waitUntil(async () => (await read(slow.id)).status === 'running', WAIT);
+    const release = await lockRows(bench.db, 'jobs', [slow.id]);
+    gate.resolve();
+    // More than a worker claims while results wait to be stored.
+    const ids: string[] = [];
+    for (let n = 0; n < 60; n++) ids.push((await start(returning, { n: 10 + n })).id);
+    await vi.waitUntil(async () => (await statusesOf(ids)).every((status) => status === 'succeeded'), WAIT);
+    expect((await read(slow.id)).status).toBe('running');
+    await release();
+    await vi.waitUntil(async () => (await read(slow.id)).status === 'succeeded', WAIT);
+    expect(worker.summary).toMatchObject({ succeeded: 61, lost: 0 });
+  });
+
+  test('every kind of result waits for its locked row beside the results that follow', async ({ skip }) => {
+    if (bench.db.dialect === 'sqlite') skip('SQLite has one writer at a time');
+    const kinds: RunEnd[] = [
+      { kind: 'succeeded', result: '"fine"' },
+      { kind: 'failed', outcome: 'failed', failure: { ...FAILURE, isPermanent: true } },
+      { kind: 'failed', outcome: 'failed', failure: FAILURE },
+      { kind: 'unknown' },
+      { kind: 'released' },
+    ];
+    const ends = [...kinds, ...kinds];
+    for (const n of ends.keys()) await start(returning, { n: 10 + n });
+    const limits = { queue: 'default', now: clock.now(), leaseMs: 60_000, max: 16, worker: 'a worker' };
+    const claims = await claimReady(bench.db, limits, { lastTurn: '' });
+    const ids = claims.map(({ id }) => id);
+    const release = await lockRows(bench.db, 'jobs', ids.slice(0, kinds.length));
+    const stored: string[] = [];
+    const writer = new ResultWriter(bench.jobs, 'a worker', {
+      stored: (each) => void stored.push(...each.map(({ id }) => id)),
+      ready: () => undefined,
+      waiting: () => undefined,
+    });
+    const at = clock.now();
+    for (const [n, claim] of claims.entries()) writer.add({ claim, startedAt: at, endedAt: at, end: ends[n] as RunEnd });
+    await vi.waitUntil(() => stored.length === kinds.length, WAIT);
+    expect(stored.toSorted()).toEqual(ids.slice(kinds.length).toSorted());
+    const written = ['succeeded', 'failed', 'queued', 'queued', 'queued'];
+    expect(await statusesOf(ids)).toEqual([...kinds.map(() => 'running'), ...written]);
+    await release();
+    await writer.flush();
+    expect(await statusesOf(ids)).toEqual([...written, ...written]);
+    expect(writer.summary).toEqual({ succeeded: 2, retrying: 2, failed: 2, released: 4, lost: 0 });
+    for (const [n, id] of ids.entries()) expect((await read(id)).attempts).toBe(n % kinds.length < 3 ? 1 : 0);
+  });
+
+  test('a stop releases the claims that nobody has locked, and does not wait for the others', async ({ skip }) => {
+    if (bench.db.dialect === 'sqlite') skip('SQLite has one writer at a time');
+    gates.push(new Promise(() => undefined));
+    const [locked, free] = [await start(gated, { n: 0 }), await start(gated, { n: 0 })];
+    const worker = await bench.work({ concurrency: 4 });
+    await vi.waitUntil(async () => (await statusesOf([locked.id, free.id])).every((status) => status === 'running'), WAIT);
+    const release = await lockRows(bench.db, 'jobs', [locked.id]);
+    await worker.stop();
+    expect(await statusesOf([locked.id, free.id])).toEqual(['running', 'queued']);
+    await release();
+  });
+
+  async function statusesOf(ids: readonly string[]): Promise<string[]> {
+    const rows = await bench.db.query<{ id: string; status: string }>('select id, status from jobs');
+    const byId = new Map(rows.map(({ id, status }) => [id, status]));
+    return ids.map((id) => byId.get(id) ?? 'missing');
+  }
 });

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { uuidv7 } from '../../../db/uuidv7.ts';
+import { isLockTimeout, LOCKED_MS } from '../../../work/lock-patience.ts';
 import { storeInParts } from '../../../work/store-in-parts.ts';
 import { jobErrors } from '../errors.ts';
 import type { RunOutcome } from '../job-metrics.ts';
@@ -8,7 +9,17 @@ import { retryDelayMs } from '../retry-policy.ts';
 import type { Claim } from './claim-store.ts';
 import { promoteKeys, type ReadyJob } from './due-store.ts';
 import type { RunReport } from './job-run.ts';
-import { endCancelledLease, fail, hasSucceeded, release, succeed, type Failed, type Held, type Success } from './result-store.ts';
+import {
+  endCancelledLeases,
+  fail,
+  hasSucceeded,
+  lockedJobs,
+  release,
+  succeed,
+  type Failed,
+  type Held,
+  type Success,
+} from './result-store.ts';
 
 /** What a worker has done so far; the line that `kit jobs work` prints. */
 export interface WorkSummary extends Readonly<Record<RunOutcome, number>> {
@@ -45,6 +56,9 @@ export class ResultWriter {
   readonly #counters = { succeeded: 0, retrying: 0, failed: 0, released: 0, lost: 0 };
   readonly #waiting: RunReport[] = [];
   #writing: Promise<void> | undefined;
+  /** Results of jobs whose rows another transaction has locked. */
+  readonly #locked: RunReport[] = [];
+  #retrying: Promise<void> | undefined;
   #abandoned = false;
 
   constructor(jobs: Jobs, worker: string, hooks: ResultHooks) {
@@ -59,12 +73,12 @@ export class ResultWriter {
 
   add(report: RunReport): void {
     this.#waiting.push(report);
-    this.#writing ??= this.#write().finally(() => (this.#writing = undefined));
+    this.#writing ??= this.#write();
   }
 
   /** Resolves when everything added so far is stored, or given up. */
   async flush(): Promise<void> {
-    while (this.#writing !== undefined) await this.#writing;
+    while (this.#writing !== undefined || this.#retrying !== undefined) await (this.#writing ?? this.#retrying);
   }
 
   /** From now on a batch that cannot be written is dropped: its leases run out and the jobs run again. */
@@ -80,6 +94,19 @@ export class ResultWriter {
       await this.#persist(batch);
       this.#hooks.stored(batch.reports.map(({ claim }) => claim));
     }
+    // In the same turn as the last look: what is added from here on begins another loop.
+    this.#writing = undefined;
+  }
+
+  /** All of them by one statement at a time, beside what else is written. */
+  async #writeLocked(): Promise<void> {
+    while (this.#locked.length > 0) {
+      await pause(LOCKED_MS);
+      const batch = new Batch(this.#locked.splice(0), this.#jobs);
+      if (!this.#abandoned) await this.#persist(batch);
+      this.#hooks.stored(batch.reports.map(({ claim }) => claim));
+    }
+    this.#retrying = undefined;
   }
 
   async #persist(batch: Batch): Promise<void> {
@@ -98,17 +125,40 @@ export class ResultWriter {
   /** Safe to repeat: what was written is not written again. */
   async #store(batch: Batch): Promise<void> {
     const { database, clock } = this.#jobs;
+    try {
+      await this.#storeEnds(batch);
+    } catch (error) {
+      if (!isLockTimeout(error) || !this.#setAside(batch, await lockedJobs(database, batch.unwritten))) throw error;
+      return this.#store(batch);
+    }
+    if (batch.serialKeys.length > 0) await this.#hooks.ready(await promoteKeys(database, clock.now(), batch.serialKeys));
+    this.#count(batch);
+  }
+
+  async #storeEnds(batch: Batch): Promise<void> {
+    const { database, clock } = this.#jobs;
     const reject = async ({ id }: Held, error: unknown): Promise<void> => this.#rejected(batch, id, error);
     await storeInParts([...batch.successes.values()], (part) => this.#succeed(batch, part), reject);
     await storeInParts([...batch.failures.values()], (part) => this.#fail(batch, batch.failures, part), reject);
     const giveUp = async ({ id }: Held, error: unknown): Promise<void> => this.#givenUp(batch, id, error);
     await storeInParts([...batch.rejections.values()], (part) => this.#fail(batch, batch.rejections, part), giveUp);
-    await release(database, batch.unknown, new Date(clock.now().getTime() + UNKNOWN_MS));
-    await release(database, batch.released);
-    for (const { id } of batch.lost) await endCancelledLease(database, id, this.#worker);
-    if (batch.serialKeys.length > 0) await this.#hooks.ready(await promoteKeys(database, clock.now(), batch.serialKeys));
-    this.#count(batch);
+    this.#setAside(batch, await release(database, batch.unknown, new Date(clock.now().getTime() + UNKNOWN_MS)));
+    this.#setAside(batch, await release(database, batch.released));
+    await endCancelledLeases(database, batch.lost, this.#worker);
     if (batch.unknown.length > 0) this.#hooks.waiting();
+  }
+
+  /** Another transaction has locked these jobs: their results are tried again beside those that follow. False: there are none. */
+  #setAside(batch: Batch, ids: readonly string[]): boolean {
+    const reports = batch.without(ids);
+    if (reports.length === 0) return false;
+    this.#jobs.log.warn(
+      { jobs: reports.length, worker: this.#worker },
+      'results of jobs wait for rows that another transaction has locked',
+    );
+    this.#locked.push(...reports);
+    this.#retrying ??= this.#writeLocked();
+    return true;
   }
 
   async #succeed(batch: Batch, part: readonly Success[]): Promise<void> {
@@ -164,7 +214,7 @@ export class ResultWriter {
 
 /** What is to be written for some reports; rows are made once, however often it takes to write them. */
 class Batch {
-  readonly reports: readonly RunReport[];
+  reports: readonly RunReport[];
   readonly successes = new Map<string, Success>();
   readonly failures = new Map<string, Failed>();
   /** Failures in place of results that the database rejects. */
@@ -180,6 +230,23 @@ class Batch {
     this.reports = reports;
     this.#jobs = jobs;
     for (const report of reports) this.outcomes.set(report.claim.id, this.#sort(report));
+  }
+
+  /** Jobs of which something is still to be written. */
+  get unwritten(): string[] {
+    const given = [...this.unknown, ...this.released, ...this.lost].map(({ id }) => id);
+    return [...this.successes.keys(), ...this.failures.keys(), ...this.rejections.keys(), ...given];
+  }
+
+  /** Takes the reports of these jobs out. */
+  without(ids: readonly string[]): RunReport[] {
+    const isMeant = new Set(ids);
+    const taken = this.reports.filter(({ claim }) => isMeant.has(claim.id));
+    this.reports = this.reports.filter(({ claim }) => !isMeant.has(claim.id));
+    for (const rows of [this.successes, this.failures, this.rejections]) for (const id of ids) rows.delete(id);
+    for (const claims of [this.unknown, this.released, this.lost])
+      claims.splice(0, Infinity, ...claims.filter(({ id }) => !isMeant.has(id)));
+    return taken;
   }
 
   #sort(report: RunReport): RunOutcome {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
+import { lockRows } from '../../../../test/lock-rows.ts';
 import { describeJobs } from '../../../../test/jobs/describe-jobs.ts';
 import { job } from '../job.ts';
 import { JobCatalog } from '../job-catalog.ts';
@@ -108,6 +109,26 @@ describeJobs('recurring jobs', { jobs: [nightly, patient] }, (bench) => {
     }
     expect(await started()).toHaveLength(12);
     rebound();
+  });
+
+  test('a schedule that another transaction has locked holds up neither the other schedules nor finished jobs that are pruned', async ({
+    skip,
+  }) => {
+    if (bench.db.dialect === 'sqlite') skip('SQLite has one writer at a time');
+    clock.set('2026-03-01T12:00:00Z');
+    await bench.db.query('delete from job_schedules');
+    await runSchedules(bench.jobs);
+    clock.set('2026-03-02T03:00:01Z');
+    const release = await lockRows(bench.db, 'job_schedules', ['nightly'], 'name');
+    expect(await runSchedules(bench.jobs)).toEqual(new Date('2026-03-02T03:00:02Z'));
+    expect(await started()).toEqual(['patient']);
+    await release();
+    expect(await bench.run()).toMatchObject({ succeeded: 2 });
+    const [{ id } = { id: '' }] = await bench.db.query<{ id: string }>('select id from jobs order by id');
+    const unlock = await lockRows(bench.db, 'jobs', [id]);
+    expect(await pruneJobs(bench.db, new Date('2027-01-01'), 100)).toBe(1);
+    await unlock();
+    expect(await pruneJobs(bench.db, new Date('2027-01-01'), 100)).toBe(1);
   });
 
   test('a worker runs them by itself', async () => {

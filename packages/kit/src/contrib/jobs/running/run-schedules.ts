@@ -1,4 +1,5 @@
 import { CONFLICT_RETRIES } from '../../../db/conflict-retries.ts';
+import { isLockTimeout, limitLockWait, LOCKED_MS } from '../../../work/lock-patience.ts';
 import type { JobDefinition } from '../job.ts';
 import type { Jobs } from '../jobs.ts';
 import type { Schedule } from '../schedule.ts';
@@ -21,12 +22,22 @@ export async function runSchedules(jobs: Jobs): Promise<Date | null> {
   const next: number[] = [];
   for (const definition of scheduled) {
     const now = clock.now();
-    const last = await lastTickOf(jobs, definition, ticks.get(definition.name), now);
-    const tick = await startDue(jobs, definition, last, now);
-    const following = definition.schedule.nextTick(tick);
+    const following = await nextTick(jobs, definition, ticks.get(definition.name), now);
     if (following !== null) next.push(following.getTime());
   }
   return next.length === 0 ? null : new Date(Math.min(...next));
+}
+
+/** Starts a recurring job if it is due. A schedule that another transaction has locked does not hold up other work: it is tried again soon. */
+async function nextTick(jobs: Jobs, definition: ScheduledJob, stored: Tick | undefined, now: Date): Promise<Date | null> {
+  try {
+    const last = await lastTickOf(jobs, definition, stored, now);
+    return definition.schedule.nextTick(await startDue(jobs, definition, last, now));
+  } catch (error) {
+    if (!isLockTimeout(error)) throw error;
+    jobs.log.warn({ job: definition.name }, 'another transaction has locked the schedule of a recurring job');
+    return new Date(now.getTime() + LOCKED_MS);
+  }
 }
 
 /** Records schedules that are new or changed: their ticks count from when the application knows them, not from when a worker first looks. */
@@ -44,7 +55,10 @@ const firstSeen = new WeakMap<ScheduledJob, Date>();
 async function lastTickOf({ database, log }: Jobs, definition: ScheduledJob, stored: Tick | undefined, now: Date): Promise<Date> {
   const { name, schedule } = definition;
   if (stored === undefined) {
-    await beginSchedule(database, name, schedule.text, now);
+    await database.transaction(async (tx) => {
+      await limitLockWait(tx);
+      await beginSchedule(tx, name, schedule.text, now);
+    }, CONFLICT_RETRIES);
     return now;
   }
   if (stored.schedule === schedule.text) return stored.last_tick;
@@ -56,7 +70,11 @@ async function lastTickOf({ database, log }: Jobs, definition: ScheduledJob, sto
     if (seen > since) since = seen;
     log.info({ job: name, from: stored.schedule, to: schedule.text }, 'the schedule of a recurring job has changed');
   }
-  await changeSchedule(database, stored, schedule.text, since);
+  const from = stored;
+  await database.transaction(async (tx) => {
+    await limitLockWait(tx);
+    await changeSchedule(tx, from, schedule.text, since);
+  }, CONFLICT_RETRIES);
   return since;
 }
 
@@ -66,6 +84,7 @@ async function startDue(jobs: Jobs, definition: ScheduledJob, last: Date, now: D
   if (decision === null) return last;
   const { tick, starts } = decision;
   await jobs.database.transaction(async (tx) => {
+    await limitLockWait(tx);
     const advanced = await advanceTick(tx, definition.name, last, tick);
     if (advanced === null || advanced.isPaused) return;
     if (!starts) {

@@ -158,7 +158,9 @@ export class JobWorker {
 
   async #release(claims: readonly Claim[]): Promise<void> {
     try {
-      await release(this.#jobs.database, claims);
+      const locked = await release(this.#jobs.database, claims);
+      if (locked.length > 0)
+        this.#jobs.log.warn({ jobs: locked.length }, 'another transaction has locked claimed jobs; their claims will expire');
     } catch (error) {
       this.#jobs.log.warn({ err: error }, 'could not release job claims; they will expire');
     }

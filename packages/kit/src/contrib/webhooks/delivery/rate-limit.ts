@@ -2,7 +2,7 @@
 import { CONFLICT_RETRIES } from '../../../db/conflict-retries.ts';
 import type { Db } from '../../../db/db.ts';
 import { parseRate, type Rate } from '../../../throttle/rate.ts';
-import { isLockTimeout, limitLockWait } from './result-store.ts';
+import { isLockTimeout, limitLockWait } from '../../../work/lock-patience.ts';
 
 export interface Granted {
   readonly count: number;

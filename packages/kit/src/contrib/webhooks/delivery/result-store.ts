@@ -1,5 +1,6 @@
 // SQL of the worker: writing the results of its claims.
 import type { Db } from '../../../db/db.ts';
+import { LOCK_PATIENCE } from '../../../work/lock-patience.ts';
 import type { Claim } from './claim-store.ts';
 import type { WebhookDelivery } from '../store.ts';
 
@@ -32,19 +33,6 @@ const OUTCOME = `status = case when r.status = 'pending' and not p.is_active the
   claim_token = null, claimed_until = null`;
 const ATTEMPT_COLUMNS = 'delivery_id, id, started_at, duration_ms, status_code, failure_reason, error, response_excerpt, worker';
 const ATTEMPT_VALUES = 'r.id, r.attempt_id, r.started_at, r.duration_ms, r.status_code, r.reason, r.error, r.excerpt, $2';
-
-/** A row that another transaction has locked holds a statement up no longer than this; then the others are written without it. */
-const LOCK_PATIENCE = `(select set_config('lock_timeout', '250ms', true)) as patience`;
-const LOCK_TIMEOUT = '55P03';
-
-/** For the rest of the transaction. */
-export async function limitLockWait(tx: Db): Promise<void> {
-  if (tx.dialect === 'postgres') await tx.query(`select * from ${LOCK_PATIENCE}`);
-}
-
-export function isLockTimeout(error: unknown): boolean {
-  return (error as { readonly code?: unknown } | null)?.code === LOCK_TIMEOUT;
-}
 
 /** Locks the deliveries that no other transaction has locked; returns their ids. PostgreSQL only. */
 export async function lockFree(tx: Db, ids: readonly string[]): Promise<Set<string>> {

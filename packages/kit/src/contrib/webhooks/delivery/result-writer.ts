@@ -10,9 +10,7 @@ import { parseSchedule, type RetrySchedule } from './retry-schedule.ts';
 import {
   changeHealth,
   finalise,
-  isLockTimeout,
   isSuccess,
-  limitLockWait,
   lockFree,
   releaseClaims,
   succeed,
@@ -24,6 +22,7 @@ import {
 } from './result-store.ts';
 import type { SendReport } from './sender.ts';
 import type { Webhooks } from '../webhooks.ts';
+import { isLockTimeout, limitLockWait, LOCKED_MS } from '../../../work/lock-patience.ts';
 import { isValueRejected, storeInParts } from '../../../work/store-in-parts.ts';
 
 /** What a worker has done so far; the line that `kit webhooks deliver` prints. */
@@ -74,8 +73,6 @@ const MANY = 25;
 const WRITERS_MAX = 2;
 const BACKOFF_MS_MIN = 100;
 const BACKOFF_MS_MAX = 5000;
-/** How often a row that another transaction has locked is tried again. */
-const LOCKED_MS = 1000;
 
 /** Writes the results of attempts in batches: everything that arrived while the last batch was being written. */
 export class ResultWriter {
