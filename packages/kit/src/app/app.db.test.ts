@@ -117,6 +117,7 @@ describeDatabases('an app', (database) => {
     expect(await pendingOf(app)).toEqual([
       'kit/0001_throttles',
       'kit/0002_secrets_and_idempotency',
+      'kit/0003_deleted_users',
       'notes/0001_initial',
       'notes/0001_initial (database archive)',
     ]);
@@ -125,6 +126,7 @@ describeDatabases('an app', (database) => {
     expect(report.applied).toEqual([
       'kit/0001_throttles',
       'kit/0002_secrets_and_idempotency',
+      'kit/0003_deleted_users',
       'notes/0001_initial',
       'notes/0001_initial (database archive)',
     ]);

@@ -333,4 +333,11 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
     remedy:
       'Load the rows together: `expand` or `requires` of a resource, or one statement for all rows. Then run the tests again. `testApp({ strictQueries: true })` fails such a test.',
   },
+  W031: {
+    title: 'Workers cannot ask for memberships',
+    explanation:
+      'The app has tenants, and webhooks or jobs, and does not declare who is a member in a form that works without a request. Webhook endpoints of former members receive events of the tenant until they are deleted, and jobs with `actsForOwner` do not run in a tenant. API keys are not affected: the tenant of each request is resolved again.',
+    remedy:
+      "Declare `membership` or `memberships` in `createApp()`. If only access tokens contain memberships, set `memberships: 'not known'` and delete endpoints when members leave.",
+  },
 };

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createApp } from './create-app.ts';
 import type { Module } from './module.ts';
-import type { ProvidedRegistry } from './registry.ts';
+import { type ProvidedRegistry } from './registry.ts';
 
 const make = (modules: Module[]) => createApp({ database: 'sqlite::memory:', log: { level: 'silent' }, mount: {}, modules });
 const providing = (name: string, provided: ProvidedRegistry): Module => ({ name, provides: () => provided });
@@ -21,6 +21,7 @@ test('an app without providers has an empty registry, which nothing can fill lat
     groupChanges: [],
     userChanges: [],
     memberChanges: [],
+    standings: { of: expect.any(Function), membershipSource: expect.any(Function) },
   });
   expect(() => Object.assign(registry, { audit })).toThrow(TypeError);
 });

@@ -1,5 +1,4 @@
 import type { Fault } from '../options/fault.ts';
-import type { LoginProvider } from './login-provider.ts';
 import type { App, Module } from './module.ts';
 import {
   emptyRegistry,
@@ -10,19 +9,22 @@ import {
   type UserChangeListener,
 } from './registry.ts';
 
-/** The login is a member of the module: routes are made of it before anything is provided. */
-const { login: _login, ...providable } = emptyRegistry;
+/** The login is a member of the module: routes are made of it before anything is provided. Standings are of the app's own directories. */
+const { login: _login, standings: _standings, ...providable } = emptyRegistry;
+
+/** What the app itself puts on the registry. */
+type OwnRegistry = Partial<Pick<Registry, 'login' | 'standings' | 'userChanges'>>;
 
 /** Collects what the modules provide. All may listen to changes of users, groups and members; everything else has one provider at most. */
 export function collectRegistry(
   modules: readonly Module[],
   app: App,
-  login: LoginProvider | null = null,
+  { userChanges: own = [], ...given }: OwnRegistry = {},
 ): { readonly registry: Registry; readonly faults: readonly Fault[] } {
   const faults: Fault[] = [];
   const providers = new Map<string, string>();
   const provided: ProvidedRegistry = {};
-  const userChanges: UserChangeListener[] = [];
+  const userChanges: UserChangeListener[] = [...own];
   const groupChanges: GroupChangeListener[] = [];
   const memberChanges: MemberChangeListener[] = [];
   for (const module of modules) {
@@ -51,7 +53,7 @@ export function collectRegistry(
     registry: Object.freeze({
       ...emptyRegistry,
       ...provided,
-      login,
+      ...given,
       userChanges: Object.freeze(userChanges),
       groupChanges: Object.freeze(groupChanges),
       memberChanges: Object.freeze(memberChanges),

@@ -6,7 +6,6 @@ import type { Clock } from '../db/clock.ts';
 import type { Database } from '../db/db.ts';
 import type { Container } from '../di/container.ts';
 import { askedTenant } from './asked-tenant.ts';
-import { currentMemberships } from './current-memberships.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import type { EventHandler } from '../events/event-handler.ts';
 import { bindEvents, unbindEvents } from '../events/event-hub.ts';
@@ -39,6 +38,8 @@ import { pruneIdempotencyRegularly } from './prune-idempotency.ts';
 import { planApp, type AppPlan } from './plan-app.ts';
 import { emptyRegistry, type Registry } from './registry.ts';
 import { isError, StartUpError } from './start-up-error.ts';
+import { rememberDeleted } from './remember-deleted.ts';
+import { standingsOf } from './standing.ts';
 import { Steps } from './steps.ts';
 
 /** After the deadline handlers see an aborted signal and get this long to answer before their connections are cut. */
@@ -147,7 +148,7 @@ class Application implements App {
     // Modules are not asked what they provide to an app that cannot start.
     const isPlanned = !this.#plan.faults.some(isError);
     const { registry, faults: conflicts } = isPlanned
-      ? collectRegistry(this.#plan.modules, this, this.#plan.login)
+      ? collectRegistry(this.#plan.modules, this, this.#ownRegistry())
       : { registry: emptyRegistry, faults: [] };
     this.registry = registry;
     // A value that is no resource is a fault of the plan.
@@ -176,10 +177,16 @@ class Application implements App {
     for (const controller of this.controllers) controller.install?.(this);
   }
 
+  #ownRegistry(): Parameters<typeof collectRegistry>[2] {
+    const { login, users, tenants } = this.#plan;
+    const standings = standingsOf({ users, tenants });
+    return { login, standings, userChanges: users === null ? [] : [rememberDeleted(users)] };
+  }
+
   #createHost(options: AppOptions): Host {
     const { databases, services, clock, log, settings, trustedProxies, throttleStorage } = this.#plan;
     const { tenant, membership, memberships } = this.#plan.tenants;
-    const isProved = membership !== undefined || memberships !== undefined;
+    const isProved = membership !== undefined || typeof memberships === 'function';
     return {
       get db() {
         return databases.get('default');
@@ -204,7 +211,7 @@ class Application implements App {
         return knownTenant(asking, membership === undefined ? found : provedTenant(asking, found, membership));
       },
       tenantNow: tenant === undefined || isProved ? undefined : async (exchange) => (await tenant(exchange as Exchange)) || null,
-      membershipsOf: (exchanges) => currentMemberships(this.#plan.tenants, exchanges as readonly Exchange[]),
+      standings: this.registry.standings,
       blocking: new BlockingWatch(settings.warnBlockingMs, log),
       inputLimits: this.#plan.inputLimits,
       draining: this.#draining.signal,

@@ -5,7 +5,8 @@ import type { Database } from '../db/db.ts';
 import { findTable } from '../db/migrations/found-schema.ts';
 import { type MigrationModule, planMigrations } from '../db/migrations/plan.ts';
 import { secretsAndIdempotency } from '../db/core/migrations/0002_secrets_and_idempotency.ts';
-import { idempotency, secrets } from '../db/core/models.ts';
+import { deletedUsers as deletedUsersMigration } from '../db/core/migrations/0003_deleted_users.ts';
+import { deletedUsers, idempotency, secrets } from '../db/core/models.ts';
 import { initial as throttleMigration } from '../throttle/migrations/0001_throttles.ts';
 import { throttles as throttleModel } from '../throttle/models.ts';
 import { didYouMean } from '../options/did-you-mean.ts';
@@ -17,8 +18,8 @@ import { objectWith } from '../options/value-rule.ts';
 /** Tables of the toolkit itself, under the module name `kit`. */
 const core: MigrationModule = {
   name: 'kit',
-  models: [throttleModel, secrets, idempotency],
-  migrations: [throttleMigration, secretsAndIdempotency],
+  models: [throttleModel, secrets, idempotency, deletedUsers],
+  migrations: [throttleMigration, secretsAndIdempotency, deletedUsersMigration],
 };
 
 /** Everything that has tables, whatever the database, the core first. */

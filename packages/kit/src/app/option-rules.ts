@@ -78,6 +78,11 @@ const aSeed = implementationOf<Seed>('a seed: seed("demo", async ({ put, id }) =
   run: required(aFunction),
 });
 
+const membershipBatch = rule(
+  "a function (db, asked) => memberships, or 'not known'",
+  (value) => typeof value === 'function' || value === 'not known',
+);
+
 /** The members of a module, for those that `createApp` is given and those that `definePlugin` declares. */
 export const moduleRules: OptionRules<Module> = {
   name: required(filledText),
@@ -89,7 +94,7 @@ export const moduleRules: OptionRules<Module> = {
   authenticators: listOf(anAuthenticator),
   users: userDirectory,
   login: loginProvider,
-  tenants: objectOf<TenantDirectory>({ tenant: required(aFunction), membership: aFunction, memberships: aFunction }),
+  tenants: objectOf<TenantDirectory>({ tenant: required(aFunction), membership: aFunction, memberships: membershipBatch }),
   services: listOf(aRegistration),
   errors: rule('an error catalog: defineErrors("billing", { … })', isMembers),
   openApiWebhooks: recordOf(anything),
@@ -145,6 +150,7 @@ export const appRules: OptionRules<AppOptions> = {
   silencedChecks: rule("warnings with their reasons: { W008: 'the table has 200 rows' }", isMembers),
   tenant: guard(aFunction),
   membership: guard(aFunction),
+  memberships: guard(membershipBatch),
   settings: objectWith('an object'),
   log: objectWith('options of pino, or a pino logger'),
   clock,

@@ -317,13 +317,19 @@ function loginOf(
 
 /** The app's own resolver replaces that of a module: who reads the tenant must also prove the membership. */
 function tenantsOf(options: AppOptions, modules: readonly Module[], faults: Fault[]): TenantDirectory {
-  if (options.tenant !== undefined) return options;
+  if (options.tenant !== undefined) return { ...options, ...membershipOf(options) };
   const bringing = modules.filter((module) => module.tenants !== undefined);
   if (bringing.length > 1) {
     const names = bringing.map(({ name }) => name).join(' and ');
     faults.push({ id: 'E006', message: `${names} both provide tenants.`, hint: 'Choose one: createApp({ tenant, membership }).' });
   }
   return bringing[0]?.tenants ?? options;
+}
+
+/** Without `membership`, the batch decides requests, too. */
+function membershipOf({ membership, memberships }: AppOptions): Pick<TenantDirectory, 'membership'> {
+  if (membership !== undefined || typeof memberships !== 'function') return {};
+  return { membership: async ({ db, user, tenant }) => (await memberships(db, [{ userId: user.id, tenant }]))[0] ?? null };
 }
 
 function containerOf(registrations: readonly Registration[], faults: Fault[]): Container {

@@ -1,11 +1,13 @@
 import type { AuditEntry, AuditSink } from '../auth/audit-sink.ts';
 import type { GroupDirectory } from '../auth/group-directory.ts';
 import type { IdentityDirectory } from '../auth/identity-directory.ts';
+import type { Standings } from '../auth/standing.ts';
 import type { Db } from '../db/db.ts';
 import type { SqlExecutor } from '../db/foreign/sql-executor.ts';
 import type { EventHandler } from '../events/event-handler.ts';
 import type { MetricRegistry } from '../observe/metric-registry.ts';
 import type { LoginProvider } from './login-provider.ts';
+import { standingsOf } from './standing.ts';
 
 /** Where modules meet without importing one another: what the modules of an application provide (see `provides` of Module). */
 export interface Registry {
@@ -23,6 +25,8 @@ export interface Registry {
   readonly login: LoginProvider | null;
   /** Null: users of identity providers cannot be provisioned. */
   readonly identities: IdentityDirectory | null;
+  /** Whether a person may still act, in a tenant or in general. Never null: without users and tenants it knows nobody. */
+  readonly standings: Standings;
   /** Called in the transaction that deletes a group. */
   readonly groupChanges: readonly GroupChangeListener[];
   /** Called in the transaction by everything that changes users (activates, deactivates, deletes). */
@@ -32,7 +36,7 @@ export interface Registry {
 }
 
 /** What `provides` of a module may return. */
-export type ProvidedRegistry = Partial<Omit<Registry, 'login'>>;
+export type ProvidedRegistry = Partial<Omit<Registry, 'login' | 'standings'>>;
 
 /** Runs durable handlers of domain events. The jobs module provides one. */
 export interface DurableHandlers {
@@ -86,6 +90,7 @@ export const emptyRegistry: Registry = Object.freeze({
   groups: null,
   login: null,
   identities: null,
+  standings: standingsOf({ users: null, tenants: {} }),
   groupChanges: [],
   userChanges: [],
   memberChanges: [],

@@ -522,7 +522,7 @@ describe.each(['SQLite', 'PostgreSQL'])('on %s', (name) => {
     const early = await run(['user', 'list'], { cwd: place });
     expect(early.code).toBe(1);
     expect(early.stderr).toMatch(
-      /The database (?:sqlite|postgres(?:ql)?):\S+ is not up to date: 3 migrations are pending \(\S+, \S+, \S+\)\. Run: kit migrate/,
+      /The database (?:sqlite|postgres(?:ql)?):\S+ is not up to date: 4 migrations are pending \(\S+, \S+, \S+ and 1 more\)\. Run: kit migrate/,
     );
     expect(early.stderr).not.toContain('postgres:postgres@');
     expect((await run(['doctor'], { cwd: place })).code).toBe(1);
@@ -530,7 +530,12 @@ describe.each(['SQLite', 'PostgreSQL'])('on %s', (name) => {
     const both = await Promise.all([1, 2].map(() => program.spawn(['migrate', '--json'], { cwd: place })));
     expect(both.map(({ code }) => code)).toEqual([0, 0]);
     const applied = both.flatMap(({ stdout }) => (JSON.parse(stdout) as { applied: string[] }).applied);
-    expect(applied.sort()).toEqual(['accounts/0001_initial', 'kit/0001_throttles', 'kit/0002_secrets_and_idempotency']);
+    expect(applied.sort()).toEqual([
+      'accounts/0001_initial',
+      'kit/0001_throttles',
+      'kit/0002_secrets_and_idempotency',
+      'kit/0003_deleted_users',
+    ]);
     expect(await run(['migrate'], { cwd: place })).toMatchObject({ code: 0, stdout: 'The database is up to date.\n' });
     expect((await run(['migrate', '--check'], { cwd: place })).code).toBe(0);
     const doctor = await run(['doctor', '--json'], { cwd: place });

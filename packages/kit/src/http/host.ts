@@ -1,5 +1,5 @@
-import type { Membership } from '../auth/membership.ts';
 import type { AuditSink } from '../auth/audit-sink.ts';
+import type { Standings } from '../auth/standing.ts';
 import type { Clock } from '../db/clock.ts';
 import type { Database } from '../db/db.ts';
 import type { Container } from '../di/container.ts';
@@ -35,8 +35,8 @@ export interface Host {
   tenantOf(exchange: object): string | null | Promise<string | null>;
   /** Whose tenant an open request would act for by now. Undefined where there are no tenants, or memberships prove them. */
   readonly tenantNow: ((exchange: object) => Promise<string | null>) | undefined;
-  /** What the callers of these exchanges are now in the tenants that their requests proved, in the order given. */
-  membershipsOf(exchanges: readonly object[]): Promise<readonly (Membership | null)[]>;
+  /** What the callers of open streams may still do in the tenants that their requests proved. */
+  readonly standings: Standings;
   readonly blocking: BlockingWatch;
   readonly inputLimits: InputLimits;
   /** Aborted when the server begins to stop: streams end now, ordinary requests may finish. */

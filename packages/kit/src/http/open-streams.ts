@@ -118,12 +118,18 @@ export class OpenStreams {
 
   /** A caller who leaves the tenant, or gets other roles there, keeps the credential: the stream ends all the same. */
   async #endOfFormerMembers(): Promise<void> {
-    const proved = [...this.#streams].filter(({ knownMembership, signal }) => knownMembership !== null && !signal.aborted);
-    const current = proved.length === 0 ? [] : await this.#host.membershipsOf(proved);
+    const proved = [...this.#streams].filter(
+      ({ principal, knownMembership, signal }) => principal !== null && knownMembership !== null && !signal.aborted,
+    );
+    const asked = proved.flatMap(({ principal, knownTenant: tenant }) =>
+      principal === null ? [] : [{ userId: principal.user.id, tenant, principal }],
+    );
+    const { db, standings } = this.#host;
+    const current = await standings.of(db, asked);
     for (const [index, exchange] of proved.entries()) {
-      const now = current[index] ?? null;
-      if (now === null) exchange.abort(coreErrors.not_a_member());
-      else if (!hasSameRoles(exchange.knownMembership, now))
+      const now = current[index];
+      if (now === undefined || !now.ok) exchange.abort(coreErrors.not_a_member());
+      else if (!hasSameRoles(exchange.knownMembership, now.membership))
         exchange.abort(coreErrors.permission_denied({ detail: 'Your roles in this tenant have changed.' }));
     }
   }
@@ -186,7 +192,7 @@ async function inTime<T>(what: string, work: Promise<T>): Promise<T> {
   }
 }
 
-function hasSameRoles(before: Membership | null, now: Membership): boolean {
+function hasSameRoles(before: Membership | null, now: Membership | null): boolean {
   const roles = (membership: Membership | null) => JSON.stringify([...(membership?.roles ?? [])].toSorted());
   return roles(before) === roles(now);
 }

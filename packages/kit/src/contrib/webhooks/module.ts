@@ -1,5 +1,6 @@
 import type { Module } from '../../app/module.ts';
 import { productionSecret } from '../../app/production-secret.ts';
+import { standingCheck } from '../../app/standing-check.ts';
 import { StartUpError } from '../../app/start-up-error.ts';
 import { userTableCheck } from '../../app/user-table-check.ts';
 import type { UserDirectory } from '../../auth/user-directory.ts';
@@ -15,7 +16,7 @@ import { publishMany } from './publishing/publish.ts';
 import { webhooksCommand } from './commands/commands.ts';
 import { startWorker } from './delivery/deliver.ts';
 import { deleteEndpointsOf } from './endpoints/delete-endpoints-of.ts';
-import { deactivatedOwnersIn } from './endpoints/owners.ts';
+import { hindrancesIn } from './endpoints/owner-standing.ts';
 import { bindWebhooks, unbindWebhooks } from './webhooks.ts';
 import { webhookMetrics, type WebhookMetrics } from './delivery/webhook-metrics.ts';
 import type { DeliveryWorker } from './delivery/worker.ts';
@@ -43,6 +44,7 @@ export function webhooks(options: WebhookOptions = {}): Module {
     errors: webhookErrors,
     checks: [
       userTableCheck,
+      standingCheck,
       productionSecret('webhook_secret_keys', ({ settings }) => (given.secretKeys ?? settings.webhookSecretKeys) !== undefined, {
         message: 'signing secrets of webhooks are stored in plain text.',
         hint: 'Set WEBHOOK_SECRET_KEYS. strictSecrets: true refuses to store a secret in plain text.',
@@ -77,15 +79,15 @@ export function webhooks(options: WebhookOptions = {}): Module {
     install({ users: directory }) {
       users = directory;
     },
-    setup({ databases, settings: app, clock, log, registry, users: directory, db }) {
-      const findDeactivated = directory === null ? null : deactivatedOwnersIn(db, directory);
+    setup({ databases, settings: app, clock, log, registry, db }) {
+      const findHindrances = hindrancesIn(registry.standings, db);
       const secretKeys = given.secretKeys ?? splitSecretKeys(app.webhookSecretKeys);
       const settings = readWebhookOptions({ ...options, secretKeys });
       for (const name of settings.databases) {
         const database = databases[name];
         if (database === undefined) continue;
         try {
-          bindWebhooks(database, settings, { clock, log, registry, metrics, findDeactivated });
+          bindWebhooks(database, settings, { clock, log, registry, metrics, findHindrances });
         } catch (error) {
           // Invalid keys: a setting to correct, not a fault of the program.
           throw error instanceof TypeError ? new StartUpError([{ id: 'E011', message: error.message }]) : error;

@@ -1,5 +1,6 @@
 import { moduleState } from '../../app/module-state.ts';
 import { emptyRegistry, type Registry } from '../../app/registry.ts';
+import { standingsOf } from '../../app/standing.ts';
 import { directoryOf, type UserSource } from '../../auth/user-directory.ts';
 import { userDirectory } from '../../auth/user-directory-rule.ts';
 import type { Clock } from '../../db/clock.ts';
@@ -9,7 +10,7 @@ import { readWebhookOptions, webhookRules, type WebhookOptions, type WebhookSett
 import { type OptionRules, readOptions, requireArguments } from '../../options/read-options.ts';
 import { clock as aClock, objectWith, queryable } from '../../options/value-rule.ts';
 import type { WebhookMetrics } from './delivery/webhook-metrics.ts';
-import { deactivatedOwnersIn, type FindDeactivated } from './endpoints/owners.ts';
+import { type FindHindrances, hindrancesIn } from './endpoints/owner-standing.ts';
 import { secretBox, type SecretBox } from '../../db/sealing/secret-box.ts';
 
 /** Everything the verbs need to know about the webhooks of one database, besides the database. */
@@ -22,8 +23,8 @@ export interface Webhooks {
   readonly registry: Registry;
   /** Undefined unless the application has metrics. */
   readonly metrics: WebhookMetrics | undefined;
-  /** Null: owners of endpoints are not users. */
-  readonly findDeactivated: FindDeactivated | null;
+  /** Why owners of endpoints may not receive anything. */
+  readonly findHindrances: FindHindrances;
 }
 
 const SECRET_WORDS = { what: 'the signing secret', setting: 'WEBHOOK_SECRET_KEYS', command: 'kit webhooks generate-key' } as const;
@@ -57,20 +58,26 @@ export function useWebhooks(database: Database, options: UseWebhooksOptions = {}
   readOptions('useWebhooks()', options, rules);
   requireArguments('useWebhooks()', { database }, { database: queryable });
   const { clock = database.clock, log = silentLog, registry, users, ...rest } = options;
-  const findDeactivated = users === undefined ? null : deactivatedOwnersIn(database, directoryOf(users));
-  return bindWebhooks(database, readWebhookOptions(rest), { clock, log, registry: { ...emptyRegistry, ...registry }, findDeactivated });
+  const standings =
+    users === undefined ? (registry?.standings ?? emptyRegistry.standings) : standingsOf({ users: directoryOf(users), tenants: {} });
+  return bindWebhooks(database, readWebhookOptions(rest), {
+    clock,
+    log,
+    registry: { ...emptyRegistry, ...registry, standings },
+    findHindrances: hindrancesIn(standings, database),
+  });
 }
 
-type Surroundings = Pick<Webhooks, 'clock' | 'log' | 'registry' | 'findDeactivated'> & { readonly metrics?: WebhookMetrics | undefined };
+type Surroundings = Pick<Webhooks, 'clock' | 'log' | 'registry' | 'findHindrances'> & { readonly metrics?: WebhookMetrics | undefined };
 
 export function bindWebhooks(
   database: Database,
   settings: WebhookSettings,
-  { clock, log, registry, metrics, findDeactivated }: Surroundings,
+  { clock, log, registry, metrics, findHindrances }: Surroundings,
 ): Webhooks {
   const keys = settings.secretKeys ?? [];
   const secrets = secretBox({ ...SECRET_WORDS, keys, strict: settings.strictSecrets, clock: () => clock.now() });
-  const webhooks: Webhooks = Object.freeze({ database, settings, secrets, clock, log, registry, metrics, findDeactivated });
+  const webhooks: Webhooks = Object.freeze({ database, settings, secrets, clock, log, registry, metrics, findHindrances });
   state.bind(database, webhooks);
   return webhooks;
 }

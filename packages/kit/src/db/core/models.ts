@@ -1,3 +1,4 @@
+import { IDENTITY_LENGTH_MAX } from '../identity-length.ts';
 import { t } from '../column.ts';
 import { model } from '../model.ts';
 
@@ -40,5 +41,15 @@ export const idempotency = model(
     created_at: t.timestamp(),
     expires_at: t.timestamp(),
   },
+  { guarded: true },
+);
+
+/**
+ * Ids of users who were deleted: what they owned elsewhere (a job that waits, an endpoint created while they were deleted) must not act for them.
+ * Written in the transaction that deletes the user, and never deleted: an id is not used again.
+ */
+export const deletedUsers = model(
+  'kit_deleted_users',
+  { user_id: t.text(IDENTITY_LENGTH_MAX).pk(), deleted_at: t.timestamp() },
   { guarded: true },
 );

@@ -1,4 +1,5 @@
 import { CONFLICT_RETRIES } from '../../../db/conflict-retries.ts';
+import type { Hindrance } from '../../../auth/standing.ts';
 import { isUuid } from '../../../db/uuid.ts';
 import type { AdminContext, AdminResource } from '../../../app/admin/declaration.ts';
 import { iso } from '../../../app/admin/iso.ts';
@@ -17,7 +18,7 @@ import { creationFields, editedFields, eventPatterns, formValues } from './endpo
 import { formFault, readEndpointForm, type EndpointForm } from './endpoint-form.ts';
 import { factsOf, health, lastErrors, recent } from './endpoint-sections.ts';
 import { endpointList } from './lists.ts';
-import { databaseOf, deactivatedOwners, endpointState, ownerIdOf, ownerLinks, shownUrl, type AdminPlace } from './place.ts';
+import { databaseOf, ownerHindrances, endpointState, ownerIdOf, ownerLinks, shownUrl, type AdminPlace } from './place.ts';
 import {
   findShownEndpoint,
   listEndpointsForAdmin,
@@ -76,16 +77,12 @@ export function endpointsResource(place: AdminPlace): AdminResource {
         context,
         rows.map((endpoint) => endpoint.owner_id),
       );
-      const deactivated = await deactivatedOwners(
-        place,
-        context,
-        rows.map((endpoint) => endpoint.owner_id),
-      );
+      const hindrances = await ownerHindrances(place, context, rows);
       const rates = await ratesOf(
         databaseOf(place, context),
         rows.map((endpoint) => endpoint.id),
       );
-      return { items: rows.map((endpoint) => rowOf(endpoint, ownerLink(endpoint.owner_id), rates.get(endpoint.id), deactivated)), ...page };
+      return { items: rows.map((endpoint) => rowOf(endpoint, ownerLink(endpoint.owner_id), rates.get(endpoint.id), hindrances)), ...page };
     },
     related: [{ to: 'user', filter: 'owner' }],
     refers: { delivery_id: 'webhook_delivery' },
@@ -96,12 +93,12 @@ export function endpointsResource(place: AdminPlace): AdminResource {
       const endpoint = isUuid(id) ? await findShownEndpoint(db, id) : null;
       if (endpoint === null) return null;
       const ownerLink = await ownerLinks(place, context, [endpoint.owner_id]);
-      const deactivated = await deactivatedOwners(place, context, [endpoint.owner_id]);
-      const row = rowOf(endpoint, ownerLink(endpoint.owner_id), (await ratesOf(db, [id])).get(id), deactivated);
+      const hindrances = await ownerHindrances(place, context, [endpoint]);
+      const row = rowOf(endpoint, ownerLink(endpoint.owner_id), (await ratesOf(db, [id])).get(id), hindrances);
       const { waiting, next } = await waitingOf(db, id, COUNTED_MAX);
       return {
         ...row,
-        state: endpointState(endpoint, deactivated),
+        state: endpointState(endpoint, hindrances),
         sections: [
           factsOf(endpoint, row, { waiting, next }),
           await health(context, db, id, range),
@@ -196,13 +193,18 @@ async function missedSince({ clock }: AdminContext, db: Db, endpoint: ShownEndpo
   return endpoint.failing_since ?? oldest ?? new Date(now - DAY_MS);
 }
 
-function rowOf(endpoint: ShownEndpoint, owner: AdminValue, rate: EndpointRate | undefined, deactivated: ReadonlySet<string>): AdminRow {
+function rowOf(
+  endpoint: ShownEndpoint,
+  owner: AdminValue,
+  rate: EndpointRate | undefined,
+  hindrances: ReadonlyMap<string, Hindrance>,
+): AdminRow {
   return {
     id: endpoint.id,
     title: shownUrl(endpoint.url),
     values: endpointList.values(endpoint, {
       owner,
-      state: endpointState(endpoint, deactivated),
+      state: endpointState(endpoint, hindrances),
       success_rate: rateState(rate),
       last_delivered_at: iso(rate?.lastDelivered),
     }),

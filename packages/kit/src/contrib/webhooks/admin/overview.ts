@@ -7,7 +7,7 @@ import { sampled, SAMPLE_ROWS_MAX } from '../../../app/admin/sample-rows.ts';
 import { countTrouble, readBacklog, type Backlog, type TroubleCounts } from './overview-store.ts';
 import { modelView } from '../../../app/admin/model-list.ts';
 import { webhookEndpoints } from '../models.ts';
-import { databaseOf, deactivatedOwners, endpointState, link, shownUrl, type AdminPlace } from './place.ts';
+import { databaseOf, ownerHindrances, endpointState, link, shownUrl, type AdminPlace } from './place.ts';
 import { listTroubledEndpoints } from './store.ts';
 import { percentile, type Weighted } from './percentile.ts';
 import { groupDigits } from '../../../app/admin/group-digits.ts';
@@ -299,11 +299,7 @@ const troubledView = modelView(webhookEndpoints, [
 
 async function troubledTable(place: AdminPlace, context: AdminContext): Promise<AdminOverview['tables'][number]> {
   const endpoints = await listTroubledEndpoints(databaseOf(place, context), TROUBLED_MAX);
-  const deactivated = await deactivatedOwners(
-    place,
-    context,
-    endpoints.map((endpoint) => endpoint.owner_id),
-  );
+  const hindrances = await ownerHindrances(place, context, endpoints);
   return {
     kind: 'table',
     title: 'Endpoints that fail or are disabled',
@@ -314,7 +310,7 @@ async function troubledTable(place: AdminPlace, context: AdminContext): Promise<
       title: shownUrl(endpoint.url),
       values: troubledView.values(endpoint, {
         endpoint: link(place, 'endpoints', endpoint.id, shownUrl(endpoint.url)),
-        state: endpointState(endpoint, deactivated),
+        state: endpointState(endpoint, hindrances),
       }),
     })),
     empty: 'No endpoint fails or is disabled.',

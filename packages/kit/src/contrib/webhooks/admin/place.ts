@@ -1,13 +1,15 @@
 import { adminCount } from '../../../app/admin/each.ts';
 import type { AdminContext } from '../../../app/admin/declaration.ts';
 import type { AdminLink, AdminState, AdminValue } from '../../../app/admin/shapes.ts';
+import type { Hindrance } from '../../../auth/standing.ts';
 import type { UserDirectory } from '../../../auth/user-directory.ts';
 import type { Db } from '../../../db/db.ts';
 import { databaseNamed } from '../../../db/named-database.ts';
 import type { ShownEndpoint } from './store.ts';
 import type { FailureReason } from '../delivery/delivery-outcome.ts';
-import { deactivatedOwnersIn, ownerNames } from '../endpoints/owners.ts';
+import { ownerNames } from '../endpoints/owners.ts';
 import type { WebhookDelivery } from '../store.ts';
+import { webhooksOf } from '../webhooks.ts';
 
 /** Which database a set of lists is about, and how its resources are told from those of another. */
 export interface AdminPlace {
@@ -36,10 +38,14 @@ export async function ownerLinks(place: AdminPlace, context: AdminContext, ids: 
   };
 }
 
-/** Of these owners, those that are deactivated. */
-export async function deactivatedOwners(place: AdminPlace, { db }: AdminContext, ids: readonly string[]): Promise<ReadonlySet<string>> {
-  const users = place.users();
-  return users === null ? new Set() : deactivatedOwnersIn(db, users)(ids);
+/** By endpoint: why its owner may not receive anything. */
+export async function ownerHindrances(
+  place: AdminPlace,
+  context: AdminContext,
+  endpoints: readonly ShownEndpoint[],
+): Promise<ReadonlyMap<string, Hindrance>> {
+  const found = await webhooksOf(databaseOf(place, context)).findHindrances(context.db, endpoints);
+  return new Map(endpoints.flatMap(({ id }, index) => (found[index] ? [[id, found[index]] as const] : [])));
 }
 
 /** The id of the owner that was typed: a user name, an address, or an id. */
@@ -55,13 +61,23 @@ const REASONS: Readonly<Record<string, string>> = {
   continuous_failure: 'Every attempt failed for too long.',
 };
 
-export function endpointState(endpoint: ShownEndpoint, deactivated: ReadonlySet<string>): AdminState {
+const UNKNOWN = { value: 'owner unknown', hint: 'Nothing is sent: its owner is not known.' };
+
+const OWNER_STATES: Readonly<Record<Hindrance, { readonly value: string; readonly hint: string }>> = {
+  deleted: { value: 'owner deleted', hint: 'Nothing is sent: its owner was deleted.' },
+  inactive: { value: 'owner inactive', hint: 'Nothing is sent until its owner is activated.' },
+  not_a_member: { value: 'owner left', hint: 'Nothing is sent until its owner is a member of the tenant again.' },
+  unknown_user: UNKNOWN,
+  not_known: UNKNOWN,
+};
+
+export function endpointState(endpoint: ShownEndpoint, hindrances: ReadonlyMap<string, Hindrance>): AdminState {
   if (!endpoint.is_active) {
     const why = REASONS[endpoint.disabled_reason ?? ''] ?? '';
     return { value: 'disabled', tone: 'bad', hint: `${why} Nothing is sent until it is enabled.`.trim() };
   }
-  if (deactivated.has(endpoint.owner_id))
-    return { value: 'owner inactive', tone: 'warning', hint: 'Nothing is sent until its owner is activated.' };
+  const hindrance = hindrances.get(endpoint.id);
+  if (hindrance !== undefined) return { ...OWNER_STATES[hindrance], tone: 'warning' };
   if (endpoint.failing_since === null) return { value: 'active', tone: 'good' };
   const since = endpoint.failing_since.toISOString();
   const failures = adminCount(endpoint.consecutive_failures, ['failure', 'failures']);

@@ -1,4 +1,5 @@
 // SQL of the worker: which deliveries are due, and claiming them.
+import type { Hindrance } from '../../../auth/standing.ts';
 import type { Db } from '../../../db/db.ts';
 import type { WebhookEndpoint, WebhookEvent } from '../store.ts';
 
@@ -8,8 +9,8 @@ export interface Claim {
   readonly token: string;
   readonly attempts: number;
   readonly orderingKey: string | null;
-  /** True: the owner of the endpoint is a deactivated user. */
-  readonly isOwnerDeactivated?: boolean;
+  /** Why the owner of the endpoint may not receive it. */
+  readonly ownerHindrance?: Hindrance;
   readonly event: Pick<WebhookEvent, 'id' | 'type' | 'data' | 'timestamp' | 'audience' | 'owner_id' | 'tenant_key' | 'traceparent'>;
   readonly endpoint: Pick<
     WebhookEndpoint,

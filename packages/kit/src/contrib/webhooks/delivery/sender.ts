@@ -21,6 +21,7 @@ import { VERSION } from '../version.ts';
 import { openHeaders, type CustomHeaders } from '../endpoints/custom-headers.ts';
 import { eventData } from '../endpoints/endpoint-record.ts';
 import { earlierSecrets } from '../endpoints/older-secrets.ts';
+import { HINDRANCES } from '../endpoints/owner-standing.ts';
 import { isEventType } from '../endpoints/subscription.ts';
 import type { Webhooks } from '../webhooks.ts';
 import { outcomeOf } from './webhook-metrics.ts';
@@ -132,7 +133,7 @@ export class Sender {
     if (!endpoint.is_active) return refused('endpoint_disabled', 'The endpoint is disabled.');
     if (!reaches(audience, { owner: endpoint.owner_id, tenantKey: endpoint.tenant_key }))
       return refused('audience_changed', 'The endpoint no longer belongs to the audience of the event.');
-    if (claim.isOwnerDeactivated === true) return refused('audience_changed', 'The owner of the endpoint is deactivated.');
+    if (claim.ownerHindrance !== undefined) return refused('audience_changed', HINDRANCES[claim.ownerHindrance]);
     let keys: SigningKey[];
     let custom: CustomHeaders | null;
     try {

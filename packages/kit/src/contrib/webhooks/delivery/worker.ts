@@ -153,14 +153,19 @@ export class DeliveryWorker {
     return admitted;
   }
 
-  /** The same claims, marked where the owner of the endpoint is deactivated. All are given back when the users cannot be read. */
+  /** The same claims, marked where the owner of the endpoint may not act any longer. All are given back when that cannot be read. */
   async #withOwners(claims: readonly Claim[]): Promise<readonly Claim[]> {
-    const { findDeactivated } = this.#webhooks;
-    if (findDeactivated === null || claims.length === 0) return claims;
+    if (claims.length === 0) return claims;
+    const { database, findHindrances } = this.#webhooks;
     try {
-      const deactivated = await findDeactivated(claims.map(({ endpoint }) => endpoint.owner_id));
-      if (deactivated.size === 0) return claims;
-      return claims.map((claim) => (deactivated.has(claim.endpoint.owner_id) ? { ...claim, isOwnerDeactivated: true } : claim));
+      const hindrances = await findHindrances(
+        database,
+        claims.map(({ endpoint }) => endpoint),
+      );
+      return claims.map((claim, index) => {
+        const ownerHindrance = hindrances[index] ?? null;
+        return ownerHindrance === null ? claim : { ...claim, ownerHindrance };
+      });
     } catch (error) {
       await this.#release(claims);
       throw error;

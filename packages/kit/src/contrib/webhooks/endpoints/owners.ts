@@ -3,7 +3,7 @@ import type { UserDirectory } from '../../../auth/user-directory.ts';
 import { quoteName } from '../../../db/names.ts';
 import type { Db } from '../../../db/db.ts';
 import { usersNamedLike } from '../../../auth/users-named-like.ts';
-import { couldBeUserId, flagSql, tableSql, userIdSql } from '../../../auth/user-table.ts';
+import { couldBeUserId, tableSql, userIdSql } from '../../../auth/user-table.ts';
 
 /** Names that contain a searched text; more than this and the search says too little. */
 const FOUND_MAX = 100;
@@ -24,21 +24,4 @@ export async function ownerNames(db: Db, users: UserDirectory | null, ids: reado
 /** The ids of users whose name contains the text. */
 export async function ownersNamedLike(db: Db, users: UserDirectory | null, text: string): Promise<readonly string[]> {
   return users === null ? [] : usersNamedLike(db, users, text, FOUND_MAX);
-}
-
-/** Of these owners, those that are deactivated users. Owners that are not users of the application are never among them. */
-export type FindDeactivated = (owners: readonly string[]) => Promise<ReadonlySet<string>>;
-
-/** `db` is where the users are, which need not be where the endpoints are. One statement, by the key of the users. */
-export function deactivatedOwnersIn(db: Db, { table }: UserDirectory): FindDeactivated {
-  const given = db.dialect === 'postgres' ? 'unnest(cast($1 as text[])) as o(value)' : 'json_each($1) o';
-  const isActive = flagSql(`u.${quoteName(table.isActive)}`, undefined);
-  const statement = `select o.value as id from ${given} join ${tableSql(table)} u
-     on u.${quoteName(table.id)} = ${userIdSql('o.value', table, db.dialect)} where not ${isActive}`;
-  return async (owners) => {
-    const wanted = [...new Set(owners)].filter((id) => couldBeUserId(id, table));
-    if (wanted.length === 0) return new Set();
-    const rows = await db.query<{ id: string }>(statement, [db.dialect === 'postgres' ? wanted : JSON.stringify(wanted)]);
-    return new Set(rows.map(({ id }) => id));
-  };
 }

@@ -1,0 +1,29 @@
+import { type Hindrance, hindranceOf, type Standings } from '../../../auth/standing.ts';
+import type { Database, Db } from '../../../db/db.ts';
+import type { WebhookEndpoint } from '../store.ts';
+
+export type OwnedEndpoint = Pick<WebhookEndpoint, 'owner_id' | 'tenant_key'>;
+
+/** Why the owners of these endpoints may not receive anything, in the order given; null for those who may. `db` is the handle at hand. */
+export type FindHindrances = (db: Db, endpoints: readonly OwnedEndpoint[]) => Promise<readonly (Hindrance | null)[]>;
+
+/**
+ * An endpoint receives what its owner may still read. An owner need not be a user (decision 058), and its tenant may be one that only the
+ * controller knows. `database` is where the users are, which need not be where the endpoints are.
+ */
+export function hindrancesIn(standings: Standings, database: Database): FindHindrances {
+  return async (db, endpoints) => {
+    const asked = endpoints.map(({ owner_id: userId, tenant_key: tenant }) => ({ userId, tenant }));
+    const found = await standings.of(db.database === database ? db : database, asked);
+    return found.map((standing) => hindranceOf(standing, ['unknown_user', 'not_known']));
+  };
+}
+
+/** Shown with a delivery that was not sent. */
+export const HINDRANCES: Readonly<Record<Hindrance, string>> = {
+  deleted: 'The owner of the endpoint was deleted.',
+  unknown_user: 'The owner of the endpoint is not a user.',
+  inactive: 'The owner of the endpoint is deactivated.',
+  not_a_member: 'The owner of the endpoint is not a member of its tenant.',
+  not_known: 'The members of the tenant of the endpoint are not known.',
+};
