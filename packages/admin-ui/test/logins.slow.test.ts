@@ -37,6 +37,17 @@ const enterCode = async (button: string, dialog = page.locator('body')): Promise
   await dialog.getByLabel('One-time code').fill(code());
   await dialog.getByRole('button', { name: button }).click();
 };
+/** Of the mail that the page shows: its place in the site. */
+const shownLink = async (): Promise<string> => {
+  await page.getByRole('button', { name: 'Show the link' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Show the link' }).click();
+  const secret = page.getByRole('dialog', { name: 'Link, shown once' });
+  await secret.getByText('It works once.').waitFor();
+  const link = /#(?:invitation|reset|email)=[\w-]+$/.exec(await secret.getByRole('textbox').inputValue())?.[0] ?? '';
+  expect(link).not.toBe('');
+  await secret.getByRole('button', { name: 'I have stored it' }).click();
+  return link;
+};
 const overview = (): Promise<void> => page.getByRole('heading', { name: 'Overview', level: 1, exact: true }).waitFor();
 
 test('staff set up one-time codes at the first login, and nothing else is open before', async () => {
@@ -98,8 +109,9 @@ test('a login asks for the code after the password, and says when it is wrong', 
   await page.goto(`${shop.address}#/mails`);
   await page.getByRole('link', { name: /Your account at/ }).click();
   await page.getByText('Choose a password here:').waitFor();
-  const link = /#invitation=[A-Za-z0-9_-]+/.exec((await page.locator('main').textContent()) ?? '')?.[0] ?? '';
-  expect(link).not.toBe('');
+  // The link itself is shown to an administrator who asks for it.
+  await expect.poll(() => page.getByText('#invitation=(hidden)').count()).toBe(1);
+  const link = await shownLink();
   await page.goto('about:blank');
   await page.goto(`${shop.address}${link}`);
   await page.getByRole('heading', { name: 'Choose a password', exact: true }).waitFor();
@@ -108,3 +120,53 @@ test('a login asks for the code after the password, and says when it is wrong', 
   await page.getByRole('button', { name: 'Save the password' }).click();
   await page.getByText('The password is set.').waitFor();
 });
+
+test('a forgotten password: the page says that a link is on its way, and the link sets a new one', async () => {
+  await shop.newUser({ username: 'nora', email: 'nora@example.com' });
+  page = await admin.page({ anonymous: true });
+  await page.goto(shop.address);
+  await page.getByText('Forgot your password?').click();
+  await page.getByLabel('User name or e-mail address').fill('nora');
+  await page.getByRole('button', { name: 'Send the link' }).click();
+  await page.getByText('a link is on its way. It works for an hour.').waitFor();
+  expect(await page.getByRole('alert').count()).toBe(0);
+  await page.getByRole('button', { name: 'Back to the login' }).click();
+  await page.getByText('Log in with your staff account.').waitFor();
+
+  await page.goto('about:blank');
+  await page.goto(`${shop.address}${await linkIn('Set a new password')}`);
+  await page.getByRole('heading', { name: 'Set a new password', exact: true }).waitFor();
+  await page.getByLabel('New password').fill('a new password for nora');
+  await page.getByRole('button', { name: 'Save the password' }).click();
+  await page.getByText('The password is set.').waitFor();
+  await page.getByRole('button', { name: 'Go to the login' }).click();
+  await page.getByText('Log in with your staff account.').waitFor();
+});
+
+test('another e-mail address: the page says that a link is on its way, and the link changes the address', async () => {
+  shop.clock.advance(60_000);
+  page = await admin.page({ anonymous: true });
+  await page.goto(shop.address);
+  await logIn(page);
+  await enterCode('Log in');
+  await overview();
+  await page.getByRole('button', { name: STAFF }).click();
+  await page.getByRole('menuitem', { name: 'Your account' }).click();
+  await page.getByLabel('New e-mail address').fill('olivia@new.example');
+  await page.getByRole('button', { name: 'Send the link' }).click();
+  await page.getByText('A link is on its way to the new address.').waitFor();
+  expect(await page.getByRole('alert').filter({ hasText: 'cannot be read' }).count()).toBe(0);
+
+  await page.goto('about:blank');
+  await page.goto(`${shop.address}${await linkIn('Confirm your e-mail address')}`);
+  await page.getByRole('button', { name: 'Use this address' }).click();
+  await page.getByText('The address is changed.').waitFor();
+  await expect.poll(() => shop.db.query('select email from users where username = $1', [STAFF])).toEqual([{ email: 'olivia@new.example' }]);
+});
+
+/** From the newest mail with this subject, as the receiver reads it. */
+async function linkIn(subject: string): Promise<string> {
+  await runDueJobs(shop.db);
+  const sent = (await mail.sent?.list(10))?.find((each) => each.subject.startsWith(subject));
+  return /#(?:reset|email)=[A-Za-z0-9_-]+/.exec(sent?.text ?? '')?.[0] ?? '';
+}

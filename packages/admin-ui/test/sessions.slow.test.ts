@@ -110,6 +110,27 @@ describe('a session that ends', () => {
     await page.getByRole('link', { name: 'ada', exact: true }).waitFor();
   });
 
+  test('is said by the bar without a click, and the bar asks no more until somebody logs in', async () => {
+    page = await admin.page({ anonymous: true });
+    await page.goto(`${shop.address}#/users`);
+    await logIn(page);
+    await page.getByRole('link', { name: 'ada', exact: true }).waitFor();
+    await page.getByText('working').waitFor();
+    const asked: number[] = [];
+    page.on('response', (response) => {
+      if (new URL(response.url()).pathname.endsWith('/api/state')) asked.push(response.status());
+    });
+    await page.context().clearCookies();
+    await page.getByRole('dialog', { name: 'Your session has ended' }).waitFor();
+    const bar = page.locator('section[aria-label="Site health"]');
+    await expect.poll(() => bar.textContent()).toContain('Your session has ended. Log in again to see current data.');
+    expect(await bar.getAttribute('data-tone')).toBe('bad');
+    await page.getByRole('textbox', { name: 'Password' }).fill(PASSWORD);
+    await page.getByRole('button', { name: 'Log in', exact: true }).click();
+    await expect.poll(() => bar.textContent()).toContain('working');
+    expect(asked.filter((status) => status === 401)).toHaveLength(1);
+  });
+
   test('by its lifetime is over permanently, whatever the page still holds', async () => {
     page = await admin.page({ anonymous: true });
     await page.goto(`${shop.address}#/users`);

@@ -96,7 +96,7 @@ async function send(
       signal: signal === undefined ? limit.signal : AbortSignal.any([signal, limit.signal]),
     });
     const fault = response.ok ? null : await readFault(response);
-    const answer = { response, fault, body: fault !== null || response.status === 204 ? undefined : await response.json() };
+    const answer = { response, fault, body: fault === null ? await readBody(response) : undefined };
     markAnswer();
     return answer;
   } catch (error) {
@@ -114,6 +114,12 @@ async function send(
   } finally {
     window.clearTimeout(timer);
   }
+}
+
+/** Successes without a body are 204, and 202 where a mail is on its way: they have no media type either. */
+async function readBody(response: Response): Promise<unknown> {
+  const text = await response.text();
+  return text === '' && !response.headers.has('content-type') ? undefined : JSON.parse(text);
 }
 
 async function request<T>(path: string, options: RequestOptions = {}): Promise<T> {
@@ -139,8 +145,6 @@ async function request<T>(path: string, options: RequestOptions = {}): Promise<T
 const OPEN_PATHS: ReadonlySet<string> = new Set([
   'login',
   'session',
-  // Asked by the bar, not by a person.
-  'state',
   'account/presence',
   'account/reset',
   'account/reset/confirm',

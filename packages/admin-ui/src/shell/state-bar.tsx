@@ -38,7 +38,8 @@ export function StateBar({ onTone }: { readonly onTone: (tone: AdminTone) => voi
   const query = useQuery({
     queryKey: [STATE],
     queryFn: ({ signal }) => readInTime(signal),
-    refetchInterval: isAnswering ? REFRESH_MS : RETRY_MS,
+    // After the session has ended, every answer is a 401 until somebody logs in, which reads everything again.
+    refetchInterval: ({ state }) => (isEnded(state.error) ? false : isAnswering ? REFRESH_MS : RETRY_MS),
     retry: false,
   });
   const updatedAt = useSyncExternalStore(
@@ -143,12 +144,17 @@ function troubleOf(
     const data = isLong ? 'Nothing on this page can be trusted to be current.' : 'The data may be outdated; retrying every few seconds.';
     return { tone: isLong ? 'bad' : 'warning', sentences: [silence, data, ...overdue] };
   }
+  if (isEnded(error)) return { tone: 'bad', sentences: ['Your session has ended. Log in again to see current data.', ...overdue] };
   const fault = error === null ? null : toFault(error);
-  const failed = fault === null || isSessionLost(fault) ? [] : [`The state of the site cannot be read. ${explain(fault)}`];
+  const failed = fault === null ? [] : [`The state of the site cannot be read. ${explain(fault)}`];
   const parts = (fault === null ? (state?.parts ?? []) : []).filter(isTrouble);
   const sentences = [...parts.map(({ name, text }) => `${name}: ${text}`), ...failed, ...overdue];
   if (sentences.length === 0) return null;
   return { tone: parts.some(({ tone }) => tone === 'bad') || failed.length > 0 ? 'bad' : 'warning', sentences };
+}
+
+function isEnded(error: unknown): boolean {
+  return error !== null && isSessionLost(toFault(error));
 }
 
 function isTrouble({ tone }: AdminStatePart): boolean {

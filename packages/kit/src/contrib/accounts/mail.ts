@@ -1,4 +1,6 @@
 import type { User } from '../../auth/principal.ts';
+import { isProduction } from '../../middleware/config.ts';
+import type { Fault } from '../../options/fault.ts';
 import { implementationOf } from '../../options/read-options.ts';
 import { aFunction, objectWith, required, sentenceRule } from '../../options/value-rule.ts';
 import type { LinkPurpose } from './link-store.ts';
@@ -62,6 +64,18 @@ function linkUrlFault(value: unknown): string | null {
   const url = typeof value === 'string' ? URL.parse(value) : null;
   if (url !== null && /^https?:$/.test(url.protocol) && url.hash === '' && url.username === '' && url.password === '') return null;
   return `Expected the URL of a page such as "https://shop.example.com/account", without a fragment, not ${JSON.stringify(value)}.`;
+}
+
+/** A port that only stores mails sends none, and staff who read them get links that are meant for others. */
+export function storedMailFaults(mail: MailOptions | null): Fault[] {
+  if (mail?.sent === undefined || !isProduction()) return [];
+  return [
+    {
+      id: 'E011',
+      message: 'accounts({ mail }) stores mails in a folder instead of sending them, and NODE_ENV is production.',
+      hint: 'Use smtpMail(…), or your own `send` without `sent`; keep folderMail(…) for development.',
+    },
+  ];
 }
 
 export function linkTo({ linkUrl }: Pick<MailOptions, 'linkUrl'>, purpose: LinkPurpose, token: string): string {

@@ -13,6 +13,7 @@ import { accountErrors } from './errors.ts';
 import { initial } from './migrations/0001_initial.ts';
 import { accountsLogin } from './login-provider.ts';
 import { accountsIdentities } from './identities.ts';
+import { storedMailFaults } from './mail.ts';
 import { mailHealth } from './mail-health.ts';
 import { accountLinks, groupMembers, groups, sessions, userFactors, userIdentities, userRecoveryCodes, users } from './models.ts';
 import { readAccountsOptions, type AccountsOptions } from './options.ts';
@@ -43,7 +44,10 @@ export function accounts(options: AccountsOptions = {}): Module {
     login: accountsLogin,
     errors: accountErrors,
     commands: [userCommand, groupCommand],
-    checks: [{ name: 'account_secrets', run: accountSecretFaults }],
+    checks: [
+      { name: 'account_secrets', run: accountSecretFaults },
+      { name: 'account_mail', run: () => storedMailFaults(settings.mail) },
+    ],
     provides: () => ({ groups: accountsGroups, identities: accountsIdentities }),
     admin: accountsAdmin(settings),
     ...(settings.mail === null ? {} : { healthChecks: { mail: ({ databases }: HealthContext) => mailHealth(databases['default']) } }),
