@@ -18,6 +18,16 @@ test('every relative link of every page leads to a file, and its fragment to a h
   expect(broken).toEqual([]);
 });
 
+test('a decision that has its number in its heading has that of its file', () => {
+  const decisions = pages().filter((page) => /decisions\/\d{3}-/.test(page));
+  expect(decisions.length).toBeGreaterThan(40);
+  const wrong = decisions.filter((page) => {
+    const [, number] = /^# (\d{3}): /.exec(read(page)) ?? [];
+    return number !== undefined && !page.includes(`/${number}-`);
+  });
+  expect(wrong).toEqual([]);
+});
+
 test('every JSON block of every page is JSON', () => {
   const broken = pages().flatMap((page) =>
     codeBlocks(page)

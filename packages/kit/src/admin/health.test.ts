@@ -23,7 +23,7 @@ test.each([
   [97_200_000 + 60_000, '1 d 3 h'],
 ])('an alert shows an age of %i ms as %s, and its hint without marks of code', (value, shown) => {
   const { rows } = alertsTable([
-    { title: 'Jobs', tiles: [{ label: 'Oldest', value, unit: 'age_ms', tone: 'bad', hint: 'Run `kit jobs work`.' }] },
+    { title: 'Jobs', tiles: [{ label: 'Oldest', value, unit: 'age_ms', tone: 'bad', hint: 'Run `npx kit jobs work`.' }] },
   ]);
-  expect(rows[0]?.values).toMatchObject({ value: shown, hint: 'Run kit jobs work.' });
+  expect(rows[0]?.values).toMatchObject({ value: shown, hint: 'Run npx kit jobs work.' });
 });

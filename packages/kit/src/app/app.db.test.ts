@@ -66,7 +66,7 @@ describeDatabases('an app', (database) => {
         {
           id: 'E023',
           message: 'Column "notes.colour" is in the model but in no migration.',
-          hint: 'Run kit migrate make <name>, add the migration to its module, then kit migrate.',
+          hint: 'Run npx kit migrate make <name>, add the migration to its module, then npx kit migrate.',
         },
       ],
     });

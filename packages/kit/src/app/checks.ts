@@ -217,7 +217,7 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
   W008: {
     title: 'A list reads a whole table',
     explanation:
-      'No index supports a column that lists filter or sort by, or that joins a to-many relation. Startup checks the declaration only; `kit doctor` also checks table sizes (PostgreSQL: small tables are skipped).',
+      'No index supports a column that lists filter or sort by, that has the owner, or that joins a to-many relation. Startup checks the declaration only; `kit doctor` also checks table sizes (PostgreSQL: small tables are skipped).',
     remedy:
       'Add an index that begins with the column, or with the tenant and owner columns before it. A table that stays small needs none.',
   },
@@ -252,7 +252,7 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
   W014: {
     title: 'All clients of a proxy are counted as one',
     explanation:
-      'Found by `kit doctor`: throttles count by client address, and no proxy is trusted. Behind a proxy all clients have its address.',
+      'Throttles count by client address, and no proxy is trusted. Behind a proxy all clients have its address. Found by `kit doctor`, and at startup with `NODE_ENV=production`.',
     remedy: 'Set `TRUSTED_PROXIES` to the address of the proxy, or to `none` where there is no proxy.',
   },
   W015: {

@@ -16,6 +16,7 @@ import type { Host } from '../http/host.ts';
 import type { Log } from '../http/log.ts';
 import { serveRoutes, type ServedRoutes } from '../http/serve-routes.ts';
 import type { HealthCheck } from '../middleware/health.ts';
+import { isProduction } from '../middleware/config.ts';
 import { isMembers, wrongValue } from '../options/value-rule.ts';
 import type { Fault } from '../options/fault.ts';
 import type { InputLimits } from '../options/input-limits.ts';
@@ -36,6 +37,7 @@ import type { AppOptions } from './options.ts';
 import { ownFastify } from './own-fastify.ts';
 import { pruneIdempotencyRegularly } from './prune-idempotency.ts';
 import { planApp, type AppPlan } from './plan-app.ts';
+import { proxyWarning } from './proxy-warning.ts';
 import { emptyRegistry, type Registry } from './registry.ts';
 import { isError, StartUpError } from './start-up-error.ts';
 import { rememberDeleted } from './remember-deleted.ts';
@@ -156,7 +158,9 @@ class Application implements App {
     const found = [...this.#plan.faults, ...conflicts, ...declared.flatMap((each) => each.faults?.(this) ?? [])];
     const faults = found.filter(isError);
     if (faults.length > 0) throw new StartUpError(faults);
-    this.warnings = found.filter(({ id }) => isSilenced(this, id) === undefined);
+    // In development clients come directly.
+    const exposed = isProduction() ? proxyWarning(this) : [];
+    this.warnings = [...found, ...exposed].filter(({ id }) => isSilenced(this, id) === undefined);
     const undurable = registry.jobs === null ? this.eventHandlers.filter(({ durable }) => durable) : [];
     if (undurable.length > 0)
       throw new StartUpError(

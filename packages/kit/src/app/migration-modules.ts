@@ -61,7 +61,7 @@ function labelled(alias: string, ids: readonly string[]): readonly string[] {
  */
 export function modelDriftFaults(app: App): readonly Fault[] {
   const migrated = migrationModules(app).filter(({ migrations = [] }) => migrations.length > 0);
-  const hint = 'Run kit migrate make <name>, add the migration to its module, then kit migrate.';
+  const hint = 'Run npx kit migrate make <name>, add the migration to its module, then npx kit migrate.';
   try {
     return modelDrift(migrated).map((message) => ({ id: 'E023', message, hint }));
   } catch (error) {
@@ -131,7 +131,7 @@ function listed(migrations: readonly string[]): string {
 /** The sentence that names a database, how many migrations are pending for it, the first of them, and the command. */
 export function describeOutdated({ alias, url, pending }: OutdatedDatabase): string {
   const count = `${pending.length} ${pending.length === 1 ? 'migration is' : 'migrations are'} pending`;
-  return `The database ${alias === 'default' ? '' : `"${alias}" `}${url} is not up to date: ${count} (${listed(pending)}). Run: kit migrate`;
+  return `The database ${alias === 'default' ? '' : `"${alias}" `}${url} is not up to date: ${count} (${listed(pending)}). Run: npx kit migrate`;
 }
 
 /** `kit migrate` finds nothing to do where migrations were applied and the tables changed afterwards. */

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { extname } from 'node:path';
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { dirname, extname } from 'node:path';
 import type { App } from '../app/module.ts';
 import { type ClientLanguage, generateClient } from '../openapi/clients/generate-client.ts';
 
@@ -19,9 +19,10 @@ export async function keepClientCurrent({ routes, title, version }: App, file: s
   return true;
 }
 
-/** The old file, or the whole new one: never a part. */
+/** The old file, or the whole new one: never a part. Its folder is created where it is missing. */
 export async function replaceFile(file: string, text: string): Promise<void> {
   const draft = `${file}.${randomBytes(6).toString('hex')}.tmp`;
+  await mkdir(dirname(file), { recursive: true });
   try {
     await writeFile(draft, text, { flag: 'wx' });
     await rename(draft, file);

@@ -12,7 +12,7 @@ import { testApp } from '../testing/test-app.ts';
 import { count, CrudController, filter, many, max, one, resource, visibleTo, writableBy } from './index.ts';
 
 const users = model('users', { id: t.uuidv7().pk(), name: t.text(40) });
-const notes = model('notes', {
+const noteColumns = {
   id: t.uuidv7().pk(),
   owner_id: t.uuid().readOnly(),
   open_id: t.uuid(),
@@ -26,7 +26,8 @@ const notes = model('notes', {
   hidden__name: t.text(10).nullable(),
   ...timestamps(),
   ...versioned(),
-});
+};
+const notes = model('notes', noteColumns, { indexes: [{ columns: ['owner_id'] }] });
 const links = model('links', { a: t.uuid(), b: t.uuid(), slug: t.text(40), code: t.text(40).unique() }, { primaryKey: ['a', 'b'] });
 const people = resource(users, { unscoped: true });
 const base = { owner: 'owner_id' } as const;
@@ -250,6 +251,18 @@ describe('start-up checks of resources', () => {
       {},
       { ...base, relations: { author: one(() => users, 'open_id') } },
       /"open_id" of "notes", which does not refer to "users". Declare it: open_id: t.ref\(\(\) => users\)/,
+    ],
+    [
+      'E017',
+      {},
+      { ...base, relations: { twin: one(() => notes, 'author_id') } },
+      /which does not refer to "notes". The column refers to "users": lead the relation there: one\(\(\) => users, 'author_id'\), or add/,
+    ],
+    [
+      'E016',
+      { import: { formats: ['csv'], by: 'title' } },
+      { ...base, fields: { title: visibleTo(isOwner()) } },
+      /import.by has "title", whose visibility depends on the row/,
     ],
     ['E017', {}, { ...base, relations: { items: many(() => links, 'a', { limit: 5 }) } }, /leads to "links", which has no resource/],
     [
@@ -917,13 +930,14 @@ describe('start-up checks of resources', () => {
         }) {}
         return warnings({ '/indexed': Indexed });
       };
+      const owner = { columns: ['owner_id'] };
       expect(await start([])).toEqual([
-        expect.stringMatching(/^W008 Indexed: no index of "indexed" serves title \(filter\), rank \(ordering\)\./),
+        expect.stringMatching(/^W008 Indexed: no index of "indexed" serves owner_id \(owner\), title \(filter\), rank \(ordering\)\./),
       ]);
-      expect(await start([{ columns: ['title'] }])).toEqual([expect.stringMatching(/^W008 .*serves rank \(ordering\)\./)]);
+      expect(await start([owner, { columns: ['title'] }])).toEqual([expect.stringMatching(/^W008 .*serves rank \(ordering\)\./)]);
       expect(await start([{ columns: ['owner_id', 'title'] }, { columns: ['owner_id', '-rank', '-id'] }])).toEqual([]);
       // An index that begins with something else is none for it.
-      expect(await start([{ columns: ['rank', 'title'] }])).toEqual([expect.stringMatching(/^W008 .*serves title \(filter\)\./)]);
+      expect(await start([owner, { columns: ['rank', 'title'] }])).toEqual([expect.stringMatching(/^W008 .*serves title \(filter\)\./)]);
     });
 
     test('W010: unscoped in an app with tenants', async () => {
@@ -933,7 +947,11 @@ describe('start-up checks of resources', () => {
     });
 
     test('W011: a unique value that is not of the owner alone', async () => {
-      const coded = model('coded', { id: t.uuidv7().pk(), owner_id: t.uuid().readOnly(), code: t.text(20).unique() });
+      const coded = model(
+        'coded',
+        { id: t.uuidv7().pk(), owner_id: t.uuid().readOnly(), code: t.text(20).unique() },
+        { indexes: [{ columns: ['owner_id'] }] },
+      );
       class Coded extends CrudController(resource(coded, { owner: 'owner_id' }), { permission }) {}
       expect(await warnings({ '/coded': Coded })).toEqual([expect.stringMatching(/^W011 .*"code" is unique over all owners/)]);
     });

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, open } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { type Clock, systemClock } from './clock.ts';
 import { type DatabaseObserver, DatabaseObservers, type PoolStatus } from './database-observer.ts';
@@ -79,6 +79,16 @@ export function sqliteFile(url: string): string | null {
   return path === '' || path === ':memory:' ? null : resolve(path);
 }
 
+/**
+ * Rows are for the user of the process alone: SQLite itself would make the file as readable as the umask allows, and its log takes the mode of the
+ * file. What exists keeps its mode: somebody may share it on purpose.
+ */
+async function createPrivateFile(file: string): Promise<void> {
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  const created = await open(file, 'wx', 0o600).catch(() => undefined); // it exists, or SQLite says what is wrong
+  await created?.close();
+}
+
 /** Only the driver that the URL needs is loaded. */
 async function openEngine(url: string, options: DatabaseOptions): Promise<Engine> {
   const waitMsMax = options.waitMsMax ?? WAIT_MS_MAX;
@@ -88,7 +98,7 @@ async function openEngine(url: string, options: DatabaseOptions): Promise<Engine
     const stored = sqliteFile(url);
     const file = stored === null || (options.createFile === false && !existsSync(stored)) ? ':memory:' : stored;
     try {
-      if (file !== ':memory:') await mkdir(dirname(file), { recursive: true });
+      if (file !== ':memory:') await createPrivateFile(file);
       const { SqliteEngine } = await import('./sqlite/engine.ts');
       return await SqliteEngine.open(file, {
         durability: options.durability ?? 'normal',

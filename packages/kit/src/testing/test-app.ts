@@ -65,7 +65,7 @@ export interface TestApp extends AsyncDisposable {
 }
 
 /**
- * A real application on a new real database. Ends both: `await using { app } = await testApp(…)` or `close()`.
+ * A real application on a new real database. Both end with `await using kit = await testApp(…)`, or with `close()`.
  *
  * @example
  * ```ts

@@ -38,11 +38,17 @@ test.each(['typescript', 'python'])(
     expect(readFileSync(file, 'utf8')).toBe(text);
     writeFileSync(file, `${text}//`);
     expect(await client([language, '--out', file, '--check'])).toBe(
-      `failed: ${file} is not the current client. Write it again with: kit client ${language} --out ${file}`,
+      `failed: ${file} is not the current client. Write it again with: npx kit client ${language} --out ${file}`,
     );
     expect(await client([language, '--out', join(folder, 'none'), '--check'])).toContain('failed: There is no file');
   },
 );
+
+test('the folder of the file is created', async () => {
+  const file = join(folder, 'src', 'generated', 'api.ts');
+  expect(await client(['typescript', '--out', file])).toBe(`${file} written.`);
+  expect(readFileSync(file, 'utf8')).not.toBe('');
+});
 
 test('a file that cannot be written leaves nothing behind, and a refused operation leaves the old file', async () => {
   const place = join(folder, 'place');

@@ -40,7 +40,7 @@ async function generate(
       `No route is mounted at ${JSON.stringify(mount)}; there are ${[...new Set(app.routes.map((route) => route.mount))].join(', ')}.`,
     );
   const text = textOf(app, { language, mount, dates }, context);
-  const again = `kit client ${language} --out ${out}${mount === undefined ? '' : ` --mount ${mount}`}${dates ? ' --dates' : ''}`;
+  const again = `npx kit client ${language} --out ${out}${mount === undefined ? '' : ` --mount ${mount}`}${dates ? ' --dates' : ''}`;
   if (check) {
     const stored = await readFile(resolve(out), 'utf8').catch((error: NodeJS.ErrnoException) =>
       context.fail(error.code === 'ENOENT' ? `There is no file ${out}. Write it with: ${again}` : unreadable(out, error)),

@@ -4,6 +4,7 @@ import { describeOutdated, driftOf, driftRemedy, outdatedDatabases } from '../..
 import type { App } from '../../app/module.ts';
 import { modelWarnings } from '../../app/model-warnings.ts';
 import { openWrites } from '../../app/open-writes.ts';
+import { proxyWarning } from '../../app/proxy-warning.ts';
 import { repeatedStatements } from '../../app/repeated-statements.ts';
 import { isSilenced } from '../../app/silenced-checks.ts';
 import { unboundedLists } from '../../app/unbounded-lists.ts';
@@ -28,6 +29,9 @@ interface Finding {
 
 /** Current when this version of kit was released; 26 is tested too. */
 const NODE_TESTED = [22, 24, 26];
+
+/** Warnings of the start that are found here in another way: by the size of the tables, and also outside production. */
+const EXAMINED: ReadonlySet<string> = new Set(['W008', 'W014']);
 
 const FORMATS = ['table', 'json', 'sarif'] as const;
 const LEVELS = ['fault', 'warn'] as const;
@@ -89,7 +93,7 @@ async function found(context: CliContext): Promise<Finding[]> {
   return [
     ...findings,
     ...(await databases(opened.value)),
-    ...opened.value.warnings.map((fault) => warning('app', fault)),
+    ...opened.value.warnings.filter(({ id }) => !EXAMINED.has(id)).map((fault) => warning('app', fault)),
     ...(await moduleChecks(opened.value)),
     ...(await lists(opened.value)),
     ...repeatedStatements(dirname(context.configFile), opened.value.routes).map((fault) => warning('tests', fault)),
@@ -103,19 +107,8 @@ interface ThrottledApp extends Pick<App, 'routes' | 'modules' | 'settings' | 'th
 /** What throttles count wrongly in a deployment of several clients behind one proxy, or of several processes. */
 export function throttleFindings(app: ThrottledApp): Finding[] {
   const used = app.routes.flatMap((route) => route.throttles);
-  const countsAddresses = used.some(({ phase }) => phase === 'client') || app.modules.some(({ name }) => name === 'apikeys');
   return [
-    ...(countsAddresses && app.settings.trustedProxies === undefined
-      ? [
-          {
-            id: 'W014',
-            subject: 'proxies',
-            state: 'warning',
-            detail:
-              'Requests and invalid keys are counted by client address, and no proxy is trusted: behind a proxy all clients share one address. Set TRUSTED_PROXIES to its address, or to none where there is no proxy.',
-          } as const,
-        ]
-      : []),
+    ...proxyWarning(app).map((fault) => warning('proxies', fault)),
     ...(used.length > 0 && app.throttleStorage.isLocal === true && app.db.dialect === 'postgres'
       ? [
           {

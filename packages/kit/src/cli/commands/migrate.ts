@@ -45,7 +45,7 @@ async function apply(context: CliContext, adopt: boolean): Promise<void> {
   if (differing.length > 0) context.print(`The app does not start like this. ${DISAGREE}`);
 }
 
-const DISAGREE = 'Models and migrations disagree: run kit migrate make <name>, or add the migration that it wrote to its module.';
+const DISAGREE = 'Models and migrations disagree: run npx kit migrate make <name>, or add the migration that it wrote to its module.';
 
 async function checkOnly(context: CliContext): Promise<void> {
   const app = await (await context.bareApp()).openDatabases({ createFiles: false });
@@ -59,7 +59,7 @@ async function checkOnly(context: CliContext): Promise<void> {
     for (const each of drift.additions) context.print(`${context.paint('dim', 'extra')}   ${each} This version works without it.`);
   }
   const remedies = [
-    ...(pending.length > 0 ? [`${pending.length} pending: run kit migrate.`] : []),
+    ...(pending.length > 0 ? [`${pending.length} pending: run npx kit migrate.`] : []),
     ...(drift.models.length > 0 ? [DISAGREE] : []),
     ...(drift.database.length > 0 ? [driftRemedy(drift)] : []),
   ];

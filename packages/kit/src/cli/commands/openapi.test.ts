@@ -68,10 +68,10 @@ test('a file is replaced as a whole, and one that cannot be written leaves nothi
 test('a stale or missing file is reported with the command that writes it, options included', async () => {
   const file = join(folder, 'checked.json');
   const options = ['--mount', '/v1', '--spec', '3.1', '--server', 'https://a.example', 'https://b.example'];
-  const again = `kit openapi --out ${file} --mount /v1 --spec 3.1 --server https://a.example --server https://b.example`;
+  const again = `npx kit openapi --out ${file} --mount /v1 --spec 3.1 --server https://a.example --server https://b.example`;
   expect(await openapi(['--check', file, ...options])).toBe(`failed: There is no file ${file}. Write it with: ${again}`);
   writeFileSync(file, '{}');
   expect(await openapi(['--check', file, ...options])).toBe(`failed: ${file} is not the current document. Write it again with: ${again}`);
-  await openapi(again.split(' ').slice(2));
+  await openapi(again.split(' ').slice(3));
   expect(await openapi(['--check', file, ...options])).toBe(`${file} is current.`);
 });

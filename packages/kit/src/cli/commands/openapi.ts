@@ -45,7 +45,7 @@ export const openapiCommand: CoreCommand = (command, context) => {
       });
       const text = openApiText(document);
       const again = (file: string) =>
-        ['kit openapi --out', file, ...given({ mount, spec }), ...(server ?? []).map((url) => `--server ${url}`)].join(' ');
+        ['npx kit openapi --out', file, ...given({ mount, spec }), ...(server ?? []).map((url) => `--server ${url}`)].join(' ');
       if (check !== undefined) {
         const stored = await readFile(resolve(check), 'utf8').catch((error: NodeJS.ErrnoException) =>
           context.fail(error.code === 'ENOENT' ? `There is no file ${check}. Write it with: ${again(check)}` : unreadable(check, error)),

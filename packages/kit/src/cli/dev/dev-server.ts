@@ -115,7 +115,7 @@ export class DevServer {
     const { terminal } = this.#options;
     this.#say('yellow', '!', `${database}: pending ${migrations.join(', ')}`);
     if (!terminal.stdin.isTTY) {
-      this.#say('yellow', ' ', 'Run kit dev --yes to apply them, or kit migrate.');
+      this.#say('yellow', ' ', 'Run npx kit dev --yes to apply them, or npx kit migrate.');
       return false;
     }
     const lines = createInterface({ input: terminal.stdin, output: terminal.stderr });

@@ -34,7 +34,7 @@ async function migrateAfterAsking(app: App, context: CliContext): Promise<void> 
   const migrations = outdated.flatMap(({ pending }) => pending);
   tell({ type: 'pending', migrations, database: outdated.map(({ url }) => url).join(', ') });
   const [{ migrate }] = (await once(process, 'message')) as [ToApp];
-  if (!migrate) context.fail(`${migrations.length} pending: run kit migrate, or save a file to be asked again.`);
+  if (!migrate) context.fail(`${migrations.length} pending: run npx kit migrate, or save a file to be asked again.`);
   const { applied } = await migrateApp(app);
   tell({ type: 'migrated', migrations: applied });
 }

@@ -27,7 +27,7 @@ export function planNew(
     const target = isScaffolded(references.table) ? existing(app, references.table, isScaffolded) : undefined;
     if (target === undefined)
       throw new CliFailure(
-        `"${column}" refers to "${references.table}", which is not a scaffolded resource of the app. Run kit scaffold ${references.table} and add ${namesOf(references.table).module}() to the app first.`,
+        `"${column}" refers to "${references.table}", which is not a scaffolded resource of the app. Run npx kit scaffold ${references.table} and add ${namesOf(references.table).module}() to the app first.`,
       );
     return [{ column, relation: relationOf(column), table: target }];
   });

@@ -131,7 +131,7 @@ describe('rejected, with what to write instead', () => {
     [['things', 'title:txt'], /has an unknown kind/],
     [['things', 'a:int', 'a:int'], /"a" is given twice/],
     [['things', 'id:int'], /Every scaffolded model has the column "id"/],
-    [['things', 'other_id:ref(others)'], /Run kit scaffold others and add otherModule\(\) to the app first/],
+    [['things', 'other_id:ref(others)'], /Run npx kit scaffold others and add otherModule\(\) to the app first/],
     [['notes'], /The app already has a model of the table "notes"/],
     [['nothing', '--from-table'], /There is no table "nothing" in sqlite:/],
     [['invoices', '--from-table', '--owner', 'user_id'], /--owner is user_id, and "invoices" has the columns number, customer_id/],

@@ -69,7 +69,7 @@ export async function accountSecretFaults({ db, settings }: App): Promise<readon
     {
       id: 'W025',
       message: 'Secrets of one-time codes are stored without encryption.',
-      hint: 'Set ACCOUNT_SECRET_KEYS to what `kit user generate-key` prints, then run `kit user encrypt-secrets`.',
+      hint: 'Set ACCOUNT_SECRET_KEYS to what `kit user generate-key` prints, then run `npx kit user encrypt-secrets`.',
     },
   ];
 }

@@ -102,7 +102,7 @@ export async function tryLockChain(tx: Db): Promise<ChainState | null> {
 }
 
 function requireChain(chain: ChainState | undefined): ChainState {
-  if (chain === undefined) throw new Error('The audit chain has no start: run `kit migrate`.');
+  if (chain === undefined) throw new Error('The audit chain has no start: run `npx kit migrate`.');
   return chain;
 }
 

@@ -78,6 +78,7 @@ export function grants<C extends Columns, A extends string = string>(
       if (usual === null || (usual !== undefined && actions.has(usual))) return usual;
       return actions.has(operation) ? operation : undefined;
     },
+    usualActionOf: (operation) => (Object.hasOwn(ACTIONS, operation) ? (ACTIONS[operation] ?? undefined) : undefined),
     get admitsAnonymous() {
       return actionsOfModel(model)?.subjects.has('public') === true;
     },

@@ -154,6 +154,8 @@ describe('at start-up', () => {
     await expect(start([actions], Offered)).rejects.toThrow(
       /E024.*the operation "destroy" is not mapped to an action.*the operation "bulkDestroy" is not mapped to an action/s,
     );
+    // The action that the page names for this operation.
+    await expect(start([actions], Offered)).rejects.toThrow(/Declare an action "delete", or map the operation/);
     class Kept extends CrudController(made, { permission: isAuthenticated, operations: { destroy: false } }) {}
     await start([actions], Kept);
   });

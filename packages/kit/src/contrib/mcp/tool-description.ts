@@ -5,17 +5,17 @@ const CRUD: Readonly<Record<string, (name: string) => string>> = {
   list: (name) => `Lists ${name} records that you can see, a page at a time.`,
   query: (name) => `Finds ${name} records by a tree of conditions, a page at a time.`,
   retrieve: (name) => `Returns one ${name} record by its id.`,
-  create: (name) => `Creates a ${name} record.`,
-  update: (name) => `Replaces a ${name} record. To change some fields only, use the tool that updates it.`,
-  partialUpdate: (name) => `Updates some fields of a ${name} record. Fields that are not sent keep their values.`,
-  destroy: (name) => `Deletes a ${name} record.`,
+  create: (name) => `Creates ${article(name)} ${name} record.`,
+  update: (name) => `Replaces ${article(name)} ${name} record. To change some fields only, use the tool that updates it.`,
+  partialUpdate: (name) => `Updates some fields of ${article(name)} ${name} record. Fields that are not sent keep their values.`,
+  destroy: (name) => `Deletes ${article(name)} ${name} record.`,
   restore: (name) => `Restores a deleted ${name} record.`,
   bulkCreate: (name) => `Creates several ${name} records.`,
   bulkUpdate: (name) => `Updates several ${name} records.`,
   bulkDestroy: (name) => `Deletes several ${name} records.`,
   stats: (name) => `Counts and sums ${name} records, in groups if asked.`,
   meta: (name) => `Describes what you can see, send and do with ${name} records.`,
-  transitions: (name) => `Lists the changes of state that are possible for a ${name} record.`,
+  transitions: (name) => `Lists the changes of state that are possible for ${article(name)} ${name} record.`,
 };
 
 /** The sentence that tells an agent what the tool does. Made of declarations: never of stored values. */
@@ -30,7 +30,12 @@ function ofCrud({ metadata }: CompiledRoute): string | undefined {
   const crud = metadata['crud'] as { readonly resource: string; readonly operation: string } | undefined;
   if (crud === undefined) return undefined;
   const name = crud.resource.replaceAll('_', ' ');
-  return CRUD[crud.operation]?.(name) ?? `Changes the state of a ${name} record: ${crud.operation}.`;
+  return CRUD[crud.operation]?.(name) ?? `Changes the state of ${article(name)} ${name} record: ${crud.operation}.`;
+}
+
+/** By the letter: good enough for the words that resources are called by, `user` and its like excepted. */
+function article(name: string): string {
+  return /^[aeiou]/i.test(name) && !/^(?:use|uni|eu|one)/i.test(name) ? 'an' : 'a';
 }
 
 function sentence(text: string): string {

@@ -182,7 +182,7 @@ class ControllerFaults {
         this.#add(
           'E024',
           `the operation "${operation}" is not mapped to an action of ${access.name}.`,
-          `Declare an action "${operation}", or map the operation: ${access.name.replace(/\)$/, '')}, { operations: { ${operation}: 'change' } }).`,
+          `Declare an action "${access.usualActionOf?.(operation) ?? operation}", or map the operation: ${access.name.replace(/\)$/, '')}, { operations: { ${operation}: 'change' } }).`,
         );
     }
   }
@@ -271,6 +271,12 @@ class ControllerFaults {
         'E012',
         `import.by refers to a column "${by}" that does not exist or that clients cannot send.`,
         didYouMean(by, input).trim() || undefined,
+      );
+    else if (policy.ruleOf(by)?.visibleTo?.mayNeedObject === true)
+      this.#add(
+        'E016',
+        `import.by has "${by}", whose visibility depends on the row.`,
+        'An import would reveal which rows have a hidden value. Find rows by a column that every caller can see.',
       );
     else if (!isUniqueWithin && !isUnique(policy, by))
       this.#add(

@@ -48,7 +48,7 @@ export function relationFaults(policy: Policy, place: string): Fault[] {
       add(
         'E017',
         `the relation "${name}" is through "${edge.column}" of "${holder.model.name}", which does not refer to "${referred.model.name}".`,
-        `Declare it: ${edge.column}: t.ref(() => ${referred.model.name}).`,
+        otherReference(edge.kind, holder, column, referred),
       );
     if (edge.target.using !== policy.using)
       add(
@@ -66,6 +66,18 @@ export function relationFaults(policy: Policy, place: string): Fault[] {
       add('W007', `the relation "${name}" has no limit; 20 rows per parent are returned.`, 'Set it: many(…, { limit: 20 }).');
   }
   return faults;
+}
+
+/** What to write instead: the column is what it is declared to be, unless it refers to nothing. */
+function otherReference(kind: 'one' | 'many', holder: Policy, column: ModelColumn, referred: Policy): string {
+  const declaration = `t.ref(() => ${referred.model.name})`;
+  const target = column.settings.reference?.target;
+  if (target === undefined) return `Declare it: ${column.name}: ${declaration}.`;
+  const fitting = [...holder.statements.byName.values()].filter((each) => refersTo(holder, each, referred)).map(({ name }) => name);
+  if (fitting.length > 0) return `Name a column that does: ${fitting.join(', ')}.`;
+  const model = typeof target === 'string' ? target : (target() as { readonly name: string }).name;
+  const leads = kind === 'one' ? `lead the relation there: one(() => ${model}, '${column.name}')` : 'name another relation';
+  return `The column refers to "${model}": ${leads}, or add a column that refers to "${referred.model.name}": ${declaration}.`;
 }
 
 function refersTo(holder: Policy, column: ModelColumn, referred: Policy): boolean {

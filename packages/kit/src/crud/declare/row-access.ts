@@ -59,6 +59,8 @@ export interface RowAccess {
   readonly name: string;
   /** The action that an operation needs; null where there is no row yet. Undefined fails the start: an operation must not slip through. */
   actionOf(operation: string): string | null | undefined;
+  /** The action that an operation is usually mapped to: `delete` for `destroy`. For the advice where there is none. */
+  usualActionOf?(operation: string): string | undefined;
   /** Which rows the caller may do the action to. */
   condition(context: AccessContext, action: string): Where | boolean | Promise<Where | boolean>;
   /** Whether rows may be given to callers without credentials. */

@@ -355,7 +355,7 @@ describeDatabases('search backends', (database) => {
       (error: StartUpError) => error.faults,
     );
     const hint =
-      'Run: kit migrate. Where nothing is pending they were changed by hand: write a migration with dropFullText and createFullText.';
+      'Run: npx kit migrate. Where nothing is pending they were changed by hand: write a migration with dropFullText and createFullText.';
     expect(fault?.map((each) => [each.id, each.hint])).toEqual([
       ['E021', hint],
       ['E021', hint],

@@ -41,7 +41,7 @@ export interface FullTextOptions<N extends string = string> {
 
 /** `kit migrate` makes them where its migration is pending; where it was applied, it finds nothing to do. */
 const MISSING_STRUCTURES =
-  'Run: kit migrate. Where nothing is pending they were changed by hand: write a migration with dropFullText and createFullText.';
+  'Run: npx kit migrate. Where nothing is pending they were changed by hand: write a migration with dropFullText and createFullText.';
 
 const WORD_BYTES_MAX = 2_046;
 
@@ -77,7 +77,7 @@ export function fullText<const N extends string>(options: FullTextOptions<N>): S
         {
           id: 'E012',
           message: `search is full text of ${columns.join(', ')} (${config}), which model("${model.name}") does not declare.`,
-          hint: `Add to its options: ${declaration}, then run kit migrate make.`,
+          hint: `Add to its options: ${declaration}, then run npx kit migrate make.`,
         },
       ];
     },

@@ -94,7 +94,11 @@ export class RowWriter {
     const context = writeContext(tx, request);
     const input = verb === 'update' ? await this.#valuesOf(state, row) : row.intent.values;
     if (verb === 'update' && isEmpty(input)) return this.#touch(state, row);
-    const write = async (given: Item = {}): Promise<Item | null> => {
+    const place = `${verb} hook of "${this.#policy.name}"`;
+    const write = async (values?: Item): Promise<Item | null> => {
+      if (values === undefined && (verb === 'create' || verb === 'update'))
+        throw new TypeError(`The ${place} called next() without values. Write next(input).`);
+      const given = values ?? {};
       if (verb === 'create')
         row.after = await this.#statements.insert(tx, { ...given, ...this.#values.forced(request, intent) }, undefined, given);
       else if (verb === 'destroy') await this.#deleteOne(state, row);
@@ -111,7 +115,7 @@ export class RowWriter {
       restore: {},
     }[verb];
     const hook = hooks[verb] as (context: object, next: unknown) => Promise<unknown>;
-    const { returned } = await runHook(`${verb} hook of "${this.#policy.name}"`, write, (next) => hook({ ...context, ...given }, next));
+    const { returned } = await runHook(place, write, (next) => hook({ ...context, ...given }, next));
     if (row.isWritten) return;
     // The row as it is: a hook that writes nothing may have changed it by itself.
     row.after = verb === 'create' ? await this.#existing(state, returned) : verb === 'destroy' ? null : await this.#reread(state, row);

@@ -3,7 +3,7 @@ import { describeDatabases } from '../../testing/databases.ts';
 import { t } from '../column.ts';
 import { model, type Model } from '../model.ts';
 import { softDelete, timestamps } from '../standard-columns.ts';
-import { checkDrift, modelDrift } from './drift.ts';
+import { checkDrift, unwritableTables, modelDrift } from './drift.ts';
 import { migrate } from './migrate.ts';
 import { migration, type Migration } from './migration.ts';
 import * as operations from './operation.ts';
@@ -171,6 +171,24 @@ describeDatabases('drift', (database) => {
     ]);
     await database.db.query('drop table drift_hands');
     expect((await checkDrift(hands, database.db)).database).toEqual(['Table "drift_hands" is missing from the database.']);
+  });
+
+  test('a NOT NULL that was lost by hand is named', async () => {
+    const table = model('drift_lost', { id: t.int().pk(), label: t.text(20) });
+    const migrations = [migration('0001_initial', [operations.createTable('drift_lost', table.columns)])];
+    const lost = [{ name: 'lost', models: [table], migrations }];
+    await migrate(database.db, lost);
+    expect(await checkDrift(lost, database.db)).toMatchObject({ database: [], additions: [] });
+    if (database.dialect === 'postgres') await database.db.query('alter table drift_lost alter column label drop not null');
+    else {
+      await database.db.query('drop table drift_lost');
+      await database.db.query('create table drift_lost (id integer not null primary key, label text)');
+    }
+    const { database: found } = await checkDrift(lost, database.db);
+    expect(found).toContain('Column "drift_lost.label" allows NULL in the database, but not in the migrations.');
+    // Statements work as before: a server does not stop for it.
+    expect(await unwritableTables(lost, database.db)).toEqual([]);
+    await database.db.query('drop table drift_lost');
   });
 
   test('every change of a model is proposed, applied and then agrees, with a note where data is at stake', async () => {

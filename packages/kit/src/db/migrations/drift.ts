@@ -18,7 +18,7 @@ export interface Drift {
   readonly models: readonly string[];
   /** Where the database differs from its applied migrations: it was changed by hand, or by a newer version. */
   readonly database: readonly string[];
-  /** What the database has besides, and what this version can read and write without: a column that may be left out, a default, NULL allowed. */
+  /** What the database has besides, and what this version can read and write without: a column that may be left out, a default, NULL allowed by a newer version. */
   readonly additions: readonly string[];
 }
 
@@ -142,7 +142,7 @@ function tableDifferences(table: TableDefinition, found: FoundTable, dialect: Di
       ),
     );
   }
-  for (const name of Object.keys(table.columns)) differences.push(...columnDifferences(table, name, found, dialect));
+  for (const name of Object.keys(table.columns)) differences.push(...columnDifferences(table, name, found, dialect, isNewer));
   for (const [name, { nullable, hasDefault }] of found.columns) {
     if (Object.hasOwn(table.columns, name) || table.fullText?.some((each) => each.name === name) === true) continue;
     const place = `Column "${table.name}.${name}" is in the database but in no migration`;
@@ -154,7 +154,7 @@ function tableDifferences(table: TableDefinition, found: FoundTable, dialect: Di
   return differences;
 }
 
-function columnDifferences(table: TableDefinition, name: string, found: FoundTable, dialect: Dialect): Difference[] {
+function columnDifferences(table: TableDefinition, name: string, found: FoundTable, dialect: Dialect, isNewer: boolean): Difference[] {
   const place = `Column "${table.name}.${name}"`;
   const column = table.columns[name];
   const actual = found.columns.get(name);
@@ -163,7 +163,11 @@ function columnDifferences(table: TableDefinition, name: string, found: FoundTab
   const differences: Difference[] = [];
   const type = columnType(column, dialect);
   if (actual.type !== type) differences.push(unwritable(`${place} is ${actual.type} in the database, ${type} in the migrations.`));
-  if (actual.nullable && !column.nullable) differences.push(addition(`${place} allows NULL in the database, but not in the migrations.`));
+  if (actual.nullable && !column.nullable) {
+    // A newer version may have made the column optional; by hand it is a constraint that was lost.
+    const allows = `${place} allows NULL in the database, but not in the migrations.`;
+    differences.push(isNewer ? addition(allows) : other(allows));
+  }
   if (!actual.nullable && column.nullable)
     differences.push(unwritable(`${place} refuses NULL in the database, but not in the migrations.`));
   if (actual.hasDefault && column.dbDefault === undefined) differences.push(addition(`${place} has a default that no migration gave it.`));

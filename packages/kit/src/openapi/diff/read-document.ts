@@ -15,7 +15,7 @@ export function readOpenApi(text: string): { readonly document: Json } | { reado
     };
   // Compared with anything else every operation would be new, which breaks nobody.
   if (typeof openapi !== 'string' || !isObject(paths) || !isObject(document))
-    return { fault: 'is not an OpenAPI document in JSON: it has no `openapi` and `paths`. Write one with: kit openapi --out <file>' };
+    return { fault: 'is not an OpenAPI document in JSON: it has no `openapi` and `paths`. Write one with: npx kit openapi --out <file>' };
   if (!/^3\.[0-2](?:\.|$)/.test(openapi)) return { fault: `is an OpenAPI ${openapi} document. Versions 3.0, 3.1 and 3.2 are supported.` };
   const outside = externalReference(document);
   if (outside !== undefined)

@@ -90,7 +90,7 @@ function tilesOf(place: AdminPlace, stats: JobStats, counts: Counts, within: Rea
       value: oldest < 0 ? null : oldest * 1000,
       unit: 'age_ms',
       tone: oldest > OLD_SECONDS ? 'warning' : 'neutral',
-      hint: 'If it grows, too few workers run: `kit jobs work`.',
+      hint: 'If it grows, too few workers run: `npx kit jobs work`.',
       link: jobs({ due: 'ready' }),
     },
     {
@@ -115,7 +115,7 @@ async function scheduleTiles(place: AdminPlace, context: AdminContext): Promise<
       value: late,
       unit: 'count',
       tone: late > 0 ? 'bad' : 'good',
-      hint: 'Due, and no worker has started them: run `kit jobs work`.',
+      hint: 'Due, and no worker has started them: run `npx kit jobs work`.',
       link: { resource: `job-schedules${place.suffix}`, filters: {} },
     },
   ];

@@ -154,7 +154,7 @@ function stateOf(pausedAt: Date | null, next: Date | null, now: Date): AdminStat
   if (pausedAt !== null) return { value: 'paused', tone: 'warning', hint: `Since ${pausedAt.toISOString()}.` };
   if (next === null) return { value: 'ended', tone: 'neutral', hint: 'The schedule has no further run.' };
   return now.getTime() - next.getTime() > LATE_MS
-    ? { value: 'late', tone: 'bad', hint: 'It is due, and no worker has started it. Run `kit jobs work`.' }
+    ? { value: 'late', tone: 'bad', hint: 'It is due, and no worker has started it. Run `npx kit jobs work`.' }
     : { value: 'active', tone: 'good' };
 }
 
