@@ -29,7 +29,7 @@ import { Connections } from './connections.ts';
 import type { Seed } from './seed.ts';
 import { isSilenced } from './silenced-checks.ts';
 import { serveCors, type CorsOptions } from './cors.ts';
-import { healthChecks } from './health-checks.ts';
+import { healthChecks, stuckDatabases } from './health-checks.ts';
 import { InFlight } from './in-flight.ts';
 import { modelDriftFaults, unknownReferences } from './migration-modules.ts';
 import type { App, Module, MountedController, ResourceDeclaration } from './module.ts';
@@ -238,6 +238,10 @@ class Application implements App {
 
   get isStopping(): boolean {
     return this.#steps.hasBegun('close');
+  }
+
+  get stuckDatabases(): readonly string[] {
+    return stuckDatabases(this.#plan.databases.all);
   }
 
   get routes(): readonly CompiledRoute[] {

@@ -1,5 +1,6 @@
 import { access, constants } from 'node:fs/promises';
 import type { Database } from '../db/db.ts';
+import { engineOf } from '../db/handle.ts';
 import { sqliteFile } from '../db/open-database.ts';
 import { NotReady, type HealthCheck } from '../middleware/health.ts';
 import { safeMethods } from '../permissions/built-ins.ts';
@@ -27,13 +28,18 @@ export function healthChecks(app: App): Readonly<Record<string, HealthCheck>> {
   return Object.freeze(Object.fromEntries([...ofDatabases, ...ofAuthenticators, ...ofModules]));
 }
 
+/** The databases that only a restart of the process can reach again. */
+export function stuckDatabases(databases: Readonly<Record<string, Database>>): string[] {
+  return Object.keys(databases).filter((alias) => engineOf(databases[alias] as Database).isStuck === true);
+}
+
 async function checkDatabase(database: Database | undefined, isWritten: boolean): Promise<void> {
+  await database?.query('select 1');
   if (database?.dialect === 'postgres') {
-    const [row] = await database.query<{ read_only: string }>(`select current_setting('transaction_read_only') as read_only`);
-    if (isWritten && row?.read_only !== 'off') throw new NotReady('The database is read-only, and this app writes to it.');
+    if (isWritten && (await engineOf(database).isWritable?.()) === false)
+      throw new NotReady('The database is read-only, and this app writes to it.');
     return;
   }
-  await database?.query('select 1');
   const file = database === undefined || !isWritten ? null : sqliteFile(database.url);
   if (file === null) return;
   try {

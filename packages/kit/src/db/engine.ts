@@ -122,6 +122,10 @@ export interface Engine extends StatementRunner {
    * statements never go to `runNow`. Undefined: the engine runs one statement after the other (SQLite in memory).
    */
   readonly longStatementsMax?: number | undefined;
+  /** PostgreSQL: every connection has been silent for a minute, although new ones can be opened: only a restart helps. */
+  readonly isStuck?: boolean;
+  /** PostgreSQL: whether the server takes changes. One that does not is left: the next connection may lead to another. */
+  isWritable?(): Promise<boolean>;
   /** Visible SQL has `$1` on every database; this is what the engine's own statements have. */
   toOwnPlaceholders(text: string, parameters: readonly unknown[]): { readonly text: string; readonly parameters: readonly unknown[] };
   /** The transaction at once, where the engine can begin it without waiting, else undefined. */

@@ -28,6 +28,20 @@ export interface DatabaseOptions {
   readonly prepare?: boolean;
   /** How long a statement waits for the writer (SQLite) or a free connection (PostgreSQL) before it is refused. */
   readonly waitMsMax?: number;
+  /** PostgreSQL: how long opening a connection may take; with several hosts, each. `connect_timeout` of the URL takes precedence. */
+  readonly connectMsMax?: number;
+  /**
+   * PostgreSQL: how long a statement may be without an answer before the server is asked, over a new connection, whether it works on it. A
+   * connection whose server is gone is closed. 0: the server is not asked.
+   */
+  readonly silenceMsMax?: number;
+  /** PostgreSQL: an older connection is closed when it comes back, so that one opens where the address leads now. */
+  readonly connectionAgeMsMax?: number;
+  /**
+   * PostgreSQL: after so long without traffic the system asks whether the other side is there, each second, 10 times. 0: never.
+   * `keepalives_idle` and `keepalives=0` of the URL take precedence.
+   */
+  readonly keepAliveMs?: number;
   /** False: a SQLite file that does not exist is not created; the database is then empty and in memory. */
   readonly createFile?: boolean;
   /** The time. Default: the system clock. */
@@ -44,6 +58,10 @@ const rules: OptionRules<DatabaseOptions> = {
   durability: oneOf('normal', 'full'),
   prepare: flag,
   waitMsMax: milliseconds(0),
+  connectMsMax: milliseconds(1),
+  silenceMsMax: milliseconds(0),
+  connectionAgeMsMax: milliseconds(1),
+  keepAliveMs: milliseconds(0),
   createFile: flag,
   clock,
   onQuery: aFunction,
@@ -52,10 +70,13 @@ const rules: OptionRules<DatabaseOptions> = {
 
 const WAIT_MS_MAX = 10_000;
 const POOL_MAX = 10;
+/** Also of a server that is woken up by the connection. */
+const CONNECT_MS_MAX = 4000;
+const SILENCE_MS_MAX = 2000;
+const CONNECTION_AGE_MS_MAX = 600_000;
+const KEEP_ALIVE_MS = 10_000;
+const STUCK_MS = 60_000;
 const PAYLOAD_BYTES_MAX = 7999;
-const UNREADABLE_URL =
-  'The database URL cannot be read. It looks like postgres://user:password@host:5432/name; in user and password write / as %2F, # as %23, ? as %3F, @ as %40 and % as %25.';
-
 /**
  * Opens `sqlite:./data/app.db`, `sqlite::memory:` or `postgres://…`. Rejects when the database cannot be reached.
  *
@@ -117,13 +138,18 @@ async function openEngine(url: string, options: DatabaseOptions): Promise<Engine
     poolMax: options.poolMax ?? POOL_MAX,
     prepare: options.prepare ?? true,
     acquireDeadlineMs: waitMsMax,
+    connectMsMax: options.connectMsMax ?? CONNECT_MS_MAX,
+    silenceMsMax: options.silenceMsMax ?? SILENCE_MS_MAX,
+    connectionAgeMsMax: options.connectionAgeMsMax ?? CONNECTION_AGE_MS_MAX,
+    keepAliveMs: options.keepAliveMs ?? KEEP_ALIVE_MS,
+    stuckMs: STUCK_MS,
     log: options.log ?? silentLog,
   });
   try {
     await engine.run('select 1', []);
   } catch (error) {
     await engine.close();
-    throw (error as NodeJS.ErrnoException).code === 'ERR_INVALID_URL' ? new Error(UNREADABLE_URL) : error;
+    throw error;
   }
   return engine;
 }

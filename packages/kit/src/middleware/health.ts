@@ -33,6 +33,7 @@ export interface HealthReport {
 interface HealthApp {
   readonly isStopping: boolean;
   readonly healthChecks: Readonly<Record<string, HealthCheck>>;
+  readonly stuckDatabases: readonly string[];
 }
 
 /** A check's failure with a sentence that everybody may read. `message` is for the log. */
@@ -51,7 +52,17 @@ const STOPPING: HealthReport = {
   checks: { shutdown: { status: 'failed', detail: 'The process is stopping. Send requests to another one.' } },
 };
 
-const LIVE: JsonSchema = { type: 'object', properties: { status: { const: 'ok' } }, required: ['status'], additionalProperties: false };
+/** Of `GET live`. */
+export interface Liveness {
+  readonly status: 'ok' | 'stuck';
+}
+
+const LIVE: JsonSchema = {
+  type: 'object',
+  properties: { status: { enum: ['ok', 'stuck'] } },
+  required: ['status'],
+  additionalProperties: false,
+};
 const READY: JsonSchema = {
   type: 'object',
   properties: {
@@ -107,7 +118,7 @@ function isWarning(found: unknown): found is { readonly warning: string } {
 }
 
 /**
- * `GET live` answers as long as the process does; `GET ready` answers 503 while something it needs does not work.
+ * `GET live` answers as long as the process does, with 503 when no connection of a database has answered for a minute; `GET ready` answers 503 while something it needs does not work.
  * The response names the check that failed; the reason is only logged, because it may name hosts and users.
  */
 export class HealthController extends Controller {
@@ -135,13 +146,23 @@ export class HealthController extends Controller {
   live = route.get(
     '/live',
     {
-      response: jsonSchema<{ status: 'ok' }>(LIVE),
+      response: jsonSchema<Liveness>(LIVE),
       permission: allowAny,
       auth: [],
       throttled: false,
       summary: 'Liveness probe',
+      description: '503 with the same body when only a restart of the process helps.',
     },
-    () => ({ status: 'ok' as const }),
+    ({ reply, log }): Liveness => {
+      const stuck = this.#app?.stuckDatabases ?? [];
+      if (stuck.length === 0) return { status: 'ok' };
+      log.error(
+        { databases: stuck },
+        'no connection of the pool has answered for a minute, although new ones can be opened: restart the process',
+      );
+      reply.code(503);
+      return { status: 'stuck' };
+    },
   );
 
   ready = route.get(

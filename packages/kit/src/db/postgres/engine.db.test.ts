@@ -344,6 +344,10 @@ describe('pipelined statements', () => {
 
   test('prepare: false gives every statement a connection of its own', async () => {
     const unnamed = await openDatabase(place.url, { poolMax: 3, prepare: false });
+    const opened = Array.from({ length: 3 }, () => Promise.withResolvers<void>());
+    const all = Promise.all(opened.map(({ promise }) => promise));
+    // All connections are open before the statements: one that is free sooner would serve the next.
+    await Promise.all(opened.map(({ resolve }) => unnamed.transaction((tx) => tx.query('select 1').then(() => (resolve(), all)))));
     const rows = (await Promise.all([short(unnamed, 1), short(unnamed, 2), short(unnamed, 3)])).flat();
     expect(new Set(rows.map(({ pid }) => pid)).size).toBe(3);
     await unnamed.close();

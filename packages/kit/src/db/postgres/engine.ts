@@ -1,4 +1,4 @@
-import pg from 'pg';
+import type pg from 'pg';
 import type { PoolStatus } from '../database-observer.ts';
 import type {
   Engine,
@@ -14,10 +14,14 @@ import type {
 import type { DbLog } from '../log.ts';
 import { runOnClient, streamOnClient, type QuerySettings } from './client-queries.ts';
 import { CursorSlots } from '../cursor-slots.ts';
-import { isConflict, isConnectionFailure, translateFailure } from './connection-failure.ts';
+import { isConflict, isConnectionFailure, isReadOnlyServer, translateFailure } from './connection-failure.ts';
+import { ConnectionPool } from './connection-pool.ts';
 import { PostgresListener } from './listener.ts';
 import { losesStatements } from './loses-statements.ts';
 import { Pipeline } from './pipeline.ts';
+import { readServerAddress } from './server-address.ts';
+import { SessionOpener } from './session.ts';
+import { SilenceWatch } from './silence-watch.ts';
 import { StatementNames } from './statement-names.ts';
 import { PostgresTransaction } from './transaction.ts';
 
@@ -27,19 +31,28 @@ export interface PostgresEngineOptions {
   readonly prepare: boolean;
   /** How long a statement waits for a free connection before it is refused. */
   readonly acquireDeadlineMs: number;
+  readonly connectMsMax: number;
+  readonly silenceMsMax: number;
+  readonly connectionAgeMsMax: number;
+  readonly keepAliveMs: number;
+  /** All connections silent for so long, while new ones can be opened: the process does not heal by itself. */
+  readonly stuckMs: number;
   readonly log: DbLog;
 }
 
 /** The server routine that says "cached plan must not change result type": a migration changed a named statement's columns. */
 const STALE_PLAN = 'RevalidateCachedQuery';
 
+const READ_ONLY = `select current_setting('transaction_read_only') as value`;
+
 /** A pool of connections to PostgreSQL. */
 export class PostgresEngine implements Engine {
   readonly dialect = 'postgres';
-  readonly #pool: pg.Pool;
+  readonly #pool: ConnectionPool;
+  readonly #opener: SessionOpener;
+  readonly #watch: SilenceWatch;
   readonly #cursors: CursorSlots;
   readonly #acquireDeadlineMs: number;
-  readonly #clients = new Set<pg.ClientBase>();
   readonly #names: StatementNames | undefined;
   /** How many names had been given when a connection was last rid of old statements. */
   readonly #lookedAt = new WeakMap<pg.PoolClient, number>();
@@ -47,50 +60,68 @@ export class PostgresEngine implements Engine {
   readonly #listener: PostgresListener;
   /** Undefined with a pooler that may hand every statement another connection. */
   readonly #pipeline: Pipeline | undefined;
-  #emptied: (() => void) | undefined;
 
   constructor(url: string, options: PostgresEngineOptions) {
-    this.#pool = new pg.Pool({
-      connectionString: url,
-      max: options.poolMax,
-      connectionTimeoutMillis: options.acquireDeadlineMs,
-      keepAlive: true,
+    const { acquireDeadlineMs, connectionAgeMsMax, silenceMsMax, log } = options;
+    const address = readServerAddress(url);
+    this.#opener = new SessionOpener(address, {
+      connectMsMax: address.connectMsMax ?? options.connectMsMax,
+      identifyMsMax: acquireDeadlineMs,
+      keepAliveMs: address.keepAliveMs ?? options.keepAliveMs,
       pipeline: options.prepare,
     });
-    this.#cursors = new CursorSlots(options.poolMax);
-    this.#acquireDeadlineMs = options.acquireDeadlineMs;
-    // Without these two a connection that dies, idle or in use, ends the process with an unhandled 'error' event.
-    this.#pool.on('error', (error) =>
-      options.log.warn({ err: error }, 'an idle PostgreSQL connection was lost; the pool opens another when needed'),
-    );
-    this.#pool.on('connect', (client) => {
-      this.#clients.add(client);
-      client.on('error', () => undefined);
-    });
-    this.#pool.on('remove', (client) => {
-      this.#clients.delete(client);
-      if (this.#clients.size === 0) this.#emptied?.();
-    });
+    const open = () => this.#opener.open();
     this.#names = options.prepare ? new StatementNames() : undefined;
-    // A connection that comes back is in no transaction, and no other caller writes to it yet.
-    this.#pool.on('release', (error, client) => {
-      if (!error) this.#removeStaleStatements(client);
+    this.#pool = new ConnectionPool({
+      max: options.poolMax,
+      waitMsMax: acquireDeadlineMs,
+      ageMsMax: connectionAgeMsMax,
+      open,
+      onReturn: (client) => this.#removeStaleStatements(client),
+      onReadOnly: () => this.#suspectAll(),
+      log,
     });
+    this.#cursors = new CursorSlots(options.poolMax);
+    this.#acquireDeadlineMs = acquireDeadlineMs;
     this.#settings = { names: this.#names };
     this.#pipeline = options.prepare ? new Pipeline(() => this.#acquire(), release, this.#settings) : undefined;
-    this.#listener = new PostgresListener(url, options.log);
+    this.#listener = new PostgresListener({ open, answerMsMax: silenceMsMax, ageMsMax: connectionAgeMsMax, log });
+    this.#watch = new SilenceWatch({
+      pool: this.#pool,
+      open,
+      silenceMsMax,
+      stuckMs: options.stuckMs,
+      onDead: () => this.#suspectAll(),
+      log,
+    });
   }
 
   get pool(): PoolStatus {
-    const { totalCount, idleCount, waitingCount } = this.#pool;
-    // The pool queues every request for a turn of the event loop, also one that it has an idle connection for.
-    return { max: this.#pool.options.max, used: totalCount - idleCount, waiting: Math.max(0, waitingCount - idleCount) };
+    return this.#pool.status;
+  }
+
+  get isStuck(): boolean {
+    return this.#watch.isStuck(this.#pool.status.max);
+  }
+
+  /** Whether the server takes changes. One that does not is left: the next connection may lead to another. */
+  async isWritable(): Promise<boolean> {
+    const readOnly = async () => (await this.run(READ_ONLY, [])).rows[0] as { readonly value: string } | undefined;
+    if ((await readOnly())?.value === 'off') return true;
+    this.#suspectAll();
+    return (await readOnly())?.value === 'off';
+  }
+
+  /** The address may lead elsewhere by now. */
+  #suspectAll(): void {
+    this.#pool.retire();
+    this.#listener.check();
   }
 
   async run(text: string, parameters: readonly unknown[], options: QueryOptions = {}): Promise<StatementResult> {
     try {
       if (options.pipelined === true && this.#pipeline !== undefined) return await this.#pipeline.run(text, parameters, options);
-      const client = await this.#pool.connect();
+      const client = await this.#pool.acquire();
       let failure: unknown;
       try {
         return await runOnClient(client, this.#settings, text, parameters, options);
@@ -181,28 +212,26 @@ export class PostgresEngine implements Engine {
   }
 
   async losesStatements(): Promise<boolean> {
-    return this.#names !== undefined && (await losesStatements(() => new pg.Client(this.#pool.options)));
+    return this.#names !== undefined && (await losesStatements(() => this.#opener.open()));
   }
 
   async close(): Promise<void> {
     await this.#listener.close();
-    // The pool's own end() does not wait for the connections to be closed; dropping the database needs that.
-    const gone = new Promise<void>((done) => (this.#emptied = done));
-    await this.#pool.end();
-    if (this.#clients.size > 0) await gone;
+    await this.#pool.close();
+    this.#watch.stop();
   }
 
   async #acquire(): Promise<pg.PoolClient> {
     try {
-      return await this.#pool.connect();
+      return await this.#pool.acquire();
     } catch (error) {
       throw translateFailure(error);
     }
   }
 }
 
-/** A client goes back to the pool unless its connection is the problem. */
+/** The pool decides what a connection is good for after this failure. */
 function release(client: pg.PoolClient, failure: unknown): void {
-  const isBroken = failure !== undefined && isConnectionFailure(failure);
-  client.release(isBroken ? (failure instanceof Error ? failure : true) : undefined);
+  const isOfConnection = failure instanceof Error && (isConnectionFailure(failure) || isReadOnlyServer(failure));
+  client.release(isOfConnection ? failure : undefined);
 }

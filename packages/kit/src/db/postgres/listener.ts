@@ -1,6 +1,16 @@
 import pg from 'pg';
 import type { ListenOptions, NotificationListener } from '../engine.ts';
 import type { DbLog } from '../log.ts';
+import type { Session } from './session.ts';
+
+export interface PostgresListenerOptions {
+  readonly open: () => Promise<Session>;
+  /** A listener sends nothing by itself: it asks the server this often whether it is there, and waits as long for the answer. 0: never. */
+  readonly answerMsMax: number;
+  /** A connection that is older is replaced: the address may lead elsewhere by now. */
+  readonly ageMsMax: number;
+  readonly log: DbLog;
+}
 
 interface Subscription {
   readonly channel: string;
@@ -11,70 +21,116 @@ interface Subscription {
 }
 
 const RECONNECT_MS_MIN = 100;
-const RECONNECT_MS_MAX = 10_000;
+const RECONNECT_MS_MAX = 3000;
+const ANSWER_MS_MAX = 10_000;
+/** A server that takes no changes has nothing to notify of. Another is looked for at once, then less often. */
+const READ_ONLY_MS_MIN = 1000;
+const READ_ONLY_MS_MAX = 60_000;
+
+const READ_ONLY = `select current_setting('transaction_read_only') as value`;
 
 /** LISTEN on a connection of its own, opened with the first listener and re-opened whenever it is lost. */
 export class PostgresListener {
-  readonly #url: string;
+  readonly #options: PostgresListenerOptions;
   readonly #log: DbLog;
   readonly #subscriptions = new Set<Subscription>();
-  #client: pg.Client | undefined;
+  #session: Session | undefined;
   #connecting: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
+  #heartbeat: NodeJS.Timeout | undefined;
+  #isChecking = false;
+  #openedAt = 0;
+  #expiresAt = 0;
+  #readOnlyMs = READ_ONLY_MS_MIN;
   #closed = false;
 
-  constructor(url: string, log: DbLog) {
-    this.#url = url;
-    this.#log = log;
+  constructor(options: PostgresListenerOptions) {
+    this.#options = options;
+    this.#log = options.log;
   }
 
   async listen(channel: string, listener: NotificationListener, options: ListenOptions): Promise<() => Promise<void>> {
     const subscription: Subscription = { channel, listener, options, isDown: false };
     this.#subscriptions.add(subscription);
     try {
-      if (this.#client === undefined) await (this.#connecting ??= this.#connect());
+      if (this.#session === undefined) await (this.#connecting ??= this.#connect());
       // Also for a channel that others listen to: their LISTEN may still be on its way.
-      await this.#client?.query(`listen ${pg.escapeIdentifier(channel)}`);
+      await this.#session?.client.query(`listen ${pg.escapeIdentifier(channel)}`);
     } catch (error) {
       this.#subscriptions.delete(subscription);
       throw error;
     }
     return async () => {
       if (!this.#subscriptions.delete(subscription) || this.#has(channel)) return;
-      await this.#client?.query(`unlisten ${pg.escapeIdentifier(channel)}`).catch(() => undefined);
+      await this.#session?.client.query(`unlisten ${pg.escapeIdentifier(channel)}`).catch(() => undefined);
     };
   }
 
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);
+    clearInterval(this.#heartbeat);
     this.#subscriptions.clear();
     await this.#connecting?.catch(() => undefined);
-    const client = this.#client;
-    this.#client = undefined;
-    await client?.end().catch(() => undefined);
+    const session = this.#session;
+    this.#session = undefined;
+    clearInterval(this.#heartbeat);
+    await session?.close();
+  }
+
+  get #answerMsMax(): number {
+    return this.#options.answerMsMax || ANSWER_MS_MAX;
   }
 
   #has(channel: string): boolean {
     return [...this.#subscriptions].some((each) => each.channel === channel);
   }
 
-  async #connect(): Promise<void> {
-    // keepAlive: a listener sends nothing, so only TCP can notice that the other side is gone.
-    const client = new pg.Client({ connectionString: this.#url, keepAlive: true });
-    client.on('error', () => this.#lost(client));
-    client.on('end', () => this.#lost(client));
-    client.on('notification', ({ channel, payload }) => this.#deliver(channel, payload ?? ''));
+  /** Asks the server whether it is there and takes changes, and leaves it when not. */
+  check(): void {
+    const session = this.#session;
+    if (session === undefined || this.#isChecking) return;
+    this.#isChecking = true;
+    void this.#checked(session).finally(() => (this.#isChecking = false));
+  }
+
+  async #checked(session: Session): Promise<void> {
     try {
-      await client.connect();
-      for (const channel of new Set([...this.#subscriptions].map((each) => each.channel))) {
-        await client.query(`listen ${pg.escapeIdentifier(channel)}`);
+      const { rows } = await session.within(this.#answerMsMax, session.client.query<{ value: string }>(READ_ONLY));
+      if (rows[0]?.value === 'off') this.#readOnlyMs = READ_ONLY_MS_MIN;
+      else this.#leaveReadOnly(session);
+    } catch {
+      session.destroy();
+    }
+    if (performance.now() > this.#expiresAt) void session.close();
+  }
+
+  #leaveReadOnly(session: Session): void {
+    if (performance.now() - this.#openedAt < this.#readOnlyMs) return;
+    this.#readOnlyMs = Math.min(2 * this.#readOnlyMs, READ_ONLY_MS_MAX);
+    void session.close();
+  }
+
+  async #connect(): Promise<void> {
+    const { open, answerMsMax, ageMsMax } = this.#options;
+    try {
+      const session = await open();
+      const { client } = session;
+      for (const event of ['error', 'end']) client.once(event, () => this.#lost(session));
+      client.on('notification', ({ channel, payload }) => this.#deliver(channel, payload ?? ''));
+      try {
+        for (const channel of new Set([...this.#subscriptions].map((each) => each.channel)))
+          await session.within(this.#answerMsMax, client.query(`listen ${pg.escapeIdentifier(channel)}`));
+      } catch (error) {
+        session.destroy();
+        throw error;
       }
-      this.#client = client;
+      this.#session = session;
+      this.#openedAt = performance.now();
+      this.#expiresAt = this.#openedAt + ageMsMax * (1 - Math.random() / 5);
+      clearInterval(this.#heartbeat);
+      if (answerMsMax > 0) this.#heartbeat = setInterval(() => this.check(), answerMsMax).unref();
       this.#restored();
-    } catch (error) {
-      await client.end().catch(() => undefined);
-      throw error;
     } finally {
       this.#connecting = undefined;
     }
@@ -84,9 +140,11 @@ export class PostgresListener {
     for (const each of this.#subscriptions) if (each.channel === channel) this.#guard(() => each.listener(payload));
   }
 
-  #lost(client: pg.Client): void {
-    if (this.#client !== client) return;
-    this.#client = undefined;
+  #lost(session: Session): void {
+    if (this.#session !== session) return;
+    this.#session = undefined;
+    session.destroy();
+    clearInterval(this.#heartbeat);
     this.#log.warn({}, 'the connection that listens for notifications was lost; reconnecting');
     for (const each of this.#subscriptions) {
       each.isDown = true;
@@ -104,18 +162,21 @@ export class PostgresListener {
     }
   }
 
-  #reconnectIn(waitMs: number): void {
+  #reconnectIn(waitMs: number, passedMs = 0): void {
     if (this.#closed) return;
-    this.#timer = setTimeout(() => void this.#reconnect(waitMs), waitMs * (0.5 + Math.random() / 2));
+    const pauseMs = Math.max(0, waitMs * (0.5 + Math.random() / 2) - passedMs);
+    this.#timer = setTimeout(() => void this.#reconnect(waitMs), pauseMs);
     this.#timer.unref();
   }
 
   async #reconnect(waitMs: number): Promise<void> {
-    if (this.#closed || this.#client !== undefined) return;
+    if (this.#closed || this.#session !== undefined) return;
+    const startedAt = performance.now();
     try {
       await (this.#connecting ??= this.#connect());
     } catch {
-      this.#reconnectIn(Math.min(waitMs * 2, RECONNECT_MS_MAX));
+      // A host that does not answer has taken its time: the next attempt need not wait as well.
+      this.#reconnectIn(Math.min(waitMs * 2, RECONNECT_MS_MAX), performance.now() - startedAt);
     }
   }
 

@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { isConnectionFailure } from './connection-failure.ts';
+import type { Session } from './session.ts';
 
 const STATEMENT = { name: 'kit_doctor', text: 'select 1 as one' };
 /** Poolers choose the server process of a transaction by rules of their own; PgBouncer takes the one that was free last. */
@@ -9,11 +10,14 @@ const ROUNDS = 3;
  * True where a pooler runs the transactions of one connection on several server processes and does not tell them about its prepared statements.
  * One connection prepares a statement; another takes the server process it ran on, and the first runs its statement again.
  */
-export async function losesStatements(connection: () => pg.Client): Promise<boolean> {
-  const [first, second] = [connection(), connection()];
-  for (const each of [first, second]) each.on('error', () => undefined);
+export async function losesStatements(open: () => Promise<Session>): Promise<boolean> {
+  const sessions: Session[] = [];
   try {
-    await Promise.all([first.connect(), second.connect()]);
+    sessions.push(await open());
+    sessions.push(await open());
+    const [first, second] = sessions.map(({ client }) => client) as [pg.Client, pg.Client];
+    // What a new connection sends by itself has been answered.
+    for (const each of [first, second]) await each.query('select 2 as two');
     await first.query(STATEMENT);
     for (let round = 0; round < ROUNDS; round += 1) {
       await second.query('begin');
@@ -28,6 +32,6 @@ export async function losesStatements(connection: () => pg.Client): Promise<bool
     if (isConnectionFailure(error)) return false; // too few connections to try it with
     throw error;
   } finally {
-    await Promise.allSettled([first.end(), second.end()]);
+    await Promise.all(sessions.map((session) => session.close()));
   }
 }

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import type { QueryOptions, StatementResult } from '../engine.ts';
 import { runOnClient, type QuerySettings } from './client-queries.ts';
-import { isConnectionFailure } from './connection-failure.ts';
+import { isConnectionFailure, isReadOnlyServer } from './connection-failure.ts';
 
 /** Statements under way on one connection. The server answers them one after another: 32 lookups are about a millisecond. */
 const DEPTH_MAX = 32;
@@ -40,7 +40,7 @@ export class Pipeline {
       corkThisTurn(lane, client);
       return await runOnClient(client, this.#settings, text, parameters, options);
     } catch (error) {
-      if (isConnectionFailure(error)) {
+      if (isConnectionFailure(error) || isReadOnlyServer(error)) {
         failure = error;
         this.#closeTo(lane);
       }

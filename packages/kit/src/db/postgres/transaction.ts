@@ -2,12 +2,11 @@ import type pg from 'pg';
 import type { EngineTransaction, QueryOptions, SentStatement, StatementResult, StreamOptions } from '../engine.ts';
 import { dbErrors } from '../errors.ts';
 import { driverStatement, type QuerySettings, sendOnClient, streamOnClient, toResult } from './client-queries.ts';
-import { isConnectionFailure, translateFailure } from './connection-failure.ts';
+import { isConnectionFailure, isReadOnlyServer, translateFailure } from './connection-failure.ts';
 import { BeginQuery, type DriverResult, type DriverStatement, isPrepared, StatementQuery } from './statement-query.ts';
 
 /** The server's answer to every statement after one that failed. */
 const ABORTED = '25P02';
-const READ_ONLY = '25006';
 
 const BEGIN = 'begin';
 
@@ -34,6 +33,8 @@ export class PostgresTransaction implements EngineTransaction {
   /** The error of a statement that was sent and not awaited. It holds until the savepoint around the statement is rolled back. */
   #failure: unknown;
   #isCorked = false;
+  /** The error of a server that takes no changes: the connection is of no use to others. */
+  #readOnlyServer: unknown;
 
   constructor(client: pg.PoolClient, settings: QuerySettings, begin = BEGIN) {
     this.#client = client;
@@ -137,8 +138,10 @@ export class PostgresTransaction implements EngineTransaction {
 
   /** A write in a transaction that was opened to read is a mistake of its code, not the state of the database. */
   #translated(error: unknown): unknown {
-    const isOwnWish = (error as { code?: unknown } | null)?.code === READ_ONLY && this.#begin.includes('read only');
-    return isOwnWish ? error : translateFailure(error);
+    if (!isReadOnlyServer(error)) return translateFailure(error);
+    if (this.#begin.includes('read only')) return error;
+    this.#readOnlyServer = error;
+    return translateFailure(error);
   }
 
   /** After a failed statement PostgreSQL refuses everything; the error to report is that of the statement. */
@@ -228,7 +231,7 @@ export class PostgresTransaction implements EngineTransaction {
 
   #end(): void {
     this.#ended = true;
-    this.#client.release();
+    this.#client.release(this.#readOnlyServer as Error | undefined);
   }
 
   #refuseWhenOver(): void {
