@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { canonicalJson } from '../db/canonical-json.ts';
 import { announceWritesOf, hearsTableWrites, watchTableWrites } from '../db/table-writes.ts';
 import { matchesNone } from '../http/conditional-request.ts';
+import type { Caller } from '../http/caller.ts';
 import type { CompiledRoute, ResponseFacts } from '../http/compiled-route.ts';
 import type { Exchange } from '../http/exchange.ts';
 import type { Host } from '../http/host.ts';
@@ -43,7 +44,7 @@ interface RoutePolicy {
 }
 
 /**
- * Keeps responses in memory and sends them again to the same caller: the key has the whole principal, the tenant, the address, the query, the
+ * Keeps responses in memory and sends them again to the same caller: the key has the whole principal, the tenant, the membership there, the address, the query, the
  * declared headers and the body of a QUERY. Authentication, throttles and permissions run with every request. Writes of generic CRUD drop the
  * responses made of their tables, after the commit, in this process and on PostgreSQL in others.
  */
@@ -96,7 +97,7 @@ export class ResponseCache implements Middleware {
     if (policy === undefined || exchange.verdict !== true || /no-store/i.test(control)) return make();
     const store = this.#storeOf(host);
     if (!Object.values(host.databases).every(hearsTableWrites)) return make();
-    const key = keyOf(exchange, await exchange.tenant, await audience());
+    const key = keyOf(exchange, await exchange.caller(), await audience());
     const { headers } = exchange.request.raw;
     const ifNoneMatch = headers['if-none-match'];
     // The whole response is made and kept; whether the caller has it already is decided below.
@@ -152,8 +153,12 @@ function policyOf(route: CompiledRoute, given: unknown, maxAgeMs: number): Route
   return { maxAgeMs: own.maxAgeMs ?? maxAgeMs, tags: [...read.map(tableTag), ...(own.tags ?? [])] };
 }
 
-/** Everything the response may depend on. The principal as a whole: a caller who lost a role or a scope has another key. */
-function keyOf({ route, url, headers, principal, authenticator, request }: Exchange, tenant: string | null, audience: string): string {
+/** Everything the response may depend on. The caller as a whole: whoever lost a role, in general or in the tenant, or a scope has another key. */
+function keyOf(
+  { route, url, headers, authenticator, request }: Exchange,
+  { principal, tenant, membership }: Caller,
+  audience: string,
+): string {
   const declared = Object.keys((route?.headers?.json['properties'] as object | undefined) ?? {});
   const parts = [
     route?.operationId,
@@ -163,6 +168,7 @@ function keyOf({ route, url, headers, principal, authenticator, request }: Excha
     audience,
     authenticator?.name ?? null,
     principal,
+    membership,
     headers.host,
     headers['accept'],
     headers['accept-language'],

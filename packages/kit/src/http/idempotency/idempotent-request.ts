@@ -143,7 +143,7 @@ function attemptAs(
   tenant: string | null,
   view: string,
 ): KeyedAttempt {
-  const { principal, method, url } = exchange;
+  const { principal, method, url, knownMembership } = exchange;
   const { operationId } = exchange.route as CompiledRoute;
   const identified: IdentifiedRequest = { principal, anonymous, tenant, operationId, method, url, body: exchange.request.body };
   const request: KeyedRequest = {
@@ -153,7 +153,7 @@ function attemptAs(
     operation: operationId.slice(0, 200),
     fingerprint: fingerprintOf(identified),
   };
-  return { exchange, plan, request, audience: audienceOf(principal, view) };
+  return { exchange, plan, request, audience: audienceOf(principal, knownMembership, view) };
 }
 
 /** A record that goes between the claim and the look at it was released: the next claim gets the key. */

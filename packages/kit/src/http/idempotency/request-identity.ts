@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import type { Membership } from '../../auth/membership.ts';
 import type { Principal } from '../../auth/principal.ts';
 import { canonicalJson } from '../../db/canonical-json.ts';
 import { idempotencyErrors } from './errors.ts';
@@ -56,8 +57,16 @@ export function fingerprintOf({ method, url, body }: IdentifiedRequest): string 
 }
 
 /** Who may see the answer: a replay to a caller with other rights is not made. */
-export function audienceOf(principal: Principal | null, view: string): string {
-  return digest([principal?.scopes?.toSorted() ?? null, view]);
+export function audienceOf(principal: Principal | null, membership: Membership | null, view: string): string {
+  const rights = rightsOf(principal, membership);
+  return digest([principal?.scopes?.toSorted() ?? null, view, ...(rights.length === 0 ? [] : [rights])]);
+}
+
+/** What a hand-written handler may look at besides the scopes. */
+function rightsOf(principal: Principal | null, membership: Membership | null): readonly string[] {
+  const { is_staff: isStaff = false, is_superuser: isSuperuser = false } = principal?.user ?? {};
+  const roles = (membership?.roles ?? []).map((role) => `role ${role}`).toSorted();
+  return [...(isStaff ? ['staff'] : []), ...(isSuperuser ? ['superuser'] : []), ...roles];
 }
 
 /** A slash at the end of the path makes no other address. */
