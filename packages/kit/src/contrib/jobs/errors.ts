@@ -42,6 +42,11 @@ export const jobErrors = defineErrors('jobs', {
     detail: 'The input of the job does not match its schema.',
     remedy: 'The job was started by another version of the code: keep reading its input, or raise `version`.',
   },
+  owner_not_allowed: {
+    status: 403,
+    detail: 'The owner of the job may not act any longer.',
+    remedy: 'The owner was deactivated, deleted or removed from the tenant. Retry the job when the owner is back.',
+  },
   result_invalid: {
     status: 500,
     detail: 'The result of the job does not match its schema.',

@@ -7,7 +7,7 @@ import { JOB_NAME_LENGTH_MAX, QUEUE_NAME_LENGTH_MAX } from './models.ts';
 import { retryPolicy, retryRules, type RetryOptions, type RetryPolicy } from './retry-policy.ts';
 import { parseSchedule, scheduleRule, type Schedule, type ScheduleOptions } from './schedule.ts';
 import { InvalidOptions, objectOf, optionFaults, type OptionRules } from '../../options/read-options.ts';
-import { aFunction, filledText, listOf, required, rule, TIMER_MS_MAX, wholeNumber } from '../../options/value-rule.ts';
+import { aFunction, filledText, flag, listOf, required, rule, TIMER_MS_MAX, wholeNumber } from '../../options/value-rule.ts';
 
 export type InputOf<S> = S extends Schema ? NonNullable<S['~standard']['types']>['input'] : never;
 
@@ -30,6 +30,8 @@ export interface JobContext<Input = unknown, Result = unknown> {
   readonly attempt: number;
   readonly owner: string;
   readonly tenantKey: string;
+  /** Whether the owner may still act, in the tenant where the job has one: ask again before an effect of a job that takes long. */
+  readonly mayAct: () => Promise<boolean>;
   /** Aborted when the job is cancelled, its time is up, its lease was lost or the worker stops: pass it to everything that takes long. */
   readonly signal: AbortSignal;
   /** Percent from 0 to 100, and what is being done. */
@@ -61,6 +63,11 @@ export interface JobOptions<I extends Schema, R extends Schema | undefined> {
   readonly concurrency?: number;
   /** Starts it by the clock. */
   readonly schedule?: ScheduleOptions<InputOf<I>>;
+  /**
+   * The job acts for its owner: before each attempt the owner must be an active user, and a member of the tenant where the job has one. Otherwise the
+   * job fails permanently with `owner_not_allowed`. Default: false.
+   */
+  readonly actsForOwner?: boolean;
   /** Names of fields of the input and the result, at any depth, that are masked wherever they are shown. */
   readonly sensitive?: readonly string[];
   /** The work. A job may run more than once: see `step` and `commit` of the context. */
@@ -91,6 +98,8 @@ export interface JobDefinition<Input = unknown> {
   readonly concurrency: number | undefined;
   /** When the clock starts it; null for jobs that are started by code only. */
   readonly schedule: Schedule | null;
+  /** Whether the owner must still have the right to act. */
+  readonly actsForOwner: boolean;
   /** Names of fields that are masked wherever input and result are shown. */
   readonly sensitive: ReadonlySet<string>;
   /** The work. */
@@ -119,6 +128,7 @@ const jobRules: OptionRules<JobOptions<Schema, Schema | undefined>> = {
   queue: rule(`a name of 1 to ${QUEUE_NAME_LENGTH_MAX} letters, digits, "_", "-" and "."`, isQueueName),
   concurrency: wholeNumber(1, 10_000),
   schedule: scheduleRule,
+  actsForOwner: flag,
   sensitive: listOf(filledText),
   run: required(aFunction),
 };
@@ -144,7 +154,16 @@ export function job<I extends Schema, R extends Schema | undefined = undefined>(
   const place = typeof name === 'string' ? `job(${JSON.stringify(name)})` : 'job()';
   const faults = [...aName(name, place, 'name'), ...optionFaults(place, options, jobRules as OptionRules<JobOptions<I, R>>)];
   if (faults.length > 0) throw new InvalidOptions(faults);
-  const { version = 1, aliases = [], retry = {}, timeoutMs = DEFAULT_TIMEOUT_MS, queue = 'default', concurrency, sensitive = [] } = options;
+  const {
+    version = 1,
+    aliases = [],
+    retry = {},
+    timeoutMs = DEFAULT_TIMEOUT_MS,
+    queue = 'default',
+    concurrency,
+    actsForOwner = false,
+    sensitive = [],
+  } = options;
   return Object.freeze({
     isJob: true,
     name,
@@ -157,6 +176,7 @@ export function job<I extends Schema, R extends Schema | undefined = undefined>(
     queue,
     concurrency,
     schedule: options.schedule === undefined ? null : parseSchedule(options.schedule),
+    actsForOwner,
     sensitive: new Set([...sensitive, ...[options.input, options.result].flatMap(markedNames)]),
     run: (context: JobContext<OutputOf<I>, ResultOf<R>>) => options.run(context),
   });

@@ -1,5 +1,5 @@
 import { moduleState } from '../../app/module-state.ts';
-import type { Registry } from '../../app/registry.ts';
+import { emptyRegistry, type Registry } from '../../app/registry.ts';
 import type { Clock } from '../../db/clock.ts';
 import type { Database, Db } from '../../db/db.ts';
 import { Container } from '../../di/container.ts';
@@ -16,7 +16,9 @@ export interface Jobs {
   readonly clock: Clock;
   readonly log: Log;
   readonly services: Container;
-  readonly registry: Pick<Registry, 'audit'>;
+  readonly registry: Pick<Registry, 'audit' | 'standings'>;
+  /** Where the users are, which need not be where the jobs are. */
+  readonly usersDatabase: Database;
   /** Undefined unless the application has metrics. */
   readonly metrics: JobMetrics | undefined;
   /** Where a job can be read; null when no JobController is mounted. */
@@ -39,7 +41,17 @@ export function useJobs(database: Database, options: UseJobsOptions): Jobs {
   requireArguments('useJobs()', { database, options }, { database: queryable, options: anObject });
   const { clock = database.clock, log = silentLog, services = new Container([]), ...rest } = options;
   const settings = readJobsOptions(rest, 'useJobs()');
-  return bindJobs({ database, settings, clock, log, services, registry: { audit: null }, metrics: undefined, urlOf: () => null });
+  return bindJobs({
+    database,
+    settings,
+    clock,
+    log,
+    services,
+    registry: emptyRegistry,
+    usersDatabase: database,
+    metrics: undefined,
+    urlOf: () => null,
+  });
 }
 
 export function bindJobs(jobs: Jobs): Jobs {

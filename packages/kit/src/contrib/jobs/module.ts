@@ -1,4 +1,6 @@
 import type { App, Module } from '../../app/module.ts';
+import type { Check } from '../../app/check.ts';
+import { standingCheck } from '../../app/standing-check.ts';
 import { StartUpError } from '../../app/start-up-error.ts';
 import type { Database } from '../../db/db.ts';
 import { jobsAdmin } from './admin/admin.ts';
@@ -37,6 +39,7 @@ export function jobs(options: JobsOptions = {}): Module {
     migrations: jobMigrations,
     databases: settings.databases,
     errors: jobErrors,
+    checks: [actingJobsCheck(() => settings.catalog)],
     commands: [jobsCommand],
     admin: jobsAdmin(settings.databases, () => settings.catalog),
     provides: (app) => {
@@ -57,7 +60,17 @@ export function jobs(options: JobsOptions = {}): Module {
       for (const name of settings.databases) {
         const database = databases[name];
         if (database === undefined) continue;
-        const bindings = bindJobs({ database, settings, clock, log, services, registry, metrics, urlOf: urlOf(app) });
+        const bindings = bindJobs({
+          database,
+          settings,
+          clock,
+          log,
+          services,
+          registry,
+          usersDatabase: app.db,
+          metrics,
+          urlOf: urlOf(app),
+        });
         bound.push(database);
         // Before the migrations there is nowhere to record them; a worker does it then.
         await recordSchedules(bindings).catch((error: unknown) => log.debug({ err: error }, 'could not record the schedules of jobs'));
@@ -71,6 +84,15 @@ export function jobs(options: JobsOptions = {}): Module {
       await Promise.all(workers.splice(0).map((worker) => worker.stop()));
       for (const database of bound.splice(0)) unbindJobs(database);
     },
+  };
+}
+
+/** Only jobs that act for their owners need to know who is still a member. With webhooks, their check says it for both. */
+function actingJobsCheck(catalog: () => JobCatalog): Check<App> {
+  return {
+    name: 'acting_jobs',
+    run: (app) =>
+      app.registry.events === null && catalog().definitions.some(({ actsForOwner }) => actsForOwner) ? standingCheck.run(app) : [],
   };
 }
 

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { type Hindrance, hindranceOf } from '../../../auth/standing.ts';
 import type { Db } from '../../../db/db.ts';
 import type { Scope } from '../../../di/container.ts';
 import { isKitError } from '../../../errors/kit-error.ts';
@@ -112,6 +113,7 @@ export class JobRun {
   }
 
   async #run(definition: JobDefinition): Promise<RunEnd> {
+    if (definition.actsForOwner) await this.#requireOwner();
     const checked = await definition.input['~standard'].validate(jsonValueOf(this.claim.input));
     if (checked.issues !== undefined) {
       const message = checked.issues.slice(0, 5).map(issueText).join('; ');
@@ -124,6 +126,20 @@ export class JobRun {
     } finally {
       clearTimeout(timer);
     }
+  }
+
+  async #requireOwner(): Promise<void> {
+    const why = await this.#ownerHindrance();
+    if (why === null) return;
+    throw permanent(jobErrors.owner_not_allowed({ message: `The owner of ${this.claim.name} may not act: ${why}.` }));
+  }
+
+  /** A directory that cannot be read is an error: the attempt fails, and the next one asks again. */
+  async #ownerHindrance(): Promise<Hindrance | null> {
+    const { registry, usersDatabase } = this.#jobs;
+    const { owner_id: userId, tenant_key: tenant } = this.claim;
+    const [standing] = await registry.standings.of(usersDatabase, [{ userId, tenant }]);
+    return standing === undefined ? 'not_known' : hindranceOf(standing);
   }
 
   /** The handler's own end, or ours when it ignores its signal. */
@@ -235,6 +251,7 @@ export class JobRun {
       get step() {
         return (step ??= run.#stepOf());
       },
+      mayAct: async () => (await this.#ownerHindrance()) === null,
       progress: (percent, message) => observed(this.#tell(percent, message)),
       commit: (work) => this.#tracked(this.#commitOnce(work)),
     };

@@ -1,0 +1,321 @@
+import { globSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { z } from 'zod';
+import type { User } from '../../src/auth/index.ts';
+import { accounts, accountsOf, createUser, deactivateUser, deleteUser, openSession } from '../../src/contrib/accounts/index.ts';
+import { apiKeys, createApiKey } from '../../src/contrib/apikeys/index.ts';
+import { job, jobs, runDueJobs, startJob } from '../../src/contrib/jobs/index.ts';
+import { mcp } from '../../src/contrib/mcp/index.ts';
+import { createEndpoint, deliverDue, publish, webhooks } from '../../src/contrib/webhooks/index.ts';
+import { CrudController, resource } from '../../src/crud/index.ts';
+import { createTable, migration, model, t, type Model } from '../../src/db/index.ts';
+import { Controller, jsonSchema, route } from '../../src/http/index.ts';
+import { responseCache } from '../../src/middleware/index.ts';
+import { all, allowAny, hasRole, hasScopes, isAuthenticated } from '../../src/permissions/index.ts';
+import { describeDatabases } from '../../src/testing/databases.ts';
+import { testApp, type TestApp } from '../../src/testing/test-app.ts';
+import { LOOPBACK } from '../webhooks/outbox.ts';
+import { type Receiver, startReceiver } from '../webhooks/receiver.ts';
+
+// Everything that a person set up, or has open, while the person had a right; asked again after the right was lost.
+
+const TENANT = 'acme';
+
+const memberColumns = { id: t.uuidv7().pk(), tenant: t.text(40), user_id: t.uuid(), role: t.text(40) };
+const members = model('members', memberColumns, { indexes: [{ columns: ['user_id', 'tenant'], unique: true }] });
+const paperColumns = { id: t.uuidv7().pk(), tenant: t.text(40).readOnly(), title: t.text(80) };
+const papers = model('papers', paperColumns, { indexes: [{ columns: ['tenant', '-id'] }] });
+const tables = {
+  name: 'papers',
+  models: [members, papers],
+  migrations: [
+    migration('0001_initial', [
+      createTable('members', memberColumns, { indexes: [{ columns: ['user_id', 'tenant'], unique: true }] }),
+      createTable('papers', paperColumns, { indexes: [{ columns: ['tenant', '-id'] }] }),
+    ]),
+  ],
+};
+
+class Papers extends CrudController(resource(papers, { tenant: 'tenant' }), {
+  permission: all(hasRole('lead'), hasScopes({ allowUnscoped: true })),
+  scope: 'papers',
+  export: ['csv'],
+  operations: { list: { tool: true } },
+}) {}
+
+/** A login without the limits of the one with a password. */
+class Enter extends Controller {
+  enter = route.get(
+    '/:id',
+    { permission: allowAny, auth: [], params: z.object({ id: z.string() }), response: jsonSchema<object>({}) },
+    (context) => openSession(context.db, { id: context.params.id }, context),
+  );
+}
+
+const isLead = (roles: readonly string[] | undefined) => roles?.includes('lead') === true;
+
+/** Hand-written: who is not a lead gets a response, without the secret. */
+class Plans extends Controller {
+  plan = route.get('/', { permission: isAuthenticated, response: jsonSchema<object>({}) }, async ({ caller }) =>
+    isLead((await caller()).membership?.roles) ? { secret: 'plan' } : {},
+  );
+  decide = route.post(
+    '/',
+    { permission: isAuthenticated, atomic: true, idempotent: true, response: jsonSchema<object>({}) },
+    async ({ caller }) => (isLead((await caller()).membership?.roles) ? { secret: 'plan' } : {}),
+  );
+  follow = route.stream(
+    '/follow',
+    { permission: hasRole('lead'), response: jsonSchema<object>({}), heartbeatMs: 20 },
+    async function* ({ signal }) {
+      yield { data: { secret: 'plan' } };
+      await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
+    },
+  );
+}
+
+const ran = new Set<string>();
+const report = job('papers.report', {
+  input: z.object({ for: z.string() }),
+  actsForOwner: true,
+  run: ({ input }) => void ran.add(input.for),
+});
+
+/** What a person has: `cookie` and `csrf` of a session, and an API key. */
+interface Leaver {
+  readonly user: User;
+  readonly session: Readonly<Record<string, string>>;
+  readonly key: Readonly<Record<string, string>>;
+}
+
+/** Set up while the person has the right. The function it returns says whether something reaches the person now. */
+type Exit = (leaver: Leaver, place: Place) => Promise<(expected: boolean) => Promise<boolean>>;
+
+interface Place {
+  readonly kit: TestApp;
+  readonly url: string;
+  readonly receiver: Receiver;
+}
+
+const isServed = async ({ kit }: Place, method: 'GET' | 'POST', url: string, headers: object, payload?: object): Promise<boolean> => {
+  const response = await kit.inject({
+    method,
+    url,
+    headers: { ...headers, 'x-tenant': TENANT },
+    ...(payload === undefined ? {} : { payload }),
+  });
+  expect([200, 201, 401, 403]).toContain(response.statusCode);
+  return response.statusCode < 300;
+};
+
+const request =
+  (method: 'GET' | 'POST', path: string, credential: 'session' | 'key', payload?: object): Exit =>
+  async (leaver, place) => {
+    const send = () => isServed(place, method, path, leaver[credential], payload);
+    await send();
+    return send;
+  };
+
+/** The secret of a hand-written response, which everybody may ask for. */
+const secret =
+  (method: 'GET' | 'POST'): Exit =>
+  async ({ session, user }, { kit }) => {
+    const send = async () => {
+      const headers = { ...session, 'x-tenant': TENANT, ...(method === 'POST' ? { 'idempotency-key': user.id } : {}) };
+      return (await kit.inject({ method, url: '/v1/plans', headers })).body.includes('secret');
+    };
+    await send();
+    return send;
+  };
+
+const EXITS: Readonly<Record<string, Exit>> = {
+  list: request('GET', '/v1/papers', 'session'),
+  read: async (leaver, place) => {
+    const made = await place.kit.inject({
+      method: 'POST',
+      url: '/v1/papers',
+      headers: { ...leaver.session, 'x-tenant': TENANT },
+      payload: { title: 'Plan' },
+    });
+    return request('GET', `/v1/papers/${made.json<{ id: string }>().id}`, 'session')(leaver, place);
+  },
+  write: request('POST', '/v1/papers', 'session', { title: 'Plan' }),
+  export: request('GET', '/v1/papers/export?format=csv', 'session'),
+  key: request('GET', '/v1/papers', 'key'),
+  cache: secret('GET'),
+  'idempotent replay': secret('POST'),
+  MCP:
+    async ({ key }, { kit }) =>
+    async () => {
+      const headers = { ...key, host: 'localhost', accept: 'application/json, text/event-stream', 'x-tenant': TENANT };
+      const payload = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'papers_list', arguments: {} } };
+      return (await kit.inject({ method: 'POST', url: '/mcp', headers, payload })).body.includes('"items');
+    },
+  stream: async ({ session }, { url }) => {
+    const closing = new AbortController();
+    const response = await fetch(`${url}/v1/plans/follow`, { headers: { ...session, 'x-tenant': TENANT }, signal: closing.signal });
+    expect(response.status).toBe(200);
+    let isOpen = true;
+    const read = (async () => {
+      try {
+        for await (const _ of response.body ?? []);
+      } catch {
+        // Ended, by the server or at the end of the test.
+      }
+      isOpen = false;
+    })();
+    return async (expected) => {
+      try {
+        // Still open after several looks counts as open.
+        await vi.waitUntil(() => !isOpen, { timeout: expected ? 2000 : 30_000, interval: 20 });
+        return false;
+      } catch {
+        closing.abort();
+        await read;
+        return true;
+      }
+    };
+  },
+  webhook: async ({ user }, { kit, receiver }) => {
+    const path = `/${user.id}`;
+    const add = (tx: Parameters<typeof createEndpoint>[0]) =>
+      createEndpoint(tx, { owner: user.id, tenantKey: TENANT, url: receiver.url(path), events: ['*'] });
+    await kit.app.db.transaction(add);
+    return async () => {
+      await kit.app.db.transaction((tx) => publish(tx, 'paper.made', { n: 1 }, { tenantKey: TENANT }));
+      await deliverDue(kit.app.db);
+      return receiver.of(path).length > 0;
+    };
+  },
+  job: async ({ user }, { kit }) => {
+    await kit.app.db.transaction((tx) => startJob(tx, report, { for: user.id }, { owner: user.id, tenantKey: TENANT }));
+    return async () => {
+      await runDueJobs(kit.app.db);
+      return ran.has(user.id);
+    };
+  },
+};
+
+const management = (kit: TestApp) => accountsOf(kit.app.db).management(null);
+const LEAVE: Readonly<Record<string, (kit: TestApp, user: User) => Promise<unknown>>> = {
+  deactivated: (kit, { id }) => deactivateUser(kit.app.db, id, management(kit)),
+  deleted: (kit, { id }) => deleteUser(kit.app.db, id, management(kit)),
+  'removed from the tenant': (kit, { id }) => kit.app.db.query('delete from members where user_id = $1', [id]),
+  'deprived of the role': (kit, { id }) => kit.app.db.query("update members set role = 'member' where user_id = $1", [id]),
+};
+
+/** What goes on on purpose. */
+const GOES_ON: Readonly<Record<string, string>> = {
+  'deprived of the role webhook': 'an endpoint receives what is published for the tenant, and its owner is still a member',
+  'deprived of the role job': 'a job that depends on a role asks for it itself: its owner is still a member',
+};
+
+describeDatabases('a person who was', (database) => {
+  let place: Place;
+  beforeAll(async () => {
+    const receiver = await startReceiver();
+    const kit = await testApp({
+      database: database.db,
+      modules: [
+        accounts({ passwordCost: { logN: 4, r: 8, p: 1 } }),
+        apiKeys({ cache: { maxAgeMs: 300_000 } }),
+        webhooks({ urlPolicy: LOOPBACK, jitter: false }),
+        jobs({ jobs: [report] }),
+        mcp(),
+        tables,
+      ],
+      middleware: [responseCache({ routes: ({ controller }) => controller === 'Plans' || controller === 'Papers' })],
+      tenant: ({ headers }) => headers['x-tenant']?.toString() ?? null,
+      async membership({ user, tenant, db }) {
+        const [row] = await db.query<{ role: string }>('select role from members where tenant = $1 and user_id = $2', [tenant, user.id]);
+        return row === undefined ? null : { roles: [row.role] };
+      },
+      mount: { '/v1': { '/enter': Enter, '/papers': Papers, '/plans': Plans } },
+    });
+    place = { kit, receiver, url: await kit.app.listen({ port: 0 }) };
+  });
+  afterAll(async () => {
+    await place.kit.close();
+    await place.receiver.close();
+  });
+
+  let people = 0;
+  const join = async (): Promise<Leaver> => {
+    const { kit } = place;
+    const username = `person${(people += 1)}`;
+    const user = await createUser(kit.app.db, { username }, management(kit));
+    await kit.app.db.query('insert into members (id, tenant, user_id, role) values ($1, $2, $3, $4)', [
+      crypto.randomUUID(),
+      TENANT,
+      user.id,
+      'lead',
+    ]);
+    const { raw } = await createApiKey(kit.app.db, { user, name: 'test', scopes: ['papers:*'] });
+    const opened = await kit.inject(`/v1/enter/${user.id}`);
+    const cookie = /^[^;]*/.exec(String(opened.headers['set-cookie']))?.[0] ?? '';
+    const session = { cookie, 'x-csrf-token': opened.json<{ csrf_token: string }>().csrf_token };
+    return { user, session, key: { 'x-api-key': raw } };
+  };
+
+  describe.each(Object.keys(EXITS))('and %s', (exit) => {
+    test('who stays is reached: the rows below can fail', async () => {
+      const probe = await (EXITS[exit] as Exit)(await join(), place);
+      expect(await probe(true)).toBe(true);
+    });
+
+    test.each(Object.keys(LEAVE))('%s is not reached, unless the reason is listed', async (left) => {
+      const leaver = await join();
+      const probe = await (EXITS[exit] as Exit)(leaver, place);
+      await LEAVE[left]?.(place.kit, leaver.user);
+      const expected = `${left} ${exit}` in GOES_ON;
+      expect(await probe(expected)).toBe(expected);
+    });
+  });
+});
+
+/** Columns that name a person or a tenant. */
+const OF_SOMEBODY =
+  /^(owner|owner_id|user_id|tenant|tenant_key|tenant_id|organization_id|organization|granted_by|invited_by|actor|actor_id|subject|caller)$/;
+
+/** What is tested above for the rows of each table of a module, or why nothing in them reaches a person. */
+const ROWS: Readonly<Record<string, readonly string[] | string>> = {
+  account_links: 'a link of a mail works for an active user only',
+  admin_saved_filters: 'read for the member of staff who is logged in',
+  api_keys: ['key', 'MCP'],
+  audit_entries: 'read by staff, whose rights are looked up with each request',
+  audit_inbox: 'becomes audit entries',
+  better_auth_member_changes: 'a list of changes to pass on, which no caller reads',
+  better_auth_used_codes: 'one-time codes that do not work any longer',
+  better_auth_user_changes: 'a list of changes to pass on, which no caller reads',
+  grants: 'they decide for the caller of a request, who is looked up with each request: as in list and read',
+  group_members: 'they decide for the caller of a request, as roles do',
+  groups: 'they decide for the caller of a request, as roles do',
+  jobs: ['job'],
+  kit_deleted_users: ['webhook', 'job'],
+  kit_idempotency: ['idempotent replay'],
+  sessions: ['list', 'read', 'write', 'export', 'stream'],
+  upload_owners: 'counts for quotas',
+  upload_removals: 'files to delete',
+  uploads: 'read with requests; a presigned URL works until it expires, whoever has it',
+  user_factors: 'used to log in, which needs an active user',
+  user_identities: 'used to log in, which needs an active user',
+  user_recovery_codes: 'used to log in, which needs an active user',
+  webhook_endpoints: ['webhook'],
+  webhook_events: ['webhook'],
+  webhook_subscription_periods: ['webhook'],
+  webhook_subscriptions: ['webhook'],
+};
+
+test('every table of a module with an owner, a user or a tenant has a row', async () => {
+  const source = join(import.meta.dirname, '../../src');
+  const files = globSync('**/models.ts', { cwd: source });
+  const found = await Promise.all(files.map(async (file) => Object.values((await import(join(source, file))) as object).flat()));
+  const models = found
+    .flat()
+    .filter((each): each is Model => typeof each === 'object' && each !== null && 'columns' in each && 'name' in each);
+  const named = models.filter(({ columns }) => Object.keys(columns).some((name) => OF_SOMEBODY.test(name)));
+  expect(Object.keys(ROWS).toSorted()).toEqual([...new Set(named.map(({ name }) => name))].toSorted());
+  const tested = Object.values(ROWS).flatMap((row) => (typeof row === 'string' ? [] : row));
+  expect(tested.filter((exit) => !(exit in EXITS))).toEqual([]);
+});
