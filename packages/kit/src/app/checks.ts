@@ -297,6 +297,13 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
       'Neither the summary nor the description of an operation tells an AI agent what its tool does, so agents use it wrongly or not at all.',
     remedy: "Add a `summary`, or `tool: { description: '…' }`: what the tool does, and when to use it.",
   },
+  W022: {
+    title: 'Events that no endpoint can receive',
+    explanation:
+      'A resource publishes its events to endpoints of a tenant, and only controllers of personal endpoints are mounted, or the other way round, or none is. Events with a tenant never reach personal endpoints.',
+    remedy:
+      "Mount a `WebhookEndpointController` with `static override readonly tenantField = 'tenant_key'` for tenants, without it for personal endpoints. Silence the check if only the admin site or programs create endpoints.",
+  },
   W024: {
     title: 'An untested version of better-auth',
     explanation: 'The installed version of better-auth is newer than those that this version of the toolkit was tested with.',

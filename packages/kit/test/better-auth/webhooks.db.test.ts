@@ -8,9 +8,6 @@ import { type AuthApp, type Browser, member, startAuthApp, userId, WhoController
 
 class Hooks extends WebhookEndpointController {
   static override readonly tenantField = 'tenant_key';
-  override async tenantKey({ caller }: Parameters<WebhookEndpointController['tenantKey']>[0]): Promise<string | null> {
-    return (await caller()).tenant;
-  }
 }
 
 describeDatabases('webhook endpoints in organizations', (database) => {

@@ -98,6 +98,18 @@ describeDatabases(
       expect(await value(`kit_webhooks_failing_endpoints${at()}`)).toBe(1);
     });
 
+    test('events of the last hour that no endpoint can receive are counted', async () => {
+      const series = `kit_webhooks_recent_events_without_endpoint${at()}`;
+      forgetReadings();
+      expect(await value(series)).toBe(0);
+      await database.db.transaction((tx) => publish(tx, 'order.paid', { n: 4 }, { tenantKey: 'north' }));
+      forgetReadings();
+      expect(await value(series)).toBe(1);
+      clock.advance(2 * 3_600_000);
+      forgetReadings();
+      expect(await value(series)).toBe(0);
+    });
+
     test('what waits for an audience is neither pending nor old', async () => {
       await database.db.query('delete from webhook_deliveries');
       for (const orderingKey of [undefined, 'k'])

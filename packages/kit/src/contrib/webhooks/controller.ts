@@ -94,7 +94,7 @@ export class WebhookEndpointController extends Controller {
    * Default: null; endpoints can subscribe to any type.
    */
   static readonly availableEvents: readonly string[] | null = null;
-  /** `'tenant_key'`: endpoints of the tenant that `tenantKey()` names. Unset: personal endpoints. */
+  /** `'tenant_key'`: endpoints of the caller's tenant. Default: null; personal endpoints. */
   static readonly tenantField: 'tenant_key' | null = null;
   /** The database that events are published in. */
   static readonly using: string = 'default';
@@ -104,9 +104,12 @@ export class WebhookEndpointController extends Controller {
   // Before the routes, which name it.
   readonly #sends: readonly Throttle[] = [userThrottle(this.#options.sendRate, { name: 'webhook_sends' })];
 
-  /** The tenant a request acts for, as `publish({ tenantKey })` spells it; null when there is none. Never read from the input. */
-  tenantKey(_context: Context): string | null | Promise<string | null> {
-    return null;
+  /**
+   * The tenant a request acts for, as `publish({ tenantKey })` spells it; null when there is none. Never read from the input. Default: the tenant that
+   * the app found, with `createApp({ tenant })` or a module.
+   */
+  tenantKey({ caller }: Context): string | null | Promise<string | null> {
+    return caller().then(({ tenant }) => tenant);
   }
 
   list = route.get(
@@ -382,8 +385,13 @@ export class WebhookEndpointController extends Controller {
   }
 
   faults(app: App): readonly Fault[] {
-    const { name } = this.constructor;
-    return [...requiredModule(app, 'webhooks', name, 'webhooks()'), ...misspeltEvents(app, name, this.#options.availableEvents ?? [])];
+    const { name, tenantField, availableEvents } = this.#options;
+    const faults = [...requiredModule(app, 'webhooks', name, 'webhooks()'), ...misspeltEvents(app, name, availableEvents ?? [])];
+    const asksApp = this.tenantKey === WebhookEndpointController.prototype.tenantKey;
+    if (tenantField === null || !asksApp || app.hasTenants) return faults;
+    const message = `${name} has tenantField, but createApp has no \`tenant\` option.`;
+    const hint = 'Add a tenant resolver to createApp, tenant: ({ user }) => …, or override tenantKey() of the controller.';
+    return [...faults, { id: 'E013', message, hint }];
   }
 }
 

@@ -17,6 +17,7 @@ import { webhooksCommand } from './commands/commands.ts';
 import { startWorker } from './delivery/deliver.ts';
 import { deleteEndpointsOf } from './endpoints/delete-endpoints-of.ts';
 import { hindrancesIn } from './endpoints/owner-standing.ts';
+import { unreachableEvents } from './unreachable-events.ts';
 import { bindWebhooks, unbindWebhooks } from './webhooks.ts';
 import { webhookMetrics, type WebhookMetrics } from './delivery/webhook-metrics.ts';
 import type { DeliveryWorker } from './delivery/worker.ts';
@@ -45,6 +46,7 @@ export function webhooks(options: WebhookOptions = {}): Module {
     checks: [
       userTableCheck,
       standingCheck,
+      { name: 'unreachable_events', run: unreachableEvents },
       productionSecret('webhook_secret_keys', ({ settings }) => (given.secretKeys ?? settings.webhookSecretKeys) !== undefined, {
         message: 'signing secrets of webhooks are stored in plain text.',
         hint: 'Set WEBHOOK_SECRET_KEYS. strictSecrets: true refuses to store a secret in plain text.',

@@ -5,16 +5,19 @@ import { ApiKeyController, ApiKeyRateThrottle, apiKeys } from 'kit/contrib/apike
 import { audit } from 'kit/contrib/audit';
 import { objectGrants } from 'kit/contrib/grants';
 import { JobController, jobs } from 'kit/contrib/jobs';
-import { URLPolicy, WebhookEndpointController, webhooks } from 'kit/contrib/webhooks';
+import { URLPolicy, webhooks } from 'kit/contrib/webhooks';
 import { HealthController, requestId, requestLog, securityHeaders } from 'kit/middleware';
 import { clientThrottle } from 'kit/throttle';
 import { helpdesk } from './helpdesk.ts';
 import { findMembership, tenantOf } from './organizations.ts';
 import { demo } from './seeds.ts';
 import { CommentController, commentResource, ticketActions, TicketController } from './tickets.ts';
+import { OrganizationWebhookController } from './webhooks.ts';
 
-// In development the API runs its own workers, and webhooks may go to this machine. Elsewhere compose.yaml runs the workers.
+// In development the API runs its own workers. Elsewhere compose.yaml runs them.
 const isDevelopment = process.env['NODE_ENV'] === 'development';
+// In development and in tests webhooks may go to this machine.
+const isLocal = isDevelopment || process.env['NODE_ENV'] === 'test';
 
 /** The application without its database: kit.config.ts and the tests each add theirs. */
 export const appOptions: AppOptions = {
@@ -27,7 +30,7 @@ export const appOptions: AppOptions = {
     apiKeys(),
     audit(),
     jobs({ worker: isDevelopment }),
-    webhooks(isDevelopment ? { worker: true, urlPolicy: URLPolicy({ allowHttp: true, allowPrivateNetworks: true }) } : {}),
+    webhooks({ worker: isDevelopment, urlPolicy: URLPolicy({ allowHttp: isLocal, allowPrivateNetworks: isLocal }) }),
     objectGrants({
       objects: [ticketActions],
       isInTenant: async (db, user, tenantKey) => (await findMembership(db, user.id, tenantKey)) !== null,
@@ -44,7 +47,7 @@ export const appOptions: AppOptions = {
       '/api-keys': ApiKeyController,
       '/tickets': TicketController,
       '/tickets/:ticket_id/comments': CommentController,
-      '/webhooks': WebhookEndpointController,
+      '/webhooks': OrganizationWebhookController,
       '/jobs': JobController,
     },
     '/': { '/health': HealthController },

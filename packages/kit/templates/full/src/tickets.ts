@@ -44,7 +44,7 @@ export const ticketResource = resource(tickets, {
     solve: { from: ['open'], to: 'solved', permission: isAgent, summary: 'Mark the ticket as solved' },
     reopen: { from: ['solved'], to: 'open', summary: 'Open the ticket again' },
   },
-  // ticket.created, ticket.updated, ticket.solve, …: sent to webhook endpoints of the author and of the organization.
+  // ticket.created, ticket.updated, ticket.solve, …: sent to the webhook endpoints that the author has in the organization.
   events: true,
   admin: { rows: true, tenant: 'all', access: false },
 });

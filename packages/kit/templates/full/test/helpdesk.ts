@@ -1,8 +1,10 @@
 import { users } from 'kit/contrib/accounts';
 import { insert } from 'kit/db';
+import { deliverDue } from 'kit/contrib/webhooks';
 import { testApp } from 'kit/testing';
 import { appOptions } from '../src/app.ts';
 import { memberships, organizations, type Role } from '../src/organizations.ts';
+import { startReceiver } from './receiver.ts';
 
 const id = (last: number) => `01890000-0000-7000-8000-00000000000${last}`;
 
@@ -30,8 +32,21 @@ export async function helpdesk() {
         await insert(db, memberships, { organization_id, user_id: people[person], role });
     },
   });
+  const receiver = await startReceiver();
+  const { db } = app.app;
   return {
-    db: app.app.db,
+    db,
+    /** Creates a webhook endpoint of a person in the first organization, which subscribes to everything. */
+    async subscribe(person: Person) {
+      const path = `/${person}`;
+      const created = await this.as(person).post('/v1/webhooks', { url: receiver.url(path), events: ['*'] });
+      receiver.trust(path, created.json<{ secret: string }>().secret);
+    },
+    /** Sends what is due; the types of all events that a person has received. */
+    async received(person: Person) {
+      await deliverDue(db);
+      return receiver.typesAt(`/${person}`);
+    },
     /** Requests of a person to the first organization. */
     as(person: Person) {
       const client = app.as({ id: people[person] });
@@ -42,6 +57,9 @@ export async function helpdesk() {
         put: (url: string, body: object) => client.put(url, body, headers),
       };
     },
-    [Symbol.asyncDispose]: () => app.close(),
+    async [Symbol.asyncDispose]() {
+      await app.close();
+      await receiver.close();
+    },
   };
 }

@@ -50,6 +50,7 @@ describeOutbox('maintenance', (outbox) => {
       endpoints: 3,
       disabled_endpoints: 1,
       events_without_audience: 1,
+      events_without_endpoint: 0,
       lost_claims: 0,
       oldest_pending_age_seconds: 2.5,
     });

@@ -3,6 +3,7 @@ import type { Db } from '../../../db/db.ts';
 import type { Audience } from '../publishing/audience.ts';
 import { endIdBefore } from '../publishing/event-id.ts';
 import type { WebhookEndpoint } from '../store.ts';
+import { countUnreachable } from './unreachable-store.ts';
 
 export interface WebhookStats {
   /** Waiting to be sent. What waits for an audience does not count: see `events_without_audience`. */
@@ -18,6 +19,8 @@ export interface WebhookStats {
   readonly endpoints: number;
   readonly disabled_endpoints: number;
   readonly events_without_audience: number;
+  /** Stored events that no endpoint can receive, whatever it subscribes to: there is none in their audience. */
+  readonly events_without_endpoint: number;
   /** Results that came after the lease had ended, since the tables exist: each is a duplicate at its receiver. */
   readonly lost_claims: number;
   /** Seconds since the oldest pending delivery was published; null when nothing is pending. */
@@ -55,6 +58,7 @@ export async function readStats(db: Db, now: Date): Promise<WebhookStats> {
     endpoints: of(endpoints, 'endpoints'),
     disabled_endpoints: of(endpoints, 'disabled_endpoints'),
     events_without_audience: legacy?.count ?? 0,
+    events_without_endpoint: await countUnreachable(db),
     lost_claims: Number(lost?.value ?? 0),
     oldest_pending_age_seconds: oldest === undefined ? null : Math.max(0, (now.getTime() - oldest.created_at.getTime()) / 1000),
   };

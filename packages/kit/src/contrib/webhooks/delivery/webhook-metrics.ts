@@ -1,6 +1,8 @@
 import type { Db } from '../../../db/db.ts';
 import type { Counter, Histogram, MetricRegistry } from '../../../observe/metric-registry.ts';
 import type { AttemptResult } from './delivery-outcome.ts';
+import { firstIdFrom } from '../publishing/event-id.ts';
+import { countUnreachable } from './unreachable-store.ts';
 import { readWaiting, type WaitingDeliveries } from './waiting-store.ts';
 
 const OUTCOMES = ['succeeded', 'rejected', 'timeout', 'connection', 'tls', 'blocked_address', 'payload', 'refused'] as const;
@@ -8,6 +10,19 @@ const OUTCOMES = ['succeeded', 'rejected', 'timeout', 'connection', 'tls', 'bloc
 const SEND_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 30];
 /** Several gauges show one reading, and several processes are scraped: the database is asked this often by each. */
 const READING_MS_MAX = 5000;
+
+/** Old events say nothing about the endpoints of today. */
+const RECENT_MS = 3_600_000;
+
+interface Reading extends WaitingDeliveries {
+  /** Recent events that no endpoint can receive. */
+  readonly unreachable: number;
+}
+
+async function read(db: Db): Promise<Reading> {
+  const unreachable = await countUnreachable(db, firstIdFrom(new Date(db.clock.now().getTime() - RECENT_MS)));
+  return { ...(await readWaiting(db)), unreachable };
+}
 
 /** What the workers of this process count. */
 export interface WebhookMetrics {
@@ -21,17 +36,17 @@ export interface WebhookMetrics {
 /** `databases` are those that webhooks are set up for, once they are open. */
 export function webhookMetrics(registry: MetricRegistry, databases: () => readonly Db[]): WebhookMetrics {
   const database = { max: 20 };
-  const readings = new WeakMap<Db, { readonly at: number; readonly reading: Promise<WaitingDeliveries> }>();
-  const reading = (db: Db): Promise<WaitingDeliveries> => {
+  const readings = new WeakMap<Db, { readonly at: number; readonly reading: Promise<Reading> }>();
+  const reading = (db: Db): Promise<Reading> => {
     const known = readings.get(db);
     if (known !== undefined && performance.now() - known.at < READING_MS_MAX) return known.reading;
-    const next = readWaiting(db);
+    const next = read(db);
     readings.set(db, { at: performance.now(), reading: next });
     // A reading that failed is not worth keeping.
     next.catch(() => readings.delete(db));
     return next;
   };
-  const gauge = (name: string, help: string, value: (waiting: WaitingDeliveries, db: Db) => number) =>
+  const gauge = (name: string, help: string, value: (waiting: Reading, db: Db) => number) =>
     registry.gauge({
       name,
       help,
@@ -51,6 +66,11 @@ export function webhookMetrics(registry: MetricRegistry, databases: () => readon
   );
   gauge('kit_webhooks_disabled_endpoints', 'Disabled webhook endpoints.', ({ disabledEndpoints }) => disabledEndpoints);
   gauge('kit_webhooks_failing_endpoints', 'Active endpoints whose last attempts failed.', ({ failingEndpoints }) => failingEndpoints);
+  gauge(
+    'kit_webhooks_recent_events_without_endpoint',
+    'Events of the last hour, among the newest 10,000, for whose audience there is no endpoint: nobody can receive them.',
+    ({ unreachable }) => unreachable,
+  );
   return {
     attempts: registry.counter({
       name: 'kit_webhooks_attempts_total',

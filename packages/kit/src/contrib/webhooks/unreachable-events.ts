@@ -1,0 +1,59 @@
+import type { App } from '../../app/module.ts';
+import type { Fault } from '../../options/fault.ts';
+import { WebhookEndpointController } from './controller.ts';
+
+/** A resource, as far as the audience of its events is concerned. */
+interface Publishing {
+  readonly name: string;
+  readonly options: { readonly events?: unknown; readonly tenant?: string; readonly owner?: unknown; readonly using?: string };
+}
+
+/**
+ * W022: resources whose events no endpoint of a mounted controller can receive. Endpoints may also come from the admin site or from a program, so it
+ * is a warning. The audience of events that a function returns is not known before they are published.
+ */
+export function unreachableEvents(app: App): Fault[] {
+  const served = app.controllers.flatMap((each): Served[] => (each instanceof WebhookEndpointController ? [servedBy(each)] : []));
+  const declared = new Set<object>(
+    [...app.controllers, ...app.resources].map((each) => ('crudResource' in each ? (each.crudResource as object) : each)),
+  );
+  return [...declared].flatMap((each) => faultOf(each as Partial<Publishing>, served));
+}
+
+interface Served {
+  readonly controller: string;
+  readonly ofTenant: boolean;
+  readonly using: string;
+}
+
+function servedBy(controller: WebhookEndpointController): Served {
+  const { name, tenantField, using } = controller.constructor as typeof WebhookEndpointController;
+  return { controller: name, ofTenant: tenantField !== null, using };
+}
+
+function faultOf({ name = '', options }: Partial<Publishing>, served: readonly Served[]): Fault[] {
+  if (options?.events !== true || (options.tenant === undefined && options.owner === undefined)) return [];
+  const { using = 'default' } = options;
+  const ofTenant = options.tenant !== undefined;
+  const others = served.filter((each) => each.using === using);
+  if (others.some((each) => each.ofTenant === ofTenant)) return [];
+  const [wanted, mounted] = ofTenant ? ['endpoints of a tenant', 'personal endpoints'] : ['personal endpoints', 'endpoints of a tenant'];
+  const place = using === 'default' ? '' : ` of the database "${using}"`;
+  const found =
+    others.length === 0
+      ? `no controller of webhook endpoints${place} is mounted`
+      : `${others.map(({ controller }) => controller).join(' and ')} ${others.length === 1 ? 'has' : 'have'} ${mounted} only`;
+  const statics = [...(ofTenant ? ["tenantField = 'tenant_key'"] : []), ...(using === 'default' ? [] : [`using = '${using}'`])];
+  const body = statics.map((each) => `static override readonly ${each};`).join(' ');
+  const line =
+    body === ''
+      ? "Mount '/webhooks': WebhookEndpointController"
+      : `Mount class ${ofTenant ? 'Tenant' : 'Personal'}Webhooks extends WebhookEndpointController { ${body} }`;
+  return [
+    {
+      id: 'W022',
+      message: `resource(${name}) publishes its events to ${wanted}, and ${found}.`,
+      hint: `${line}. Endpoints that the admin site or a program creates receive the events without it.`,
+    },
+  ];
+}
