@@ -19,7 +19,7 @@ import { jobsOf } from './jobs.ts';
 import { listJobs } from './list-jobs.ts';
 import { retryJob } from './retry.ts';
 import { JobId, JobOut, JobPage, JobQuery } from './schemas.ts';
-import { findJob, type Job } from './store.ts';
+import { findJob, type Job, type JobScope } from './store.ts';
 import { controllerOptions } from '../../http/controller-options.ts';
 import { filledText } from '../../options/value-rule.ts';
 
@@ -32,12 +32,14 @@ const writes = { permission, scope: 'jobs:write' } as const;
 const notFound = [jobErrors.job_not_found] as const;
 const retryRefusals = [jobErrors.job_not_retryable, jobErrors.job_still_running, jobErrors.unique_key_taken] as const;
 
-/** Users see and manage their own jobs, staff all jobs. Mounted where the app likes: `'/jobs': JobController`. */
+/** Users see and manage their own jobs in the tenant that they act for, staff all jobs. Mounted where the app likes: `'/jobs': JobController`. */
 export class JobController extends Controller {
   static override readonly tags: readonly string[] = ['jobs'];
   /** The database that jobs are started in. */
   static readonly using: string = 'default';
   static readonly [controllerOptions] = { using: filledText };
+  // A subclass whose install() forgets this one's shows too few jobs, not too many.
+  #hasTenants = true;
 
   list = route.get(
     '/',
@@ -46,8 +48,7 @@ export class JobController extends Controller {
       const db = this.#db(context);
       const { catalog } = jobsOf(db).settings;
       const cursors = new Cursors([await getOrCreateSecret(context.db, 'job cursors')]);
-      const owner = context.user.is_staff ? null : context.user.id;
-      const page = await listJobs(db, cursors, owner, context.query);
+      const page = await listJobs(db, cursors, await this.#scope(context), context.query);
       return { ...page, items: page.items.map((job) => jobRecord(job, catalog)) };
     },
   );
@@ -111,18 +112,23 @@ export class JobController extends Controller {
     });
   }
 
-  #change(context: Context, id: string, change: (tx: Db, id: string) => Promise<Job>): Promise<JobRecord> {
+  async #change(context: Context, id: string, change: (tx: Db, id: string) => Promise<Job>): Promise<JobRecord> {
+    // Before the transaction: finding the tenant may ask the database.
+    const scope = await this.#scope(context);
     return this.#db(context).transaction(async (tx) => {
-      const { id: found } = await this.#find(context, tx, id);
+      const { id: found } = await findJobOf(tx, scope, id);
       return this.#shown(await change(tx, found), tx);
     }, CONFLICT_RETRIES);
   }
 
-  /** A job of another owner looks exactly like a missing one. */
-  async #find({ user }: Context, db: Db, id: string): Promise<Job> {
-    const job = await findJob(db, id);
-    if (job === null || (!user.is_staff && job.owner_id !== user.id)) throw jobErrors.job_not_found();
-    return job;
+  async #find(context: Context, db: Db, id: string): Promise<Job> {
+    return findJobOf(db, await this.#scope(context), id);
+  }
+
+  /** Null: staff, who see all jobs. */
+  async #scope({ user, caller }: Context): Promise<JobScope | null> {
+    if (user.is_staff) return null;
+    return { owner: user.id, tenantKey: this.#hasTenants ? ((await caller()).tenant ?? '') : null };
   }
 
   #shown(job: Job, db: Db): JobRecord {
@@ -134,7 +140,22 @@ export class JobController extends Controller {
     return databaseNamed(databases, using, `${name}.using`);
   }
 
+  install({ hasTenants }: App): void {
+    this.#hasTenants = hasTenants;
+  }
+
   faults(app: App): readonly Fault[] {
     return requiredModule(app, 'jobs', this.constructor.name, 'jobs()');
   }
+}
+
+/** A job of another owner, or of another tenant, looks exactly like a missing one. */
+async function findJobOf(db: Db, scope: JobScope | null, id: string): Promise<Job> {
+  const job = await findJob(db, id);
+  if (job === null || (scope !== null && !isOf(job, scope))) throw jobErrors.job_not_found();
+  return job;
+}
+
+function isOf(job: Job, { owner, tenantKey }: JobScope): boolean {
+  return job.owner_id === owner && (tenantKey === null || job.tenant_key === tenantKey);
 }

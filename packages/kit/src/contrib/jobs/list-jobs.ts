@@ -5,23 +5,24 @@ import { cutPage, neighborsOf } from '../../db/keyset/keyset.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { Page } from '../../http/page.ts';
 import type { JobQueryFields } from './schemas.ts';
-import { JOB_COLUMNS, type Job } from './store.ts';
+import { JOB_COLUMNS, type Job, type JobScope } from './store.ts';
 
 const LIMIT = 20;
 const COUNT_MAX = 10_000;
 
-/** One page of jobs, newest first; of one owner, or of everybody where `owner` is null. */
-export async function listJobs(db: Db, cursors: Cursors, owner: string | null, query: JobQueryFields): Promise<Page<Job>> {
+/** One page of jobs, newest first; of one owner, or of everybody where `scope` is null. */
+export async function listJobs(db: Db, cursors: Cursors, scope: JobScope | null, query: JobQueryFields): Promise<Page<Job>> {
   const { limit = LIMIT, cursor, status, name, queue } = query;
   const conditions: string[] = [];
   const parameters: unknown[] = [];
   const add = (sql: string, value: unknown): void => void conditions.push(`${sql} $${parameters.push(value)}`);
   // The second half is what the index `jobs_of_owner` asks for.
-  if (owner !== null) conditions.push(`owner_id = $${parameters.push(owner)} and owner_id <> ''`);
+  if (scope !== null) conditions.push(`owner_id = $${parameters.push(scope.owner)} and owner_id <> ''`);
+  if (scope !== null && scope.tenantKey !== null) add('tenant_key =', scope.tenantKey);
   if (status !== undefined) add('status =', status);
   if (name !== undefined) add('name =', name);
   if (queue !== undefined) add('queue =', queue);
-  const binding = JSON.stringify(['jobs', owner, status, name, queue]);
+  const binding = JSON.stringify(['jobs', scope, status, name, queue]);
   const from = cursor === undefined ? undefined : cursors.read(cursor, binding);
   if (cursor !== undefined && from === undefined)
     throw coreErrors.validation_error({

@@ -46,6 +46,13 @@ export function jobIdOf(id: unknown): string | null {
   return typeof id === 'string' && isUuid(id) ? id.toLowerCase() : null;
 }
 
+/** Whose jobs a caller sees. */
+export interface JobScope {
+  readonly owner: string;
+  /** Empty: jobs without a tenant. Null: the app has no tenants. */
+  readonly tenantKey: string | null;
+}
+
 /** The job with this id, or undefined. */
 export async function findJob(db: Db, id: string): Promise<Job | null> {
   requireArguments('findJob()', { db }, { db: queryable });
