@@ -60,7 +60,6 @@ const longOnly = [
   'packages/kit/test/better-auth/processes.slow.test.ts',
   'packages/kit/test/tracing/three-processes.slow.test.ts',
   'packages/kit/test/reference-page.slow.test.ts',
-  'packages/kit/src/app/behind-proxy.slow.test.ts',
   'packages/kit/src/contrib/jobs/running/crash.long.test.ts',
   'packages/kit/src/contrib/webhooks/delivery/crash.long.test.ts',
   'packages/kit/src/db/sqlite/checkpointer.slow.test.ts',
