@@ -9,6 +9,7 @@ import { idempotencyErrors } from './errors.ts';
 import type { IdempotencyPlan } from './options.ts';
 import type { IdempotencyOutcome } from './outcome.ts';
 import { mayHaveRecord } from './record-limit.ts';
+import { releaseWhenReachable } from './release-when-reachable.ts';
 import {
   type Claim,
   claimKey,
@@ -83,7 +84,8 @@ export class IdempotentRequest {
       if (outcome === 'refused') await completeClaim(this.#db, this.#claim, refusalOf(this.#attempt, rendered));
       else await releaseClaim(this.#db, this.#claim);
     } catch (failure) {
-      // The lease expires; until then the caller gets `request_in_progress`.
+      // Until then, or until the lease expires, the caller gets `request_in_progress`.
+      releaseWhenReachable(this.#db, this.#claim);
       this.#exchange.log.warn({ err: failure }, 'an idempotency claim could not be ended');
     }
   }
@@ -161,14 +163,24 @@ async function settleClaim(attempt: KeyedAttempt, claim: Claim): Promise<ClaimRe
   const { exchange, audience } = attempt;
   const { db, inputLimits } = exchange.host;
   if (!(await mayHaveRecord(db, claim.caller, inputLimits.idempotencyRecords))) return repeatOnly(attempt, claim);
-  for (let found = await claimOrFind(db, claim), left = ATTEMPTS_MAX - 1; ; left -= 1) {
+  for (let found = await claimOrLeave(db, claim), left = ATTEMPTS_MAX - 1; ; left -= 1) {
     if (found === 'claimed') return new IdempotentRequest(attempt, claim);
     if (found !== undefined) {
       if (!isAbandoned(db, found, claim)) return decide(exchange, found, claim, audience);
       if (await claimKey(db, claim)) return new IdempotentRequest(attempt, claim);
     }
     if (left === 0) throw inProgress(1);
-    found = await claimOrFind(db, claim);
+    found = await claimOrLeave(db, claim);
+  }
+}
+
+/** A claim whose answer was lost may have been saved, for a request that does not run. */
+async function claimOrLeave(db: Database, claim: Claim): ReturnType<typeof claimOrFind> {
+  try {
+    return await claimOrFind(db, claim);
+  } catch (error) {
+    if (isKitError(error, 'database_unavailable')) releaseWhenReachable(db, claim);
+    throw error;
   }
 }
 
