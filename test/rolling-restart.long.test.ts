@@ -35,6 +35,8 @@ const STOPS = scaled(2, 8);
 const REQUESTS = scaled(300, 10_000);
 /** How long a node may go on sending connections to a pod that is being stopped. */
 const ENDPOINT_LAG_MS = 3000;
+/** Between a process that serves again and the next that is stopped: by then a proxy that asks for readiness has seen it. The page says so. */
+const BETWEEN_MS = 1000;
 
 interface Pod {
   readonly port: number;
@@ -122,7 +124,7 @@ function startClients(url: string): { stop(): Promise<ReadonlyMap<number | strin
 async function rolling(url: string, restart: (index: number) => Promise<void>): Promise<ReadonlyMap<number | string, number>> {
   const clients = startClients(url);
   for (let stop = 0; stop < STOPS || clients.sent() < REQUESTS; stop += 1) {
-    await delay(300);
+    await delay(BETWEEN_MS);
     await restart(stop % 2);
   }
   return clients.stop();
