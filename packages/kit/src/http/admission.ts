@@ -74,7 +74,8 @@ async function throttle(exchange: Exchange, throttles: readonly Throttle[], phas
   exchange.throttled = [...exchange.throttled, ...outcome.results];
   if (outcome.refused === null) return;
   exchange.throttledIn = phase;
-  throw throttledError(outcome.refused);
+  if (phase === 'principal' && exchange.route?.route.respondsToThrottles === true) exchange.spentBudget = outcome.refused;
+  else throw throttledError(outcome.refused);
 }
 
 /** The budgets that the request around a call has spent for it. By key: the same throttle may choose another budget for the call, such as its tenant's. */
@@ -83,6 +84,11 @@ function spentBefore({ parent, isCovered }: Exchange): ReadonlySet<string> | und
 }
 
 function identify(exchange: Exchange, route: CompiledRoute): void | Promise<void> {
+  const budget = exchange.parent?.spentBudget ?? null;
+  if (budget !== null) {
+    exchange.throttledIn = 'principal';
+    throw throttledError(budget);
+  }
   let found;
   try {
     found = exchange.parent === null ? authenticate(route.authenticators, exchange) : authenticatedAs(exchange.parent, route);

@@ -43,6 +43,8 @@ export class Exchange implements AuthRequest, PermissionContext {
   verdict: Verdict = false;
   /** The throttles that measured this request; the RateLimit headers are made of them. */
   throttled: readonly ThrottleResult[] = [];
+  /** Of a route that responds to its own throttles: the budget of the caller that is spent. Its calls are rejected with it. */
+  spentBudget: ThrottleResult | null = null;
   /** What was thrown, if anything, for the request log. */
   error: unknown = undefined;
   /** The code the caller was told, once there was an error. */

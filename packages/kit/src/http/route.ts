@@ -260,6 +260,8 @@ export interface Route {
   readonly isRead?: boolean;
   /** Cookies do not authenticate its callers. */
   readonly ignoresCookies?: boolean;
+  /** The handler, or the calls that it makes, reject a caller whose budget is spent: `exchange.spentBudget`. For mcp(). */
+  readonly respondsToThrottles?: boolean;
   /** What the caller of an exchange may send and gets, where that differs between callers. For mcp(). */
   readonly schemasFor?: (exchange: object) => Promise<CallerSchemas>;
   /** The handler is the toolkit's own, and nothing is wrapped around it: no application code can catch what it throws and go on. */

@@ -72,3 +72,19 @@ test('a call spends the budget of its caller once', async () => {
   for (let count = 0; count < 5; count += 1) called.push(await call('hal', 'thing_tenant', { tenant: `of hal ${count}` }));
   expect(called).toEqual(['done', 'done', 'done', 'done', 'throttled']);
 });
+
+test('a caller whose budget is spent gets the error of a tool with retry_after for a call, and HTTP 429 for a list', async () => {
+  const headers = { host: 'localhost', authorization: 'Bearer eve', accept: 'application/json, text/event-stream' };
+  const send = (payload: object) => kit.inject({ method: 'POST', url: '/mcp', headers, payload });
+  const open = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'thing_tenant', arguments: { tenant: 'eves' } } };
+  for (let count = 0; count < 4; count += 1) await kit.inject({ url: `/v1/things/own${count}`, headers });
+  const called = await send(open);
+  expect(called.statusCode).toBe(200);
+  expect(called.body).toContain('"isError":true');
+  expect(called.body).toMatch(/throttled[^]*retry_after/);
+  const listed = await send({ jsonrpc: '2.0', id: 2, method: 'tools/list' });
+  expect(listed).toMatchObject({ statusCode: 429 });
+  expect(listed.headers['retry-after']).toMatch(/^\d+$/);
+  // Rejected calls ran nothing: the tenant's own budget is whole.
+  for (const who of ['fay', 'gus']) expect(await call(who, 'thing_tenant', { tenant: 'eves' })).toBe('done');
+});

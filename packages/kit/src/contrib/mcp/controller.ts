@@ -10,6 +10,7 @@ import { jsonSchema } from '../../http/json-schema.ts';
 import { raw, type RawContent } from '../../http/raw.ts';
 import { route, type Route } from '../../http/route.ts';
 import { exchangeOf } from '../../http/serve-route.ts';
+import { throttledError } from '../../throttle/enforce.ts';
 import { isAuthenticated } from '../../permissions/built-ins.ts';
 import type { McpRequest } from './protocol.ts';
 
@@ -52,6 +53,8 @@ export function mcpController(endpoint: () => McpEndpoint): Controller {
       ),
       // A page could make a browser send a cookie; no page knows a key.
       ignoresCookies: true,
+      // An agent understands the error of a tool; its library may give up after a 429.
+      respondsToThrottles: true,
     };
   }
   return new KitMcpController();
@@ -62,6 +65,10 @@ async function respond(context: Pick<HandlerContext, 'request' | 'reply' | 'body
   const local = stdioWork.get(context.request.headers);
   const messages = local === undefined ? messagesOf(context.body) : [];
   refuseAmbiguous(messages);
+  const { spentBudget } = exchange;
+  // Each call is rejected by itself, with the error of a tool.
+  if (spentBudget !== null && local === undefined && !messages.every(({ method }) => method === 'tools/call'))
+    throw throttledError(spentBudget);
   await endpoint.admit(exchange, messages);
   if (local !== undefined) {
     await local(exchange);

@@ -2,6 +2,7 @@ import { createMcpHandler, ProtocolError, ProtocolErrorCode, Server } from '@mod
 import type { McpHttpHandler, McpRequestContext, ServerContext } from '@modelcontextprotocol/server';
 import type { App } from '../../app/module.ts';
 import type { Exchange } from '../../http/exchange.ts';
+import { throttledError } from '../../throttle/enforce.ts';
 import { callTool, type ToolCall } from './call-tool.ts';
 import type { CallerTools } from './caller-tools.ts';
 import { followStartedJob, type ProgressReport } from './job-progress.ts';
@@ -113,6 +114,8 @@ interface ToolPage {
 const warned = new WeakSet<CallerTools>();
 
 async function listTools({ app, tools }: McpServerParts, exchange: Exchange, cursor: string | undefined): Promise<ToolPage> {
+  // Over stdio; over HTTP the whole request was rejected.
+  if (exchange.spentBudget !== null) throw new ProtocolError(ProtocolErrorCode.InvalidRequest, throttledError(exchange.spentBudget).detail);
   const found = await tools.page(exchange, cursor === undefined ? undefined : nameOf(cursor), TOOLS_PER_PAGE + 1);
   if (found === null) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Unknown cursor');
   const entries = found.slice(0, TOOLS_PER_PAGE).map(({ entry }) => entry);
