@@ -38,6 +38,7 @@ export const anAuthenticator = implementationOf<Authenticator>('an authenticator
   name: required(filledText),
   challenge: text,
   issuers: listOf(filledText),
+  scopeAtIssuer: aFunction,
   securityScheme: required(objectWith('an OpenAPI security scheme: { type: "http", scheme: "bearer" }')),
   raises: listOf(rule('an error of a catalog, such as coreErrors.invalid_credentials', isErrorDefinition)),
   authenticate: required(aFunction),

@@ -35,6 +35,8 @@ export interface Authenticator {
   readonly securityScheme: Readonly<Record<string, unknown>>;
   /** Authorization servers whose access tokens it accepts, for clients that look for where to get one (RFC 9728). */
   readonly issuers?: readonly string[] | undefined;
+  /** How clients ask one of its issuers for a scope of the app. Undefined: not known. Default: as the app does. */
+  scopeAtIssuer?(scope: string, issuer: string): string | undefined;
   /** The errors that `authenticate` throws, for the OpenAPI document. Default: `invalid_credentials`. */
   readonly raises?: readonly ErrorDefinition[] | undefined;
   /**

@@ -34,6 +34,8 @@ export interface ClaimedGroups extends ExternalIdentity {
 
 /** Users who log in at an identity provider. The accounts module provides one. */
 export interface IdentityDirectory {
+  /** True where the user may do nothing as staff before a second factor is proved. */
+  needsSecondFactor(db: Db, user: User): boolean;
   /** One statement. Inactive users are found, too. */
   find(db: Db, identity: ExternalIdentity): Promise<KnownIdentity | null>;
   /** Creates the user and the identity in one transaction. Concurrent calls for one identity return one user. */

@@ -11,7 +11,7 @@ import { metrics } from '../../src/contrib/metrics/index.ts';
 import { countQueries } from '../../src/db/index.ts';
 import { Controller, jsonSchema, route } from '../../src/http/index.ts';
 import { HealthController } from '../../src/middleware/health.ts';
-import { allowAny, hasScopes, isAuthenticated } from '../../src/permissions/index.ts';
+import { allowAny, hasScopes, isAuthenticated, isStaff } from '../../src/permissions/index.ts';
 import { describeDatabases } from '../../src/testing/databases.ts';
 import { fakeClock } from '../../src/testing/fake-clock.ts';
 import { type Claims, newKey, Provider, type SigningKey } from './provider.ts';
@@ -27,6 +27,7 @@ interface Who {
 }
 
 class WhoController extends Controller {
+  desk = route.get('/desk', { permission: isStaff, response: jsonSchema<object>({}) }, () => ({}));
   who = route.get('/', { permission: isAuthenticated, response: jsonSchema<Who>({}) }, async ({ user, principal, caller }) => ({
     username: user.username,
     email: user.email,
@@ -154,6 +155,30 @@ describeDatabases(
           });
         const linked = await get(await token({ sub: 'boss-1', email: 'Boss@example.com', email_verified: true }), '/v1/who', linking);
         expect(linked.body).toMatchObject({ username: 'boss' });
+      });
+
+      test('of staff gives staff rights only with a second factor, where accounts() requires one', async () => {
+        await createUser(database.db, { username: 'chief', email: 'chief@example.com', is_staff: true, is_superuser: true });
+        const linking = await start({ linkVerifiedEmail: true });
+        const chief = { sub: 'chief-1', email: 'chief@example.com', email_verified: true };
+        const desk = async (claims: Claims, of = linking) => (await get(await token({ ...chief, ...claims }), '/v1/who/desk', of)).status;
+        expect((await get(await token(chief), '/v1/who', linking)).body).toMatchObject({ username: 'chief' });
+        for (const amr of [undefined, [], ['pwd'], ['otp'], 'mfa', ['MFA'], [['mfa']]])
+          expect([amr, await desk({ amr })]).toEqual([amr, 403]);
+        expect(await desk({ amr: ['pwd', 'mfa'] })).toBe(200);
+        const byLevel = await start({ linkVerifiedEmail: true, secondFactor: ({ acr }) => acr === '2' });
+        expect([await desk({ acr: '1', amr: ['mfa'] }, byLevel), await desk({ acr: '2' }, byLevel)]).toEqual([403, 200]);
+      });
+
+      test('that is bound to a key of its client is rejected as a plain bearer token, unless the option accepts it', async () => {
+        for (const cnf of [{ jkt: 'a'.repeat(43) }, { 'x5t#S256': 'b'.repeat(43) }, {}, null, 'jkt'])
+          expect(await get(await token({ sub: 'bound', cnf }))).toMatchObject({
+            status: 401,
+            body: { code: 'invalid_credentials', detail: expect.stringContaining('bound to a key of the client') },
+            challenge: expect.stringContaining('error="invalid_token"'),
+          });
+        const behind = await start({ acceptBoundTokens: true });
+        expect((await get(await token({ sub: 'bound', cnf: { jkt: 'a'.repeat(43) } }), '/v1/who', behind)).status).toBe(200);
       });
 
       test('of a deactivated user is rejected with the next request', async () => {

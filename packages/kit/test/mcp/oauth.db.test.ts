@@ -139,6 +139,40 @@ describeDatabases('access tokens for mcp()', (database) => {
     await behind.close();
   });
 
+  test('scopes are named as the provider spells them, and a provider that cannot name the URL has an audience of its own', async () => {
+    const guid = '6e74172b-be56-4843-9ff4-e66a39bb12e3';
+    const entra = await createApp({
+      mount: { '/v1': { '/orders': OrderController } },
+      log: { level: 'silent' },
+      clock,
+      database: await database.open(),
+      modules: [accounts(), apiKeys(), mcp({ audience: guid })],
+      authenticators: [jwtBearer({ issuer: provider.url, audience: ['orders', guid], scopes: 'api://orders/', provision: true })],
+    }).ready();
+    const spelled = ['api://orders/orders:close', 'api://orders/orders:read', 'api://orders/orders:write'];
+    expect(await (await fetchThrough(entra)(METADATA)).json()).toMatchObject({ scopes_supported: spelled });
+    expect((await post(null, 'tools/list', {}, entra)).challenge).toContain(`scope="${spelled.join(' ')}"`);
+    const bearer = await token({ aud: guid, scope: undefined, scp: 'api://orders/orders:read' });
+    expect((await post(bearer, 'tools/list', {}, entra)).text).toContain('"order_list"');
+    const refused = await post(bearer, 'tools/call', { name: 'order_place', arguments: {} }, entra);
+    expect([refused.status, refused.challenge]).toEqual([403, expect.stringContaining('scope="api://orders/orders:write"')]);
+    for (const aud of ['orders', RESOURCE]) expect((await post(await token({ aud }), 'tools/list', {}, entra)).status).toBe(401);
+    await entra.close();
+    // Tokens of Entra have the short name, and clients ask for the long one.
+    const short = await createApp({
+      mount: { '/v1': { '/orders': OrderController } },
+      log: { level: 'silent' },
+      clock,
+      database: await database.open(),
+      modules: [accounts(), apiKeys(), mcp({ audience: guid })],
+      authenticators: [jwtBearer({ issuer: provider.url, audience: guid, requestedScopePrefix: `api://${guid}/`, provision: true })],
+    }).ready();
+    const plain = await post(await token({ aud: guid, scope: undefined, scp: 'orders:read' }), 'tools/list', {}, short);
+    expect(plain.text).toContain('"order_list"');
+    expect((await post(null, 'tools/list', {}, short)).challenge).toContain(`api://${guid}/orders:read`);
+    await short.close();
+  });
+
   test('the official client lists the tools of the token’s scopes and calls them', async () => {
     const client = new Client({ name: 'test-client', version: '1' });
     const requestInit = { headers: { authorization: `Bearer ${await token()}` } };

@@ -8,6 +8,7 @@ import { memberships, setMemberships } from './group-store.ts';
 import { appliedGroups, findIdentity, insertIdentity, lockIdentity } from './identity-store.ts';
 import { emailFault, normalizeEmail, normalizeUsername, usernameFault } from './login-name.ts';
 import { createUser, publicUser } from './manage-users.ts';
+import { needsSecondFactor } from './session-authenticator.ts';
 import { findUserByLogin, type UserRow } from './store.ts';
 
 const ACTOR = 'jwtBearer';
@@ -16,6 +17,7 @@ const TRIES_MAX = 5;
 
 /** The users of this module that log in at an identity provider. */
 export const accountsIdentities: IdentityDirectory = {
+  needsSecondFactor: (db, user) => needsSecondFactor(user, accountsOf(db).settings),
   async find(db, identity) {
     const row = await findIdentity(db, identity);
     return row === null ? null : { user: publicUser(row), groupsDigest: row.groups_digest, groupsAt: row.groups_at };

@@ -14,7 +14,7 @@ import { IssuerKeys } from './issuer-keys.ts';
 import { type Claims, type IssuerSettings, type JwtBearerOptions, readJwtBearerOptions } from './options.ts';
 import { readKeys } from './read-keys.ts';
 import { CHALLENGE, type Refusal, refusalOf, REFUSALS, refused } from './refusal.ts';
-import { digestOf, groupsOf, newIdentity, scopesOf, tenantOf } from './token-claims.ts';
+import { digestOf, groupsOf, hasSecondFactor, newIdentity, scopeAtIssuer, scopesOf, tenantOf } from './token-claims.ts';
 
 const SUBJECT_LENGTH_MAX = 255;
 const OUTCOMES = ['accepted', 'failed', ...(Object.keys(REFUSALS) as Refusal[])] as const;
@@ -51,6 +51,10 @@ export function jwtBearer(options: JwtBearerOptions | readonly JwtBearerOptions[
     name: 'jwt',
     challenge: CHALLENGE,
     issuers: [...issuers.keys()],
+    scopeAtIssuer: (scope, issuer) => {
+      const found = settings.find((each) => each.issuer === issuer);
+      return found === undefined ? undefined : scopeAtIssuer(scope, found);
+    },
     securityScheme: {
       type: 'http',
       scheme: 'bearer',
@@ -128,8 +132,16 @@ async function authenticated(issuer: Issuer, token: string, { db }: AuthRequest,
   if (user === null || user === undefined) throw refused('unknown_user');
   if (!user.is_active) throw refused('inactive_user');
   const tenant = tenantOf(claims, settings);
+  const factor = hasSecondFactor(claims, settings) ? 'proved' : identities?.needsSecondFactor(db, user) === true ? 'missing' : undefined;
   // No `credentialId`: a client that renews its token between two attempts must find its idempotency key again.
-  return { user, scheme: 'jwt', scopes: scopesOf(claims, settings), claims, ...(tenant === undefined ? {} : { tenant }) };
+  return {
+    user,
+    scheme: 'jwt',
+    scopes: scopesOf(claims, settings),
+    claims,
+    ...(tenant === undefined ? {} : { tenant }),
+    ...(factor === undefined || settings.find !== undefined ? {} : { secondFactor: factor }),
+  };
 }
 
 async function verifiedClaims({ keys, rules, settings, now }: Issuer, token: string): Promise<Claims> {
@@ -141,6 +153,8 @@ async function verifiedClaims({ keys, rules, settings, now }: Issuer, token: str
     // jose looks at `iat` only with a maximum age. A token from the future was made by a clock, or a person, that cannot be trusted.
     if (issuedAt > currentDate.getTime() + settings.clockToleranceMs) throw refused('not_yet_valid');
     if (Number.isNaN(issuedAt)) throw refused('claims');
+    // RFC 7800: only the holder of the key may use it. Without a proof a stolen token would do.
+    if (payload['cnf'] !== undefined && !settings.acceptBoundTokens) throw refused('bound');
     if (typeof sub !== 'string' || sub === '' || sub.length > SUBJECT_LENGTH_MAX || !isStorableText(sub)) throw refused('claims');
     return payload;
   } catch (error) {

@@ -33,6 +33,11 @@ export interface JwtBearerOptions {
   readonly clockToleranceMs?: number;
   /** Scopes of the caller. A string is a prefix: scopes without it are left out, and the others lose it. Default: the words in `scope` or `scp`. */
   readonly scopes?: string | ((claims: Claims) => readonly string[]);
+  /**
+   * What clients put before a scope when they ask the provider for it, where its tokens have the scope without it: `'api://<client id>/'` of Entra ID.
+   * The metadata of mcp() names scopes with it. Default: the prefix in `scopes`.
+   */
+  readonly requestedScopePrefix?: string;
   /** The user of a token, for applications with their own users. Null rejects the token. */
   readonly find?: (claims: Claims, db: Db) => User | null | Promise<User | null>;
   /** Creates a user of accounts() for each `iss` and `sub` that it has not seen. */
@@ -41,6 +46,16 @@ export interface JwtBearerOptions {
   readonly linkVerifiedEmail?: boolean;
   /** With `provision`: names of the user's groups. A string is the name of a claim. Only groups that are managed by this issuer change. */
   readonly groups?: string | ((claims: Claims) => readonly string[]);
+  /**
+   * With `provision`: whether the person proved a second factor. Staff who did not have no staff rights where accounts() requires one. Default:
+   * `amr` of the token contains `mfa` (RFC 8176).
+   */
+  readonly secondFactor?: (claims: Claims) => boolean;
+  /**
+   * Accepts tokens that are bound to a key of the client (`cnf`, as issued for DPoP and mTLS). The API does not verify the proof, so a proxy in front
+   * must. Default: false, such tokens are rejected.
+   */
+  readonly acceptBoundTokens?: boolean;
   /** `principal.tenant`. A string is the name of a claim. */
   readonly tenant?: string | ((claims: Claims) => string | null);
   /** Keys are read again after this time. Default: 600,000. */
@@ -58,9 +73,12 @@ export interface IssuerSettings {
   readonly typ: string | null;
   readonly clockToleranceMs: number;
   readonly scopes: JwtBearerOptions['scopes'];
+  readonly requestedScopePrefix: string | undefined;
   readonly find: JwtBearerOptions['find'];
   readonly linkVerifiedEmail: boolean;
   readonly groups: JwtBearerOptions['groups'];
+  readonly secondFactor: JwtBearerOptions['secondFactor'];
+  readonly acceptBoundTokens: boolean;
   readonly tenant: JwtBearerOptions['tenant'];
   readonly refreshMs: number;
 }
@@ -75,10 +93,13 @@ const rules: OptionRules<JwtBearerOptions> = {
   typ: guard(filledText),
   clockToleranceMs: wholeNumber(0, 300_000),
   scopes: guard(either('a prefix, or a function', filledText, aFunction)),
+  requestedScopePrefix: filledText,
   find: aFunction,
   provision: flag,
   linkVerifiedEmail: flag,
   groups: either('the name of a claim, or a function', filledText, aFunction),
+  secondFactor: guard(aFunction),
+  acceptBoundTokens: guard(flag),
   tenant: guard(either('the name of a claim, or a function', filledText, aFunction)),
   refreshMs: wholeNumber(1000, 86_400_000),
 };
@@ -126,6 +147,8 @@ function combinationFaults(options: JwtBearerOptions): Fault[] {
     wrong('`find` and `provision` are both set.', 'Use `provision` with accounts(), `find` with your own users.');
   if (options.provision !== true && (options.groups !== undefined || options.linkVerifiedEmail === true))
     wrong('`groups` and `linkVerifiedEmail` need `provision: true`.', 'Without accounts() assign groups where your users are.');
+  if (options.provision !== true && options.secondFactor !== undefined)
+    wrong('`secondFactor` needs `provision: true`.', 'Without accounts() decide in `find`: return a user without staff rights.');
   return faults;
 }
 
@@ -139,9 +162,12 @@ function settingsOf(options: JwtBearerOptions): IssuerSettings {
     typ: options.typ ?? null,
     clockToleranceMs: options.clockToleranceMs ?? 30_000,
     scopes,
+    requestedScopePrefix: options.requestedScopePrefix,
     find,
     linkVerifiedEmail: options.linkVerifiedEmail ?? false,
     groups,
+    secondFactor: options.secondFactor,
+    acceptBoundTokens: options.acceptBoundTokens ?? false,
     tenant,
     refreshMs: options.refreshMs ?? 600_000,
   });

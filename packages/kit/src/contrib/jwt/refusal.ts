@@ -16,6 +16,7 @@ export const REFUSALS = {
   not_yet_valid: 'The access token is not valid yet.',
   audience: 'The access token is for another audience.',
   claims: 'The access token lacks a required claim, or a claim is wrong.',
+  bound: 'The access token is bound to a key of the client, and this API accepts plain bearer tokens only.',
   unknown_user: 'The user of the access token is not known here.',
   inactive_user: 'The user of the access token is deactivated.',
 } as const;

@@ -2,11 +2,26 @@ import { createHash } from 'node:crypto';
 import type { NewIdentity } from '../../auth/identity-directory.ts';
 import type { Claims, IssuerSettings } from './options.ts';
 
+/** Whether the person proved a second factor to the issuer. `mfa` is the word of RFC 8176 for it; `otp` alone may have been the only factor. */
+export function hasSecondFactor(claims: Claims, { secondFactor: decide }: Pick<IssuerSettings, 'secondFactor'>): boolean {
+  if (decide !== undefined) return (decide(claims) as unknown) === true;
+  return Array.isArray(claims['amr']) && claims['amr'].includes('mfa');
+}
+
 /** RFC 8693 has `scope` as words in one string; Entra, Okta and others have `scp`, as words or as a list. */
 export function scopesOf(claims: Claims, { scopes: mapping }: Pick<IssuerSettings, 'scopes'>): readonly string[] {
   if (typeof mapping === 'function') return mapping(claims);
   const words = wordsOf(claims['scope'] ?? claims['scp']);
   return mapping === undefined ? words : words.filter((word) => word.startsWith(mapping)).map((word) => word.slice(mapping.length));
+}
+
+/** How clients ask the issuer for a scope of the app; undefined where a function maps its scopes. */
+export function scopeAtIssuer(
+  scope: string,
+  { scopes: mapping, requestedScopePrefix }: Pick<IssuerSettings, 'scopes' | 'requestedScopePrefix'>,
+): string | undefined {
+  if (requestedScopePrefix !== undefined) return `${requestedScopePrefix}${scope}`;
+  return typeof mapping === 'function' ? undefined : `${mapping ?? ''}${scope}`;
 }
 
 export function tenantOf(claims: Claims, { tenant: mapping }: Pick<IssuerSettings, 'tenant'>): string | null | undefined {

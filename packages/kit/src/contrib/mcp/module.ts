@@ -49,7 +49,7 @@ export function mcp(options: McpOptions = {}): Module {
 
   function start(app: App): Running {
     const tools = new CallerTools(toolRoutes(app.routes, settings));
-    const resource = new ProtectedResource(app, settings.path, tools);
+    const resource = new ProtectedResource(app, settings, tools);
     const parts: McpServerParts = { app, settings, tools };
     const admit = async (exchange: Exchange, messages: readonly Message[]): Promise<void> => {
       resource.refuseForeignToken(exchange);

@@ -1,7 +1,7 @@
 import type { CompiledRoute } from '../../http/compiled-route.ts';
 import { ControllerBase } from '../../http/controller.ts';
 import { readOptions, type OptionRules } from '../../options/read-options.ts';
-import { aFunction, either, filledText, listOf, rule, wholeNumber } from '../../options/value-rule.ts';
+import { aFunction, either, filledText, guard, listOf, rule, wholeNumber } from '../../options/value-rule.ts';
 
 type ControllerClass = abstract new (...given: never[]) => ControllerBase;
 
@@ -15,6 +15,11 @@ export interface McpOptions {
    * rejected, against DNS rebinding. Default: the hosts of API_SERVERS, and the names of this machine's loopback interface.
    */
   readonly hosts?: readonly string[];
+  /**
+   * What access tokens for the endpoint may have in `aud`, in place of its URL, for providers that cannot name it (Entra sends a GUID). Give it a value
+   * that tokens for other services do not have.
+   */
+  readonly audience?: string | readonly string[];
   /** Instructions for the agent, sent when it connects. */
   readonly instructions?: string;
   /** A longer result is replaced by an error that says how to ask for less. Default: 131,072. */
@@ -25,6 +30,8 @@ export interface McpSettings {
   readonly path: `/${string}`;
   readonly includes: (route: CompiledRoute) => boolean;
   readonly hosts: readonly string[] | undefined;
+  /** Undefined: the URL of the endpoint. */
+  readonly audience: readonly string[] | undefined;
   readonly instructions: string | undefined;
   readonly resultBytesMax: number;
 }
@@ -41,6 +48,7 @@ const rules: OptionRules<McpOptions> = {
     rule('a host name without scheme and port, such as "api.example.com"', (value) => typeof value === 'string' && isHostName(value)),
     { min: 1 },
   ),
+  audience: guard(either('a non-empty string, or a list of them', filledText, listOf(filledText, { min: 1 }))),
   instructions: filledText,
   resultBytesMax: wholeNumber(1024, 100_000_000),
 };
@@ -50,11 +58,12 @@ function isHostName(value: string): boolean {
 }
 
 export function readMcpOptions(given: McpOptions): McpSettings {
-  const { path = '/mcp', include, hosts, instructions, resultBytesMax = 131_072 } = readOptions('mcp()', given, rules);
+  const { path = '/mcp', include, hosts, audience, instructions, resultBytesMax = 131_072 } = readOptions('mcp()', given, rules);
   return Object.freeze({
     path,
     includes: typeof include === 'function' ? include : includedBy(include ?? []),
     hosts: hosts?.map((each) => each.toLowerCase()),
+    audience: typeof audience === 'string' ? [audience] : audience,
     instructions,
     resultBytesMax,
   });

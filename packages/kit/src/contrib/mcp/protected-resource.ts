@@ -7,6 +7,7 @@ import { jsonSchema } from '../../http/json-schema.ts';
 import { route } from '../../http/route.ts';
 import { exchangeOf } from '../../http/serve-route.ts';
 import { allowAny } from '../../permissions/built-ins.ts';
+import type { McpSettings } from './options.ts';
 import type { CallerTools } from './caller-tools.ts';
 
 const WELL_KNOWN = '/.well-known/oauth-protected-resource';
@@ -25,13 +26,23 @@ export class ProtectedResource {
   readonly #app: App;
   readonly #path: string;
   readonly #issuers: readonly string[];
+  readonly #audience: readonly string[] | undefined;
   readonly #scopes: readonly string[];
 
-  constructor(app: App, path: string, tools: CallerTools) {
+  constructor(app: App, { path, audience }: Pick<McpSettings, 'path' | 'audience'>, tools: CallerTools) {
     this.#app = app;
     this.#path = path;
+    this.#audience = audience;
     this.#issuers = [...new Set(app.authenticators.flatMap(({ issuers = [] }) => issuers))];
-    this.#scopes = [...new Set([...tools.routes].flatMap(({ scope }) => scope ?? []))].toSorted();
+    const scopes = [...tools.routes].flatMap(({ scope }) => scope ?? []);
+    this.#scopes = [...new Set(scopes.flatMap((scope) => this.#issuers.flatMap((issuer) => this.#spelled(scope, issuer))))].toSorted();
+  }
+
+  /** A scope as clients ask the issuer for it. Empty where the app cannot know. */
+  #spelled(scope: string, issuer: unknown): readonly string[] {
+    const authenticator = this.#app.authenticators.find(({ issuers = [] }) => issuers.includes(issuer as string));
+    const spelled = authenticator?.scopeAtIssuer === undefined ? scope : authenticator.scopeAtIssuer(scope, issuer as string);
+    return spelled === undefined ? [] : [spelled];
   }
 
   /** Undefined where the app accepts no access tokens. */
@@ -61,7 +72,8 @@ export class ProtectedResource {
     const claims = exchange.principal?.claims;
     if (claims === undefined) return;
     const audience: readonly unknown[] = Array.isArray(claims['aud']) ? claims['aud'] : [claims['aud']];
-    if (audience.includes(this.#url(exchange))) return;
+    const accepted = this.#audience ?? [this.#url(exchange)];
+    if (audience.some((each) => typeof each === 'string' && accepted.includes(each))) return;
     const detail = 'The access token is for another audience.';
     throw coreErrors.invalid_credentials({
       detail,
@@ -71,7 +83,8 @@ export class ProtectedResource {
 
   /** An access token with more scopes would do. */
   insufficientScope(exchange: Exchange, scope: string): KitError {
-    const challenge = `Bearer realm="api", error="insufficient_scope", scope="${scope}", resource_metadata="${this.#metadataUrl(exchange)}"`;
+    const asked = this.#spelled(scope, exchange.principal?.claims?.['iss']).map((each) => `, scope="${each}"`);
+    const challenge = `Bearer realm="api", error="insufficient_scope"${asked.join('')}, resource_metadata="${this.#metadataUrl(exchange)}"`;
     return coreErrors.insufficient_scope({ extensions: { required_scope: scope }, headers: { 'www-authenticate': challenge } });
   }
 
