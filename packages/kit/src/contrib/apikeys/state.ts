@@ -1,3 +1,5 @@
+import { judge } from '../../auth/standing.ts';
+
 /** Why a key works or not. A key has one state at a time; the first that applies in this order: revoked, expired, owner_inactive, active. */
 export const KEY_STATES = ['active', 'expired', 'revoked', 'owner_inactive'] as const;
 export type KeyState = (typeof KEY_STATES)[number];
@@ -13,5 +15,6 @@ export interface StateFacts {
 export function keyState({ revoked_at, expires_at, owner_is_active }: StateFacts, now: Date): KeyState {
   if (revoked_at !== null) return 'revoked';
   if (expires_at !== null && expires_at.getTime() <= now.getTime()) return 'expired';
-  return owner_is_active ? 'active' : 'owner_inactive';
+  const why = judge({ user: { is_active: owner_is_active }, wasDeleted: false, membership: undefined });
+  return why === null ? 'active' : 'owner_inactive';
 }

@@ -2,6 +2,7 @@ import { errors, jwtVerify, type JWTPayload, type JWTVerifyOptions } from 'jose'
 import type { Authenticator, AuthenticatorHost, AuthRequest } from '../../auth/authenticator.ts';
 import type { ExternalIdentity, IdentityDirectory } from '../../auth/identity-directory.ts';
 import type { Principal, User } from '../../auth/principal.ts';
+import { judge } from '../../auth/standing.ts';
 import { StartUpError } from '../../app/start-up-error.ts';
 import { systemClock } from '../../db/clock.ts';
 import type { Db } from '../../db/db.ts';
@@ -130,7 +131,7 @@ async function authenticated(issuer: Issuer, token: string, { db }: AuthRequest,
     ? provisionedUser(db, claims, settings, identities as IdentityDirectory)
     : settings.find(claims, db));
   if (user === null || user === undefined) throw refused('unknown_user');
-  if (!user.is_active) throw refused('inactive_user');
+  if (judge({ user, wasDeleted: false, membership: undefined }) !== null) throw refused('inactive_user');
   const tenant = tenantOf(claims, settings);
   const factor = hasSecondFactor(claims, settings) ? 'proved' : identities?.needsSecondFactor(db, user) === true ? 'missing' : undefined;
   // No `credentialId`: a client that renews its token between two attempts must find its idempotency key again.

@@ -9,7 +9,7 @@ import { URLPolicy, webhooks } from 'kit/contrib/webhooks';
 import { HealthController, requestId, requestLog, securityHeaders } from 'kit/middleware';
 import { clientThrottle } from 'kit/throttle';
 import { helpdesk } from './helpdesk.ts';
-import { findMembership, tenantOf } from './organizations.ts';
+import { findMembership, organizationOf } from './organizations.ts';
 import { demo } from './seeds.ts';
 import { CommentController, commentResource, ticketActions, TicketController } from './tickets.ts';
 import { OrganizationWebhookController } from './webhooks.ts';
@@ -23,7 +23,8 @@ const isLocal = isDevelopment || process.env['NODE_ENV'] === 'test';
 export const appOptions: AppOptions = {
   title: '{{name}}',
   version: '0.1.0',
-  tenant: tenantOf,
+  tenant: organizationOf,
+  membership: ({ user, tenant, db }) => findMembership(db, user.id, tenant),
   seeds: [demo],
   modules: [
     accounts(),

@@ -1,4 +1,4 @@
-import { hasRule, type PermissionContext } from 'kit';
+import { hasRole, type PermissionContext } from 'kit';
 import { model, t, timestamps, type Db } from 'kit/db';
 
 /** A customer of the helpdesk: the tenant. */
@@ -15,37 +15,25 @@ export const memberships = model(
 );
 
 export interface Membership {
-  readonly organization: string;
-  readonly role: Role;
+  readonly roles: readonly Role[];
 }
 
+/** What a user is in an organization, for `createApp({ membership })`: asked once per request, and by workers before they send anything to the user. */
 export async function findMembership(db: Db, userId: string, organization: string): Promise<Membership | null> {
   const [found] = await db.query<{ role: Role }>('select role from memberships where user_id = $1 and organization_id = $2', [
     userId,
     organization,
   ]);
-  return found === undefined ? null : { organization, role: found.role };
+  return found === undefined ? null : { roles: [found.role] };
 }
 
 const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/;
-const known = new WeakMap<object, Promise<Membership | null>>();
 
-/** The caller's membership in the organization that the header `X-Organization` names: one statement per request, for tenant and role. */
-function membershipOf(request: PermissionContext): Promise<Membership | null> {
-  const { user, headers, db } = request;
+/** The organization that the header `X-Organization` names, for `createApp({ tenant })`. It counts once the membership is found. */
+export function organizationOf({ headers }: PermissionContext): string | null {
   const asked = headers['x-organization'];
-  if (user === null || typeof asked !== 'string' || !UUID.test(asked)) return Promise.resolve(null);
-  const found = known.get(request) ?? findMembership(db, user.id, asked);
-  known.set(request, found);
-  return found;
-}
-
-/** The tenant of a request, for `createApp({ tenant })`. A caller who does not belong to the organization has none. */
-export async function tenantOf(request: PermissionContext): Promise<string | null> {
-  return (await membershipOf(request))?.organization ?? null;
+  return typeof asked === 'string' && UUID.test(asked) ? asked : null;
 }
 
 /** Holds for agents of the organization that the request is about. */
-export const isAgent = hasRule(async function isAgent(request) {
-  return (await membershipOf(request))?.role === 'agent';
-});
+export const isAgent = hasRole('agent');

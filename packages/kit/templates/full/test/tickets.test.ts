@@ -26,7 +26,7 @@ test('a ticket is visible to its author and to the agents of the organization, a
 test('a caller who does not belong to the organization has no tenant', async () => {
   await using desk = await helpdesk();
   const url = await newTicket(desk);
-  expect((await desk.as('eve').get(url)).json()).toMatchObject({ status: 403, code: 'tenant_required' });
+  expect((await desk.as('eve').get(url)).json()).toMatchObject({ status: 403, code: 'not_a_member' });
 });
 
 test('an author shares a ticket with a colleague, who can then read and comment it', async () => {
