@@ -19,6 +19,10 @@ export class CursorSlots {
     this.#max = cursorsMaxOf(connections);
   }
 
+  get used(): number {
+    return this.#used;
+  }
+
   /** The rows, while a slot is taken for them. Rejects with `too_many_cursors` when none is free in time. */
   async *during<R>(waitMsMax: number, rows: () => AsyncIterable<R>): AsyncIterableIterator<R> {
     await this.#acquire(waitMsMax);

@@ -1,4 +1,5 @@
 import type { Dialect } from './dialect.ts';
+import { type LongStatement, type OwnerKind, ownerKind, type StatementOutcome } from './long-statement.ts';
 import type { QueryEvent, QueryObserver } from './query-observer.ts';
 
 /** Is told about every statement of one database. */
@@ -8,6 +9,8 @@ export interface DatabaseObserver {
   readonly wantsQuery?: () => boolean;
   /** A transaction is run again after a serialization failure or a deadlock. */
   readonly onRetry?: () => void;
+  /** A read of a request ended early: `timed_out`, `cancelled` (its client went away) or `rejected` (503 `too_busy`). */
+  readonly onStatementEnd?: (outcome: StatementOutcome, caller: OwnerKind) => void;
 }
 
 /** How busy a database's connections are. On SQLite the one connection that writes is counted. */
@@ -16,6 +19,8 @@ export interface PoolStatus {
   readonly used: number;
   /** Statements and transactions that wait for a connection. */
   readonly waiting: number;
+  /** Reads that wait for the share of their caller, by the kind of caller. */
+  readonly waitingForShare?: Readonly<Partial<Record<OwnerKind, number>>> | undefined;
 }
 
 /** The observers of one database; shared by all its handles. */
@@ -50,6 +55,11 @@ export class DatabaseObservers {
 
   retried(): void {
     for (const observer of this.#observers) observer.onRetry?.();
+  }
+
+  ended(outcome: StatementOutcome, { owner }: LongStatement): void {
+    const kind = ownerKind(owner);
+    for (const observer of this.#observers) observer.onStatementEnd?.(outcome, kind);
   }
 
   #update(): void {

@@ -126,6 +126,8 @@ export interface Engine extends StatementRunner {
   readonly isStuck?: boolean;
   /** PostgreSQL: whether the server takes changes. One that does not is left: the next connection may lead to another. */
   isWritable?(): Promise<boolean>;
+  /** Of these, how many streamed queries have now. */
+  readonly streams?: number;
   /** Visible SQL has `$1` on every database; this is what the engine's own statements have. */
   toOwnPlaceholders(text: string, parameters: readonly unknown[]): { readonly text: string; readonly parameters: readonly unknown[] };
   /** The transaction at once, where the engine can begin it without waiting, else undefined. */

@@ -12,6 +12,17 @@ export interface LongStatement {
   readonly reads?: string | undefined;
 }
 
+/** How a statement ended before its time: by its deadline, because nobody waited for it, or before it was sent because its caller had too many. */
+export type StatementOutcome = 'timed_out' | 'cancelled' | 'rejected';
+
+/** What metrics tell callers apart by: never who they are. */
+export type OwnerKind = 'key' | 'user' | 'address' | 'none';
+
+export function ownerKind(owner = ''): OwnerKind {
+  const kind = owner.split(' ', 1)[0];
+  return kind === 'key' || kind === 'user' || kind === 'address' ? kind : 'none';
+}
+
 /** A request, as far as its statements depend on it. Everything is read when a statement needs it. */
 export interface StatementCause {
   /** What is left for a statement that begins now. */
@@ -25,8 +36,8 @@ export interface StatementCause {
 const causes = new AsyncLocalStorage<StatementCause>();
 
 /** Statements that `work` marks with `mayBeLong`, also in what it awaits, belong to this request. */
-export function runCausing<R, A extends unknown[]>(cause: StatementCause, work: (...given: A) => R, ...given: A): R {
-  return causes.run(cause, work, ...given);
+export function runCausing<R>(cause: StatementCause, work: () => R): R {
+  return causes.run(cause, work);
 }
 
 /** Undefined outside a request: background work has its own budgets and is not ended here. */

@@ -1,8 +1,10 @@
 import { AsyncResource } from 'node:async_hooks';
 import type { DatabaseObservers } from './database-observer.ts';
 import type { EngineTransaction, QueryOptions, SentStatement, StatementResult, StatementRunner, StreamOptions } from './engine.ts';
-import { longStatement } from './long-statement.ts';
+import { isKitError } from '../errors/kit-error.ts';
+import { type LongStatement, longStatement, type StatementOutcome } from './long-statement.ts';
 import { isObserved, type QueryEvent, reportQuery } from './query-observer.ts';
+import type { StatementShares } from './statement-shares.ts';
 
 /** Throws when the transaction no longer takes statements. */
 type Admit = (text: string, writes?: boolean) => void;
@@ -13,17 +15,20 @@ export class ObservedRunner implements StatementRunner {
   readonly observers: DatabaseObservers;
   readonly #using: string;
   readonly #admit: Admit | undefined;
+  /** Of the connections, for statements that may be long. Undefined in a transaction, which has its connection, and where there is one for all. */
+  readonly #shares: StatementShares | undefined;
 
-  constructor(runner: StatementRunner, using: string, observers: DatabaseObservers, admit?: Admit) {
+  constructor(runner: StatementRunner, using: string, observers: DatabaseObservers, shares?: StatementShares, admit?: Admit) {
     this.runner = runner;
     this.observers = observers;
     this.#using = using;
+    this.#shares = shares;
     this.#admit = admit;
   }
 
   /** The same listeners over a transaction of the same database. `admit` throws when it no longer takes statements. */
   over(runner: StatementRunner, admit?: Admit): ObservedRunner {
-    return new ObservedRunner(runner, this.#using, this.observers, admit);
+    return new ObservedRunner(runner, this.#using, this.observers, undefined, admit);
   }
 
   /** Undefined when the statement has to wait. */
@@ -31,6 +36,7 @@ export class ObservedRunner implements StatementRunner {
     if (this.runner.runNow === undefined) return undefined;
     const options = this.#ofRequest(given);
     this.#admit?.(text, options?.writes);
+    if (options?.long !== undefined && this.#shares !== undefined) return undefined;
     if (!this.#isObserved()) return this.runner.runNow(text, parameters, options);
     const started = performance.now();
     let result: StatementResult | undefined;
@@ -48,6 +54,29 @@ export class ObservedRunner implements StatementRunner {
   run(text: string, parameters: readonly unknown[], given?: QueryOptions): Promise<StatementResult> {
     const options = this.#ofRequest(given);
     this.#admit?.(text, options?.writes);
+    if (options?.long !== undefined && this.#shares !== undefined)
+      return this.#runLong(this.#shares, text, parameters, options, options.long);
+    return this.#runSeen(text, parameters, options);
+  }
+
+  /** When the caller's share of the connections allows it. */
+  async #runLong(
+    shares: StatementShares,
+    text: string,
+    parameters: readonly unknown[],
+    options: QueryOptions,
+    long: LongStatement,
+  ): Promise<StatementResult> {
+    try {
+      return await shares.during(long, (admitted) => this.#runSeen(text, parameters, { ...options, long: admitted }));
+    } catch (error) {
+      const outcome = outcomeOf(error, long);
+      if (outcome !== undefined) this.observers.ended(outcome, long);
+      throw error;
+    }
+  }
+
+  #runSeen(text: string, parameters: readonly unknown[], options?: QueryOptions): Promise<StatementResult> {
     return this.#isObserved() ? this.#runObserved(text, parameters, options) : this.runner.run(text, parameters, options);
   }
 
@@ -104,6 +133,7 @@ export class ObservedRunner implements StatementRunner {
       failure = error;
       throw error;
     } finally {
+      this.#shares?.serveNext();
       if (this.#isObserved()) this.#report(text, parameters, rowCount, started, failure);
     }
   }
@@ -133,6 +163,13 @@ export class ObservedRunner implements StatementRunner {
     this.observers.queried(event);
     reportQuery(event);
   }
+}
+
+/** Undefined for failures that have nothing to do with its time. */
+function outcomeOf(error: unknown, { signal }: LongStatement): StatementOutcome | undefined {
+  if (signal?.aborted === true) return 'cancelled';
+  if (isKitError(error, 'statement_timeout')) return 'timed_out';
+  return isKitError(error, 'too_busy') ? 'rejected' : undefined;
 }
 
 /** A code or a class, never the message: PostgreSQL's messages repeat values. */

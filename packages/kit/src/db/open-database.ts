@@ -10,7 +10,9 @@ import { type DbLog, silentLog } from './log.ts';
 import { maskPassword } from './mask-password.ts';
 import { ObservedRunner } from './observed-runner.ts';
 import type { QueryObserver } from './query-observer.ts';
+import { StatementShares } from './statement-shares.ts';
 import { isAboutFile, UnusableFile } from './unusable-file.ts';
+import { INPUT_LIMITS } from '../options/input-limits.ts';
 import { type OptionRules, readOptions } from '../options/read-options.ts';
 import { aFunction, clock, filledText, flag, milliseconds, objectWith, oneOf, wholeNumber } from '../options/value-rule.ts';
 
@@ -42,6 +44,12 @@ export interface DatabaseOptions {
    * `keepalives_idle` and `keepalives=0` of the URL take precedence.
    */
   readonly keepAliveMs?: number;
+  /** Percent of the connections that one caller's reads may have when they can take long. Default: 50; at least one connection. */
+  readonly callerPercent?: number;
+  /** Such reads of one caller that may wait for its share; one more is 503 `too_busy`. Default: 20. */
+  readonly callerWaitingMax?: number;
+  /** PostgreSQL: no statement of these connections runs longer, whoever sent it. Default: as the server, or the role, has it. Behind a pooler set it on the role. */
+  readonly statementMsMax?: number;
   /** False: a SQLite file that does not exist is not created; the database is then empty and in memory. */
   readonly createFile?: boolean;
   /** The time. Default: the system clock. */
@@ -62,6 +70,9 @@ const rules: OptionRules<DatabaseOptions> = {
   silenceMsMax: milliseconds(0),
   connectionAgeMsMax: milliseconds(1),
   keepAliveMs: milliseconds(0),
+  callerPercent: wholeNumber(1, 100),
+  callerWaitingMax: wholeNumber(0),
+  statementMsMax: milliseconds(1),
   createFile: flag,
   clock,
   onQuery: aFunction,
@@ -143,6 +154,7 @@ async function openEngine(url: string, options: DatabaseOptions): Promise<Engine
     connectionAgeMsMax: options.connectionAgeMsMax ?? CONNECTION_AGE_MS_MAX,
     keepAliveMs: options.keepAliveMs ?? KEEP_ALIVE_MS,
     stuckMs: STUCK_MS,
+    statementMsMax: options.statementMsMax,
     log: options.log ?? silentLog,
   });
   try {
@@ -157,13 +169,24 @@ async function openEngine(url: string, options: DatabaseOptions): Promise<Engine
 /** The handle outside any transaction, which also owns the connections. */
 class OpenedDatabase extends Handle {
   readonly url: string;
+  readonly #shares: StatementShares | undefined;
   #closed: Promise<void> | undefined;
 
   constructor(url: string, engine: Engine, options: DatabaseOptions) {
     const using = options.name ?? 'default';
     const observers = new DatabaseObservers(engine.dialect);
     if (options.onQuery !== undefined) observers.add({ onQuery: options.onQuery });
-    const runner = new ObservedRunner(engine, using, observers);
+    const shares =
+      engine.longStatementsMax === undefined
+        ? undefined
+        : new StatementShares({
+            connections: engine.longStatementsMax,
+            percent: options.callerPercent ?? INPUT_LIMITS.callerPercent,
+            waitingMax: options.callerWaitingMax ?? INPUT_LIMITS.callerWaiting,
+            waitMsMax: options.waitMsMax ?? WAIT_MS_MAX,
+            streams: () => engine.streams ?? 0,
+          });
+    const runner = new ObservedRunner(engine, using, observers, shares);
     const context: HandleContext = {
       engine,
       using,
@@ -172,6 +195,7 @@ class OpenedDatabase extends Handle {
       database: () => this,
     };
     super(context, runner);
+    this.#shares = shares;
     this.url = maskPassword(url);
   }
 
@@ -187,7 +211,8 @@ class OpenedDatabase extends Handle {
   }
 
   get pool(): PoolStatus {
-    return this.context.engine.pool;
+    const { pool } = this.context.engine;
+    return this.#shares === undefined ? pool : { ...pool, waitingForShare: this.#shares.waiting };
   }
 
   observe(observer: DatabaseObserver): () => void {

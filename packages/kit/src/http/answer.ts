@@ -40,6 +40,10 @@ export function renderFailure(exchange: Exchange, plan: AnswerPlan, error: unkno
 /** Answers with an error. Safe on every path: already answered, connection gone, failing middleware. */
 export function fail(exchange: Exchange, plan: AnswerPlan, error: unknown): void {
   const { reply } = exchange;
+  if (exchange.isAbort(error) && (reply.sent || reply.raw.destroyed)) {
+    exchange.log.debug({ operation: exchange.route?.operationId }, 'work was stopped: nobody waited for the response');
+    return;
+  }
   if (reply.sent || reply.raw.headersSent) {
     // The deadline answered, or the body had begun: there is nothing left to tell the caller.
     exchange.log.warn({ err: error, operation: exchange.route?.operationId }, 'error after the response was sent');

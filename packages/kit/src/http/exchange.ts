@@ -4,6 +4,7 @@ import type { Membership } from '../auth/membership.ts';
 import type { Principal, User } from '../auth/principal.ts';
 import type { Clock } from '../db/clock.ts';
 import type { Database, Db } from '../db/db.ts';
+import type { StatementCause } from '../db/long-statement.ts';
 import type { Scope } from '../di/container.ts';
 import type { PermissionContext, Rule, Verdict } from '../permissions/permission.ts';
 import type { ThrottleResult } from '../throttle/enforce.ts';
@@ -16,11 +17,14 @@ import type { Log } from './log.ts';
 /** Where the request of a call keeps the exchange that it is part of. Clients cannot set it. */
 export const parentKey: unique symbol = Symbol('kit.parent');
 
+/** For the answer of a database whose time is over. */
+const ANSWER_MS = 250;
+
 /**
  * One request and its answer, as the pipeline, permissions, throttles and middleware see it.
  * Everything that costs (client address, log, signal, services) is made when first asked for.
  */
-export class Exchange implements AuthRequest, PermissionContext {
+export class Exchange implements AuthRequest, PermissionContext, StatementCause {
   readonly host: Host;
   /** Null when the request matches no route. */
   readonly route: CompiledRoute | null;
@@ -166,6 +170,36 @@ export class Exchange implements AuthRequest, PermissionContext {
   /** Aborted when the client goes away before the answer is complete, when the route's time is over, or when the server stops waiting. */
   get signal(): AbortSignal {
     return this.#abort().signal;
+  }
+
+  /** A read has its time from its arrival. Work that writes, and streams, may go on longer: each of their reads has the time. */
+  get statementMsLeft(): number {
+    const { route } = this;
+    const ofRoute = route?.timeoutMs ?? 0;
+    const isRead = route?.kind === 'json' && (route.method === 'GET' || route.isRead);
+    const { statementMs } = this.host.inputLimits;
+    if (ofRoute === 0 && !isRead) return statementMs;
+    // A little before the route's own limit, so that the response says what took so long.
+    const wholeMs = ofRoute > 0 ? ofRoute - Math.min(ANSWER_MS, ofRoute / 10) : statementMs;
+    return wholeMs - (performance.now() - this.startedAt);
+  }
+
+  /** A key counts for itself: the programs of one user do not wait for each other. */
+  get statementOwner(): string {
+    const { principal } = this;
+    if (principal === null) return `address ${this.clientAddress}`;
+    return principal.scheme === 'api_key' && principal.credentialId !== undefined
+      ? `key ${principal.credentialId}`
+      : `user ${principal.user.id}`;
+  }
+
+  get isOver(): boolean {
+    return this.reply.sent || this.reply.raw.writableEnded;
+  }
+
+  /** Whether the error is only that nobody waits for the response any longer. */
+  isAbort(error: unknown): boolean {
+    return this.#aborter?.signal.aborted === true && this.#aborter.signal.reason === error;
   }
 
   abort(reason: unknown): void {

@@ -5,6 +5,7 @@ import type { FastifyReply, FastifyRequest, RouteOptions as FastifyRouteOptions 
 import { challengesOf } from '../auth/authenticate.ts';
 import { CONFLICT_RETRIES } from '../db/conflict-retries.ts';
 import type { Db } from '../db/db.ts';
+import { runCausing } from '../db/long-statement.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import { isKitError } from '../errors/kit-error.ts';
 import { inSpan, type SpanOptions } from '../observe/tracing.ts';
@@ -410,7 +411,7 @@ function callHandler(plan: RoutePlan, exchange: Exchange, context: Handling): un
 
 function runHandler({ route, handler }: RoutePlan, exchange: Exchange, context: Handling): unknown {
   const { blocking, audit } = exchange.host;
-  const run = () => (blocking.isOn ? blocking.run(route, handler, context) : handler(context));
+  const run = () => runCausing(exchange, () => (blocking.isOn ? blocking.run(route, handler, context) : handler(context)));
   // Reads record nothing that needs an actor; entering an async context costs 3 % of a small GET.
   return audit === null || SAFE_METHODS.has(route.method) ? run() : runActing(exchange, run);
 }

@@ -30,6 +30,14 @@ export interface InputLimits {
   readonly exportsPerCaller: number;
   /** Percent of the connections of a database that exports and other streamed queries may use; the rest is for everything else. */
   readonly cursorsPercent: number;
+  /** Percent of the connections of a database that one caller's reads may use when they can take long; a database may set its own. */
+  readonly callerPercent: number;
+  /** Such reads of one caller that may wait for its share; a database may set its own. */
+  readonly callerWaiting: number;
+  /** Milliseconds for the reads of a request that can take long; an app and a route may set their own with `timeoutMs`. */
+  readonly statementMs: number;
+  /** Milliseconds for each batch of rows of an export. */
+  readonly exportBatchMs: number;
   /** Milliseconds after which a client that takes nothing of a response is disconnected. */
   readonly clientIdleMs: number;
   /** Bytes that the client of an export takes per second on average, while it is waited for. */
@@ -65,6 +73,12 @@ export const INPUT_LIMITS: InputLimits = Object.freeze({
   exportsPerCaller: 3,
   // Readiness probes and ordinary requests get a connection however many exports wait for their clients.
   cursorsPercent: 50,
+  callerPercent: 50,
+  // A page of an application sends fewer at the same time; each waits for seconds at most.
+  callerWaiting: 20,
+  // A person has gone by then, and most proxies wait for 30 to 60 seconds.
+  statementMs: 10_000,
+  exportBatchMs: 30_000,
   clientIdleMs: 60_000,
   // Slower than a modem. A client that takes less keeps a snapshot open and a connection busy for nothing.
   clientBytesPerSecond: 4096,

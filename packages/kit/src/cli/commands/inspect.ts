@@ -71,6 +71,7 @@ function limits(app: InputLimits): string {
     `A body that is not JSON may take longer: its client is cut when it sends nothing for ${app.bodyIdleMs / 1000} s, or less than ${app.bodyBytesPerSecond} bytes per second.`,
     `Limits of a caller: ${app.streamsPerCaller} event streams and ${app.exportsPerCaller} exports per process, ${app.idempotencyRecords} idempotency records.`,
     `Exports and other streamed queries use ${app.cursorsPercent} % of the connections of a database. A client is cut that takes nothing of a response for ${app.clientIdleMs / 1000} s, or less than ${app.clientBytesPerSecond} bytes per second of an export.`,
+    `Reads that can take long use ${app.callerPercent} % of the connections for one caller, and ${app.callerWaiting} of them wait. They have ${app.statementMs / 1000} s; a batch of an export has ${app.exportBatchMs / 1000} s.`,
   ].join('\n');
 }
 

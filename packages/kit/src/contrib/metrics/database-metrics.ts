@@ -2,6 +2,7 @@ import type { Database } from '../../db/db.ts';
 import type { MetricRegistry } from '../../observe/metric-registry.ts';
 
 const OPERATIONS = ['select', 'insert', 'update', 'delete'] as const;
+const CALLERS = ['key', 'user', 'address', 'none'] as const;
 /** Statements are faster than requests. */
 const SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
@@ -29,6 +30,20 @@ export function databaseMetrics(registry: MetricRegistry, databases: () => Reado
   poolGauge('max', 'Connections the pool may open; on SQLite the one that writes.');
   poolGauge('used', 'Connections in use.');
   poolGauge('waiting', 'Statements and transactions that wait for a connection.');
+  const ended = registry.counter({
+    name: 'db_client_statements_ended_total',
+    help: 'Reads of requests that ended early, by the kind of caller.',
+    labels: { database, outcome: ['timed_out', 'cancelled', 'rejected'], caller: CALLERS },
+  });
+  registry.gauge({
+    name: 'db_client_statements_waiting',
+    help: 'Reads that wait for the share of their caller, by the kind of caller.',
+    labels: { database, caller: CALLERS },
+    read: () =>
+      Object.entries(databases()).flatMap(([alias, { pool }]) =>
+        CALLERS.map((caller) => ({ labels: { database: alias, caller }, value: pool.waitingForShare?.[caller] ?? 0 })),
+      ),
+  });
   return () => {
     const stops = Object.entries(databases()).map(([alias, each]) => {
       retries.add({ database: alias }, 0);
@@ -36,6 +51,7 @@ export function databaseMetrics(registry: MetricRegistry, databases: () => Reado
         onQuery: ({ sql, durationMs, failed }) =>
           duration.observe({ database: alias, operation: operationOf(sql), outcome: failed ? 'failure' : 'success' }, durationMs / 1000),
         onRetry: () => retries.add({ database: alias }),
+        onStatementEnd: (outcome, caller) => ended.add({ database: alias, outcome, caller }),
       });
     });
     return () => {

@@ -1,5 +1,6 @@
 import { countUpTo } from '../../db/keyset/count-rows.ts';
 import type { Db } from '../../db/db.ts';
+import type { LongStatement } from '../../db/long-statement.ts';
 import type { CompiledWhere } from '../../db/where/compile-where.ts';
 import { renderFailure } from '../../http/answer.ts';
 import type { Exchange } from '../../http/exchange.ts';
@@ -14,6 +15,7 @@ import { crudErrors } from '../declare/errors.ts';
 import type { ExportOptions, FileFormat } from '../declare/file-options.ts';
 import { ExportStream } from './export-stream.ts';
 import { limits } from '../declare/limits.ts';
+import { describe } from '../read/index-serves.ts';
 import { conditions, keysetFor, narrowWhole, unitFor } from '../read/list.ts';
 import type { Context, ListAccess } from '../read/list-access.ts';
 import { ListQueryReader } from '../read/list-query.ts';
@@ -76,8 +78,15 @@ export class Exporter {
     const selection: Selection = { unit, where, orderBy, isFreeForm: true };
     const columns = csvColumns(shape);
     const write = format === 'csv' ? csvWriter(columns, unit.isWire) : this.#jsonLines();
-    const chunks = this.#chunks(db, request, selection, unit, write);
     const exchange = exchangeOf(context.request);
+    const { signal, statementOwner: owner } = exchange;
+    const long = {
+      deadlineMs: exchange.host.inputLimits.exportBatchMs,
+      signal,
+      owner,
+      reads: `export of ${describe(policy, where, list.ordering)}`,
+    };
+    const chunks = this.#chunks(db, request, selection, unit, write, long);
     context.reply.header('content-type', `${mediaTypes[format]}; charset=utf-8`);
     context.reply.header('content-disposition', `attachment; filename="${policy.model.name}.${format}"`);
     context.reply.header('cache-control', 'no-store');
@@ -101,10 +110,11 @@ export class Exporter {
     selection: Selection,
     unit: SelectUnit,
     write: (items: readonly Record<string, unknown>[]) => string,
+    long: LongStatement,
   ): AsyncGenerator<string, undefined> {
     const { rowsMax } = this.#options;
     let count = 0;
-    for await (const rows of streamRows(db, request, selection, CHUNK_ROWS)) {
+    for await (const rows of streamRows(db, request, selection, CHUNK_ROWS, long)) {
       count += rows.length;
       // Rows that came after they were counted.
       if (count > rowsMax) throw tooLarge(rowsMax);
@@ -122,7 +132,8 @@ export class Exporter {
     const terms = all.filter(({ constant }) => constant !== true).map((each) => each.append(db.dialect, 't0', parameters));
     const from = `from ${policy.table} t0${terms.length === 0 ? '' : ` where ${terms.join(' and ')}`}`;
     const { rowsMax } = this.#options;
-    if ((await countUpTo(db, { from, parameters }, rowsMax)) === null) throw tooLarge(rowsMax);
+    if ((await countUpTo(db, { from, parameters, mayBeLong: `count of ${describe(policy, all)}` }, rowsMax)) === null)
+      throw tooLarge(rowsMax);
   }
 
   #jsonLines(): (items: readonly Record<string, unknown>[]) => string {

@@ -2,7 +2,15 @@ import { BoundedMap } from '../../db/bounded-map.ts';
 import type { Db } from '../../db/db.ts';
 import { countUpTo, estimateCount } from '../../db/keyset/count-rows.ts';
 import type { Cursors } from '../../db/keyset/cursor.ts';
-import { cutPage, type Keyset, keysetOf, type KeysetPosition, type KeysetStart, neighborsOf } from '../../db/keyset/keyset.ts';
+import {
+  cutPage,
+  type Keyset,
+  type KeysetColumn,
+  keysetOf,
+  type KeysetPosition,
+  type KeysetStart,
+  neighborsOf,
+} from '../../db/keyset/keyset.ts';
 import type { CompiledWhere } from '../../db/where/compile-where.ts';
 import type { Where } from '../../db/where/where.ts';
 import type { CrudRequest } from '../policy/crud-request.ts';
@@ -13,6 +21,7 @@ import { limits } from '../declare/limits.ts';
 import type { OrderTerm } from '../declare/ordering.ts';
 import type { CountMode, PageOptions } from '../declare/page-options.ts';
 import type { Policy } from '../policy/policy.ts';
+import { describe, longPage } from './index-serves.ts';
 import { presentRows, selectRows, type Selection } from './read.ts';
 import type { AccessNarrowing, AccessPage } from '../declare/row-access.ts';
 import type { Item } from '../declare/item.ts';
@@ -49,6 +58,10 @@ export function keysetFor(policy: Policy, ordering: readonly OrderTerm[]): Keyse
   return keysetOf(policy.model, names, 't0');
 }
 
+function termOf({ name, descending }: KeysetColumn): OrderTerm {
+  return { column: name, descending };
+}
+
 /** Reads one page: one statement, one more to count when the first page is full. */
 export async function readList(db: Db, request: CrudRequest, plan: ListPlan, context: ListContext): Promise<ListResult> {
   const where = await conditions(request, context.policy, plan.list.where, context.fixed);
@@ -74,6 +87,7 @@ async function byCursor(
     unit,
     where,
     orderBy: keyset.orderSql(db.dialect, backwards),
+    order: keyset.columns.map(termOf),
     limit: list.limit + 1,
     rows: list.isDeleted ? 'deleted' : 'live',
     isFreeForm,
@@ -118,6 +132,7 @@ async function byOffset(
     unit,
     where,
     orderBy: keyset.orderSql(db.dialect),
+    order: keyset.columns.map(termOf),
     limit: limit + 1,
     offset,
     isFreeForm,
@@ -264,13 +279,14 @@ async function countBeyond(
     const parameters: unknown[] = [];
     const terms = conditions.filter((each) => each.constant !== true).map((each) => each.append(db.dialect, 't0', parameters));
     const from = `from ${policy.table} t0${terms.length === 0 ? '' : ` where ${terms.join(' and ')}`}`;
-    return { from, parameters, terms };
+    return { from, parameters, terms, mayBeLong: longPage(policy, conditions) };
   };
   const { terms, ...source } = sourceOf([compiled, ...where]);
   if (mode === 'exact') {
     const whole = isDeleted ? [] : await narrowWhole(db, request, policy);
     const { from, parameters } = sourceOf([...whole, compiled, ...where]);
-    const [row] = await db.query<{ count: number | bigint }>(`select count(*) as count ${from}`, parameters, { replanned: true });
+    const options = { replanned: true, mayBeLong: `count of ${describe(policy, [compiled, ...where])}` };
+    const [row] = await db.query<{ count: number | bigint }>(`select count(*) as count ${from}`, parameters, options);
     return exactly(Number(row?.count ?? 0));
   }
   if (mode === 'estimate') {

@@ -1,14 +1,16 @@
 import type { Db } from '../../db/db.ts';
 import type { QueryOptions } from '../../db/engine.ts';
+import type { LongStatement } from '../../db/long-statement.ts';
 import { quoteName } from '../../db/names.ts';
 import type { CompiledWhere } from '../../db/where/compile-where.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { Item } from '../declare/item.ts';
-import { orderTerm } from '../declare/ordering.ts';
+import { orderTerm, type OrderTerm } from '../declare/ordering.ts';
 import type { CrudRequest, Scope } from '../policy/crud-request.ts';
 import type { Edge } from '../policy/policy.ts';
 import { keyType, orderBySql } from '../policy/portable-columns.ts';
 import { every, type RowState } from '../policy/row-scope.ts';
+import { longChildren, longPage } from './index-serves.ts';
 import { buildItems } from './present.ts';
 import { type Batch, SelectUnit } from './select.ts';
 import type { Shape } from './shape.ts';
@@ -28,6 +30,8 @@ export interface Selection {
   readonly forCode?: boolean;
   /** Default: those that are there. */
   readonly rows?: RowState;
+  /** The order of the rows, where an index may serve it. Set for pages: whether they may be long is decided by it. */
+  readonly order?: readonly OrderTerm[];
   /** One row by its key, under conditions on its own columns: it may share a connection with others of its kind. */
   readonly isShort?: boolean;
 }
@@ -36,6 +40,8 @@ export interface Selection {
 interface SelectStatement {
   readonly text: string;
   readonly values: readonly unknown[];
+  /** What a statement that may be long reads. */
+  readonly mayBeLong?: string | undefined;
 }
 
 /** Undefined when no row can match. */
@@ -55,21 +61,32 @@ async function selectStatement({ dialect }: Db, request: CrudRequest, selection:
   const order = orderBy === '' ? '' : ` order by ${orderBy}`;
   const most = limit === undefined ? '' : ` limit $${values.push(limit)}`;
   const skipped = offset === 0 ? '' : ` offset $${values.push(offset)}`;
-  return { text: `select ${unit.columnsSql} from ${from}${where}${order}${most}${skipped}`, values };
+  const text = `select ${unit.columnsSql} from ${from}${where}${order}${most}${skipped}`;
+  return { text, values, mayBeLong: selection.order && longPage(unit.shape.policy, conditions, selection.order) };
 }
 
 /** Reads rows of a policy among those the caller sees, in one statement, with its to-one relations. Not yet turned into items. */
 export async function selectRows(db: Db, request: CrudRequest, selection: Selection): Promise<Item[]> {
   const statement = await selectStatement(db, request, selection);
-  return statement === undefined ? [] : db.query<Item>(statement.text, statement.values, queryOptions(selection));
+  return statement === undefined ? [] : db.query<Item>(statement.text, statement.values, marked(queryOptions(selection), statement));
+}
+
+function marked(options: QueryOptions, { mayBeLong }: SelectStatement): QueryOptions {
+  return mayBeLong === undefined ? options : { ...options, mayBeLong };
 }
 
 /** The rows of one selection through a cursor, chunk by chunk, in flat memory. */
-export async function* streamRows(db: Db, request: CrudRequest, selection: Selection, chunkSize: number): AsyncGenerator<Item[]> {
+export async function* streamRows(
+  db: Db,
+  request: CrudRequest,
+  selection: Selection,
+  chunkSize: number,
+  long?: LongStatement,
+): AsyncGenerator<Item[]> {
   const statement = await selectStatement(db, request, selection);
   if (statement === undefined) return;
   // An export that finds no connection free is refused; its client may come back.
-  yield* db.stream<Item>(statement.text, statement.values, chunkSize, { ...(isWire(selection) ? WIRE : PLAIN), waitMsMax: 0 });
+  yield* db.stream<Item>(statement.text, statement.values, chunkSize, { ...(isWire(selection) ? WIRE : PLAIN), waitMsMax: 0, long });
 }
 
 async function scopesOf(edges: readonly Edge[], request: CrudRequest): Promise<Scope[]> {
@@ -155,8 +172,8 @@ async function selectChildren(db: Db, request: CrudRequest, batch: Batch, unit: 
   const scope = await target.rows.ofEdge(request);
   const rule = where === undefined ? scope.compiled : await target.rows.compiled(request, every([scope.where, where]));
   if (rule.constant === false) return [];
-  const { text, values } = childrenStatement(db, batch, unit, rule, await scopesOf(unit.joined(), request), keys);
-  return db.query<Item>(text, values, unit.isWire ? REPLANNED_WIRE : REPLANNED);
+  const statement = childrenStatement(db, batch, unit, rule, await scopesOf(unit.joined(), request), keys);
+  return db.query<Item>(statement.text, statement.values, marked(unit.isWire ? REPLANNED_WIRE : REPLANNED, statement));
 }
 
 /**
@@ -173,7 +190,8 @@ function childrenStatement(
 ): SelectStatement {
   const { target } = edge;
   const { alias } = unit;
-  const order = childOrder(edge, dialect);
+  const terms = childOrder(edge);
+  const order = (of: string) => orderBySql(target, terms, dialect, of);
   const foreignKey = quoteName(edge.column);
   const limit = edge.limit + 1;
   const values: unknown[] = [dialect === 'postgres' ? keys : JSON.stringify(keys.map((key) => (typeof key === 'bigint' ? `${key}` : key)))];
@@ -189,13 +207,12 @@ function childrenStatement(
       : `select ${unit.columnsSql}, parents.value as ${quoteName(PARENT)} from json_each($1) parents join ${from} ` +
         `where ${alias}.rowid in (select c.rowid from ${target.table} c where c.${foreignKey} = parents.value${condition('c')} order by ${order('c')} limit ${limit}) ` +
         `order by parents.key, ${order(alias)}`;
-  return { text, values };
+  return { text, values, mayBeLong: longChildren(edge, terms) };
 }
 
-function childOrder({ order, target }: Edge, dialect: Db['dialect']): (alias: string) => string {
+function childOrder({ order, target }: Edge): readonly OrderTerm[] {
   const terms = order.map(orderTerm);
-  const all = terms.some(({ column }) => column === target.key.name) ? terms : [...terms, { column: target.key.name, descending: false }];
-  return (alias) => orderBySql(target, all, dialect, alias);
+  return terms.some(({ column }) => column === target.key.name) ? terms : [...terms, { column: target.key.name, descending: false }];
 }
 
 /** One row by its key, as an item, with the row it was made of. 404 when it is not among the rows the caller sees. */

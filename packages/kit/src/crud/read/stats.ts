@@ -12,6 +12,7 @@ import { didYouMean } from '../../options/did-you-mean.ts';
 import type { CrudRequest } from '../policy/crud-request.ts';
 import { crudErrors } from '../declare/errors.ts';
 import type { ControllerLimits } from '../declare/limits.ts';
+import { describe } from './index-serves.ts';
 import { conditions, narrowWhole } from './list.ts';
 import type { ListPage } from '../declare/list-page.ts';
 import type { Context, ListAccess } from './list-access.ts';
@@ -87,11 +88,13 @@ export class Stats {
     ];
     const by = groups.length === 0 ? '' : ` group by ${groups.map((_, index) => index + 1).join(', ')}`;
     const text = `select ${selected.join(', ')} from ${policy.table} t0${terms.length === 0 ? '' : ` where ${terms.join(' and ')}`}${by} limit ${statsRows + 1}`;
-    const rows = await db.query<Item>(text, parameters, { replanned: true, as: 'wire' }).catch((error: unknown) => {
-      if (!isSumOverflow(error)) throw error;
-      const floats = metrics.filter(([, { column }]) => column !== null && policy.settingsOf(column).kind === 'float');
-      throw sumTooLarge(floats.map(([name]) => name));
-    });
+    const rows = await db
+      .query<Item>(text, parameters, { replanned: true, as: 'wire', mayBeLong: `statistics of ${describe(policy, [compiled, ...where])}` })
+      .catch((error: unknown) => {
+        if (!isSumOverflow(error)) throw error;
+        const floats = metrics.filter(([, { column }]) => column !== null && policy.settingsOf(column).kind === 'float');
+        throw sumTooLarge(floats.map(([name]) => name));
+      });
     if (rows.length > statsRows) throw crudErrors.too_many_groups({ extensions: { groups_max: statsRows } });
     const items = rows.map((row) => {
       const item: Item = {};

@@ -9,6 +9,8 @@ export interface CountSource {
   readonly from: string;
   /** Values of `$1`, `$2`, … */
   readonly parameters: readonly unknown[];
+  /** Says what is counted, for the log, where that may take long: see `QueryOptions.mayBeLong`. */
+  readonly mayBeLong?: string | undefined;
 }
 
 /** A plan made once for any value takes a filter for common or rare when it is not. */
@@ -17,11 +19,11 @@ const PLANNED_EACH_TIME = { replanned: true } as const;
 /** How many rows there are, counted no further than `max`; null when there are more. */
 export async function countUpTo(db: Db, source: CountSource, max: number): Promise<number | null> {
   requireArguments('countUpTo()', { db, source }, { db: queryable, source: anObject });
-  const { from, parameters } = source;
+  const { from, parameters, mayBeLong } = source;
   const [row] = await db.query<{ count: number | bigint }>(
     `select count(*) as count from (select 1 as one ${from} limit ${max + 1}) counted`,
     parameters,
-    PLANNED_EACH_TIME,
+    mayBeLong === undefined ? PLANNED_EACH_TIME : { ...PLANNED_EACH_TIME, mayBeLong },
   );
   const count = Number(row?.count ?? 0);
   return count > max ? null : count;

@@ -57,6 +57,9 @@ export function isConflict(error: unknown): boolean {
   return CONFLICTS.has(code) || code === dbErrors.write_conflict.code;
 }
 
+/** A statement_timeout, of the request or set on the server, an administrator's pg_cancel_backend(), and a transaction_timeout. */
+const TIME_IS_OVER: ReadonlySet<unknown> = new Set(['57014', '25P04']);
+
 /** A lost or refused connection, a server that takes no changes and a full disk are the caller's "try again", everything else stays what it is. */
 export function translateFailure(error: unknown): unknown {
   if (isConnectionFailure(error) && !isKitError(error))
@@ -69,6 +72,7 @@ export function translateFailure(error: unknown): unknown {
     });
   if (CONFLICTS.has(code)) return dbErrors.write_conflict({ cause: error, message: (error as Error).message });
   if (isReadOnlyServer(error)) return dbErrors.database_read_only({ cause: error, message: (error as Error).message });
+  if (TIME_IS_OVER.has(code)) return dbErrors.statement_timeout({ cause: error, message: (error as Error).message });
   if (code === '53100') return dbErrors.storage_full({ cause: error, message: (error as Error).message });
   if (code === '25P02') {
     return dbErrors.transaction_aborted({

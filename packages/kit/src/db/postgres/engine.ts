@@ -17,6 +17,7 @@ import { CursorSlots } from '../cursor-slots.ts';
 import { isConflict, isConnectionFailure, isReadOnlyServer, translateFailure } from './connection-failure.ts';
 import { ConnectionPool } from './connection-pool.ts';
 import { PostgresListener } from './listener.ts';
+import { LongStatements } from './long-statements.ts';
 import { losesStatements } from './loses-statements.ts';
 import { Pipeline } from './pipeline.ts';
 import { readServerAddress } from './server-address.ts';
@@ -37,6 +38,8 @@ export interface PostgresEngineOptions {
   readonly keepAliveMs: number;
   /** All connections silent for so long, while new ones can be opened: the process does not heal by itself. */
   readonly stuckMs: number;
+  /** Of every statement, as the session has it. Undefined: as the server or the role has it. */
+  readonly statementMsMax?: number | undefined;
   readonly log: DbLog;
 }
 
@@ -60,6 +63,7 @@ export class PostgresEngine implements Engine {
   readonly #listener: PostgresListener;
   /** Undefined with a pooler that may hand every statement another connection. */
   readonly #pipeline: Pipeline | undefined;
+  readonly #long: LongStatements;
 
   constructor(url: string, options: PostgresEngineOptions) {
     const { acquireDeadlineMs, connectionAgeMsMax, silenceMsMax, log } = options;
@@ -68,6 +72,7 @@ export class PostgresEngine implements Engine {
       connectMsMax: address.connectMsMax ?? options.connectMsMax,
       identifyMsMax: acquireDeadlineMs,
       keepAliveMs: address.keepAliveMs ?? options.keepAliveMs,
+      statementMsMax: options.statementMsMax,
       pipeline: options.prepare,
     });
     const open = () => this.#opener.open();
@@ -85,6 +90,8 @@ export class PostgresEngine implements Engine {
     this.#acquireDeadlineMs = acquireDeadlineMs;
     this.#settings = { names: this.#names };
     this.#pipeline = options.prepare ? new Pipeline(() => this.#acquire(), release, this.#settings) : undefined;
+    const acquire = () => this.#acquire();
+    this.#long = new LongStatements({ acquire, release, settings: this.#settings });
     this.#listener = new PostgresListener({ open, answerMsMax: silenceMsMax, ageMsMax: connectionAgeMsMax, log });
     this.#watch = new SilenceWatch({
       pool: this.#pool,
@@ -118,8 +125,17 @@ export class PostgresEngine implements Engine {
     this.#listener.check();
   }
 
+  get longStatementsMax(): number {
+    return this.#pool.status.max;
+  }
+
+  get streams(): number {
+    return this.#cursors.used;
+  }
+
   async run(text: string, parameters: readonly unknown[], options: QueryOptions = {}): Promise<StatementResult> {
     try {
+      if (options.long !== undefined) return await this.#long.run(text, parameters, options, options.long);
       if (options.pipelined === true && this.#pipeline !== undefined) return await this.#pipeline.run(text, parameters, options);
       const client = await this.#pool.acquire();
       let failure: unknown;
@@ -166,14 +182,24 @@ export class PostgresEngine implements Engine {
     options: StreamOptions,
   ): AsyncIterableIterator<StatementResult> {
     const transaction = await this.#acquire();
+    const { long } = options;
     let failure: unknown;
+    const cancel = (): void => {
+      failure = this.#long.cancel(transaction, long?.reads);
+    };
     try {
-      await transaction.query('begin read only');
+      long?.signal?.throwIfAborted();
+      long?.signal?.addEventListener('abort', cancel, { once: true });
+      // Of each batch: the cursor's statements are the FETCHes.
+      await transaction.query(
+        `begin read only${long === undefined ? '' : `; set local statement_timeout = ${Math.ceil(long.deadlineMs)}`}`,
+      );
       yield* streamOnClient(transaction, text, parameters, chunkSize, options);
     } catch (error) {
-      failure = error;
-      throw translateFailure(error);
+      failure ??= error;
+      throw long?.signal?.aborted === true ? long.signal.reason : translateFailure(error);
     } finally {
+      long?.signal?.removeEventListener('abort', cancel);
       // A consumer may stop half way: the read-only transaction is ended in every case.
       await transaction.query('rollback').catch((error: unknown) => (failure = error));
       release(transaction, failure);

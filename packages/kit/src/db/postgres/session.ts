@@ -10,6 +10,8 @@ export interface SessionSettings {
   readonly identifyMsMax: number;
   /** After so long without traffic the system asks whether the other side is there, each second, 10 times. 0: never. */
   readonly keepAliveMs: number;
+  /** `statement_timeout` of the session. Undefined: as the server or the role has it. */
+  readonly statementMsMax?: number | undefined;
   readonly pipeline: boolean;
 }
 
@@ -162,12 +164,13 @@ export class SessionOpener {
   }
 
   async #openOn(host: string, wanted: WantedSession): Promise<Session> {
-    const { connectMsMax, identifyMsMax, keepAliveMs, pipeline } = this.#settings;
+    const { connectMsMax, identifyMsMax, keepAliveMs, statementMsMax, pipeline } = this.#settings;
     const client = new pg.Client({
       connectionString: host,
       connectionTimeoutMillis: connectMsMax,
       keepAlive: keepAliveMs > 0,
       keepAliveInitialDelayMillis: keepAliveMs,
+      ...(statementMsMax === undefined ? {} : { statement_timeout: statementMsMax }),
       pipeline,
     });
     const session = new Session(client);

@@ -117,30 +117,36 @@ export interface Protocol {
 }
 
 /**
- * BEGIN and the first statement of a transaction in one round trip. They share one Sync: when BEGIN fails, the server skips the statement, so
- * that it never runs, and is never committed, on its own.
+ * A statement with another one in front of it, in one round trip. They share one Sync: when the first fails, the server skips the second. After
+ * a BEGIN it therefore never runs, and is never committed, on its own; after anything else the two are one transaction. The rows of the first
+ * are not kept.
  */
-export class BeginQuery extends StatementQuery {
-  readonly #begin: string;
+export class PrecededQuery extends StatementQuery {
+  readonly #first: FirstStatement;
   readonly #name: string | undefined;
-  /** Whether the transaction is open. */
+  /** Whether the first statement was executed. */
   hasBegun = false;
 
-  constructor(begin: string, statement: DriverStatement, answered: Answered) {
+  constructor(first: FirstStatement, statement: DriverStatement, answered: Answered) {
     super(statement, answered);
     this.queryMode = 'extended';
-    this.#begin = begin;
+    this.#first = first;
     this.#name = statement.name;
   }
 
   override prepare(connection: pg.Connection): void {
     const protocol = connection as unknown as Protocol;
-    protocol.parse({ text: this.#begin });
-    protocol.bind({});
+    const { text, values } = this.#first;
+    protocol.parse({ text });
+    protocol.bind(values === undefined ? {} : { values });
     protocol.execute({});
     super.prepare(connection);
-    // The driver would take the answer to the Parse of BEGIN for that of the statement.
+    // The driver would take the answer to the Parse of the first for that of the statement.
     this.name = undefined;
+  }
+
+  override handleDataRow(message: { readonly fields: (string | null)[] }): void {
+    if (this.hasBegun) super.handleDataRow(message);
   }
 
   override handleCommandComplete(message: unknown, connection: pg.Connection): void {
@@ -154,6 +160,12 @@ export class BeginQuery extends StatementQuery {
     if (this.#name !== undefined) delete (connection as unknown as Protocol).submittedNamedStatements[this.#name];
     super.handleError(error, connection);
   }
+}
+
+/** Without rows that anybody needs. */
+interface FirstStatement {
+  readonly text: string;
+  readonly values?: readonly string[];
 }
 
 /** Whether the driver sends it with the extended protocol. A statement without name and parameters may be several. */

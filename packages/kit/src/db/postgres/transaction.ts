@@ -3,7 +3,7 @@ import type { EngineTransaction, QueryOptions, SentStatement, StatementResult, S
 import { dbErrors } from '../errors.ts';
 import { driverStatement, type QuerySettings, sendOnClient, streamOnClient, toResult } from './client-queries.ts';
 import { isConnectionFailure, isReadOnlyServer, translateFailure } from './connection-failure.ts';
-import { BeginQuery, type DriverResult, type DriverStatement, isPrepared, StatementQuery } from './statement-query.ts';
+import { type DriverResult, type DriverStatement, isPrepared, PrecededQuery, StatementQuery } from './statement-query.ts';
 
 /** The server's answer to every statement after one that failed. */
 const ABORTED = '25P02';
@@ -90,7 +90,7 @@ export class PostgresTransaction implements EngineTransaction {
     begun.catch(() => undefined); // the statement fails with it
     this.#begun = begun;
     return new Promise((resolve, reject) => {
-      const first = new BeginQuery(this.#begin, statement, (error, result) => {
+      const first = new PrecededQuery({ text: this.#begin }, statement, (error, result) => {
         if (first.hasBegun) {
           this.#isOpen = true;
           opened();

@@ -28,6 +28,11 @@ export class CompiledWhere {
     return (this.#shape ??= whereShape(this.#node));
   }
 
+  /** The columns that are compared with one value each, where the tree is nothing but such comparisons, all of which must hold. */
+  get equalities(): readonly string[] | undefined {
+    return equalitiesOf(this.#node);
+  }
+
   /** Whether {@link matches} can answer: not with relations or `whereSql` inside. */
   get isEvaluable(): boolean {
     return isEvaluable(this.#node);
@@ -59,6 +64,16 @@ export class CompiledWhere {
   matches(row: Readonly<Record<string, unknown>>): ThreeValued {
     return evaluateWhere(this.#node, row);
   }
+}
+
+function equalitiesOf(node: WhereNode): readonly string[] | undefined {
+  if (node.node === 'constant') return node.value ? [] : undefined;
+  if (node.node === 'null') return node.isNull ? [node.column.name] : undefined;
+  // A decimal is compared by more than its column on SQLite.
+  if (node.node === 'compare') return node.operator === 'eq' && node.column.definition.kind !== 'decimal' ? [node.column.name] : undefined;
+  if (node.node !== 'all') return undefined;
+  const found = node.of.map(equalitiesOf);
+  return found.every((each) => each !== undefined) ? found.flat() : undefined;
 }
 
 /**
