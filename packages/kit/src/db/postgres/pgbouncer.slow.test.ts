@@ -2,7 +2,7 @@ import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { createApp } from '../../app/create-app.ts';
 import { migrateApp } from '../../app/index.ts';
 import type { App } from '../../app/module.ts';
@@ -109,6 +109,26 @@ describeDatabases('behind PgBouncer in transaction mode', (database) => {
       const count = async (table: string) => Number((await db.query<{ n: number }>(`select count(*) as n from ${table}`))[0]?.n);
       const counts = await Promise.all(['parcels', 'audit_entries', 'webhook_events', 'kit_idempotency'].map(count));
       expect(counts).toEqual([titles.length, titles.length, titles.length, titles.length / 2]);
+    });
+
+    test('a read that may be long has its deadline and its end, and leaves nothing for the next user of its connection', async () => {
+      const nap = 'select pg_sleep(600) as slept';
+      const napping = () =>
+        database.db.query(`select 1 from pg_stat_activity where state = 'active' and query like '%slept%' and pid <> pg_backend_pid()`);
+      const late = Array.from({ length: 6 }, () =>
+        db.query(nap, [], { long: { deadlineMs: 100, reads: 'a nap' } }).catch((error: unknown) => error),
+      );
+      expect((await Promise.all(late)).map((error) => (error as { code?: string }).code)).toEqual(late.map(() => 'statement_timeout'));
+      const gone = new AbortController();
+      const cancelled = db
+        .query(nap, [], { long: { deadlineMs: 600_000, reads: 'a nap', signal: gone.signal } })
+        .catch((error: unknown) => error);
+      await vi.waitFor(async () => expect(await napping()).toHaveLength(1), { timeout: 60_000 });
+      gone.abort();
+      expect(await cancelled).toBe(gone.signal.reason);
+      await vi.waitFor(async () => expect(await napping()).toEqual([]), { timeout: 60_000 });
+      const asked = Array.from({ length: 40 }, (_, n) => db.query(`select ${n} as n, current_setting('statement_timeout') as limit_ms`));
+      expect((await Promise.all(asked)).flat()).toEqual(asked.map((_, n) => ({ n, limit_ms: '0' })));
     });
 
     test('kit doctor finds out that prepared statements are lost, and not without the pooler or without them', async () => {
