@@ -32,6 +32,8 @@ const isolated = ['packages/kit/src/contrib/apikeys/verify.test.ts', 'test/refer
 // One to two minutes each: plans of every list of the admin site on large tables, its screens one by one under axe and with hostile data, and the
 // built documentation site, whose pages, links and fragments pages.test.ts checks before the build.
 const longOnly = [
+  // A cluster of Patroni, and four failovers.
+  'packages/kit/src/db/postgres/failover.long.test.ts',
   // Hovers and completions by the language service of TypeScript 5.9.
   'test/mistakes/editor.long.test.ts',
   'packages/kit/src/admin/plans.long.test.ts',
