@@ -22,7 +22,7 @@ import type { OrderTerm } from '../declare/ordering.ts';
 import type { CountMode, PageOptions } from '../declare/page-options.ts';
 import type { Policy } from '../policy/policy.ts';
 import { describe, longPage } from './index-serves.ts';
-import { presentRows, selectRows, type Selection } from './read.ts';
+import { type PageStart, presentRows, selectRows, type Selection, unlessStopped } from './read.ts';
 import type { AccessNarrowing, AccessPage } from '../declare/row-access.ts';
 import type { Item } from '../declare/item.ts';
 import { SelectUnit } from './select.ts';
@@ -91,8 +91,7 @@ async function byCursor(
     limit: list.limit + 1,
     rows: list.isDeleted ? 'deleted' : 'live',
     isFreeForm,
-    after:
-      from === undefined || values === undefined ? undefined : { text: (first: number) => keyset.text(db.dialect, from, first), values },
+    after: from === undefined || values === undefined ? undefined : pageStart(db, keyset, from, values),
   };
   const found = await selectPage(db, request, policy, selection, {
     limit: list.limit + 1,
@@ -157,6 +156,10 @@ async function byOffset(
     previous: offset > 0 ? link(Math.max(0, offset - limit)) : null,
   };
   return { page, first: `?${others.join('&')}`, totalCount: count.text };
+}
+
+function pageStart({ dialect }: Db, keyset: Keyset, from: KeysetStart, values: readonly unknown[]): PageStart {
+  return { text: (first) => keyset.text(dialect, from, first), values, isRange: keyset.isRowComparison };
 }
 
 const UNITS_MAX = 64;
@@ -278,8 +281,10 @@ async function countBeyond(
   const sourceOf = (conditions: readonly CompiledWhere[]) => {
     const parameters: unknown[] = [];
     const terms = conditions.filter((each) => each.constant !== true).map((each) => each.append(db.dialect, 't0', parameters));
+    const mayBeLong = longPage(policy, conditions, db.dialect) ?? (upToOf(mode) > COUNTED_SHORT ? describe(policy, conditions) : undefined);
+    if (mayBeLong !== undefined && terms.length > 0) terms.unshift(...unlessStopped(db.dialect, policy, 't0'));
     const from = `from ${policy.table} t0${terms.length === 0 ? '' : ` where ${terms.join(' and ')}`}`;
-    return { from, parameters, terms, mayBeLong: longPage(policy, conditions) };
+    return { from, parameters, terms, mayBeLong };
   };
   const { terms, ...source } = sourceOf([compiled, ...where]);
   if (mode === 'exact') {
@@ -301,6 +306,9 @@ async function countBeyond(
   if (number === undefined || (number !== null && narrowed?.isComplete !== true)) number = await countUpTo(db, source, upTo);
   return number === null ? moreThan(upTo) : exactly(number);
 }
+
+/** Rows that are counted in an index while other requests wait. */
+const COUNTED_SHORT = 10_000;
 
 function upToOf(mode: CountMode): number {
   return typeof mode === 'object' ? mode.upTo : limits.countUpTo;

@@ -1,16 +1,18 @@
 import type { Db } from '../../db/db.ts';
+import type { Dialect } from '../../db/dialect.ts';
 import type { QueryOptions } from '../../db/engine.ts';
 import type { LongStatement } from '../../db/long-statement.ts';
 import { quoteName } from '../../db/names.ts';
+import { continuesSql } from '../../db/sqlite/continues-sql.ts';
 import type { CompiledWhere } from '../../db/where/compile-where.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { Item } from '../declare/item.ts';
 import { orderTerm, type OrderTerm } from '../declare/ordering.ts';
 import type { CrudRequest, Scope } from '../policy/crud-request.ts';
-import type { Edge } from '../policy/policy.ts';
+import type { Edge, Policy } from '../policy/policy.ts';
 import { keyType, orderBySql } from '../policy/portable-columns.ts';
 import { every, type RowState } from '../policy/row-scope.ts';
-import { longChildren, longPage } from './index-serves.ts';
+import { describe, longChildren, longPage } from './index-serves.ts';
 import { buildItems } from './present.ts';
 import { type Batch, SelectUnit } from './select.ts';
 import type { Shape } from './shape.ts';
@@ -20,7 +22,7 @@ export interface Selection {
   readonly unit: SelectUnit;
   readonly where: readonly CompiledWhere[];
   /** A condition of the page: its text for placeholders from `first`, and its values. */
-  readonly after?: { readonly text: (first: number) => string; readonly values: readonly unknown[] } | undefined;
+  readonly after?: PageStart | undefined;
   readonly orderBy?: string;
   readonly limit?: number;
   readonly offset?: number;
@@ -36,6 +38,14 @@ export interface Selection {
   readonly isShort?: boolean;
 }
 
+/** The position that a page begins after, as a condition. */
+export interface PageStart {
+  readonly text: (first: number) => string;
+  readonly values: readonly unknown[];
+  /** It is one range of the order, and passes over no rows. */
+  readonly isRange: boolean;
+}
+
 /** A statement with its parameters. */
 interface SelectStatement {
   readonly text: string;
@@ -45,7 +55,12 @@ interface SelectStatement {
 }
 
 /** Undefined when no row can match. */
-async function selectStatement({ dialect }: Db, request: CrudRequest, selection: Selection): Promise<SelectStatement | undefined> {
+async function selectStatement(
+  { dialect }: Db,
+  request: CrudRequest,
+  selection: Selection,
+  isWhole = false,
+): Promise<SelectStatement | undefined> {
   const { unit, after, orderBy = '', limit, offset = 0 } = selection;
   const scope = await unit.shape.policy.rows.visible(request, selection.rows);
   const conditions = [scope.compiled, ...selection.where];
@@ -57,12 +72,33 @@ async function selectStatement({ dialect }: Db, request: CrudRequest, selection:
     terms.push(after.text(values.length + 1));
     values.push(...after.values);
   }
+  const mayBeLong = longSelection(selection, conditions, dialect);
+  if (isWhole || mayBeLong !== undefined) terms.unshift(...unlessStopped(dialect, unit.shape.policy, unit.alias));
   const where = terms.length === 0 ? '' : ` where ${terms.join(' and ')}`;
   const order = orderBy === '' ? '' : ` order by ${orderBy}`;
   const most = limit === undefined ? '' : ` limit $${values.push(limit)}`;
   const skipped = offset === 0 ? '' : ` offset $${values.push(offset)}`;
   const text = `select ${unit.columnsSql} from ${from}${where}${order}${most}${skipped}`;
-  return { text, values, mayBeLong: selection.order && longPage(unit.shape.policy, conditions, selection.order) };
+  return { text, values, mayBeLong };
+}
+
+/** A page further from the start passes over more rows than others should wait for. */
+const OFFSET_SHORT = 1_000;
+
+function longSelection(
+  { unit, order, after, offset = 0 }: Selection,
+  conditions: readonly CompiledWhere[],
+  dialect: Dialect,
+): string | undefined {
+  if (order === undefined) return undefined;
+  const { policy } = unit.shape;
+  const passesOver = after?.isRange === false || offset > OFFSET_SHORT;
+  return longPage(policy, conditions, dialect, order) ?? (passesOver ? `${describe(policy, conditions, order)}: a page far on` : undefined);
+}
+
+/** On SQLite, the condition by which a statement that may be long ends when it has to. */
+export function unlessStopped(dialect: Dialect, { key }: Pick<Policy, 'key'>, alias: string): string[] {
+  return dialect === 'sqlite' ? [continuesSql(`${alias}.${quoteName(key.name)}`)] : [];
 }
 
 /** Reads rows of a policy among those the caller sees, in one statement, with its to-one relations. Not yet turned into items. */
@@ -83,7 +119,7 @@ export async function* streamRows(
   chunkSize: number,
   long?: LongStatement,
 ): AsyncGenerator<Item[]> {
-  const statement = await selectStatement(db, request, selection);
+  const statement = await selectStatement(db, request, selection, true);
   if (statement === undefined) return;
   // An export that finds no connection free is refused; its client may come back.
   yield* db.stream<Item>(statement.text, statement.values, chunkSize, { ...(isWire(selection) ? WIRE : PLAIN), waitMsMax: 0, long });
@@ -207,7 +243,7 @@ function childrenStatement(
       : `select ${unit.columnsSql}, parents.value as ${quoteName(PARENT)} from json_each($1) parents join ${from} ` +
         `where ${alias}.rowid in (select c.rowid from ${target.table} c where c.${foreignKey} = parents.value${condition('c')} order by ${order('c')} limit ${limit}) ` +
         `order by parents.key, ${order(alias)}`;
-  return { text, values, mayBeLong: longChildren(edge, terms) };
+  return { text, values, mayBeLong: longChildren(edge, terms, dialect) };
 }
 
 function childOrder({ order, target }: Edge): readonly OrderTerm[] {

@@ -23,6 +23,7 @@ import { widestView } from '../policy/make-view.ts';
 import type { Policy } from '../policy/policy.ts';
 import type { View, ViewColumn } from '../policy/view.ts';
 import { readNames } from './name-list.ts';
+import { unlessStopped } from './read.ts';
 import { unknownName } from './shape.ts';
 import { markVisible } from '../policy/rule-marks.ts';
 import type { Item } from '../declare/item.ts';
@@ -77,6 +78,7 @@ export class Stats {
     const { compiled } = await policy.rows.visible(request);
     const parameters: unknown[] = [];
     const terms = [compiled, ...where].filter(({ constant }) => constant !== true).map((each) => each.append(db.dialect, 't0', parameters));
+    terms.unshift(...unlessStopped(db.dialect, policy, 't0'));
     const plans = metrics.map(([name, { kind, column }]) => {
       const settings = column === null ? undefined : policy.settingsOf(column);
       const plan = metricPlan(kind, `t0.${quoteName(column ?? '')}`, settings && columnDefinition(settings), db.dialect);

@@ -44,7 +44,7 @@ export class Keyset {
   readonly shape: string;
   readonly #encoders: readonly ColumnEncoder[];
   /** All NOT NULL and one direction: one comparison of rows, which both databases read from an index. */
-  readonly #isRowComparison: boolean;
+  readonly isRowComparison: boolean;
   /** By dialect and direction. */
   readonly #orders = new Map<string, string>();
 
@@ -53,7 +53,7 @@ export class Keyset {
     this.names = columns.map(({ name }) => name);
     this.shape = columns.map(({ name, descending }) => `${descending ? '-' : ''}${name}`).join();
     this.#encoders = columns.map(({ name, definition }) => columnEncoder(name, definition));
-    this.#isRowComparison = columns.every(({ definition, descending }) => !definition.nullable && descending === columns[0]?.descending);
+    this.isRowComparison = columns.every(({ definition, descending }) => !definition.nullable && descending === columns[0]?.descending);
   }
 
   /** What follows ORDER BY. Backwards pages are read in the opposite order. */
@@ -98,7 +98,7 @@ export class Keyset {
 
   /** Positions of one shape have the same {@link text}: which of the values are NULL. */
   positionShape(position: KeysetPosition): string {
-    return this.#isRowComparison ? '' : position.map((value) => (value === null ? '0' : '1')).join('');
+    return this.isRowComparison ? '' : position.map((value) => (value === null ? '0' : '1')).join('');
   }
 
   /** "Comes after the position", or before it when backwards; placeholders are counted from `first`. */
@@ -106,7 +106,7 @@ export class Keyset {
     const terms = this.columns.map(({ sql, definition }) => comparableSql(sql, definition, dialect));
     let next = first;
     const values = terms.map((each, index) => (position[index] === null ? [] : each.map(() => `$${next++}`)));
-    if (this.#isRowComparison) {
+    if (this.isRowComparison) {
       const sign = this.columns[0]?.descending === backwards ? '>' : '<';
       return `${tuple(terms.flat())} ${sign}${inclusive ? '=' : ''} ${tuple(values.flat())}`;
     }

@@ -1,7 +1,8 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { StatementResult } from '../engine.ts';
-import { decoderOf, encodeSqlite, wireDecoderOf } from './codec.ts';
-import { rowBuilder, type RowBuilder } from '../row-builder.ts';
+import { encodeSqlite, type SqliteValue } from './codec.ts';
+import { RowDecoder } from './row-decoder.ts';
+import { CONTINUES } from './continues-sql.ts';
 import { translateFailure } from './translate-failure.ts';
 import { loadNodeSqlite } from './load-node-sqlite.ts';
 
@@ -9,10 +10,14 @@ interface Prepared {
   readonly statement: StatementSync;
   /** `*` is expanded when a statement is prepared, so it must notice that another process changed a table. */
   readonly hasStar: boolean;
-  readonly columnCount: number;
-  /** Rows as code has them, and in their wire form. */
-  readonly build: RowBuilder;
-  readonly buildWire: RowBuilder;
+  /** Undefined for statements without a result. */
+  readonly decoder: RowDecoder | undefined;
+}
+
+/** Rows as SQLite has them. */
+export interface RawRows {
+  readonly decoder: RowDecoder;
+  readonly rows: unknown[];
 }
 
 /** Statements kept prepared per connection; applications have tens to a few hundred shapes. */
@@ -33,6 +38,15 @@ export function countsLogPages(version: string | undefined = process.versions['s
 export interface SqliteConnectionOptions {
   readonly readOnly: boolean;
   readonly durability: 'normal' | 'full';
+  /** Whether the statement that runs has to end; see `continuesSql`. Default: it never has to. */
+  readonly isStopped?: () => boolean;
+}
+
+export class StatementStopped extends Error {
+  override readonly name = 'StatementStopped';
+  constructor() {
+    super('The statement was stopped.');
+  }
 }
 
 /** One connection: prepared statements, declared-type decoding. Everything here is synchronous. */
@@ -56,6 +70,11 @@ export class SqliteConnection {
         this.checkpointAt(CHECKPOINT_PAGES);
       }
       this.database.exec(`pragma synchronous = ${options.durability}; pragma foreign_keys = on; pragma temp_store = memory`);
+      const { isStopped = () => false } = options;
+      this.database.function(CONTINUES, { directOnly: true }, (_row: unknown) => {
+        if (isStopped()) throw new StatementStopped();
+        return 1;
+      });
       this.#schemaVersion = this.database.prepare('pragma schema_version');
       this.#knownSchema = this.#readSchemaVersion();
     } catch (error) {
@@ -66,31 +85,40 @@ export class SqliteConnection {
 
   run(text: string, parameters: readonly unknown[], as?: 'wire'): StatementResult {
     const values = parameters.map(encodeSqlite);
-    let prepared: Prepared;
-    let rows: unknown[];
+    let result: RawRows | number;
     try {
-      prepared = this.#prepare(text);
-      if (prepared.hasStar && this.#noticeSchemaChange()) prepared = this.#prepare(text);
-      if (prepared.columnCount === 0) return { rows: [], count: Number(prepared.statement.run(...values).changes) };
-      rows = prepared.statement.all(...values);
+      result = this.read(text, values);
     } catch (error) {
       throw translateFailure(error);
     }
-    const build = as === 'wire' ? prepared.buildWire : prepared.build;
-    for (let index = 0; index < rows.length; index++) rows[index] = build(rows[index] as unknown[]);
+    if (typeof result === 'number') return { rows: [], count: result };
+    const rows = result.decoder.decode(result.rows, as);
     return { rows, count: rows.length };
   }
 
-  /** Rows one by one, on a statement of its own: a cached one could be restarted by the next caller. */
+  /** The rows, not decoded, or the number of changed ones. Errors are those of SQLite. */
+  read(text: string, values: readonly SqliteValue[]): RawRows | number {
+    let prepared = this.#prepare(text);
+    if (prepared.hasStar && this.#noticeSchemaChange()) prepared = this.#prepare(text);
+    const { statement, decoder } = prepared;
+    return decoder === undefined ? Number(statement.run(...values).changes) : { decoder, rows: statement.all(...values) };
+  }
+
   *iterate(text: string, parameters: readonly unknown[], as?: 'wire'): Generator {
     const values = parameters.map(encodeSqlite);
     try {
-      const prepared = compile(this.database, text);
-      const build = as === 'wire' ? prepared.buildWire : prepared.build;
-      for (const row of prepared.statement.iterate(...values)) yield build(row as unknown as unknown[]);
+      const { decoder, rows } = this.open(text, values);
+      const build = decoder?.builderFor(as);
+      for (const row of rows) yield build === undefined ? row : build(row);
     } catch (error) {
       throw translateFailure(error);
     }
+  }
+
+  /** Rows one by one, not decoded, on a statement of its own: a cached one could be restarted by the next caller. Errors are those of SQLite. */
+  open(text: string, values: readonly SqliteValue[]): { readonly decoder: RowDecoder | undefined; readonly rows: Iterable<unknown[]> } {
+    const { statement, decoder } = compile(this.database, text);
+    return { decoder, rows: statement.iterate(...values) as unknown as Iterable<unknown[]> };
   }
 
   exec(text: string): void {
@@ -177,28 +205,10 @@ function compile(database: DatabaseSync, text: string): Prepared {
   const statement = database.prepare(text);
   const columns = statement.columns();
   const hasStar = text.includes('*');
-  if (columns.length === 0) return { statement, hasStar, columnCount: 0, build: (values) => values, buildWire: (values) => values };
+  if (columns.length === 0) return { statement, hasStar, decoder: undefined };
   const readsBigints = columns.some((column) => /^(bigint|array_text_big)$/i.test(column.type ?? ''));
   if (readsBigints) statement.setReadBigInts(true);
   statement.setReturnArrays(true);
-  const names = columns.map((column) => column.name);
-  const builder = (decoder: typeof decoderOf): RowBuilder =>
-    rowBuilder(
-      names,
-      columns.map((column) => decoder(column.type, readsBigints)),
-    );
-  // Made when first needed: few statements are read in both forms.
-  let build: RowBuilder | undefined;
-  let buildWire: RowBuilder | undefined;
-  return {
-    statement,
-    hasStar,
-    columnCount: columns.length,
-    get build() {
-      return (build ??= builder(decoderOf));
-    },
-    get buildWire() {
-      return (buildWire ??= builder(wireDecoderOf));
-    },
-  };
+  const [names, types] = [columns.map(({ name }) => name), columns.map(({ type }) => type)];
+  return { statement, hasStar, decoder: new RowDecoder({ names, types, readsBigints }) };
 }

@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events';
+import { availableParallelism } from 'node:os';
 import { openScopeOf } from '../ambient.ts';
 import { CursorSlots } from '../cursor-slots.ts';
 import type { PoolStatus } from '../database-observer.ts';
@@ -19,6 +20,8 @@ import { isBusy, retryWhileBusy } from './busy.ts';
 import { Checkpointer } from './checkpointer.ts';
 import { countsLogPages, SqliteConnection } from './connection.ts';
 import { isReadOnly, reorder, toPositional } from '../statement-text.ts';
+import { canStartReaders } from './readers/reader.ts';
+import { ReaderPool } from './readers/reader-pool.ts';
 import { SqliteTransaction } from './transaction.ts';
 import { WriterQueue } from './writer-queue.ts';
 import { loadNodeSqlite } from './load-node-sqlite.ts';
@@ -33,9 +36,13 @@ export interface SqliteEngineOptions {
 /** Streamed queries open connections of their own. Each holds back checkpoints: they are limited as in a pool of 10. */
 const CURSOR_CONNECTIONS = 10;
 
+/** Processes for statements that may be long, at the same time: two at least, so that one caller does not have them all. */
+const READERS_MAX = Math.max(2, Math.min(4, Math.floor(availableParallelism() / 2)));
+
 /**
  * One writer connection and one reader. Reads see the last commit and never wait (126 ms behind an open transaction on
  * one connection, 21 ms with their own); writes queue here, and wait for other processes without blocking the event loop.
+ * Reads that may be long have processes of their own: they would stop everything else of this one.
  */
 export class SqliteEngine implements Engine {
   readonly dialect = 'sqlite';
@@ -48,6 +55,8 @@ export class SqliteEngine implements Engine {
   readonly #notifications = new EventEmitter().setMaxListeners(0);
   readonly #inMemory: boolean;
   readonly #checkpointer: Checkpointer | undefined;
+  /** Undefined in memory, which no other process sees. */
+  readonly #readers: ReaderPool | undefined;
   #closed = false;
 
   static async open(file: string, options: SqliteEngineOptions): Promise<SqliteEngine> {
@@ -73,6 +82,20 @@ export class SqliteEngine implements Engine {
     const { busyDeadlineMs, log } = options;
     if (!this.#inMemory && countsLogPages())
       this.#checkpointer = new Checkpointer({ file, writer, queue: this.#queue, busyDeadlineMs, log });
+    if (this.#inMemory) return;
+    if (canStartReaders()) this.#readers = new ReaderPool({ file, ...options, max: READERS_MAX });
+    else
+      log.warn({}, 'the program of the SQLite reader processes is missing; reads that may be long run in this process, without a deadline');
+  }
+
+  /** The one that is left for everything else is this process. */
+  get longStatementsMax(): number | undefined {
+    return this.#readers === undefined ? undefined : READERS_MAX + 1;
+  }
+
+  /** Processes that read, and those that are kept for the next statement. */
+  get readerPids(): readonly number[] {
+    return this.#readers?.pids ?? [];
   }
 
   get pool(): PoolStatus {
@@ -84,7 +107,8 @@ export class SqliteEngine implements Engine {
     return { text: positional.text, parameters: reorder(parameters, positional.order) };
   }
 
-  runNow(text: string, parameters: readonly unknown[], { as }: QueryOptions = {}): StatementResult | undefined {
+  runNow(text: string, parameters: readonly unknown[], { as, long }: QueryOptions = {}): StatementResult | undefined {
+    if (long !== undefined && this.#readers !== undefined) return undefined;
     const isWrite = this.#inMemory || !isReadOnly(text);
     const connection = isWrite ? this.#freeWriter() : this.#freeReader();
     try {
@@ -111,7 +135,8 @@ export class SqliteEngine implements Engine {
     return writer === undefined || writer.database.isTransaction ? this.#reader : writer;
   }
 
-  async run(text: string, parameters: readonly unknown[], { as }: QueryOptions = {}): Promise<StatementResult> {
+  async run(text: string, parameters: readonly unknown[], { as, long }: QueryOptions = {}): Promise<StatementResult> {
+    if (long !== undefined && this.#readers !== undefined && isReadOnly(text)) return this.#readers.run(text, parameters, { ...long, as });
     if (!this.#inMemory && isReadOnly(text)) return this.#attempt(this.#reader, text, parameters, as);
     return this.withWriter(() => this.#attempt(this.writer, text, parameters, as));
   }
@@ -129,7 +154,9 @@ export class SqliteEngine implements Engine {
     }
     // A statement being stepped keeps its connection on one snapshot: on the shared reader every other read would go stale.
     yield* this.#cursors.during(options.waitMsMax ?? this.options.busyDeadlineMs, () =>
-      this.#streamed(text, parameters, chunkSize, options),
+      options.long === undefined || this.#readers === undefined
+        ? this.#streamed(text, parameters, chunkSize, options)
+        : this.#readers.stream(text, parameters, chunkSize, { ...options.long, as: options.as }),
     );
   }
 
@@ -238,13 +265,14 @@ export class SqliteEngine implements Engine {
   forgetStatements(): void {
     this.writer.forgetStatements();
     this.#reader.forgetStatements();
+    this.#readers?.forgetStatements();
   }
 
   async close(): Promise<void> {
     await this.#queue.acquire(this.options.busyDeadlineMs); // the transaction under way ends first
     this.#closed = true;
     this.#queue.release(); // those still waiting are told that it is closed
-    await this.#checkpointer?.close();
+    await Promise.all([this.#checkpointer?.close(), this.#readers?.close()]);
     this.#reader.close();
     this.writer.close();
     this.#notifications.removeAllListeners();

@@ -6,6 +6,7 @@ import { parseWhere } from './parse-where.ts';
 import type { WhereNode } from './where-node.ts';
 import { pushWhereValues, whereShape, whereValues, writeWhere } from './write-where.ts';
 import type { RelatedColumns, Where, WhereRelations } from './where.ts';
+import { type WhereTerm, whereTerms } from './where-terms.ts';
 import { requireArguments } from '../../options/read-options.ts';
 import { aModel } from '../../options/value-rule.ts';
 
@@ -28,14 +29,14 @@ export class CompiledWhere {
     return (this.#shape ??= whereShape(this.#node));
   }
 
-  /** The columns that are compared with one value each, where the tree is nothing but such comparisons, all of which must hold. */
-  get equalities(): readonly string[] | undefined {
-    return equalitiesOf(this.#node);
-  }
-
   /** Whether {@link matches} can answer: not with relations or `whereSql` inside. */
   get isEvaluable(): boolean {
     return isEvaluable(this.#node);
+  }
+
+  /** What indexes can do for it; see {@link WhereTerm}. */
+  terms(dialect: Dialect): WhereTerm[] {
+    return whereTerms(this.#node, dialect);
   }
 
   /** The condition over the table that the statement calls `alias` (SQL, as it stands there), its placeholders counted from `first`. */
@@ -64,16 +65,6 @@ export class CompiledWhere {
   matches(row: Readonly<Record<string, unknown>>): ThreeValued {
     return evaluateWhere(this.#node, row);
   }
-}
-
-function equalitiesOf(node: WhereNode): readonly string[] | undefined {
-  if (node.node === 'constant') return node.value ? [] : undefined;
-  if (node.node === 'null') return node.isNull ? [node.column.name] : undefined;
-  // A decimal is compared by more than its column on SQLite.
-  if (node.node === 'compare') return node.operator === 'eq' && node.column.definition.kind !== 'decimal' ? [node.column.name] : undefined;
-  if (node.node !== 'all') return undefined;
-  const found = node.of.map(equalitiesOf);
-  return found.every((each) => each !== undefined) ? found.flat() : undefined;
 }
 
 /**
