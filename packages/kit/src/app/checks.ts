@@ -347,4 +347,10 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
     remedy:
       "Declare `membership` or `memberships` in `createApp()`. If only access tokens contain memberships, set `memberships: 'not known'` and delete endpoints when members leave.",
   },
+  W032: {
+    title: 'A request can read many rows',
+    explanation:
+      'A route allows a request that reads more than 100,000 rows of the tables as they are now, because no index serves its filters and its order. Such a request runs up to its deadline. Reported by `kit doctor --database`, which counts the rows of the caller who has the most, with a plan of the database.',
+    remedy: 'Add the index that the finding names, or remove the filter, the search or the order from the controller.',
+  },
 };

@@ -9,6 +9,7 @@ import { repeatedStatements } from '../../app/repeated-statements.ts';
 import { isSilenced } from '../../app/silenced-checks.ts';
 import { unboundedLists } from '../../app/unbounded-lists.ts';
 import { listWarnings } from '../../crud/inspect/list-warnings.ts';
+import { longRoutes } from '../../crud/inspect/long-routes.ts';
 import { scopeWarnings } from '../../crud/inspect/scope-warnings.ts';
 import { engineOf } from '../../db/handle.ts';
 import type { Fault } from '../../options/fault.ts';
@@ -37,6 +38,7 @@ const FORMATS = ['table', 'json', 'sarif'] as const;
 const LEVELS = ['fault', 'warn'] as const;
 
 interface DoctorOptions {
+  readonly database?: boolean;
   readonly failOn: (typeof LEVELS)[number];
   readonly format?: (typeof FORMATS)[number];
 }
@@ -45,9 +47,10 @@ export const doctorCommand: CoreCommand = (command, context) => {
   command
     .addOption(new Option('--fail-on <level>', 'exit with 1 on a fault, or on a warning, too').choices(LEVELS).default('fault'))
     .addOption(new Option('--format <format>', 'how to print the findings (default: table; --json is json)').choices(FORMATS))
+    .option('--database', 'also count the rows that requests can read: routes that can read more than 100,000, with plan and index')
     .addHelpText('after', HELP)
-    .action(async ({ failOn, format = context.json ? 'json' : 'table' }: DoctorOptions) => {
-      const findings = await examine(context);
+    .action(async ({ failOn, database = false, format = context.json ? 'json' : 'table' }: DoctorOptions) => {
+      const findings = await examine(context, database);
       const bad = findings.filter(({ state }) => state === 'fault' || (failOn === 'warn' && state === 'warning'));
       if (format === 'json') context.print(JSON.stringify({ ok: bad.length === 0, findings }, null, 2));
       else if (format === 'sarif') context.print(JSON.stringify(sarifLog(findings), null, 2));
@@ -60,8 +63,8 @@ const HELP = `
 Exit code 1 when something is broken; warnings alone give 0, unless --fail-on warn. docs/reference/checks.md explains every id. A warning that is right for your
 app is silenced with a reason: createApp({ silencedChecks: { W008: 'the table has 200 rows' } }).`;
 
-async function examine(context: CliContext): Promise<Finding[]> {
-  const findings = await found(context);
+async function examine(context: CliContext, countsRows: boolean): Promise<Finding[]> {
+  const findings = await found(context, countsRows);
   const app = await context.bareApp().catch(() => undefined);
   return findings.map((finding) => (app === undefined ? finding : silenced(app, finding)));
 }
@@ -71,7 +74,7 @@ function silenced(app: App, finding: Finding): Finding {
   return reason === undefined ? finding : { ...finding, state: 'silenced', detail: `${finding.detail} Silenced: ${reason}` };
 }
 
-async function found(context: CliContext): Promise<Finding[]> {
+async function found(context: CliContext, countsRows: boolean): Promise<Finding[]> {
   const findings = [nodeVersion(process.versions.node)];
   if (context.configFile === null)
     return [...findings, { id: 'E025', subject: 'config', state: 'fault', detail: missingConfig(process.cwd()).replaceAll('\n', ' ') }];
@@ -96,6 +99,7 @@ async function found(context: CliContext): Promise<Finding[]> {
     ...opened.value.warnings.filter(({ id }) => !EXAMINED.has(id)).map((fault) => warning('app', fault)),
     ...(await moduleChecks(opened.value)),
     ...(await lists(opened.value)),
+    ...(countsRows ? await readRows(opened.value) : []),
     ...repeatedStatements(dirname(context.configFile), opened.value.routes).map((fault) => warning('tests', fault)),
   ];
 }
@@ -200,6 +204,12 @@ async function lists(app: App): Promise<Finding[]> {
     ...scopeWarnings(app).map(({ resource, fault }) => warning(`resource ${resource}`, fault)),
     ...modelWarnings(app).map((fault) => warning('models', fault)),
   ];
+}
+
+async function readRows(app: App): Promise<Finding[]> {
+  const found = await attempt('routes', () => longRoutes(app));
+  if ('finding' in found) return [found.finding];
+  return found.value.map(({ resource, fault }) => warning(`resource ${resource}`, fault));
 }
 
 async function moduleChecks(app: App): Promise<Finding[]> {
