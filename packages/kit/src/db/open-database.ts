@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs';
-import { mkdir, open } from 'node:fs/promises';
-import { dirname, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { type Clock, systemClock } from './clock.ts';
 import { type DatabaseObserver, DatabaseObservers, type PoolStatus } from './database-observer.ts';
 import type { Database, Db } from './db.ts';
@@ -15,6 +14,7 @@ import { isAboutFile, UnusableFile } from './unusable-file.ts';
 import { INPUT_LIMITS } from '../options/input-limits.ts';
 import { type OptionRules, readOptions } from '../options/read-options.ts';
 import { aFunction, clock, filledText, flag, milliseconds, objectWith, oneOf, wholeNumber } from '../options/value-rule.ts';
+import { createPrivateFile } from './sqlite/private-file.ts';
 
 export interface DatabaseOptions {
   /** The alias under which code finds it: `currentTransaction('reports')`. */
@@ -109,16 +109,6 @@ export function sqliteFile(url: string): string | null {
   if (!url.startsWith('sqlite:')) return null;
   const path = url.slice('sqlite:'.length).replace(/^\/\/(?=\/)/, '');
   return path === '' || path === ':memory:' ? null : resolve(path);
-}
-
-/**
- * Rows are for the user of the process alone: SQLite itself would make the file as readable as the umask allows, and its log takes the mode of the
- * file. What exists keeps its mode: somebody may share it on purpose.
- */
-async function createPrivateFile(file: string): Promise<void> {
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-  const created = await open(file, 'wx', 0o600).catch(() => undefined); // it exists, or SQLite says what is wrong
-  await created?.close();
 }
 
 /** Only the driver that the URL needs is loaded. */

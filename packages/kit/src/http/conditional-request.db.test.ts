@@ -141,6 +141,15 @@ describeDatabases('conditional requests of handwritten routes', (database) => {
     expect((await send('DELETE', 'home')).status).toBe(204);
   });
 
+  test('a version that is a number matches the tags that generic CRUD gives its representations, and no other number', async () => {
+    for (const tag of ['"7"', '"7-shaped"', '"6", "7-shaped"'])
+      expect((await send('DELETE', 'home', { 'if-match': tag })).status).toBe(204);
+    for (const tag of ['"70"', '"70-shaped"', '"-7"', 'W/"7-shaped"'])
+      expect([tag, (await send('DELETE', 'home', { 'if-match': tag })).status]).toEqual([tag, 412]);
+    // A text is compared as a whole: only the application knows what its parts mean.
+    expect((await put('x', '"v-3-shaped"')).status).toBe(412);
+  });
+
   test('without a version the tag is a hash of the body; responses that are not JSON have one where the handler sets it', async () => {
     const [a, b] = [await send('GET', 'hashed/a'), await send('GET', 'hashed/b')];
     expect(a.headers['etag']).toMatch(/^"[\w-]{16}"$/);

@@ -14,6 +14,11 @@ export function readIfMatch(header: string | undefined): IfMatch | undefined {
   return { any: false, tags: tagsOf(header).flatMap(({ tag, weak }) => (weak ? [] : [tag])) };
 }
 
+/** The version of a row that a tag is of: what comes after a `-` tells its representations apart. */
+export function rowVersionOf(tag: string): string {
+  return tag.split('-', 1)[0] as string;
+}
+
 /** Whether `If-None-Match` names the tag: weak comparison, a list, or `*`. */
 export function matchesNone(header: string | undefined, etag: string): boolean {
   if (header === undefined) return false;
@@ -73,8 +78,13 @@ export function requireMatch(exchange: Exchange, version: string | number): void
   exchange.isMatchDecided = true;
   const wanted = readIfMatch(exchange.headers['if-match'] as string | undefined);
   const etag = tagOf(version);
-  if (wanted === undefined || wanted.any || wanted.tags.includes(etag.slice(1, -1))) return;
+  if (wanted === undefined || wanted.any || wanted.tags.some((tag) => names(tag, version))) return;
   throw coreErrors.precondition_failed({ extensions: { etag }, headers: { etag } });
+}
+
+/** A number is the version of a row, also in tags of generic CRUD: those of one row with other fields differ after the version. */
+function names(tag: string, version: string | number): boolean {
+  return typeof version === 'number' ? rowVersionOf(tag) === String(version) : tag === version;
 }
 
 /** The version that the response is of. */

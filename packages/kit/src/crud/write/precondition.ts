@@ -1,4 +1,4 @@
-import { readIfMatch } from '../../http/conditional-request.ts';
+import { readIfMatch, rowVersionOf } from '../../http/conditional-request.ts';
 
 /** What `If-Match` asks for: any row, or one of these versions. */
 export type Precondition = { readonly any: true } | { readonly any: false; readonly versions: readonly string[] };
@@ -11,5 +11,5 @@ export function ofVersion(version: number | undefined): Precondition | undefined
 /** What `If-Match` says about the row: of a tag only the part before `-` is the version. Undefined without the header. */
 export function preconditionOf(header: string | undefined): Precondition | undefined {
   const wanted = readIfMatch(header);
-  return wanted === undefined || wanted.any ? wanted : { any: false, versions: wanted.tags.map((tag) => tag.split('-', 1)[0] as string) };
+  return wanted === undefined || wanted.any ? wanted : { any: false, versions: wanted.tags.map(rowVersionOf) };
 }

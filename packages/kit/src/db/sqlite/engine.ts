@@ -23,6 +23,7 @@ import { isReadOnly, reorder, toPositional } from '../statement-text.ts';
 import { canStartReaders } from './readers/reader.ts';
 import { ReaderPool } from './readers/reader-pool.ts';
 import { SqliteTransaction } from './transaction.ts';
+import { createPrivateFile } from './private-file.ts';
 import { WriterQueue } from './writer-queue.ts';
 import { loadNodeSqlite } from './load-node-sqlite.ts';
 
@@ -216,6 +217,7 @@ export class SqliteEngine implements Engine {
     if (this.#inMemory) return undefined;
     const connection = await openReader(this.file, this.options);
     try {
+      await createPrivateFile(this.file + suffix);
       await loadNodeSqlite().backup(connection.database, this.file + suffix);
     } finally {
       connection.close();
