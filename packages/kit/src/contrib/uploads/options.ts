@@ -1,5 +1,6 @@
-import { type OptionRules, readOptions } from '../../options/read-options.ts';
-import { aFunction, guard, objectWith, required, secret, wholeNumber } from '../../options/value-rule.ts';
+import { InvalidOptions, type OptionRules, readOptions } from '../../options/read-options.ts';
+import { aFunction, guard, isMembers, objectWith, required, secret, wholeNumber } from '../../options/value-rule.ts';
+import { uploadPolicyRules } from './policy.ts';
 import type { Scan } from './scanner.ts';
 import type { UploadStore } from './upload-store.ts';
 import { readUrlKeys, URL_KEY_LENGTH_MIN } from './stores/url-signature.ts';
@@ -40,6 +41,7 @@ const rules: OptionRules<UploadOptions> = {
 
 /** Complete and frozen; every fault is reported at once, and keys are never part of a message. */
 export function readUploadOptions(options: UploadOptions): UploadOptionsRead {
+  refusePolicy(options);
   const { store, scan, urlKeys, downloadSeconds = 300, cleanEverySeconds = 60 } = readOptions('uploads()', options, rules);
   return Object.freeze({ store, scan: scan ?? null, urlKeys, downloadSeconds, cleanEverySeconds });
 }
@@ -58,4 +60,17 @@ export function urlKeysOf(
 function keyFault(keys: readonly unknown[]): string | null {
   if (keys.length > 0 && keys.every((key) => typeof key === 'string' && key.length >= URL_KEY_LENGTH_MIN)) return null;
   return `A key of UPLOAD_URL_KEYS has fewer than ${URL_KEY_LENGTH_MIN} characters; use 32 or more random ones.`;
+}
+
+/** What an upload may be is decided where it is created: each controller has a policy of its own. */
+function refusePolicy(options: unknown): void {
+  const given = isMembers(options) ? Object.keys(options).filter((name) => Object.hasOwn(uploadPolicyRules, name)) : [];
+  if (given.length === 0) return;
+  throw new InvalidOptions(
+    given.map((name) => ({
+      id: 'E001',
+      message: `uploads(): "${name}" is an option of the policy of a controller.`,
+      hint: `Move it: class extends UploadController { static override readonly policy = { ${name}: … } }.`,
+    })),
+  );
 }

@@ -37,7 +37,7 @@ export const BYTES_MAX = 5 * 1024 * MIB;
 const PARTS_MAX = 10_000;
 const WEEK_SECONDS = 604_800;
 
-const rules: OptionRules<UploadPolicy> = {
+export const uploadPolicyRules: OptionRules<UploadPolicy> = {
   contentTypes: guard(
     listOf(
       rule('"image/png", "image/*" or "*/*"', (type) => typeof type === 'string' && /^(?:\*\/\*|[\w.+-]+\/(?:\*|[\w.+-]+))$/.test(type)),
@@ -56,7 +56,7 @@ const rules: OptionRules<UploadPolicy> = {
 
 /** Complete and frozen; every fault is reported at once. */
 export function readUploadPolicy(place: string, policy: UploadPolicy = {}): CompletePolicy {
-  const faults = optionFaults(place, policy, rules);
+  const faults = optionFaults(place, policy, uploadPolicyRules);
   const { contentTypes = ['*/*'], bytesMax = 10 * MIB, expiresInSeconds = 600, graceSeconds = 900 } = policy;
   const { requireChecksum = false, quotaPerOwner = {}, partBytes = 8 * MIB } = policy;
   if (faults.length === 0 && bytesMax / partBytes > PARTS_MAX)
