@@ -168,10 +168,11 @@ export async function adminRows<R extends object>(db: Db, select: AdminSelect, q
   const after = cursor === undefined ? [] : [keyset.append(db.dialect, cursor, parameters)];
   const shown = order === undefined ? '' : `, ${order.sql} as order_value`;
   const limit = `$${parameters.push(query.limit + 1)}`;
+  const isLong = conditions.length > 0 || (order !== undefined && order.indexed !== true);
   const found = await db.query<R>(
     `select ${columns}, ${key} as order_key${shown} ${from}${where([...conditions, ...after])} order by ${keyset.orderSql(db.dialect)} limit ${limit}`,
     parameters,
-    PLANNED_EACH_TIME,
+    isLong ? { ...PLANNED_EACH_TIME, mayBeLong: `admin list ${from}` } : PLANNED_EACH_TIME,
   );
   const { rows, next } = keysetPage(keyset, found, { limit: query.limit, from: cursor });
   // A first page that is not full has counted them already; later pages carry the count of the first.
@@ -202,7 +203,8 @@ export function countRows(
   { from, countFrom, conditions, parameters }: AdminSelect,
   max: number = ADMIN_COUNT_MAX,
 ): Promise<number | null> {
-  return countUpTo(db, { from: `${countFrom ?? from}${where(conditions)}`, parameters }, max);
+  const mayBeLong = conditions.length > 0 ? `count of admin list ${from}` : undefined;
+  return countUpTo(db, { from: `${countFrom ?? from}${where(conditions)}`, parameters, mayBeLong }, max);
 }
 
 const ORDER_KINDS = { text: 'text', number: 'float', time: 'timestamp' } as const;

@@ -78,7 +78,7 @@ export async function searchRows(db: Db, where: AdminConditions, search: AdminSe
     const parameters: unknown[] = [];
     const condition = conditionOf((value) => `$${parameters.push(value)}`);
     const sql = `select ${column} as id from ${source} where ${condition} limit ${FOUND_MAX + 1}`;
-    const found = await db.query<{ id: unknown }>(sql, parameters, { replanned: true });
+    const found = await db.query<{ id: unknown }>(sql, parameters, { replanned: true, mayBeLong: `admin search of ${table}` });
     if (found.length > FOUND_MAX) where.isCut = true;
     for (const { id } of found.slice(0, FOUND_MAX)) ids.add(id);
   };
