@@ -117,3 +117,11 @@ export const c44 = () =>
   class extends CrudController(orderResource, { permission: isStaff }) {
     pays = (context: never) => this.write(context).transition('1', 'pya');
   };
+
+const entries: Readonly<Record<string, { readonly owner_id: string }>> = {};
+//: an entry that may be missing in place of a filter's condition | mine
+export const c45 = () => CrudController(orderResource, { permission, filters: { mine: filter(z.string(), (name) => entries[name]) } });
+//: the value in place of a filter's condition | mine
+export const c46 = () => CrudController(orderResource, { permission, filters: { mine: filter(z.string(), (name) => name) } });
+//: a search backend that returns nothing | search
+export const c47 = () => CrudController(orderResource, { permission, search: { name: 'own', columns: ['note'], where: () => undefined } });

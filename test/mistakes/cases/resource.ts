@@ -1,5 +1,5 @@
 // Mistakes in resources. `//: what is wrong | the text that the compiler must mark`.
-import { isOwner, isStaff } from 'kit';
+import { createApp, isOwner, isStaff } from 'kit';
 import { many, one, resource, visibleTo, writableBy } from 'kit/crud';
 import { z } from 'zod';
 import { customers, orderItems, orders, relations } from './shop.ts';
@@ -108,3 +108,22 @@ export const r46 = () => resource(orders, { unscoped: true, admin: { rows: { sta
 export const r47 = () => resource(orders.columns, { unscoped: true });
 //: a resource without options | resource
 export const r48 = () => resource(orders);
+
+const entries: Readonly<Record<string, { readonly owner_id: string }>> = {};
+//: the id of the user in place of a condition | rows
+export const r49 = () => resource(orders, { rows: ({ user }) => user.id });
+//: an entry that may be missing in place of a condition | rows
+export const r50 = () => resource(orders, { rows: ({ user }) => entries[user.id] });
+//: an asynchronous rule whose entry may be missing | rows
+export const r51 = () => resource(orders, { rows: async ({ user }) => entries[user.id] });
+//: a rule that forgets some callers | rows
+export const r52 = () => resource(orders, { rows: ({ user }) => (user.is_staff ? true : undefined) });
+//: a list in place of a condition | rows
+export const r53 = () => resource(orders, { relations, rows: ({ user }) => [{ owner_id: user.id }] });
+//: a guard that returns nothing | () => undefined
+export const r54 = () =>
+  resource(orders, { owner: 'owner_id', state: 'status', transitions: { pay: { from: ['open'], to: 'paid', guard: () => undefined } } });
+//: a rule that is not initialised | at startup
+export const r55 = () => resource(orders, { tenant: 'org_id', ...({ rows: undefined } as object) });
+//: admin rows without a column | at startup
+export const r56 = () => createApp({ database: 'sqlite::memory:', mount: {}, resources: [resource(orders, { unscoped: true, input: ['total'], admin: { rows: {} } })] });

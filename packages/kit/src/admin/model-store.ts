@@ -1,3 +1,4 @@
+import { ruleResult } from '../auth/rule-result.ts';
 import { CONFLICT_RETRIES } from '../db/conflict-retries.ts';
 import { databaseNamed } from '../db/named-database.ts';
 import type { AdminContext, AdminFile } from '../app/admin/declaration.ts';
@@ -34,7 +35,12 @@ function everything({ model }: Plan, { app, clock, principal }: AdminContext): R
     async search(backend, text, dialect, parameters) {
       await using services = (app as App).services.scope();
       const caller = { user: principal.user, principal, tenant: null, action: 'list', now: clock.now(), services };
-      const compiled = compileWhere(model, await backend.where(text, { caller, model, dialect }));
+      const where = ruleResult(
+        'search',
+        `search "${backend.name}" of modelResource(${model.name})`,
+        await backend.where(text, { caller, model, dialect }),
+      );
+      const compiled = compileWhere(model, where);
       return compiled.constant ?? compiled.append(dialect, 't', parameters);
     },
   };

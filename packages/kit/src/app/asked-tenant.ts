@@ -1,5 +1,6 @@
 import type { Membership } from '../auth/membership.ts';
 import type { Principal } from '../auth/principal.ts';
+import { ruleResult } from '../auth/rule-result.ts';
 import { probeOf } from '../http/call-route.ts';
 import type { Exchange } from '../http/exchange.ts';
 import type { TenantSource } from './tenant-source.ts';
@@ -19,8 +20,16 @@ const known = new WeakMap<Exchange, KnownTenant>();
  */
 export function askedTenant(exchange: Exchange, resolve: NonNullable<TenantSource['tenant']>): string | null | Promise<string | null> {
   const probe = probeOf(exchange);
-  if (probe === undefined || exchange.parent === null) return resolve(exchange) ?? null;
+  if (probe === undefined || exchange.parent === null) {
+    const found = resolve(exchange);
+    return typeof found === 'object' && found !== null ? Promise.resolve(found).then(tenantResult) : tenantResult(found);
+  }
   return tenantOfProbe(exchange, exchange.parent, probe, resolve);
+}
+
+/** A resolver says "none" by null. So does an empty string, which a header of a client may be. */
+export function tenantResult(found: unknown): string | null {
+  return ruleResult('tenant', 'createApp()', found) || null;
 }
 
 async function tenantOfProbe(
@@ -38,7 +47,7 @@ async function tenantOfProbe(
   const reads = probe.readsOfCall;
   let tenant: string | null = null;
   try {
-    tenant = (await resolve(exchange)) ?? null;
+    tenant = tenantResult(await resolve(exchange));
   } catch (error) {
     if (!probe.hasReadParams && !probe.hasReadUrl) throw error;
   }

@@ -5,7 +5,8 @@ import type { UserDirectory } from '../auth/user-directory.ts';
 import type { Clock } from '../db/clock.ts';
 import type { Database } from '../db/db.ts';
 import type { Container } from '../di/container.ts';
-import { askedTenant } from './asked-tenant.ts';
+import { ruleResult } from '../auth/rule-result.ts';
+import { askedTenant, tenantResult } from './asked-tenant.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import type { EventHandler } from '../events/event-handler.ts';
 import { bindEvents, unbindEvents } from '../events/event-hub.ts';
@@ -69,11 +70,10 @@ export function createApp(options: AppOptions): App {
 }
 
 /**
- * The request log shows the tenant only when it was resolved for the request: resolving may cost a query. A resolver that returns nothing, or an
- * empty string, found no tenant.
+ * The request log shows the tenant only when it was resolved for the request: resolving may cost a query.
  */
 function knownTenant(exchange: Exchange, found: string | null | Promise<string | null>): string | null | Promise<string | null> {
-  const remember = (tenant: string | null | undefined): string | null => (exchange.knownTenant = (tenant ?? '') || null);
+  const remember = (tenant: string | null): string | null => (exchange.knownTenant = tenant);
   return found instanceof Promise ? found.then(remember) : remember(found);
 }
 
@@ -85,9 +85,10 @@ async function provedTenant(
 ): Promise<string | null> {
   const { principal, db } = exchange;
   const tenant = principal === null ? null : await asked;
-  if (principal === null || tenant === null || tenant === undefined || tenant === '') return null;
-  const membership = await askedOnce(exchange, tenant, () => membershipOf({ user: principal.user, tenant, principal, db }));
-  if (membership === null || membership === undefined) throw coreErrors.not_a_member();
+  if (principal === null || tenant === null) return null;
+  const found = await askedOnce(exchange, tenant, () => membershipOf({ user: principal.user, tenant, principal, db }));
+  const membership = ruleResult('membership', 'createApp()', found);
+  if (membership === null) throw coreErrors.not_a_member();
   exchange.knownMembership = membership;
   return tenant;
 }
@@ -214,7 +215,7 @@ class Application implements App {
         const found = tenant === undefined ? null : askedTenant(asking, tenant);
         return knownTenant(asking, membership === undefined ? found : provedTenant(asking, found, membership));
       },
-      tenantNow: tenant === undefined || isProved ? undefined : async (exchange) => (await tenant(exchange as Exchange)) || null,
+      tenantNow: tenant === undefined || isProved ? undefined : async (exchange) => tenantResult(await tenant(exchange as Exchange)),
       standings: this.registry.standings,
       blocking: new BlockingWatch(settings.warnBlockingMs, log),
       inputLimits: this.#plan.inputLimits,

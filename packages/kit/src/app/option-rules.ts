@@ -144,7 +144,7 @@ export const appRules: OptionRules<AppOptions> = {
   errors: errorMap,
   middleware: guard(listOf(middleware)),
   services: listOf(aRegistration),
-  rules: recordOf(aFunction),
+  rules: guard(recordOf(aFunction)),
   handlers: listOf(objectWith('a handler, such as on(OrderPaid, handler)', 'handle')),
   resources: listOf(objectWith('a resource, such as resource(orders, { … })')),
   seeds: listOf(aSeed),

@@ -3,6 +3,7 @@ import { findUsers } from '../auth/find-users.ts';
 import type { Membership } from '../auth/membership.ts';
 import { couldBeUserId } from '../auth/user-table.ts';
 import type { Principal, User } from '../auth/principal.ts';
+import { ruleResult } from '../auth/rule-result.ts';
 import { judge, type MembershipSource, type Standing, type StandingQuestion, type Standings } from '../auth/standing.ts';
 import type { UserDirectory } from '../auth/user-directory.ts';
 import type { Db } from '../db/db.ts';
@@ -90,7 +91,7 @@ async function ask(db: Db, members: readonly Member[], directory: StandingSource
     // One for each, or it cannot be said whose is whose.
     if (!Array.isArray(found) || found.length !== members.length)
       throw new TypeError(`memberships() returned ${Array.isArray(found) ? found.length : typeof found} for ${members.length} users.`);
-    return found;
+    return found.map((each: unknown) => ruleResult('memberships', 'createApp()', each));
   }
   // In turn: a thousand streams do not take all connections.
   const found: FoundMembership[] = [];
@@ -107,7 +108,8 @@ async function askOne(
   if (principal === undefined && memberships === 'not known') return 'not_known';
   const asking = principal === undefined ? withoutCredential(user) : { principal, needsCredential: () => false };
   try {
-    const found = (await membership?.({ user, tenant, principal: asking.principal, db })) ?? null;
+    if (membership === undefined) return null;
+    const found = ruleResult('membership', 'createApp()', await membership({ user, tenant, principal: asking.principal, db }));
     return found === null && asking.needsCredential() ? 'not_known' : found;
   } catch (error) {
     if (asking.needsCredential()) return 'not_known';

@@ -2,6 +2,7 @@ import { coreErrors } from '../errors/core-errors.ts';
 import { isKitError, type KitError } from '../errors/kit-error.ts';
 import type { Authenticator, AuthRequest } from './authenticator.ts';
 import type { Principal } from './principal.ts';
+import { ruleResult } from './rule-result.ts';
 import { withStaffRights } from './staff-rights.ts';
 
 /**
@@ -47,15 +48,19 @@ function ask(
       continue;
     }
     if (isNobody(answer)) continue;
-    if (!isPromise(answer)) return { principal: withStaffRights(answer), authenticator };
+    if (!isPromise(answer)) return accepted(answer, authenticator);
     return answer.then(
-      (principal) =>
-        isNobody(principal) ? ask(authenticators, request, index + 1, bad) : { principal: withStaffRights(principal), authenticator },
+      (principal) => (isNobody(principal) ? ask(authenticators, request, index + 1, bad) : accepted(principal, authenticator)),
       (error: unknown) => ask(authenticators, request, index + 1, bad ?? badCredential(error)),
     );
   }
   if (bad !== undefined) throw bad;
   return null;
+}
+
+function accepted(answer: Principal, authenticator: Authenticator): Authentication {
+  const principal = ruleResult('authenticate', `authenticator "${authenticator.name}"`, answer) as Principal;
+  return { principal: withStaffRights(principal), authenticator };
 }
 
 /** A function that forgets to return answers undefined, whatever its type says; that must never pass for a caller. */

@@ -115,7 +115,7 @@ describeDatabases('which rows a caller reaches', (database) => {
 
   test('12: a rows rule with a name the model does not have is a 500, and nothing is read or written', async () => {
     // At startup, where it is asked, too, there is nothing wrong with it.
-    let rule: object = {};
+    let rule: object | boolean = true;
     class Misspelt extends CrudController(
       resource(customers, {
         rows: () => rule as never,
@@ -149,7 +149,7 @@ describeDatabases('which rows a caller reaches', (database) => {
           rule = wrong;
           const { count, result } = await countQueries(() => misspelt.call('ann', method, url, payload));
           expect(result.text).not.toContain('nmae');
-          expect([method, result.status, result.body.code, count]).toEqual([method, 500, 'invalid_where', 0]);
+          expect([method, result.status, result.body.code, count]).toEqual([method, 500, 'invalid_rule', 0]);
         }
       }
     } finally {

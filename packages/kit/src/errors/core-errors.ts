@@ -157,6 +157,12 @@ export const coreErrors = defineErrors('core', {
     detail: 'Something went wrong on our side.',
     remedy: 'Contact support with the `request_id`. The server log has the cause.',
   },
+  invalid_rule: {
+    status: 500,
+    detail: 'Something went wrong on our side.',
+    remedy:
+      'A rule of the application returned a value that its kind does not have, such as `undefined` from `rows`. The log names the rule and what it must return; nothing was read or changed.',
+  },
   invalid_response: {
     status: 500,
     detail: 'The response does not match its schema.',

@@ -1,5 +1,6 @@
 import type { Membership } from '../auth/membership.ts';
 import type { Principal, User } from '../auth/principal.ts';
+import { ruleResult } from '../auth/rule-result.ts';
 import type { Db } from '../db/db.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import type { KitError } from '../errors/kit-error.ts';
@@ -113,18 +114,17 @@ export class Permission<out U extends User | null = User | null> {
     return this.#later(verdict);
   }
 
-  /** A rule that forgot to answer must not count as "no", which `not` would turn into "yes": it is a fault. */
+  /** A rule that returned nothing must not count as "no", which `not` would turn into "yes". */
   async #later(pending: unknown): Promise<Verdict> {
-    const verdict = await pending;
-    if (verdict === true || verdict === false || verdict === 'unknown') return verdict;
-    throw new TypeError(`The permission ${this.name} answered ${typeof verdict}; a verdict is true, false or 'unknown'.`);
+    return ruleResult('permission', this.name, await pending);
   }
 
   /** The rows it holds for; undefined when it cannot say. Parts that need no object are decided here. */
   async rows(context: PermissionContext): Promise<RowCondition | undefined> {
     const verdict = await this.evaluate(context);
     if (verdict !== 'unknown') return verdict;
-    if (this.combinator === undefined) return this.#rows?.(context);
+    if (this.combinator === undefined)
+      return this.#rows === undefined ? undefined : ruleResult('permission rows', this.name, await this.#rows(context));
     const parts = await Promise.all(this.parts.map((part) => part.rows(context)));
     if (parts.includes(undefined)) return undefined;
     const conditions = parts.map((part) => (part === true ? { and: [] } : part === false ? { or: [] } : part));

@@ -1,3 +1,4 @@
+import { ruleResult } from '../auth/rule-result.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import type { KitError } from '../errors/kit-error.ts';
 import type { Rate } from './rate.ts';
@@ -43,8 +44,9 @@ export async function enforceThrottles(
   };
   for (const throttle of throttles) {
     if (throttle.phase !== phase) continue;
-    const subject = throttle.key(context);
-    const rate = subject === null ? null : throttle.rate(context);
+    const owner = `throttle "${throttle.name}"`;
+    const subject = ruleResult('throttle key', owner, throttle.key(context));
+    const rate = subject === null ? null : (ruleResult('throttle rate', owner, throttle.rate(context)) as Rate | null);
     if (subject === null || rate === null) continue;
     const key = budgetKey(throttle.name, subject, rate);
     if (spent?.has(key) === true) continue;

@@ -5,7 +5,7 @@ import type { Columns } from '../../db/rows.ts';
 import type { Fault } from '../../options/fault.ts';
 import { type OptionRules, readOptions, requireArguments } from '../../options/read-options.ts';
 import { filledText, recordOf, aModel } from '../../options/value-rule.ts';
-import type { GrantQuestion } from './backends/grant-backend.ts';
+import { askedBackend, type GrantQuestion } from './backends/grant-backend.ts';
 import { tableBackend } from './backends/table-backend.ts';
 import type { KnownAsker } from './asker.ts';
 import { knownAsker } from './caller-subjects.ts';
@@ -84,7 +84,9 @@ export function grants<C extends Columns, A extends string = string>(
     },
     async condition(context, action) {
       const question = await questionOf(context);
-      return question.declaration.actions.has(action) ? backend().condition(question, action) : question.asker.user?.is_superuser === true;
+      return question.declaration.actions.has(action)
+        ? askedBackend.condition(backend(), question, action)
+        : question.asker.user?.is_superuser === true;
     },
     async page(context, page) {
       const question = await questionOf(context);

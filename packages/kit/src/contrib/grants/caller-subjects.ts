@@ -1,3 +1,4 @@
+import { ruleResult } from '../../auth/rule-result.ts';
 import type { Db } from '../../db/db.ts';
 import { type Asker, type KnownAsker, requireAsker } from './asker.ts';
 import { grantsState } from './grants-state.ts';
@@ -17,7 +18,7 @@ export async function knownAsker(
   const { groups } = grantsState.of(db);
   const known = { user, tenant, now, permission: permission ?? programContext(db, asker) };
   if (user === null || !user.is_active || user.is_superuser || groups === null) return { ...known, groups: [] };
-  return { ...known, groups: await groups.groupsOf(db, user.id, tenant) };
+  return { ...known, groups: ruleResult('groupsOf', 'group directory', await groups.groupsOf(db, user.id, tenant)) };
 }
 
 function programContext(db: Db, { user, tenant }: Asker): PermissionContext {

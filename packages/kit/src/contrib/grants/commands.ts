@@ -1,3 +1,4 @@
+import { ruleResult } from '../../auth/rule-result.ts';
 import type { App } from '../../app/module.ts';
 import type { Command, CommandContext } from '../../app/command.ts';
 import type { User } from '../../auth/principal.ts';
@@ -133,7 +134,9 @@ async function tenantFor(db: Db, user: User, { type, id }: ObjectRef): Promise<s
   const [object] = await objectChain(db, declarationOf(db, type), id, 0);
   if (object === undefined || object.tenantKey === '') return null;
   const { isInTenant } = grantsState.of(db);
-  return isInTenant === undefined || (await isInTenant(db, user, object.tenantKey)) ? object.tenantKey : null;
+  return isInTenant === undefined || ruleResult('isInTenant', 'objectGrants()', await isInTenant(db, user, object.tenantKey))
+    ? object.tenantKey
+    : null;
 }
 
 async function requireUser(db: Db, login: string, context: Context): Promise<User> {

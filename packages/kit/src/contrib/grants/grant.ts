@@ -1,3 +1,4 @@
+import { ruleResult } from '../../auth/rule-result.ts';
 import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
 import { sameId } from '../../auth/same-id.ts';
 import type { Db } from '../../db/db.ts';
@@ -318,10 +319,11 @@ async function subjectErrors(
   const { users, groups, isInTenant } = grantsState.of(tx);
   const { tenantKey, declaration } = link;
   if (parsed.kind === 'user') {
-    const user = users === null ? undefined : await users.findById(tx, parsed.id);
+    if (users === null) return [];
+    const user = ruleResult('user', 'users.findById', await users.findById(tx, parsed.id));
     if (user === null) return fault;
-    const isForeign = user !== undefined && tenantKey !== '' && isInTenant !== undefined && !(await isInTenant(tx, user, tenantKey));
-    return isForeign ? fault : [];
+    if (tenantKey === '' || isInTenant === undefined) return [];
+    return ruleResult('isInTenant', 'objectGrants()', await isInTenant(tx, user, tenantKey)) ? [] : fault;
   }
   if (parsed.kind === 'group') {
     const group = groups === null ? null : await groups.findById(tx, parsed.id);

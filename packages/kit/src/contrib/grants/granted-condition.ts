@@ -1,3 +1,4 @@
+import { askedBackend } from './backends/grant-backend.ts';
 import type { Db } from '../../db/db.ts';
 import type { Dialect } from '../../db/dialect.ts';
 import { identityValue } from '../../db/identity-value.ts';
@@ -275,7 +276,11 @@ export async function grantedCondition<C extends Columns>(
   const where =
     backend === undefined
       ? await ownedOrGranted(db.dialect, declaration, known, action)
-      : inTenant(declaration, known, await backend.condition({ db, asker: known, declaration, permission: undefined }, action));
+      : inTenant(
+          declaration,
+          known,
+          await askedBackend.condition(backend, { db, asker: known, declaration, permission: undefined }, action),
+        );
   return where as Where<C> | boolean;
 }
 

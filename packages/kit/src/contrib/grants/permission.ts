@@ -8,6 +8,7 @@ import type { GrantQuestion } from './backends/grant-backend.ts';
 import type { Asker } from './asker.ts';
 import { isExempt, knownAsker } from './caller-subjects.ts';
 import { inTenant, ownedOrGranted, rowPlan } from './granted-condition.ts';
+import { askedBackend } from './backends/grant-backend.ts';
 import { declarationOf } from './grants-state.ts';
 import { actionsOfModel, modelOfActions, type ObjectActions } from './object-actions.ts';
 import { encodedKey } from './object-chain.ts';
@@ -87,7 +88,7 @@ export function hasGrant<A extends string = string>(action: NoInfer<A>, source?:
       const of = async (wanted: string): Promise<Where | boolean> =>
         declaration.backend === undefined
           ? ownedOrGranted(db.dialect, declaration, asker, wanted)
-          : inTenant(declaration, asker, await declaration.backend.condition(question, wanted));
+          : inTenant(declaration, asker, await askedBackend.condition(declaration.backend, question, wanted));
       const [asked, view] = [await of(action), await of('view')];
       if (asked === false || view === false) return false;
       return { and: [asked, view].filter((each) => each !== true) };
@@ -153,8 +154,8 @@ async function decideRow(question: RowQuestion, row: Row, action: string): Promi
   if (!isOfTenant(declaration, isTenantKnown ? row[tenant ?? ''] : stored?.tenant, asker)) return NOTHING;
   if (holdsAll(row[owner ?? ''] ?? stored?.owner)) return EVERYTHING;
   if (backend === undefined) return { asked: stored?.asked === 1, view: (action === 'view' ? stored?.asked : stored?.view) === 1 };
-  const view = await backend.decide(question, row, 'view');
-  return { asked: view && (action === 'view' || (await backend.decide(question, row, action))), view };
+  const view = await askedBackend.decision(backend, question, row, 'view');
+  return { asked: view && (action === 'view' || (await askedBackend.decision(backend, question, row, action))), view };
 }
 
 function isOfTenant({ tenant: column }: ObjectActions, stored: unknown, { tenant }: Asker): boolean {

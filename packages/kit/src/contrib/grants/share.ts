@@ -1,3 +1,4 @@
+import { ruleResult } from '../../auth/rule-result.ts';
 import type { Db } from '../../db/db.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { KnownAsker } from './asker.ts';
@@ -131,6 +132,7 @@ async function isAlive(db: Db, subject: string): Promise<boolean> {
   if (parsed === undefined) return false;
   if (parsed.kind === 'user') return users === null || (await users.findById(db, parsed.id))?.is_active === true;
   // A directory that cannot tell is believed.
-  if (parsed.kind === 'group') return (await groups?.hasActiveMember?.(db, parsed.id)) ?? true;
+  if (parsed.kind === 'group' && groups?.hasActiveMember !== undefined)
+    return ruleResult('hasActiveMember', 'group directory', await groups.hasActiveMember(db, parsed.id));
   return true;
 }

@@ -1,3 +1,4 @@
+import { ruleResult } from '../../auth/rule-result.ts';
 import { errors, jwtVerify, type JWTPayload, type JWTVerifyOptions } from 'jose';
 import type { Authenticator, AuthenticatorHost, AuthRequest } from '../../auth/authenticator.ts';
 import type { ExternalIdentity, IdentityDirectory } from '../../auth/identity-directory.ts';
@@ -129,8 +130,8 @@ async function authenticated(issuer: Issuer, token: string, { db }: AuthRequest,
   const claims = await verifiedClaims(issuer, token);
   const user = await (settings.find === undefined
     ? provisionedUser(db, claims, settings, identities as IdentityDirectory)
-    : settings.find(claims, db));
-  if (user === null || user === undefined) throw refused('unknown_user');
+    : foundUser(await settings.find(claims, db)));
+  if (user === null) throw refused('unknown_user');
   if (judge({ user, wasDeleted: false, membership: undefined }) !== null) throw refused('inactive_user');
   const tenant = tenantOf(claims, settings);
   const factor = hasSecondFactor(claims, settings) ? 'proved' : identities?.needsSecondFactor(db, user) === true ? 'missing' : undefined;
@@ -143,6 +144,10 @@ async function authenticated(issuer: Issuer, token: string, { db }: AuthRequest,
     ...(tenant === undefined ? {} : { tenant }),
     ...(factor === undefined || settings.find !== undefined ? {} : { secondFactor: factor }),
   };
+}
+
+function foundUser(user: unknown): User | null {
+  return ruleResult('user', 'find of jwtBearer()', user);
 }
 
 async function verifiedClaims({ keys, rules, settings, now }: Issuer, token: string): Promise<Claims> {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { NewIdentity } from '../../auth/identity-directory.ts';
+import { ruleResult } from '../../auth/rule-result.ts';
 import type { Claims, IssuerSettings } from './options.ts';
 
 /** Whether the person proved a second factor to the issuer. `mfa` is the word of RFC 8176 for it; `otp` alone may have been the only factor. */
@@ -10,7 +11,7 @@ export function hasSecondFactor(claims: Claims, { secondFactor: decide }: Pick<I
 
 /** RFC 8693 has `scope` as words in one string; Entra, Okta and others have `scp`, as words or as a list. */
 export function scopesOf(claims: Claims, { scopes: mapping }: Pick<IssuerSettings, 'scopes'>): readonly string[] {
-  if (typeof mapping === 'function') return mapping(claims);
+  if (typeof mapping === 'function') return ruleResult('token names', 'scopes of jwtBearer()', mapping(claims));
   const words = wordsOf(claims['scope'] ?? claims['scp']);
   return mapping === undefined ? words : words.filter((word) => word.startsWith(mapping)).map((word) => word.slice(mapping.length));
 }
@@ -26,14 +27,14 @@ export function scopeAtIssuer(
 
 export function tenantOf(claims: Claims, { tenant: mapping }: Pick<IssuerSettings, 'tenant'>): string | null | undefined {
   if (mapping === undefined) return undefined;
-  const found = typeof mapping === 'function' ? mapping(claims) : claims[mapping];
+  const found = typeof mapping === 'function' ? ruleResult('token tenant', 'jwtBearer()', mapping(claims)) : claims[mapping];
   return typeof found === 'string' && found !== '' ? found : null;
 }
 
 /** Null where the issuer's tokens do not decide about groups. */
 export function groupsOf(claims: Claims, { groups: mapping }: Pick<IssuerSettings, 'groups'>): readonly string[] | null {
   if (mapping === undefined) return null;
-  const names = typeof mapping === 'function' ? mapping(claims) : claims[mapping];
+  const names = typeof mapping === 'function' ? ruleResult('token names', 'groups of jwtBearer()', mapping(claims)) : claims[mapping];
   return [...new Set(wordsOf(names, false))].sort();
 }
 

@@ -1,3 +1,4 @@
+import { ruleResult } from '../../auth/rule-result.ts';
 import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
 import type { Db } from '../../db/db.ts';
 import { uploadErrors } from './errors.ts';
@@ -47,7 +48,7 @@ async function scanOne(db: Db, upload: Upload, scan: Scan): Promise<keyof ScanRe
   try {
     if (key === null || etag === null) throw uploadErrors.upload_changed();
     const read = () => store.read(key, { ifMatch: etag });
-    const verdict = await scan({ id, filename, contentType, size: Number(upload.size), read });
+    const verdict = ruleResult('scan', 'uploads()', await scan({ id, filename, contentType, size: Number(upload.size), read }));
     if (!verdict.clean) {
       await rejectUpload(db, upload, 'quarantined', 'upload_infected', `The scanner found ${printable(verdict.reason)}.`, {});
       return 'rejected';

@@ -3,6 +3,7 @@ import type { Columns } from '../../db/rows.ts';
 import type { Where } from '../../db/where/where.ts';
 import { requireArguments } from '../../options/read-options.ts';
 import { aModel } from '../../options/value-rule.ts';
+import type { NoOtherValue } from '../declare/checked-where.ts';
 import { eventTypesOf } from '../declare/event-types.ts';
 import { singular } from '../declare/names.ts';
 import { checkOptions, resourceRules } from '../declare/option-rules.ts';
@@ -33,7 +34,7 @@ export function resource<
   const I extends Name<C> = Name<C>,
   const S extends Name<C> = never,
   const T extends string = never,
-  const W extends Where<C, RelatedOf<R>> | boolean = boolean,
+  const W extends (Where<C, RelatedOf<R>> & NoOtherValue) | boolean = boolean,
   // oxlint-disable-next-line typescript/no-empty-object-type -- no computed fields
   const Q = {},
   // oxlint-disable-next-line typescript/no-empty-object-type -- no computed fields

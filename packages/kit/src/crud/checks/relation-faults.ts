@@ -1,3 +1,4 @@
+import { ruleKinds } from '../../auth/rule-result.ts';
 import type { ModelColumn } from '../../db/model-statements.ts';
 import type { Where } from '../../db/where/where.ts';
 import { didYouMean } from '../../options/did-you-mean.ts';
@@ -91,6 +92,12 @@ export function conditionFaults(policy: Policy, place: string): Fault[] {
   const faults: Fault[] = [];
   const check = (option: string, target: Policy, where: unknown) => {
     if (where === undefined || typeof where === 'boolean') return;
+    const { accepts, expected } = ruleKinds.rows;
+    if (!accepts(where)) {
+      const message = `${place}: ${option} has a condition without a column, which every row matches, or is not a condition.`;
+      faults.push({ id: 'E012', message, hint: `Use ${expected}.` });
+      return;
+    }
     const refusal = target.rows.refusalOf(where as Where);
     if (refusal === undefined) return;
     const [problem, nearest] = refusal.split(' (did you mean');

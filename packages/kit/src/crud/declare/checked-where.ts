@@ -10,6 +10,19 @@ export interface UseIsForToOneRelation<N> {
   readonly useIs: N;
 }
 
+/** Shown by the compiler for a rule that returns something else than a condition. No value has this type. */
+export interface ReturnACondition {
+  readonly conditionIsMissing: never;
+}
+
+/** What a condition is not: each member of a condition is optional, so strings, lists, functions and promises would pass for one. */
+export interface NoOtherValue {
+  readonly concat?: never;
+  readonly bind?: never;
+  readonly then?: never;
+  readonly toFixed?: never;
+}
+
 /**
  * Anything, unless a condition that a function returns has a name that the model does not have: the compiler checks the members of an object
  * literal only where its type is written down, and this one is inferred. Names only: an intersection with `Where` costs far more.
@@ -23,7 +36,7 @@ export type NamesChecked<W, C, R> = [boolean | WhereSql] extends [W]
 
 type Mistake<W, C, R> = W extends boolean | WhereSql
   ? never
-  : W extends object
+  : W extends Condition
     ? {
         [K in keyof W]-?: K extends 'and' | 'or'
           ? W[K] extends readonly (infer E)[]
@@ -37,7 +50,9 @@ type Mistake<W, C, R> = W extends boolean | WhereSql
                 ? RelationMistake<W[K], R[K], K>
                 : UnknownColumn<K>;
       }[keyof W]
-    : never;
+    : ReturnACondition;
+
+type Condition = object & NoOtherValue;
 
 type RelationMistake<W, X, N> = X extends { readonly kind: infer Kind; readonly model: () => { readonly columns: infer C } }
   ? {

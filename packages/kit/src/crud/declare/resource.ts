@@ -13,7 +13,7 @@ import type { CrudCaller } from './crud-caller.ts';
 import type { EventTypesOf } from './event-types.ts';
 import type { FieldRule, UseVisibleToOrWritableBy } from './field-rule.ts';
 import type { NestedOptions, NestedRelation } from './nested-options.ts';
-import type { NamesChecked } from './checked-where.ts';
+import type { NamesChecked, NoOtherValue } from './checked-where.ts';
 import type { Paths, RowOfPaths } from './paths.ts';
 import type { KnownColumns, Name, Relations, ToMany, ToOne } from './relation.ts';
 import type { RowAccess } from './row-access.ts';
@@ -180,7 +180,7 @@ export interface ResourceOptions<
   /** Rows of the caller only; set on create, never taken from a client. */
   readonly owner?: O | OwnerRule<O>;
   /** Which rows a caller sees, as data. Adds to `tenant` and `owner`. */
-  readonly rows?: NamesChecked<W, C, R> & ((caller: CrudCaller<User>) => W | Promise<W> | Where<C, RelatedOf<R>>);
+  readonly rows?: NamesChecked<W, C, R> & ((caller: CrudCaller<User>) => W | Promise<W> | (Where<C, RelatedOf<R>> & NoOtherValue));
   /** Rows that anonymous callers can see. Default: none. */
   readonly anonymous?: Where<C> | boolean;
   /** Rows by grants, joined to `owner` by OR. */

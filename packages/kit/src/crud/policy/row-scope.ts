@@ -1,4 +1,5 @@
 import type { User } from '../../auth/principal.ts';
+import { invalidRule, type RuleKind, ruleResult } from '../../auth/rule-result.ts';
 import type { Db } from '../../db/db.ts';
 import { identityValue } from '../../db/identity-value.ts';
 import type { Model } from '../../db/model.ts';
@@ -28,6 +29,14 @@ export interface ScopedPolicy {
   hasColumn(name: string): boolean;
   edge(name: string): ScopedEdge | undefined;
   database(request: CrudRequest): Db;
+}
+
+/** What the rules of a resource say of the rows, each by itself. Absent: the resource has no such rule. */
+interface RowRules {
+  readonly tenant: Where | boolean;
+  readonly owned?: Where | boolean | undefined;
+  readonly access?: Where | boolean | undefined;
+  readonly rows: Where | boolean;
 }
 
 interface ScopedEdge {
@@ -69,12 +78,12 @@ export class RowScope {
     const tenant = admin?.tenant === 'all' ? true : this.#tenantPart(request);
     const { access } = this.#policy.options;
     if (admin !== undefined && (access === undefined || admin.access === false))
-      return this.#decide(request, [tenant, admin.rows as Where | boolean], rows, above);
+      return this.#decide(request, { tenant, rows: admin.rows as Where | boolean }, rows, above);
     const owned = await this.#owned(request);
     // Staff see what they were granted: the admin site is one more path to the rows.
     const given = admin === undefined ? await this.#given(request) : (admin.rows as Where | boolean);
     const granted = await this.#granted(request, VIEW);
-    return this.#decide(request, [tenant, ownedOrGranted(owned, granted), given], rows, above, isDeciding(owned, granted));
+    return this.#decide(request, { tenant, owned, access: granted, rows: given }, rows, above);
   }
 
   /** The rows at the end of a to-one relation of a row that the caller sees. */
@@ -122,12 +131,20 @@ export class RowScope {
     // A write that no action is named for is not the owner's either. Start-up refuses such operations; programs and the admin site get here.
     const owned = action === undefined ? undefined : await this.#owned(request);
     const needed = action ?? request.action;
-    const where = ownedOrGranted(owned, await this.#granted(request, needed));
-    return { ...scope, allowed: { action: needed, compiled: this.compile(request, where) } };
+    const granted = await this.#granted(request, needed);
+    const where = ownedOrGranted(owned, granted);
+    return { ...scope, allowed: { action: needed, compiled: this.#compileRules(request, where, { access: granted }) } };
   }
 
   async #granted(request: CrudRequest, action: string): Promise<Where | boolean | undefined> {
-    return this.#policy.options.access?.condition(this.accessContext(request), action);
+    const { access } = this.#policy.options;
+    return access === undefined
+      ? undefined
+      : ruleResult('access', this.#place, await access.condition(this.accessContext(request), action));
+  }
+
+  get #place(): string {
+    return `resource(${this.#policy.model.name})`;
   }
 
   accessContext(request: CrudRequest, db: Db = this.#policy.database(request)): AccessContext {
@@ -137,16 +154,16 @@ export class RowScope {
 
   async #decide(
     request: CrudRequest,
-    parts: readonly (Where | boolean)[],
+    { tenant, owned, access, rows: given }: RowRules,
     rows: RowState,
     above: readonly ScopedPolicy[],
-    byAccess = false,
   ): Promise<Scope> {
-    const where = every([...parts, ...this.#statePart(rows)]);
+    const where = every([tenant, ownedOrGranted(owned, access), given, ...this.#statePart(rows)]);
     // A deleted row may belong to a deleted one: callers who saw it through that one still do.
     const related = rows === 'live' ? 'live' : 'any';
     await this.#loadRule(request, where, related, [...above, this.#policy]);
-    const scope = { where, compiled: this.compile(request, where, related), byAccess };
+    const compiled = this.#compileRules(request, where, { rows: given, access }, related);
+    const scope = { where, compiled, byAccess: isDeciding(owned, access) };
     request.scopes.set(this.#keys[rows], scope);
     return scope;
   }
@@ -165,6 +182,26 @@ export class RowScope {
     });
   }
 
+  /** A condition with the results of rules in it. Where it cannot be compiled, the error names the rule. */
+  #compileRules(
+    request: CrudRequest,
+    where: Where | boolean,
+    rules: { readonly [K in RuleKind]?: Where | boolean | undefined },
+    related: RowState = 'live',
+  ): CompiledWhere {
+    try {
+      return this.compile(request, where, related);
+    } catch (error) {
+      if (!isKitError(error, 'invalid_where')) throw error;
+      for (const [kind, each] of Object.entries(rules) as [RuleKind, Where | boolean | undefined][]) {
+        const refusal = each === undefined ? undefined : this.#refusal(each);
+        if (refusal !== undefined)
+          throw invalidRule(kind, this.#place, `returned a condition that cannot be used: ${refusal.message}`, refusal);
+      }
+      throw error;
+    }
+  }
+
   /** A condition that a request or the application gave, with everything its relations need. */
   async compiled(request: CrudRequest, where: Where | boolean): Promise<CompiledWhere> {
     await this.load(request, where);
@@ -174,7 +211,7 @@ export class RowScope {
   /** A condition that decides who sees a row, like {@link visible}: refused where the caller is not known to a policy that it leads to. */
   async compiledRule(request: CrudRequest, where: Where | boolean): Promise<CompiledWhere> {
     await this.#loadRule(request, where, 'live');
-    return this.compile(request, where);
+    return this.#compileRules(request, where, { 'permission rows': where });
   }
 
   /** Why a condition of the declaration cannot be compiled; undefined when it can. Asked at start-up, when there is no caller. */
@@ -182,9 +219,12 @@ export class RowScope {
     return this.#refusal(where)?.message;
   }
 
-  /** True when columns can store the values of a condition. Other errors in it are found when it is compiled for the caller. */
-  canStoreValuesOf(where: Where | boolean): boolean {
-    return !isKitError(this.#refusal(where)?.cause, 'value_not_storable');
+  /** True when columns can store the values of a condition that a rule returned. Every other problem of it is the rule's: `invalid_rule`. */
+  canStoreValuesOf(kind: RuleKind, owner: string, where: Where | boolean): boolean {
+    const refusal = this.#refusal(where);
+    if (refusal === undefined) return true;
+    if (isKitError(refusal.cause, 'value_not_storable')) return false;
+    throw invalidRule(kind, owner, `returned a condition that cannot be used: ${refusal.message}`, refusal);
   }
 
   #refusal(where: Where | boolean): Error | undefined {
@@ -266,7 +306,7 @@ export class RowScope {
       // A tenant's rows, or everybody's, are for all callers that the permission admits; rows by user are not for callers without one.
       return rows === undefined && (unscoped === true || access === undefined || access.admitsAnonymous === true);
     }
-    return rows === undefined ? true : ((await rows(callerOf(request) as CrudCaller<User>)) as Where | boolean);
+    return rows === undefined ? true : ruleResult('rows', this.#place, await rows(callerOf(request) as CrudCaller<User>));
   }
 
   /** The rows of a user or tenant. An id that the column cannot store has no rows. */
@@ -295,12 +335,12 @@ function endless(policies: readonly ScopedPolicy[]): Error {
   );
 }
 
-/** All conditions together. A rule returns data, and it must stay data: anything else is refused when it is compiled. */
+/** All conditions together. Only `true` stands for every row: a part that is anything else stays, and is refused where it is compiled. */
 export function every(parts: readonly (Where | boolean)[]): Where | boolean {
   if (parts.includes(false)) return false;
   const conditions = parts.filter((part) => part !== true);
-  const [only] = conditions;
-  return only === undefined ? true : conditions.length === 1 ? only : ({ and: conditions } as Where);
+  if (conditions.length === 0) return true;
+  return conditions.length === 1 ? (conditions[0] as Where) : ({ and: conditions } as Where);
 }
 
 function ownedOrGranted(owned: Where | boolean | undefined, granted: Where | boolean | undefined): Where | boolean {

@@ -1,3 +1,4 @@
+import { ruleResult } from '../../auth/rule-result.ts';
 import type { ColumnSettings } from '../../db/column.ts';
 import { operatorsOf, type WhereOperator } from '../../db/where/operators.ts';
 import type { Where } from '../../db/where/where.ts';
@@ -199,10 +200,10 @@ export async function readCustomFilter(
     for (const issue of result.issues) faults.push({ location, code: issue.code ?? 'invalid', message: issue.message });
     return undefined;
   }
-  const where = (await filter.where(result.value as never, caller)) as Where | undefined;
-  if (where === undefined) throw new TypeError(`The filter "${location.at(-1)}" returned undefined: return {} where it asks for nothing.`);
+  const owner = `filter "${String(location.at(-1))}" of resource(${policy.model.name})`;
+  const where = ruleResult('filter', owner, await filter.where(result.value as never, caller)) as Where;
   // The schema may take more than the columns can store: a text that is too long, a number of more than 32 bits.
-  if (policy.rows.canStoreValuesOf(where)) return where;
+  if (policy.rows.canStoreValuesOf('filter', owner, where)) return where;
   faults.push({ location, code: 'invalid', message: 'No row can have this value.' });
   return undefined;
 }

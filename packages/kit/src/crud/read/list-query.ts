@@ -1,3 +1,4 @@
+import { ruleResult } from '../../auth/rule-result.ts';
 import { canonicalJson } from '../../db/canonical-json.ts';
 import { isStorableText } from '../../db/storable-text.ts';
 import type { Where } from '../../db/where/where.ts';
@@ -263,7 +264,10 @@ export class ListQueryReader {
       return this.#refuse(location, 'too_many', `At most ${bounds.searchWords} words.`);
     if (blankSeparated(given).length === 0) return undefined;
     const { dialect } = policy.database(this.#request);
-    return search.where(given, { caller: callerOf(this.#request), model: policy.model, dialect });
+    const owner = `search "${search.name}" of resource(${policy.model.name})`;
+    const where = ruleResult('search', owner, await search.where(given, { caller: callerOf(this.#request), model: policy.model, dialect }));
+    if (policy.rows.canStoreValuesOf('search', owner, where)) return where;
+    return this.#refuse(location, 'invalid', 'No row can have this value.');
   }
 
   #ordering(

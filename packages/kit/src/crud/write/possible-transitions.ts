@@ -1,3 +1,4 @@
+import { guardResult } from './steps.ts';
 import type { Db } from '../../db/db.ts';
 import { allowedOperations } from '../read/allowed-operations.ts';
 import { callerOf, type CrudRequest } from '../policy/crud-request.ts';
@@ -35,7 +36,7 @@ async function transitionVerdicts(policy: Policy, request: CrudRequest, row: Ite
     if (!allowed.has(name)) return () => NO_ACCESS;
     if (permission !== undefined && (await permission.evaluate(request.context, row)) !== true)
       return async () => (await permission.denial(request.context, row)).detail;
-    const guarded = guard === undefined || guard(row, callerOf(request));
+    const guarded = guard === undefined || guardResult(policy, name, guard(row, callerOf(request)));
     return guarded === true ? null : () => (typeof guarded === 'string' ? guarded : GUARDED);
   }
 }

@@ -1,5 +1,6 @@
 import type { EventEntry, EventPublisher } from '../../app/registry.ts';
 import type { AuditEntry, AuditSink } from '../../auth/audit-sink.ts';
+import { ruleResult } from '../../auth/rule-result.ts';
 import type { Db } from '../../db/db.ts';
 import { announcedRow, auditedRow } from './change.ts';
 import type { Policy } from '../policy/policy.ts';
@@ -56,11 +57,15 @@ function auditEntry({ policy, change }: PendingChange): AuditEntry {
 function eventEntry({ policy, change }: PendingChange): EventEntry | null {
   const { events } = policy.options;
   if (events === undefined || events === false) return null;
-  const event = typeof events === 'function' ? (events as (change: Change) => ChangeEvent | null)(change) : defaultEvent(policy, change);
+  const event = typeof events === 'function' ? eventOf(policy, events, change) : defaultEvent(policy, change);
   if (event === null) return null;
   const row = (change.after ?? change.before) as Item;
   const { type, data, audience } = event;
   return { type, data, ...audience, orderingKey: `${policy.name}:${String(row[policy.key.name])}` };
+}
+
+function eventOf({ model }: Policy, events: (change: Change) => unknown, change: Change): ChangeEvent | null {
+  return ruleResult('events', `resource(${model.name})`, events(change));
 }
 
 function defaultEvent(policy: Policy, change: Change): ChangeEvent {

@@ -1,3 +1,4 @@
+import { ruleResult } from '../../auth/rule-result.ts';
 import type { Db } from '../../db/db.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { FieldError } from '../../errors/kit-error.ts';
@@ -69,8 +70,13 @@ export function notPossible(policy: Policy, name: string, row: Item, detail?: st
 /** 409 where the state or the guard does not let the row make the transition. */
 export function refuseTransition(policy: Policy, request: CrudRequest, name: string, { from, guard }: TransitionRule, row: Item): void {
   if (!from.includes(row[policy.options.state as string])) throw notPossible(policy, name, row);
-  const allowed = guard?.(row, callerOf(request)) ?? true;
+  const allowed = guard === undefined || guardResult(policy, name, guard(row, callerOf(request)));
   if (allowed !== true) throw notPossible(policy, name, row, typeof allowed === 'string' ? allowed : undefined);
+}
+
+/** What the guard of a transition says of a row. */
+export function guardResult(policy: Policy, transition: string, result: unknown): boolean | string {
+  return ruleResult('guard', `transition "${transition}" of resource(${policy.model.name})`, result);
 }
 
 function ruleOf({ options }: Policy, name: string): FieldRule | undefined {

@@ -169,7 +169,9 @@ function edgeOf({ kind, model, column, references }: WhereRelation, place: Place
 function parseSql(condition: SqlCondition, place: Place): WhereNode {
   const { byName } = statementsOf(place.model);
   for (const dialect of ['sqlite', 'postgres'] as const) {
-    const { placeholders, columns } = sqlNames(condition.textFor(dialect));
+    const text: unknown = condition.textFor(dialect);
+    if (typeof text !== 'string' || text.trim() === '') throw refuse(place, `is SQL without a text for ${dialect}`);
+    const { placeholders, columns } = sqlNames(text);
     if (placeholders > condition.values.length)
       throw refuse(place, `has a placeholder $${placeholders} and ${condition.values.length} values`);
     for (const name of columns)

@@ -21,7 +21,10 @@ export class SqlCondition {
   }
 
   textFor(dialect: Dialect): string {
-    return typeof this.#text === 'string' ? this.#text : this.#text[dialect];
+    const text = this.#text;
+    if (typeof text === 'string') return text;
+    // A text that is missing is refused where the condition is compiled.
+    return typeof text === 'object' && text !== null ? text[dialect] : '';
   }
 
   /** Says which texts it has, in one line. */

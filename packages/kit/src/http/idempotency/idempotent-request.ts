@@ -1,3 +1,4 @@
+import { ruleResult } from '../../auth/rule-result.ts';
 import { randomUUID } from 'node:crypto';
 import type { Database, Db } from '../../db/db.ts';
 import { isKitError, type KitError } from '../../errors/kit-error.ts';
@@ -225,7 +226,9 @@ function inProgress(seconds: number): KitError {
 function anonymousCaller(exchange: Exchange, plan: IdempotencyPlan): string | undefined {
   if (exchange.principal !== null) return undefined;
   const { headers, clientAddress } = exchange;
-  const anonymous = plan.anonymous?.({ headers, clientAddress });
-  if (anonymous === undefined || anonymous === '') throw coreErrors.not_authenticated();
+  if (plan.anonymous === undefined) throw coreErrors.not_authenticated();
+  const owner = exchange.route?.operationId ?? exchange.url;
+  const anonymous = ruleResult('idempotency caller', owner, plan.anonymous({ headers, clientAddress }));
+  if (anonymous === '') throw coreErrors.not_authenticated();
   return anonymous;
 }

@@ -1,3 +1,4 @@
+import { ruleResult } from '../../../auth/rule-result.ts';
 import type { Db } from '../../../db/db.ts';
 import type { Where } from '../../../db/where/where.ts';
 import type { AccessNarrowing, AccessPage } from '../../../crud/declare/row-access.ts';
@@ -33,4 +34,18 @@ export interface GrantBackend {
   decide(question: GrantQuestion, row: Readonly<Record<string, unknown>>, action: string): Promise<boolean> | boolean;
   /** Finds a page of the rows of `view` sooner than a test per row. */
   list?(question: GrantQuestion, page: AccessPage): Promise<AccessNarrowing | undefined>;
+}
+
+/** What a backend says, checked: the table's results are its own, a backend of the application may return anything. */
+export const askedBackend = {
+  async condition(backend: GrantBackend, question: GrantQuestion, action: string): Promise<Where | boolean> {
+    return ruleResult('grant condition', placeOf(backend, question), await backend.condition(question, action));
+  },
+  async decision(backend: GrantBackend, question: GrantQuestion, row: Readonly<Record<string, unknown>>, action: string): Promise<boolean> {
+    return ruleResult('grant decision', placeOf(backend, question), await backend.decide(question, row, action));
+  },
+};
+
+function placeOf({ name }: GrantBackend, { declaration }: GrantQuestion): string {
+  return `backend "${name}" of objectActions(${declaration.model.name})`;
 }
