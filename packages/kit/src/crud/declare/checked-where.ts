@@ -17,9 +17,13 @@ export interface ReturnACondition {
 
 /** What a condition is not: each member of a condition is optional, so strings, lists, functions and promises would pass for one. */
 export interface NoOtherValue {
+  /** A string or a list is not a condition. */
   readonly concat?: never;
+  /** A function is not a condition. */
   readonly bind?: never;
+  /** A promise is not a condition: await it. */
   readonly then?: never;
+  /** A number is not a condition. */
   readonly toFixed?: never;
 }
 
