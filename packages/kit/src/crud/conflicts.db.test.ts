@@ -143,7 +143,7 @@ describeDatabases('writers that lock in different order', (database) => {
 
   test('the conflict is documented for every operation', () => {
     const { components } = openApiDocument(kit.app.routes, { title: 'x', version: '1' });
-    expect(components['responses']?.['Unexpected']).toMatchObject({
+    expect(components['responses']?.['Error']).toMatchObject({
       'x-error-codes': expect.arrayContaining(['write_conflict']) as string[],
       headers: { 'Retry-After': {} },
     });

@@ -197,6 +197,7 @@ class RouteCompiler implements CompiledMount {
       controller: type.name,
       field,
       kind,
+      ends: options.ends === true,
       mediaType: kind === 'stream' ? 'text/event-stream' : (rawMediaType ?? (response === undefined ? undefined : 'application/json')),
       summary: options.summary,
       description: options.description,

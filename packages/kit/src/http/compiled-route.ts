@@ -74,6 +74,8 @@ export interface CompiledRoute {
   readonly controller: string;
   readonly field: string;
   readonly kind: 'json' | 'raw' | 'stream';
+  /** The last event of the stream is called `end`. */
+  readonly ends: boolean;
   /** The media type of a successful answer; undefined when it has no body. */
   readonly mediaType: string | undefined;
   readonly summary: string | undefined;

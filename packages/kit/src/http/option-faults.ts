@@ -38,7 +38,7 @@ const routeOptionNames = [
   'idempotent',
   'etag',
 ];
-const streamOptionNames = [...routeOptionNames, 'method', 'heartbeatMs'];
+const streamOptionNames = [...routeOptionNames, 'method', 'heartbeatMs', 'ends'];
 
 export function routeOptionFaults(where: string, { kind, options }: Route): Fault[] {
   return unknownNames(where, options, kind === 'stream' ? streamOptionNames : routeOptionNames);

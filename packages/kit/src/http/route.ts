@@ -176,6 +176,11 @@ export interface StreamSettings<
   readonly method?: 'GET' | 'POST' | 'QUERY';
   /** A comment line is sent when nothing else was for this long, so proxies keep the connection. */
   readonly heartbeatMs?: number;
+  /**
+   * The stream is finite: its last event is called `end`. Where the generator returns without one, it is sent with `data: null`. Documents
+   * say so, and generated clients take a stream that ends without it for a broken connection.
+   */
+  readonly ends?: true;
 }
 
 // oxlint-disable-next-line typescript/no-explicit-any -- any schema, result and context; the options say which result fits
@@ -237,7 +242,7 @@ export interface Route {
   readonly kind: 'answer' | 'stream';
   readonly method: HttpMethod;
   readonly path: string;
-  readonly options: RouteOptions & Pick<StreamOptions, 'heartbeatMs' | 'method'>;
+  readonly options: RouteOptions & Pick<StreamOptions, 'heartbeatMs' | 'method' | 'ends'>;
   // oxlint-disable-next-line typescript/no-explicit-any -- contravariant in the context; route.*() checked it against the schemas
   readonly handler: (context: HandlerContext<any, any, any, any, any>) => unknown;
   /**

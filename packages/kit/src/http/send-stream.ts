@@ -13,6 +13,9 @@ const HEARTBEAT_MS = 15_000;
 /** How long the headers wait for the first event. Until they leave, an error is an ordinary answer. */
 const OPENING_MS = 1000;
 
+/** A proxy may end the response of a server that died as if it were complete. The clients of a finite stream wait for this event. */
+const END = 'end';
+
 type Step = IteratorResult<ServerSentEvent, unknown> | 'silence';
 
 /**
@@ -36,8 +39,9 @@ export async function sendStream(
       const step = await nextStep(iterator, signal, writer, route);
       if (step === 'silence' || step.done === true) break;
       await writer.event(step.value, check);
+      if (writer.hasEnded) break;
     }
-    if (signal.aborted) writer.stop();
+    if (signal.aborted && !writer.hasEnded) writer.stop();
     else writer.end();
   } catch (error) {
     if (!writer.isOpen) throw error;
@@ -87,6 +91,8 @@ async function finalise(exchange: Exchange, iterator: AsyncIterator<ServerSentEv
 
 class EventWriter {
   isOpen = false;
+  /** The last event of a finite stream was written: whatever follows, the client has all of it. */
+  hasEnded = false;
   readonly #exchange: Exchange;
   readonly #plan: AnswerPlan;
   readonly #route: CompiledRoute;
@@ -111,8 +117,8 @@ class EventWriter {
     for (const [name, value] of Object.entries(reply.getHeaders())) if (value !== undefined) reply.raw.setHeader(name, value);
     reply.hijack();
     this.isOpen = true;
+    // They leave together with the first bytes: a body without a byte is that of a stream without an event.
     reply.raw.writeHead(this.#route.status);
-    reply.raw.flushHeaders();
   }
 
   /** Waits while the client reads slower than events come. */
@@ -122,6 +128,7 @@ class EventWriter {
     check?.(this.#exchange, JSON.stringify(data) ?? 'null');
     const text = formatEvent({ ...event, data });
     this.#open();
+    this.hasEnded = this.#route.ends && event.event === END;
     const { raw } = this.#exchange.reply;
     if (!raw.write(text)) await this.#drained();
   }
@@ -155,6 +162,7 @@ class EventWriter {
   end(): void {
     this.#requireVerdict();
     this.#open();
+    if (this.#route.ends && !this.hasEnded) this.#exchange.reply.raw.write(formatEvent({ event: END, data: null }));
     this.#exchange.reply.raw.end();
   }
 

@@ -104,6 +104,7 @@ const routeRules: Readonly<Record<string, ValueRule>> = {
   operationId: filledText,
   timeoutMs: milliseconds(0),
   heartbeatMs: milliseconds(1),
+  ends: rule('true, or leave it out', (value) => value === true),
   hidden: flag,
   tool,
   metadata: objectWith('an object'),

@@ -103,7 +103,7 @@ export function openApiDocument(routes: readonly CompiledRoute[], options: OpenA
   for (const route of shown) (operations[openApiPath(route.path)] ??= {})[route.method.toLowerCase()] = operationOf(route, context);
   const { paths, parameters } = shareParameters(operations);
   const headers = shareHeaders(paths);
-  const errorResponses = { ...shared.responses(), Unexpected: unexpected(errorFormat) };
+  const errorResponses = { ...shared.responses(), Error: unexpected(errorFormat) };
   const successes = shareResponses(headers.paths, Object.keys(errorResponses));
   const defaults = withoutDefaults(successes.paths);
   const responses = { ...errorResponses, ...successes.responses };

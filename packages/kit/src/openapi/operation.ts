@@ -162,7 +162,7 @@ function successOf(route: CompiledRoute, context: OperationContext): object {
     const event: JsonSchema = { type: 'object', properties: { event: { type: 'string' }, id: { type: 'string' }, data: { type: 'string', contentMediaType: 'application/json', ...(schema === undefined ? {} : { contentSchema: schema }) } }, required: ['data'] }; // prettier-ignore
     const media = context.describesStreams ? { itemSchema: event } : { schema: { type: 'string' }, 'x-item-schema': event };
     return {
-      description: 'A stream of events; an `error` event ends it when something fails on the way.',
+      description: `Events; \`error\` ends the stream when something fails.${route.ends ? ' The last one is `end`.' : ''}`,
       ...withHeaders,
       content: { 'text/event-stream': media },
     };
@@ -215,9 +215,10 @@ export function operationOf(route: CompiledRoute, context: OperationContext): ob
       [route.status]: successOf(route, context),
       ...otherResponses(route, context),
       ...context.errors.of(errorsOfRoute(route)),
-      default: { $ref: '#/components/responses/Unexpected' },
+      default: { $ref: '#/components/responses/Error' },
     },
     ...extensionsOf(route),
+    ...(route.ends ? { 'x-end-event': 'end' } : {}),
     security: securityOf(route),
     'x-permission': permissionTerms(String(route.permission)).join(' & '),
     ...(route.scope === undefined ? {} : { 'x-scope': route.scope }),

@@ -177,6 +177,6 @@ describeDatabases('the job controller', (database) => {
     expect(text).toContain('"progress_message":"rendered"');
     expect(text).toMatch(/event: end[\s\S]*"status":"succeeded"/);
     const last = [...text.matchAll(/^id: (.*)$/gm)].at(-1)?.[1] ?? '';
-    expect(await follow({ 'last-event-id': last })).not.toContain('event:');
+    expect(await follow({ 'last-event-id': last })).toBe('event: end\ndata: null\n\n');
   });
 });

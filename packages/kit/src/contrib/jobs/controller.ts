@@ -94,6 +94,7 @@ export class JobController extends Controller {
       params: JobId,
       response: JobOut,
       raises: notFound,
+      ends: true,
       summary: 'Follow a job until it ends',
       description:
         'Events are called `progress`, the last one `end`. A client that reconnects with `Last-Event-ID` is sent only what is new.',

@@ -15,6 +15,15 @@ export interface ClientParameter {
   readonly description: string | undefined;
 }
 
+export interface ClientResult {
+  readonly kind: 'json' | 'none' | 'raw' | 'stream';
+  readonly schemas: readonly JsonSchema[];
+  /** The types that the JSON of a success may have (`any`: every one), and `empty` where it may have no body. */
+  readonly types: readonly string[];
+  /** Whether the last event of the stream is `end`. */
+  readonly ends: boolean;
+}
+
 export interface ClientOperation {
   /** `list` of `orders`. */
   readonly name: string;
@@ -28,7 +37,7 @@ export interface ClientOperation {
   readonly body:
     | { readonly kind: 'json' | 'form' | 'raw'; readonly mediaTypes: readonly string[]; readonly schema: JsonSchema | undefined }
     | undefined;
-  readonly result: { readonly kind: 'json' | 'none' | 'raw' | 'stream'; readonly schemas: readonly JsonSchema[] };
+  readonly result: ClientResult;
   /** Codes by which its problems are told apart. */
   readonly problems: readonly { readonly code: string; readonly status: number; readonly members: Readonly<Record<string, JsonSchema>> }[];
   readonly isIdempotent: boolean;
@@ -254,16 +263,35 @@ function bodyOf(route: CompiledRoute, requestBody: Json): ClientOperation['body'
   return first.startsWith('multipart/') ? { kind: 'form', mediaTypes, schema } : { kind: 'raw', mediaTypes, schema };
 }
 
-function resultOf(route: CompiledRoute, operation: Json, resolve: (value: Json) => Json): ClientOperation['result'] {
+function resultOf(route: CompiledRoute, operation: Json, resolve: (value: Json) => Json): ClientResult {
+  const fixed = { types: [], ends: route.ends };
   if (route.kind === 'stream') {
     const { contentSchema } = resolve(operation.responses[route.status]).content['text/event-stream'].itemSchema.properties.data;
-    return { kind: 'stream', schemas: contentSchema === undefined ? [] : [contentSchema] };
+    return { ...fixed, kind: 'stream', schemas: contentSchema === undefined ? [] : [contentSchema] };
   }
-  if (route.kind === 'raw') return { kind: 'raw', schemas: [] };
-  const schemas = Object.entries<Json>(operation.responses)
+  if (route.kind === 'raw') return { ...fixed, kind: 'raw', schemas: [] };
+  const successes = Object.entries<Json>(operation.responses)
     .filter(([status]) => status.startsWith('2'))
-    .flatMap(([, response]) => resolve(response).content?.['application/json']?.schema ?? []);
-  return schemas.length === 0 ? { kind: 'none', schemas } : { kind: 'json', schemas: unique(schemas) };
+    .map(([, response]) => resolve(response).content);
+  const schemas = unique(successes.flatMap((content) => content?.['application/json']?.schema ?? []));
+  if (schemas.length === 0) return { ...fixed, kind: 'none', schemas };
+  const empty = successes.some((content) => content === undefined) ? ['empty'] : [];
+  return { ...fixed, kind: 'json', schemas, types: [...new Set([...schemas.flatMap((schema) => jsonTypes(schema, resolve)), ...empty])] };
+}
+
+/** The types that values of a schema have, in the words of JavaScript; `any` where the schema does not say. */
+function jsonTypes(schema: Json, resolve: (value: Json) => Json, depth = 0): readonly string[] {
+  const { type, const: constant, enum: values, anyOf, oneOf, allOf, properties } = resolve(schema);
+  const of = (value: unknown) => (value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value);
+  if (depth > 20) return ['any'];
+  if (type !== undefined) return [type].flat().map((each) => (each === 'integer' ? 'number' : (each as string)));
+  if (constant !== undefined) return [of(constant)];
+  if (Array.isArray(values)) return values.map(of);
+  const alternatives = anyOf ?? oneOf;
+  if (Array.isArray(alternatives)) return alternatives.flatMap((each: Json) => jsonTypes(each, resolve, depth + 1));
+  if (properties !== undefined) return ['object'];
+  const told = ((allOf ?? []) as Json[]).map((each) => jsonTypes(each, resolve, depth + 1)).find((types) => !types.includes('any'));
+  return told ?? ['any'];
 }
 
 const unique = (schemas: readonly JsonSchema[]): JsonSchema[] => [...new Map(schemas.map((each) => [JSON.stringify(each), each])).values()];

@@ -117,7 +117,8 @@ function methodNames(names: readonly string[], types: PythonTypes): string[] {
 function resultOf({ result, typeName }: ClientOperation, types: PythonTypes): string {
   if (result.kind === 'none') return 'None';
   if (result.kind === 'raw') return 'httpx.Response';
-  return union(result.schemas.map((schema) => types.of(schema, `${typeName}Result`)));
+  const schemas = result.schemas.map((schema) => types.of(schema, `${typeName}Result`));
+  return union([...schemas, ...(result.types.includes('empty') && schemas.length > 0 ? ['None'] : [])]);
 }
 
 function methodText(operation: ClientOperation, types: PythonTypes, isAsync: boolean, isAll: boolean, name: string): string {
@@ -176,6 +177,8 @@ function operationText({ method, path, query, body, result, isIdempotent, isAlia
     ...(query.length === 0 ? [] : [`query=${pythonText(queryNames(query))}`]),
     ...(body === undefined ? [] : [`body=${pythonText(body.kind === 'raw' ? body.mediaTypes[0]! : body.kind)}`]),
     ...(result.kind === 'json' ? [] : [`result=${pythonText(result.kind)}`]),
+    ...(result.kind !== 'json' || result.types.join(' ') === 'object' ? [] : [`returns=${pythonText(result.types.join(' '))}`]),
+    ...(result.ends ? ['ends=True'] : []),
     ...(isIdempotent ? ['idempotent=True'] : []),
     ...(isAlias ? ['repeatable=True'] : []),
     ...(version === undefined ? [] : [`version=${pythonText(version)}`]),
@@ -205,10 +208,11 @@ function clientText({ groups }: ClientPlan, isAsync: boolean, classes: readonly 
         headers: Mapping[str, str] | None = None,
         timeout: float = 30.0,
         retries: int = 2,
+        refresh: Callable[[], None] | None = None,
         http: ${http} | None = None,
     ) -> None:
         connection = _Connection(
-            base_url, api_key=api_key, bearer=bearer, session=session, headers=headers, timeout=timeout, retries=retries
+            base_url, api_key=api_key, bearer=bearer, session=session, headers=headers, timeout=timeout, retries=retries, refresh=refresh
         )
         self._http = ${isAsync ? '_AsyncHttp' : '_Http'}(connection, http or ${http}())
 ${made}

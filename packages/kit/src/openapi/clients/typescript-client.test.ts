@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { z } from 'zod';
+import { freePort } from '../../../../../test/provision/free-port.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { Controller } from '../../http/controller.ts';
 import { filePart, multipart } from '../../http/multipart.ts';
@@ -95,6 +96,28 @@ class ThingController extends Controller {
     async function* () {
       yield { data: { number: 1 } };
     },
+  );
+
+  /** Finite, with ids as far as it has them. */
+  finite = route.stream('/finite', { permission: allowAny, ends: true, response: z.strictObject({ number: z.int() }) }, async function* () {
+    yield { id: '1', data: { number: 1 } };
+    yield { id: '2', event: 'end', data: { number: 2 } };
+    yield { id: '3', data: { number: 3 } };
+  });
+  bare = route.stream('/bare', { permission: allowAny, ends: true, response: z.strictObject({ number: z.int() }) }, async function* () {
+    yield { data: { number: 1 } };
+  });
+  replace = route.put('/replace', { permission: allowAny, body: z.strictObject({ text: z.string() }), response: Received }, () => ({
+    bytes: 0,
+    title: '',
+  }));
+  perhaps = route.get('/perhaps', { permission: allowAny, response: Received.nullable() }, () => null);
+  either = route.get('/either', { permission: allowAny, response: Received, responses: { 204: { description: 'Nothing.' } } }, () => ({
+    bytes: 0,
+    title: '',
+  }));
+  file = route.post('/file', { permission: allowAny, body: raw(['text/plain', 'multipart/form-data']), response: z.string() }, ({ body }) =>
+    body.toString(),
   );
 
   query = route.query('/', { permission: allowAny, body: z.strictObject({ text: z.string() }), response: Received }, ({ body }) => ({
@@ -252,7 +275,7 @@ test('a page of a proxy instead of a result or a stream is a problem', async () 
   const proxy = await otherServer((_request, response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<html>'));
   const client = api.createClient({ baseUrl: proxy.url });
   await expect(eventsOf(client.thing.numbers())).rejects.toThrow('The response is not an event stream.');
-  const problem = { name: 'Problem', status: 200, code: 'http_200', detail: 'The response is not JSON.' };
+  const problem = { name: 'Problem', status: 200, code: 'http_200', detail: 'The response is not JSON.', isRetryable: true, attempts: 3 };
   await expect(client.thing.content({ body: 'four' })).rejects.toMatchObject(problem);
 });
 
@@ -371,4 +394,135 @@ test('with dates, points in time are Dates in arguments and results, at any dept
   });
   expect(await dated.createClient({ baseUrl: url }).thing.noon()).toEqual(at);
   expect(await eventsOf(dated.createClient({ baseUrl: url }).thing.noons())).toEqual([at]);
+});
+
+/** What a server sends in the form of an event stream; the connection then ends as if all of it were there. */
+const streaming = (...texts: readonly string[]) => {
+  let count = 0;
+  return otherServer((_request, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    response.end(texts[Math.min(count, texts.length - 1)]);
+    count += 1;
+  });
+};
+
+test('a finite stream is complete with its event `end` only; one that says nothing of an end ends with its connection', async () => {
+  const client = api.createClient({ baseUrl: url });
+  expect([await eventsOf(client.thing.finite()), await eventsOf(client.thing.bare())]).toEqual([
+    [{ number: 1 }, { number: 2 }],
+    [{ number: 1 }],
+  ]);
+  const [first, second, end] = ['id: 1\ndata: {"number":1}\n\n', 'id: 2\ndata: {"number":2}\n\n', 'event: end\ndata: null\n\n'];
+  const resumed = await streaming(first, second, end);
+  expect(await eventsOf(api.createClient({ baseUrl: resumed.url }).thing.finite())).toEqual([{ number: 1 }, { number: 2 }]);
+  expect(resumed.requests.map(({ headers }) => headers['last-event-id'])).toEqual([undefined, '1', '2']);
+
+  const lost = await streaming('data: {"number":1}\n\n');
+  const found: unknown[] = [];
+  const follow = async (method: 'bare' | 'numbers') => {
+    for await (const { data } of api.createClient({ baseUrl: lost.url }).thing[method]()) found.push(data);
+  };
+  await expect(follow('bare')).rejects.toMatchObject({ name: 'ConnectionFailed', isRetryable: true });
+  await follow('numbers');
+  expect([found, lost.requests.length]).toEqual([[{ number: 1 }, { number: 1 }], 2]);
+});
+
+test('a finite stream that was only kept open is a break, and one without a byte was denied: it is not asked for again', async () => {
+  const kept = await streaming(':\n\n');
+  await expect(eventsOf(api.createClient({ baseUrl: kept.url, retries: 1 }).thing.finite())).rejects.toThrow('without the event `end`');
+  const denied = await streaming('');
+  expect(await eventsOf(api.createClient({ baseUrl: denied.url }).thing.finite())).toEqual([]);
+  expect([kept.requests.length, denied.requests.length]).toEqual([2, 1]);
+});
+
+test.for([
+  ['no body', '', 'The response has no body.'],
+  ['null', 'null', 'The response is of type null instead of object.'],
+  ['a list', '[]', 'The response is of type array instead of object.'],
+])('a success with %s, where the type says object, is a problem and is asked for again where that is safe', async ([, body, detail]) => {
+  let count = 0;
+  const proxy = await otherServer((_request, response) => response.end((count += 1) === 2 ? '{"title":"whole"}' : body));
+  const client = api.createClient({ baseUrl: proxy.url, retries: 1 });
+  expect(await client.thing.versioned()).toEqual({ title: 'whole' });
+  const failed = client.thing.form({ body: { title: 'a' } });
+  await expect(failed).rejects.toBeInstanceOf(api.Problem);
+  await expect(failed).rejects.toMatchObject({ detail, attempts: 1, mayHaveHappened: true });
+  expect(proxy.requests).toHaveLength(3);
+});
+
+test('null and an empty body are results where the document has them', async () => {
+  const other = await otherServer(({ url: path }, response) =>
+    path === '/v1/things/perhaps' ? response.end('null') : response.writeHead(204).end(),
+  );
+  const client = api.createClient({ baseUrl: other.url, retries: 0 });
+  expect([await client.thing.perhaps(), await client.thing.either()]).toEqual([null, undefined]);
+  await expect(client.thing.perhaps()).resolves.toBe(null);
+});
+
+test('a write whose response was lost says so when a later attempt fails', async () => {
+  const { requests, url: lossy } = await otherServer((request, response) => {
+    if (requests.length === 1) request.socket.destroy();
+    else response.writeHead(412, { 'content-type': 'application/json' }).end('{"code":"precondition_failed","detail":"Changed."}');
+  });
+  const client = api.createClient({ baseUrl: lossy });
+  const replaced = client.thing.replace({ body: { text: 'a' } }, { ifMatch: '"1"' });
+  await expect(replaced).rejects.toMatchObject({ code: 'precondition_failed', detail: 'Changed.', mayHaveHappened: true, attempts: 2 });
+  await expect(replaced).rejects.toThrow('Changed. An earlier attempt got no response, so the change may have been made.');
+  await expect(client.thing.replace({ body: { text: 'a' } })).rejects.toMatchObject({ mayHaveHappened: false, message: 'Changed.' });
+  const nobody = api.createClient({ baseUrl: `http://127.0.0.1:${await freePort()}`, retries: 0 });
+  await expect(nobody.thing.replace({ body: { text: 'a' } })).rejects.toMatchObject({ name: 'ConnectionFailed', mayHaveHappened: false });
+});
+
+test('a statement that took too long is not asked for again', async () => {
+  const slow = await otherServer((_request, response) =>
+    response.writeHead(503, { 'retry-after': '0' }).end('{"code":"statement_timeout"}'),
+  );
+  await expect(api.createClient({ baseUrl: slow.url }).thing.versioned()).rejects.toMatchObject({
+    code: 'statement_timeout',
+    isRetryable: false,
+  });
+  expect(slow.requests).toHaveLength(1);
+});
+
+test('a form as a raw body has the boundary of that form', async () => {
+  const body = new FormData();
+  body.append('file', new Blob(['a,b'], { type: 'text/csv' }), 'a.csv');
+  const sent = await otherServer((request, response) => {
+    request.resume().on('end', () => response.end('"read"'));
+  });
+  expect(await api.createClient({ baseUrl: sent.url }).thing.file({ body, contentType: 'multipart/form-data' })).toBe('read');
+  expect(sent.requests[0]?.headers['content-type']).toMatch(/^multipart\/form-data; boundary=./);
+});
+
+test('each attempt asks for the credential; after a 401 it is refreshed once, also where a write is not repeated otherwise', async () => {
+  const tokens: unknown[] = [];
+  const server = await otherServer((request, response) => {
+    request.resume();
+    tokens.push(request.headers.authorization);
+    if (request.headers.authorization !== 'Bearer 2') response.writeHead(401).end('{"code":"not_authenticated"}');
+    else response.end('{"bytes":0,"title":""}');
+  });
+  let current = 1;
+  const refresh = () => void (current += 1);
+  const client = api.createClient({ baseUrl: server.url, bearer: () => String(current), refresh });
+  expect(await client.thing.form({ body: { title: 'a' } })).toEqual({ bytes: 0, title: '' });
+  expect(tokens).toEqual(['Bearer 1', 'Bearer 2']);
+  current = 2;
+  await expect(client.thing.form({ body: { title: 'a' } })).resolves.toEqual({ bytes: 0, title: '' });
+  current = 3;
+  await expect(client.thing.form({ body: { title: 'a' } })).rejects.toMatchObject({ status: 401, attempts: 2 });
+  const fixed = api.createClient({ baseUrl: server.url, bearer: 'old' });
+  await expect(fixed.thing.versioned()).rejects.toMatchObject({ status: 401, attempts: 1 });
+});
+
+test('every error of a call has one base, and says how it ended', async () => {
+  const silent = await otherServer(() => undefined);
+  const client = api.createClient({ baseUrl: silent.url, timeoutMs: 20, retries: 1 });
+  const late = client.thing.versioned();
+  await expect(late).rejects.toMatchObject({ name: 'TimeoutError', attempts: 2, isRetryable: true, mayHaveHappened: false });
+  await expect(late).rejects.toBeInstanceOf(api.ClientError);
+  const reason = new Error('enough');
+  const aborted = client.thing.versioned({ signal: AbortSignal.abort(reason) });
+  await expect(aborted).rejects.toBeInstanceOf(api.CallAborted);
+  await expect(aborted).rejects.toMatchObject({ name: 'AbortError', message: 'enough', cause: reason, isRetryable: false });
 });

@@ -129,7 +129,8 @@ function signature(
 function resultType({ result }: ClientOperation): string {
   if (result.kind === 'none') return 'void';
   if (result.kind === 'raw') return 'Response';
-  return result.schemas.length === 0 ? 'unknown' : union(result.schemas.map((schema) => typeOf(schema)));
+  if (result.schemas.length === 0) return 'unknown';
+  return union([...result.schemas.map((schema) => typeOf(schema)), ...(result.types.includes('empty') ? ['undefined'] : [])]);
 }
 
 /** Types and functions of one operation. Each stands alone, so that a bundler keeps only those that are used. */
@@ -166,7 +167,8 @@ function dataText(
     `path: ${literal(path)}`,
     ...(query.length === 0 ? [] : [`query: ${literal(queryNames(query))}`]),
     ...(body === undefined ? [] : [`body: ${literal(body.kind === 'raw' ? body.mediaTypes[0] : body.kind)}`]),
-    ...(result.kind === 'json' ? [] : [`result: ${literal(result.kind)}`]),
+    ...(result.kind === 'json' ? returnsOf(result) : [`result: ${literal(result.kind)}`]),
+    ...(result.ends ? ['ends: 1'] : []),
     ...(isIdempotent ? ['idempotent: 1'] : []),
     ...(isAlias ? ['repeatable: 1'] : []),
     ...(version === undefined ? [] : [`version: ${literal(version)}`]),
@@ -176,6 +178,12 @@ function dataText(
   ];
   return `{ ${facts.join(', ')} }`;
 }
+
+/** Most operations return an object. */
+const returnsOf = ({ types }: ClientOperation['result']): string[] => {
+  const text = types.join(' ');
+  return text === 'object' ? [] : [`returns: ${literal(text)}`];
+};
 
 const uploadName = ({ typeName }: ClientOperation): string => functionName(`${typeName.replace(/Create$/, '')}Upload`);
 

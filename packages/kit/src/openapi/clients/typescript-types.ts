@@ -22,7 +22,7 @@ const WORDS =
 const VALUES =
   'args btoa call clearTimeout connection createClient crypto decodeURIComponent encodeURIComponent fetch globalThis options revive reviveMembers setTimeout';
 
-const withoutComments = (text: string): string => text.replaceAll(/\/\*\*.*?\*\/|^\s*\/\/.*$/gms, '').replaceAll(/'[^'\n]*'/g, '');
+const withoutComments = (text: string): string => text.replaceAll(/\/\*\*.*?\*\/|^\s*\/\/[^\n]*$/gms, '').replaceAll(/'[^'\n]*'/g, '');
 
 let reserved: { readonly types: ReadonlySet<string>; readonly values: ReadonlySet<string> } | undefined;
 
