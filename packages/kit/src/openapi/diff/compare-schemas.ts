@@ -122,11 +122,7 @@ export class SchemaComparison {
 
   #compareUnions(a: Json, b: Json, place: string, out: Fragment): void {
     const report = new Reporter(this.#direction, place, out);
-    const [told, tells] = [a, b].map(({ discriminator }) =>
-      isObject(discriminator) ? JSON.stringify(discriminator['propertyName']) : undefined,
-    );
-    if (told !== undefined && tells !== undefined && told !== tells)
-      report.say('discriminator-changed', null, `is told apart by ${tells}, was by ${told}.`);
+    compareDiscriminators(a, b, report);
     compareDefaults(a, b, report);
     const [old, current] = [[...this.#before.alternativesOf(a)], [...this.#after.alternativesOf(b)]];
     const pair = (labelOf: (branch: unknown, schemas: FlatSchemas) => string | undefined) => {
@@ -269,6 +265,23 @@ class Reporter {
     if (after === undefined || after === false) this.trend(aspect, 'widened', `has no ${name} any more.`);
     else if (before === undefined || before === false) this.trend(aspect, 'narrowed', `has ${name} ${shortened(now)} now.`);
     else this.changed(aspect, `has ${name} ${shortened(now)}, was ${shortened(old)}.`);
+  }
+}
+
+/** What tells alternatives apart, and the alternative that each of its values stands for. */
+function compareDiscriminators(a: Json, b: Json, report: Reporter): void {
+  const [before, after] = [a['discriminator'], b['discriminator']];
+  if (!isObject(before)) return;
+  if (!isObject(after)) return report.say('discriminator-changed', null, 'is not told apart by a property any more.');
+  const [told, tells] = [before, after].map(({ propertyName }) => JSON.stringify(propertyName));
+  if (told !== tells) return report.say('discriminator-changed', null, `is told apart by ${tells}, was by ${told}.`);
+  const [old, now] = [before, after].map(({ mapping }) => (isObject(mapping) ? mapping : {})) as [Json, Json];
+  const place = (target: unknown) => String(target).split('/').at(-1);
+  for (const [value, target] of Object.entries(old)) {
+    // Without a mapping, a value is the name of a schema.
+    const current = Object.hasOwn(now, value) ? place(now[value]) : value;
+    if (current !== place(target))
+      report.say('discriminator-changed', null, `has ${JSON.stringify(value)} for ${current}, was for ${place(target)}.`);
   }
 }
 

@@ -169,6 +169,59 @@ const differences: Readonly<Record<DiffRuleId, readonly [object, object]>> = {
 const diff = (before: object, after: object) => diffDocuments(before as never, after as never, { now: NOW });
 const plain = (changes: readonly DocumentChange[]) => allowChanges(changes, [], NOW);
 
+const mapped = (mapping?: object) => ({
+  ...answer({
+    anyOf: [{ $ref: '#/components/schemas/A' }, { $ref: '#/components/schemas/B' }],
+    discriminator: { propertyName: 'kind', mapping },
+  }),
+  components: { schemas: { A: alternative('a'), B: alternative('b') } },
+});
+const parameter = (more: object) => documentOf({ parameters: [{ name: 'a', in: 'query', ...more }] });
+const found = (before: object, after: object) =>
+  diffDocuments(before as never, after as never).map(({ id, message }) => `${id} ${message}`);
+
+test('a discriminator that is removed, or whose values stand for other alternatives, breaks callers', () => {
+  const [before, swapped] = [mapped({ a: '#/components/schemas/A' }), mapped({ a: '#/components/schemas/B' })];
+  const without = answer({ anyOf: [alternative('a'), alternative('b')] });
+  expect(found(answer(told('kind')), without)).toEqual(['discriminator-changed is not told apart by a property any more.']);
+  expect(found(without, answer(told('kind')))).toEqual([]);
+  expect(found(before, swapped)).toEqual(['discriminator-changed has "a" for B, was for A.']);
+  expect(found(before, mapped())).toEqual(['discriminator-changed has "a" for a, was for A.']);
+  expect(found(mapped({ A: '#/components/schemas/A' }), mapped())).toEqual([]);
+});
+
+test('a parameter that becomes JSON, or ceases to be, is written in another way', () => {
+  const [plain, content] = [parameter({ schema: text }), parameter({ content: { 'application/json': { schema: text } } })];
+  expect(found(plain, content)).toEqual(['parameter-style-changed is written as application/json, was form, exploded.']);
+  expect(found(content, plain)).toEqual(['parameter-style-changed is written as form, exploded, was application/json.']);
+});
+
+test('a number or truth value in a query may become any string: it was sent as one', () => {
+  for (const type of ['integer', 'number', 'boolean']) {
+    expect(found(parameter({ schema: { type } }), parameter({ schema: text }))).toEqual(['input-type-widened can be any string now.']);
+    expect(
+      idsOf(diffDocuments(parameter({ schema: { type } }) as never, parameter({ schema: { ...text, maxLength: 3 } }) as never)),
+    ).toContain('input-type-narrowed');
+  }
+  expect(idsOf(diffDocuments(parameter({ schema: text }) as never, parameter({ schema: { type: 'integer' } }) as never))).toContain(
+    'input-type-narrowed',
+  );
+});
+
+test('unions that lead to each other have an end', () => {
+  const circle = (more: object[] = []) => ({
+    ...answer({ $ref: '#/components/schemas/A' }),
+    components: {
+      schemas: {
+        A: { anyOf: [{ $ref: '#/components/schemas/B' }, { type: 'string' }] },
+        B: { oneOf: [{ $ref: '#/components/schemas/A' }, { type: 'integer' }, ...more] },
+      },
+    },
+  });
+  expect(found(circle(), circle())).toEqual([]);
+  expect(found(circle(), circle([{ type: 'boolean' }])).join()).toContain('can be boolean now.');
+});
+
 describe('the difference between two documents', () => {
   test.each(Object.entries(differences))('%s is reported, and nothing else', (id, [before, after]) => {
     const changes = diff(before, after);

@@ -130,9 +130,16 @@ class DocumentComparison {
       if (parameter['required'] !== true && now['required'] === true) report('parameter-became-required', at, 'is required now.');
       if (parameter['required'] === true && now['required'] !== true) report('parameter-became-optional', at, 'is optional now.');
       if (parameter['deprecated'] !== true && now['deprecated'] === true) report('parameter-deprecated', at, 'is deprecated.');
-      if (styleOf(parameter) !== styleOf(now))
+      if (!isObject(now['content']) && styleOf(parameter) !== styleOf(now))
         report('parameter-style-changed', at, `is written as ${styleOf(now)}, was ${styleOf(parameter)}.`);
-      this.#schemasOf('input', parameter['schema'], now['schema'], at, report);
+      if (isObject(parameter['content']) !== isObject(now['content'])) {
+        const [told, tells] = [parameter, now].map((each) => Object.keys(contentOf(each))[0] ?? styleOf(each));
+        report('parameter-style-changed', at, `is written as ${tells}, was ${told}.`);
+        continue;
+      }
+      const asText = isWrittenAsText(parameter['schema'], now['schema'], this.#base, this.#revision);
+      this.#schemasOf('input', parameter['schema'], asText ? parameter['schema'] : now['schema'], at, report);
+      if (asText) report('input-type-widened', at, 'can be any string now.');
       this.#compareContent('input', contentOf(parameter), contentOf(now), at, report);
     }
     for (const [key, parameter] of current)
@@ -304,6 +311,16 @@ function throttlesOf(operation: Json, document: Json): Json {
 
 function contentOf({ content }: Json): Json {
   return isObject(content) ? content : {};
+}
+
+const ANY_TEXT = new Set(['type', 'description', 'title', 'example', 'examples', 'deprecated']);
+const SCALARS = new Set(['integer', 'number', 'boolean']);
+
+/** Each value of a parameter is sent as text: a number or a truth value is one of the strings that an unrestricted string admits. */
+function isWrittenAsText(before: unknown, after: unknown, base: Json, revision: Json): boolean {
+  const [old, now] = [followed(before, base), followed(after, revision)];
+  const isAny = now['type'] === 'string' && Object.keys(now).every((key) => ANY_TEXT.has(key));
+  return isAny && SCALARS.has(String(old['type'])) && old['default'] === undefined;
 }
 
 function styleOf({ in: place, style, explode }: Json): string {

@@ -96,6 +96,8 @@ export class FlatSchemas {
     const flat = this.of(schema);
     const known = this.#alternatives.get(flat);
     if (known !== undefined) return known;
+    // A union that leads back to itself has no further alternatives there.
+    this.#alternatives.set(flat, []);
     const { anyOf, ...beside } = flat;
     const isAlone = Object.keys(beside).every((key) => ANNOTATIONS.has(key) || key === 'discriminator' || key === 'default');
     const { default: _, ...shared } = beside;
