@@ -5,9 +5,8 @@ import { createServer, request as httpRequest, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { freePort } from '../provision/free-port.ts';
-import { NGINX, startNginx } from '../provision/nginx.ts';
 import { runScript } from './run-script.ts';
 
 const FIVE_MINUTES = 300_000;
@@ -39,7 +38,8 @@ async function startCounts(port: number, dies: boolean): Promise<ChildProcess> {
 async function dyingServer(): Promise<number> {
   const port = await freePort();
   const child = await startCounts(port, true);
-  child.once('exit', () => void startCounts(port, false));
+  // The test may be over, and this server killed, before it listens.
+  child.once('exit', () => void startCounts(port, false).catch(() => undefined));
   return port;
 }
 
@@ -61,8 +61,6 @@ async function startCleanProxy(target: number): Promise<{ readonly url: string; 
   };
   return { url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`, stop };
 }
-
-const proxies = { nginx: (port: number) => startNginx([port]), 'a proxy that ends every response': startCleanProxy };
 
 /** The numbers that arrived, and the name of the error after them. */
 type Followed = (url: string, method: 'numbered' | 'plain') => Promise<string>;
@@ -97,27 +95,21 @@ except api.ClientError as error:
 
 const EVERY = Array.from({ length: 100 }, (_, index) => index + 1).join(' ');
 
-describe.for(Object.entries(proxies))('through %s', ([name, start]) => {
-  let skipped: string | undefined;
-  beforeAll(() => {
-    if (name === 'nginx' && NGINX === undefined && process.env['KIT_REQUIRE_NGINX'] === undefined) skipped = 'nginx is not installed';
-  });
-
-  test.for(Object.keys(clients))(
-    '%s: a finite stream whose server is killed goes on after its last id; without ids it is an error, never an end',
-    { timeout: FIVE_MINUTES },
-    async (language, context) => {
-      if (language === 'python' && PYTHON === undefined && process.env['KIT_REQUIRE_PYTHON'] === undefined)
-        skipped = 'no Python with httpx';
-      context.skip(skipped !== undefined, skipped);
-      for (const [method, expected] of [
-        ['numbered', EVERY],
-        ['plain', '42 ConnectionFailed'],
-      ] as const) {
-        const proxy = await start(await dyingServer());
-        onTestFinished(() => proxy.stop());
-        expect(await clients[language]!(proxy.url, method)).toBe(expected);
-      }
-    },
-  );
-});
+test.for(Object.keys(clients))(
+  '%s: a finite stream whose server is killed behind a proxy goes on after its last id; without ids it is an error, never an end',
+  { timeout: FIVE_MINUTES },
+  async (language, context) => {
+    context.skip(
+      language === 'python' && PYTHON === undefined && process.env['KIT_REQUIRE_PYTHON'] === undefined,
+      'Python with httpx is not installed',
+    );
+    for (const [method, expected] of [
+      ['numbered', EVERY],
+      ['plain', '42 ConnectionFailed'],
+    ] as const) {
+      const proxy = await startCleanProxy(await dyingServer());
+      onTestFinished(() => proxy.stop());
+      expect(await clients[language]!(proxy.url, method)).toBe(expected);
+    }
+  },
+);
