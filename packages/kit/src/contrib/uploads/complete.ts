@@ -126,8 +126,9 @@ async function adopt(db: Db, upload: Upload, { finalKey, removalId, etag, versio
     const isKept = await withdrawRemoval(tx, removalId);
     if (after !== null && !isKept)
       throw uploadErrors.store_unavailable({ message: 'The copy of an upload took so long that it was removed before it was adopted.' });
-    const superfluous = isKept ? [{ key: finalKey }] : [];
-    const removals = await scheduleRemovals(tx, after === null ? superfluous : [{ key: upload.pending_key }, ...sendable(tx, upload)]);
+    // Also where another attempt was faster: this one may have put the parts together again after that one's object was removed.
+    const superfluous = [{ key: upload.pending_key }, ...(after !== null ? sendable(tx, upload) : isKept ? [{ key: finalKey }] : [])];
+    const removals = await scheduleRemovals(tx, superfluous);
     if (after !== null && scan !== null) await jobs()?.scan(tx, upload.id);
     if (after !== null) await recordChange(tx, scan === null ? 'completed' : 'quarantined', { before: upload, after }, context);
     return { after, removals };
