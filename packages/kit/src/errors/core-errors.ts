@@ -79,7 +79,11 @@ export const coreErrors = defineErrors('core', {
     detail: 'You are not a member of this tenant.',
     remedy: 'Name a tenant that you belong to, or ask one of its administrators to add you.',
   },
-  tenant_required: { status: 403, detail: 'A tenant is required.', remedy: 'Send the request as a member of a tenant.' },
+  tenant_required: {
+    status: 403,
+    detail: 'A tenant is required: name one that you are a member of, in the header, path or host of this API.',
+    remedy: 'Name the tenant as the API expects it, or use a credential that belongs to a tenant.',
+  },
   csrf_failed: {
     status: 403,
     detail: 'CSRF validation failed.',

@@ -16,6 +16,11 @@ export function needsStaff({ permission }: CompiledRoute): boolean {
   return includesKind(permission, 'is_staff') || includesKind(permission, 'is_superuser');
 }
 
+/** A role is one in a tenant: a caller without a tenant learns that. */
+export function needsRole({ permission }: CompiledRoute): boolean {
+  return includesKind(permission, 'has_role');
+}
+
 export function needsRecentLogin({ permission }: CompiledRoute): boolean {
   return includesKind(permission, 'has_recent_login');
 }

@@ -3,7 +3,7 @@ import { coreErrors } from '../errors/core-errors.ts';
 import type { CompiledRoute, RaisedError } from '../http/compiled-route.ts';
 import { idempotencyErrors } from '../http/idempotency/errors.ts';
 import { safeMethods } from '../permissions/built-ins.ts';
-import { admitsAnonymous, needsCsrfProof, needsRecentLogin, needsScope, needsStaff } from './access.ts';
+import { admitsAnonymous, needsCsrfProof, needsRecentLogin, needsRole, needsScope, needsStaff } from './access.ts';
 
 /**
  * Errors of every operation: failures of the server and its database, a write that lost to another one, and requests that are not read, such as
@@ -58,6 +58,7 @@ export function errorsOfRoute(route: CompiledRoute): readonly RaisedError[] {
   add(open && route.metadata['crud'] !== undefined && !safeMethods.has(route.method), coreErrors.not_authenticated);
   add(needsScope(route), coreErrors.scope_required, coreErrors.insufficient_scope);
   add(needsStaff(route), coreErrors.second_factor_required);
+  add(needsRole(route), coreErrors.tenant_required);
   add(needsRecentLogin(route), coreErrors.recent_login_required);
   add(needsCsrfProof(route), coreErrors.csrf_failed);
   add(route.path.includes(':') || route.path.includes('*'), coreErrors.not_found);

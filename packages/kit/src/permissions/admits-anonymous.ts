@@ -8,6 +8,7 @@ const DENIED_TO_ANONYMOUS: ReadonlySet<string> = new Set([
   'is_superuser',
   'is_owner',
   'has_scopes',
+  'has_role',
 ]);
 
 /** What the permission says of an anonymous caller, from its shape alone; rules of the application are unknown. */

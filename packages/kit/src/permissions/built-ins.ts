@@ -174,6 +174,10 @@ export function hasRole(...roles: readonly [string, ...string[]]): Permission<Us
       if (context.isTenantOpen === true) return 'unknown';
       return roles.some((role) => held.includes(role));
     },
+    // Without a tenant no role could help.
+    async denial(context) {
+      return context.user !== null && (await context.tenant) === null ? coreErrors.tenant_required() : defaultDenial(context);
+    },
   });
 }
 

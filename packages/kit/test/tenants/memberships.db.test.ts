@@ -77,6 +77,22 @@ describeDatabases('memberships in tenants', (database) => {
     return { status: response.statusCode, body: response.body === '' ? null : response.json() };
   };
 
+  test('a caller who names no tenant learns that one is required before any role is asked, and an anonymous one to log in', async () => {
+    for (const who of ['ada', 'bob']) {
+      const refused = await get(who, null, '/admins');
+      expect(refused).toMatchObject({
+        status: 403,
+        body: { code: 'tenant_required', detail: expect.stringContaining('name one that you are a member of') },
+      });
+    }
+    expect(await get(null, null, '/admins')).toMatchObject({ status: 401, body: { code: 'not_authenticated' } });
+    const { paths, components } = (await app.inject('/openapi.json')).json();
+    const { responses, description = '' } = paths['/v1/who/admins'].get;
+    const [, name = ''] = /responses\/(.*)/.exec(responses['403'].$ref) ?? [];
+    expect(JSON.stringify(components.responses[name])).toContain('tenant_required');
+    expect(description).not.toContain('No authentication required');
+  });
+
   describe('a member', () => {
     test('acts in the tenant with the role, found with one statement', async () => {
       expect((await get('ada', 'north')).body).toEqual({ tenant: 'north', roles: ['admin'] });
