@@ -28,12 +28,12 @@ const slow = ['**/*.slow.test.ts', ...long];
 const setupFiles = ['test/provision/clean-process.ts', 'test/provision/property-seed.ts', 'packages/kit/test/secrecy/watch.ts'];
 const globalSetup = ['test/provision/admin-site.ts', 'test/provision/global-setup.ts'];
 // Mocks of modules only work in a process that has not loaded them yet; pages of all errors have those that other tests declare.
-const isolated = ['packages/kit/src/contrib/apikeys/verify.test.ts', 'test/reference-pages.test.ts'];
+const isolated = ['packages/kit/src/contrib/apikeys/verify/verify.test.ts', 'test/reference-pages.test.ts'];
 // One to two minutes each: plans of every list of the admin site on large tables, its screens one by one under axe and with hostile data, and the
 // built documentation site, whose pages, links and fragments pages.test.ts checks before the build.
 const longOnly = [
   // A cluster of Patroni, and four failovers.
-  'packages/kit/src/db/postgres/failover.long.test.ts',
+  'packages/kit/src/db/engine/postgres/failover.long.test.ts',
   // Hovers and completions by the language service of TypeScript 5.9.
   'test/mistakes/editor.long.test.ts',
   'packages/kit/src/admin/plans.long.test.ts',
@@ -45,8 +45,8 @@ const longOnly = [
   'test/clients/kitchen-sink-clients.long.test.ts',
   // 10 to 20 s each, of which a short version is no proof: times, memory and growth.
   'packages/kit/src/contrib/apikeys/timing.long.test.ts',
-  'packages/kit/src/contrib/accounts/login-timing.long.test.ts',
-  'packages/kit/src/contrib/uploads/large-file.slow.test.ts',
+  'packages/kit/src/contrib/accounts/login/login-timing.long.test.ts',
+  'packages/kit/src/contrib/uploads/life/large-file.slow.test.ts',
   'packages/kit/src/admin/large-tables.long.test.ts',
   'packages/config-server/test/not-found-timing.long.test.ts',
   // The same start as that of start.long.test.ts, with another login.
@@ -64,7 +64,7 @@ const longOnly = [
   'packages/kit/test/reference-page.slow.test.ts',
   'packages/kit/src/contrib/jobs/running/crash.long.test.ts',
   'packages/kit/src/contrib/webhooks/delivery/crash.long.test.ts',
-  'packages/kit/src/db/sqlite/checkpointer.slow.test.ts',
+  'packages/kit/src/db/engine/sqlite/checkpointer.slow.test.ts',
   'packages/admin-ui/test/elsewhere.slow.test.ts',
   'packages/config-server/test/git-storm.long.test.ts',
   'packages/config-server/test/secret-storm.long.test.ts',
@@ -81,7 +81,7 @@ const longProject = {
       ...long,
       ...longOnly,
       'test/kitchen-sink/documented-errors.test.ts',
-      'packages/kit/src/db/where/where.db.test.ts',
+      'packages/kit/src/db/sql/where/where.db.test.ts',
       'packages/kit/src/crud/non-interference.db.test.ts',
       'packages/kit/src/crud/generated-resources.db.test.ts',
       'packages/kit/test/crud/reading-matrix.db.test.ts',

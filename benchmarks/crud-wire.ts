@@ -4,7 +4,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { columnJsonSchema } from '../packages/kit/src/db/column-json.ts';
+import { columnJsonSchema } from '../packages/kit/src/db/declare/column-json.ts';
 import { openDatabase, type Database } from '../packages/kit/src/db/index.ts';
 import { compileSerializer } from '../packages/kit/src/http/json/project.ts';
 import { startPostgresServer } from '../test/provision/postgres-server.ts';

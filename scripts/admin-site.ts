@@ -12,7 +12,7 @@ const cache = join(root, 'node_modules/.cache/admin-site');
 const SOURCES = [
   'packages/admin-ui/{src,public}/**/*',
   'packages/admin-ui/{index.html,package.json,tsconfig.json,vite.config.ts}',
-  'packages/kit/src/admin/wire.ts',
+  'packages/kit/src/admin/wire/wire.ts',
   'scripts/admin-site.ts',
 ];
 

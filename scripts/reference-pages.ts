@@ -2,7 +2,7 @@ import { fieldCodes } from '../packages/kit/src/errors/field-codes.ts';
 import { globSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { checkDescriptions } from '../packages/kit/src/app/checks.ts';
+import { checkDescriptions } from '../packages/kit/src/app/check/checks.ts';
 import { type DeprecationNotice, deprecationNotices } from '../packages/kit/src/options/deprecation-codes.ts';
 import { diffRules } from '../packages/kit/src/openapi/diff/rules.ts';
 import { benchmarksPage } from './benchmarks-page.ts';
@@ -192,7 +192,7 @@ function checksPage(): string {
   );
   return `# Checks
 
-<!-- Made by \`npm run docs:reference\` from packages/kit/src/app/checks.ts; a test fails when it is stale. -->
+<!-- Made by \`npm run docs:reference\` from packages/kit/src/app/check/checks.ts; a test fails when it is stale. -->
 
 The app is checked completely when it is created, before any request and before any I/O; modules add checks that run once the databases are open.
 Every fault is reported at once, with its id, a sentence and a hint. Ids with \`E\` stop the start, ids with \`W\` are logged as warnings.

@@ -106,13 +106,13 @@ describe('transactions', () => {
     'contrib/audit/prune.ts': 'read-only: a snapshot',
     'contrib/audit/verify-chain.ts': 'read-only: a snapshot',
     'contrib/better-auth/joined-kysely.ts': 'runs code of better-auth, which was not made to run twice',
-    'contrib/jobs/retry.ts': 'a savepoint of the transaction of the caller',
+    'contrib/jobs/manage/retry.ts': 'a savepoint of the transaction of the caller',
     'contrib/jobs/running/job-run.ts': 'runs code of the application; the job is retried',
     'contrib/jobs/running/steps.ts': 'runs code of the application; the job is retried',
     'contrib/jobs/running/claim-store.ts': 'SQLite only: it has one writer',
     'contrib/jobs/running/result-store.ts': 'SQLite only: it has one writer',
     'contrib/webhooks/delivery/result-store.ts': 'SQLite only: it has one writer',
-    'app/run-seeds.ts': 'runs code of the application, once',
+    'app/data/run-seeds.ts': 'runs code of the application, once',
     'crud/serve/bulk.ts': 'a savepoint of the transaction of the request',
     'crud/write/row-writer.ts': 'always rolled back: it looks for the row that broke a rule',
   };
@@ -261,13 +261,13 @@ describe('the checks themselves', () => {
 
   test('the boundaries refuse what the contract refuses', () => {
     const kit = (path: string): string => `packages/kit/src/${path}`;
-    expect(forbidden(kit('http/route.ts'), kit('crud/crud.ts'))).toBeDefined();
+    expect(forbidden(kit('http/declare/route.ts'), kit('crud/crud.ts'))).toBeDefined();
     expect(forbidden(kit('crud/crud.ts'), kit('contrib/audit/record.ts'))).toBeDefined();
-    expect(forbidden(kit('contrib/apikeys/create.ts'), kit('contrib/audit/record.ts'))).toBeDefined();
-    expect(forbidden(kit('contrib/apikeys/create.ts'), kit('contrib/jobs/start-job.ts'))).toBeUndefined();
-    expect(forbidden(kit('app/create-app.ts'), kit('cli/main.ts'))).toBeDefined();
-    expect(forbidden(kit('contrib/webhooks/publishing/publish.ts'), kit('db/db.ts'))).toBeUndefined();
-    expect(forbidden('packages/config-server/src/server.ts', kit('db/db.ts'))).toBeDefined();
+    expect(forbidden(kit('contrib/apikeys/manage/create.ts'), kit('contrib/audit/record.ts'))).toBeDefined();
+    expect(forbidden(kit('contrib/apikeys/manage/create.ts'), kit('contrib/jobs/start/start-job.ts'))).toBeUndefined();
+    expect(forbidden(kit('app/assemble/create-app.ts'), kit('cli/main.ts'))).toBeDefined();
+    expect(forbidden(kit('contrib/webhooks/publishing/publish.ts'), kit('db/engine/db.ts'))).toBeUndefined();
+    expect(forbidden('packages/config-server/src/server.ts', kit('db/engine/db.ts'))).toBeDefined();
     expect(forbidden(kit('contrib/webhooks/controller.ts'), kit('http/index.ts'))).toBeDefined();
     expect(forbidden(kit('index.ts'), kit('http/index.ts'))).toBeUndefined();
   });

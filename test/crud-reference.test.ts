@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { controllerRules, resourceRules } from '../packages/kit/src/crud/declare/option-rules.ts';
+import { controllerRules, resourceRules } from '../packages/kit/src/crud/options/option-rules.ts';
 import { limits, usualLimits } from '../packages/kit/src/crud/declare/limits.ts';
 import { root } from './architecture/module-graph.ts';
 

@@ -2,9 +2,9 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { spawnSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
-import { readSettings } from '../packages/kit/src/app/config.ts';
+import { readSettings } from '../packages/kit/src/app/declare/config.ts';
 import { readJobsOptions } from '../packages/kit/src/contrib/jobs/options.ts';
-import { TrustedProxies } from '../packages/kit/src/http/trusted-proxies.ts';
+import { TrustedProxies } from '../packages/kit/src/http/exchange/trusted-proxies.ts';
 import { DEFAULT_TIMEOUT_MS } from '../packages/kit/src/contrib/webhooks/network/transport.ts';
 import { root } from './docs/pages.ts';
 import { compose, deployedProcesses, pods, resources, unitLines, units } from './deployment/manifests.ts';
@@ -13,7 +13,7 @@ const source = (path: string): string => readFileSync(join(root, path), 'utf8');
 
 /** Variables that the toolkit, its program, the example and Node read. */
 function knownVariables(): Set<string> {
-  const settings = [...source('packages/kit/src/app/config.ts').matchAll(/'([A-Z][A-Z_]+)'/g)].map(([, name]) => name ?? '');
+  const settings = [...source('packages/kit/src/app/declare/config.ts').matchAll(/'([A-Z][A-Z_]+)'/g)].map(([, name]) => name ?? '');
   const example = [...source('examples/orders/config.ts').matchAll(/process\.env\['(\w+)'\]|\b([A-Z_]{4,})(?=:| =)/g)].map(
     ([, read, taken]) => read ?? taken ?? '',
   );

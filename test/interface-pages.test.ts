@@ -18,12 +18,12 @@ function listedOn(page: string): Set<string> {
 }
 
 test.each([
-  ['app.md', 'app/options.ts', 'AppOptions'],
-  ['modules.md', 'app/module.ts', 'Module'],
+  ['app.md', 'app/declare/options.ts', 'AppOptions'],
+  ['modules.md', 'app/declare/module.ts', 'Module'],
   ['testing.md', 'testing/test-app.ts', 'TestApp'],
   ['testing.md', 'testing/test-app.ts', 'TestAppOptions'],
-  ['auth.md', 'auth/user-table.ts', 'UserTable'],
-  ['auth.md', 'auth/user-directory.ts', 'UserDirectory'],
+  ['auth.md', 'auth/people/user-table.ts', 'UserTable'],
+  ['auth.md', 'auth/people/user-directory.ts', 'UserDirectory'],
   ['webhooks.md', 'contrib/webhooks/publishing/checked-call.ts', 'PublishOptions'],
   ['webhooks.md', 'contrib/webhooks/publishing/audience.ts', 'AudienceOptions'],
 ])('%s lists every member of %s: %s', (page, file, name) => {

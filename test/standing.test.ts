@@ -14,17 +14,17 @@ const ALLOWED: Readonly<Record<string, string>> = {
   'admin/module.ts': FORGETS,
   'contrib/apikeys/admin.ts': 'protects the keys of superusers from other members of staff',
   'contrib/apikeys/commands.ts': NAMES,
-  'contrib/apikeys/invalidation.ts': FORGETS,
-  'contrib/apikeys/store.ts': 'a key and its owner are one statement; state.ts gives the flag to judge()',
+  'contrib/apikeys/verify/invalidation.ts': FORGETS,
+  'contrib/apikeys/rows/store.ts': 'a key and its owner are one statement; state.ts gives the flag to judge()',
   'contrib/better-auth/invitations.ts': OWN_USERS,
   'contrib/better-auth/kit-plugin.ts': OWN_USERS,
   'contrib/better-auth/migrations/0001_initial.ts': OWN_USERS,
   'contrib/better-auth/module.ts': OWN_USERS,
   'contrib/better-auth/store.ts': OWN_USERS,
   'contrib/better-auth/user-changes.ts': FORGETS,
-  'contrib/grants/grant.ts': NAMES,
+  'contrib/grants/grant/grant.ts': NAMES,
   'contrib/grants/module.ts': FORGETS,
-  'contrib/grants/share.ts': 'a user who is deactivated cannot be chosen for a new grant',
+  'contrib/grants/grant/share.ts': 'a user who is deactivated cannot be chosen for a new grant',
   'contrib/webhooks/admin/place.ts': NAMES,
   'contrib/webhooks/controller.ts': OWN_FLAG,
   'contrib/webhooks/endpoints/update-endpoint.ts': OWN_FLAG,
@@ -32,7 +32,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   'contrib/webhooks/schemas.ts': OWN_FLAG,
 };
 
-test('whether a person may still act is decided in auth/standing.ts, and every exception has a reason', () => {
+test('whether a person may still act is decided in auth/rights/standing.ts, and every exception has a reason', () => {
   const source = 'packages/kit/src/';
   const found = [...readSources().values()]
     .filter(({ path }) => path.startsWith(source))

@@ -1,4 +1,4 @@
-import type { Authenticator } from '../../packages/kit/src/auth/authenticator.ts';
+import type { Authenticator } from '../../packages/kit/src/auth/request/authenticator.ts';
 import { createApp, migrateApp, type App, type AppOptions } from '../../packages/kit/src/app/index.ts';
 
 /** Everybody is owner number 1 unless the header `x-owner` says another. */

@@ -1,12 +1,12 @@
 // Our own jobs as the benchmarks use them.
 import { z } from 'zod';
-import { job } from '../../packages/kit/src/contrib/jobs/job.ts';
-import { unbindJobs, useJobs } from '../../packages/kit/src/contrib/jobs/jobs.ts';
+import { job } from '../../packages/kit/src/contrib/jobs/declare/job.ts';
+import { unbindJobs, useJobs } from '../../packages/kit/src/contrib/jobs/rows/jobs.ts';
 import { jobMigrations } from '../../packages/kit/src/contrib/jobs/migrations/all.ts';
 import { jobModels } from '../../packages/kit/src/contrib/jobs/models.ts';
 import type { JobWorker } from '../../packages/kit/src/contrib/jobs/running/worker.ts';
-import { startJobs } from '../../packages/kit/src/contrib/jobs/start-job.ts';
-import { runDueJobs, startJobWorker } from '../../packages/kit/src/contrib/jobs/work-jobs.ts';
+import { startJobs } from '../../packages/kit/src/contrib/jobs/start/start-job.ts';
+import { runDueJobs, startJobWorker } from '../../packages/kit/src/contrib/jobs/manage/work-jobs.ts';
 import { migrate, openDatabase, type Database } from '../../packages/kit/src/db/index.ts';
 
 export interface KitQueue {

@@ -1,5 +1,5 @@
 import { defineConfig } from 'vite';
-import { ADMIN_STYLE_NONCE } from '../kit/src/admin/wire.ts';
+import { ADMIN_STYLE_NONCE } from '../kit/src/admin/wire/wire.ts';
 
 /** Where a running application serves the admin site; `npm run dev` hands its API's requests on to it. */
 const running = process.env['ADMIN_URL'] ?? 'http://127.0.0.1:3000/admin/';

@@ -4,7 +4,7 @@ import { root } from './pages.ts';
 
 /** A `ts` block of a comment, as editors show it with the export that it belongs to. */
 export interface CommentExample {
-  /** `packages/kit/src/http/page.ts:15`. */
+  /** `packages/kit/src/http/declare/page.ts:15`. */
   readonly place: string;
   /** A module: the block, and imports of the names that it uses. */
   readonly module: string;

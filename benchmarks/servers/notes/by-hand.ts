@@ -5,7 +5,7 @@ import { hash } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import { DatabaseSync } from 'node:sqlite';
 import Fastify from 'fastify';
-import { uuidv7 } from '../../../packages/kit/src/db/uuidv7.ts';
+import { uuidv7 } from '../../../packages/kit/src/db/values/uuidv7.ts';
 import { serving } from '../../harness/server-process.ts';
 
 const [address = ''] = process.argv.slice(2);

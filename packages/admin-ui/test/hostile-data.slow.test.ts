@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { AdminSession } from '../../kit/src/admin/wire.ts';
+import type { AdminSession } from '../../kit/src/admin/wire/wire.ts';
 import { wordsFor } from '../src/values/format.ts';
 import { AdminBrowser, go, settled } from './admin-browser.ts';
 import { fill, OPENED, receivers } from './shop/fill.ts';

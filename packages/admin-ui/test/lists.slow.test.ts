@@ -3,7 +3,7 @@ import type { Locator, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { createApiKey, verifyApiKey } from '../../kit/src/contrib/apikeys/index.ts';
-import { keyringOf } from '../../kit/src/contrib/apikeys/keyring.ts';
+import { keyringOf } from '../../kit/src/contrib/apikeys/verify/keyring.ts';
 import { job, jobs, startJob } from '../../kit/src/contrib/jobs/index.ts';
 import { createEndpoint, publish } from '../../kit/src/contrib/webhooks/index.ts';
 import { insert, insertMany } from '../../kit/src/db/index.ts';

@@ -1,6 +1,6 @@
 import { sealEntries } from '../src/contrib/audit/seal.ts';
 import type { StoredEntry } from '../src/contrib/audit/store.ts';
-import type { Db } from '../src/db/db.ts';
+import type { Db } from '../src/db/engine/db.ts';
 
 /** Everything recorded so far, oldest first; what is not sealed yet is sealed now. */
 export async function auditLog(db: Db, filter: Partial<Pick<StoredEntry, 'action' | 'target_id'>> = {}): Promise<StoredEntry[]> {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createApp } from '../src/app/create-app.ts';
-import { migrateApp } from '../src/app/migration-modules.ts';
+import { createApp } from '../src/app/assemble/create-app.ts';
+import { migrateApp } from '../src/app/data/migration-modules.ts';
 import type { App } from '../src/app/index.ts';
 import type { User, UserDirectory } from '../src/auth/index.ts';
 import { accounts, accountsOf, addGroupMember, createGroup, createUser, deleteUser, logIn, users } from '../src/contrib/accounts/index.ts';

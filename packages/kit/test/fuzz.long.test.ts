@@ -1,7 +1,7 @@
 import { wholeDocument } from './whole-document.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { scaled } from '../../../test/provision/scale.ts';
-import type { App } from '../src/app/module.ts';
+import type { App } from '../src/app/declare/module.ts';
 import { openApiDocument, type OpenApiDocument } from '../src/openapi/document.ts';
 import { describeDatabases } from '../src/testing/databases.ts';
 import { seededRandom } from '../src/testing/sample/random.ts';

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import type { App } from '../src/app/module.ts';
+import type { App } from '../src/app/declare/module.ts';
 import { describeDatabases } from '../src/testing/databases.ts';
 import { RawConnection } from './raw-http.ts';
 import { sampleApp } from './sample-app/app.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { createApp, type App } from '../src/app/index.ts';
-import { migrateApp } from '../src/app/migration-modules.ts';
+import { migrateApp } from '../src/app/data/migration-modules.ts';
 import type { Authenticator, User } from '../src/auth/index.ts';
 import { apiKeys, ApiKeyController, createApiKey, verifyApiKey } from '../src/contrib/apikeys/index.ts';
 import { audit } from '../src/contrib/audit/index.ts';

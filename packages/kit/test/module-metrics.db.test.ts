@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { accountsOf } from '../src/contrib/accounts/accounts.ts';
+import { accountsOf } from '../src/contrib/accounts/users/accounts.ts';
 import { AccountController } from '../src/contrib/accounts/index.ts';
-import { createUser } from '../src/contrib/accounts/manage-users.ts';
-import { formatKey, newPrefix, newSecret } from '../src/contrib/apikeys/key.ts';
+import { createUser } from '../src/contrib/accounts/users/manage-users.ts';
+import { formatKey, newPrefix, newSecret } from '../src/contrib/apikeys/key/key.ts';
 import { rotateApiKey } from '../src/contrib/apikeys/index.ts';
 import { audit } from '../src/contrib/audit/index.ts';
 import { sealEntries } from '../src/contrib/audit/seal.ts';

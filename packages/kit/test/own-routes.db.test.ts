@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { openWrites } from '../src/app/open-writes.ts';
-import { unboundedLists } from '../src/app/unbounded-lists.ts';
+import { openWrites } from '../src/app/check/open-writes.ts';
+import { unboundedLists } from '../src/app/check/unbounded-lists.ts';
 import { AccountController, accounts } from '../src/contrib/accounts/index.ts';
 import { ApiKeyController, apiKeys } from '../src/contrib/apikeys/index.ts';
 import { audit, AuditController } from '../src/contrib/audit/index.ts';

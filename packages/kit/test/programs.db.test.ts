@@ -1,15 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import type { Authenticator } from '../src/auth/authenticator.ts';
-import type { User } from '../src/auth/principal.ts';
+import type { Authenticator } from '../src/auth/request/authenticator.ts';
+import type { User } from '../src/auth/people/principal.ts';
 import { accounts, createUser } from '../src/contrib/accounts/index.ts';
 import { audit } from '../src/contrib/audit/index.ts';
 import { job, jobs, runDueJobs, startJob } from '../src/contrib/jobs/index.ts';
 import { publish, webhooks } from '../src/contrib/webhooks/index.ts';
 import { crudOf, resource } from '../src/crud/index.ts';
 import { createTable, migration, model, t } from '../src/db/index.ts';
-import { uuidv7 } from '../src/db/uuidv7.ts';
+import { uuidv7 } from '../src/db/values/uuidv7.ts';
 import { Controller, isAuthenticated, route } from '../src/index.ts';
 import { describeDatabases, fakeClock, testApp } from '../src/testing/index.ts';
 import { auditLog } from './audit-log.ts';

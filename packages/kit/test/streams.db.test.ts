@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { accounts, changeStaff, createUser, deactivateUser } from '../src/contrib/accounts/index.ts';
-import { accountsOf } from '../src/contrib/accounts/accounts.ts';
-import { sessionCookieName } from '../src/contrib/accounts/cookie.ts';
-import { insertNewSession, logOut } from '../src/contrib/accounts/sessions.ts';
-import type { UserRow } from '../src/contrib/accounts/store.ts';
+import { accountsOf } from '../src/contrib/accounts/users/accounts.ts';
+import { sessionCookieName } from '../src/contrib/accounts/sessions/cookie.ts';
+import { insertNewSession, logOut } from '../src/contrib/accounts/sessions/sessions.ts';
+import type { UserRow } from '../src/contrib/accounts/users/store.ts';
 import { apiKeys, createApiKey, revokeApiKey, updateApiKey } from '../src/contrib/apikeys/index.ts';
 import { job, JobController, jobs, startJob } from '../src/contrib/jobs/index.ts';
 import { INPUT_LIMITS } from '../src/options/input-limits.ts';

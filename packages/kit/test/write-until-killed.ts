@@ -1,6 +1,6 @@
 // Writes large rows to a SQLite file for as long as it lives and prints the number of each one that is committed: node write-until-killed.ts <file>
 import { setImmediate } from 'node:timers/promises';
-import { openDatabase } from '../src/db/open-database.ts';
+import { openDatabase } from '../src/db/open/open-database.ts';
 
 const [file = ''] = process.argv.slice(2);
 const db = await openDatabase(`sqlite:${file}`);

@@ -41,6 +41,6 @@ export type {
   AdminSession,
   AdminSiteState,
   AdminStatePart,
-} from '../../../kit/src/admin/wire.ts';
+} from '../../../kit/src/admin/wire/wire.ts';
 export { ADMIN_COUNT_MAX } from '../../../kit/src/app/admin/shapes.ts';
-export { ADMIN_ACTION_IDS_MAX, adminFilterNames } from '../../../kit/src/admin/wire.ts';
+export { ADMIN_ACTION_IDS_MAX, adminFilterNames } from '../../../kit/src/admin/wire/wire.ts';

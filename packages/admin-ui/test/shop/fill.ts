@@ -1,5 +1,5 @@
 import { createApiKey, revokeApiKey, updateApiKey } from '../../../kit/src/contrib/apikeys/index.ts';
-import { addUsage, type UsedHour } from '../../../kit/src/contrib/apikeys/usage-store.ts';
+import { addUsage, type UsedHour } from '../../../kit/src/contrib/apikeys/rows/usage-store.ts';
 import { accountsOf, deactivateUser } from '../../../kit/src/contrib/accounts/index.ts';
 import { createEndpoint, deliverDue, publish, rotateSecret, type Transport } from '../../../kit/src/contrib/webhooks/index.ts';
 import { insertMany } from '../../../kit/src/db/index.ts';

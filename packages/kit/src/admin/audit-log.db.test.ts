@@ -4,13 +4,13 @@ import { addGroupMember, createGroup } from '../contrib/accounts/index.ts';
 import { apiKeys, createApiKey } from '../contrib/apikeys/index.ts';
 import { createEndpoint, publish, webhooks } from '../contrib/webhooks/index.ts';
 import type { Module } from '../app/index.ts';
-import type { User } from '../auth/principal.ts';
+import type { User } from '../auth/people/principal.ts';
 import { crudOf, resource, visibleTo } from '../crud/index.ts';
 import { createTable, migration, model, t } from '../db/index.ts';
 import { isSuperuser } from '../permissions/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
-import { modelResource } from './model-resource.ts';
+import { modelResource } from './model/model-resource.ts';
 
 const clock = fakeClock();
 

@@ -8,10 +8,10 @@ import { webhooks } from '../contrib/webhooks/index.ts';
 import { type Change, CrudController, resource, visibleTo, writableBy } from '../crud/index.ts';
 import { createTable, insert, migration, model, openDatabase, softDelete, t, timestamps, versioned } from '../db/index.ts';
 import { denyAll, isAuthenticated, isStaff } from '../permissions/index.ts';
-import { countQueries } from '../db/query-observer.ts';
+import { countQueries } from '../db/engine/query-observer.ts';
 import { responseCache } from '../middleware/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
-import { modelResource } from './model-resource.ts';
+import { modelResource } from './model/model-resource.ts';
 
 const columns = {
   id: t.uuidv7().pk(),

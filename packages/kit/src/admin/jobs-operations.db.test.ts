@@ -4,7 +4,7 @@ import { auditLog } from '../../test/audit-log.ts';
 import { AdminApp, type Browser } from '../../test/admin/admin-app.ts';
 import { job, jobs, runDueJobs, startJob, startJobs } from '../contrib/jobs/index.ts';
 import { runSchedules } from '../contrib/jobs/running/run-schedules.ts';
-import { jobsOf } from '../contrib/jobs/jobs.ts';
+import { jobsOf } from '../contrib/jobs/rows/jobs.ts';
 import { defineErrors } from '../errors/catalog.ts';
 import { describeDatabases } from '../testing/databases.ts';
 import { fakeClock } from '../testing/fake-clock.ts';

@@ -4,7 +4,7 @@ import { AdminApp, type Browser } from '../../test/admin/admin-app.ts';
 import { fillAudit, fillKeys, fillUsers, fillWebhooks, settle } from '../../test/admin/large-tables.ts';
 import { apiKeys, createApiKey } from '../contrib/apikeys/index.ts';
 import { createEndpoint, publish, webhooks } from '../contrib/webhooks/index.ts';
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine/db.ts';
 import { describeDatabases } from '../testing/databases.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
 

@@ -4,11 +4,11 @@ import { auditLog } from '../../test/audit-log.ts';
 import type { Module } from '../app/index.ts';
 import { apiKeys, createApiKey } from '../contrib/apikeys/index.ts';
 import { type Change, CrudController, fullText, resource, visibleTo } from '../crud/index.ts';
-import { countQueries } from '../db/query-observer.ts';
+import { countQueries } from '../db/engine/query-observer.ts';
 import { createTable, insert, migration, model, softDelete, softDeleteUnique, t, timestamps, versioned } from '../db/index.ts';
 import { denyAll, isAuthenticated } from '../permissions/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
-import { modelResource } from './model-resource.ts';
+import { modelResource } from './model/model-resource.ts';
 import type { AdminRole } from './options.ts';
 
 const customerColumns = { id: t.uuidv7().pk(), name: t.text({ min: 1, max: 80 }), ...timestamps() };

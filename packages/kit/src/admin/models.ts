@@ -1,6 +1,6 @@
-import { model } from '../db/model.ts';
-import { t } from '../db/column.ts';
-import { IDENTITY_LENGTH_MAX } from '../db/identity-length.ts';
+import { model } from '../db/declare/model.ts';
+import { t } from '../db/declare/column.ts';
+import { IDENTITY_LENGTH_MAX } from '../db/values/identity-length.ts';
 
 export const SAVED_NAME_LENGTH_MAX = 80;
 export const SAVED_QUERY_LENGTH_MAX = 2000;

@@ -1,19 +1,19 @@
-import type { LoginProvider } from '../app/login-provider.ts';
-import type { Module, ModuleMount } from '../app/module.ts';
-import type { UserChangeListener } from '../app/registry.ts';
-import type { Middleware } from '../http/middleware.ts';
-import { AdminSite } from './admin-site.ts';
+import type { LoginProvider } from '../app/declare/login-provider.ts';
+import type { Module, ModuleMount } from '../app/declare/module.ts';
+import type { UserChangeListener } from '../app/declare/registry.ts';
+import type { Middleware } from '../http/exchange/middleware.ts';
+import { AdminSite } from './state/admin-site.ts';
 import { adminErrors } from './errors.ts';
-import { listController } from './list-controller.ts';
-import { deleteSavedFiltersOf } from './saved-filters.ts';
+import { listController } from './serve/list-controller.ts';
+import { deleteSavedFiltersOf } from './model/saved-filters.ts';
 import { AlertWatch } from './alerts/alert-watch.ts';
 import { initial } from './migrations/0001_initial.ts';
 import { alertChecks, firingAlerts, savedFilters } from './models.ts';
 import { readAdminOptions, type AdminOptions } from './options.ts';
-import { overviewController, stateController } from './overview-controller.ts';
-import { resourceController } from './resource-controller.ts';
-import { sessionController } from './session-controller.ts';
-import { siteController } from './site-controller.ts';
+import { overviewController, stateController } from './serve/overview-controller.ts';
+import { resourceController } from './serve/resource-controller.ts';
+import { sessionController } from './serve/session-controller.ts';
+import { siteController } from './serve/site-controller.ts';
 
 /**
  * The admin site: lists, records and actions of every module that declares some, for staff.

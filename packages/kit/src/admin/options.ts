@@ -1,6 +1,6 @@
 import { implementationOf, objectOf, type OptionRules, readOptions } from '../options/read-options.ts';
 import { aFunction, guard, milliseconds, oneOf, recordOf, required, rule, text } from '../options/value-rule.ts';
-import type { User } from '../auth/principal.ts';
+import type { User } from '../auth/people/principal.ts';
 
 export interface AdminOptions {
   /** Where the site is. Default: `/admin`. */

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { siteFolder } from '../../test/admin/admin-app.ts';
 import { auditLog } from '../../test/audit-log.ts';
 import { createApp, type App, type AppOptions, type LoginProvider } from '../app/index.ts';
-import { migrateApp } from '../app/migration-modules.ts';
+import { migrateApp } from '../app/data/migration-modules.ts';
 import type { Authenticator, User } from '../auth/index.ts';
 import { accounts } from '../contrib/accounts/index.ts';
 import { apiKeys, createApiKey } from '../contrib/apikeys/index.ts';

@@ -3,7 +3,7 @@ import { scaled } from '../../../../test/provision/scale.ts';
 import type { AdminApp, Browser } from '../../test/admin/admin-app.ts';
 import { everyListApp, fillEveryList, LARGE_TABLES } from '../../test/admin/every-list.ts';
 import type { AdminPage, AdminResourceShape } from '../app/admin/shapes.ts';
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine/db.ts';
 import { describeDatabases } from '../testing/databases.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
 

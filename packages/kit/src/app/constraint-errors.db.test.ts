@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import * as z from 'zod';
 import { createTable, insert, migration, model, remove, t, update } from '../db/index.ts';
-import { Controller } from '../http/controller.ts';
-import { route } from '../http/route.ts';
+import { Controller } from '../http/compile/controller.ts';
+import { route } from '../http/declare/route.ts';
 import { allowAny } from '../permissions/built-ins.ts';
 import { describeDatabases } from '../testing/databases.ts';
-import { createApp } from './create-app.ts';
-import { migrateApp } from './migration-modules.ts';
-import type { App } from './module.ts';
+import { createApp } from './assemble/create-app.ts';
+import { migrateApp } from './data/migration-modules.ts';
+import type { App } from './declare/module.ts';
 
 const authors = model('authors', { id: t.int().pk(), email: t.text(40).unique() });
 const books = model(

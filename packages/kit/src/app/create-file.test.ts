@@ -2,8 +2,8 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { createApp } from './create-app.ts';
-import { driftOf, migrateApp, pendingOf } from './migration-modules.ts';
+import { createApp } from './assemble/create-app.ts';
+import { driftOf, migrateApp, pendingOf } from './data/migration-modules.ts';
 
 test('looking at what is pending, or at the SQL of a dry run, creates no SQLite file', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'kit-create-file-'));

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { MetricRegistry } from '../observe/metric-registry.ts';
-import { createApp } from './create-app.ts';
-import type { Module } from './module.ts';
+import { createApp } from './assemble/create-app.ts';
+import type { Module } from './declare/module.ts';
 
 const declared: string[] = [];
 const registry: MetricRegistry = {

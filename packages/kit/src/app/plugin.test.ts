@@ -2,12 +2,12 @@ import { fastify as createFastify, type FastifyInstance } from 'fastify';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { pino } from 'pino';
 import { z } from 'zod';
-import { Controller } from '../http/controller.ts';
-import { route } from '../http/route.ts';
+import { Controller } from '../http/compile/controller.ts';
+import { route } from '../http/declare/route.ts';
 import { requestLog } from '../middleware/request-log.ts';
 import { allowAny } from '../permissions/built-ins.ts';
-import { createApp } from './create-app.ts';
-import type { App, Module } from './module.ts';
+import { createApp } from './assemble/create-app.ts';
+import type { App, Module } from './declare/module.ts';
 
 class ThingController extends Controller {
   one = route.get(

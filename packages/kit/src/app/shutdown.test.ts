@@ -5,13 +5,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
 import { z } from 'zod';
 import { singleton, scoped, service } from '../di/index.ts';
-import { Controller } from '../http/controller.ts';
-import { route } from '../http/route.ts';
+import { Controller } from '../http/compile/controller.ts';
+import { route } from '../http/declare/route.ts';
 import { HealthController } from '../middleware/health.ts';
 import { allowAny } from '../permissions/built-ins.ts';
-import type { SettingsInput } from './config.ts';
-import { createApp } from './create-app.ts';
-import type { App, Module } from './module.ts';
+import type { SettingsInput } from './declare/config.ts';
+import { createApp } from './assemble/create-app.ts';
+import type { App, Module } from './declare/module.ts';
 
 /** A deadline that no test waits for: what is held up until then fails by its timeout. */
 const LATE = 600_000;

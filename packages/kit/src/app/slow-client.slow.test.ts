@@ -2,11 +2,11 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
-import { Controller } from '../http/controller.ts';
-import { route } from '../http/route.ts';
+import { Controller } from '../http/compile/controller.ts';
+import { route } from '../http/declare/route.ts';
 import { allowAny } from '../permissions/built-ins.ts';
-import { createApp } from './create-app.ts';
-import type { App } from './module.ts';
+import { createApp } from './assemble/create-app.ts';
+import type { App } from './declare/module.ts';
 
 let handled = 0;
 

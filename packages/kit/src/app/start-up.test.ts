@@ -1,21 +1,21 @@
 import { describe, expect, test } from 'vitest';
-import { jsonSchema } from '../http/json-schema.ts';
+import { jsonSchema } from '../http/declare/json-schema.ts';
 import { z } from 'zod';
-import type { Authenticator } from '../auth/authenticator.ts';
-import type { UserDirectory } from '../auth/user-directory.ts';
+import type { Authenticator } from '../auth/request/authenticator.ts';
+import type { UserDirectory } from '../auth/people/user-directory.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import { errors } from '../errors/error-map.ts';
-import { Controller, type ControllerClass } from '../http/controller.ts';
+import { Controller, type ControllerClass } from '../http/compile/controller.ts';
 import type { Fault } from '../options/fault.ts';
-import { route, type RouteOptions } from '../http/route.ts';
+import { route, type RouteOptions } from '../http/declare/route.ts';
 import { securityHeaders } from '../middleware/security-headers.ts';
 import { all, allowAny, denyAll, hasRule, hasScopes, isAuthenticated, isStaff } from '../permissions/index.ts';
 import { clientThrottle } from '../throttle/index.ts';
-import { checkDescriptions } from './checks.ts';
-import { createApp } from './create-app.ts';
-import type { Module } from './module.ts';
-import type { AppOptions } from './options.ts';
-import { StartUpError } from './start-up-error.ts';
+import { checkDescriptions } from './check/checks.ts';
+import { createApp } from './assemble/create-app.ts';
+import type { Module } from './declare/module.ts';
+import type { AppOptions } from './declare/options.ts';
+import { StartUpError } from './check/start-up-error.ts';
 
 const Id = z.object({ id: z.string() });
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { KitProgram, sourceOf } from '../../test/cli/kit-program.ts';
-import { checkDescriptions } from '../app/checks.ts';
+import { checkDescriptions } from '../app/check/checks.ts';
 
 let folder = '';
 let program: KitProgram;

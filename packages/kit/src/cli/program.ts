@@ -1,14 +1,14 @@
 import { Command, CommanderError } from 'commander';
-import type { App } from '../app/module.ts';
+import type { App } from '../app/declare/module.ts';
 import { isKitError } from '../errors/kit-error.ts';
-import { CliFailure } from './cli-failure.ts';
-import { addDotenv } from './dotenv.ts';
-import { CORE_COMMANDS } from './core-commands.ts';
-import { createContext, type CliContext } from './context.ts';
-import { explainFailure, missingModule } from './explain-failure.ts';
-import { findConfig, missingConfig } from './find-config.ts';
-import { loadApp, type ImportConfig } from './load-app.ts';
-import { paint, type Terminal } from './terminal.ts';
+import { CliFailure } from './terminal/cli-failure.ts';
+import { addDotenv } from './load/dotenv.ts';
+import { CORE_COMMANDS } from './commands/core-commands.ts';
+import { createContext, type CliContext } from './load/context.ts';
+import { explainFailure, missingModule } from './terminal/explain-failure.ts';
+import { findConfig, missingConfig } from './load/find-config.ts';
+import { loadApp, type ImportConfig } from './load/load-app.ts';
+import { paint, type Terminal } from './terminal/terminal.ts';
 
 export interface ProgramRun {
   /** Without the program's own name. */

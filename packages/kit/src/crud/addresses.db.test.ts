@@ -11,10 +11,10 @@ import {
   type ShopApp,
 } from '../../test/crud/shop.ts';
 import { createTable, migration, model, t } from '../db/index.ts';
-import { countQueries } from '../db/query-observer.ts';
-import { insertMany } from '../db/repository.ts';
-import { jsonSchema } from '../http/json-schema.ts';
-import { route } from '../http/route.ts';
+import { countQueries } from '../db/engine/query-observer.ts';
+import { insertMany } from '../db/rows/repository.ts';
+import { jsonSchema } from '../http/declare/json-schema.ts';
+import { route } from '../http/declare/route.ts';
 import { all, hasRule, hasScopes, isAuthenticated, isOwner, isStaff } from '../permissions/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
 import { count, CrudController, one, resource, visibleTo } from './index.ts';

@@ -1,16 +1,16 @@
 import { describe, expect, test } from 'vitest';
-import { createApp } from '../app/create-app.ts';
-import { StartUpError } from '../app/start-up-error.ts';
+import { createApp } from '../app/assemble/create-app.ts';
+import { StartUpError } from '../app/check/start-up-error.ts';
 import { AccountController, accounts } from '../contrib/accounts/index.ts';
 import { UploadController } from '../contrib/uploads/index.ts';
 import { WebhookEndpointController } from '../contrib/webhooks/index.ts';
 import { model, t } from '../db/index.ts';
-import { Controller, type ControllerClass, type Mountable } from '../http/controller.ts';
-import { route } from '../http/route.ts';
+import { Controller, type ControllerClass, type Mountable } from '../http/compile/controller.ts';
+import { route } from '../http/declare/route.ts';
 import { InvalidOptions } from '../options/read-options.ts';
 import { allowAny, hasRule, isAuthenticated, isStaff } from '../permissions/index.ts';
 import { clientThrottle } from '../throttle/index.ts';
-import { controllerRules, resourceRules } from './declare/option-rules.ts';
+import { controllerRules, resourceRules } from './options/option-rules.ts';
 import { CrudController, many, resource } from './index.ts';
 
 const notes = model('notes', { id: t.uuidv7().pk(), owner_id: t.uuid().readOnly(), title: t.text(100), salary: t.int().nullable() });

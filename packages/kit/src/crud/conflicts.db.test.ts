@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import type { Authenticator } from '../auth/authenticator.ts';
-import type { Database, Db } from '../db/db.ts';
+import type { Authenticator } from '../auth/request/authenticator.ts';
+import type { Database, Db } from '../db/engine/db.ts';
 import { createTable, migration, model, t } from '../db/index.ts';
 import { openApiDocument } from '../openapi/document.ts';
 import { isAuthenticated } from '../permissions/index.ts';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { z } from 'zod';
 import { people, startShop, type ShopApp } from '../../test/crud/shop.ts';
 import { createTable, migration, model, t } from '../db/index.ts';
-import { insertMany } from '../db/repository.ts';
+import { insertMany } from '../db/rows/repository.ts';
 import { isAuthenticated, isOwner, isStaff } from '../permissions/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
 import { CrudController, crudOf, many, one, resource, visibleTo } from './index.ts';

@@ -3,7 +3,7 @@ import { expect, inject, test } from 'vitest';
 import { z } from 'zod';
 import { byName, people, type Person } from '../../test/crud/shop.ts';
 import { createTable, migration, model, t, timestamps, versioned } from '../db/index.ts';
-import { insertMany } from '../db/repository.ts';
+import { insertMany } from '../db/rows/repository.ts';
 import { isAuthenticated, isOwner, isStaff } from '../permissions/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
 import { fakeClock } from '../testing/fake-clock.ts';

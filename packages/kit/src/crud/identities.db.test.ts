@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Authenticator } from '../auth/authenticator.ts';
+import type { Authenticator } from '../auth/request/authenticator.ts';
 import { createTable, migration, model, t } from '../db/index.ts';
 import { isAuthenticated } from '../permissions/index.ts';
 import { describeDatabases } from '../testing/databases.ts';

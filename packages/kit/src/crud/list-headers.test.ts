@@ -1,7 +1,7 @@
 import { expect, describe, test } from 'vitest';
 import { byName, CustomerController, ItemController, OrderController, shop as shopModule, startShop } from '../../test/crud/shop.ts';
 import { RawConnection } from '../../test/raw-http.ts';
-import type { Authenticator } from '../auth/authenticator.ts';
+import type { Authenticator } from '../auth/request/authenticator.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import { deprecation } from '../middleware/index.ts';
 import { testApp } from '../testing/test-app.ts';

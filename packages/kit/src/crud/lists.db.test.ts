@@ -14,8 +14,8 @@ import {
   type Person,
   type ShopApp,
 } from '../../test/crud/shop.ts';
-import { countQueries, observeQueries } from '../db/query-observer.ts';
-import { insertMany, update } from '../db/repository.ts';
+import { countQueries, observeQueries } from '../db/engine/query-observer.ts';
+import { insertMany, update } from '../db/rows/repository.ts';
 import { isAuthenticated } from '../permissions/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
 import { CrudController, filter } from './index.ts';

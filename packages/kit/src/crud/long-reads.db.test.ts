@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { Authenticator } from '../auth/authenticator.ts';
+import type { Authenticator } from '../auth/request/authenticator.ts';
 import { createTable, migration, model, openDatabase, t, type Database } from '../db/index.ts';
 import { isAuthenticated } from '../permissions/index.ts';
 import { describeDatabases, testApp, type TestApp } from '../testing/index.ts';

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { createApp } from '../app/create-app.ts';
+import { createApp } from '../app/assemble/create-app.ts';
 import { model, t, timestamps, versioned } from '../db/index.ts';
 import { isAuthenticated } from '../permissions/index.ts';
 import { byName } from '../../test/crud/shop.ts';

@@ -16,9 +16,9 @@ import {
   type Person,
   type ShopApp,
 } from '../../test/crud/shop.ts';
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine/db.ts';
 import { createTable, migration, model, t } from '../db/index.ts';
-import { insertMany } from '../db/repository.ts';
+import { insertMany } from '../db/rows/repository.ts';
 import { isAuthenticated, isOwner, isStaff } from '../permissions/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
 import { fakeClock } from '../testing/fake-clock.ts';

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as z from 'zod';
 import { startDesk } from '../../test/crud/desk.ts';
 import { startShop, type ShopApp } from '../../test/crud/shop.ts';
-import { createApp } from '../app/create-app.ts';
+import { createApp } from '../app/assemble/create-app.ts';
 import { model, softDelete, t, versioned } from '../db/index.ts';
 import { openApiDocument, openApiText } from '../openapi/document.ts';
 import { isAuthenticated, isStaff } from '../permissions/index.ts';

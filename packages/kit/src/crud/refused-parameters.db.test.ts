@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startShop, type ShopApp } from '../../test/crud/shop.ts';
 import { createTable, migration, model, t } from '../db/index.ts';
-import { insert } from '../db/repository.ts';
+import { insert } from '../db/rows/repository.ts';
 import { isAuthenticated } from '../permissions/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
 import { count, CrudController, many, one, resource } from './index.ts';

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { customers, orders, people, shop as shopModule, startShop, type Person, type ShopApp } from '../../test/crud/shop.ts';
-import type { Module } from '../app/module.ts';
+import type { Module } from '../app/declare/module.ts';
 import { createTable, migration, model, t } from '../db/index.ts';
-import { countQueries } from '../db/query-observer.ts';
-import { whereSql } from '../db/where/where-sql.ts';
+import { countQueries } from '../db/engine/query-observer.ts';
+import { whereSql } from '../db/sql/where/where-sql.ts';
 import { responseCache } from '../middleware/index.ts';
 import { allowAny, isAuthenticated } from '../permissions/index.ts';
 import { describeDatabases } from '../testing/databases.ts';

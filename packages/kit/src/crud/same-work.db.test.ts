@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startDesk } from '../../test/crud/desk.ts';
 import { type Person, type ShopApp } from '../../test/crud/shop.ts';
-import { observeQueries } from '../db/query-observer.ts';
+import { observeQueries } from '../db/engine/query-observer.ts';
 import { describeDatabases } from '../testing/databases.ts';
 
 const UNKNOWN = '01890000-0000-7000-8000-000000000000';

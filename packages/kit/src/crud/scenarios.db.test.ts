@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { lineResource, deskModule, firmResource, startDesk, ticketResource, tickets } from '../../test/crud/desk.ts';
 import { type Called, startShop, type Person, type ShopApp } from '../../test/crud/shop.ts';
-import { observeQueries } from '../db/query-observer.ts';
+import { observeQueries } from '../db/engine/query-observer.ts';
 import { isAuthenticated, isStaff } from '../permissions/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
 import { CrudController, resource } from './index.ts';

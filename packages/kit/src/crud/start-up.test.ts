@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { createApp } from '../app/create-app.ts';
-import { checkDescriptions } from '../app/checks.ts';
-import { StartUpError } from '../app/start-up-error.ts';
-import { Controller, type Mountable } from '../http/controller.ts';
+import { createApp } from '../app/assemble/create-app.ts';
+import { checkDescriptions } from '../app/check/checks.ts';
+import { StartUpError } from '../app/check/start-up-error.ts';
+import { Controller, type Mountable } from '../http/compile/controller.ts';
 import { model, softDelete, softDeleteUnique, t, timestamps, versioned } from '../db/index.ts';
 import { allowAny, isAuthenticated, isOwner, isReadOnly, isStaff, Permission } from '../permissions/index.ts';
-import { jsonSchema } from '../http/json-schema.ts';
-import { route } from '../http/route.ts';
+import { jsonSchema } from '../http/declare/json-schema.ts';
+import { route } from '../http/declare/route.ts';
 import { testApp } from '../testing/test-app.ts';
 import { count, CrudController, filter, many, max, one, resource, visibleTo, writableBy } from './index.ts';
 

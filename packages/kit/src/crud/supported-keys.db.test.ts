@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startShop, type Person, type ShopApp } from '../../test/crud/shop.ts';
 import { createTable, migration, model, softDelete, t } from '../db/index.ts';
-import { Controller } from '../http/controller.ts';
-import { route } from '../http/route.ts';
+import { Controller } from '../http/compile/controller.ts';
+import { route } from '../http/declare/route.ts';
 import { allowAny, hasRule, isAuthenticated } from '../permissions/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
 import { CrudController, resource } from './index.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { people, startShop, type ShopApp } from '../../test/crud/shop.ts';
-import type { ReferenceTarget } from '../db/column.ts';
+import type { ReferenceTarget } from '../db/declare/column.ts';
 import { createTable, migration, model, softDelete, t, versioned } from '../db/index.ts';
 import { isAuthenticated } from '../permissions/index.ts';
 import { describeDatabases } from '../testing/databases.ts';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { customers, orders, people, shop as shopModule, startShop, type ShopApp } from '../../test/crud/shop.ts';
-import { countQueries, observeQueries } from '../db/query-observer.ts';
-import { insertMany } from '../db/repository.ts';
+import { countQueries, observeQueries } from '../db/engine/query-observer.ts';
+import { insertMany } from '../db/rows/repository.ts';
 import { any, hasRule, isAuthenticated, isOwner, isStaff, not } from '../permissions/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
 import { CrudController, one, resource, visibleTo } from './index.ts';

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { customers, orders, people, shop as shopModule, startShop, type Person, type ShopApp } from '../../test/crud/shop.ts';
-import type { AuditEntry } from '../auth/audit-sink.ts';
-import type { EventEntry } from '../app/registry.ts';
-import type { Module } from '../app/module.ts';
-import { countQueries } from '../db/query-observer.ts';
-import { route } from '../http/route.ts';
+import type { AuditEntry } from '../auth/request/audit-sink.ts';
+import type { EventEntry } from '../app/declare/registry.ts';
+import type { Module } from '../app/declare/module.ts';
+import { countQueries } from '../db/engine/query-observer.ts';
+import { route } from '../http/declare/route.ts';
 import { allowAny, isAuthenticated, isOwner, isStaff } from '../permissions/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
 import { CrudController, resource, type Change, visibleTo, writableBy } from './index.ts';

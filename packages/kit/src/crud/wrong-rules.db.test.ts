@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { noteResource, forgetReturned, paperResource, returned, ruledApp, TABLES } from '../../test/crud/ruled.ts';
 import { people } from '../../test/crud/shop.ts';
-import { standingsOf } from '../app/standing.ts';
-import { ruleKinds, ruleResult, type RuleKind } from '../auth/rule-result.ts';
+import { standingsOf } from '../app/declare/standing.ts';
+import { ruleKinds, ruleResult, type RuleKind } from '../auth/rights/rule-result.ts';
 import { groupsOf, scopesOf, tenantOf } from '../contrib/jwt/token-claims.ts';
-import { whereSql } from '../db/where/where-sql.ts';
-import { observeQueries } from '../db/query-observer.ts';
+import { whereSql } from '../db/sql/where/where-sql.ts';
+import { observeQueries } from '../db/engine/query-observer.ts';
 import { describeDatabases } from '../testing/databases.ts';
 import { testApp, type TestApp } from '../testing/test-app.ts';
 import { crudOf } from './index.ts';

@@ -1,13 +1,13 @@
-export { currentTransaction } from './ambient.ts';
+export { currentTransaction } from './engine/ambient.ts';
 export { type Clock } from './clock.ts';
-export { type Column, t, type AnyColumn, type ColumnSettings, type Guarded } from './column.ts';
-export { isUniqueViolation } from './constraint-violation.ts';
-export type { DatabaseObserver } from './database-observer.ts';
-export type { Database, Db } from './db.ts';
+export { type Column, t, type AnyColumn, type ColumnSettings, type Guarded } from './declare/column.ts';
+export { isUniqueViolation } from './engine/constraint-violation.ts';
+export type { DatabaseObserver } from './engine/database-observer.ts';
+export type { Database, Db } from './engine/db.ts';
 export type { Dialect } from './dialect.ts';
-export type { QueryOptions, StreamOptions, TransactionOptions } from './engine.ts';
-export { json } from './json-parameter.ts';
-export { countUpTo } from './keyset/count-rows.ts';
+export type { QueryOptions, StreamOptions, TransactionOptions } from './engine/engine.ts';
+export { json } from './values/json-parameter.ts';
+export { countUpTo } from './rows/count-rows.ts';
 export { checkDrift, type Drift } from './migrations/drift.ts';
 export { migrate, pendingMigrations, type MigrateOptions, type MigrationReport } from './migrations/migrate.ts';
 export { migration, type Migration } from './migrations/migration.ts';
@@ -31,9 +31,9 @@ export {
 } from './migrations/operation.ts';
 export { type MigrationModule } from './migrations/plan.ts';
 export { proposeModuleMigration } from './migrations/propose-migration.ts';
-export { model, type Model } from './model.ts';
-export { openDatabase, type DatabaseOptions } from './open-database.ts';
-export { countQueries, observeQueries, type CountedQueries, type QueryEvent, type QueryObserver } from './query-observer.ts';
+export { model, type Model } from './declare/model.ts';
+export { openDatabase, type DatabaseOptions } from './open/open-database.ts';
+export { countQueries, observeQueries, type CountedQueries, type QueryEvent, type QueryObserver } from './engine/query-observer.ts';
 export {
   count,
   find,
@@ -46,13 +46,13 @@ export {
   type FindOptions,
   type Key,
   type ListOptions,
-} from './repository.ts';
-export type { Columns, Input, Insert, Patch, Row, RowOf, Update } from './rows.ts';
-export { softDelete, softDeleteUnique, timestamps, userStamps, versioned } from './standard-columns.ts';
-export type { ColumnDefinition, FullTextDefinition, IndexDefinition, OnDelete, TableDefinition } from './table-definition.ts';
-export type { ModelFullText, ModelIndex, ModelOptions } from './table-from-columns.ts';
-export { uuidv7 } from './uuidv7.ts';
-export { compileWhere } from './where/compile-where.ts';
-export { whereSql } from './where/where-sql.ts';
-export type { Where } from './where/where.ts';
-export { tableStatements } from './ddl.ts';
+} from './rows/repository.ts';
+export type { Columns, Input, Insert, Patch, Row, RowOf, Update } from './declare/rows.ts';
+export { softDelete, softDeleteUnique, timestamps, userStamps, versioned } from './declare/standard-columns.ts';
+export type { ColumnDefinition, FullTextDefinition, IndexDefinition, OnDelete, TableDefinition } from './declare/table-definition.ts';
+export type { ModelFullText, ModelIndex, ModelOptions } from './declare/table-from-columns.ts';
+export { uuidv7 } from './values/uuidv7.ts';
+export { compileWhere } from './sql/where/compile-where.ts';
+export { whereSql } from './sql/where/where-sql.ts';
+export type { Where } from './sql/where/where.ts';
+export { tableStatements } from './sql/ddl.ts';

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import * as z from 'zod';
-import { Controller } from '../http/controller.ts';
-import type { Exchange } from '../http/exchange.ts';
-import { route } from '../http/route.ts';
+import { Controller } from '../http/compile/controller.ts';
+import type { Exchange } from '../http/exchange/exchange.ts';
+import { route } from '../http/declare/route.ts';
 import { allowAny } from '../permissions/built-ins.ts';
 import { testApp } from '../testing/test-app.ts';
 import { fromContext, override, scoped, service, singleton, value, type Registration } from './index.ts';

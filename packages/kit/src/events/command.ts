@@ -1,6 +1,6 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec';
-import { isSchema, type Schema } from '../db/standard-schema.ts';
-import type { Database } from '../db/db.ts';
+import { isSchema, type Schema } from '../db/values/standard-schema.ts';
+import type { Database } from '../db/engine/db.ts';
 import type { ServiceScope } from '../di/container.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 

@@ -1,5 +1,5 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec';
-import { isSchema, type Schema } from '../db/standard-schema.ts';
+import { isSchema, type Schema } from '../db/values/standard-schema.ts';
 
 /** A domain event: its name and the schema of its data. */
 export interface DomainEvent<Data = unknown> {

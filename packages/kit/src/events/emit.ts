@@ -1,4 +1,4 @@
-import type { SqlExecutor } from '../db/foreign/sql-executor.ts';
+import type { SqlExecutor } from '../db/engine/foreign/sql-executor.ts';
 import type { DomainEvent } from './domain-event.ts';
 import { eventHubOf, runHandler } from './event-hub.ts';
 

@@ -1,4 +1,4 @@
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine/db.ts';
 import type { ServiceScope } from '../di/container.ts';
 import { isDomainEvent, type DomainEvent } from './domain-event.ts';
 import { requireArguments } from '../options/read-options.ts';

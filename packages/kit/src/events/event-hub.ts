@@ -1,5 +1,5 @@
-import type { Database } from '../db/db.ts';
-import type { SqlExecutor } from '../db/foreign/sql-executor.ts';
+import type { Database } from '../db/engine/db.ts';
+import type { SqlExecutor } from '../db/engine/foreign/sql-executor.ts';
 import type { DbLog } from '../db/log.ts';
 import type { Container } from '../di/container.ts';
 import type { EventHandler } from './event-handler.ts';

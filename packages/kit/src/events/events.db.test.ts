@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { z } from 'zod';
-import { createApp } from '../app/create-app.ts';
+import { createApp } from '../app/assemble/create-app.ts';
 import { job, jobs, runDueJobs, startJob } from '../contrib/jobs/index.ts';
-import type { SqlExecutor } from '../db/foreign/sql-executor.ts';
-import { Controller } from '../http/controller.ts';
-import { route } from '../http/route.ts';
+import type { SqlExecutor } from '../db/engine/foreign/sql-executor.ts';
+import { Controller } from '../http/compile/controller.ts';
+import { route } from '../http/declare/route.ts';
 import { allowAny } from '../permissions/built-ins.ts';
 import { describeDatabases } from '../testing/databases.ts';
 import { testApp, type TestApp } from '../testing/test-app.ts';

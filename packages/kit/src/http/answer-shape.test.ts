@@ -1,15 +1,15 @@
 import { wholeDocument } from '../../test/whole-document.ts';
 import { afterEach, describe, expect, expectTypeOf, test } from 'vitest';
-import { createApp } from '../app/create-app.ts';
-import type { App } from '../app/module.ts';
-import type { AppOptions } from '../app/options.ts';
+import { createApp } from '../app/assemble/create-app.ts';
+import type { App } from '../app/declare/module.ts';
+import type { AppOptions } from '../app/declare/options.ts';
 import { errors } from '../errors/error-map.ts';
 import { tenantThrottle } from '../throttle/throttles.ts';
 import { allowAny, isAuthenticated, isOwner } from '../permissions/built-ins.ts';
-import type { Authenticator } from '../auth/authenticator.ts';
-import { Controller, type Mountable } from './controller.ts';
-import { jsonSchema } from './json-schema.ts';
-import { route, type Route } from './route.ts';
+import type { Authenticator } from '../auth/request/authenticator.ts';
+import { Controller, type Mountable } from './compile/controller.ts';
+import { jsonSchema } from './declare/json-schema.ts';
+import { route, type Route } from './declare/route.ts';
 
 const Any = jsonSchema<Record<string, unknown>>({ type: 'object' });
 const byHeader: Authenticator = {

@@ -4,14 +4,14 @@ import { Readable } from 'node:stream';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { createApp } from '../app/create-app.ts';
-import type { App } from '../app/module.ts';
+import { createApp } from '../app/assemble/create-app.ts';
+import type { App } from '../app/declare/module.ts';
 import { errors } from '../errors/error-map.ts';
 import { allowAny } from '../permissions/built-ins.ts';
-import { Controller } from './controller.ts';
-import type { Middleware } from './middleware.ts';
-import { raw } from './raw.ts';
-import { route } from './route.ts';
+import { Controller } from './compile/controller.ts';
+import type { Middleware } from './exchange/middleware.ts';
+import { raw } from './declare/raw.ts';
+import { route } from './declare/route.ts';
 
 const secret = 'hunter2';
 class Mapped extends Error {}

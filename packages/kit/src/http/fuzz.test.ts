@@ -3,12 +3,12 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { pino } from 'pino';
 import { z } from 'zod';
-import { createApp } from '../app/create-app.ts';
-import type { App } from '../app/module.ts';
+import { createApp } from '../app/assemble/create-app.ts';
+import type { App } from '../app/declare/module.ts';
 import { allowAny } from '../permissions/built-ins.ts';
-import { Controller } from './controller.ts';
-import { page } from './page.ts';
-import { route } from './route.ts';
+import { Controller } from './compile/controller.ts';
+import { page } from './declare/page.ts';
+import { route } from './declare/route.ts';
 
 const Thing = z.object({
   name: z.string().max(20),

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import * as z from 'zod';
 import { allowAny } from '../permissions/built-ins.ts';
 import { testApp, type TestApp } from '../testing/test-app.ts';
-import { Controller } from './controller.ts';
-import { jsonSchema } from './json-schema.ts';
-import { route } from './route.ts';
+import { Controller } from './compile/controller.ts';
+import { jsonSchema } from './declare/json-schema.ts';
+import { route } from './declare/route.ts';
 
 const MEBIBYTE = 1024 * 1024;
 

@@ -1,17 +1,17 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
-import { createApp } from '../app/create-app.ts';
-import type { App } from '../app/module.ts';
-import type { AppOptions } from '../app/options.ts';
-import type { Authenticator } from '../auth/authenticator.ts';
+import { createApp } from '../app/assemble/create-app.ts';
+import type { App } from '../app/declare/module.ts';
+import type { AppOptions } from '../app/declare/options.ts';
+import type { Authenticator } from '../auth/request/authenticator.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import { errors } from '../errors/error-map.ts';
 import { allowAny, any, hasScopes, isAuthenticated, isOwner, isReadOnly, isStaff } from '../permissions/index.ts';
 import { clientThrottle, tenantThrottle, userThrottle } from '../throttle/index.ts';
-import { Controller, type Mountable } from './controller.ts';
-import type { Middleware } from './middleware.ts';
-import { raw } from './raw.ts';
-import { route } from './route.ts';
+import { Controller, type Mountable } from './compile/controller.ts';
+import type { Middleware } from './exchange/middleware.ts';
+import { raw } from './declare/raw.ts';
+import { route } from './declare/route.ts';
 
 const user = { id: 'ann', username: 'ann', email: null, is_active: true, is_staff: false, is_superuser: false };
 const Out = z.object({ ok: z.boolean() });

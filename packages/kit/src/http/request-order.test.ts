@@ -1,16 +1,16 @@
 import { request as httpRequest } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
-import { createApp } from '../app/create-app.ts';
-import type { App } from '../app/module.ts';
-import type { Authenticator } from '../auth/authenticator.ts';
-import { invalidCredentials } from '../auth/authenticate.ts';
+import { createApp } from '../app/assemble/create-app.ts';
+import type { App } from '../app/declare/module.ts';
+import type { Authenticator } from '../auth/request/authenticator.ts';
+import { invalidCredentials } from '../auth/request/authenticate.ts';
 import { hasRule } from '../permissions/built-ins.ts';
 import type { Throttle } from '../throttle/throttle.ts';
-import { Controller } from './controller.ts';
-import type { Middleware } from './middleware.ts';
-import { route } from './route.ts';
-import type { Schema } from './schema.ts';
+import { Controller } from './compile/controller.ts';
+import type { Middleware } from './exchange/middleware.ts';
+import { route } from './declare/route.ts';
+import type { Schema } from './declare/schema.ts';
 
 const user = { id: 'ann', username: 'ann', email: null, is_active: true, is_staff: false, is_superuser: false };
 let seen: string[] = [];

@@ -3,8 +3,8 @@ import { z } from 'zod';
 import { openApiDocument, openApiText } from '../openapi/document.ts';
 import { allowAny } from '../permissions/index.ts';
 import { testApp } from '../testing/test-app.ts';
-import { Controller } from './controller.ts';
-import { route } from './route.ts';
+import { Controller } from './compile/controller.ts';
+import { route } from './declare/route.ts';
 
 const secret = (schema: z.ZodString = z.string()) => schema.meta({ 'x-sensitive': true });
 /** A message that repeats what was sent, as careless schemas do. */

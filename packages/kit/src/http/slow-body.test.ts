@@ -4,12 +4,12 @@ import { fastify as createFastify, type FastifyInstance } from 'fastify';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { RawConnection } from '../../test/raw-http.ts';
-import { createApp } from '../app/create-app.ts';
-import type { App } from '../app/module.ts';
+import { createApp } from '../app/assemble/create-app.ts';
+import type { App } from '../app/declare/module.ts';
 import { allowAny } from '../permissions/index.ts';
-import { Controller } from './controller.ts';
-import { raw } from './raw.ts';
-import { route } from './route.ts';
+import { Controller } from './compile/controller.ts';
+import { raw } from './declare/raw.ts';
+import { route } from './declare/route.ts';
 
 let received = 0;
 let begun: Transform | undefined;

@@ -5,10 +5,10 @@ import { fieldCodes } from '../errors/field-codes.ts';
 import type { FieldError } from '../errors/kit-error.ts';
 import { allowAny } from '../permissions/built-ins.ts';
 import { testApp, type TestApp } from '../testing/test-app.ts';
-import { Controller } from './controller.ts';
-import { jsonSchema } from './json-schema.ts';
-import { route } from './route.ts';
-import type { Schema } from './schema.ts';
+import { Controller } from './compile/controller.ts';
+import { jsonSchema } from './declare/json-schema.ts';
+import { route } from './declare/route.ts';
+import type { Schema } from './declare/schema.ts';
 
 const STATES = ['active', 'revoked'] as const;
 const orders = model('validation_codes', {

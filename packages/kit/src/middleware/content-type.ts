@@ -1,5 +1,5 @@
 import { coreErrors } from '../errors/core-errors.ts';
-import type { Middleware } from '../http/middleware.ts';
+import type { Middleware } from '../http/exchange/middleware.ts';
 import { readOptions } from '../options/read-options.ts';
 import { listOf, required, rule } from '../options/value-rule.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { CompiledRoute } from '../http/compiled-route.ts';
+import type { CompiledRoute } from '../http/exchange/compiled-route.ts';
 import { announcementOf } from './deprecation.ts';
 
 const route = (deprecated: CompiledRoute['deprecated']): CompiledRoute => ({ operationId: 'order_list', deprecated }) as CompiledRoute;

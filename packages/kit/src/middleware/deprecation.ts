@@ -1,5 +1,5 @@
-import type { CompiledRoute } from '../http/compiled-route.ts';
-import type { Middleware } from '../http/middleware.ts';
+import type { CompiledRoute } from '../http/exchange/compiled-route.ts';
+import type { Middleware } from '../http/exchange/middleware.ts';
 
 interface Announcement {
   readonly deprecation: string;

@@ -1,9 +1,9 @@
-import type { Database } from '../db/db.ts';
-import { Controller } from '../http/controller.ts';
-import { controllerOptions } from '../http/controller-options.ts';
-import { jsonSchema } from '../http/json-schema.ts';
-import { route } from '../http/route.ts';
-import type { JsonSchema } from '../http/schema.ts';
+import type { Database } from '../db/engine/db.ts';
+import { Controller } from '../http/compile/controller.ts';
+import { controllerOptions } from '../http/declare/controller-options.ts';
+import { jsonSchema } from '../http/declare/json-schema.ts';
+import { route } from '../http/declare/route.ts';
+import type { JsonSchema } from '../http/declare/schema.ts';
 import { allowAny } from '../permissions/built-ins.ts';
 import { readOptions } from '../options/read-options.ts';
 import { aFunction, milliseconds, recordOf } from '../options/value-rule.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { RouteSchema } from '../http/compiled-route.ts';
+import type { RouteSchema } from '../http/exchange/compiled-route.ts';
 import { declaredQueryNames, isSensitiveName, maskedPath } from './masking.ts';
 
 const schema = (properties: object): RouteSchema => ({ schema: undefined as never, json: { type: 'object', properties } });

@@ -1,4 +1,4 @@
-import type { RouteSchema } from '../http/compiled-route.ts';
+import type { RouteSchema } from '../http/exchange/compiled-route.ts';
 
 export const MASK = '[masked]';
 

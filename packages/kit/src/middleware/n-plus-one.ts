@@ -1,6 +1,6 @@
-import type { QueryEvent } from '../db/query-observer.ts';
-import type { Exchange } from '../http/exchange.ts';
-import type { Middleware } from '../http/middleware.ts';
+import type { QueryEvent } from '../db/engine/query-observer.ts';
+import type { Exchange } from '../http/exchange/exchange.ts';
+import type { Middleware } from '../http/exchange/middleware.ts';
 import { readOptions, type OptionRules } from '../options/read-options.ts';
 import { oneOf, wholeNumber } from '../options/value-rule.ts';
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import * as z from 'zod';
-import { Controller } from '../http/controller.ts';
-import { page } from '../http/page.ts';
-import { route } from '../http/route.ts';
+import { Controller } from '../http/compile/controller.ts';
+import { page } from '../http/declare/page.ts';
+import { route } from '../http/declare/route.ts';
 import { allowAny } from '../permissions/built-ins.ts';
 import { testApp, type TestApp } from '../testing/test-app.ts';
 import { deprecation, paginationHeaders } from './index.ts';

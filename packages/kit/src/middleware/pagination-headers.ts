@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify';
-import type { CompiledRoute } from '../http/compiled-route.ts';
-import type { Middleware } from '../http/middleware.ts';
-import type { Page } from '../http/page.ts';
+import type { CompiledRoute } from '../http/exchange/compiled-route.ts';
+import type { Middleware } from '../http/exchange/middleware.ts';
+import type { Page } from '../http/declare/page.ts';
 
 /**
  * `Link` (RFC 8288) and `X-Total-Count` for lists written by hand: routes whose handler returns the envelope `{ items, count, next, previous }`.

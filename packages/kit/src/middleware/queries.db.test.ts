@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import * as z from 'zod';
-import type { Authenticator } from '../auth/authenticator.ts';
-import { countQueries } from '../db/query-observer.ts';
-import { Controller } from '../http/controller.ts';
-import type { Exchange } from '../http/exchange.ts';
-import { route } from '../http/route.ts';
+import type { Authenticator } from '../auth/request/authenticator.ts';
+import { countQueries } from '../db/engine/query-observer.ts';
+import { Controller } from '../http/compile/controller.ts';
+import type { Exchange } from '../http/exchange/exchange.ts';
+import { route } from '../http/declare/route.ts';
 import { allowAny, isAuthenticated } from '../permissions/built-ins.ts';
 import { describeDatabases } from '../testing/databases.ts';
 import { testApp, type TestAppOptions } from '../testing/test-app.ts';

@@ -1,4 +1,4 @@
-import type { Middleware } from '../http/middleware.ts';
+import type { Middleware } from '../http/exchange/middleware.ts';
 import { readOptions, type OptionRules } from '../options/read-options.ts';
 import { flag } from '../options/value-rule.ts';
 import { isDevelopment } from './config.ts';

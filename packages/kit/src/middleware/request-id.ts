@@ -1,6 +1,6 @@
-import { withoutKeys } from '../auth/without-keys.ts';
-import type { Exchange } from '../http/exchange.ts';
-import type { Middleware } from '../http/middleware.ts';
+import { withoutKeys } from '../auth/people/without-keys.ts';
+import type { Exchange } from '../http/exchange/exchange.ts';
+import type { Middleware } from '../http/exchange/middleware.ts';
 import { readOptions } from '../options/read-options.ts';
 import { flag, headerName } from '../options/value-rule.ts';
 

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
-import { withoutKeys } from '../auth/without-keys.ts';
-import type { Exchange } from '../http/exchange.ts';
-import type { Middleware } from '../http/middleware.ts';
+import { withoutKeys } from '../auth/people/without-keys.ts';
+import type { Exchange } from '../http/exchange/exchange.ts';
+import type { Middleware } from '../http/exchange/middleware.ts';
 import { declaredQueryNames, maskedPath } from './masking.ts';
 import { ownRecord } from '../observe/own-record.ts';
 import { readOptions } from '../options/read-options.ts';

@@ -12,14 +12,14 @@ import {
   type Person,
   type ShopApp,
 } from '../../test/crud/shop.ts';
-import type { Authenticator } from '../auth/authenticator.ts';
-import { createApp } from '../app/create-app.ts';
+import type { Authenticator } from '../auth/request/authenticator.ts';
+import { createApp } from '../app/assemble/create-app.ts';
 import { CrudController, crudOf, resource } from '../crud/index.ts';
 import { createTable, migration, model, softDelete, t } from '../db/index.ts';
-import { countQueries } from '../db/query-observer.ts';
-import { insert } from '../db/repository.ts';
-import { Controller } from '../http/controller.ts';
-import { route } from '../http/route.ts';
+import { countQueries } from '../db/engine/query-observer.ts';
+import { insert } from '../db/rows/repository.ts';
+import { Controller } from '../http/compile/controller.ts';
+import { route } from '../http/declare/route.ts';
 import { allowAny, isAuthenticated } from '../permissions/built-ins.ts';
 import { Permission } from '../permissions/permission.ts';
 import { describeDatabases } from '../testing/databases.ts';

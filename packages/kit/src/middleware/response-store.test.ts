@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { MadeResponse } from '../http/middleware.ts';
+import type { MadeResponse } from '../http/exchange/middleware.ts';
 import { ResponseStore } from './response-store.ts';
 
 const response = (text: string): MadeResponse => ({ status: 200, headers: {}, body: Buffer.from(text) });

@@ -1,4 +1,4 @@
-import type { MadeResponse } from '../http/middleware.ts';
+import type { MadeResponse } from '../http/exchange/middleware.ts';
 
 interface Entry {
   readonly response: MadeResponse;

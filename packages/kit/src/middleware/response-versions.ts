@@ -1,12 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyReply } from 'fastify';
 import { coreErrors } from '../errors/core-errors.ts';
-import type { CompiledRoute } from '../http/compiled-route.ts';
-import type { Exchange } from '../http/exchange.ts';
-import type { Middleware } from '../http/middleware.ts';
+import type { CompiledRoute } from '../http/exchange/compiled-route.ts';
+import type { Exchange } from '../http/exchange/exchange.ts';
+import type { Middleware } from '../http/exchange/middleware.ts';
 import { InvalidOptions, objectOf, type OptionRules, readOptions } from '../options/read-options.ts';
 import { aFunction, filledText, listOf, required, rule } from '../options/value-rule.ts';
-import { jsonValue } from '../db/json-value.ts';
+import { jsonValue } from '../db/values/json-value.ts';
 
 type Item = Readonly<Record<string, unknown>>;
 

@@ -1,4 +1,4 @@
-import type { Middleware } from '../http/middleware.ts';
+import type { Middleware } from '../http/exchange/middleware.ts';
 import { objectOf, type OptionRules, readOptions } from '../options/read-options.ts';
 import { flag, nullable, recordOf, text, wholeNumber } from '../options/value-rule.ts';
 

@@ -1,5 +1,5 @@
-import type { Exchange } from '../http/exchange.ts';
-import type { Middleware } from '../http/middleware.ts';
+import type { Exchange } from '../http/exchange/exchange.ts';
+import type { Middleware } from '../http/exchange/middleware.ts';
 
 /**
  * `Server-Timing` for the browser's network panel: `total` until the headers leave and `handler` within it.

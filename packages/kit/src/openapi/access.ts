@@ -1,4 +1,4 @@
-import type { CompiledRoute } from '../http/compiled-route.ts';
+import type { CompiledRoute } from '../http/exchange/compiled-route.ts';
 import { safeMethods } from '../permissions/built-ins.ts';
 import { admitsAnonymous as admitsAnonymousCaller } from '../permissions/admits-anonymous.ts';
 import { includesKind } from '../permissions/permission.ts';

@@ -1,4 +1,4 @@
-import type { JsonSchema } from '../http/schema.ts';
+import type { JsonSchema } from '../http/declare/schema.ts';
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
 

@@ -1,6 +1,6 @@
 import type { ErrorFormat } from '../errors/render.ts';
 import type { ThrottleRates } from '../throttle/throttle.ts';
-import type { CompiledRoute } from '../http/compiled-route.ts';
+import type { CompiledRoute } from '../http/exchange/compiled-route.ts';
 import { needsScope } from './access.ts';
 import { errorSchemas, membersByCode } from './error-responses.ts';
 import { ERRORS_ANYWHERE, errorsOfRoute } from './errors-of-route.ts';

@@ -1,7 +1,7 @@
 import type { ErrorFormat } from '../errors/render.ts';
-import type { RaisedError } from '../http/compiled-route.ts';
-import { nodeHttp } from '../http/node-http.ts';
-import type { JsonSchema } from '../http/schema.ts';
+import type { RaisedError } from '../http/exchange/compiled-route.ts';
+import { nodeHttp } from '../http/exchange/node-http.ts';
+import type { JsonSchema } from '../http/declare/schema.ts';
 import { ERRORS_ANYWHERE } from './errors-of-route.ts';
 import { pascalCase } from './schema-names.ts';
 

@@ -1,4 +1,4 @@
-import type { JsonSchema } from '../http/schema.ts';
+import type { JsonSchema } from '../http/declare/schema.ts';
 
 interface ObjectSchema {
   readonly properties: Readonly<Record<string, unknown>>;

@@ -1,5 +1,5 @@
-import { COMPONENT_KEYWORD } from '../db/model-schema.ts';
-import type { JsonSchema } from '../http/schema.ts';
+import { COMPONENT_KEYWORD } from '../db/declare/model-schema.ts';
+import type { JsonSchema } from '../http/declare/schema.ts';
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
 

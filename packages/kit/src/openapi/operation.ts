@@ -1,5 +1,5 @@
-import type { CompiledRoute } from '../http/compiled-route.ts';
-import type { JsonSchema } from '../http/schema.ts';
+import type { CompiledRoute } from '../http/exchange/compiled-route.ts';
+import type { JsonSchema } from '../http/declare/schema.ts';
 import { fixedRate } from '../throttle/fixed-rate.ts';
 import type { ThrottleRates } from '../throttle/throttle.ts';
 import { securityOf } from './access.ts';

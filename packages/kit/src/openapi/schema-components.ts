@@ -1,5 +1,5 @@
-import { UUID_PATTERN } from '../db/uuid.ts';
-import type { JsonSchema } from '../http/schema.ts';
+import { UUID_PATTERN } from '../db/values/uuid.ts';
+import type { JsonSchema } from '../http/declare/schema.ts';
 import { extendSchemas } from './extended-schemas.ts';
 import { hoistComponents } from './hoist-components.ts';
 

@@ -1,4 +1,4 @@
-import type { CompiledRoute } from '../http/compiled-route.ts';
+import type { CompiledRoute } from '../http/exchange/compiled-route.ts';
 import type { SchemaOwner } from './schema-components.ts';
 
 /** `api_key_create` as `ApiKeyCreate`. */

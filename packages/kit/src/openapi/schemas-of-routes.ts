@@ -1,4 +1,4 @@
-import type { CompiledRoute, RouteSchema } from '../http/compiled-route.ts';
+import type { CompiledRoute, RouteSchema } from '../http/exchange/compiled-route.ts';
 import type { Fault } from '../options/fault.ts';
 import { closeObjects } from './close-objects.ts';
 import { type NameClash, SchemaComponents } from './schema-components.ts';

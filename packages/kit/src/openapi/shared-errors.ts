@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { ErrorFormat } from '../errors/render.ts';
-import type { RaisedError } from '../http/compiled-route.ts';
+import type { RaisedError } from '../http/exchange/compiled-route.ts';
 import { errorExample, errorResponse, type MembersByCode } from './error-responses.ts';
-import type { JsonSchema } from '../http/schema.ts';
+import type { JsonSchema } from '../http/declare/schema.ts';
 import { pascalCase } from './schema-names.ts';
 
 /**

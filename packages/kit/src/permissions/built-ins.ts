@@ -1,10 +1,10 @@
-import type { User } from '../auth/principal.ts';
+import type { User } from '../auth/people/principal.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import { defaultDenial, Permission, type PermissionContext, type RowCondition, type Rule } from './permission.ts';
 import { scopeCovers } from './scope.ts';
 import { type OptionRules, readOptions } from '../options/read-options.ts';
 import { aFunction, filledText, flag, listOf } from '../options/value-rule.ts';
-import { sameId } from '../auth/same-id.ts';
+import { sameId } from '../auth/people/same-id.ts';
 
 /** Methods that only read. QUERY is safe although it has a body. */
 export const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'QUERY']);

@@ -1,6 +1,6 @@
 import { describe, expect, expectTypeOf, test } from 'vitest';
-import type { Principal, User } from '../auth/principal.ts';
-import type { Db } from '../db/db.ts';
+import type { Principal, User } from '../auth/people/principal.ts';
+import type { Db } from '../db/engine/db.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import { allowAny, denyAll, hasRule, hasScopes, isAuthenticated, isOwner, isReadOnly, isStaff, isSuperuser } from './built-ins.ts';
 import { all, any, includesKind, not, Permission, rulesOf, type PermissionContext, type Verdict } from './permission.ts';

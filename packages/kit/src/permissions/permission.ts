@@ -1,7 +1,7 @@
-import type { Membership } from '../auth/membership.ts';
-import type { Principal, User } from '../auth/principal.ts';
-import { ruleResult } from '../auth/rule-result.ts';
-import type { Db } from '../db/db.ts';
+import type { Membership } from '../auth/people/membership.ts';
+import type { Principal, User } from '../auth/people/principal.ts';
+import { ruleResult } from '../auth/rights/rule-result.ts';
+import type { Db } from '../db/engine/db.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import type { KitError } from '../errors/kit-error.ts';
 import { type OptionRules, readOptions, requireArguments } from '../options/read-options.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine/db.ts';
 import { describeDatabases } from './databases.ts';
 
 const fills: string[] = [];

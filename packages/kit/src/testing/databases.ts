@@ -1,7 +1,7 @@
 import type * as Vitest from 'vitest';
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine/db.ts';
 import type { Dialect } from '../db/dialect.ts';
-import { openDatabase, type DatabaseOptions } from '../db/open-database.ts';
+import { openDatabase, type DatabaseOptions } from '../db/open/open-database.ts';
 import { testPostgresUrl } from './config.ts';
 import { runningVitest } from './running-vitest.ts';
 import {

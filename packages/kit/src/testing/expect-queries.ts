@@ -1,4 +1,4 @@
-import { countQueries } from '../db/query-observer.ts';
+import { countQueries } from '../db/engine/query-observer.ts';
 
 /**
  * Runs the work and fails when it needed another number of statements, with the text of each. Returns what the work returned. `begin` and

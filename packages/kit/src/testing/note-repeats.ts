@@ -1,5 +1,5 @@
-import { RepeatedStatements } from '../app/repeated-statements.ts';
-import type { Middleware } from '../http/middleware.ts';
+import { RepeatedStatements } from '../app/check/repeated-statements.ts';
+import type { Middleware } from '../http/exchange/middleware.ts';
 import { REPEATS_MAX, repeatsFrom, tableOf } from '../middleware/n-plus-one.ts';
 import { testRun } from './config.ts';
 

@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import type { Module } from '../app/module.ts';
-import type { Authenticator } from '../auth/authenticator.ts';
+import type { Module } from '../app/declare/module.ts';
+import type { Authenticator } from '../auth/request/authenticator.ts';
 import { createTable, insert, migration, model, t } from '../db/index.ts';
 import { coreErrors } from '../errors/core-errors.ts';
-import { Controller } from '../http/controller.ts';
-import { route } from '../http/route.ts';
+import { Controller } from '../http/compile/controller.ts';
+import { route } from '../http/declare/route.ts';
 import { allowAny, hasScopes, isAuthenticated } from '../permissions/built-ins.ts';
 import { describeDatabases } from './databases.ts';
 import { expectQueries } from './expect-queries.ts';

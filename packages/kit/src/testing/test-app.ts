@@ -1,11 +1,11 @@
 import { pino } from 'pino';
-import { createApp } from '../app/create-app.ts';
-import { migrateApp } from '../app/migration-modules.ts';
-import type { App } from '../app/module.ts';
-import { runSeeds } from '../app/run-seeds.ts';
-import type { AppOptions } from '../app/options.ts';
-import { testedAuthenticators, type TestedOptions } from '../app/tested-authenticators.ts';
-import type { Middleware } from '../http/middleware.ts';
+import { createApp } from '../app/assemble/create-app.ts';
+import { migrateApp } from '../app/data/migration-modules.ts';
+import type { App } from '../app/declare/module.ts';
+import { runSeeds } from '../app/data/run-seeds.ts';
+import type { AppOptions } from '../app/declare/options.ts';
+import { testedAuthenticators, type TestedOptions } from '../app/assemble/tested-authenticators.ts';
+import type { Middleware } from '../http/exchange/middleware.ts';
 import { nPlusOne } from '../middleware/n-plus-one.ts';
 import { loggedError } from '../errors/logged-error.ts';
 import { testPostgresUrl } from './config.ts';

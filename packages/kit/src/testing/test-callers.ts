@@ -1,7 +1,7 @@
 import type { InjectOptions, LightMyRequestResponse } from 'fastify';
-import type { App } from '../app/module.ts';
-import type { Authenticator } from '../auth/authenticator.ts';
-import type { Principal, User } from '../auth/principal.ts';
+import type { App } from '../app/declare/module.ts';
+import type { Authenticator } from '../auth/request/authenticator.ts';
+import type { Principal, User } from '../auth/people/principal.ts';
 import { readOptions } from '../options/read-options.ts';
 import { filledText, listOf } from '../options/value-rule.ts';
 

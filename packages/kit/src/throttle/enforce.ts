@@ -1,4 +1,4 @@
-import { ruleResult } from '../auth/rule-result.ts';
+import { ruleResult } from '../auth/rights/rule-result.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import type { KitError } from '../errors/kit-error.ts';
 import type { Rate } from './rate.ts';

@@ -1,5 +1,5 @@
-import { model } from '../db/model.ts';
-import { t } from '../db/column.ts';
+import { model } from '../db/declare/model.ts';
+import { t } from '../db/declare/column.ts';
 
 /** Budgets of sqlStorage(). A row whose time has passed means the same as no row and is deleted. */
 export const throttles = model(

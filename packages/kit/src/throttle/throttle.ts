@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Principal } from '../auth/principal.ts';
+import type { Principal } from '../auth/people/principal.ts';
 import type { Rate } from './rate.ts';
 
 /** Rates by name, from the setting THROTTLE_RATES. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Principal } from '../auth/principal.ts';
+import type { Principal } from '../auth/people/principal.ts';
 import { parseRate } from './rate.ts';
 import { budgetKey, throttleFaults, type ThrottleContext } from './throttle.ts';
 import { anonymousThrottle, clientThrottle, scopedThrottle, tenantThrottle, userThrottle } from './throttles.ts';

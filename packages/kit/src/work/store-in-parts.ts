@@ -1,4 +1,4 @@
-import { resultCode } from '../db/sqlite/result-code.ts';
+import { resultCode } from '../db/engine/sqlite/result-code.ts';
 import { isKitError } from '../errors/kit-error.ts';
 
 /**

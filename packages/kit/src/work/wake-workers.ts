@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { Database } from '../db/db.ts';
-import type { SqlExecutor } from '../db/foreign/sql-executor.ts';
+import type { Database } from '../db/engine/db.ts';
+import type { SqlExecutor } from '../db/engine/foreign/sql-executor.ts';
 
 /**
  * Between two notifications: a worker that is woken claims everything that is due, so more of them tell it nothing. Each costs about 0.1 ms of CPU; a

@@ -1,4 +1,4 @@
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine/db.ts';
 import { WakeUp } from './wake-up.ts';
 
 /** What a loop works on: rows of a table that are claimed, run and finished. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { activateUser, deactivateUser, inviteUser } from '../../src/contrib/accounts/index.ts';
-import { accountsOf } from '../../src/contrib/accounts/accounts.ts';
-import { changeEmail } from '../../src/contrib/accounts/manage-users.ts';
+import { accountsOf } from '../../src/contrib/accounts/users/accounts.ts';
+import { changeEmail } from '../../src/contrib/accounts/users/manage-users.ts';
 import { countQueries } from '../../src/db/index.ts';
 import { describeDatabases } from '../../src/testing/databases.ts';
 import { auditLog } from '../audit-log.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createApp } from '../../src/app/index.ts';
 import { accounts } from '../../src/contrib/accounts/index.ts';
-import { encryptFactorSecrets } from '../../src/contrib/accounts/factor-secrets.ts';
+import { encryptFactorSecrets } from '../../src/contrib/accounts/factors/factor-secrets.ts';
 import { generateFernetKey } from '../../src/db/sealing/fernet.ts';
 import { describeDatabases } from '../../src/testing/databases.ts';
 import { LoginApp } from './login-app.ts';

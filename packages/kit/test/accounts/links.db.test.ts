@@ -12,7 +12,7 @@ import {
   folderMail,
   inviteUser,
 } from '../../src/contrib/accounts/index.ts';
-import { accountsOf } from '../../src/contrib/accounts/accounts.ts';
+import { accountsOf } from '../../src/contrib/accounts/users/accounts.ts';
 import { userCommand } from '../../src/contrib/accounts/commands.ts';
 import { countQueries } from '../../src/db/index.ts';
 import { describeDatabases } from '../../src/testing/databases.ts';

@@ -13,7 +13,7 @@ import { ApiKeyController, apiKeys } from '../../src/contrib/apikeys/index.ts';
 import { audit } from '../../src/contrib/audit/index.ts';
 import { jobs, runDueJobs } from '../../src/contrib/jobs/index.ts';
 import { metrics } from '../../src/contrib/metrics/index.ts';
-import type { Database } from '../../src/db/db.ts';
+import type { Database } from '../../src/db/engine/db.ts';
 import { Controller, jsonSchema, route } from '../../src/http/index.ts';
 import { HealthController } from '../../src/middleware/health.ts';
 import { allowAny, isAuthenticated, isStaff, isSuperuser } from '../../src/permissions/index.ts';

@@ -1,8 +1,8 @@
 import { createHook } from 'node:async_hooks';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { deactivateUser } from '../../src/contrib/accounts/index.ts';
-import { accountsOf } from '../../src/contrib/accounts/accounts.ts';
-import { decoyHash } from '../../src/contrib/accounts/password.ts';
+import { accountsOf } from '../../src/contrib/accounts/users/accounts.ts';
+import { decoyHash } from '../../src/contrib/accounts/users/password.ts';
 import { countQueries } from '../../src/db/index.ts';
 import { describeDatabases } from '../../src/testing/databases.ts';
 import { LoginApp } from './login-app.ts';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { logIn, resetSecondFactor } from '../../src/contrib/accounts/index.ts';
-import { confirmSecondFactor } from '../../src/contrib/accounts/second-factor.ts';
-import { lockUser } from '../../src/contrib/accounts/store.ts';
-import type { Db } from '../../src/db/db.ts';
+import { confirmSecondFactor } from '../../src/contrib/accounts/factors/second-factor.ts';
+import { lockUser } from '../../src/contrib/accounts/users/store.ts';
+import type { Db } from '../../src/db/engine/db.ts';
 import { describeDatabases } from '../../src/testing/databases.ts';
 import { type Answer, LoginApp, PASSWORD } from './login-app.ts';
 

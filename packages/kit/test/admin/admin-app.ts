@@ -6,12 +6,12 @@ import type { LightMyRequestResponse } from 'fastify';
 import { pino } from 'pino';
 import { admin, type AdminOptions } from '../../src/admin/index.ts';
 import type { App, AppOptions, Module } from '../../src/app/index.ts';
-import { createApp } from '../../src/app/create-app.ts';
-import { migrateApp } from '../../src/app/migration-modules.ts';
+import { createApp } from '../../src/app/assemble/create-app.ts';
+import { migrateApp } from '../../src/app/data/migration-modules.ts';
 import { accounts, type AccountsOptions, createUser, type NewUser } from '../../src/contrib/accounts/index.ts';
-import { accountsOf } from '../../src/contrib/accounts/accounts.ts';
+import { accountsOf } from '../../src/contrib/accounts/users/accounts.ts';
 import { audit } from '../../src/contrib/audit/index.ts';
-import type { Database } from '../../src/db/db.ts';
+import type { Database } from '../../src/db/engine/db.ts';
 import { fakeClock, type FakeClock } from '../../src/testing/fake-clock.ts';
 import { memoryStorage } from '../../src/throttle/index.ts';
 

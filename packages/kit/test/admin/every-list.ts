@@ -10,7 +10,7 @@ import { grant, objectActions, objectGrants } from '../../src/contrib/grants/ind
 import { job, jobs, startJob } from '../../src/contrib/jobs/index.ts';
 import { diskStore, uploads } from '../../src/contrib/uploads/index.ts';
 import { createEndpoint, publish, webhooks } from '../../src/contrib/webhooks/index.ts';
-import type { Database } from '../../src/db/db.ts';
+import type { Database } from '../../src/db/engine/db.ts';
 import { createTable, insert, migration, model, t } from '../../src/db/index.ts';
 import type { FakeClock } from '../../src/testing/fake-clock.ts';
 import { AdminApp } from './admin-app.ts';

@@ -1,4 +1,4 @@
-import type { Database } from '../../src/db/db.ts';
+import type { Database } from '../../src/db/engine/db.ts';
 import { sealEntries } from '../../src/contrib/audit/seal.ts';
 
 /** How many rows of each, spread evenly over the time before `until`. */

@@ -1,5 +1,5 @@
 import { vi } from 'vitest';
-import type { Db } from '../../src/db/db.ts';
+import type { Db } from '../../src/db/engine/db.ts';
 
 /** Resolves once another connection waits for a row. SQLite has one writer: a later write waits by itself. */
 export async function untilSomebodyWaits(tx: Db): Promise<void> {

@@ -1,6 +1,6 @@
 import { customSession, jwt, username } from 'better-auth/plugins';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { fromBase32, stepAt, totpCode } from '../../src/auth/totp.ts';
+import { fromBase32, stepAt, totpCode } from '../../src/auth/request/totp.ts';
 import { describeDatabases } from '../../src/testing/databases.ts';
 import { type AuthApp, Browser, makeAdmin, member, ORIGIN, plainPasswords, startAuthApp, userId } from './auth-app.ts';
 

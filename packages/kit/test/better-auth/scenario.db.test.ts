@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { fromBase32, stepAt, totpCode } from '../../src/auth/totp.ts';
+import { fromBase32, stepAt, totpCode } from '../../src/auth/request/totp.ts';
 import { countQueries, type Database } from '../../src/db/index.ts';
 import { describeDatabases } from '../../src/testing/databases.ts';
 import { type Answer, type AuthApp, Browser, makeAdmin, member, startAuthApp, userId } from './auth-app.ts';

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
-import type { App } from '../../src/app/module.ts';
-import { CliFailure } from '../../src/cli/cli-failure.ts';
-import type { CliContext } from '../../src/cli/context.ts';
+import type { App } from '../../src/app/declare/module.ts';
+import { CliFailure } from '../../src/cli/terminal/cli-failure.ts';
+import type { CliContext } from '../../src/cli/load/context.ts';
 
 /** What a command of the app prints, or why it fails. Closes the app. */
 export async function runCommand(

@@ -11,9 +11,9 @@ import {
   userStamps,
   versioned,
 } from '../../src/db/index.ts';
-import type { AuditEntry } from '../../src/auth/audit-sink.ts';
-import type { EventEntry } from '../../src/app/registry.ts';
-import type { Module } from '../../src/app/module.ts';
+import type { AuditEntry } from '../../src/auth/request/audit-sink.ts';
+import type { EventEntry } from '../../src/app/declare/registry.ts';
+import type { Module } from '../../src/app/declare/module.ts';
 import { isAuthenticated, isStaff } from '../../src/permissions/index.ts';
 import type { TestAppOptions } from '../../src/testing/test-app.ts';
 import { startShop, type ShopApp } from './shop.ts';

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { CrudController, many, one, resource, visibleTo, writableBy, count, sum, type Change } from '../../src/crud/index.ts';
 import { createTable, migration, model, softDelete, softDeleteUnique, t, timestamps, userStamps, versioned } from '../../src/db/index.ts';
-import { route } from '../../src/http/route.ts';
-import { jsonSchema } from '../../src/http/json-schema.ts';
-import type { AuditEntry } from '../../src/auth/audit-sink.ts';
-import type { EventEntry } from '../../src/app/registry.ts';
-import type { Module } from '../../src/app/module.ts';
+import { route } from '../../src/http/declare/route.ts';
+import { jsonSchema } from '../../src/http/declare/json-schema.ts';
+import type { AuditEntry } from '../../src/auth/request/audit-sink.ts';
+import type { EventEntry } from '../../src/app/declare/registry.ts';
+import type { Module } from '../../src/app/declare/module.ts';
 import { isAuthenticated, isStaff } from '../../src/permissions/index.ts';
 import type { TestAppOptions } from '../../src/testing/test-app.ts';
 import { startShop, type ShopApp } from './shop.ts';

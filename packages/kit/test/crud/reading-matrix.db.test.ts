@@ -1,10 +1,10 @@
 import { inject, expect, test } from 'vitest';
 import { scaled } from '../../../../test/provision/scale.ts';
 import { admin } from '../../src/admin/index.ts';
-import type { Authenticator } from '../../src/auth/authenticator.ts';
-import type { User } from '../../src/auth/principal.ts';
+import type { Authenticator } from '../../src/auth/request/authenticator.ts';
+import type { User } from '../../src/auth/people/principal.ts';
 import { accounts, addGroupMember, createGroup, createUser } from '../../src/contrib/accounts/index.ts';
-import { accountsOf } from '../../src/contrib/accounts/accounts.ts';
+import { accountsOf } from '../../src/contrib/accounts/users/accounts.ts';
 import { grant, objectGrants } from '../../src/contrib/grants/index.ts';
 import { insertMany } from '../../src/db/index.ts';
 import { describeDatabases } from '../../src/testing/databases.ts';

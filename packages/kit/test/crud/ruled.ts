@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import type { Module } from '../../src/app/module.ts';
-import { ruleKinds, type RuleKind } from '../../src/auth/rule-result.ts';
-import { grants } from '../../src/contrib/grants/access.ts';
+import type { Module } from '../../src/app/declare/module.ts';
+import { ruleKinds, type RuleKind } from '../../src/auth/rights/rule-result.ts';
+import { grants } from '../../src/contrib/grants/grant/access.ts';
 import { objectGrants } from '../../src/contrib/grants/module.ts';
-import { objectActions } from '../../src/contrib/grants/object-actions.ts';
-import { hasGrant } from '../../src/contrib/grants/permission.ts';
+import { objectActions } from '../../src/contrib/grants/declare/object-actions.ts';
+import { hasGrant } from '../../src/contrib/grants/rows/permission.ts';
 import { mcp } from '../../src/contrib/mcp/module.ts';
 import { count, CrudController, filter, resource, visibleTo, writableBy } from '../../src/crud/index.ts';
 import { createTable, migration, model, softDelete, t } from '../../src/db/index.ts';

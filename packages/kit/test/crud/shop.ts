@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import type { Authenticator } from '../../src/auth/authenticator.ts';
+import type { Authenticator } from '../../src/auth/request/authenticator.ts';
 import { CrudController, filter, many, one, resource, visibleTo, writableBy } from '../../src/crud/index.ts';
 import { createTable, migration, model, t, timestamps, userStamps, versioned } from '../../src/db/index.ts';
-import type { Module } from '../../src/app/module.ts';
+import type { Module } from '../../src/app/declare/module.ts';
 import { testApp, type TestApp, type TestAppOptions } from '../../src/testing/test-app.ts';
 import { isAuthenticated, isOwner, isStaff } from '../../src/permissions/index.ts';
 

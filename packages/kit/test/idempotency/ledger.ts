@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Module } from '../../src/app/module.ts';
+import type { Module } from '../../src/app/declare/module.ts';
 import { createTable, insert, migration, model, t, type Db } from '../../src/db/index.ts';
 import { coreErrors } from '../../src/errors/core-errors.ts';
 import { CrudController, resource } from '../../src/crud/index.ts';

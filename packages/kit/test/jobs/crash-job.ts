@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
-import { job } from '../../src/contrib/jobs/job.ts';
+import { job } from '../../src/contrib/jobs/declare/job.ts';
 
 /** Writes one row in a recorded step and one with its success; fails now and then in between. */
 export const crashJob = job('crash', {

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { unbindJobs, useJobs } from '../../src/contrib/jobs/jobs.ts';
-import { startJobs } from '../../src/contrib/jobs/start-job.ts';
+import { unbindJobs, useJobs } from '../../src/contrib/jobs/rows/jobs.ts';
+import { startJobs } from '../../src/contrib/jobs/start/start-job.ts';
 import { openDatabase, type Database } from '../../src/db/index.ts';
 import { killAtRandom, type RandomKills } from '../crash/kill-at-random.ts';
 import { Processes } from '../crash/processes.ts';

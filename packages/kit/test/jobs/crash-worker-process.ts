@@ -1,6 +1,6 @@
 // A worker that is killed: node crash-worker-process.ts <database url>.
-import { useJobs } from '../../src/contrib/jobs/jobs.ts';
-import { startJobWorker } from '../../src/contrib/jobs/work-jobs.ts';
+import { useJobs } from '../../src/contrib/jobs/rows/jobs.ts';
+import { startJobWorker } from '../../src/contrib/jobs/manage/work-jobs.ts';
 import { openDatabase } from '../../src/db/index.ts';
 import { CRASH_LEASE_MS, crashJob } from './crash-job.ts';
 

@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll } from 'vitest';
 import { jobMigrations } from '../../src/contrib/jobs/migrations/all.ts';
 import { jobModels } from '../../src/contrib/jobs/models.ts';
-import type { JobDefinition } from '../../src/contrib/jobs/job.ts';
-import { unbindJobs, useJobs, type Jobs, type UseJobsOptions } from '../../src/contrib/jobs/jobs.ts';
-import { startJob, type StartedJob, type StartOptions } from '../../src/contrib/jobs/start-job.ts';
-import { findJob, type Job } from '../../src/contrib/jobs/store.ts';
-import { runDueJobs, startJobWorker } from '../../src/contrib/jobs/work-jobs.ts';
+import type { JobDefinition } from '../../src/contrib/jobs/declare/job.ts';
+import { unbindJobs, useJobs, type Jobs, type UseJobsOptions } from '../../src/contrib/jobs/rows/jobs.ts';
+import { startJob, type StartedJob, type StartOptions } from '../../src/contrib/jobs/start/start-job.ts';
+import { findJob, type Job } from '../../src/contrib/jobs/rows/store.ts';
+import { runDueJobs, startJobWorker } from '../../src/contrib/jobs/manage/work-jobs.ts';
 import type { WorkSummary } from '../../src/contrib/jobs/running/result-writer.ts';
 import type { JobWorker, WorkerOptions } from '../../src/contrib/jobs/running/worker.ts';
 import { migrate, type Database } from '../../src/db/index.ts';

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { jobs } from '../../src/contrib/jobs/index.ts';
-import { job } from '../../src/contrib/jobs/job.ts';
-import { startJob } from '../../src/contrib/jobs/start-job.ts';
-import { runDueJobs } from '../../src/contrib/jobs/work-jobs.ts';
+import { job } from '../../src/contrib/jobs/declare/job.ts';
+import { startJob } from '../../src/contrib/jobs/start/start-job.ts';
+import { runDueJobs } from '../../src/contrib/jobs/manage/work-jobs.ts';
 import type { PrometheusRegistry } from '../../src/contrib/metrics/prometheus-registry.ts';
 import { metrics } from '../../src/contrib/metrics/index.ts';
 import { allowAny } from '../../src/index.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { job, type JobDefinition } from '../../src/contrib/jobs/job.ts';
+import { job, type JobDefinition } from '../../src/contrib/jobs/declare/job.ts';
 import type { Db } from '../../src/db/index.ts';
 
 /** Moments in the life of a job at which its process is killed, in their order. */

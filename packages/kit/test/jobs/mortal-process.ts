@@ -1,8 +1,8 @@
 // Works on one job and ends itself with SIGKILL at a moment: node mortal-process.ts <database url> <moment>
-import { cancelJob } from '../../src/contrib/jobs/cancel.ts';
-import { useJobs } from '../../src/contrib/jobs/jobs.ts';
+import { cancelJob } from '../../src/contrib/jobs/manage/cancel.ts';
+import { useJobs } from '../../src/contrib/jobs/rows/jobs.ts';
 import { runSchedules } from '../../src/contrib/jobs/running/run-schedules.ts';
-import { startJobWorker } from '../../src/contrib/jobs/work-jobs.ts';
+import { startJobWorker } from '../../src/contrib/jobs/manage/work-jobs.ts';
 import { openDatabase } from '../../src/db/index.ts';
 import { fakeClock } from '../../src/testing/fake-clock.ts';
 import { mortalJob, RECURRING_TICK, recurringJob, TICK_MOMENTS, type Moment, type TickMoment } from './mortal-job.ts';

@@ -4,7 +4,7 @@ import { exportJWK } from 'jose';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createApp, migrateApp, type App } from '../../src/app/index.ts';
 import { accounts, addGroupMember, createGroup, createUser, deactivateUser } from '../../src/contrib/accounts/index.ts';
-import { accountsGroups } from '../../src/contrib/accounts/groups.ts';
+import { accountsGroups } from '../../src/contrib/accounts/users/groups.ts';
 import { ApiKeyController, apiKeys, createApiKey } from '../../src/contrib/apikeys/index.ts';
 import { jwtBearer, type JwtBearerOptions } from '../../src/contrib/jwt/index.ts';
 import { metrics } from '../../src/contrib/metrics/index.ts';

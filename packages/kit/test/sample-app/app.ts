@@ -1,6 +1,6 @@
-import { createApp } from '../../src/app/create-app.ts';
-import type { AppOptions } from '../../src/app/options.ts';
-import type { Authenticator } from '../../src/auth/authenticator.ts';
+import { createApp } from '../../src/app/assemble/create-app.ts';
+import type { AppOptions } from '../../src/app/declare/options.ts';
+import type { Authenticator } from '../../src/auth/request/authenticator.ts';
 import { coreErrors } from '../../src/errors/core-errors.ts';
 import { HealthController, deprecation, requestId, requestLog, securityHeaders, serverTiming } from '../../src/middleware/index.ts';
 import { AccountController } from '../../src/contrib/accounts/index.ts';

@@ -1,11 +1,11 @@
 import * as z from 'zod';
 import { createTable, find, insert, list, migration, model, remove, t, update, type Row } from '../../src/db/index.ts';
-import { constraintViolation } from '../../src/db/constraint-violation.ts';
-import type { Module } from '../../src/app/module.ts';
+import { constraintViolation } from '../../src/db/engine/constraint-violation.ts';
+import type { Module } from '../../src/app/declare/module.ts';
 import { coreErrors } from '../../src/errors/core-errors.ts';
-import { Controller } from '../../src/http/controller.ts';
-import { page } from '../../src/http/page.ts';
-import { route } from '../../src/http/route.ts';
+import { Controller } from '../../src/http/compile/controller.ts';
+import { page } from '../../src/http/declare/page.ts';
+import { route } from '../../src/http/declare/route.ts';
 import { allowAny, isAuthenticated } from '../../src/permissions/built-ins.ts';
 
 const columns = {

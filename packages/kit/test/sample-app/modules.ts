@@ -1,4 +1,4 @@
-import type { Module } from '../../src/app/module.ts';
+import type { Module } from '../../src/app/declare/module.ts';
 import { accounts } from '../../src/contrib/accounts/index.ts';
 import { itemsModule } from './items.ts';
 

@@ -1,10 +1,10 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import * as z from 'zod';
 import { coreErrors } from '../../src/errors/core-errors.ts';
-import { Controller } from '../../src/http/controller.ts';
-import { page } from '../../src/http/page.ts';
-import { raw } from '../../src/http/raw.ts';
-import { route } from '../../src/http/route.ts';
+import { Controller } from '../../src/http/compile/controller.ts';
+import { page } from '../../src/http/declare/page.ts';
+import { raw } from '../../src/http/declare/raw.ts';
+import { route } from '../../src/http/declare/route.ts';
 import { allowAny, hasScopes, isAuthenticated, isOwner } from '../../src/permissions/built-ins.ts';
 import { findOrder, insertOrder, listOrders } from './order-store.ts';
 import { Bulk, ListQuery, Order, OrderInput, OrderKey, OrderPatch, SearchBody, Tree } from './schemas.ts';

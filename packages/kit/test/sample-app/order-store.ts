@@ -1,8 +1,8 @@
 import type * as z from 'zod';
 import { coreErrors } from '../../src/errors/core-errors.ts';
-import type { Database, Db } from '../../src/db/db.ts';
+import type { Database, Db } from '../../src/db/engine/db.ts';
 import { migrate } from '../../src/db/index.ts';
-import { uuidv7 } from '../../src/db/uuidv7.ts';
+import { uuidv7 } from '../../src/db/values/uuidv7.ts';
 import { sampleModules } from './modules.ts';
 import type { Order, OrderInput } from './schemas.ts';
 

@@ -1,4 +1,4 @@
-import { SECRET_LENGTH } from '../../src/contrib/apikeys/key.ts';
+import { SECRET_LENGTH } from '../../src/contrib/apikeys/key/key.ts';
 
 /** What must never be written anywhere: `kind` says what it is; `shown` is enough of it to find the place and too little to use it. */
 export interface Finding {

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
-import { formatKey, newPrefix, newSecret } from '../../src/contrib/apikeys/key.ts';
+import { formatKey, newPrefix, newSecret } from '../../src/contrib/apikeys/key/key.ts';
 import { openDatabase, type Database } from '../../src/db/index.ts';
 import { createPostgresDatabase, createSqliteDatabase, type DatabasePlace } from '../../src/testing/index.ts';
 import { findKey, findWebhookSecret } from './find-secrets.ts';

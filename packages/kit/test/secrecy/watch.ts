@@ -1,5 +1,5 @@
 import { afterAll, vi } from 'vitest';
-import type * as Key from '../../src/contrib/apikeys/key.ts';
+import type * as Key from '../../src/contrib/apikeys/key/key.ts';
 import type * as Fernet from '../../src/db/sealing/fernet.ts';
 import { takeLeaks, watchProcess } from './watch-process.ts';
 
@@ -14,7 +14,7 @@ const known = vi.hoisted(() => {
   return (place.kitKnownSecrets ??= { keys: new Set(), sealed: new Set() });
 });
 
-vi.mock('../../src/contrib/apikeys/key.ts', async (original) => {
+vi.mock('../../src/contrib/apikeys/key/key.ts', async (original) => {
   const real = await original<typeof Key>();
   const formatKey: typeof Key.formatKey = (tag, parts) => {
     known.keys.add(parts.secret);

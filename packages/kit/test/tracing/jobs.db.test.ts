@@ -1,8 +1,8 @@
 import { context, trace } from '@opentelemetry/api';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { z } from 'zod';
-import { job, type JobContext } from '../../src/contrib/jobs/job.ts';
-import { startJob, startJobs } from '../../src/contrib/jobs/start-job.ts';
+import { job, type JobContext } from '../../src/contrib/jobs/declare/job.ts';
+import { startJob, startJobs } from '../../src/contrib/jobs/start/start-job.ts';
 import { OtelTracing } from '../../src/contrib/tracing/otel-tracing.ts';
 import { inSpan, installTracing } from '../../src/observe/tracing.ts';
 import { describeJobs } from '../jobs/describe-jobs.ts';

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { OtelTracing } from '../../src/contrib/tracing/otel-tracing.ts';
 import { deliverDue } from '../../src/contrib/webhooks/delivery/deliver.ts';
 import { publish, publishMany } from '../../src/contrib/webhooks/publishing/publish.ts';
-import { findEvent } from '../../src/contrib/webhooks/store.ts';
+import { findEvent } from '../../src/contrib/webhooks/endpoints/store.ts';
 import { inSpan, installTracing } from '../../src/observe/tracing.ts';
 import { describeOutbox, type Outbox } from '../webhooks/outbox.ts';
 import { recordSpans } from './spans.ts';

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { admin, modelResource } from '../../src/admin/index.ts';
 import type { AdminContext } from '../../src/app/index.ts';
 import { accounts } from '../../src/contrib/accounts/index.ts';
-import { adminUploads } from '../../src/contrib/uploads/admin-uploads.ts';
+import { adminUploads } from '../../src/contrib/uploads/serve/admin-uploads.ts';
 import { diskStore, s3Store, UploadController, uploadRef, uploads } from '../../src/contrib/uploads/index.ts';
 import { createTable, migration, model, t } from '../../src/db/index.ts';
 import { describeDatabases, testApp } from '../../src/testing/index.ts';

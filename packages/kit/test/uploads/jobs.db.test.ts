@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { jobs } from '../../src/contrib/jobs/index.ts';
-import { runDueJobs } from '../../src/contrib/jobs/work-jobs.ts';
+import { runDueJobs } from '../../src/contrib/jobs/manage/work-jobs.ts';
 import { diskStore, type Scan, type UploadStore } from '../../src/contrib/uploads/index.ts';
 import { describeDatabases } from '../../src/testing/index.ts';
 import { uploadApp } from './upload-app.ts';

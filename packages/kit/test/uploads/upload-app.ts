@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Authenticator } from '../../src/auth/authenticator.ts';
-import type { Module } from '../../src/app/module.ts';
-import type { AppOptions } from '../../src/app/options.ts';
-import type { Mountable } from '../../src/http/controller.ts';
+import type { Authenticator } from '../../src/auth/request/authenticator.ts';
+import type { Module } from '../../src/app/declare/module.ts';
+import type { AppOptions } from '../../src/app/declare/options.ts';
+import type { Mountable } from '../../src/http/compile/controller.ts';
 import {
   diskStore,
   UploadController,

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
-import { job } from '../../src/contrib/jobs/job.ts';
-import { unbindJobs, useJobs } from '../../src/contrib/jobs/jobs.ts';
-import { startJob, startJobs } from '../../src/contrib/jobs/start-job.ts';
-import { runDueJobs } from '../../src/contrib/jobs/work-jobs.ts';
+import { job } from '../../src/contrib/jobs/declare/job.ts';
+import { unbindJobs, useJobs } from '../../src/contrib/jobs/rows/jobs.ts';
+import { startJob, startJobs } from '../../src/contrib/jobs/start/start-job.ts';
+import { runDueJobs } from '../../src/contrib/jobs/manage/work-jobs.ts';
 import { createEndpoint } from '../../src/contrib/webhooks/endpoints/create-endpoint.ts';
 import { publish } from '../../src/contrib/webhooks/publishing/publish.ts';
 import { WAKE_CHANNEL } from '../../src/contrib/webhooks/publishing/publish-store.ts';
-import type { ForeignTransactionOptions, SqlExecutor } from '../../src/db/foreign/sql-executor.ts';
+import type { ForeignTransactionOptions, SqlExecutor } from '../../src/db/engine/foreign/sql-executor.ts';
 import { unbindWebhooks, useWebhooks } from '../../src/contrib/webhooks/webhooks.ts';
 import type { Dialect } from '../../src/db/index.ts';
 import { describeDatabases, type TestDatabase } from '../../src/testing/index.ts';

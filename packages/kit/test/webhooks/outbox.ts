@@ -5,7 +5,7 @@ import { webhookMigrations } from '../../src/contrib/webhooks/migrations/all.ts'
 import { webhookModels } from '../../src/contrib/webhooks/models.ts';
 import type { PublishOptions } from '../../src/contrib/webhooks/publishing/checked-call.ts';
 import { publish } from '../../src/contrib/webhooks/publishing/publish.ts';
-import type { WebhookDelivery, WebhookEndpoint } from '../../src/contrib/webhooks/store.ts';
+import type { WebhookDelivery, WebhookEndpoint } from '../../src/contrib/webhooks/endpoints/store.ts';
 import { unbindWebhooks, useWebhooks, type UseWebhooksOptions, type Webhooks } from '../../src/contrib/webhooks/webhooks.ts';
 import { describeDatabases, fakeClock, type FakeClock, type TestDatabase } from '../../src/testing/index.ts';
 import { LOOPBACK } from './loopback.ts';

@@ -3,8 +3,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { publish } from '../../src/contrib/webhooks/publishing/publish.ts';
 import { useWebhooks } from '../../src/contrib/webhooks/webhooks.ts';
-import { openDatabase } from '../../src/db/open-database.ts';
-import { uuidv7 } from '../../src/db/uuidv7.ts';
+import { openDatabase } from '../../src/db/open/open-database.ts';
+import { uuidv7 } from '../../src/db/values/uuidv7.ts';
 
 const [url = '', owner = ''] = process.argv.slice(2);
 const database = await openDatabase(url);

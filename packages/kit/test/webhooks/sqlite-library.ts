@@ -1,4 +1,4 @@
-import type { ForeignTransactionOptions, SqlExecutor } from '../../src/db/foreign/sql-executor.ts';
+import type { ForeignTransactionOptions, SqlExecutor } from '../../src/db/engine/foreign/sql-executor.ts';
 import type { BusinessTransaction, ForeignLibrary } from './foreign-library.ts';
 
 /** A driver whose transactions are begun and ended by hand. */

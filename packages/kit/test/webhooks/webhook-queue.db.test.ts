@@ -1,11 +1,11 @@
 import { run as runGraphile, runMigrations } from 'graphile-worker';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { unbindJobs, useJobs } from '../../src/contrib/jobs/jobs.ts';
+import { unbindJobs, useJobs } from '../../src/contrib/jobs/rows/jobs.ts';
 import { graphileQueue } from '../../src/contrib/jobs/queues/graphile-queue.ts';
 import { ImmediateTaskQueue } from '../../src/contrib/jobs/queues/test-queues.ts';
-import { runDueJobs } from '../../src/contrib/jobs/work-jobs.ts';
+import { runDueJobs } from '../../src/contrib/jobs/manage/work-jobs.ts';
 import { publish } from '../../src/contrib/webhooks/publishing/publish.ts';
-import { webhookQueue, type WebhookQueue } from '../../src/contrib/webhooks/publishing/webhook-queue.ts';
+import { webhookQueue, type WebhookQueue } from '../../src/contrib/webhooks/delivery/webhook-queue.ts';
 import { migrateJobs } from '../jobs/describe-jobs.ts';
 import { describeOutbox } from './outbox.ts';
 

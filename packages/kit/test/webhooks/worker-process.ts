@@ -3,7 +3,7 @@ import { startWorker } from '../../src/contrib/webhooks/delivery/deliver.ts';
 import { httpTransport } from '../../src/contrib/webhooks/network/transport.ts';
 import { useWebhooks } from '../../src/contrib/webhooks/webhooks.ts';
 import { URLPolicy } from '../../src/contrib/webhooks/network/url-policy.ts';
-import { openDatabase } from '../../src/db/open-database.ts';
+import { openDatabase } from '../../src/db/open/open-database.ts';
 
 const [url = '', timeout = ''] = process.argv.slice(2);
 const name = String(process.pid);

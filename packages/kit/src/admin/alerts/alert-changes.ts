@@ -1,4 +1,4 @@
-import type { Alert } from '../health.ts';
+import type { Alert } from '../state/health.ts';
 import type { FiringAlert } from './alert-store.ts';
 
 export interface AlertChanges {

@@ -1,7 +1,7 @@
 // SQL of the alerts: who checks them now, and which fire.
-import type { Db } from '../../db/db.ts';
+import type { Db } from '../../db/engine/db.ts';
 import { ALERT_NAME_LENGTH_MAX } from '../models.ts';
-import type { Alert } from '../health.ts';
+import type { Alert } from '../state/health.ts';
 
 export interface FiringAlert {
   readonly name: string;

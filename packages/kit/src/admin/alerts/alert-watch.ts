@@ -1,5 +1,5 @@
 import type { MetricRegistry } from '../../observe/metric-registry.ts';
-import type { AdminSite } from '../admin-site.ts';
+import type { AdminSite } from '../state/admin-site.ts';
 import { firingAlerts } from './alert-store.ts';
 import { checkAlerts } from './check-alerts.ts';
 

@@ -6,7 +6,7 @@ import { metrics } from '../../contrib/metrics/index.ts';
 import { createEndpoint, webhooks } from '../../contrib/webhooks/index.ts';
 import { allowAny } from '../../permissions/index.ts';
 import { describeDatabases } from '../../testing/databases.ts';
-import { AdminSite } from '../admin-site.ts';
+import { AdminSite } from '../state/admin-site.ts';
 import { readAdminOptions } from '../options.ts';
 import { AlertWatch } from './alert-watch.ts';
 import { checkAlerts } from './check-alerts.ts';

@@ -1,11 +1,11 @@
 import type { AdminContext } from '../../app/admin/declaration.ts';
-import type { EventEntry } from '../../app/registry.ts';
-import type { Principal } from '../../auth/principal.ts';
-import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
-import type { AdminSite } from '../admin-site.ts';
-import { alertsOf } from '../health.ts';
+import type { EventEntry } from '../../app/declare/registry.ts';
+import type { Principal } from '../../auth/people/principal.ts';
+import { CONFLICT_RETRIES } from '../../db/engine/conflict-retries.ts';
+import type { AdminSite } from '../state/admin-site.ts';
+import { alertsOf } from '../state/health.ts';
 import type { AdminSettings } from '../options.ts';
-import { countOverview } from '../overview.ts';
+import { countOverview } from '../state/overview.ts';
 import { alertChanges, type AlertChanges } from './alert-changes.ts';
 import { claimCheck, deleteAlert, firingAlerts, lockCheck, saveAlert } from './alert-store.ts';
 

@@ -1,9 +1,9 @@
 import type { Readable } from 'node:stream';
-import type { AuditSink } from '../../auth/audit-sink.ts';
-import type { Principal } from '../../auth/principal.ts';
+import type { AuditSink } from '../../auth/request/audit-sink.ts';
+import type { Principal } from '../../auth/people/principal.ts';
 import type { Clock } from '../../db/clock.ts';
-import type { Db } from '../../db/db.ts';
-import type { Cursors } from '../../db/keyset/cursor.ts';
+import type { Db } from '../../db/engine/db.ts';
+import type { Cursors } from '../../db/sql/keyset/cursor.ts';
 import type { Log } from '../../http/log.ts';
 import type {
   AdminActionShape,

@@ -1,15 +1,15 @@
-import type { Db } from '../../db/db.ts';
+import type { Db } from '../../db/engine/db.ts';
 import type { Dialect } from '../../db/dialect.ts';
-import { countUpTo } from '../../db/keyset/count-rows.ts';
-import type { CursorContent } from '../../db/keyset/cursor.ts';
-import { Keyset, keysetPage } from '../../db/keyset/keyset.ts';
-import { containsSql } from '../../db/portable-sql.ts';
-import type { ColumnDefinition } from '../../db/table-definition.ts';
+import { countUpTo } from '../../db/rows/count-rows.ts';
+import type { CursorContent } from '../../db/sql/keyset/cursor.ts';
+import { Keyset, keysetPage } from '../../db/sql/keyset/keyset.ts';
+import { containsSql } from '../../db/sql/portable-sql.ts';
+import type { ColumnDefinition } from '../../db/declare/table-definition.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { AdminListQuery } from './declaration.ts';
 import { ADMIN_COUNT_MAX, type AdminColumn, type AdminFilter, type AdminPage } from './shapes.ts';
 import { refuseUnknownNames, requireArguments } from '../../options/read-options.ts';
-import { isUuid } from '../../db/uuid.ts';
+import { isUuid } from '../../db/values/uuid.ts';
 import { anObject, queryable } from '../../options/value-rule.ts';
 import { groupDigits } from './group-digits.ts';
 

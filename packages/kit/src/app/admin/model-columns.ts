@@ -1,7 +1,7 @@
-import { type ColumnSettings, columnDefinition, resolveReference } from '../../db/column.ts';
-import type { Model } from '../../db/model.ts';
-import { quoteName } from '../../db/names.ts';
-import { jsonSchemaOf, type Schema } from '../../http/schema.ts';
+import { type ColumnSettings, columnDefinition, resolveReference } from '../../db/declare/column.ts';
+import type { Model } from '../../db/declare/model.ts';
+import { quoteName } from '../../db/declare/names.ts';
+import { jsonSchemaOf, type Schema } from '../../http/declare/schema.ts';
 import type { AdminOrder, AdminOrders } from './list.ts';
 import type { AdminCellKind, AdminColumn, AdminField } from './shapes.ts';
 

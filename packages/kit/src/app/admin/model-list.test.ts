@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { t } from '../../db/column.ts';
-import { model } from '../../db/model.ts';
+import { t } from '../../db/declare/column.ts';
+import { model } from '../../db/declare/model.ts';
 import { modelField, modelList, modelView } from './model-list.ts';
 
 const keys = model(

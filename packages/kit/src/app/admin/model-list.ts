@@ -1,8 +1,8 @@
 // Lists and pages of a module, derived from its models as `modelResource` derives those of an application.
-import type { Db } from '../../db/db.ts';
-import type { Model } from '../../db/model.ts';
-import { quoteName } from '../../db/names.ts';
-import { isUuid } from '../../db/uuid.ts';
+import type { Db } from '../../db/engine/db.ts';
+import type { Model } from '../../db/declare/model.ts';
+import { quoteName } from '../../db/declare/names.ts';
+import { isUuid } from '../../db/values/uuid.ts';
 import type { AdminListQuery } from './declaration.ts';
 import {
   AdminConditions,

@@ -1,8 +1,8 @@
 // Counting for the overview. Keys begin with their time, so a span of time is a range of the primary key; and the work is bounded:
 // above SAMPLE_ROWS_MAX rows, evenly spread windows of the range are read and scaled up.
 import type { AdminBuckets } from './range.ts';
-import { uuidv7LowerBound } from '../../db/uuidv7.ts';
-import type { Db } from '../../db/db.ts';
+import { uuidv7LowerBound } from '../../db/values/uuidv7.ts';
+import type { Db } from '../../db/engine/db.ts';
 
 /** Rows read for one count: of a million deliveries, totals came within 0.2 %, 2,000 failures as 1,800. */
 export const SAMPLE_ROWS_MAX = 20_000;

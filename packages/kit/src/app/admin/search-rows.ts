@@ -1,6 +1,6 @@
-import type { Db } from '../../db/db.ts';
-import { quoteName } from '../../db/names.ts';
-import { containsSql } from '../../db/portable-sql.ts';
+import type { Db } from '../../db/engine/db.ts';
+import { quoteName } from '../../db/declare/names.ts';
+import { containsSql } from '../../db/sql/portable-sql.ts';
 import type { AdminListQuery } from './declaration.ts';
 import { type AdminConditions, type AdminOrders, SEARCHED_ROWS_MAX } from './list.ts';
 

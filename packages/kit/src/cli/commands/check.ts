@@ -1,5 +1,5 @@
-import { moduleFaults } from '../module-faults.ts';
-import type { CoreCommand } from '../core-command.ts';
+import { moduleFaults } from '../load/module-faults.ts';
+import type { CoreCommand } from '../load/core-command.ts';
 
 export const checkCommand: CoreCommand = (command, context) => {
   command

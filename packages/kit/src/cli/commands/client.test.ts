@@ -2,9 +2,9 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { createApp } from '../../app/create-app.ts';
-import { Controller } from '../../http/controller.ts';
-import { route } from '../../http/route.ts';
+import { createApp } from '../../app/assemble/create-app.ts';
+import { Controller } from '../../http/compile/controller.ts';
+import { route } from '../../http/declare/route.ts';
 import { allowAny } from '../../permissions/built-ins.ts';
 import { runCommand } from '../../../test/cli/run-command.ts';
 import { clientCommand } from './client.ts';

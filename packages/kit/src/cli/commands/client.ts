@@ -2,11 +2,11 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { ClientRefused } from '../../openapi/clients/client-plan.ts';
 import { CLIENT_LANGUAGES, type ClientLanguage, type ClientOptions, generateClient } from '../../openapi/clients/generate-client.ts';
-import type { App } from '../../app/module.ts';
-import type { CliContext } from '../context.ts';
-import type { CoreCommand } from '../core-command.ts';
-import { unreadable, unwritable } from '../file-fault.ts';
-import { replaceFile } from '../write-client.ts';
+import type { App } from '../../app/declare/module.ts';
+import type { CliContext } from '../load/context.ts';
+import type { CoreCommand } from '../load/core-command.ts';
+import { unreadable, unwritable } from '../terminal/file-fault.ts';
+import { replaceFile } from '../load/write-client.ts';
 
 interface ClientCommandOptions {
   readonly out: string;

@@ -1,6 +1,6 @@
 import { purgeDeleted, softDeletedModels } from '../../crud/write/purge.ts';
 import { didYouMean } from '../../options/did-you-mean.ts';
-import type { CoreCommand } from '../core-command.ts';
+import type { CoreCommand } from '../load/core-command.ts';
 
 const UNIT_MS: Readonly<Record<string, number>> = { d: 86_400_000, h: 3_600_000 };
 

@@ -1,13 +1,13 @@
 import { dirname, resolve } from 'node:path';
-import type { CliContext } from '../context.ts';
-import type { CoreCommand } from '../core-command.ts';
+import type { CliContext } from '../load/context.ts';
+import type { CoreCommand } from '../load/core-command.ts';
 import { DevServer, reservePort } from '../dev/dev-server.ts';
 import { FileWatch } from '../dev/watch-files.ts';
-import { readDotenv } from '../dotenv.ts';
-import { missingConfig } from '../find-config.ts';
-import { DEFAULT_HOST, DEFAULT_PORT, listeningPlace, portNumber, type PlaceOptions } from '../listening-place.ts';
-import { stopSignal } from '../stop-signal.ts';
-import { languageOf } from '../write-client.ts';
+import { readDotenv } from '../load/dotenv.ts';
+import { missingConfig } from '../load/find-config.ts';
+import { DEFAULT_HOST, DEFAULT_PORT, listeningPlace, portNumber, type PlaceOptions } from '../terminal/listening-place.ts';
+import { stopSignal } from '../terminal/stop-signal.ts';
+import { languageOf } from '../load/write-client.ts';
 
 interface DevOptions extends PlaceOptions {
   readonly yes?: boolean;

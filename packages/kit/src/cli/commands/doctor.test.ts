@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { createApp } from '../../app/create-app.ts';
-import { Controller } from '../../http/controller.ts';
-import { route } from '../../http/route.ts';
+import { createApp } from '../../app/assemble/create-app.ts';
+import { Controller } from '../../http/compile/controller.ts';
+import { route } from '../../http/declare/route.ts';
 import { allowAny } from '../../permissions/index.ts';
 import { sqlStorage } from '../../throttle/index.ts';
 import { userThrottle } from '../../throttle/throttles.ts';

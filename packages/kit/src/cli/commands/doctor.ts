@@ -1,24 +1,24 @@
 import { dirname } from 'node:path';
 import { Option } from 'commander';
-import { describeOutdated, driftOf, driftRemedy, outdatedDatabases } from '../../app/migration-modules.ts';
-import type { App } from '../../app/module.ts';
-import { modelWarnings } from '../../app/model-warnings.ts';
-import { openWrites } from '../../app/open-writes.ts';
-import { proxyWarning } from '../../app/proxy-warning.ts';
-import { repeatedStatements } from '../../app/repeated-statements.ts';
-import { isSilenced } from '../../app/silenced-checks.ts';
-import { unboundedLists } from '../../app/unbounded-lists.ts';
+import { describeOutdated, driftOf, driftRemedy, outdatedDatabases } from '../../app/data/migration-modules.ts';
+import type { App } from '../../app/declare/module.ts';
+import { modelWarnings } from '../../app/check/model-warnings.ts';
+import { openWrites } from '../../app/check/open-writes.ts';
+import { proxyWarning } from '../../app/check/proxy-warning.ts';
+import { repeatedStatements } from '../../app/check/repeated-statements.ts';
+import { isSilenced } from '../../app/check/silenced-checks.ts';
+import { unboundedLists } from '../../app/check/unbounded-lists.ts';
 import { listWarnings } from '../../crud/inspect/list-warnings.ts';
 import { longRoutes } from '../../crud/inspect/long-routes.ts';
 import { scopeWarnings } from '../../crud/inspect/scope-warnings.ts';
-import { engineOf } from '../../db/handle.ts';
+import { engineOf } from '../../db/engine/handle.ts';
 import type { Fault } from '../../options/fault.ts';
-import type { CliContext } from '../context.ts';
-import type { CoreCommand } from '../core-command.ts';
-import { explainFailure } from '../explain-failure.ts';
-import { missingConfig } from '../find-config.ts';
-import { moduleFaults } from '../module-faults.ts';
-import { sarifLog } from '../sarif.ts';
+import type { CliContext } from '../load/context.ts';
+import type { CoreCommand } from '../load/core-command.ts';
+import { explainFailure } from '../terminal/explain-failure.ts';
+import { missingConfig } from '../load/find-config.ts';
+import { moduleFaults } from '../load/module-faults.ts';
+import { sarifLog } from '../terminal/sarif.ts';
 
 interface Finding {
   /** The rule; docs/reference/checks.md explains each. Absent where everything is well. */

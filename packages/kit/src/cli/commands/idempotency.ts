@@ -1,8 +1,8 @@
 import type { Command as CommanderCommand } from 'commander';
 import { listRecords, pruneRecords, removeRecord, type IdempotencyRecord } from '../../http/idempotency/record-store.ts';
-import type { CliContext } from '../context.ts';
-import type { CoreCommand } from '../core-command.ts';
-import { table } from '../terminal.ts';
+import type { CliContext } from '../load/context.ts';
+import type { CoreCommand } from '../load/core-command.ts';
+import { table } from '../terminal/terminal.ts';
 
 const LIST_MAX = 1000;
 

@@ -1,17 +1,17 @@
 import { describeResources, type ResourceDescription } from '../../crud/inspect/describe-resource.ts';
-import type { App } from '../../app/module.ts';
-import type { User } from '../../auth/principal.ts';
+import type { App } from '../../app/declare/module.ts';
+import type { User } from '../../auth/people/principal.ts';
 import { crudOf } from '../../crud/serve/crud-of.ts';
-import { observeQueries } from '../../db/query-observer.ts';
-import type { CompiledRoute, ResponseFacts } from '../../http/compiled-route.ts';
+import { observeQueries } from '../../db/engine/query-observer.ts';
+import type { CompiledRoute, ResponseFacts } from '../../http/exchange/compiled-route.ts';
 import { didYouMean } from '../../options/did-you-mean.ts';
 import type { InputLimits } from '../../options/input-limits.ts';
 import { fixedRate } from '../../throttle/fixed-rate.ts';
 import { formatRate, type Rate } from '../../throttle/rate.ts';
-import type { CoreCommand } from '../core-command.ts';
-import { cacheText, resourceTree, versionsText } from '../resource-tree.ts';
-import { shellScope } from '../shell-scope.ts';
-import { table, tree } from '../terminal.ts';
+import type { CoreCommand } from '../load/core-command.ts';
+import { cacheText, resourceTree, versionsText } from '../load/resource-tree.ts';
+import { shellScope } from '../load/shell-scope.ts';
+import { table, tree } from '../terminal/terminal.ts';
 
 export const inspectCommand: CoreCommand = (command, context) => {
   command

@@ -5,9 +5,9 @@ import { InvalidArgumentError, type Command } from 'commander';
 import { modelDrift } from '../../db/migrations/drift.ts';
 import { proposeModuleMigration } from '../../db/migrations/propose-migration.ts';
 import type { MigrationModule } from '../../db/migrations/plan.ts';
-import type { CliContext } from '../context.ts';
-import { unwritable } from '../file-fault.ts';
-import { migrationModules } from '../../app/migration-modules.ts';
+import type { CliContext } from '../load/context.ts';
+import { unwritable } from '../terminal/file-fault.ts';
+import { migrationModules } from '../../app/data/migration-modules.ts';
 
 interface MakeOptions {
   readonly module?: string;

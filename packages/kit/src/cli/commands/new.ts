@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Option } from 'commander';
-import type { CoreCommand } from '../core-command.ts';
+import type { CoreCommand } from '../load/core-command.ts';
 import { interruptible } from '../new/interruption.ts';
 import { newProject } from '../new/new-project.ts';
 import { TEMPLATES, type TemplateName } from '../new/project-files.ts';

@@ -1,4 +1,4 @@
-import { openApiWebhooks } from '../../app/plan-app.ts';
+import { openApiWebhooks } from '../../app/assemble/plan-app.ts';
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { type OpenApiDocument, openApiDocument, type OpenApiOptions, openApiText } from '../../openapi/document.ts';
@@ -6,11 +6,11 @@ import { allowChanges, type AllowedChange, readAllowList } from '../../openapi/d
 import { diffDocuments } from '../../openapi/diff/diff-documents.ts';
 import { readOpenApi } from '../../openapi/diff/read-document.ts';
 import { renderChanges } from '../../openapi/diff/render-changes.ts';
-import type { App } from '../../app/module.ts';
-import type { CliContext } from '../context.ts';
-import type { CoreCommand } from '../core-command.ts';
-import { unreadable, unwritable } from '../file-fault.ts';
-import { replaceFile } from '../write-client.ts';
+import type { App } from '../../app/declare/module.ts';
+import type { CliContext } from '../load/context.ts';
+import type { CoreCommand } from '../load/core-command.ts';
+import { unreadable, unwritable } from '../terminal/file-fault.ts';
+import { replaceFile } from '../load/write-client.ts';
 
 interface OpenApiCommandOptions {
   readonly out?: string;

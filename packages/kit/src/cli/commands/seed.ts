@@ -1,5 +1,5 @@
-import { runSeeds, seedsOf } from '../../app/run-seeds.ts';
-import type { CoreCommand } from '../core-command.ts';
+import { runSeeds, seedsOf } from '../../app/data/run-seeds.ts';
+import type { CoreCommand } from '../load/core-command.ts';
 
 export const seedCommand: CoreCommand = (command, context) => {
   command

@@ -3,10 +3,10 @@ import { createInterface } from 'node:readline';
 import { Recoverable, type ReplOptions, start, type REPLServer } from 'node:repl';
 import { PassThrough } from 'node:stream';
 import { inspect, types } from 'node:util';
-import { CliFailure } from '../cli-failure.ts';
-import type { CliContext } from '../context.ts';
-import type { CoreCommand } from '../core-command.ts';
-import { shellScope, type ShellScope } from '../shell-scope.ts';
+import { CliFailure } from '../terminal/cli-failure.ts';
+import type { CliContext } from '../load/context.ts';
+import type { CoreCommand } from '../load/core-command.ts';
+import { shellScope, type ShellScope } from '../load/shell-scope.ts';
 
 export const shellCommand: CoreCommand = (command, context) => {
   command.addHelpText('after', HELP).action(async () => {

@@ -1,6 +1,6 @@
-import type { CoreCommand } from '../core-command.ts';
-import { DEFAULT_HOST, DEFAULT_PORT, listeningPlace, portNumber, type PlaceOptions } from '../listening-place.ts';
-import { stopSignal } from '../stop-signal.ts';
+import type { CoreCommand } from '../load/core-command.ts';
+import { DEFAULT_HOST, DEFAULT_PORT, listeningPlace, portNumber, type PlaceOptions } from '../terminal/listening-place.ts';
+import { stopSignal } from '../terminal/stop-signal.ts';
 
 export const startCommand: CoreCommand = (command, context) => {
   command

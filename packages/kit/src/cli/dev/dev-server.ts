@@ -2,8 +2,8 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { createInterface } from 'node:readline/promises';
-import type { ListeningPlace } from '../listening-place.ts';
-import { paint, type Terminal } from '../terminal.ts';
+import type { ListeningPlace } from '../terminal/listening-place.ts';
+import { paint, type Terminal } from '../terminal/terminal.ts';
 import type { FromApp, ToApp } from './messages.ts';
 
 export interface DevServerOptions {

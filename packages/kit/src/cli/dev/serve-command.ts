@@ -1,11 +1,11 @@
 import { once } from 'node:events';
-import { migrateApp, outdatedDatabases } from '../../app/migration-modules.ts';
-import type { App } from '../../app/module.ts';
-import type { CliContext } from '../context.ts';
-import type { CoreCommand } from '../core-command.ts';
-import { listeningPlace, portNumber, type PlaceOptions } from '../listening-place.ts';
-import { stopSignal } from '../stop-signal.ts';
-import { keepClientCurrent, languageOf } from '../write-client.ts';
+import { migrateApp, outdatedDatabases } from '../../app/data/migration-modules.ts';
+import type { App } from '../../app/declare/module.ts';
+import type { CliContext } from '../load/context.ts';
+import type { CoreCommand } from '../load/core-command.ts';
+import { listeningPlace, portNumber, type PlaceOptions } from '../terminal/listening-place.ts';
+import { stopSignal } from '../terminal/stop-signal.ts';
+import { keepClientCurrent, languageOf } from '../load/write-client.ts';
 import type { FromApp, ToApp } from './messages.ts';
 
 /** The app's own process under `kit dev`, which starts it again on every change and speaks with it over a channel. */

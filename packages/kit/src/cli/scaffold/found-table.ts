@@ -1,8 +1,8 @@
-import type { Db } from '../../db/db.ts';
+import type { Db } from '../../db/engine/db.ts';
 import type { Dialect } from '../../db/dialect.ts';
-import { derivedName } from '../../db/names.ts';
+import { derivedName } from '../../db/declare/names.ts';
 import { findTable, type FoundColumn, type FoundTable } from '../../db/migrations/found-schema.ts';
-import type { ColumnDefinition, DatabaseDefault, IndexDefinition, TableDefinition } from '../../db/table-definition.ts';
+import type { ColumnDefinition, DatabaseDefault, IndexDefinition, TableDefinition } from '../../db/declare/table-definition.ts';
 
 /** A table of a database as a declaration, and what of it a declaration cannot express. */
 export interface ReadTable {

@@ -1,8 +1,8 @@
-import type { App } from '../../app/module.ts';
+import type { App } from '../../app/declare/module.ts';
 import { isResource } from '../../crud/declare/resource.ts';
-import type { Db } from '../../db/db.ts';
-import type { ColumnDefinition, TableDefinition } from '../../db/table-definition.ts';
-import { CliFailure } from '../cli-failure.ts';
+import type { Db } from '../../db/engine/db.ts';
+import type { ColumnDefinition, TableDefinition } from '../../db/declare/table-definition.ts';
+import { CliFailure } from '../terminal/cli-failure.ts';
 import { readTable } from './found-table.ts';
 import { namesOf, newTable, type Parent, type ScaffoldTable } from './scaffold-table.ts';
 

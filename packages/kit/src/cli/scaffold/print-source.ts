@@ -1,5 +1,5 @@
 import { printColumn, printIndex, printText } from '../../db/migrations/print-operation.ts';
-import type { ColumnDefinition } from '../../db/table-definition.ts';
+import type { ColumnDefinition } from '../../db/declare/table-definition.ts';
 import { isFilter, type Names, namesOf, type ScaffoldTable } from './scaffold-table.ts';
 
 /** Columns of `?search=`: more of them make a search slow before they make it better. */

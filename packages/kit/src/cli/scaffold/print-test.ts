@@ -1,4 +1,4 @@
-import type { ColumnDefinition } from '../../db/table-definition.ts';
+import type { ColumnDefinition } from '../../db/declare/table-definition.ts';
 import { isFilledIn, namesOf, type ScaffoldTable } from './scaffold-table.ts';
 
 /** The file with tests: what the resource does, and what generic CRUD guarantees of it. */

@@ -1,5 +1,5 @@
-import type { ColumnDefinition } from '../../db/table-definition.ts';
-import { columnNameFault } from '../../db/names.ts';
+import type { ColumnDefinition } from '../../db/declare/table-definition.ts';
+import { columnNameFault } from '../../db/declare/names.ts';
 
 /** Kinds that a field of the command line can have, without arguments. */
 const PLAIN = new Set(['uuid', 'int', 'bigint', 'float', 'bool', 'timestamp', 'date', 'json', 'text']);

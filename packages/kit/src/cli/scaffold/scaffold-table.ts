@@ -1,6 +1,6 @@
-import { pascal, singular } from '../../db/component-name.ts';
-import { derivedName } from '../../db/names.ts';
-import type { ColumnDefinition, IndexDefinition, TableDefinition } from '../../db/table-definition.ts';
+import { pascal, singular } from '../../db/declare/component-name.ts';
+import { derivedName } from '../../db/declare/names.ts';
+import type { ColumnDefinition, IndexDefinition, TableDefinition } from '../../db/declare/table-definition.ts';
 
 /** A table that another one refers to, and where its model is. */
 export interface Parent {

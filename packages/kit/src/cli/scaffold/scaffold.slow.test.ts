@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { KitProgram } from '../../../test/cli/kit-program.ts';
-import { openDatabase } from '../../db/open-database.ts';
+import { openDatabase } from '../../db/open/open-database.ts';
 import { createPostgresDatabase, type DatabasePlace } from '../../testing/test-database.ts';
 
 const root = join(import.meta.dirname, '../../../../..');

@@ -1,7 +1,7 @@
 import type { Command as CommanderCommand } from 'commander';
-import type { App } from '../../app/module.ts';
-import type { Command, CommandContext } from '../../app/command.ts';
-import { accountsOf } from './accounts.ts';
+import type { App } from '../../app/declare/module.ts';
+import type { Command, CommandContext } from '../../app/declare/command.ts';
+import { accountsOf } from './users/accounts.ts';
 import {
   activateUser,
   changeEmail,
@@ -11,20 +11,20 @@ import {
   deleteUser,
   publicUser,
   requireUser,
-} from './manage-users.ts';
-import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
-import type { Db } from '../../db/db.ts';
+} from './users/manage-users.ts';
+import { CONFLICT_RETRIES } from '../../db/engine/conflict-retries.ts';
+import type { Db } from '../../db/engine/db.ts';
 import { generateFernetKey } from '../../db/sealing/fernet.ts';
 import { splitSecretKeys } from '../../db/sealing/secret-box.ts';
-import { encryptFactorSecrets } from './factor-secrets.ts';
-import { createLink } from './links.ts';
-import type { LinkPurpose } from './link-store.ts';
-import { normalizeEmail, normalizeLogin } from './login-name.ts';
-import { linkTo } from './mail.ts';
-import { generatePassword } from './password-policy.ts';
-import { resetSecondFactor } from './second-factor.ts';
-import { startInvitation, startReset } from './send-link.ts';
-import { findUserByLogin, listUsers, type UserRow } from './store.ts';
+import { encryptFactorSecrets } from './factors/factor-secrets.ts';
+import { createLink } from './mail/links.ts';
+import type { LinkPurpose } from './users/link-store.ts';
+import { normalizeEmail, normalizeLogin } from './users/login-name.ts';
+import { linkTo } from './mail/mail.ts';
+import { generatePassword } from './users/password-policy.ts';
+import { resetSecondFactor } from './factors/second-factor.ts';
+import { startInvitation, startReset } from './mail/send-link.ts';
+import { findUserByLogin, listUsers, type UserRow } from './users/store.ts';
 
 const ACTOR = 'cli';
 const PAGE = 500;

@@ -3,12 +3,12 @@ import { createApp, migrateApp, type App } from '../../app/index.ts';
 import { Controller, route } from '../../http/index.ts';
 import { allowAny } from '../../permissions/index.ts';
 import { describeDatabases } from '../../testing/databases.ts';
-import { AccountController } from './controller.ts';
-import { accountsIdentities } from './identities.ts';
-import { createLink } from './links.ts';
-import { createUser, requireUser } from './manage-users.ts';
+import { AccountController } from './serve/controller.ts';
+import { accountsIdentities } from './login/identities.ts';
+import { createLink } from './mail/links.ts';
+import { createUser, requireUser } from './users/manage-users.ts';
 import { accounts } from './module.ts';
-import { openSession } from './open-session.ts';
+import { openSession } from './login/open-session.ts';
 
 const PASSWORD = 'correct horse battery';
 

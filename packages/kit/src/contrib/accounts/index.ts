@@ -1,14 +1,22 @@
-export { accountsOf, type Accounts } from './accounts.ts';
-export { AccountController } from './controller.ts';
-export { addGroupMember, createGroup, deleteGroup, type GroupChange, type NewGroup, removeGroupMember, renameGroup } from './groups.ts';
-export { folderMail } from './folder-mail.ts';
-export { inviteUser } from './invite-user.ts';
-export type { AccountMail, MailMessage, MailOptions, MailPort } from './mail.ts';
-export { activateUser, changePassword, changeStaff, createUser, deactivateUser, deleteUser, type NewUser } from './manage-users.ts';
-export type { UserManagement } from './user-management.ts';
+export { accountsOf, type Accounts } from './users/accounts.ts';
+export { AccountController } from './serve/controller.ts';
+export {
+  addGroupMember,
+  createGroup,
+  deleteGroup,
+  type GroupChange,
+  type NewGroup,
+  removeGroupMember,
+  renameGroup,
+} from './users/groups.ts';
+export { folderMail } from './mail/folder-mail.ts';
+export { inviteUser } from './mail/invite-user.ts';
+export type { AccountMail, MailMessage, MailOptions, MailPort } from './mail/mail.ts';
+export { activateUser, changePassword, changeStaff, createUser, deactivateUser, deleteUser, type NewUser } from './users/manage-users.ts';
+export type { UserManagement } from './users/user-management.ts';
 export { users } from './models.ts';
 export { accounts } from './module.ts';
-export { openSession, type LoginExchange } from './open-session.ts';
+export { openSession, type LoginExchange } from './login/open-session.ts';
 export type { AccountsOptions } from './options.ts';
-export { resetSecondFactor } from './second-factor.ts';
-export { logIn, logOut, type LoginAttempt, type NewSession } from './sessions.ts';
+export { resetSecondFactor } from './factors/second-factor.ts';
+export { logIn, logOut, type LoginAttempt, type NewSession } from './sessions/sessions.ts';

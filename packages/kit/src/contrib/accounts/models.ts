@@ -1,7 +1,7 @@
-import { model } from '../../db/model.ts';
-import { t } from '../../db/column.ts';
-import { timestamps } from '../../db/standard-columns.ts';
-import { IDENTITY_LENGTH_MAX } from '../../db/identity-length.ts';
+import { model } from '../../db/declare/model.ts';
+import { t } from '../../db/declare/column.ts';
+import { timestamps } from '../../db/declare/standard-columns.ts';
+import { IDENTITY_LENGTH_MAX } from '../../db/values/identity-length.ts';
 
 /** Written by the functions of this module, which keep log-in names unique, end sessions and record who did it. */
 export const users = model('users', {

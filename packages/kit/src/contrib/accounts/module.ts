@@ -1,25 +1,25 @@
-import type { Module } from '../../app/module.ts';
-import { StartUpError } from '../../app/start-up-error.ts';
-import type { Database } from '../../db/db.ts';
+import type { Module } from '../../app/declare/module.ts';
+import { StartUpError } from '../../app/check/start-up-error.ts';
+import type { Database } from '../../db/engine/db.ts';
 import type { HealthContext } from '../../middleware/health.ts';
-import { accountsIn, type AccountsMetrics, accountsState, CODE_OUTCOMES, LOGIN_OUTCOMES, MAIL_OUTCOMES } from './accounts.ts';
+import { accountsIn, type AccountsMetrics, accountsState, CODE_OUTCOMES, LOGIN_OUTCOMES, MAIL_OUTCOMES } from './users/accounts.ts';
 import { accountsAdmin } from './admin.ts';
 import { userCommand } from './commands.ts';
-import { groupCommand } from './group-commands.ts';
-import { accountsGroups } from './groups.ts';
+import { groupCommand } from './serve/group-commands.ts';
+import { accountsGroups } from './users/groups.ts';
 import { accountsEnvironment } from './config.ts';
-import { accountSecretFault, accountSecretFaults } from './factor-secrets.ts';
+import { accountSecretFault, accountSecretFaults } from './factors/factor-secrets.ts';
 import { accountErrors } from './errors.ts';
 import { initial } from './migrations/0001_initial.ts';
-import { accountsLogin } from './login-provider.ts';
-import { accountsIdentities } from './identities.ts';
-import { storedMailFaults } from './mail.ts';
-import { mailHealth } from './mail-health.ts';
+import { accountsLogin } from './serve/login-provider.ts';
+import { accountsIdentities } from './login/identities.ts';
+import { storedMailFaults } from './mail/mail.ts';
+import { mailHealth } from './mail/mail-health.ts';
 import { accountLinks, groupMembers, groups, sessions, userFactors, userIdentities, userRecoveryCodes, users } from './models.ts';
 import { readAccountsOptions, type AccountsOptions } from './options.ts';
-import { sendLink } from './send-link.ts';
-import { sessionAuthenticator } from './session-authenticator.ts';
-import { accountsDirectory } from './user-directory.ts';
+import { sendLink } from './mail/send-link.ts';
+import { sessionAuthenticator } from './sessions/session-authenticator.ts';
+import { accountsDirectory } from './users/user-directory.ts';
 
 /**
  * Users, groups, passwords and browser sessions. Mount AccountController to log in over HTTP.

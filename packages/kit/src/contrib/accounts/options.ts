@@ -1,6 +1,6 @@
-import { DEFAULT_PASSWORD_COST, isCost, type PasswordCost } from './password.ts';
-import { mailRule, type MailOptions } from './mail.ts';
-import { trustedOriginFault } from './request-origin.ts';
+import { DEFAULT_PASSWORD_COST, isCost, type PasswordCost } from './users/password.ts';
+import { mailRule, type MailOptions } from './mail/mail.ts';
+import { trustedOriginFault } from './sessions/request-origin.ts';
 import { type OptionRules, readOptions } from '../../options/read-options.ts';
 import { flag, isMembers, listOf, oneOf, rule, sentenceRule, wholeNumber } from '../../options/value-rule.ts';
 

@@ -1,8 +1,8 @@
-import type { User } from '../../auth/principal.ts';
-import { idParams, jsonSchema, namedSchema } from '../../http/json-schema.ts';
+import type { User } from '../../auth/people/principal.ts';
+import { idParams, jsonSchema, namedSchema } from '../../http/declare/json-schema.ts';
 import { accountErrors } from './errors.ts';
-import type { SecondFactorState } from './password-login.ts';
-import { PASSWORD_LENGTH_MAX } from './password-policy.ts';
+import type { SecondFactorState } from './login/password-login.ts';
+import { PASSWORD_LENGTH_MAX } from './users/password-policy.ts';
 
 const password = { type: 'string', minLength: 1, maxLength: PASSWORD_LENGTH_MAX, format: 'password', 'x-sensitive': true };
 

@@ -3,7 +3,7 @@ import { modelField, modelView } from '../../app/admin/model-list.ts';
 import { userLink } from '../../app/admin/user-link.ts';
 import { adminBuckets, rangeFilters } from '../../app/admin/range.ts';
 import { adminDone, adminEach } from '../../app/admin/each.ts';
-import { isUuid } from '../../db/uuid.ts';
+import { isUuid } from '../../db/values/uuid.ts';
 import type { AdminContext, AdminDeclaration, AdminResource } from '../../app/admin/declaration.ts';
 import type { AdminField, AdminOverview, AdminRange, AdminRow, AdminState, AdminSection } from '../../app/admin/shapes.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
@@ -15,16 +15,16 @@ import {
   lastUsesByBucket,
   listKeysForAdmin,
   type ListedKey,
-} from './admin-store.ts';
+} from './manage/admin-store.ts';
 import { apiKeyErrors } from './errors.ts';
-import { fieldFaults } from './field-rules.ts';
-import { defaultGrantable, grantFaults } from './grant.ts';
-import { keyringOf } from './keyring.ts';
+import { fieldFaults } from './rows/field-rules.ts';
+import { defaultGrantable, grantFaults } from './key/grant.ts';
+import { keyringOf } from './verify/keyring.ts';
 import { apiKeys } from './models.ts';
-import { revokeApiKey } from './revoke.ts';
-import { KEY_STATES, keyState, type KeyState } from './state.ts';
-import { updateApiKey } from './update.ts';
-import { usageOf } from './usage-store.ts';
+import { revokeApiKey } from './manage/revoke.ts';
+import { KEY_STATES, keyState, type KeyState } from './key/state.ts';
+import { updateApiKey } from './manage/update.ts';
+import { usageOf } from './rows/usage-store.ts';
 import { groupDigits } from '../../app/admin/group-digits.ts';
 
 const DAY_MS = 86_400_000;

@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { prepareAccountsAndKeys, startKeyApp, type KeyApp } from '../../../test/key-app.ts';
-import { accountsOf } from '../accounts/accounts.ts';
-import { activateUser, deactivateUser } from '../accounts/manage-users.ts';
-import type { User } from '../../auth/principal.ts';
-import { countQueries } from '../../db/query-observer.ts';
-import { AccountController } from '../accounts/controller.ts';
-import { createUser } from '../accounts/manage-users.ts';
+import { accountsOf } from '../accounts/users/accounts.ts';
+import { activateUser, deactivateUser } from '../accounts/users/manage-users.ts';
+import type { User } from '../../auth/people/principal.ts';
+import { countQueries } from '../../db/engine/query-observer.ts';
+import { AccountController } from '../accounts/serve/controller.ts';
+import { createUser } from '../accounts/users/manage-users.ts';
 import { describeDatabases } from '../../testing/databases.ts';
-import { formatKey, newPrefix, newSecret } from './key.ts';
-import { revokeApiKey } from './revoke.ts';
-import { rotateApiKey } from './rotate.ts';
+import { formatKey, newPrefix, newSecret } from './key/key.ts';
+import { revokeApiKey } from './manage/revoke.ts';
+import { rotateApiKey } from './manage/rotate.ts';
 
 const DAY_MS = 86_400_000;
 

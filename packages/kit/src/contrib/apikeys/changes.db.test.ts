@@ -3,18 +3,18 @@ import { prepareAccountsAndKeys, startKeyApp, type KeyApp } from '../../../test/
 import { audit } from '../audit/module.ts';
 import { auditMigrations } from '../audit/migrations/all.ts';
 import { verifyChain } from '../audit/verify-chain.ts';
-import type { Module } from '../../app/module.ts';
-import type { User } from '../../auth/principal.ts';
-import type { Db } from '../../db/db.ts';
+import type { Module } from '../../app/declare/module.ts';
+import type { User } from '../../auth/people/principal.ts';
+import type { Db } from '../../db/engine/db.ts';
 import { modelDrift } from '../../db/migrations/drift.ts';
 import { migrate } from '../../db/migrations/migrate.ts';
 import { describeDatabases } from '../../testing/databases.ts';
-import { createApiKey } from './create.ts';
+import { createApiKey } from './manage/create.ts';
 import { apiKeyMigrations } from './migrations/all.ts';
 import { apiKeys as model } from './models.ts';
-import { revokeApiKey } from './revoke.ts';
-import { rotateApiKey } from './rotate.ts';
-import { updateApiKey } from './update.ts';
+import { revokeApiKey } from './manage/revoke.ts';
+import { rotateApiKey } from './manage/rotate.ts';
+import { updateApiKey } from './manage/update.ts';
 import { auditLog } from '../../../test/audit-log.ts';
 
 interface Published {

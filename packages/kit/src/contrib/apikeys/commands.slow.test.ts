@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { auditLog } from '../../../test/audit-log.ts';
 import { KitProgram, sourceOf, type KitRun } from '../../../test/cli/kit-program.ts';
-import { openDatabase } from '../../db/open-database.ts';
+import { openDatabase } from '../../db/open/open-database.ts';
 import { describeDatabases } from '../../testing/databases.ts';
-import { accountsDirectory } from '../accounts/user-directory.ts';
-import { useApiKeys } from './use-api-keys.ts';
-import { verifyApiKey } from './verify.ts';
+import { accountsDirectory } from '../accounts/users/user-directory.ts';
+import { useApiKeys } from './request/use-api-keys.ts';
+import { verifyApiKey } from './verify/verify.ts';
 
 describeDatabases('kit apikey', (database) => {
   let folder = '';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { createApp } from '../../app/create-app.ts';
-import { StartUpError } from '../../app/start-up-error.ts';
-import type { ControllerClass } from '../../http/controller.ts';
+import { createApp } from '../../app/assemble/create-app.ts';
+import { StartUpError } from '../../app/check/start-up-error.ts';
+import type { ControllerClass } from '../../http/compile/controller.ts';
 import { isStaff } from '../../permissions/built-ins.ts';
 import { accounts } from '../accounts/module.ts';
 import { ApiKeyController } from './controller.ts';

@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { prepareAccountsAndKeys, startKeyApp, type Called, type KeyApp } from '../../../test/key-app.ts';
-import { accountsOf } from '../accounts/accounts.ts';
-import { deactivateUser } from '../accounts/manage-users.ts';
-import type { User } from '../../auth/principal.ts';
-import { countQueries } from '../../db/query-observer.ts';
-import { Controller } from '../../http/controller.ts';
-import { routeAround } from '../../http/route.ts';
+import { accountsOf } from '../accounts/users/accounts.ts';
+import { deactivateUser } from '../accounts/users/manage-users.ts';
+import type { User } from '../../auth/people/principal.ts';
+import { countQueries } from '../../db/engine/query-observer.ts';
+import { Controller } from '../../http/compile/controller.ts';
+import { routeAround } from '../../http/declare/route.ts';
 import { allowAny, isStaff } from '../../permissions/built-ins.ts';
 import { describeDatabases } from '../../testing/databases.ts';
 import { ApiKeyController } from './controller.ts';
-import { createApiKey } from './create.ts';
-import { revokeApiKey } from './revoke.ts';
-import { rotateApiKey } from './rotate.ts';
+import { createApiKey } from './manage/create.ts';
+import { revokeApiKey } from './manage/revoke.ts';
+import { rotateApiKey } from './manage/rotate.ts';
 
 const DAY_MS = 86_400_000;
 const UNKNOWN_ID = '01890000-0000-7000-8000-000000000000';

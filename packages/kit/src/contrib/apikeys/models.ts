@@ -1,8 +1,8 @@
-import { model } from '../../db/model.ts';
-import { t } from '../../db/column.ts';
-import { PREFIX_LENGTH } from './key.ts';
-import { NAME_LENGTH_MAX } from './field-rules.ts';
-import { IDENTITY_LENGTH_MAX } from '../../db/identity-length.ts';
+import { model } from '../../db/declare/model.ts';
+import { t } from '../../db/declare/column.ts';
+import { PREFIX_LENGTH } from './key/key.ts';
+import { NAME_LENGTH_MAX } from './rows/field-rules.ts';
+import { IDENTITY_LENGTH_MAX } from '../../db/values/identity-length.ts';
 
 export const apiKeys = model(
   'api_keys',

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { prepareAccountsAndKeys, startKeyApp } from '../../../test/key-app.ts';
-import { createApp } from '../../app/create-app.ts';
-import { accountsOf } from '../accounts/accounts.ts';
-import { deactivateUser } from '../accounts/manage-users.ts';
-import { countQueries } from '../../db/query-observer.ts';
+import { createApp } from '../../app/assemble/create-app.ts';
+import { accountsOf } from '../accounts/users/accounts.ts';
+import { deactivateUser } from '../accounts/users/manage-users.ts';
+import { countQueries } from '../../db/engine/query-observer.ts';
 import { openApiDocument } from '../../openapi/index.ts';
 import { describeDatabases } from '../../testing/databases.ts';
 import { apiKeys } from './module.ts';

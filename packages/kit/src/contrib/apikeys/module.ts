@@ -1,18 +1,18 @@
-import type { App, Module } from '../../app/module.ts';
-import { productionSecret } from '../../app/production-secret.ts';
-import { StartUpError } from '../../app/start-up-error.ts';
-import { userTableCheck } from '../../app/user-table-check.ts';
+import type { App, Module } from '../../app/declare/module.ts';
+import { productionSecret } from '../../app/check/production-secret.ts';
+import { StartUpError } from '../../app/check/start-up-error.ts';
+import { userTableCheck } from '../../app/check/user-table-check.ts';
 import type { Counter } from '../../observe/metric-registry.ts';
 import { apiKeysAdmin } from './admin.ts';
-import { ApiKeyAuth, ApiKeyBearer } from './authenticators.ts';
+import { ApiKeyAuth, ApiKeyBearer } from './request/authenticators.ts';
 import { apiKeyCommand } from './commands.ts';
 import { apiKeyErrors } from './errors.ts';
-import { ownerChanged } from './invalidation.ts';
+import { ownerChanged } from './verify/invalidation.ts';
 import { apiKeyMigrations } from './migrations/all.ts';
 import { apiKeys as keys, apiKeyUsage } from './models.ts';
 import { pepperFault, previousPepperFault, readApiKeyOptions, type ApiKeyOptions } from './options.ts';
-import { startKeyring, type ApiKeysInUse } from './use-api-keys.ts';
-import { VERIFICATION_OUTCOMES } from './verify.ts';
+import { startKeyring, type ApiKeysInUse } from './request/use-api-keys.ts';
+import { VERIFICATION_OUTCOMES } from './verify/verify.ts';
 
 /**
  * Scoped API keys: both authentication classes and the table. Mount ApiKeyController for self-service.

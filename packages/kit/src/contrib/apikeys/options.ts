@@ -1,6 +1,6 @@
 import type { Rate } from '../../throttle/rate.ts';
 import { toRate } from '../../throttle/rate.ts';
-import { DEFAULT_TAG, tagFault } from './key.ts';
+import { DEFAULT_TAG, tagFault } from './key/key.ts';
 import { objectOf, type OptionRules, readOptions } from '../../options/read-options.ts';
 import { nullable, parsedBy, required, secret, sentenceRule, wholeNumber } from '../../options/value-rule.ts';
 

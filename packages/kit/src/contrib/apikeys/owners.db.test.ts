@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { prepareAccountsAndKeys, startKeyApp, type KeyApp } from '../../../test/key-app.ts';
-import { accountsOf } from '../accounts/accounts.ts';
-import { deactivateUser } from '../accounts/manage-users.ts';
+import { accountsOf } from '../accounts/users/accounts.ts';
+import { deactivateUser } from '../accounts/users/manage-users.ts';
 import { describeDatabases } from '../../testing/databases.ts';
-import { createApiKey } from './create.ts';
-import { revokeApiKey } from './revoke.ts';
-import { rotateApiKey } from './rotate.ts';
-import { updateApiKey } from './update.ts';
-import { verifyApiKey } from './verify.ts';
+import { createApiKey } from './manage/create.ts';
+import { revokeApiKey } from './manage/revoke.ts';
+import { rotateApiKey } from './manage/rotate.ts';
+import { updateApiKey } from './manage/update.ts';
+import { verifyApiKey } from './verify/verify.ts';
 
 describeDatabases(
   'ids that programs give',

@@ -1,8 +1,8 @@
-import { idParams, jsonSchema, namedSchema } from '../../http/json-schema.ts';
-import type { ApiKeyRecord } from './api-key.ts';
+import { idParams, jsonSchema, namedSchema } from '../../http/declare/json-schema.ts';
+import type { ApiKeyRecord } from './key/api-key.ts';
 import { apiKeyErrors } from './errors.ts';
-import { GRACE_SECONDS_MAX, NAME_LENGTH_MAX, SCOPES_MAX } from './field-rules.ts';
-import { KEY_STATES, type KeyState } from './state.ts';
+import { GRACE_SECONDS_MAX, NAME_LENGTH_MAX, SCOPES_MAX } from './rows/field-rules.ts';
+import { KEY_STATES, type KeyState } from './key/state.ts';
 
 const name = { type: 'string', minLength: 1, maxLength: NAME_LENGTH_MAX, description: 'A label for people.' };
 const scopes = {

@@ -4,13 +4,13 @@ import { prepareAccountsAndKeys, startKeyApp } from '../../../test/key-app.ts';
 import { auditMigrations } from '../audit/migrations/all.ts';
 import { audit } from '../audit/module.ts';
 import { migrate } from '../../db/migrations/migrate.ts';
-import { Controller } from '../../http/controller.ts';
-import { route } from '../../http/route.ts';
+import { Controller } from '../../http/compile/controller.ts';
+import { route } from '../../http/declare/route.ts';
 import { requestId, requestLog } from '../../middleware/index.ts';
 import { isAuthenticated } from '../../permissions/built-ins.ts';
 import { describeDatabases, type TestDatabase } from '../../testing/databases.ts';
-import { formatKey, keyPattern, newSecret } from './key.ts';
-import { revokeApiKey } from './revoke.ts';
+import { formatKey, keyPattern, newSecret } from './key/key.ts';
+import { revokeApiKey } from './manage/revoke.ts';
 
 class FailingController extends Controller {
   fail = route.get('/', { permission: isAuthenticated }, () => {

@@ -3,11 +3,11 @@ import { scaled } from '../../../../../test/provision/scale.ts';
 import { people, preparePeopleAndKeys } from '../../../test/people.ts';
 import { describeDatabases } from '../../testing/databases.ts';
 import { fakeClock } from '../../testing/fake-clock.ts';
-import { createApiKey } from './create.ts';
-import { formatKey, newPrefix, newSecret } from './key.ts';
-import { revokeApiKey } from './revoke.ts';
-import { useApiKeys } from './use-api-keys.ts';
-import { verifyApiKey } from './verify.ts';
+import { createApiKey } from './manage/create.ts';
+import { formatKey, newPrefix, newSecret } from './key/key.ts';
+import { revokeApiKey } from './manage/revoke.ts';
+import { useApiKeys } from './request/use-api-keys.ts';
+import { verifyApiKey } from './verify/verify.ts';
 
 /** Per kind, one after another: several at once would hide a difference in each other's noise. */
 const SAMPLES = scaled(50, 200);

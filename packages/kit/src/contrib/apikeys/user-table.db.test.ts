@@ -1,18 +1,18 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { people, preparePeopleAndKeys } from '../../../test/people.ts';
-import { createApp } from '../../app/create-app.ts';
-import { StartUpError } from '../../app/start-up-error.ts';
-import { directoryOf, type UserSource } from '../../auth/user-directory.ts';
-import type { UserTable } from '../../auth/user-table.ts';
-import type { Database } from '../../db/db.ts';
+import { createApp } from '../../app/assemble/create-app.ts';
+import { StartUpError } from '../../app/check/start-up-error.ts';
+import { directoryOf, type UserSource } from '../../auth/people/user-directory.ts';
+import type { UserTable } from '../../auth/people/user-table.ts';
+import type { Database } from '../../db/engine/db.ts';
 import { isOwner } from '../../permissions/built-ins.ts';
 import type { Dialect } from '../../db/dialect.ts';
 import { describeDatabases } from '../../testing/databases.ts';
 import { ApiKeyController } from './controller.ts';
-import { createApiKey } from './create.ts';
+import { createApiKey } from './manage/create.ts';
 import { apiKeys } from './module.ts';
-import { useApiKeys } from './use-api-keys.ts';
-import { verifyApiKey } from './verify.ts';
+import { useApiKeys } from './request/use-api-keys.ts';
+import { verifyApiKey } from './verify/verify.ts';
 
 const table = people.table;
 

@@ -1,4 +1,4 @@
-import { isUuid } from '../../db/uuid.ts';
+import { isUuid } from '../../db/values/uuid.ts';
 import { AdminConditions, type AdminRows, type SearchNote } from '../../app/admin/list.ts';
 import { modelList, modelView } from '../../app/admin/model-list.ts';
 import type {
@@ -11,8 +11,8 @@ import type {
 } from '../../app/admin/declaration.ts';
 import { boundOrder, newestRows } from '../../app/admin/search-rows.ts';
 import type { AdminFieldChange, AdminRow, AdminSection, AdminTimelineEntry, AdminValue } from '../../app/admin/shapes.ts';
-import type { UserDirectory } from '../../auth/user-directory.ts';
-import type { Db } from '../../db/db.ts';
+import type { UserDirectory } from '../../auth/people/user-directory.ts';
+import type { Db } from '../../db/engine/db.ts';
 import { changesOf, fieldChanges, type Change } from './changes.ts';
 import { auditEntries } from './models.ts';
 import { sealBeforeReading } from './seal.ts';

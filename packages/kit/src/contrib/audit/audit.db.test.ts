@@ -1,10 +1,10 @@
-import { cursorsOf } from '../../app/cursors.ts';
-import { migrateApp } from '../../app/migration-modules.ts';
+import { cursorsOf } from '../../app/data/cursors.ts';
+import { migrateApp } from '../../app/data/migration-modules.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { prepareAccountsAndKeys, startKeyApp, type KeyApp } from '../../../test/key-app.ts';
-import type { Principal, User } from '../../auth/principal.ts';
-import type { Db } from '../../db/db.ts';
-import { countQueries } from '../../db/query-observer.ts';
+import type { Principal, User } from '../../auth/people/principal.ts';
+import type { Db } from '../../db/engine/db.ts';
+import { countQueries } from '../../db/engine/query-observer.ts';
 import { modelDrift } from '../../db/migrations/drift.ts';
 import { migrate } from '../../db/migrations/migrate.ts';
 import { describeDatabases } from '../../testing/databases.ts';

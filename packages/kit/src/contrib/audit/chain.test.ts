@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { plainJson } from '../../db/canonical-json.ts';
+import { plainJson } from '../../db/values/canonical-json.ts';
 import { contentHash, GENESIS, linkHash, type EntryContent } from './chain.ts';
 import { masked } from './mask.ts';
 

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { canonicalJson } from '../../db/canonical-json.ts';
+import { canonicalJson } from '../../db/values/canonical-json.ts';
 
 // Every entry carries the digest of its own content and a link over the entry before it:
 //   content_hash = SHA-256(canonical content)

@@ -1,4 +1,4 @@
-import { canonicalJson } from '../../db/canonical-json.ts';
+import { canonicalJson } from '../../db/values/canonical-json.ts';
 
 export interface Change {
   readonly name: string;

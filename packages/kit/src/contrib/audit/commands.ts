@@ -1,10 +1,10 @@
-import { noSuchDatabase } from '../../db/named-database.ts';
+import { noSuchDatabase } from '../../db/open/named-database.ts';
 import type { Command as CommanderCommand } from 'commander';
-import type { Command, CommandContext } from '../../app/command.ts';
-import { wholeNumberOption } from '../../app/command-options.ts';
-import type { App } from '../../app/module.ts';
-import type { AuditSink } from '../../auth/audit-sink.ts';
-import type { Database } from '../../db/db.ts';
+import type { Command, CommandContext } from '../../app/declare/command.ts';
+import { wholeNumberOption } from '../../app/declare/command-options.ts';
+import type { App } from '../../app/declare/module.ts';
+import type { AuditSink } from '../../auth/request/audit-sink.ts';
+import type { Database } from '../../db/engine/db.ts';
 import { pruneAudit } from './prune.ts';
 import { sealEntries } from './seal.ts';
 import { verifyChain, type VerifyChainOptions } from './verify-chain.ts';

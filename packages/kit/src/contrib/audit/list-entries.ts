@@ -1,8 +1,8 @@
-import type { Db } from '../../db/db.ts';
-import type { Cursors } from '../../db/keyset/cursor.ts';
-import { cutPage, neighborsOf } from '../../db/keyset/keyset.ts';
+import type { Db } from '../../db/engine/db.ts';
+import type { Cursors } from '../../db/sql/keyset/cursor.ts';
+import { cutPage, neighborsOf } from '../../db/sql/keyset/keyset.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
-import type { Page } from '../../http/page.ts';
+import type { Page } from '../../http/declare/page.ts';
 import { countEntries, type EntryFilter, readPage, type StoredEntry } from './store.ts';
 
 /** One page of entries, newest first. A cursor belongs to its filters, and carries the count of the first page. */

@@ -1,5 +1,5 @@
-import { plainJson } from '../../db/canonical-json.ts';
-import { dateJson } from '../../db/timestamp.ts';
+import { plainJson } from '../../db/values/canonical-json.ts';
+import { dateJson } from '../../db/values/timestamp.ts';
 import { isSensitiveName, MASK } from '../../middleware/masking.ts';
 
 /** Values that are deeper are read by JSON.parse first: JSON.stringify says so of one that contains itself. */

@@ -1,6 +1,6 @@
-import { t } from '../../db/column.ts';
-import { model } from '../../db/model.ts';
-import { IDENTITY_LENGTH_MAX } from '../../db/identity-length.ts';
+import { t } from '../../db/declare/column.ts';
+import { model } from '../../db/declare/model.ts';
+import { IDENTITY_LENGTH_MAX } from '../../db/values/identity-length.ts';
 
 /** What an entry says. */
 const content = () => ({

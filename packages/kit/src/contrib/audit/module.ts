@@ -1,7 +1,7 @@
-import type { App, Module } from '../../app/module.ts';
-import { sensitiveNamesOf } from '../../app/sensitive-names.ts';
-import type { UserDirectory } from '../../auth/user-directory.ts';
-import type { Database } from '../../db/db.ts';
+import type { App, Module } from '../../app/declare/module.ts';
+import { sensitiveNamesOf } from '../../app/check/sensitive-names.ts';
+import type { UserDirectory } from '../../auth/people/user-directory.ts';
+import type { Database } from '../../db/engine/db.ts';
 import type { Counter } from '../../observe/metric-registry.ts';
 import { readOptions } from '../../options/read-options.ts';
 import { filledText, listOf } from '../../options/value-rule.ts';

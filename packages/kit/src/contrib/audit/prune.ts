@@ -1,6 +1,6 @@
-import type { AuditEntry, AuditSink } from '../../auth/audit-sink.ts';
-import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
-import type { Db } from '../../db/db.ts';
+import type { AuditEntry, AuditSink } from '../../auth/request/audit-sink.ts';
+import { CONFLICT_RETRIES } from '../../db/engine/conflict-retries.ts';
+import type { Db } from '../../db/engine/db.ts';
 import { sealWithin } from './seal.ts';
 import { findEntry, lastOlderThan, lockChain, readChain, removeThrough } from './store.ts';
 import { walkChain, type ChainFault } from './walk-chain.ts';

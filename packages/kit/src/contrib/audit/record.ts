@@ -1,15 +1,15 @@
-import type { AuditEntry, AuditSink } from '../../auth/audit-sink.ts';
-import { requestChannel } from '../../auth/request-channel.ts';
-import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
+import type { AuditEntry, AuditSink } from '../../auth/request/audit-sink.ts';
+import { requestChannel } from '../../auth/request/request-channel.ts';
+import { CONFLICT_RETRIES } from '../../db/engine/conflict-retries.ts';
 import type { Clock } from '../../db/clock.ts';
-import type { Db } from '../../db/db.ts';
-import { uuidv7 } from '../../db/uuidv7.ts';
-import { actingRequest } from '../../http/acting-request.ts';
+import type { Db } from '../../db/engine/db.ts';
+import { uuidv7 } from '../../db/values/uuidv7.ts';
+import { actingRequest } from '../../http/exchange/acting-request.ts';
 import type { EntryContent } from './chain.ts';
 import { masked } from './mask.ts';
 import { sealers } from './sealer.ts';
 import { addToInbox } from './store.ts';
-import { IDENTITY_LENGTH_MAX } from '../../db/identity-length.ts';
+import { IDENTITY_LENGTH_MAX } from '../../db/values/identity-length.ts';
 
 /** Of what is longer only the beginning is recorded: the change must not fail for it. */
 const [ACTION_LENGTH_MAX, SCHEME_LENGTH_MAX, REQUEST_LENGTH_MAX] = [100, 64, 200];

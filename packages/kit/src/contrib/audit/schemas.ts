@@ -1,8 +1,8 @@
-import { CURSOR_LENGTH_MAX } from '../../db/keyset/cursor.ts';
+import { CURSOR_LENGTH_MAX } from '../../db/sql/keyset/cursor.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
-import { idParams, jsonSchema } from '../../http/json-schema.ts';
-import { page } from '../../http/page.ts';
-import { IDENTITY_LENGTH_MAX } from '../../db/identity-length.ts';
+import { idParams, jsonSchema } from '../../http/declare/json-schema.ts';
+import { page } from '../../http/declare/page.ts';
+import { IDENTITY_LENGTH_MAX } from '../../db/values/identity-length.ts';
 
 /** An entry on the wire. */
 export interface EntryRecord {

@@ -1,5 +1,5 @@
-import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
-import type { Db } from '../../db/db.ts';
+import { CONFLICT_RETRIES } from '../../db/engine/conflict-retries.ts';
+import type { Db } from '../../db/engine/db.ts';
 import { linkHash } from './chain.ts';
 import { inboxEntries, lockChain, moveToChain, tryLockChain, unsealed, type Placement } from './store.ts';
 import { readOptions, requireArguments } from '../../options/read-options.ts';

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { moduleState } from '../../app/module-state.ts';
-import type { Database } from '../../db/db.ts';
+import { moduleState } from '../../app/assemble/module-state.ts';
+import type { Database } from '../../db/engine/db.ts';
 import type { DbLog } from '../../db/log.ts';
 import { sealEntries } from './seal.ts';
 

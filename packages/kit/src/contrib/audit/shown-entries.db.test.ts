@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Authenticator } from '../../auth/authenticator.ts';
-import type { User } from '../../auth/principal.ts';
+import type { Authenticator } from '../../auth/request/authenticator.ts';
+import type { User } from '../../auth/people/principal.ts';
 import { crudOf, resource, visibleTo } from '../../crud/index.ts';
 import { createTable, migration, model, t } from '../../db/index.ts';
-import { uuidv7 } from '../../db/uuidv7.ts';
+import { uuidv7 } from '../../db/values/uuidv7.ts';
 import { isSuperuser } from '../../permissions/index.ts';
 import { describeDatabases, testApp, type TestApp } from '../../testing/index.ts';
 import { audit, AuditController } from './index.ts';

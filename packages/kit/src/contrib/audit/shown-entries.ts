@@ -1,4 +1,4 @@
-import type { App } from '../../app/module.ts';
+import type { App } from '../../app/declare/module.ts';
 import { resourceOfTarget } from '../../crud/serve/admin-access.ts';
 import type { ProgramCaller } from '../../crud/serve/crud-of.ts';
 import { recordSight, type RecordSight } from '../../crud/serve/record-sight.ts';

@@ -1,7 +1,7 @@
-import type { KeysetStart } from '../../db/keyset/keyset.ts';
-import type { Db } from '../../db/db.ts';
-import { sendStatement } from '../../db/handle.ts';
-import { json } from '../../db/json-parameter.ts';
+import type { KeysetStart } from '../../db/sql/keyset/keyset.ts';
+import type { Db } from '../../db/engine/db.ts';
+import { sendStatement } from '../../db/engine/handle.ts';
+import { json } from '../../db/values/json-parameter.ts';
 import { contentHash, type EntryContent } from './chain.ts';
 
 /** An entry as it is recorded. */

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
-import type { Db } from '../../db/db.ts';
+import type { Db } from '../../db/engine/db.ts';
 import { migrate } from '../../db/migrations/migrate.ts';
 import { describeDatabases } from '../../testing/databases.ts';
 import { fakeClock } from '../../testing/fake-clock.ts';

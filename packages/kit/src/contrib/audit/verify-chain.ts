@@ -1,4 +1,4 @@
-import type { Db } from '../../db/db.ts';
+import type { Db } from '../../db/engine/db.ts';
 import { contentHash, GENESIS } from './chain.ts';
 import { PRUNED } from './prune.ts';
 import { countOutside, findEntry, latestOfAction, readChain, readInbox, unsealed, type ChainState, type Unsealed } from './store.ts';

@@ -1,4 +1,4 @@
-import type { Database } from '../../db/db.ts';
+import type { Database } from '../../db/engine/db.ts';
 import type { Fault } from '../../options/fault.ts';
 import { basePathOf, type InstanceContext, type InstanceOptions, pluginOf } from './instance.ts';
 import { joinedDatabase } from './joined-kysely.ts';

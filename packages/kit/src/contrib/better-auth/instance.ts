@@ -1,4 +1,4 @@
-import type { AuthRequest } from '../../auth/authenticator.ts';
+import type { AuthRequest } from '../../auth/request/authenticator.ts';
 
 /** A better-auth instance, as far as the module uses it: public members only. */
 export interface BetterAuthInstance {

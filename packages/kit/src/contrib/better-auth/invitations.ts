@@ -1,5 +1,5 @@
 import { APIError, type createAuthMiddleware } from 'better-auth/api';
-import type { Db } from '../../db/db.ts';
+import type { Db } from '../../db/engine/db.ts';
 import { isActiveUser, takeOverInvitation } from './store.ts';
 
 type Endpoint = Parameters<Parameters<typeof createAuthMiddleware>[0]>[0];

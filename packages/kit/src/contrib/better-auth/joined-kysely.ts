@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
-import { currentTransactionOn } from '../../db/ambient.ts';
-import type { Database, Db } from '../../db/db.ts';
+import { currentTransactionOn } from '../../db/engine/ambient.ts';
+import type { Database, Db } from '../../db/engine/db.ts';
 import { kyselyOf } from '../../db/kysely/kysely-of.ts';
 import { requireArguments } from '../../options/read-options.ts';
 import { database as aDatabase } from '../../options/value-rule.ts';

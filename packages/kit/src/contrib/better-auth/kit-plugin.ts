@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { APIError, createAuthMiddleware, getSessionFromCtx } from 'better-auth/api';
 import type { BetterAuthPlugin } from 'better-auth';
-import type { User } from '../../auth/principal.ts';
-import { currentTransactionOn } from '../../db/ambient.ts';
-import type { Database, Db } from '../../db/db.ts';
+import type { User } from '../../auth/people/principal.ts';
+import { currentTransactionOn } from '../../db/engine/ambient.ts';
+import type { Database, Db } from '../../db/engine/db.ts';
 import { refuseOrphanedInvitation, takeOverOrphanedInvitation } from './invitations.ts';
 import { joinedDatabase } from './joined-kysely.ts';
 import { deleteSessions, deleteUsedCodes, insertUsedCode, isActiveUser } from './store.ts';

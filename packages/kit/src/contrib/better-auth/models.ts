@@ -1,5 +1,5 @@
-import { model } from '../../db/model.ts';
-import { t } from '../../db/column.ts';
+import { model } from '../../db/declare/model.ts';
+import { t } from '../../db/declare/column.ts';
 
 /** Users whose ban, role, provisioning or deletion the other modules have not been notified of. Triggers write it, so no program can forget to. */
 export const userChanges = model('better_auth_user_changes', { user_id: t.text(255).pk() }, { guarded: true });

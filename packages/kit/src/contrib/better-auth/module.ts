@@ -1,10 +1,10 @@
 import { getCookies } from 'better-auth/cookies';
-import type { LoginProvider } from '../../app/login-provider.ts';
-import type { App, Module } from '../../app/module.ts';
-import type { UserSource } from '../../auth/user-directory.ts';
-import type { Database } from '../../db/db.ts';
+import type { LoginProvider } from '../../app/declare/login-provider.ts';
+import type { App, Module } from '../../app/declare/module.ts';
+import type { UserSource } from '../../auth/people/user-directory.ts';
+import type { Database } from '../../db/engine/db.ts';
 import type { Fault } from '../../options/fault.ts';
-import { exchangeOf } from '../../http/serve-route.ts';
+import { exchangeOf } from '../../http/serve/serve-route.ts';
 import { authController, signOut } from './controller.ts';
 import { basePathOf, type BetterAuthInstance, type InstanceContext, optionsOf, pluginOf } from './instance.ts';
 import { configurationFaults, connectionFaults, versionFaults } from './instance-faults.ts';

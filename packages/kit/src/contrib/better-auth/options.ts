@@ -1,4 +1,4 @@
-import type { AuthRequest } from '../../auth/authenticator.ts';
+import type { AuthRequest } from '../../auth/request/authenticator.ts';
 import { type OptionRules, readOptions, requireArguments } from '../../options/read-options.ts';
 import { aFunction, filledText, objectWith, wholeNumber } from '../../options/value-rule.ts';
 import type { BetterAuthInstance } from './instance.ts';

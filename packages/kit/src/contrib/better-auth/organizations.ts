@@ -1,5 +1,5 @@
-import type { TenantDirectory } from '../../app/tenant-source.ts';
-import type { Principal } from '../../auth/principal.ts';
+import type { TenantDirectory } from '../../app/declare/tenant-source.ts';
+import type { Principal } from '../../auth/people/principal.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { BetterAuthSettings } from './options.ts';
 import { findMembership, findRoles, type FoundMembership } from './store.ts';

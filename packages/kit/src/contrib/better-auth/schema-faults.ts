@@ -1,5 +1,5 @@
-import { columnTypes } from '../../auth/user-table.ts';
-import type { Database } from '../../db/db.ts';
+import { columnTypes } from '../../auth/people/user-table.ts';
+import type { Database } from '../../db/engine/db.ts';
 import type { Fault } from '../../options/fault.ts';
 import type { BetterAuthInstance, InstanceContext } from './instance.ts';
 

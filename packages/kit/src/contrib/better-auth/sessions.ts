@@ -1,9 +1,9 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import type { Authenticator, AuthRequest } from '../../auth/authenticator.ts';
-import type { Principal } from '../../auth/principal.ts';
-import { isTrue } from '../../auth/user-table.ts';
+import type { Authenticator, AuthRequest } from '../../auth/request/authenticator.ts';
+import type { Principal } from '../../auth/people/principal.ts';
+import { isTrue } from '../../auth/people/user-table.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
-import { readCookie } from '../../http/read-cookie.ts';
+import { readCookie } from '../../http/declare/read-cookie.ts';
 import { type InstanceContext, isTrustedOrigin } from './instance.ts';
 import type { BetterAuthSettings } from './options.ts';
 import { rememberMembership } from './organizations.ts';

@@ -1,5 +1,5 @@
 // SQL over the tables of better-auth: camelCase names in quotes, timestamps as ISO text on SQLite.
-import type { Db } from '../../db/db.ts';
+import type { Db } from '../../db/engine/db.ts';
 
 export interface FoundSession {
   readonly session_id: string;

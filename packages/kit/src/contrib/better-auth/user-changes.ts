@@ -1,10 +1,10 @@
-import { moduleState } from '../../app/module-state.ts';
-import type { App } from '../../app/module.ts';
-import type { AuditEntry } from '../../auth/audit-sink.ts';
-import type { Db } from '../../db/db.ts';
-import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
-import { jsonSchema } from '../../http/json-schema.ts';
-import { job } from '../jobs/job.ts';
+import { moduleState } from '../../app/assemble/module-state.ts';
+import type { App } from '../../app/declare/module.ts';
+import type { AuditEntry } from '../../auth/request/audit-sink.ts';
+import type { Db } from '../../db/engine/db.ts';
+import { CONFLICT_RETRIES } from '../../db/engine/conflict-retries.ts';
+import { jsonSchema } from '../../http/declare/json-schema.ts';
+import { job } from '../jobs/declare/job.ts';
 import { deleteImpersonations, deleteSessions, findRoles, takeMemberChanges, takeUserChanges } from './store.ts';
 
 /** The module at run time. */

@@ -14,8 +14,8 @@ import { modelResource } from '../../admin/index.ts';
 import { insert } from '../../db/index.ts';
 import { describeDatabases } from '../../testing/databases.ts';
 import { addGroupMember, createGroup } from '../accounts/index.ts';
-import { grant } from './grant.ts';
-import { actionsOf } from './holdings.ts';
+import { grant } from './grant/grant.ts';
+import { actionsOf } from './grant/holdings.ts';
 import { objectGrants } from './module.ts';
 
 interface Section {

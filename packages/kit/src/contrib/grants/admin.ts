@@ -1,11 +1,11 @@
-import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
+import { CONFLICT_RETRIES } from '../../db/engine/conflict-retries.ts';
 import type { AdminContext, AdminDeclaration, AdminResource } from '../../app/admin/declaration.ts';
 import { AdminConditions } from '../../app/admin/list.ts';
 import { modelList } from '../../app/admin/model-list.ts';
 import { boundOrder, newestRows } from '../../app/admin/search-rows.ts';
 import type { AdminRow } from '../../app/admin/shapes.ts';
-import { isUuid } from '../../db/uuid.ts';
-import type { Db } from '../../db/db.ts';
+import { isUuid } from '../../db/values/uuid.ts';
+import type { Db } from '../../db/engine/db.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { FaultCollector } from '../../errors/fault-collector.ts';
 import { isKitError } from '../../errors/kit-error.ts';
@@ -19,17 +19,17 @@ import {
   subjectFields,
   visibleGrants,
   whoHasAccess,
-} from './admin-sections.ts';
-import { findSubject } from './find-subject.ts';
-import { checkTerms } from './grant.ts';
-import { grantsState } from './grants-state.ts';
+} from './serve/admin-sections.ts';
+import { findSubject } from './caller/find-subject.ts';
+import { checkTerms } from './grant/grant.ts';
+import { grantsState } from './declare/grants-state.ts';
 import { grantModel } from './models.ts';
-import type { ObjectActions } from './object-actions.ts';
-import { lockToShare, type SharedObject, shareObject, sharedBy, unshareObject } from './share.ts';
-import { findGrant, findGrants, type GrantRow } from './store.ts';
-import { namesOf } from './subject-names.ts';
-import { shownActions } from './stored-actions.ts';
-import { subjectText, userSubject } from './subject.ts';
+import type { ObjectActions } from './declare/object-actions.ts';
+import { lockToShare, type SharedObject, shareObject, sharedBy, unshareObject } from './grant/share.ts';
+import { findGrant, findGrants, type GrantRow } from './rows/store.ts';
+import { namesOf } from './caller/subject-names.ts';
+import { shownActions } from './declare/stored-actions.ts';
+import { subjectText, userSubject } from './declare/subject.ts';
 
 const list = modelList(grantModel, 'g', {
   columns: [

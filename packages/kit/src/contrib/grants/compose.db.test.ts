@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Authenticator } from '../../auth/authenticator.ts';
-import type { User } from '../../auth/principal.ts';
+import type { Authenticator } from '../../auth/request/authenticator.ts';
+import type { User } from '../../auth/people/principal.ts';
 import { count, CrudController, crudOf, many, one, resource } from '../../crud/index.ts';
 import { createTable, find, insert, insertMany, migration, model, t } from '../../db/index.ts';
 import { Controller, route } from '../../http/index.ts';
@@ -8,15 +8,15 @@ import { hasRule, isAuthenticated } from '../../permissions/index.ts';
 import { describeDatabases } from '../../testing/databases.ts';
 import { testApp, type TestApp } from '../../testing/test-app.ts';
 import { accounts, createUser } from '../accounts/index.ts';
-import { accountsOf } from '../accounts/accounts.ts';
-import { grants } from './access.ts';
-import { grant } from './grant.ts';
-import { grantedCondition } from './granted-condition.ts';
-import { actionsOf, explainAccess, objectsOf } from './holdings.ts';
+import { accountsOf } from '../accounts/users/accounts.ts';
+import { grants } from './grant/access.ts';
+import { grant } from './grant/grant.ts';
+import { grantedCondition } from './rows/granted-condition.ts';
+import { actionsOf, explainAccess, objectsOf } from './grant/holdings.ts';
 import { objectGrants } from './module.ts';
-import { objectActions } from './object-actions.ts';
-import { hasGrant } from './permission.ts';
-import { sharing } from './sharing.ts';
+import { objectActions } from './declare/object-actions.ts';
+import { hasGrant } from './rows/permission.ts';
+import { sharing } from './serve/sharing.ts';
 
 /** Tickets of customers: agents, whom a rule of the app names, see and change all of them. Remarks are written by those who may `remark`. */
 const tickets = model('tickets', { id: t.uuidv7().pk(), owner_id: t.uuid().readOnly(), title: t.text(50) });

@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest';
-import { createApp } from '../../app/create-app.ts';
-import { migrateApp } from '../../app/migration-modules.ts';
+import { createApp } from '../../app/assemble/create-app.ts';
+import { migrateApp } from '../../app/data/migration-modules.ts';
 import type { User } from '../../auth/index.ts';
-import type { Database } from '../../db/db.ts';
+import type { Database } from '../../db/engine/db.ts';
 import { createTable, insert, migration, model, t } from '../../db/index.ts';
 import { describeDatabases } from '../../testing/databases.ts';
-import { grant } from './grant.ts';
-import { actionsOf } from './holdings.ts';
+import { grant } from './grant/grant.ts';
+import { actionsOf } from './grant/holdings.ts';
 import { objectGrants } from './module.ts';
-import { objectActions } from './object-actions.ts';
+import { objectActions } from './declare/object-actions.ts';
 
 const columns = { id: t.uuidv7().pk(), title: t.text(20) };
 const tables = [migration('0001_initial', [createTable('plans', columns)])];

@@ -1,5 +1,5 @@
-export { grants, type GrantsOptions } from './access.ts';
-export type { Asker } from './asker.ts';
+export { grants, type GrantsOptions } from './grant/access.ts';
+export type { Asker } from './declare/asker.ts';
 export {
   grant,
   replaceGrants,
@@ -10,14 +10,22 @@ export {
   type ReplacedGrants,
   type Revocation,
   type Transfer,
-} from './grant.ts';
-export { grantedCondition } from './granted-condition.ts';
-export type { ObjectRef } from './grants-state.ts';
-export { actionsOf, explainAccess, objectsOf, whoCan, type AccessExplanation, type AccessPath, type ObjectsOptions } from './holdings.ts';
+} from './grant/grant.ts';
+export { grantedCondition } from './rows/granted-condition.ts';
+export type { ObjectRef } from './declare/grants-state.ts';
+export {
+  actionsOf,
+  explainAccess,
+  objectsOf,
+  whoCan,
+  type AccessExplanation,
+  type AccessPath,
+  type ObjectsOptions,
+} from './grant/holdings.ts';
 export { objectGrants, type ObjectGrantsOptions } from './module.ts';
-export { objectActions, type ObjectActions, type ObjectActionsOptions } from './object-actions.ts';
-export { hasGrant } from './permission.ts';
-export type { GrantChange } from './record-grant.ts';
-export { sharing, type Shared, type SharingRoutes } from './sharing.ts';
-export type { GrantRow } from './store.ts';
-export type { WideSubject } from './subject.ts';
+export { objectActions, type ObjectActions, type ObjectActionsOptions } from './declare/object-actions.ts';
+export { hasGrant } from './rows/permission.ts';
+export type { GrantChange } from './rows/record-grant.ts';
+export { sharing, type Shared, type SharingRoutes } from './serve/sharing.ts';
+export type { GrantRow } from './rows/store.ts';
+export type { WideSubject } from './declare/subject.ts';

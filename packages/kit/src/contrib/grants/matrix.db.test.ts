@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Called, type Drive, folders, startDrive } from '../../../test/grants/drive.ts';
 import { insert } from '../../db/index.ts';
-import { countQueries } from '../../db/query-observer.ts';
+import { countQueries } from '../../db/engine/query-observer.ts';
 import { describeDatabases } from '../../testing/databases.ts';
-import { grant } from './grant.ts';
-import { actionsOf } from './holdings.ts';
+import { grant } from './grant/grant.ts';
+import { actionsOf } from './grant/holdings.ts';
 import { docs } from '../../../test/grants/drive.ts';
 
 /** The contract's table, written again: which action each operation needs. Null: there is no object yet. */

@@ -1,8 +1,8 @@
-import { model } from '../../db/model.ts';
-import { t } from '../../db/column.ts';
+import { model } from '../../db/declare/model.ts';
+import { t } from '../../db/declare/column.ts';
 import { grantIndexes } from './migrations/0001_initial.ts';
-import { IDENTITY_LENGTH_MAX } from '../../db/identity-length.ts';
-import { SUBJECT_LENGTH_MAX } from './subject.ts';
+import { IDENTITY_LENGTH_MAX } from '../../db/values/identity-length.ts';
+import { SUBJECT_LENGTH_MAX } from './declare/subject.ts';
 
 /** One row per subject and object. What of the object decides about lists (tenant, soft deletion) is on the row. */
 export const grantModel = model(

@@ -1,9 +1,9 @@
-import type { App, Module } from '../../app/module.ts';
-import type { UserChange } from '../../app/registry.ts';
-import type { GroupDirectory } from '../../auth/group-directory.ts';
-import type { User } from '../../auth/principal.ts';
-import type { Database, Db } from '../../db/db.ts';
-import type { Model } from '../../db/model.ts';
+import type { App, Module } from '../../app/declare/module.ts';
+import type { UserChange } from '../../app/declare/registry.ts';
+import type { GroupDirectory } from '../../auth/people/group-directory.ts';
+import type { User } from '../../auth/people/principal.ts';
+import type { Database, Db } from '../../db/engine/db.ts';
+import type { Model } from '../../db/declare/model.ts';
 import type { Fault } from '../../options/fault.ts';
 import { type OptionRules, readOptions } from '../../options/read-options.ts';
 import type { Permission } from '../../permissions/permission.ts';
@@ -11,14 +11,14 @@ import { aFunction, guard, instanceOf, listOf, objectWith, required } from '../.
 import { grantsAdmin } from './admin.ts';
 import { grantsCommand } from './commands.ts';
 import { grantErrors } from './errors.ts';
-import { grantsState } from './grants-state.ts';
+import { grantsState } from './declare/grants-state.ts';
 import { initial } from './migrations/0001_initial.ts';
 import { grantModel } from './models.ts';
-import { ObjectActions } from './object-actions.ts';
-import { askedGrants, bindRoute, grantFault } from './permission.ts';
-import { recordGrants } from './record-grant.ts';
-import { deleteGrantsOf } from './store.ts';
-import { userSubject } from './subject.ts';
+import { ObjectActions } from './declare/object-actions.ts';
+import { askedGrants, bindRoute, grantFault } from './rows/permission.ts';
+import { recordGrants } from './rows/record-grant.ts';
+import { deleteGrantsOf } from './rows/store.ts';
+import { userSubject } from './declare/subject.ts';
 
 export interface ObjectGrantsOptions {
   /** What `objectActions(…)` returned, for every model with grants. */

@@ -18,13 +18,13 @@ import { compileWhere } from '../../db/index.ts';
 import { isAuthenticated } from '../../permissions/index.ts';
 import { describeDatabases } from '../../testing/databases.ts';
 import { scaled } from '../../../../../test/provision/scale.ts';
-import { grant, revoke } from './grant.ts';
-import { grantedCondition } from './granted-condition.ts';
-import { objectsOf } from './holdings.ts';
-import { narrowPage } from './list-shapes.ts';
-import { actionsOfModel, type ObjectActions } from './object-actions.ts';
-import type { Db } from '../../db/db.ts';
-import { knownAsker } from './caller-subjects.ts';
+import { grant, revoke } from './grant/grant.ts';
+import { grantedCondition } from './rows/granted-condition.ts';
+import { objectsOf } from './grant/holdings.ts';
+import { narrowPage } from './rows/list-shapes.ts';
+import { actionsOfModel, type ObjectActions } from './declare/object-actions.ts';
+import type { Db } from '../../db/engine/db.ts';
+import { knownAsker } from './caller/caller-subjects.ts';
 
 /** The same rows, counted exactly and paged by offset. */
 class ExactDocs extends CrudController(docResource, {

@@ -4,7 +4,7 @@ import { CrudController } from '../../crud/index.ts';
 import { insertMany } from '../../db/index.ts';
 import { isAuthenticated } from '../../permissions/index.ts';
 import { describeDatabases } from '../../testing/databases.ts';
-import { grant } from './grant.ts';
+import { grant } from './grant/grant.ts';
 
 const options = {
   permission: isAuthenticated,

@@ -1,7 +1,7 @@
-import { jsonSchema, namedSchema } from '../../http/json-schema.ts';
-import type { GrantRow } from './store.ts';
-import { shownActions } from './stored-actions.ts';
-import { SUBJECT_LENGTH_MAX } from './subject.ts';
+import { jsonSchema, namedSchema } from '../../http/declare/json-schema.ts';
+import type { GrantRow } from './rows/store.ts';
+import { shownActions } from './declare/stored-actions.ts';
+import { SUBJECT_LENGTH_MAX } from './declare/subject.ts';
 
 const actions = { type: 'array', items: { type: 'string', maxLength: 40 }, minItems: 1, maxItems: 24 };
 const given = {

@@ -15,13 +15,13 @@ import { Controller, route } from '../../http/index.ts';
 import { isAuthenticated } from '../../permissions/index.ts';
 import { describeDatabases } from '../../testing/databases.ts';
 import { addGroupMember, createGroup } from '../accounts/index.ts';
-import type { Asker } from './asker.ts';
-import { grant } from './grant.ts';
-import { grantedCondition } from './granted-condition.ts';
-import { actionsOf, explainAccess, objectsOf } from './holdings.ts';
+import type { Asker } from './declare/asker.ts';
+import { grant } from './grant/grant.ts';
+import { grantedCondition } from './rows/granted-condition.ts';
+import { actionsOf, explainAccess, objectsOf } from './grant/holdings.ts';
 import { objectGrants } from './module.ts';
-import { objectActions } from './object-actions.ts';
-import { hasGrant } from './permission.ts';
+import { objectActions } from './declare/object-actions.ts';
+import { hasGrant } from './rows/permission.ts';
 
 class ByHand extends Controller {
   // The row as it is stored, and a row that was read without its tenant and its owner.

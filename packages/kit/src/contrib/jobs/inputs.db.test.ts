@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { describeJobs } from '../../../test/jobs/describe-jobs.ts';
-import { jobRecord } from './job-record.ts';
-import { job } from './job.ts';
-import { startJobs } from './start-job.ts';
-import { attemptsOf, recordedSteps } from './store.ts';
+import { jobRecord } from './rows/job-record.ts';
+import { job } from './declare/job.ts';
+import { startJobs } from './start/start-job.ts';
+import { attemptsOf, recordedSteps } from './rows/store.ts';
 
 const seen: unknown[] = [];
 const run = ({ input }: { readonly input: unknown }): void => void seen.push(input);

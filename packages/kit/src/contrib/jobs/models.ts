@@ -1,6 +1,6 @@
-import { model } from '../../db/model.ts';
-import { t } from '../../db/column.ts';
-import { REQUEST_ID_LENGTH_MAX } from '../../http/acting-request.ts';
+import { model } from '../../db/declare/model.ts';
+import { t } from '../../db/declare/column.ts';
+import { REQUEST_ID_LENGTH_MAX } from '../../http/exchange/acting-request.ts';
 
 export const JOB_NAME_LENGTH_MAX = 100;
 export const QUEUE_NAME_LENGTH_MAX = 100;

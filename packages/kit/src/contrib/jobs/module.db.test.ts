@@ -3,10 +3,10 @@ import { z } from 'zod';
 import { describeDatabases } from '../../testing/databases.ts';
 import { fakeClock } from '../../testing/fake-clock.ts';
 import { testApp } from '../../testing/test-app.ts';
-import { job } from './job.ts';
+import { job } from './declare/job.ts';
 import { jobs } from './module.ts';
-import { startJob } from './start-job.ts';
-import { runDueJobs } from './work-jobs.ts';
+import { startJob } from './start/start-job.ts';
+import { runDueJobs } from './manage/work-jobs.ts';
 
 const input = z.object({});
 const delayed = job('delayed', { input, run: () => undefined });

@@ -1,23 +1,23 @@
-import type { App, Module } from '../../app/module.ts';
-import type { Check } from '../../app/check.ts';
-import { standingCheck } from '../../app/standing-check.ts';
-import { StartUpError } from '../../app/start-up-error.ts';
-import type { Database } from '../../db/db.ts';
+import type { App, Module } from '../../app/declare/module.ts';
+import type { Check } from '../../app/declare/check.ts';
+import { standingCheck } from '../../app/check/standing-check.ts';
+import { StartUpError } from '../../app/check/start-up-error.ts';
+import type { Database } from '../../db/engine/db.ts';
 import { jobsAdmin } from './admin/admin.ts';
 import { jobsCommand } from './commands/commands.ts';
-import { durableHandlers } from './durable-handlers.ts';
+import { durableHandlers } from './start/durable-handlers.ts';
 import { jobErrors, StartRefused } from './errors.ts';
-import type { JobDefinition } from './job.ts';
-import { JobCatalog } from './job-catalog.ts';
-import { jobMetrics, type JobMetrics } from './job-metrics.ts';
-import { bindJobs, unbindJobs } from './jobs.ts';
+import type { JobDefinition } from './declare/job.ts';
+import { JobCatalog } from './declare/job-catalog.ts';
+import { jobMetrics, type JobMetrics } from './rows/job-metrics.ts';
+import { bindJobs, unbindJobs } from './rows/jobs.ts';
 import { jobMigrations } from './migrations/all.ts';
 import { jobModels } from './models.ts';
 import { readJobsOptions, type JobsOptions, type JobsSettings } from './options.ts';
 import { recordSchedules } from './running/run-schedules.ts';
 import type { JobWorker } from './running/worker.ts';
-import { checkedInput } from './start-job.ts';
-import { startJobWorker } from './work-jobs.ts';
+import { checkedInput } from './start/start-job.ts';
+import { startJobWorker } from './manage/work-jobs.ts';
 
 /**
  * Background jobs: the tables, `startJob`, and a worker in this process with `worker: true`. Mount JobController so that users see their own;

@@ -1,8 +1,8 @@
 import { type OptionRules, readOptions } from '../../options/read-options.ts';
 import { filledText, flag, listOf, objectWith, rule, wholeNumber } from '../../options/value-rule.ts';
-import { isJob, type JobDefinition } from './job.ts';
-import { JobCatalog } from './job-catalog.ts';
-import type { TaskQueue } from './queues/task-queue.ts';
+import { isJob, type JobDefinition } from './declare/job.ts';
+import { JobCatalog } from './declare/job-catalog.ts';
+import type { TaskQueue } from './start/task-queue.ts';
 
 export interface JobsOptions {
   /** The application's jobs; those of its modules are added. */

@@ -1,7 +1,7 @@
-import { idParams, jsonSchema } from '../../http/json-schema.ts';
-import { page } from '../../http/page.ts';
+import { idParams, jsonSchema } from '../../http/declare/json-schema.ts';
+import { page } from '../../http/declare/page.ts';
 import { jobErrors } from './errors.ts';
-import type { JobRecord } from './job-record.ts';
+import type { JobRecord } from './rows/job-record.ts';
 import { JOB_NAME_LENGTH_MAX, JOB_STATUSES, QUEUE_NAME_LENGTH_MAX, type JobStatus } from './models.ts';
 
 const text = { type: 'string' };

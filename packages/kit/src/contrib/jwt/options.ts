@@ -1,5 +1,5 @@
-import type { Db } from '../../db/db.ts';
-import type { User } from '../../auth/principal.ts';
+import type { Db } from '../../db/engine/db.ts';
+import type { User } from '../../auth/people/principal.ts';
 import type { Fault } from '../../options/fault.ts';
 import { InvalidOptions, optionFaults, type OptionRules } from '../../options/read-options.ts';
 import {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { NewIdentity } from '../../auth/identity-directory.ts';
-import { ruleResult } from '../../auth/rule-result.ts';
+import type { NewIdentity } from '../../auth/people/identity-directory.ts';
+import { ruleResult } from '../../auth/rights/rule-result.ts';
 import type { Claims, IssuerSettings } from './options.ts';
 
 /** Whether the person proved a second factor to the issuer. `mfa` is the word of RFC 8176 for it; `otp` alone may have been the only factor. */

@@ -1,11 +1,11 @@
-import { requestChannel } from '../../auth/request-channel.ts';
+import { requestChannel } from '../../auth/request/request-channel.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { FAULTS_MAX } from '../../errors/fault-collector.ts';
 import { type FieldError, isKitError, type KitError } from '../../errors/kit-error.ts';
-import { callRoute, type CallAnswer, type RouteCall } from '../../http/call-route.ts';
-import type { CompiledRoute } from '../../http/compiled-route.ts';
-import type { Exchange } from '../../http/exchange.ts';
-import { compileInput } from '../../http/read-input.ts';
+import { callRoute, type CallAnswer, type RouteCall } from '../../http/serve/call-route.ts';
+import type { CompiledRoute } from '../../http/exchange/compiled-route.ts';
+import type { Exchange } from '../../http/exchange/exchange.ts';
+import { compileInput } from '../../http/input/read-input.ts';
 import { callHeaders } from './call-headers.ts';
 import type { RouteTool } from './tool.ts';
 import { toolRequest } from './tool-request.ts';

@@ -1,8 +1,8 @@
-import { BoundedMap } from '../../db/bounded-map.ts';
+import { BoundedMap } from '../../db/values/bounded-map.ts';
 import { isKitError } from '../../errors/kit-error.ts';
-import { probeRoute } from '../../http/call-route.ts';
-import type { CompiledRoute } from '../../http/compiled-route.ts';
-import type { Exchange } from '../../http/exchange.ts';
+import { probeRoute } from '../../http/serve/call-route.ts';
+import type { CompiledRoute } from '../../http/exchange/compiled-route.ts';
+import type { Exchange } from '../../http/exchange/exchange.ts';
 import { scopeCovers } from '../../permissions/scope.ts';
 import { callHeaders } from './call-headers.ts';
 import { toolName, toolOf, type RouteTool } from './tool.ts';

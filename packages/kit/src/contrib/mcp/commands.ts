@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
-import type { Command } from '../../app/command.ts';
-import type { App } from '../../app/module.ts';
+import type { Command } from '../../app/declare/command.ts';
+import type { App } from '../../app/declare/module.ts';
 import { keyFromEnvironment } from './config.ts';
 import { mcpServer, type McpServerParts } from './protocol.ts';
 import { callerOverStdio } from './stdio.ts';

@@ -1,4 +1,4 @@
-import type { App } from '../../app/module.ts';
+import type { App } from '../../app/declare/module.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>;

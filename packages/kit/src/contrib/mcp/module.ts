@@ -1,6 +1,6 @@
-import type { App, Module } from '../../app/module.ts';
-import type { Exchange } from '../../http/exchange.ts';
-import type { Middleware } from '../../http/middleware.ts';
+import type { App, Module } from '../../app/declare/module.ts';
+import type { Exchange } from '../../http/exchange/exchange.ts';
+import type { Middleware } from '../../http/exchange/middleware.ts';
 import { CallerTools } from './caller-tools.ts';
 import { mcpCommand } from './commands.ts';
 import { type McpEndpoint, mcpController, type Message } from './controller.ts';

@@ -1,5 +1,5 @@
-import type { CompiledRoute } from '../../http/compiled-route.ts';
-import { ControllerBase } from '../../http/controller.ts';
+import type { CompiledRoute } from '../../http/exchange/compiled-route.ts';
+import { ControllerBase } from '../../http/compile/controller.ts';
 import { readOptions, type OptionRules } from '../../options/read-options.ts';
 import { aFunction, either, filledText, guard, listOf, rule, wholeNumber } from '../../options/value-rule.ts';
 

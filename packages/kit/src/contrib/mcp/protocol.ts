@@ -1,13 +1,13 @@
 import { createMcpHandler, ProtocolError, ProtocolErrorCode, Server } from '@modelcontextprotocol/server';
 import type { McpHttpHandler, McpRequestContext, ServerContext } from '@modelcontextprotocol/server';
-import type { App } from '../../app/module.ts';
-import type { Exchange } from '../../http/exchange.ts';
+import type { App } from '../../app/declare/module.ts';
+import type { Exchange } from '../../http/exchange/exchange.ts';
 import { throttledError } from '../../throttle/enforce.ts';
 import { callTool, type ToolCall } from './call-tool.ts';
 import type { CallerTools } from './caller-tools.ts';
 import { followStartedJob, type ProgressReport } from './job-progress.ts';
 import type { McpSettings } from './options.ts';
-import type { CallAnswer } from '../../http/call-route.ts';
+import type { CallAnswer } from '../../http/serve/call-route.ts';
 import type { RouteTool } from './tool.ts';
 
 /** Tools of one page of the list. Clients read all pages before they begin; a request more costs as much CPU as 70 tools (640 µs and 9 µs). */

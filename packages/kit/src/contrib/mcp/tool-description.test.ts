@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { CompiledRoute } from '../../http/compiled-route.ts';
+import type { CompiledRoute } from '../../http/exchange/compiled-route.ts';
 import { describedBy } from './tool-description.ts';
 
 test.each([

@@ -1,4 +1,4 @@
-import type { CompiledRoute } from '../../http/compiled-route.ts';
+import type { CompiledRoute } from '../../http/exchange/compiled-route.ts';
 
 /** What generic operations do, for those without a summary. No name of a column: not every caller knows all of them. */
 const CRUD: Readonly<Record<string, (name: string) => string>> = {

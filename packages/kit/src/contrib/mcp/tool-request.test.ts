@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { createApp } from '../../app/create-app.ts';
+import { createApp } from '../../app/assemble/create-app.ts';
 import { resource } from '../../crud/checks/declare-resource.ts';
 import { CrudController } from '../../crud/serve/controller.ts';
 import { model, t } from '../../db/index.ts';
-import { Controller } from '../../http/controller.ts';
-import { route } from '../../http/route.ts';
+import { Controller } from '../../http/compile/controller.ts';
+import { route } from '../../http/declare/route.ts';
 import { allowAny } from '../../permissions/built-ins.ts';
 import { toolOf } from './tool.ts';
 import { toolRequest } from './tool-request.ts';

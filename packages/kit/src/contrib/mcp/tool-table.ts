@@ -1,5 +1,5 @@
-import type { CompiledRoute } from '../../http/compiled-route.ts';
-import { TOOL_NAME } from '../../http/value-faults.ts';
+import type { CompiledRoute } from '../../http/exchange/compiled-route.ts';
+import { TOOL_NAME } from '../../http/compile/value-faults.ts';
 import type { Fault } from '../../options/fault.ts';
 import type { McpSettings } from './options.ts';
 import { factsOf, toolName, toolOf, UnusableTool } from './tool.ts';

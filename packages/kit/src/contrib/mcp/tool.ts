@@ -1,6 +1,6 @@
-import type { CompiledRoute } from '../../http/compiled-route.ts';
-import type { CallerSchemas, ToolFacts } from '../../http/route.ts';
-import type { JsonSchema } from '../../http/schema.ts';
+import type { CompiledRoute } from '../../http/exchange/compiled-route.ts';
+import type { CallerSchemas, ToolFacts } from '../../http/declare/route.ts';
+import type { JsonSchema } from '../../http/declare/schema.ts';
 import { safeMethods } from '../../permissions/built-ins.ts';
 import { Definitions, objectRoot, type Part, plainSchema } from './tool-schema.ts';
 import { describedBy } from './tool-description.ts';

@@ -1,6 +1,6 @@
-import { Controller } from '../../http/controller.ts';
-import { raw } from '../../http/raw.ts';
-import { route } from '../../http/route.ts';
+import { Controller } from '../../http/compile/controller.ts';
+import { raw } from '../../http/declare/raw.ts';
+import { route } from '../../http/declare/route.ts';
 import type { Permission } from '../../permissions/permission.ts';
 import type { ScrapeSource } from './scrape-server.ts';
 

@@ -1,4 +1,4 @@
-import type { Database } from '../../db/db.ts';
+import type { Database } from '../../db/engine/db.ts';
 import type { MetricRegistry } from '../../observe/metric-registry.ts';
 
 const OPERATIONS = ['select', 'insert', 'update', 'delete'] as const;

@@ -1,4 +1,4 @@
-import type { App, Module } from '../../app/module.ts';
+import type { App, Module } from '../../app/declare/module.ts';
 import { metricsController } from './controller.ts';
 import { databaseMetrics } from './database-metrics.ts';
 import { HttpMetrics, httpMetrics } from './http-metrics.ts';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Log } from '../../http/log.ts';
-import { nodeHttp } from '../../http/node-http.ts';
+import { nodeHttp } from '../../http/exchange/node-http.ts';
 
 export interface ScrapeSource {
   readonly contentType: string;

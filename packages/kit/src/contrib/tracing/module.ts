@@ -1,5 +1,5 @@
 import { trace } from '@opentelemetry/api';
-import type { Module } from '../../app/module.ts';
+import type { Module } from '../../app/declare/module.ts';
 import { installTracing } from '../../observe/tracing.ts';
 import { readOptions, type OptionRules } from '../../options/read-options.ts';
 import { flag, rule } from '../../options/value-rule.ts';

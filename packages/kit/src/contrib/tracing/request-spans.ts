@@ -10,10 +10,10 @@ import {
   TraceFlags,
   type Tracer,
 } from '@opentelemetry/api';
-import { withoutKeys } from '../../auth/without-keys.ts';
-import type { CompiledRoute } from '../../http/compiled-route.ts';
-import type { Exchange } from '../../http/exchange.ts';
-import type { Middleware } from '../../http/middleware.ts';
+import { withoutKeys } from '../../auth/people/without-keys.ts';
+import type { CompiledRoute } from '../../http/exchange/compiled-route.ts';
+import type { Exchange } from '../../http/exchange/exchange.ts';
+import type { Middleware } from '../../http/exchange/middleware.ts';
 import { maskedPath } from '../../middleware/masking.ts';
 import { contextOf, markFailed } from './otel-tracing.ts';
 import { UnrecordedContext } from './unrecorded-span.ts';

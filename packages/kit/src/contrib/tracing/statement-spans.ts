@@ -1,7 +1,7 @@
 import { context, SpanKind, type Tracer } from '@opentelemetry/api';
 import type { Dialect } from '../../db/dialect.ts';
-import type { DatabaseObserver } from '../../db/database-observer.ts';
-import type { QueryEvent } from '../../db/query-observer.ts';
+import type { DatabaseObserver } from '../../db/engine/database-observer.ts';
+import type { QueryEvent } from '../../db/engine/query-observer.ts';
 import { isRecordingNow, markFailed } from './otel-tracing.ts';
 
 const SYSTEMS: Readonly<Record<Dialect, string>> = { postgres: 'postgresql', sqlite: 'sqlite' };

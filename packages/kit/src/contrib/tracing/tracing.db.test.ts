@@ -13,11 +13,11 @@ import {
 } from '@opentelemetry/sdk-trace-base';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import * as z from 'zod';
-import type { Authenticator } from '../../auth/authenticator.ts';
+import type { Authenticator } from '../../auth/request/authenticator.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
-import { Controller } from '../../http/controller.ts';
-import { raw } from '../../http/raw.ts';
-import { route } from '../../http/route.ts';
+import { Controller } from '../../http/compile/controller.ts';
+import { raw } from '../../http/declare/raw.ts';
+import { route } from '../../http/declare/route.ts';
 import { requestLog } from '../../middleware/request-log.ts';
 import { activeTracing, inSpan } from '../../observe/tracing.ts';
 import { allowAny, isAuthenticated } from '../../permissions/built-ins.ts';

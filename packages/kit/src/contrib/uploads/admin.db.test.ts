@@ -1,4 +1,4 @@
-import { Cursors } from '../../db/keyset/cursor.ts';
+import { Cursors } from '../../db/sql/keyset/cursor.ts';
 import { expect, test } from 'vitest';
 import { uploadApp } from '../../../test/uploads/upload-app.ts';
 import type { AdminContext, AdminListQuery } from '../../app/index.ts';

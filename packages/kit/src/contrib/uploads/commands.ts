@@ -1,8 +1,8 @@
 import type { Command as CommanderCommand } from 'commander';
-import type { Command, CommandContext } from '../../app/command.ts';
-import { wholeNumberOption } from '../../app/command-options.ts';
-import type { App } from '../../app/module.ts';
-import { findOrphans, processUploads, removeOrphans } from './clean.ts';
+import type { Command, CommandContext } from '../../app/declare/command.ts';
+import { wholeNumberOption } from '../../app/declare/command-options.ts';
+import type { App } from '../../app/declare/module.ts';
+import { findOrphans, processUploads, removeOrphans } from './life/clean.ts';
 
 interface CleanOptions {
   readonly limit: string;

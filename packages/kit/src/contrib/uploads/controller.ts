@@ -1,21 +1,21 @@
-import type { App } from '../../app/module.ts';
-import { requiredModule } from '../../app/required-module.ts';
-import type { User } from '../../auth/principal.ts';
+import type { App } from '../../app/declare/module.ts';
+import { requiredModule } from '../../app/declare/required-module.ts';
+import type { User } from '../../auth/people/principal.ts';
 import { FaultCollector } from '../../errors/fault-collector.ts';
-import { Controller } from '../../http/controller.ts';
-import { controllerOptions } from '../../http/controller-options.ts';
-import type { HandlerContext } from '../../http/handler-context.ts';
-import { route } from '../../http/route.ts';
+import { Controller } from '../../http/compile/controller.ts';
+import { controllerOptions } from '../../http/declare/controller-options.ts';
+import type { HandlerContext } from '../../http/declare/handler-context.ts';
+import { route } from '../../http/declare/route.ts';
 import type { Fault } from '../../options/fault.ts';
 import { parsedBy } from '../../options/value-rule.ts';
 import { hasScopes } from '../../permissions/built-ins.ts';
-import { completeUpload } from './complete.ts';
-import { createUpload } from './create.ts';
-import { removeUpload } from './delete.ts';
-import { downloadUrl } from './download.ts';
+import { completeUpload } from './life/complete.ts';
+import { createUpload } from './life/create.ts';
+import { removeUpload } from './life/delete.ts';
+import { downloadUrl } from './rows/download.ts';
 import { uploadErrors } from './errors.ts';
-import { resumeParts, type RequestedPart } from './parts.ts';
-import { collectFileFaults, readUploadPolicy, type CompletePolicy, type UploadPolicy } from './policy.ts';
+import { resumeParts, type RequestedPart } from './life/parts.ts';
+import { collectFileFaults, readUploadPolicy, type CompletePolicy, type UploadPolicy } from './declare/policy.ts';
 import {
   CompleteBody,
   CreateBody,
@@ -29,8 +29,8 @@ import {
   type CreateFields,
   type PartFields,
 } from './schemas.ts';
-import { findOwnUpload, type UploadScope } from './store.ts';
-import { partCount, uploadRecord, type Upload } from './upload.ts';
+import { findOwnUpload, type UploadScope } from './rows/store.ts';
+import { partCount, uploadRecord, type Upload } from './declare/upload.ts';
 
 type Context = Pick<HandlerContext<unknown, unknown, unknown, unknown, User>, 'db' | 'caller' | 'user' | 'principal' | 'requestId'>;
 

@@ -1,7 +1,7 @@
-import { t } from '../../db/column.ts';
-import { model } from '../../db/model.ts';
-import { UPLOAD_STATES } from './upload-state.ts';
-import { IDENTITY_LENGTH_MAX } from '../../db/identity-length.ts';
+import { t } from '../../db/declare/column.ts';
+import { model } from '../../db/declare/model.ts';
+import { UPLOAD_STATES } from './declare/upload-state.ts';
+import { IDENTITY_LENGTH_MAX } from '../../db/values/identity-length.ts';
 
 export const uploads = model(
   'uploads',

@@ -1,22 +1,22 @@
-import type { App, Module } from '../../app/module.ts';
-import { StartUpError } from '../../app/start-up-error.ts';
-import type { Database } from '../../db/db.ts';
-import { installationId, getOrCreateSecret } from '../../db/secrets.ts';
-import { findJobs } from '../jobs/jobs.ts';
-import { startJob } from '../jobs/start-job.ts';
+import type { App, Module } from '../../app/declare/module.ts';
+import { StartUpError } from '../../app/check/start-up-error.ts';
+import type { Database } from '../../db/engine/db.ts';
+import { installationId, getOrCreateSecret } from '../../db/rows/secrets.ts';
+import { findJobs } from '../jobs/rows/jobs.ts';
+import { startJob } from '../jobs/start/start-job.ts';
 import { uploadsAdmin } from './admin.ts';
-import { processUploads } from './clean.ts';
+import { processUploads } from './life/clean.ts';
 import { uploadsCommand } from './commands.ts';
 import { uploadErrors } from './errors.ts';
-import { FileController } from './file-controller.ts';
-import { uploadsInUse, type UploadJobs } from './in-use.ts';
+import { FileController } from './serve/file-controller.ts';
+import { uploadsInUse, type UploadJobs } from './rows/in-use.ts';
 import { initial } from './migrations/0001_initial.ts';
 import { uploadOwners, uploadRemovals, uploads as uploadTable } from './models.ts';
 import { readUploadOptions, urlKeysOf, type UploadOptions } from './options.ts';
-import type { CompletePolicy } from './policy.ts';
+import type { CompletePolicy } from './declare/policy.ts';
 import { DiskStore } from './stores/disk-store.ts';
-import { removeJob, scanJob } from './upload-jobs.ts';
-import { uploadResource } from './upload-resource.ts';
+import { removeJob, scanJob } from './life/upload-jobs.ts';
+import { uploadResource } from './serve/upload-resource.ts';
 
 /**
  * Files of users: signed addresses, verified content, clean-up. Mount UploadController, or a subclass with a policy of its own.

@@ -1,8 +1,8 @@
 import { InvalidOptions, type OptionRules, readOptions } from '../../options/read-options.ts';
 import { aFunction, guard, isMembers, objectWith, required, secret, wholeNumber } from '../../options/value-rule.ts';
-import { uploadPolicyRules } from './policy.ts';
-import type { Scan } from './scanner.ts';
-import type { UploadStore } from './upload-store.ts';
+import { uploadPolicyRules } from './declare/policy.ts';
+import type { Scan } from './declare/scanner.ts';
+import type { UploadStore } from './declare/upload-store.ts';
 import { readUrlKeys, URL_KEY_LENGTH_MIN } from './stores/url-signature.ts';
 
 export interface UploadOptions {

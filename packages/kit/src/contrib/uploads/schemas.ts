@@ -1,11 +1,11 @@
-import { idParams, jsonSchema, namedSchema } from '../../http/json-schema.ts';
+import { idParams, jsonSchema, namedSchema } from '../../http/declare/json-schema.ts';
 import { uploadErrors } from './errors.ts';
-import type { Schema } from '../../http/schema.ts';
-import { CHECKSUM_PATTERN } from './checksum.ts';
-import { FIRST_PARTS } from './create.ts';
-import type { UploadRecord } from './upload.ts';
-import { UPLOAD_STATES } from './upload-state.ts';
-import type { SignedRequest } from './upload-store.ts';
+import type { Schema } from '../../http/declare/schema.ts';
+import { CHECKSUM_PATTERN } from './declare/checksum.ts';
+import { FIRST_PARTS } from './life/create.ts';
+import type { UploadRecord } from './declare/upload.ts';
+import { UPLOAD_STATES } from './declare/upload-state.ts';
+import type { SignedRequest } from './declare/upload-store.ts';
 
 const uuid = { type: 'string', format: 'uuid' };
 const timestamp = { type: 'string', format: 'date-time' };

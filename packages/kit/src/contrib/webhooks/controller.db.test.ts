@@ -4,7 +4,7 @@ import { changeHealth } from './delivery/result-store.ts';
 import { disableEndpoint } from './endpoints/disable.ts';
 import { signingSecret } from './endpoints/endpoint-secret.ts';
 import { publish } from './publishing/publish.ts';
-import { findEndpoint, type WebhookDelivery, type WebhookEndpoint } from './store.ts';
+import { findEndpoint, type WebhookDelivery, type WebhookEndpoint } from './endpoints/store.ts';
 import { openHeaders } from './endpoints/custom-headers.ts';
 import { parseSecret } from './signing/secret.ts';
 import { publicKeyOf } from './signing/signature.ts';

@@ -1,17 +1,17 @@
-import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
-import { databaseNamed } from '../../db/named-database.ts';
-import type { Database, Db } from '../../db/db.ts';
-import type { User } from '../../auth/principal.ts';
+import { CONFLICT_RETRIES } from '../../db/engine/conflict-retries.ts';
+import { databaseNamed } from '../../db/open/named-database.ts';
+import type { Database, Db } from '../../db/engine/db.ts';
+import type { User } from '../../auth/people/principal.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
-import { Controller } from '../../http/controller.ts';
-import type { HandlerContext } from '../../http/handler-context.ts';
-import type { Page } from '../../http/page.ts';
-import { route } from '../../http/route.ts';
+import { Controller } from '../../http/compile/controller.ts';
+import type { HandlerContext } from '../../http/declare/handler-context.ts';
+import type { Page } from '../../http/declare/page.ts';
+import { route } from '../../http/declare/route.ts';
 import { hasScopes } from '../../permissions/built-ins.ts';
 import { userThrottle } from '../../throttle/throttles.ts';
 import type { Throttle } from '../../throttle/throttle.ts';
 import { createEndpoint, type CreatedEndpoint } from './endpoints/create-endpoint.ts';
-import { isEventType } from './endpoints/subscription.ts';
+import { isEventType } from './publishing/subscription.ts';
 import { checkEndpointFields } from './endpoints/endpoint-fields.ts';
 import { deliveryDetail, deliveryRecord, endpointRecord, recordEndpointChange, type EndpointRecord } from './endpoints/endpoint-record.ts';
 import { rotateSecret } from './endpoints/endpoint-secret.ts';
@@ -26,8 +26,8 @@ import {
   type EndpointScope,
 } from './endpoints/management-store.ts';
 import { pingEndpoint } from './endpoints/ping.ts';
-import { recoverEndpoint } from './delivery/recover.ts';
-import { retryDelivery } from './delivery/retry.ts';
+import { recoverEndpoint } from './maintain/recover.ts';
+import { retryDelivery } from './maintain/retry.ts';
 import {
   CreateBody,
   DeliveryDetailOut,
@@ -47,14 +47,14 @@ import {
   UpdateBody,
   type UpdateFields,
 } from './schemas.ts';
-import { attemptsOf, countEndpoints, deleteEndpoint, findEvent, type WebhookEndpoint } from './store.ts';
+import { attemptsOf, countEndpoints, deleteEndpoint, findEvent, type WebhookEndpoint } from './endpoints/store.ts';
 import { updateEndpoint } from './endpoints/update-endpoint.ts';
-import { controllerOptions } from '../../http/controller-options.ts';
+import { controllerOptions } from '../../http/declare/controller-options.ts';
 import { filledText, listOf, nullable, oneOf, rule, sentenceRule } from '../../options/value-rule.ts';
 import { rateFault } from '../../throttle/rate.ts';
 import { webhooksOf } from './webhooks.ts';
-import type { App } from '../../app/module.ts';
-import { requiredModule } from '../../app/required-module.ts';
+import type { App } from '../../app/declare/module.ts';
+import { requiredModule } from '../../app/declare/required-module.ts';
 import { misspeltEvents } from './misspelt-events.ts';
 import type { Fault } from '../../options/fault.ts';
 

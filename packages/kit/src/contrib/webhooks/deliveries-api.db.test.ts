@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { User } from '../../auth/principal.ts';
+import type { User } from '../../auth/people/principal.ts';
 import { describeHookApp } from '../../../test/webhooks/hook-app.ts';
 import { LOOPBACK } from '../../../test/webhooks/outbox.ts';
 import { startReceiver, type Receiver } from '../../../test/webhooks/receiver.ts';
 import { deliverDue } from './delivery/deliver.ts';
 import { publish } from './publishing/publish.ts';
-import { recoverEndpoint } from './delivery/recover.ts';
-import { findEndpoint, findEvent } from './store.ts';
+import { recoverEndpoint } from './maintain/recover.ts';
+import { findEndpoint, findEvent } from './endpoints/store.ts';
 import { verifySignature } from './receiving/verify.ts';
 
 const MINUTE_MS = 60_000;

@@ -1,11 +1,11 @@
-export { betterSqlite3Transaction } from '../../db/foreign/better-sqlite3.ts';
-export { drizzleTransaction } from '../../db/foreign/drizzle.ts';
-export { kyselyTransaction, type KyselyTransactionOptions } from '../../db/foreign/kysely.ts';
-export { mikroOrmTransaction } from '../../db/foreign/mikro-orm.ts';
-export { nodeSqliteTransaction } from '../../db/foreign/node-sqlite.ts';
-export { pgTransaction } from '../../db/foreign/pg.ts';
-export { prismaTransaction, type PrismaTransactionOptions } from '../../db/foreign/prisma.ts';
-export { typeOrmTransaction } from '../../db/foreign/typeorm.ts';
+export { betterSqlite3Transaction } from '../../db/engine/foreign/better-sqlite3.ts';
+export { drizzleTransaction } from '../../db/engine/foreign/drizzle.ts';
+export { kyselyTransaction, type KyselyTransactionOptions } from '../../db/engine/foreign/kysely.ts';
+export { mikroOrmTransaction } from '../../db/engine/foreign/mikro-orm.ts';
+export { nodeSqliteTransaction } from '../../db/engine/foreign/node-sqlite.ts';
+export { pgTransaction } from '../../db/engine/foreign/pg.ts';
+export { prismaTransaction, type PrismaTransactionOptions } from '../../db/engine/foreign/prisma.ts';
+export { typeOrmTransaction } from '../../db/engine/foreign/typeorm.ts';
 export { type Audience, type AudienceOptions } from './publishing/audience.ts';
 export { WebhookEndpointController } from './controller.ts';
 export { createEndpoint, type CreatedEndpoint, type EndpointInput } from './endpoints/create-endpoint.ts';
@@ -17,19 +17,19 @@ export { rotateSecret, setSecret, signingSecret, type RotatedSecret } from './en
 export type { PublishRefused } from './errors.ts';
 export { webhooks } from './module.ts';
 export { eventType, type EventType, type EventTypeOptions } from './publishing/event-type.ts';
-export { OnCommitTaskQueue } from './publishing/on-commit-task-queue.ts';
+export { OnCommitTaskQueue } from './delivery/on-commit-task-queue.ts';
 export type { WebhookOptions } from './options.ts';
 export { pingEndpoint } from './endpoints/ping.ts';
 export type { PublishOptions } from './publishing/checked-call.ts';
 export { publish, publishMany, publishSync, type EventToPublish, type PublishedEvent } from './publishing/publish.ts';
-export { recoverEndpoint, type Recovered } from './delivery/recover.ts';
+export { recoverEndpoint, type Recovered } from './maintain/recover.ts';
 export type { DeliverySummary } from './delivery/result-writer.ts';
-export { retryDelivery } from './delivery/retry.ts';
+export { retryDelivery } from './maintain/retry.ts';
 export { generateSecret } from './signing/signature.ts';
-export type { ForeignTransactionOptions, SqlExecutor } from '../../db/foreign/sql-executor.ts';
-export type { WebhookAttempt, WebhookDelivery, WebhookEndpoint, WebhookEvent } from './store.ts';
+export type { ForeignTransactionOptions, SqlExecutor } from '../../db/engine/foreign/sql-executor.ts';
+export type { WebhookAttempt, WebhookDelivery, WebhookEndpoint, WebhookEvent } from './endpoints/store.ts';
 export type { DeliveryTask, EnqueueDetails, TaskQueue } from './publishing/task-queue.ts';
-export { webhookQueue, type WebhookQueue } from './publishing/webhook-queue.ts';
+export { webhookQueue, type WebhookQueue } from './delivery/webhook-queue.ts';
 export {
   httpTransport,
   type HttpTransportOptions,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { createApp } from '../../app/create-app.ts';
-import type { App } from '../../app/module.ts';
+import { createApp } from '../../app/assemble/create-app.ts';
+import type { App } from '../../app/declare/module.ts';
 import { resource } from '../../crud/index.ts';
 import { model, t } from '../../db/index.ts';
 import { accounts } from '../accounts/index.ts';

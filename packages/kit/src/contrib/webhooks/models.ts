@@ -1,8 +1,8 @@
-import { model } from '../../db/model.ts';
-import { t } from '../../db/column.ts';
-import { timestamps } from '../../db/standard-columns.ts';
-import { REQUEST_ID_LENGTH_MAX } from '../../http/acting-request.ts';
-import { EVENT_TYPE_LENGTH_MAX } from './endpoints/subscription.ts';
+import { model } from '../../db/declare/model.ts';
+import { t } from '../../db/declare/column.ts';
+import { timestamps } from '../../db/declare/standard-columns.ts';
+import { REQUEST_ID_LENGTH_MAX } from '../../http/exchange/acting-request.ts';
+import { EVENT_TYPE_LENGTH_MAX } from './publishing/subscription.ts';
 import { URL_LENGTH_MAX } from './network/url-policy.ts';
 
 /** Keys of owners and tenants are the application's own: text, and not foreign keys, because those tables may be anyone's. */

@@ -6,7 +6,7 @@ import { createEndpoint } from './endpoints/create-endpoint.ts';
 import { generateFernetKey } from '../../db/sealing/fernet.ts';
 import { webhooks } from './module.ts';
 import { readWebhookOptions } from './options.ts';
-import { findEndpoint } from './store.ts';
+import { findEndpoint } from './endpoints/store.ts';
 
 describeDatabases(
   'the module',

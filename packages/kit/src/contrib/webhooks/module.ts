@@ -1,10 +1,10 @@
-import type { Module } from '../../app/module.ts';
-import { productionSecret } from '../../app/production-secret.ts';
-import { standingCheck } from '../../app/standing-check.ts';
-import { StartUpError } from '../../app/start-up-error.ts';
-import { userTableCheck } from '../../app/user-table-check.ts';
-import type { UserDirectory } from '../../auth/user-directory.ts';
-import type { Database } from '../../db/db.ts';
+import type { Module } from '../../app/declare/module.ts';
+import { productionSecret } from '../../app/check/production-secret.ts';
+import { standingCheck } from '../../app/check/standing-check.ts';
+import { StartUpError } from '../../app/check/start-up-error.ts';
+import { userTableCheck } from '../../app/check/user-table-check.ts';
+import type { UserDirectory } from '../../auth/people/user-directory.ts';
+import type { Database } from '../../db/engine/db.ts';
 import { webhooksAdmin } from './admin/admin.ts';
 import { webhookErrors } from './errors.ts';
 import { webhookMigrations } from './migrations/all.ts';

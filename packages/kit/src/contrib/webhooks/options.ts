@@ -1,7 +1,7 @@
-import { isSchema } from '../../http/schema.ts';
+import { isSchema } from '../../http/declare/schema.ts';
 import type { EventType } from './publishing/event-type.ts';
 import { DEFAULT_DISABLE_AFTER_MS } from './delivery/delivery-outcome.ts';
-import { DEFAULT_SCHEDULE, parseSchedule, type RetrySchedule } from './delivery/retry-schedule.ts';
+import { DEFAULT_SCHEDULE, parseSchedule, type RetrySchedule } from './endpoints/retry-schedule.ts';
 import { DEFAULT_TIMEOUT_MS, type Transport } from './network/transport.ts';
 import { URLPolicy } from './network/url-policy.ts';
 import { type OptionRules, readOptions } from '../../options/read-options.ts';

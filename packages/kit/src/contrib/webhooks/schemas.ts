@@ -1,14 +1,14 @@
-import { idParams, jsonSchema, namedSchema } from '../../http/json-schema.ts';
-import type { Page } from '../../http/page.ts';
-import type { JsonSchema, Schema } from '../../http/schema.ts';
+import { idParams, jsonSchema, namedSchema } from '../../http/declare/json-schema.ts';
+import type { Page } from '../../http/declare/page.ts';
+import type { JsonSchema, Schema } from '../../http/declare/schema.ts';
 import type { DeliveryDetail, DeliveryRecord, EndpointRecord } from './endpoints/endpoint-record.ts';
 import { HEADER_VALUE_LENGTH_MAX, HEADERS_MAX, type CustomHeaders, type HeaderEdit } from './endpoints/custom-headers.ts';
 import { DELIVERY_STATUSES, DESCRIPTION_LENGTH_MAX, DISABLED_REASONS, FAILURE_REASONS, RATE_LENGTH_MAX, SIGNATURES } from './models.ts';
 import type { SignatureVersion } from './signing/signature.ts';
-import type { Recovered } from './delivery/recover.ts';
-import type { WebhookDelivery } from './store.ts';
+import type { Recovered } from './maintain/recover.ts';
+import type { WebhookDelivery } from './endpoints/store.ts';
 import { webhookErrors } from './errors.ts';
-import { EVENT_TYPE_LENGTH_MAX, PATTERNS_MAX } from './endpoints/subscription.ts';
+import { EVENT_TYPE_LENGTH_MAX, PATTERNS_MAX } from './publishing/subscription.ts';
 
 const uuid = { type: 'string', format: 'uuid' };
 const timestamp = { type: 'string', format: 'date-time' };

@@ -1,4 +1,4 @@
-import type { App } from '../../app/module.ts';
+import type { App } from '../../app/declare/module.ts';
 import type { Fault } from '../../options/fault.ts';
 import { WebhookEndpointController } from './controller.ts';
 

@@ -1,10 +1,10 @@
-import { moduleState } from '../../app/module-state.ts';
-import { emptyRegistry, type Registry } from '../../app/registry.ts';
-import { standingsOf } from '../../app/standing.ts';
-import { directoryOf, type UserSource } from '../../auth/user-directory.ts';
-import { userDirectory } from '../../auth/user-directory-rule.ts';
+import { moduleState } from '../../app/assemble/module-state.ts';
+import { emptyRegistry, type Registry } from '../../app/declare/registry.ts';
+import { standingsOf } from '../../app/declare/standing.ts';
+import { directoryOf, type UserSource } from '../../auth/people/user-directory.ts';
+import { userDirectory } from '../../auth/people/user-directory-rule.ts';
 import type { Clock } from '../../db/clock.ts';
-import type { Database, Db } from '../../db/db.ts';
+import type { Database, Db } from '../../db/engine/db.ts';
 import { type DbLog, silentLog } from '../../db/log.ts';
 import { readWebhookOptions, webhookRules, type WebhookOptions, type WebhookSettings } from './options.ts';
 import { type OptionRules, readOptions, requireArguments } from '../../options/read-options.ts';

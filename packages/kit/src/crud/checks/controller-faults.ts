@@ -1,4 +1,4 @@
-import type { App } from '../../app/module.ts';
+import type { App } from '../../app/declare/module.ts';
 import { didYouMean } from '../../options/did-you-mean.ts';
 import type { Fault } from '../../options/fault.ts';
 import type { MountedResource } from '../mount/mounted-resource.ts';
@@ -8,8 +8,8 @@ import { visibleToNames } from '../policy/rule-marks.ts';
 import { surelyAdmitsAnonymous } from '../../permissions/admits-anonymous.ts';
 import type { Permission } from '../../permissions/permission.ts';
 import { statsFaults } from '../read/stats.ts';
-import { isRoute } from '../../http/route.ts';
-import { resourceRules } from '../declare/option-rules.ts';
+import { isRoute } from '../../http/declare/route.ts';
+import { resourceRules } from '../options/option-rules.ts';
 import { createFaults } from './create-faults.ts';
 import { listFaults } from './list-faults.ts';
 import { unindexedColumns } from './unindexed.ts';

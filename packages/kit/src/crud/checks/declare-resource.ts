@@ -1,12 +1,12 @@
-import type { Model } from '../../db/model.ts';
-import type { Columns } from '../../db/rows.ts';
-import type { Where } from '../../db/where/where.ts';
+import type { Model } from '../../db/declare/model.ts';
+import type { Columns } from '../../db/declare/rows.ts';
+import type { Where } from '../../db/sql/where/where.ts';
 import { requireArguments } from '../../options/read-options.ts';
 import { aModel } from '../../options/value-rule.ts';
 import type { NoOtherValue } from '../declare/checked-where.ts';
 import { eventTypesOf } from '../declare/event-types.ts';
 import { singular } from '../declare/names.ts';
-import { checkOptions, resourceRules } from '../declare/option-rules.ts';
+import { checkOptions, resourceRules } from '../options/option-rules.ts';
 import { databaseFaults, resourceFaults } from './policy-faults.ts';
 import type { Name, Relations } from '../declare/relation.ts';
 import type { AnyResourceOptions, RelatedOf, Resource, ResourceOptions } from '../declare/resource.ts';

@@ -1,14 +1,14 @@
-import type { App } from '../../app/module.ts';
-import { operatorsOf, type WhereOperator } from '../../db/where/operators.ts';
+import type { App } from '../../app/declare/module.ts';
+import { operatorsOf, type WhereOperator } from '../../db/sql/where/operators.ts';
 import { didYouMean } from '../../options/did-you-mean.ts';
 import type { Fault } from '../../options/fault.ts';
 import { isCustomFilter } from '../declare/filter.ts';
 import { limits } from '../declare/limits.ts';
-import { orderTerm } from '../declare/ordering.ts';
+import { orderTerm } from '../options/ordering.ts';
 import type { MountedResource } from '../mount/mounted-resource.ts';
 import { widestView } from '../policy/make-view.ts';
 import type { Policy } from '../policy/policy.ts';
-import { filteredColumn } from '../read/filter-parameters.ts';
+import { filteredColumn } from '../parameters/filter-parameters.ts';
 import { reservedParameters } from '../read/list-query.ts';
 import { inputNames } from './create-faults.ts';
 

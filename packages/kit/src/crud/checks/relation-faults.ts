@@ -1,10 +1,10 @@
-import { ruleKinds } from '../../auth/rule-result.ts';
-import type { ModelColumn } from '../../db/model-statements.ts';
-import type { Where } from '../../db/where/where.ts';
+import { ruleKinds } from '../../auth/rights/rule-result.ts';
+import type { ModelColumn } from '../../db/sql/model-statements.ts';
+import type { Where } from '../../db/sql/where/where.ts';
 import { didYouMean } from '../../options/did-you-mean.ts';
 import type { Fault } from '../../options/fault.ts';
 import { limits } from '../declare/limits.ts';
-import { orderTerm } from '../declare/ordering.ts';
+import { orderTerm } from '../options/ordering.ts';
 import type { Policy } from '../policy/policy.ts';
 import { createFaults, inputNames } from './create-faults.ts';
 import { isIndexed } from './unindexed.ts';

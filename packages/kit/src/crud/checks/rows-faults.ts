@@ -1,4 +1,4 @@
-import type { Principal, User } from '../../auth/principal.ts';
+import type { Principal, User } from '../../auth/people/principal.ts';
 import { didYouMean } from '../../options/did-you-mean.ts';
 import type { Fault } from '../../options/fault.ts';
 import { isMembers } from '../../options/value-rule.ts';

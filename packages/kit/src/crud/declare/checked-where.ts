@@ -1,4 +1,4 @@
-import type { WhereSql } from '../../db/where/where-sql.ts';
+import type { WhereSql } from '../../db/sql/where/where-sql.ts';
 
 /** Shown by the compiler where a condition has a name that is neither a column nor a relation of the model. No value has this type. */
 export interface UnknownColumn<N> {

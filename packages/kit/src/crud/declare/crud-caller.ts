@@ -1,4 +1,4 @@
-import type { Principal, User } from '../../auth/principal.ts';
+import type { Principal, User } from '../../auth/people/principal.ts';
 import type { ServiceScope } from '../../di/container.ts';
 
 /** Who asks, as policies see it: `rows: ({ user }) => …`. */

@@ -1,4 +1,4 @@
-import type { OutputOf, Schema } from '../../http/schema.ts';
+import type { OutputOf, Schema } from '../../http/declare/schema.ts';
 import { readOptions } from '../../options/read-options.ts';
 import { filledText } from '../../options/value-rule.ts';
 import type { CrudCaller } from './crud-caller.ts';

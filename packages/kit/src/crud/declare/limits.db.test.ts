@@ -1,9 +1,9 @@
 import { wholeDocument } from '../../../test/whole-document.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startShop, type ShopApp } from '../../../test/crud/shop.ts';
-import type { Module } from '../../app/module.ts';
+import type { Module } from '../../app/declare/module.ts';
 import { createTable, migration, model, t } from '../../db/index.ts';
-import { insertMany } from '../../db/repository.ts';
+import { insertMany } from '../../db/rows/repository.ts';
 import { openApiDocument } from '../../openapi/document.ts';
 import { isAuthenticated } from '../../permissions/index.ts';
 import { describeDatabases } from '../../testing/databases.ts';

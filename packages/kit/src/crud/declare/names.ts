@@ -1,1 +1,1 @@
-export { pascal, singular } from '../../db/component-name.ts';
+export { pascal, singular } from '../../db/declare/component-name.ts';

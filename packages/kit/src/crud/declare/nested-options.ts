@@ -1,4 +1,4 @@
-import type { Columns } from '../../db/rows.ts';
+import type { Columns } from '../../db/declare/rows.ts';
 import type { Name, ToMany } from './relation.ts';
 
 /** Rows of a to-many relation that are written with their parent. */

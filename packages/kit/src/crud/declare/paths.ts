@@ -1,4 +1,4 @@
-import type { RowOf } from '../../db/rows.ts';
+import type { RowOf } from '../../db/declare/rows.ts';
 import type { Name, ToMany, ToOne } from './relation.ts';
 
 export type ColumnsOf<X> = X extends ToOne<infer C> ? C : X extends ToMany<infer C> ? C : never;

@@ -1,6 +1,6 @@
-import type { Model } from '../../db/model.ts';
-import type { Columns } from '../../db/rows.ts';
-import type { Where } from '../../db/where/where.ts';
+import type { Model } from '../../db/declare/model.ts';
+import type { Columns } from '../../db/declare/rows.ts';
+import type { Where } from '../../db/sql/where/where.ts';
 import type { UnknownColumn } from './checked-where.ts';
 import { readOptions } from '../../options/read-options.ts';
 import { anything, filledText, guard, listOf, wholeNumber } from '../../options/value-rule.ts';

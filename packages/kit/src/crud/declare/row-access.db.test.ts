@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { byName } from '../../../test/crud/shop.ts';
 import { createTable, insertMany, migration, model, t } from '../../db/index.ts';
-import type { Where } from '../../db/where/where.ts';
-import { whereSql } from '../../db/where/where-sql.ts';
+import type { Where } from '../../db/sql/where/where.ts';
+import { whereSql } from '../../db/sql/where/where-sql.ts';
 import { isAuthenticated } from '../../permissions/index.ts';
 import { describeDatabases } from '../../testing/databases.ts';
 import { testApp, type TestApp } from '../../testing/test-app.ts';

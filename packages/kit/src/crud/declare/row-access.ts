@@ -1,7 +1,7 @@
-import type { App } from '../../app/module.ts';
-import type { Db } from '../../db/db.ts';
-import type { Model } from '../../db/model.ts';
-import type { Where } from '../../db/where/where.ts';
+import type { App } from '../../app/declare/module.ts';
+import type { Db } from '../../db/engine/db.ts';
+import type { Model } from '../../db/declare/model.ts';
+import type { Where } from '../../db/sql/where/where.ts';
 import type { Fault } from '../../options/fault.ts';
 import type { PermissionContext } from '../../permissions/permission.ts';
 import type { CrudCaller } from './crud-caller.ts';

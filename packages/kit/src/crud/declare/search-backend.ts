@@ -1,7 +1,7 @@
-import type { Db } from '../../db/db.ts';
+import type { Db } from '../../db/engine/db.ts';
 import type { Dialect } from '../../db/dialect.ts';
-import type { Model } from '../../db/model.ts';
-import type { Where } from '../../db/where/where.ts';
+import type { Model } from '../../db/declare/model.ts';
+import type { Where } from '../../db/sql/where/where.ts';
 import type { Fault } from '../../options/fault.ts';
 import type { CrudCaller } from './crud-caller.ts';
 

@@ -1,4 +1,4 @@
-import type { Schema } from '../../http/schema.ts';
+import type { Schema } from '../../http/declare/schema.ts';
 import type { Permission } from '../../permissions/permission.ts';
 import type { Item } from './item.ts';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type ColumnSettings, t } from '../../db/column.ts';
+import { type ColumnSettings, t } from '../../db/declare/column.ts';
 import { csvWriter, unguarded } from './csv-text.ts';
 
 const column = (settings: ColumnSettings | undefined) => csvWriter([{ path: ['x'], settings }], true);

@@ -1,5 +1,5 @@
-import { toJson } from '../../db/column-json.ts';
-import type { ColumnSettings } from '../../db/column.ts';
+import { toJson } from '../../db/declare/column-json.ts';
+import type { ColumnSettings } from '../../db/declare/column.ts';
 import type { Item } from '../declare/item.ts';
 import type { Shape } from '../read/shape.ts';
 

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { ClientPace, pacedStreams } from '../../http/client-pace.ts';
+import { ClientPace, pacedStreams } from '../../http/exchange/client-pace.ts';
 import { INPUT_LIMITS } from '../../options/input-limits.ts';
 
 export interface ExportStreamOptions {

@@ -16,7 +16,7 @@ import {
   type ShopApp,
 } from '../../../test/crud/shop.ts';
 import { createTable, migration, model, t } from '../../db/index.ts';
-import { insertMany } from '../../db/repository.ts';
+import { insertMany } from '../../db/rows/repository.ts';
 import { isAuthenticated, isStaff } from '../../permissions/index.ts';
 import { describeDatabases } from '../../testing/databases.ts';
 import { CrudController, resource, visibleTo } from '../index.ts';

@@ -1,10 +1,10 @@
-import type { Address } from '../write/with-address.ts';
+import type { Address } from '../input/with-address.ts';
 import type { StoredColumn } from '../policy/policy.ts';
 import { isSame } from '../write/change.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { type FieldError } from '../../errors/kit-error.ts';
 import type { JsonLimits } from '../../http/json/parse-json.ts';
-import { type Schema } from '../../http/schema.ts';
+import { type Schema } from '../../http/declare/schema.ts';
 import type { RowIntent } from '../write/intent.ts';
 import type { Pipeline } from '../write/pipeline.ts';
 import type { ListDeclaration } from '../read/list-query.ts';

@@ -1,4 +1,4 @@
-import type { ColumnSettings } from '../../db/column.ts';
+import type { ColumnSettings } from '../../db/declare/column.ts';
 import { isInexact, NUMBER_NOT_EXACT, NUMBER_NOT_EXACT_MESSAGE } from '../../http/json/inexact-numbers.ts';
 import { type JsonLimits, readJson } from '../../http/json/parse-json.ts';
 import { unguarded } from './csv-text.ts';

@@ -3,7 +3,7 @@ import type { CsvError } from 'csv-parse';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { FieldError } from '../../errors/kit-error.ts';
 import { type JsonLimits, readJson } from '../../http/json/parse-json.ts';
-import type { FileFormat } from '../declare/file-options.ts';
+import type { FileFormat } from '../options/file-options.ts';
 
 /** One row of a file, with its number as an editor of the file counts: CSV rows from 2, below the header; lines from 1. */
 export type FileRow =

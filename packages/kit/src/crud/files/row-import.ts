@@ -1,12 +1,12 @@
 import type { Readable } from 'node:stream';
 import { setImmediate as yieldLoop } from 'node:timers/promises';
-import type { Db } from '../../db/db.ts';
+import type { Db } from '../../db/engine/db.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { isKitError } from '../../errors/kit-error.ts';
-import { absentValue } from '../write/absent-value.ts';
+import { absentValue } from '../input/absent-value.ts';
 import type { Asked, Intent, RowIntent } from '../write/intent.ts';
 import { type CrudRequest, forAction } from '../policy/crud-request.ts';
-import type { FileFormat } from '../declare/file-options.ts';
+import type { FileFormat } from '../options/file-options.ts';
 import { noteItems } from '../write/note-items.ts';
 import type { StoredColumn } from '../policy/policy.ts';
 import type { Item } from '../declare/item.ts';

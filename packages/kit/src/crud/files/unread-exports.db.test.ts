@@ -3,7 +3,7 @@ import { get, type IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
-import type { Authenticator } from '../../auth/authenticator.ts';
+import type { Authenticator } from '../../auth/request/authenticator.ts';
 import { createTable, migration, model, t } from '../../db/index.ts';
 import { Controller, raw, route } from '../../http/index.ts';
 import { HealthController } from '../../middleware/index.ts';

@@ -1,5 +1,5 @@
-import type { App, MountedController } from '../../app/module.ts';
-import type { ResponseFacts } from '../../http/compiled-route.ts';
+import type { App, MountedController } from '../../app/declare/module.ts';
+import type { ResponseFacts } from '../../http/exchange/compiled-route.ts';
 import { mountedResourceOf } from '../serve/controller.ts';
 import type { MountedResource } from '../mount/mounted-resource.ts';
 import type { FieldRule } from '../declare/field-rule.ts';

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { unboundedLists } from '../../app/unbounded-lists.ts';
+import { unboundedLists } from '../../app/check/unbounded-lists.ts';
 import { createTable, migration, model, t } from '../../db/index.ts';
-import { Controller } from '../../http/controller.ts';
-import { route } from '../../http/route.ts';
+import { Controller } from '../../http/compile/controller.ts';
+import { route } from '../../http/declare/route.ts';
 import { allowAny, isAuthenticated } from '../../permissions/index.ts';
 import { describeDatabases } from '../../testing/databases.ts';
 import { testApp } from '../../testing/test-app.ts';

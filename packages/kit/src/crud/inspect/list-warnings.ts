@@ -1,6 +1,6 @@
-import type { App } from '../../app/module.ts';
-import type { Database } from '../../db/db.ts';
-import { quoteName } from '../../db/names.ts';
+import type { App } from '../../app/declare/module.ts';
+import type { Database } from '../../db/engine/db.ts';
+import { quoteName } from '../../db/declare/names.ts';
 import type { Fault } from '../../options/fault.ts';
 import { mountedResourceOf } from '../serve/controller.ts';
 import type { MountedResource } from '../mount/mounted-resource.ts';

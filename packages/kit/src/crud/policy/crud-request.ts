@@ -1,8 +1,8 @@
-import type { Principal, User } from '../../auth/principal.ts';
+import type { Principal, User } from '../../auth/people/principal.ts';
 import type { Clock } from '../../db/clock.ts';
-import type { Db } from '../../db/db.ts';
-import type { CompiledWhere } from '../../db/where/compile-where.ts';
-import type { Where } from '../../db/where/where.ts';
+import type { Db } from '../../db/engine/db.ts';
+import type { CompiledWhere } from '../../db/sql/where/compile-where.ts';
+import type { Where } from '../../db/sql/where/where.ts';
 import type { ServiceScope } from '../../di/container.ts';
 import type { Permission, PermissionContext, Verdict } from '../../permissions/permission.ts';
 import type { CrudCaller } from '../declare/crud-caller.ts';

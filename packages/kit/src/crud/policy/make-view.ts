@@ -1,4 +1,4 @@
-import { BoundedMap } from '../../db/bounded-map.ts';
+import { BoundedMap } from '../../db/values/bounded-map.ts';
 import type { Permission, Verdict } from '../../permissions/permission.ts';
 import type { CrudRequest, Verdicts } from './crud-request.ts';
 import type { Policy } from './policy.ts';

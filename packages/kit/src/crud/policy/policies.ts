@@ -1,5 +1,5 @@
-import type { Model } from '../../db/model.ts';
-import type { ControllerBase } from '../../http/controller.ts';
+import type { Model } from '../../db/declare/model.ts';
+import type { ControllerBase } from '../../http/compile/controller.ts';
 import { Policy } from './policy.ts';
 import { isResource, type AnyResource } from '../declare/resource.ts';
 

@@ -1,9 +1,9 @@
-import { opened, resolveReference, type ColumnSettings } from '../../db/column.ts';
-import type { Db } from '../../db/db.ts';
-import type { Model } from '../../db/model.ts';
-import { statementsOf, type ModelColumn, type ModelStatements } from '../../db/model-statements.ts';
-import type { Columns } from '../../db/rows.ts';
-import type { Where } from '../../db/where/where.ts';
+import { opened, resolveReference, type ColumnSettings } from '../../db/declare/column.ts';
+import type { Db } from '../../db/engine/db.ts';
+import type { Model } from '../../db/declare/model.ts';
+import { statementsOf, type ModelColumn, type ModelStatements } from '../../db/sql/model-statements.ts';
+import type { Columns } from '../../db/declare/rows.ts';
+import type { Where } from '../../db/sql/where/where.ts';
 import type { Permission } from '../../permissions/permission.ts';
 import { type FieldRule, opensColumn } from '../declare/field-rule.ts';
 import { EXPAND_LIMIT_DEFAULT } from '../declare/relation.ts';

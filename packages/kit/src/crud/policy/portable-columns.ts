@@ -1,8 +1,8 @@
-import type { ColumnSettings } from '../../db/column.ts';
-import type { Db } from '../../db/db.ts';
-import { quoteName } from '../../db/names.ts';
-import { orderSql } from '../../db/portable-sql.ts';
-import type { OrderTerm } from '../declare/ordering.ts';
+import type { ColumnSettings } from '../../db/declare/column.ts';
+import type { Db } from '../../db/engine/db.ts';
+import { quoteName } from '../../db/declare/names.ts';
+import { orderSql } from '../../db/sql/portable-sql.ts';
+import type { OrderTerm } from '../options/ordering.ts';
 import type { Policy } from './policy.ts';
 
 /** PostgreSQL's name of a key's type, for arrays of keys. */

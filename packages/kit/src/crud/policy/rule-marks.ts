@@ -1,4 +1,4 @@
-import type { JsonSchema } from '../../http/schema.ts';
+import type { JsonSchema } from '../../http/declare/schema.ts';
 import type { Policy } from './policy.ts';
 import type { ViewField } from './view.ts';
 

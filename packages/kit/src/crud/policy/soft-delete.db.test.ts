@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { boards, cards, startBoard, told } from '../../../test/crud/board.ts';
 import { people, type Person, type ShopApp } from '../../../test/crud/shop.ts';
-import { statementsOf } from '../../db/model-statements.ts';
+import { statementsOf } from '../../db/sql/model-statements.ts';
 import { fakeClock } from '../../testing/fake-clock.ts';
 import { describeDatabases } from '../../testing/databases.ts';
 import { limits } from '../declare/limits.ts';

@@ -1,5 +1,5 @@
-import type { ModelStatements } from '../../db/model-statements.ts';
-import { uuidv7 } from '../../db/uuidv7.ts';
+import type { ModelStatements } from '../../db/sql/model-statements.ts';
+import { uuidv7 } from '../../db/values/uuidv7.ts';
 import type { CrudRequest } from './crud-request.ts';
 import type { AnyResourceOptions } from '../declare/resource.ts';
 

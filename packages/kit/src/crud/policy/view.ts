@@ -1,5 +1,5 @@
-import type { ColumnSettings } from '../../db/column.ts';
-import type { Schema } from '../../http/schema.ts';
+import type { ColumnSettings } from '../../db/declare/column.ts';
+import type { Schema } from '../../http/declare/schema.ts';
 import type { Permission } from '../../permissions/permission.ts';
 import type { FieldRule } from '../declare/field-rule.ts';
 import type { ComputedContext } from '../declare/resource.ts';

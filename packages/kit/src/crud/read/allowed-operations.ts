@@ -1,5 +1,5 @@
-import type { Db } from '../../db/db.ts';
-import { quoteName } from '../../db/names.ts';
+import type { Db } from '../../db/engine/db.ts';
+import { quoteName } from '../../db/declare/names.ts';
 import { type CrudRequest, forAction } from '../policy/crud-request.ts';
 import type { Policy } from '../policy/policy.ts';
 import type { Item } from '../declare/item.ts';

@@ -1,4 +1,4 @@
-import { shortHash } from '../../http/conditional-request.ts';
+import { shortHash } from '../../http/respond/conditional-request.ts';
 import type { Policy } from '../policy/policy.ts';
 import type { Shape } from './shape.ts';
 

@@ -1,6 +1,6 @@
 import type { Dialect } from '../../db/dialect.ts';
-import type { CompiledWhere } from '../../db/where/compile-where.ts';
-import type { OrderTerm } from '../declare/ordering.ts';
+import type { CompiledWhere } from '../../db/sql/where/compile-where.ts';
+import type { OrderTerm } from '../options/ordering.ts';
 import type { Edge, Policy } from '../policy/policy.ts';
 import { longRead, termsOf } from './long-read.ts';
 

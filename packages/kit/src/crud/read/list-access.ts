@@ -1,6 +1,6 @@
-import type { Db } from '../../db/db.ts';
-import type { CompiledWhere } from '../../db/where/compile-where.ts';
-import type { HandlerContext } from '../../http/handler-context.ts';
+import type { Db } from '../../db/engine/db.ts';
+import type { CompiledWhere } from '../../db/sql/where/compile-where.ts';
+import type { HandlerContext } from '../../http/declare/handler-context.ts';
 import type { CrudRequest } from '../policy/crud-request.ts';
 import type { ListDeclaration, ShapeParameters } from './list-query.ts';
 import type { Policy } from '../policy/policy.ts';

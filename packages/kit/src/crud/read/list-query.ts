@@ -1,24 +1,30 @@
-import { ruleResult } from '../../auth/rule-result.ts';
-import { canonicalJson } from '../../db/canonical-json.ts';
-import { isStorableText } from '../../db/storable-text.ts';
-import type { Where } from '../../db/where/where.ts';
+import { ruleResult } from '../../auth/rights/rule-result.ts';
+import { canonicalJson } from '../../db/values/canonical-json.ts';
+import { isStorableText } from '../../db/values/storable-text.ts';
+import type { Where } from '../../db/sql/where/where.ts';
 import type { FieldError } from '../../errors/kit-error.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
-import type { QueryValues } from '../../http/query-string.ts';
+import type { QueryValues } from '../../http/input/query-string.ts';
 import { didYouMean } from '../../options/did-you-mean.ts';
 import { callerOf, type CrudRequest } from '../policy/crud-request.ts';
-import { coerceParameter, type FilterParameter, type FilterParameters, readColumnFilter, readCustomFilter } from './filter-parameters.ts';
+import {
+  coerceParameter,
+  type FilterParameter,
+  type FilterParameters,
+  readColumnFilter,
+  readCustomFilter,
+} from '../parameters/filter-parameters.ts';
 import { type ControllerLimits, limits } from '../declare/limits.ts';
-import type { OrderingOptions, OrderTerm } from '../declare/ordering.ts';
-import { readNames } from './name-list.ts';
+import type { OrderingOptions, OrderTerm } from '../options/ordering.ts';
+import { readNames } from '../parameters/name-list.ts';
 import { defaultOrdering, orderableColumns, readOrdering } from './ordering.ts';
-import type { PageOptions } from '../declare/page-options.ts';
+import type { PageOptions } from '../options/page-options.ts';
 import type { Policy } from '../policy/policy.ts';
 import { blankSeparated, searchedWords } from './search.ts';
 import type { SearchBackend } from '../declare/search-backend.ts';
 import type { View } from '../policy/view.ts';
 import { makeShape, nearestOrKnown } from './shape.ts';
-import { WhereBody } from './where-body.ts';
+import { WhereBody } from '../parameters/where-body.ts';
 
 /** What of a declaration a list is read by. */
 export interface ListDeclaration {

@@ -1,7 +1,7 @@
-import { BoundedMap } from '../../db/bounded-map.ts';
-import type { Db } from '../../db/db.ts';
-import { countUpTo, estimateCount } from '../../db/keyset/count-rows.ts';
-import type { Cursors } from '../../db/keyset/cursor.ts';
+import { BoundedMap } from '../../db/values/bounded-map.ts';
+import type { Db } from '../../db/engine/db.ts';
+import { countUpTo, estimateCount } from '../../db/rows/count-rows.ts';
+import type { Cursors } from '../../db/sql/keyset/cursor.ts';
 import {
   cutPage,
   type Keyset,
@@ -10,16 +10,16 @@ import {
   type KeysetPosition,
   type KeysetStart,
   neighborsOf,
-} from '../../db/keyset/keyset.ts';
-import type { CompiledWhere } from '../../db/where/compile-where.ts';
-import type { Where } from '../../db/where/where.ts';
+} from '../../db/sql/keyset/keyset.ts';
+import type { CompiledWhere } from '../../db/sql/where/compile-where.ts';
+import type { Where } from '../../db/sql/where/where.ts';
 import type { CrudRequest } from '../policy/crud-request.ts';
 import { crudErrors } from '../declare/errors.ts';
 import type { ListPlan } from './list-plan.ts';
 import type { ListRequest } from './list-query.ts';
 import { limits } from '../declare/limits.ts';
-import type { OrderTerm } from '../declare/ordering.ts';
-import type { CountMode, PageOptions } from '../declare/page-options.ts';
+import type { OrderTerm } from '../options/ordering.ts';
+import type { CountMode, PageOptions } from '../options/page-options.ts';
 import type { Policy } from '../policy/policy.ts';
 import { describe, longPage } from './index-serves.ts';
 import { type PageStart, presentRows, selectRows, type Selection, unlessStopped } from './read.ts';
@@ -27,7 +27,7 @@ import type { AccessNarrowing, AccessPage } from '../declare/row-access.ts';
 import type { Item } from '../declare/item.ts';
 import { SelectUnit } from './select.ts';
 import type { Shape } from './shape.ts';
-import type { ListPage } from '../declare/list-page.ts';
+import type { ListPage } from '../options/list-page.ts';
 
 /** A page of a list, and what its headers say. */
 

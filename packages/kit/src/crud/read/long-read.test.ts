@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import type { Dialect } from '../../db/dialect.ts';
-import { model } from '../../db/model.ts';
-import type { ModelIndex } from '../../db/table-from-columns.ts';
-import { t } from '../../db/column.ts';
-import { compileWhere } from '../../db/where/compile-where.ts';
-import type { Where } from '../../db/where/where.ts';
-import { whereSql } from '../../db/where/where-sql.ts';
-import { orderTerm } from '../declare/ordering.ts';
+import { model } from '../../db/declare/model.ts';
+import type { ModelIndex } from '../../db/declare/table-from-columns.ts';
+import { t } from '../../db/declare/column.ts';
+import { compileWhere } from '../../db/sql/where/compile-where.ts';
+import type { Where } from '../../db/sql/where/where.ts';
+import { whereSql } from '../../db/sql/where/where-sql.ts';
+import { orderTerm } from '../options/ordering.ts';
 import { longRead, termsOf } from './long-read.ts';
 
 const columns = {

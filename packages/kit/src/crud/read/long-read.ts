@@ -1,8 +1,8 @@
 import type { Dialect } from '../../db/dialect.ts';
-import type { ColumnDefinition, IndexDefinition } from '../../db/table-definition.ts';
-import type { CompiledWhere } from '../../db/where/compile-where.ts';
-import { isStoredAsCompared, type WhereTerm } from '../../db/where/where-terms.ts';
-import type { OrderTerm } from '../declare/ordering.ts';
+import type { ColumnDefinition, IndexDefinition } from '../../db/declare/table-definition.ts';
+import type { CompiledWhere } from '../../db/sql/where/compile-where.ts';
+import { isStoredAsCompared, type WhereTerm } from '../../db/sql/where/where-terms.ts';
+import type { OrderTerm } from '../options/ordering.ts';
 
 /** A table, as far as its indexes go. */
 export interface IndexedTable {

@@ -1,6 +1,6 @@
 import type { FieldError } from '../../errors/kit-error.ts';
 import type { ControllerLimits } from '../declare/limits.ts';
-import { type OrderingOptions, orderTerm, type OrderTerm } from '../declare/ordering.ts';
+import { type OrderingOptions, orderTerm, type OrderTerm } from '../options/ordering.ts';
 import type { Policy } from '../policy/policy.ts';
 import type { View } from '../policy/view.ts';
 import { unknownName } from './shape.ts';

@@ -1,5 +1,5 @@
-import { sensitiveSchemaOf } from '../../db/column-json.ts';
-import { withoutSensitive } from '../../db/sensitive-members.ts';
+import { sensitiveSchemaOf } from '../../db/declare/column-json.ts';
+import { withoutSensitive } from '../../db/declare/sensitive-members.ts';
 import type { Permission } from '../../permissions/permission.ts';
 import type { CrudCaller } from '../declare/crud-caller.ts';
 import type { Item } from '../declare/item.ts';

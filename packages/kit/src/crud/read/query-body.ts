@@ -1,6 +1,6 @@
-import { jsonSchemaOf, type JsonSchema, type Schema, type SchemaResult } from '../../http/schema.ts';
+import { jsonSchemaOf, type JsonSchema, type Schema, type SchemaResult } from '../../http/declare/schema.ts';
 import { didYouMean } from '../../options/did-you-mean.ts';
-import { type FilteredColumn, filterValueJson, operandJson } from './filter-parameters.ts';
+import { type FilteredColumn, filterValueJson, operandJson } from '../parameters/filter-parameters.ts';
 import type { ListDeclaration } from './list-query.ts';
 import { pascal } from '../declare/names.ts';
 import { markVisible } from '../policy/rule-marks.ts';

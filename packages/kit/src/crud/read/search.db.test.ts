@@ -1,12 +1,12 @@
 import { wholeDocument } from '../../../test/whole-document.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { byName, people, startShop, type Person, type ShopApp } from '../../../test/crud/shop.ts';
-import type { Module } from '../../app/module.ts';
-import type { StartUpError } from '../../app/start-up-error.ts';
-import { createApp } from '../../app/create-app.ts';
+import type { Module } from '../../app/declare/module.ts';
+import type { StartUpError } from '../../app/check/start-up-error.ts';
+import { createApp } from '../../app/assemble/create-app.ts';
 import { createTable, migration, model, softDelete, t, versioned, whereSql } from '../../db/index.ts';
-import { countQueries } from '../../db/query-observer.ts';
-import { insertMany } from '../../db/repository.ts';
+import { countQueries } from '../../db/engine/query-observer.ts';
+import { insertMany } from '../../db/rows/repository.ts';
 import { openApiDocument } from '../../openapi/document.ts';
 import { isAuthenticated, isStaff } from '../../permissions/index.ts';
 import { describeDatabases } from '../../testing/databases.ts';

@@ -1,8 +1,8 @@
-import { fullTextCondition, fullTextWords } from '../../db/full-text.ts';
+import { fullTextCondition, fullTextWords } from '../../db/declare/full-text.ts';
 import { fullTextDrift } from '../../db/migrations/full-text-drift.ts';
-import type { Model } from '../../db/model.ts';
-import type { FullTextDefinition } from '../../db/table-definition.ts';
-import { whereSql } from '../../db/where/where-sql.ts';
+import type { Model } from '../../db/declare/model.ts';
+import type { FullTextDefinition } from '../../db/declare/table-definition.ts';
+import { whereSql } from '../../db/sql/where/where-sql.ts';
 import { type OptionRules, readOptions } from '../../options/read-options.ts';
 import { filledText, flag, listOf, required } from '../../options/value-rule.ts';
 import type { SearchBackend } from '../declare/search-backend.ts';

@@ -1,6 +1,6 @@
-import { sensitiveSchemaOf } from '../../db/column-json.ts';
+import { sensitiveSchemaOf } from '../../db/declare/column-json.ts';
 import type { Dialect } from '../../db/dialect.ts';
-import { quoteName } from '../../db/names.ts';
+import { quoteName } from '../../db/declare/names.ts';
 import type { Scope } from '../policy/crud-request.ts';
 import type { Edge, Policy } from '../policy/policy.ts';
 import type { ViewColumn } from '../policy/view.ts';

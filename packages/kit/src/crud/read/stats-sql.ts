@@ -1,6 +1,6 @@
-import { scaledDigits } from '../../db/comparable.ts';
+import { scaledDigits } from '../../db/declare/comparable.ts';
 import type { Dialect } from '../../db/dialect.ts';
-import type { ColumnDefinition } from '../../db/table-definition.ts';
+import type { ColumnDefinition } from '../../db/declare/table-definition.ts';
 import type { MetricKind } from '../declare/metric.ts';
 
 /** Parts of a timestamp or date that rows can be grouped by, in UTC. */

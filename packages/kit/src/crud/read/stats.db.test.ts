@@ -11,10 +11,10 @@ import {
   type Person,
   type ShopApp,
 } from '../../../test/crud/shop.ts';
-import type { StartUpError } from '../../app/start-up-error.ts';
+import type { StartUpError } from '../../app/check/start-up-error.ts';
 import { createTable, migration, model, t } from '../../db/index.ts';
-import { countQueries } from '../../db/query-observer.ts';
-import { insertMany } from '../../db/repository.ts';
+import { countQueries } from '../../db/engine/query-observer.ts';
+import { insertMany } from '../../db/rows/repository.ts';
 import { openApiDocument } from '../../openapi/document.ts';
 import { isAuthenticated, isStaff } from '../../permissions/index.ts';
 import { describeDatabases } from '../../testing/databases.ts';

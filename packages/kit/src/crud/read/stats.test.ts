@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { compareValues } from '../../db/comparable.ts';
-import type { ColumnDefinition } from '../../db/table-definition.ts';
+import { compareValues } from '../../db/declare/comparable.ts';
+import type { ColumnDefinition } from '../../db/declare/table-definition.ts';
 import type { MetricKind } from '../declare/metric.ts';
 import { valueOf } from './stats.ts';
 import { metricPlan } from './stats-sql.ts';

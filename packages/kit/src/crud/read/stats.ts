@@ -1,12 +1,12 @@
-import { columnDefinition, type ColumnSettings } from '../../db/column.ts';
-import { columnJsonSchema } from '../../db/column-json.ts';
-import { compareValues, type Comparable } from '../../db/comparable.ts';
-import { quoteName } from '../../db/names.ts';
-import type { CompiledWhere } from '../../db/where/compile-where.ts';
+import { columnDefinition, type ColumnSettings } from '../../db/declare/column.ts';
+import { columnJsonSchema } from '../../db/declare/column-json.ts';
+import { compareValues, type Comparable } from '../../db/declare/comparable.ts';
+import { quoteName } from '../../db/declare/names.ts';
+import type { CompiledWhere } from '../../db/sql/where/compile-where.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { FieldError } from '../../errors/kit-error.ts';
-import type { QueryValues } from '../../http/query-string.ts';
-import type { JsonSchema, Schema } from '../../http/schema.ts';
+import type { QueryValues } from '../../http/input/query-string.ts';
+import type { JsonSchema, Schema } from '../../http/declare/schema.ts';
 import type { Fault } from '../../options/fault.ts';
 import { didYouMean } from '../../options/did-you-mean.ts';
 import type { CrudRequest } from '../policy/crud-request.ts';
@@ -14,7 +14,7 @@ import { crudErrors } from '../declare/errors.ts';
 import type { ControllerLimits } from '../declare/limits.ts';
 import { describe } from './index-serves.ts';
 import { conditions, narrowWhole } from './list.ts';
-import type { ListPage } from '../declare/list-page.ts';
+import type { ListPage } from '../options/list-page.ts';
 import type { Context, ListAccess } from './list-access.ts';
 import { ListQueryReader } from './list-query.ts';
 import { type Metric, metricKinds } from '../declare/metric.ts';
@@ -22,13 +22,13 @@ import { pascal } from '../declare/names.ts';
 import { widestView } from '../policy/make-view.ts';
 import type { Policy } from '../policy/policy.ts';
 import type { View, ViewColumn } from '../policy/view.ts';
-import { readNames } from './name-list.ts';
+import { readNames } from '../parameters/name-list.ts';
 import { unlessStopped } from './read.ts';
 import { unknownName } from './shape.ts';
 import { markVisible } from '../policy/rule-marks.ts';
 import type { Item } from '../declare/item.ts';
 import { type Bucket, buckets, bucketSql, isSumOverflow, metricPlan, SumTooLarge } from './stats-sql.ts';
-import type { StatsOptions } from '../declare/stats-options.ts';
+import type { StatsOptions } from '../options/stats-options.ts';
 
 /** One column of `group_by`. */
 interface Group {

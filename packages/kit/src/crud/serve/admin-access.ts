@@ -1,7 +1,7 @@
-import type { App } from '../../app/module.ts';
-import type { Db } from '../../db/db.ts';
-import type { Model } from '../../db/model.ts';
-import type { Where } from '../../db/where/where.ts';
+import type { App } from '../../app/declare/module.ts';
+import type { Db } from '../../db/engine/db.ts';
+import type { Model } from '../../db/declare/model.ts';
+import type { Where } from '../../db/sql/where/where.ts';
 import { asCaller, expandingOperationsOf, operationsOf, type CallerInTransaction } from './crud-of.ts';
 import { limits, usualLimits } from '../declare/limits.ts';
 import { narrowWhole, unitFor } from '../read/list.ts';
@@ -11,7 +11,7 @@ import { policiesOf } from '../policy/policies.ts';
 import type { Edge, Policy } from '../policy/policy.ts';
 import type { RowState } from '../policy/row-scope.ts';
 import { possibleTransitions, refusedTransitions } from '../write/possible-transitions.ts';
-import { readKey } from '../read/parameter-value.ts';
+import { readKey } from '../parameters/parameter-value.ts';
 import { presentRows, selectRows } from '../read/read.ts';
 import type { TransitionRule } from '../declare/transition-rule.ts';
 import type { AnyResource } from '../declare/resource.ts';
@@ -21,8 +21,8 @@ import type { Item } from '../declare/item.ts';
 import type { Asked, Intent } from '../write/intent.ts';
 import { ofVersion } from '../write/precondition.ts';
 import type { Readable } from 'node:stream';
-import type { Schema } from '../../http/schema.ts';
-import type { FileFormat } from '../declare/file-options.ts';
+import type { Schema } from '../../http/declare/schema.ts';
+import type { FileFormat } from '../options/file-options.ts';
 import { type ImportResult, RowImport } from '../files/row-import.ts';
 
 /** What a form of the admin site sent, besides its values. */

@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify';
-import { isNotModified } from '../../http/conditional-request.ts';
-import type { Route } from '../../http/route.ts';
+import { isNotModified } from '../../http/respond/conditional-request.ts';
+import type { Route } from '../../http/declare/route.ts';
 import { bodyTag, type TagSource } from '../read/etag.ts';
 import type { ListResult } from '../read/list.ts';
 import type { Context } from '../read/list-access.ts';

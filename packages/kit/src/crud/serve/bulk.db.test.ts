@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { board as boardModule, boardResource, cardResource, cards, commentResource, told } from '../../../test/crud/board.ts';
 import { people, startShop, type Person, type ShopApp } from '../../../test/crud/shop.ts';
-import { observeQueries } from '../../db/query-observer.ts';
+import { observeQueries } from '../../db/engine/query-observer.ts';
 import { isAuthenticated, isStaff } from '../../permissions/index.ts';
 import { describeDatabases } from '../../testing/databases.ts';
 import { CrudController, one, resource, writableBy } from '../index.ts';

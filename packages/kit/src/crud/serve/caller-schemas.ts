@@ -1,8 +1,8 @@
-import type { Exchange } from '../../http/exchange.ts';
-import type { CallerSchemas } from '../../http/route.ts';
-import { jsonSchemaOf, type JsonSchema, type Schema } from '../../http/schema.ts';
+import type { Exchange } from '../../http/exchange/exchange.ts';
+import type { CallerSchemas } from '../../http/declare/route.ts';
+import { jsonSchemaOf, type JsonSchema, type Schema } from '../../http/declare/schema.ts';
 import type { View } from '../policy/view.ts';
-import type { FilterParameters } from '../read/filter-parameters.ts';
+import type { FilterParameters } from '../parameters/filter-parameters.ts';
 import { type ListDeclaration, ListQueryReader } from '../read/list-query.ts';
 import { queryBody } from '../read/query-body.ts';
 import { statsParameters, statsSchema } from '../read/stats.ts';

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { byName, people, startShop, orderResource, productResource, type Person, type ShopApp } from '../../../test/crud/shop.ts';
-import type { Module } from '../../app/module.ts';
-import type { User } from '../../auth/principal.ts';
+import type { Module } from '../../app/declare/module.ts';
+import type { User } from '../../auth/people/principal.ts';
 import { createTable, migration, model, t, versioned } from '../../db/index.ts';
 import { isAuthenticated, isStaff } from '../../permissions/index.ts';
 import { describeDatabases } from '../../testing/databases.ts';

@@ -1,4 +1,4 @@
-import type { Schema } from '../../http/schema.ts';
+import type { Schema } from '../../http/declare/schema.ts';
 
 export function once<V>(make: () => V): () => V {
   let made: { readonly value: V } | undefined;

@@ -1,10 +1,10 @@
-import { jsonSchema } from '../../http/json-schema.ts';
-import { jsonSchemaOf, type JsonSchema, type Schema } from '../../http/schema.ts';
-import { exchangeOf } from '../../http/serve-route.ts';
-import type { CompiledRoute } from '../../http/compiled-route.ts';
-import type { ColumnSettings } from '../../db/column.ts';
+import { jsonSchema } from '../../http/declare/json-schema.ts';
+import { jsonSchemaOf, type JsonSchema, type Schema } from '../../http/declare/schema.ts';
+import { exchangeOf } from '../../http/serve/serve-route.ts';
+import type { CompiledRoute } from '../../http/exchange/compiled-route.ts';
+import type { ColumnSettings } from '../../db/declare/column.ts';
 import type { CrudRequest } from '../policy/crud-request.ts';
-import { filterJsonSchema } from '../read/filter-parameters.ts';
+import { filterJsonSchema } from '../parameters/filter-parameters.ts';
 import type { ControllerLimits } from '../declare/limits.ts';
 import type { Context } from '../read/list-access.ts';
 import { ListQueryReader } from '../read/list-query.ts';

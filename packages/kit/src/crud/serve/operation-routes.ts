@@ -1,10 +1,10 @@
 import { dbErrors } from '../../db/errors.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
-import { jsonSchema } from '../../http/json-schema.ts';
-import { raw } from '../../http/raw.ts';
-import type { ResponseFacts, Route } from '../../http/route.ts';
-import type { Schema } from '../../http/schema.ts';
-import type { AnyCrudOptions } from '../declare/crud-options.ts';
+import { jsonSchema } from '../../http/declare/json-schema.ts';
+import { raw } from '../../http/declare/raw.ts';
+import type { ResponseFacts, Route } from '../../http/declare/route.ts';
+import type { Schema } from '../../http/declare/schema.ts';
+import type { AnyCrudOptions } from '../options/crud-options.ts';
 import { crudErrors } from '../declare/errors.ts';
 import type { Item } from '../declare/item.ts';
 import { isTransitionName } from '../declare/transition-rule.ts';

@@ -1,4 +1,4 @@
-import type { AnyCrudOptions } from '../declare/crud-options.ts';
+import type { AnyCrudOptions } from '../options/crud-options.ts';
 import type { AnyResource } from '../declare/resource.ts';
 import { Exporter } from '../files/export.ts';
 import { Importer } from '../files/import.ts';

@@ -1,8 +1,8 @@
-import type { Db } from '../../db/db.ts';
-import type { CompiledWhere } from '../../db/where/compile-where.ts';
-import type { Where } from '../../db/where/where.ts';
+import type { Db } from '../../db/engine/db.ts';
+import type { CompiledWhere } from '../../db/sql/where/compile-where.ts';
+import type { Where } from '../../db/sql/where/where.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
-import { exchangeOf } from '../../http/serve-route.ts';
+import { exchangeOf } from '../../http/serve/serve-route.ts';
 import type { Item } from '../declare/item.ts';
 import { limits } from '../declare/limits.ts';
 import type { Via } from '../declare/resource.ts';

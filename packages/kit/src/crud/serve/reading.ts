@@ -1,12 +1,12 @@
-import { isObserved } from '../../db/query-observer.ts';
-import type { Where } from '../../db/where/where.ts';
+import { isObserved } from '../../db/engine/query-observer.ts';
+import type { Where } from '../../db/sql/where/where.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { isKitError } from '../../errors/kit-error.ts';
-import type { CompiledRoute } from '../../http/compiled-route.ts';
-import type { QueryValues } from '../../http/query-string.ts';
-import { exchangeOf } from '../../http/serve-route.ts';
+import type { CompiledRoute } from '../../http/exchange/compiled-route.ts';
+import type { QueryValues } from '../../http/input/query-string.ts';
+import { exchangeOf } from '../../http/serve/serve-route.ts';
 import type { Item } from '../declare/item.ts';
-import type { ListPage } from '../declare/list-page.ts';
+import type { ListPage } from '../options/list-page.ts';
 import type { CrudRequest } from '../policy/crud-request.ts';
 import { tagOf } from '../read/etag.ts';
 import { readList, unitFor } from '../read/list.ts';

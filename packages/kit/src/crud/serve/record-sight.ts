@@ -1,4 +1,4 @@
-import type { App } from '../../app/module.ts';
+import type { App } from '../../app/declare/module.ts';
 import { isKitError } from '../../errors/kit-error.ts';
 import type { AnyResource } from '../declare/resource.ts';
 import { AdminAccess } from './admin-access.ts';

@@ -1,10 +1,10 @@
 import { coreErrors } from '../../errors/core-errors.ts';
-import type { Exchange } from '../../http/exchange.ts';
-import type { HttpMethod, Route } from '../../http/route.ts';
-import type { Schema } from '../../http/schema.ts';
+import type { Exchange } from '../../http/exchange/exchange.ts';
+import type { HttpMethod, Route } from '../../http/declare/route.ts';
+import type { Schema } from '../../http/declare/schema.ts';
 import { isAuthenticated } from '../../permissions/built-ins.ts';
 import { all, type Permission } from '../../permissions/permission.ts';
-import type { AnyCrudOptions } from '../declare/crud-options.ts';
+import type { AnyCrudOptions } from '../options/crud-options.ts';
 import { keyParams } from '../mount/schemas.ts';
 import { hasTenant } from '../policy/has-tenant.ts';
 import type { Context } from '../read/list-access.ts';

@@ -1,5 +1,5 @@
-import type { CompiledRoute } from '../../http/compiled-route.ts';
-import type { Exchange } from '../../http/exchange.ts';
+import type { CompiledRoute } from '../../http/exchange/compiled-route.ts';
+import type { Exchange } from '../../http/exchange/exchange.ts';
 import type { Verdict } from '../../permissions/permission.ts';
 
 /** What the permission of another route decides for the caller of a request, with the method and the scope of that route. */

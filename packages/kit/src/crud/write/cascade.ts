@@ -1,5 +1,5 @@
-import type { Db } from '../../db/db.ts';
-import { quoteName } from '../../db/names.ts';
+import type { Db } from '../../db/engine/db.ts';
+import { quoteName } from '../../db/declare/names.ts';
 import { crudErrors } from '../declare/errors.ts';
 import { limits } from '../declare/limits.ts';
 import type { Edge, Policy } from '../policy/policy.ts';

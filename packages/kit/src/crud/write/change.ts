@@ -1,7 +1,7 @@
-import { canonicalJson } from '../../db/canonical-json.ts';
-import { sensitiveSchemaOf, toJson } from '../../db/column-json.ts';
-import { withoutSensitive } from '../../db/sensitive-members.ts';
-import type { ModelColumn } from '../../db/model-statements.ts';
+import { canonicalJson } from '../../db/values/canonical-json.ts';
+import { sensitiveSchemaOf, toJson } from '../../db/declare/column-json.ts';
+import { withoutSensitive } from '../../db/declare/sensitive-members.ts';
+import type { ModelColumn } from '../../db/sql/model-statements.ts';
 import { viewOfEveryone } from '../policy/make-view.ts';
 import type { Policy } from '../policy/policy.ts';
 import type { Item } from '../declare/item.ts';

@@ -1,5 +1,5 @@
-import type { Db } from '../../db/db.ts';
-import { quoteName } from '../../db/names.ts';
+import type { Db } from '../../db/engine/db.ts';
+import { quoteName } from '../../db/declare/names.ts';
 import type { Policy, StoredColumn } from '../policy/policy.ts';
 import { inList } from './in-list.ts';
 

@@ -1,5 +1,5 @@
-import { resolveReference } from '../../db/column.ts';
-import type { Db } from '../../db/db.ts';
+import { resolveReference } from '../../db/declare/column.ts';
+import type { Db } from '../../db/engine/db.ts';
 import type { StoredColumn } from '../policy/policy.ts';
 import { keyType } from '../policy/portable-columns.ts';
 

@@ -1,4 +1,4 @@
-import type { Db } from '../../db/db.ts';
+import type { Db } from '../../db/engine/db.ts';
 import type { FieldError } from '../../errors/kit-error.ts';
 import type { Item } from '../declare/item.ts';
 import type { Via } from '../declare/resource.ts';

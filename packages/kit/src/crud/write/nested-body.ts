@@ -1,9 +1,9 @@
 import type { FieldError } from '../../errors/kit-error.ts';
-import type { JsonSchema, Schema, SchemaIssue, SchemaResult } from '../../http/schema.ts';
-import { ItemReader, type ReadItem, repeatedKeys } from './item-reader.ts';
+import type { JsonSchema, Schema, SchemaIssue, SchemaResult } from '../../http/declare/schema.ts';
+import { ItemReader, type ReadItem, repeatedKeys } from '../input/item-reader.ts';
 import { type NestedPlan, requiredByPut } from './nested.ts';
 import type { Item } from '../declare/item.ts';
-import { keyAddress } from './with-address.ts';
+import { keyAddress } from '../input/with-address.ts';
 
 /** A relation in a body: how its items are read, with a key and without. */
 interface NestedMember {

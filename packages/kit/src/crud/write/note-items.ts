@@ -1,4 +1,4 @@
-import { Exchange } from '../../http/exchange.ts';
+import { Exchange } from '../../http/exchange/exchange.ts';
 import type { CrudRequest } from '../policy/crud-request.ts';
 
 /** Tells the request that this many rows are written one by one, because the caller sent them. */

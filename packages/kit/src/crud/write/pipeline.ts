@@ -1,5 +1,5 @@
-import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
-import type { Db } from '../../db/db.ts';
+import { CONFLICT_RETRIES } from '../../db/engine/conflict-retries.ts';
+import type { Db } from '../../db/engine/db.ts';
 import { crudErrors } from '../declare/errors.ts';
 import type { Item } from '../declare/item.ts';
 import type { Change, WriteContext } from '../declare/resource.ts';

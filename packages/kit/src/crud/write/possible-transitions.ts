@@ -1,5 +1,5 @@
 import { guardResult } from './steps.ts';
-import type { Db } from '../../db/db.ts';
+import type { Db } from '../../db/engine/db.ts';
 import { allowedOperations } from '../read/allowed-operations.ts';
 import { callerOf, type CrudRequest } from '../policy/crud-request.ts';
 import type { Policy } from '../policy/policy.ts';

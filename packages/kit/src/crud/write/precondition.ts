@@ -1,4 +1,4 @@
-import { readIfMatch, rowVersionOf } from '../../http/conditional-request.ts';
+import { readIfMatch, rowVersionOf } from '../../http/respond/conditional-request.ts';
 
 /** What `If-Match` asks for: any row, or one of these versions. */
 export type Precondition = { readonly any: true } | { readonly any: false; readonly versions: readonly string[] };

@@ -1,8 +1,8 @@
-import { CONFLICT_RETRIES } from '../../db/conflict-retries.ts';
-import type { App } from '../../app/module.ts';
-import type { Database, Db } from '../../db/db.ts';
-import { constraintViolation } from '../../db/constraint-violation.ts';
-import { quoteName } from '../../db/names.ts';
+import { CONFLICT_RETRIES } from '../../db/engine/conflict-retries.ts';
+import type { App } from '../../app/declare/module.ts';
+import type { Database, Db } from '../../db/engine/db.ts';
+import { constraintViolation } from '../../db/engine/constraint-violation.ts';
+import { quoteName } from '../../db/declare/names.ts';
 import { policiesOf } from '../policy/policies.ts';
 import type { Edge, Policy } from '../policy/policy.ts';
 import { inList } from './in-list.ts';

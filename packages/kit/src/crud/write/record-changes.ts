@@ -1,7 +1,7 @@
-import type { EventEntry, EventPublisher } from '../../app/registry.ts';
-import type { AuditEntry, AuditSink } from '../../auth/audit-sink.ts';
-import { ruleResult } from '../../auth/rule-result.ts';
-import type { Db } from '../../db/db.ts';
+import type { EventEntry, EventPublisher } from '../../app/declare/registry.ts';
+import type { AuditEntry, AuditSink } from '../../auth/request/audit-sink.ts';
+import { ruleResult } from '../../auth/rights/rule-result.ts';
+import type { Db } from '../../db/engine/db.ts';
 import { announcedRow, auditedRow } from './change.ts';
 import type { Policy } from '../policy/policy.ts';
 import type { Change, ChangeEvent } from '../declare/resource.ts';

@@ -1,4 +1,4 @@
-import { storedIdentity } from '../../db/identity-value.ts';
+import { storedIdentity } from '../../db/sql/identity-value.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { Item } from '../declare/item.ts';
 import type { CrudRequest } from '../policy/crud-request.ts';

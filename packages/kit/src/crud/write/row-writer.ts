@@ -1,6 +1,6 @@
 import { detachFromEachOther } from './detach-from-each-other.ts';
-import { constraintViolation } from '../../db/constraint-violation.ts';
-import type { Db } from '../../db/db.ts';
+import { constraintViolation } from '../../db/engine/constraint-violation.ts';
+import type { Db } from '../../db/engine/db.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { Item } from '../declare/item.ts';
 import type { WriteContext } from '../declare/resource.ts';
@@ -9,7 +9,7 @@ import type { CrudRequest, Scope, WriteScope } from '../policy/crud-request.ts';
 import type { Policy } from '../policy/policy.ts';
 import { newDeletion, noDeletion, type SoftDelete } from '../policy/soft-delete.ts';
 import type { Asked, Intent, RowIntent } from './intent.ts';
-import { atItem } from './item-error.ts';
+import { atItem } from '../input/item-error.ts';
 import { transitionRulesOf } from './possible-transitions.ts';
 import type { PendingChange } from './record-changes.ts';
 import type { RowKey, RowStatements } from './row-statements.ts';

@@ -1,5 +1,5 @@
-import { ruleResult } from '../../auth/rule-result.ts';
-import type { Db } from '../../db/db.ts';
+import { ruleResult } from '../../auth/rights/rule-result.ts';
+import type { Db } from '../../db/engine/db.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { FieldError } from '../../errors/kit-error.ts';
 import type { FieldRule } from '../declare/field-rule.ts';

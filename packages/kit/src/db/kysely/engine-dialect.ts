@@ -16,8 +16,8 @@ import {
   SqliteQueryCompiler,
   type TransactionSettings,
 } from 'kysely';
-import type { Engine, EngineTransaction } from '../engine.ts';
-import type { ObservedRunner } from '../observed-runner.ts';
+import type { Engine, EngineTransaction } from '../engine/engine.ts';
+import type { ObservedRunner } from '../engine/observed-runner.ts';
 
 /** Kysely's view of an engine, or of one transaction on it. */
 export class EngineConnection implements DatabaseConnection {

@@ -1,6 +1,6 @@
 import { Kysely, Transaction } from 'kysely';
-import type { Db } from '../db.ts';
-import type { Handle } from '../handle.ts';
+import type { Db } from '../engine/db.ts';
+import type { Handle } from '../engine/handle.ts';
 import { requireArguments } from '../../options/read-options.ts';
 import { objectWith } from '../../options/value-rule.ts';
 import { EngineConnection, EngineDialect } from './engine-dialect.ts';

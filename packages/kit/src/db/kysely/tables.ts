@@ -1,6 +1,6 @@
 import type { ColumnType } from 'kysely';
-import type { Column } from '../column.ts';
-import type { HasColumns, Written } from '../rows.ts';
+import type { Column } from '../declare/column.ts';
+import type { HasColumns, Written } from '../declare/rows.ts';
 
 type TableOf<C> = {
   [K in keyof C]: C[K] extends Column<infer S, infer O, boolean>

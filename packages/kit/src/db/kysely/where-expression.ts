@@ -1,11 +1,11 @@
 import { type Expression, sql, type SqlBool } from 'kysely';
-import type { Db } from '../db.ts';
-import type { Model } from '../model.ts';
-import { quoteName } from '../names.ts';
-import type { Columns } from '../rows.ts';
-import { compileWhere } from '../where/compile-where.ts';
-import { splitAtPlaceholders } from '../where/where-sql.ts';
-import type { Where } from '../where/where.ts';
+import type { Db } from '../engine/db.ts';
+import type { Model } from '../declare/model.ts';
+import { quoteName } from '../declare/names.ts';
+import type { Columns } from '../declare/rows.ts';
+import { compileWhere } from '../sql/where/compile-where.ts';
+import { splitAtPlaceholders } from '../sql/where/where-sql.ts';
+import type { Where } from '../sql/where/where.ts';
 import { requireArguments } from '../../options/read-options.ts';
 import { aModel, anObject } from '../../options/value-rule.ts';
 

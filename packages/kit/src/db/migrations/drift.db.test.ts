@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { describeDatabases } from '../../testing/databases.ts';
-import { t } from '../column.ts';
-import { model, type Model } from '../model.ts';
-import { softDelete, timestamps } from '../standard-columns.ts';
+import { t } from '../declare/column.ts';
+import { model, type Model } from '../declare/model.ts';
+import { softDelete, timestamps } from '../declare/standard-columns.ts';
 import { checkDrift, unwritableTables, modelDrift } from './drift.ts';
 import { migrate } from './migrate.ts';
 import { migration, type Migration } from './migration.ts';

@@ -1,8 +1,8 @@
-import type { Database } from '../db.ts';
-import type { Model } from '../model.ts';
-import { columnCheck, columnCheckName, columnType } from '../ddl.ts';
+import type { Database } from '../engine/db.ts';
+import type { Model } from '../declare/model.ts';
+import { columnCheck, columnCheckName, columnType } from '../sql/ddl.ts';
 import type { Dialect } from '../dialect.ts';
-import { columnOf, type IndexDefinition, type TableDefinition } from '../table-definition.ts';
+import { columnOf, type IndexDefinition, type TableDefinition } from '../declare/table-definition.ts';
 import { findTable, type FoundTable } from './found-schema.ts';
 import { fullTextDrift } from './full-text-drift.ts';
 import { compareHistory, newerMigrations, readHistory } from './history.ts';

@@ -1,5 +1,5 @@
-import type { Db } from '../db.ts';
-import type { OnDelete } from '../table-definition.ts';
+import type { Db } from '../engine/db.ts';
+import type { OnDelete } from '../declare/table-definition.ts';
 
 export interface FoundColumn {
   /** The declared type as the database prints it, in lower case. */

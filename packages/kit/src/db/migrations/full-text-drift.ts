@@ -1,6 +1,6 @@
-import type { Db } from '../db.ts';
-import { fullTextIndexName, fullTextTriggers, sqliteTables } from '../full-text.ts';
-import type { FullTextDefinition, TableDefinition } from '../table-definition.ts';
+import type { Db } from '../engine/db.ts';
+import { fullTextIndexName, fullTextTriggers, sqliteTables } from '../declare/full-text.ts';
+import type { FullTextDefinition, TableDefinition } from '../declare/table-definition.ts';
 
 /** Where the full text of a table is not in the database as its migrations made it. */
 export function fullTextDrift(db: Db, table: TableDefinition, fullText: FullTextDefinition): Promise<string[]> {

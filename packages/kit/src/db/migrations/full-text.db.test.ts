@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import { describeDatabases } from '../../testing/databases.ts';
-import { t } from '../column.ts';
-import type { Database } from '../db.ts';
+import { t } from '../declare/column.ts';
+import type { Database } from '../engine/db.ts';
 import type { Dialect } from '../dialect.ts';
-import { fullTextCondition, fullTextWords } from '../full-text.ts';
-import { model, type Model } from '../model.ts';
-import { compileWhere } from '../where/compile-where.ts';
-import { whereSql } from '../where/where-sql.ts';
+import { fullTextCondition, fullTextWords } from '../declare/full-text.ts';
+import { model, type Model } from '../declare/model.ts';
+import { compileWhere } from '../sql/where/compile-where.ts';
+import { whereSql } from '../sql/where/where-sql.ts';
 import { checkDrift, modelDrift } from './drift.ts';
 import { migrate } from './migrate.ts';
 import { migration, type Migration } from './migration.ts';

@@ -1,4 +1,4 @@
-import type { Db } from '../db.ts';
+import type { Db } from '../engine/db.ts';
 import type { MigrationModule, MigrationPlan, PlannedMigration } from './plan.ts';
 import { MigrationRefused } from './migration-refused.ts';
 

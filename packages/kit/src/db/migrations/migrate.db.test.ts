@@ -3,8 +3,8 @@ import { existsSync, rmSync } from 'node:fs';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { describeDatabases } from '../../testing/databases.ts';
-import { t } from '../column.ts';
-import { openDatabase } from '../open-database.ts';
+import { t } from '../declare/column.ts';
+import { openDatabase } from '../open/open-database.ts';
 import { migrate, pendingMigrations } from './migrate.ts';
 import { migration, type Migration } from './migration.ts';
 import {

@@ -1,9 +1,9 @@
-import type { Database, Db } from '../db.ts';
-import type { Engine, EngineTransactionOptions } from '../engine.ts';
+import type { Database, Db } from '../engine/db.ts';
+import type { Engine, EngineTransactionOptions } from '../engine/engine.ts';
 import { dbErrors } from '../errors.ts';
-import type { Handle } from '../handle.ts';
+import type { Handle } from '../engine/handle.ts';
 import { type DbLog, silentLog } from '../log.ts';
-import { quoteName as q } from '../names.ts';
+import { quoteName as q } from '../declare/names.ts';
 import { findTable } from './found-schema.ts';
 import { compareHistory, ensureHistory, readHistory, recordApplied } from './history.ts';
 import type { Operation } from './operation.ts';

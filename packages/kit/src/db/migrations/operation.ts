@@ -1,11 +1,11 @@
-import type { AnyColumn } from '../column.ts';
-import { columnDefinition } from '../column.ts';
-import type { Db } from '../db.ts';
-import { declarationFaults } from '../declaration-faults.ts';
-import { derivedName } from '../names.ts';
-import type { Columns } from '../rows.ts';
-import type { SqlText } from '../sql-text.ts';
-import type { ColumnDefinition, FullTextDefinition, IndexDefinition, TableDefinition } from '../table-definition.ts';
+import type { AnyColumn } from '../declare/column.ts';
+import { columnDefinition } from '../declare/column.ts';
+import type { Db } from '../engine/db.ts';
+import { declarationFaults } from '../declare/declaration-faults.ts';
+import { derivedName } from '../declare/names.ts';
+import type { Columns } from '../declare/rows.ts';
+import type { SqlText } from '../sql/sql-text.ts';
+import type { ColumnDefinition, FullTextDefinition, IndexDefinition, TableDefinition } from '../declare/table-definition.ts';
 import {
   fullTextDefinition,
   fullTextRules,
@@ -17,7 +17,7 @@ import {
   type ModelOptions,
   primaryKeyOf,
   tableDefinition,
-} from '../table-from-columns.ts';
+} from '../declare/table-from-columns.ts';
 import { objectOf, readOptions, requireArguments } from '../../options/read-options.ts';
 import { either, filledText, listOf, required, text, type ValueRule, anObject, isMembers, rule } from '../../options/value-rule.ts';
 

@@ -1,4 +1,4 @@
-import type { Model } from '../model.ts';
+import type { Model } from '../declare/model.ts';
 import type { Migration } from './migration.ts';
 import { applyOperation, type SchemaState } from './schema-state.ts';
 import { nearest } from '../../options/did-you-mean.ts';

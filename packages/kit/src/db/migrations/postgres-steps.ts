@@ -1,8 +1,17 @@
-import { columnCheck, columnCheckName, columnSql, columnType, createIndexSql, defaultSql, referenceSql, tableStatements } from '../ddl.ts';
-import { createFullTextSql, dropFullTextSql } from '../full-text.ts';
-import { derivedName, quoteName as q } from '../names.ts';
-import { columnOf, type ColumnDefinition, type TableDefinition } from '../table-definition.ts';
-import type { SqlText } from '../sql-text.ts';
+import {
+  columnCheck,
+  columnCheckName,
+  columnSql,
+  columnType,
+  createIndexSql,
+  defaultSql,
+  referenceSql,
+  tableStatements,
+} from '../sql/ddl.ts';
+import { createFullTextSql, dropFullTextSql } from '../declare/full-text.ts';
+import { derivedName, quoteName as q } from '../declare/names.ts';
+import { columnOf, type ColumnDefinition, type TableDefinition } from '../declare/table-definition.ts';
+import type { SqlText } from '../sql/sql-text.ts';
 import type { Operation } from './operation.ts';
 import { fullTextOf, type SchemaState, tableIn } from './schema-state.ts';
 

@@ -1,6 +1,6 @@
-import { derivedName } from '../names.ts';
-import type { ColumnDefinition, FullTextDefinition, IndexDefinition, TableDefinition } from '../table-definition.ts';
-import type { SqlText } from '../sql-text.ts';
+import { derivedName } from '../declare/names.ts';
+import type { ColumnDefinition, FullTextDefinition, IndexDefinition, TableDefinition } from '../declare/table-definition.ts';
+import type { SqlText } from '../sql/sql-text.ts';
 import type { Operation } from './operation.ts';
 
 /** The TypeScript that makes an operation, for the source of a migration. */

@@ -1,5 +1,5 @@
-import type { Model } from '../model.ts';
-import { modelFaults } from '../model-faults.ts';
+import type { Model } from '../declare/model.ts';
+import { modelFaults } from '../declare/model-faults.ts';
 import type { Operation } from './operation.ts';
 import { type MigrationModule, planMigrations } from './plan.ts';
 import { printOperation } from './print-operation.ts';

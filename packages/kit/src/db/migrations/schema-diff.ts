@@ -1,4 +1,4 @@
-import type { ColumnDefinition, TableDefinition } from '../table-definition.ts';
+import type { ColumnDefinition, TableDefinition } from '../declare/table-definition.ts';
 import type { Operation } from './operation.ts';
 import type { SchemaState } from './schema-state.ts';
 

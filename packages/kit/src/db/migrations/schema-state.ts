@@ -1,5 +1,5 @@
-import { columnNameFault, tableNameFault } from '../names.ts';
-import { fullTextFaults } from '../full-text.ts';
+import { columnNameFault, tableNameFault } from '../declare/names.ts';
+import { fullTextFaults } from '../declare/full-text.ts';
 import {
   columnOf,
   type ColumnDefinition,
@@ -7,7 +7,7 @@ import {
   type IndexDefinition,
   suggestion,
   type TableDefinition,
-} from '../table-definition.ts';
+} from '../declare/table-definition.ts';
 import type { Operation } from './operation.ts';
 
 /** The tables as the migrations so far have left them. */

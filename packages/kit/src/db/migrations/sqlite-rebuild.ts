@@ -1,6 +1,6 @@
-import type { Db } from '../db.ts';
-import { fullTextTriggers } from '../full-text.ts';
-import { quoteName as q } from '../names.ts';
+import type { Db } from '../engine/db.ts';
+import { fullTextTriggers } from '../declare/full-text.ts';
+import { quoteName as q } from '../declare/names.ts';
 import { type Rebuild, rebuildStatements } from './sqlite-steps.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { columnSql, createIndexSql, createTableSql, tableStatements } from '../ddl.ts';
+import { columnSql, createIndexSql, createTableSql, tableStatements } from '../sql/ddl.ts';
 import {
   createFullTextSql,
   dropFullTextSql,
@@ -6,10 +6,10 @@ import {
   dropFullTextTriggersSql,
   fillFullTextSql,
   fullTextTriggers,
-} from '../full-text.ts';
-import { derivedName, quoteName as q } from '../names.ts';
-import type { ColumnDefinition, TableDefinition } from '../table-definition.ts';
-import { columnOf } from '../table-definition.ts';
+} from '../declare/full-text.ts';
+import { derivedName, quoteName as q } from '../declare/names.ts';
+import type { ColumnDefinition, TableDefinition } from '../declare/table-definition.ts';
+import { columnOf } from '../declare/table-definition.ts';
 import type { Operation } from './operation.ts';
 import { textFor } from './postgres-steps.ts';
 import { applyOperation, fullTextOf, type SchemaState, tableIn } from './schema-state.ts';

@@ -1,14 +1,14 @@
-import { ruleResult } from '../../auth/rule-result.ts';
+import { ruleResult } from '../../auth/rights/rule-result.ts';
 import { randomUUID } from 'node:crypto';
-import type { Database, Db } from '../../db/db.ts';
+import type { Database, Db } from '../../db/engine/db.ts';
 import { isKitError, type KitError } from '../../errors/kit-error.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { RenderedError } from '../../errors/render.ts';
-import type { CompiledRoute } from '../compiled-route.ts';
-import type { Exchange } from '../exchange.ts';
-import { idempotencyErrors } from './errors.ts';
-import type { IdempotencyPlan } from './options.ts';
-import type { IdempotencyOutcome } from './outcome.ts';
+import type { CompiledRoute } from '../exchange/compiled-route.ts';
+import type { Exchange } from '../exchange/exchange.ts';
+import { idempotencyErrors } from '../admit/errors.ts';
+import type { IdempotencyPlan } from '../declare/options.ts';
+import type { IdempotencyOutcome } from '../declare/outcome.ts';
 import { mayHaveRecord } from './record-limit.ts';
 import { releaseWhenReachable } from './release-when-reachable.ts';
 import {

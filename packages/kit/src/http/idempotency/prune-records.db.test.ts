@@ -1,9 +1,9 @@
 import { lockRows } from '../../../test/lock-rows.ts';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
-import { secretsAndIdempotency } from '../../db/core/migrations/0002_secrets_and_idempotency.ts';
-import type { Database } from '../../db/db.ts';
+import { secretsAndIdempotency } from '../../db/migrations/core/migrations/0002_secrets_and_idempotency.ts';
+import type { Database } from '../../db/engine/db.ts';
 import { migrate } from '../../db/migrations/migrate.ts';
-import { uuidv7 } from '../../db/uuidv7.ts';
+import { uuidv7 } from '../../db/values/uuidv7.ts';
 import { describeDatabases } from '../../testing/databases.ts';
 import { fakeClock } from '../../testing/fake-clock.ts';
 import { claimKey, KEPT_MS, pruneRecords } from './record-store.ts';

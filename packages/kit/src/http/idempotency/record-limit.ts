@@ -1,6 +1,6 @@
 import { setImmediate as yieldLoop } from 'node:timers/promises';
-import { BoundedMap } from '../../db/bounded-map.ts';
-import type { Database, Db } from '../../db/db.ts';
+import { BoundedMap } from '../../db/values/bounded-map.ts';
+import type { Database, Db } from '../../db/engine/db.ts';
 
 /** Callers that are remembered; one that is forgotten gets its allowance again. */
 const CALLERS_MAX = 10_000;

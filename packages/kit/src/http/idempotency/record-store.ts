@@ -1,11 +1,11 @@
-import { idempotency } from '../../db/core/models.ts';
-import type { Db } from '../../db/db.ts';
+import { idempotency } from '../../db/migrations/core/models.ts';
+import type { Db } from '../../db/engine/db.ts';
 import type { Dialect } from '../../db/dialect.ts';
-import { sendStatement } from '../../db/handle.ts';
-import { statementsOf } from '../../db/model-statements.ts';
-import type { Row } from '../../db/rows.ts';
-import { assertStorableJson } from '../../db/storable-text.ts';
-import { timestampText } from '../../db/timestamp.ts';
+import { sendStatement } from '../../db/engine/handle.ts';
+import { statementsOf } from '../../db/sql/model-statements.ts';
+import type { Row } from '../../db/declare/rows.ts';
+import { assertStorableJson } from '../../db/values/storable-text.ts';
+import { timestampText } from '../../db/values/timestamp.ts';
 
 export type IdempotencyRecord = Row<typeof idempotency>;
 

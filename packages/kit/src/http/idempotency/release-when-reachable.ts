@@ -1,4 +1,4 @@
-import type { Database } from '../../db/db.ts';
+import type { Database } from '../../db/engine/db.ts';
 import { type Claim, LEASE_MS, releaseClaim } from './record-store.ts';
 
 const PAUSE_MS_MIN = 100;

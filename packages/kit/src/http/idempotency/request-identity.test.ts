@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Principal } from '../../auth/principal.ts';
+import type { Principal } from '../../auth/people/principal.ts';
 import { fingerprintOf, type IdentifiedRequest, scopeHash } from './request-identity.ts';
 
 const user = { id: 'ann', username: 'ann', email: null, is_active: true, is_staff: false, is_superuser: false };

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
-import type { Membership } from '../../auth/membership.ts';
-import type { Principal } from '../../auth/principal.ts';
-import { canonicalJson } from '../../db/canonical-json.ts';
-import { idempotencyErrors } from './errors.ts';
+import type { Membership } from '../../auth/people/membership.ts';
+import type { Principal } from '../../auth/people/principal.ts';
+import { canonicalJson } from '../../db/values/canonical-json.ts';
+import { idempotencyErrors } from '../admit/errors.ts';
 
 /** What a request is told apart by. */
 export interface IdentifiedRequest {

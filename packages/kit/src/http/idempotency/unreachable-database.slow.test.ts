@@ -2,7 +2,7 @@ import { expect, inject, onTestFinished, test, vi } from 'vitest';
 import { createPostgresDatabase } from 'kit/testing';
 import { startLedger, steps } from '../../../test/idempotency/ledger.ts';
 import { TcpProxy } from '../../../../../test/provision/tcp-proxy.ts';
-import { openDatabase } from '../../db/open-database.ts';
+import { openDatabase } from '../../db/open/open-database.ts';
 import { LEASE_MS } from './record-store.ts';
 
 test('the key of a request whose commit failed is free as soon as the database is back, not when its lease ends', async () => {

@@ -1,4 +1,4 @@
-import type { JsonSchema } from '../schema.ts';
+import type { JsonSchema } from '../declare/schema.ts';
 import { alternativesOf, flattened, isNode, propertiesOf } from './schema-node.ts';
 
 /** Texts of a URL or a header, turned into what the schema asks for. What cannot be turned stays text, so the schema reports it. */

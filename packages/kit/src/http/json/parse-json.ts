@@ -4,7 +4,7 @@ import type { KitError } from '../../errors/kit-error.ts';
 import { INPUT_LIMITS, type InputLimits } from '../../options/input-limits.ts';
 import { findInexactNumbers, findJsonFault, type JsonFault } from './find-json-fault.ts';
 import { EXACT_DIGITS, NUMBER_NOT_EXACT, NUMBER_NOT_EXACT_MESSAGE, noteInexactNumbers } from './inexact-numbers.ts';
-import { jsonValue } from '../../db/json-value.ts';
+import { jsonValue } from '../../db/values/json-value.ts';
 
 const TOO_MANY_MEMBERS = 'too_many_members';
 const TOO_MANY_ITEMS = 'too_many_items';

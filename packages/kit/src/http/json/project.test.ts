@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { page } from '../page.ts';
-import { jsonSchemaOf, type Schema } from '../schema.ts';
+import { page } from '../declare/page.ts';
+import { jsonSchemaOf, type Schema } from '../declare/schema.ts';
 import { compileSerializer } from './project.ts';
 
 function sent(schema: Schema, value: unknown): unknown {

@@ -1,5 +1,5 @@
-import { dateJson } from '../../db/timestamp.ts';
-import type { JsonSchema } from '../schema.ts';
+import { dateJson } from '../../db/values/timestamp.ts';
+import type { JsonSchema } from '../declare/schema.ts';
 import {
   alternativesOf,
   discriminatorOf,

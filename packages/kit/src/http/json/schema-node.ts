@@ -1,4 +1,4 @@
-import type { JsonSchema } from '../schema.ts';
+import type { JsonSchema } from '../declare/schema.ts';
 
 /** Follows `$ref` into `$defs`. Schema libraries emit local references only. */
 export function resolveReference(schema: JsonSchema, root: JsonSchema): JsonSchema {

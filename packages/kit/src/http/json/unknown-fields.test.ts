@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import type { FieldError } from '../../errors/kit-error.ts';
-import { jsonSchemaOf, type Schema } from '../schema.ts';
+import { jsonSchemaOf, type Schema } from '../declare/schema.ts';
 import { compileUnknownFields } from './unknown-fields.ts';
 
 function unknownIn(schema: Schema, value: unknown): string[] {

@@ -1,7 +1,7 @@
 import { FAULTS_MAX } from '../../errors/fault-collector.ts';
 import type { FieldError } from '../../errors/kit-error.ts';
 import { didYouMean } from '../../options/did-you-mean.ts';
-import type { JsonSchema } from '../schema.ts';
+import type { JsonSchema } from '../declare/schema.ts';
 import {
   alternativesOf,
   discriminatorOf,

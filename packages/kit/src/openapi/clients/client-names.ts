@@ -1,4 +1,4 @@
-import type { CompiledRoute } from '../../http/compiled-route.ts';
+import type { CompiledRoute } from '../../http/exchange/compiled-route.ts';
 import { controllerName, pascalCase } from '../schema-names.ts';
 
 export function camelCase(text: string): string {

@@ -1,5 +1,5 @@
-import type { CompiledRoute } from '../../http/compiled-route.ts';
-import type { JsonSchema } from '../../http/schema.ts';
+import type { CompiledRoute } from '../../http/exchange/compiled-route.ts';
+import type { JsonSchema } from '../../http/declare/schema.ts';
 import { openApiDocument, type OpenApiDocument } from '../document.ts';
 import { errorsOfRoute } from '../errors-of-route.ts';
 import { openApiPath } from '../operation.ts';

@@ -1,9 +1,9 @@
 import { stripTypeScriptTypes } from 'node:module';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
-import { createApp } from '../../app/create-app.ts';
-import { Controller } from '../../http/controller.ts';
-import { route } from '../../http/route.ts';
+import { createApp } from '../../app/assemble/create-app.ts';
+import { Controller } from '../../http/compile/controller.ts';
+import { route } from '../../http/declare/route.ts';
 import { allowAny } from '../../permissions/built-ins.ts';
 import { clientPlan, ClientRefused } from './client-plan.ts';
 import { pythonClient } from './python-client.ts';

@@ -1,4 +1,4 @@
-import type { CompiledRoute } from '../../http/compiled-route.ts';
+import type { CompiledRoute } from '../../http/exchange/compiled-route.ts';
 import { type OptionRules, readOptions } from '../../options/read-options.ts';
 import { flag, oneOf, required, text } from '../../options/value-rule.ts';
 import { clientPlan } from './client-plan.ts';

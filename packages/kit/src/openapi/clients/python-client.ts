@@ -1,4 +1,4 @@
-import type { JsonSchema } from '../../http/schema.ts';
+import type { JsonSchema } from '../../http/declare/schema.ts';
 import { pascalCase } from '../schema-names.ts';
 import { type ClientGroup, type ClientOperation, type ClientParameter, type ClientPlan, queryNames, refuseTwice } from './client-plan.ts';
 import { BUILT_IN, PythonTypes, pythonName, pythonNames, pythonText, reservedNames, runtimePart } from './python-types.ts';

@@ -1,4 +1,4 @@
-import type { JsonSchema } from '../../http/schema.ts';
+import type { JsonSchema } from '../../http/declare/schema.ts';
 import type { ClientPlan } from './client-plan.ts';
 import { DATE_FORMAT, propertyName, schemaName } from './typescript-types.ts';
 

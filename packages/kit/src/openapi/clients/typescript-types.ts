@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { JsonSchema } from '../../http/schema.ts';
+import type { JsonSchema } from '../../http/declare/schema.ts';
 
 // oxlint-disable-next-line typescript/no-explicit-any -- a JSON Schema
 type Json = any;

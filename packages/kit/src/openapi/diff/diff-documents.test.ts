@@ -1,9 +1,9 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { filter, CrudController, resource } from '../../crud/index.ts';
 import { model, t } from '../../db/index.ts';
-import { columnJsonSchema } from '../../db/column-json.ts';
-import { UUID_PATTERN } from '../../db/uuid.ts';
-import { jsonSchema } from '../../http/json-schema.ts';
+import { columnJsonSchema } from '../../db/declare/column-json.ts';
+import { UUID_PATTERN } from '../../db/values/uuid.ts';
+import { jsonSchema } from '../../http/declare/json-schema.ts';
 import { isAuthenticated } from '../../permissions/index.ts';
 import { testApp, type TestApp } from '../../testing/test-app.ts';
 import { openApiDocument } from '../document.ts';

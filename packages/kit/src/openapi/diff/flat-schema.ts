@@ -1,4 +1,4 @@
-import { UUID_PATTERN } from '../../db/uuid.ts';
+import { UUID_PATTERN } from '../../db/values/uuid.ts';
 
 export type Json = Readonly<Record<string, unknown>>;
 

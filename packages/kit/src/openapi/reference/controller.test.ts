@@ -1,8 +1,8 @@
 import { gunzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
-import { Controller } from '../../http/controller.ts';
-import { route } from '../../http/route.ts';
+import { Controller } from '../../http/compile/controller.ts';
+import { route } from '../../http/declare/route.ts';
 import { securityHeaders } from '../../middleware/security-headers.ts';
 import { allowAny, isAuthenticated } from '../../permissions/built-ins.ts';
 import { testApp } from '../../testing/test-app.ts';

@@ -13,7 +13,7 @@ import {
 import { firmResource, lineResource, startDesk, ticketResource } from '../../../test/crud/desk.ts';
 import { CrudController } from '../../crud/index.ts';
 import { find } from '../../db/index.ts';
-import { route } from '../../http/route.ts';
+import { route } from '../../http/declare/route.ts';
 import { isAuthenticated, Permission } from '../../permissions/index.ts';
 import type { TestDatabase } from '../databases.ts';
 import type { TestApp } from '../test-app.ts';

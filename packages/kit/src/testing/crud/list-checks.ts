@@ -1,4 +1,4 @@
-import { countQueries } from '../../db/query-observer.ts';
+import { countQueries } from '../../db/engine/query-observer.ts';
 import type { TestClient } from '../test-callers.ts';
 import { check, checkEqual, type CrudCheck, type CrudSubject, type Item } from './subject.ts';
 

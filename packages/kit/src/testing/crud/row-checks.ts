@@ -1,4 +1,4 @@
-import type { CompiledRoute } from '../../http/compiled-route.ts';
+import type { CompiledRoute } from '../../http/exchange/compiled-route.ts';
 import { sample } from '../sample/sample.ts';
 import type { TestClient } from '../test-callers.ts';
 import { anonymised, type Answer, check, checkEqual, type CrudCheck, type CrudSubject } from './subject.ts';

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { LightMyRequestResponse } from 'fastify';
 import { mountedResourceOf } from '../../crud/serve/controller.ts';
 import type { MountedResource } from '../../crud/mount/mounted-resource.ts';
-import type { CompiledRoute } from '../../http/compiled-route.ts';
+import type { CompiledRoute } from '../../http/exchange/compiled-route.ts';
 import { sample } from '../sample/sample.ts';
 import type { TestApp } from '../test-app.ts';
 import type { TestClient, TestUser } from '../test-callers.ts';

@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { systemClock, type Clock } from '../../db/clock.ts';
-import { nodeHttp } from '../../http/node-http.ts';
+import { nodeHttp } from '../../http/exchange/node-http.ts';
 import { objectOf, type OptionRules, readOptions } from '../../options/read-options.ts';
 import { clock as aClock, filledText, required } from '../../options/value-rule.ts';
 import { Bucket, errorReply, refuseBody, type Arrived, type Reply } from './s3-bucket.ts';

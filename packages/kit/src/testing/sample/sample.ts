@@ -1,5 +1,5 @@
 import { Compile } from 'typebox/schema';
-import type { Schema as StandardSchema } from '../../db/standard-schema.ts';
+import type { Schema as StandardSchema } from '../../db/values/standard-schema.ts';
 import type { Schema } from './json-schema.ts';
 import { seededRandom } from './random.ts';
 import { drawValue } from './value.ts';

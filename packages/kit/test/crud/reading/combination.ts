@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { modelResource } from '../../../src/admin/index.ts';
-import type { Module } from '../../../src/app/module.ts';
+import type { Module } from '../../../src/app/declare/module.ts';
 import { grants, objectActions, type ObjectActions } from '../../../src/contrib/grants/index.ts';
 import {
   type CountMode,

@@ -1,4 +1,4 @@
-import type { User } from '../../../src/auth/principal.ts';
+import type { User } from '../../../src/auth/people/principal.ts';
 import { crudOf } from '../../../src/crud/index.ts';
 import type { TestApp } from '../../../src/testing/test-app.ts';
 import type { Combination, Declared } from './combination.ts';

@@ -5,7 +5,7 @@ import { createApp } from '../../../src/app/index.ts';
 import type { Authenticator } from '../../../src/auth/index.ts';
 import { accepted, acceptsJob, job, JobController, jobs, startJob } from '../../../src/contrib/jobs/index.ts';
 import { mcp } from '../../../src/contrib/mcp/index.ts';
-import { migrateApp } from '../../../src/app/migration-modules.ts';
+import { migrateApp } from '../../../src/app/data/migration-modules.ts';
 import { coreErrors } from '../../../src/errors/index.ts';
 import { Controller, route } from '../../../src/http/index.ts';
 import { isAuthenticated } from '../../../src/permissions/index.ts';

@@ -1,7 +1,7 @@
 import { PrismaBetterSqlite3 } from '@prisma/adapter-better-sqlite3';
 import { PrismaPg } from '@prisma/adapter-pg';
 import { getPrismaClient, type GetPrismaClientConfig } from '@prisma/client/runtime/client';
-import type { PrismaTransaction } from '../../../src/db/foreign/prisma.ts';
+import type { PrismaTransaction } from '../../../src/db/engine/foreign/prisma.ts';
 import type { Dialect } from '../../../src/db/index.ts';
 import orders from './orders.json' with { type: 'json' };
 

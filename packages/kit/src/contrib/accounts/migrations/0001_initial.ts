@@ -1,7 +1,7 @@
 import { createTable } from '../../../db/migrations/operation.ts';
 import { migration } from '../../../db/migrations/migration.ts';
-import { t } from '../../../db/column.ts';
-import { timestamps } from '../../../db/standard-columns.ts';
+import { t } from '../../../db/declare/column.ts';
+import { timestamps } from '../../../db/declare/standard-columns.ts';
 
 export const initial = migration('0001_initial', [
   createTable('users', {

@@ -1,4 +1,4 @@
-import { t } from '../../../db/column.ts';
+import { t } from '../../../db/declare/column.ts';
 import { migration } from '../../../db/migrations/migration.ts';
 import { code, createTable, sql } from '../../../db/migrations/operation.ts';
 import { addMissingColumns, checkExistingTables, READ } from './adopt-tables.ts';

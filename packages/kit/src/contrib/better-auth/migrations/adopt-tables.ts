@@ -1,5 +1,5 @@
-import { columnTypes } from '../../../auth/user-table.ts';
-import type { Db } from '../../../db/db.ts';
+import { columnTypes } from '../../../auth/people/user-table.ts';
+import type { Db } from '../../../db/engine/db.ts';
 
 /** Columns without which a table "user" is another application's. */
 const OF_BETTER_AUTH = ['id', 'name', 'email', 'emailVerified', 'createdAt', 'updatedAt'];

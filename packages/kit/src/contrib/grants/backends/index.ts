@@ -1,2 +1,2 @@
-export type { DeclaredObjects, GrantBackend, GrantQuestion } from './grant-backend.ts';
+export type { DeclaredObjects, GrantBackend, GrantQuestion } from '../declare/grant-backend.ts';
 export { rulesBackend } from './rules-backend.ts';

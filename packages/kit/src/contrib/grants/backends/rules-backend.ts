@@ -1,8 +1,8 @@
 import { InvalidOptions } from '../../../options/read-options.ts';
 import { isMembers } from '../../../options/value-rule.ts';
 import { Permission } from '../../../permissions/permission.ts';
-import type { Where } from '../../../db/where/where.ts';
-import type { GrantBackend, GrantQuestion } from './grant-backend.ts';
+import type { Where } from '../../../db/sql/where/where.ts';
+import type { GrantBackend, GrantQuestion } from '../declare/grant-backend.ts';
 
 /**
  * Decides by permissions of the app instead of stored grants: `rulesBackend({ view: hasRule('can_view'), change: isOwner() })`. A permission that

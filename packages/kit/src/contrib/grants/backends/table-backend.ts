@@ -1,9 +1,9 @@
-import { sameId } from '../../../auth/same-id.ts';
-import { decisionPlan, grantedTo } from '../granted-condition.ts';
-import { narrowPage } from '../list-shapes.ts';
-import { actionsOfModel, type ObjectActions } from '../object-actions.ts';
-import { objectChain } from '../object-chain.ts';
-import type { DeclaredObjects, GrantBackend } from './grant-backend.ts';
+import { sameId } from '../../../auth/people/same-id.ts';
+import { decisionPlan, grantedTo } from '../rows/granted-condition.ts';
+import { narrowPage } from '../rows/list-shapes.ts';
+import { actionsOfModel, type ObjectActions } from '../declare/object-actions.ts';
+import { objectChain } from '../declare/object-chain.ts';
+import type { DeclaredObjects, GrantBackend } from '../declare/grant-backend.ts';
 
 /** The table of grants. */
 export const tableBackend: GrantBackend = {

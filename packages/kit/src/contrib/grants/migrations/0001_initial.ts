@@ -1,6 +1,6 @@
 import { createTable } from '../../../db/migrations/operation.ts';
 import { migration } from '../../../db/migrations/migration.ts';
-import { t } from '../../../db/column.ts';
+import { t } from '../../../db/declare/column.ts';
 
 /**
  * The first finds the grants of an object, and keeps one per subject. The second is what lists are read by: newest objects of one subject, in

@@ -1,8 +1,8 @@
 import type { AdminDeclaration } from '../../../app/admin/declaration.ts';
-import type { JobCatalog } from '../job-catalog.ts';
+import type { JobCatalog } from '../declare/job-catalog.ts';
 import { failuresResource } from './failures-resource.ts';
 import { jobsResource } from './jobs-resource.ts';
-import { oldestReady } from '../stats-store.ts';
+import { oldestReady } from '../rows/stats-store.ts';
 import { jobsOverview } from './overview.ts';
 import { databaseOf, type AdminPlace } from './place.ts';
 import { schedulesResource } from './schedules-resource.ts';

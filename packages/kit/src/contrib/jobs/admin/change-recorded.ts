@@ -1,10 +1,10 @@
 import type { AdminContext } from '../../../app/admin/declaration.ts';
-import { CONFLICT_RETRIES } from '../../../db/conflict-retries.ts';
-import { isUuid } from '../../../db/uuid.ts';
-import { cancelJob } from '../cancel.ts';
+import { CONFLICT_RETRIES } from '../../../db/engine/conflict-retries.ts';
+import { isUuid } from '../../../db/values/uuid.ts';
+import { cancelJob } from '../manage/cancel.ts';
 import { jobErrors } from '../errors.ts';
-import { retryJob } from '../retry.ts';
-import { findJob } from '../store.ts';
+import { retryJob } from '../manage/retry.ts';
+import { findJob } from '../rows/store.ts';
 import { databaseOf, type AdminPlace } from './place.ts';
 
 const CHANGES = {

@@ -1,7 +1,7 @@
 // SQL of groups of failed jobs. Every statement reads `jobs_failed_by_error` only.
-import type { Db } from '../../../db/db.ts';
-import { countUpTo } from '../../../db/keyset/count-rows.ts';
-import { JOB_COLUMNS, type Job } from '../store.ts';
+import type { Db } from '../../../db/engine/db.ts';
+import { countUpTo } from '../../../db/rows/count-rows.ts';
+import { JOB_COLUMNS, type Job } from '../rows/store.ts';
 
 /** A larger group is shown as "at least". */
 export const COUNTED_MAX = 10_000;

@@ -1,12 +1,12 @@
 import { requestFilter } from '../../../app/admin/list.ts';
 import { modelView } from '../../../app/admin/model-list.ts';
 import { adminDone, adminEach } from '../../../app/admin/each.ts';
-import { isUuid } from '../../../db/uuid.ts';
+import { isUuid } from '../../../db/values/uuid.ts';
 import type { AdminContext, AdminResource } from '../../../app/admin/declaration.ts';
 import type { AdminRow, AdminSection, AdminValue } from '../../../app/admin/shapes.ts';
-import { jobRecord, masked, sensitiveOf } from '../job-record.ts';
+import { jobRecord, masked, sensitiveOf } from '../rows/job-record.ts';
 import { JOB_STATUSES, jobAttempts, jobSteps } from '../models.ts';
-import { attemptsOf, findJob, recordedSteps, type Job, type StoredAttempt, type StoredStepRow } from '../store.ts';
+import { attemptsOf, findJob, recordedSteps, type Job, type StoredAttempt, type StoredStepRow } from '../rows/store.ts';
 import { changeRecorded } from './change-recorded.ts';
 import { jobList, listJobs } from './list-store.ts';
 import { databaseOf, jobState, type AdminPlace } from './place.ts';

@@ -3,11 +3,11 @@ import { AdminConditions, type AdminRows, ofRequests, SEARCHED_ROWS_MAX, type Se
 import { modelList } from '../../../app/admin/model-list.ts';
 import type { AdminListQuery } from '../../../app/admin/declaration.ts';
 import { boundOrder, newestRows } from '../../../app/admin/search-rows.ts';
-import type { Db } from '../../../db/db.ts';
-import { countUpTo } from '../../../db/keyset/count-rows.ts';
-import { uuidv7LowerBound } from '../../../db/uuidv7.ts';
+import type { Db } from '../../../db/engine/db.ts';
+import { countUpTo } from '../../../db/rows/count-rows.ts';
+import { uuidv7LowerBound } from '../../../db/values/uuidv7.ts';
 import { jobRows } from '../models.ts';
-import { JOB_COLUMNS, type Job } from '../store.ts';
+import { JOB_COLUMNS, type Job } from '../rows/store.ts';
 
 export const jobList = modelList(jobRows, 'jobs', {
   columns: [

@@ -1,10 +1,10 @@
 import { adminBuckets, type AdminBuckets, rangeFilters } from '../../../app/admin/range.ts';
 import { sampled, SAMPLE_ROWS_MAX } from '../../../app/admin/sample-rows.ts';
 import type { AdminContext } from '../../../app/admin/declaration.ts';
-import { uuidv7LowerBound } from '../../../db/uuidv7.ts';
+import { uuidv7LowerBound } from '../../../db/values/uuidv7.ts';
 import type { AdminOverview, AdminRange, AdminSection, AdminTile } from '../../../app/admin/shapes.ts';
-import type { Db } from '../../../db/db.ts';
-import { readStats, type JobStats } from '../stats-store.ts';
+import type { Db } from '../../../db/engine/db.ts';
+import { readStats, type JobStats } from '../rows/stats-store.ts';
 import { databaseOf, type AdminPlace } from './place.ts';
 import { scheduleEntries } from './schedules-resource.ts';
 import { groupDigits } from '../../../app/admin/group-digits.ts';

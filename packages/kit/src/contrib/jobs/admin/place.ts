@@ -1,9 +1,9 @@
 import type { AdminContext } from '../../../app/admin/declaration.ts';
 import type { AdminState } from '../../../app/admin/shapes.ts';
-import type { Db } from '../../../db/db.ts';
-import { databaseNamed } from '../../../db/named-database.ts';
-import type { JobCatalog } from '../job-catalog.ts';
-import type { Job } from '../store.ts';
+import type { Db } from '../../../db/engine/db.ts';
+import { databaseNamed } from '../../../db/open/named-database.ts';
+import type { JobCatalog } from '../declare/job-catalog.ts';
+import type { Job } from '../rows/store.ts';
 
 /** Which database a list is about, and how its resource is told from that of another. */
 export interface AdminPlace {

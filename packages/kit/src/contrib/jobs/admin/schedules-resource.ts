@@ -3,13 +3,13 @@ import { adminDone, adminEach } from '../../../app/admin/each.ts';
 import { iso } from '../../../app/admin/iso.ts';
 import { shortColumns, shortList } from '../../../app/admin/short-list.ts';
 import type { AdminRow, AdminState } from '../../../app/admin/shapes.ts';
-import { CONFLICT_RETRIES } from '../../../db/conflict-retries.ts';
-import type { Db } from '../../../db/db.ts';
-import { pauseSchedule, resumeSchedule, runScheduleNow } from '../control-schedule.ts';
-import { jobsOf } from '../jobs.ts';
+import { CONFLICT_RETRIES } from '../../../db/engine/conflict-retries.ts';
+import type { Db } from '../../../db/engine/db.ts';
+import { pauseSchedule, resumeSchedule, runScheduleNow } from '../manage/control-schedule.ts';
+import { jobsOf } from '../rows/jobs.ts';
 import { type ScheduledJob, scheduledJobs } from '../running/run-schedules.ts';
 import { readTicks, type Tick } from '../running/schedule-store.ts';
-import { findJob, type Job } from '../store.ts';
+import { findJob, type Job } from '../rows/store.ts';
 import { databaseOf, jobState, type AdminPlace } from './place.ts';
 
 /** A worker looks every few seconds: a tick that is due longer waits for one. */

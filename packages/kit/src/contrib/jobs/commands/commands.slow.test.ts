@@ -6,10 +6,10 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { KitProgram, sourceOf } from '../../../../test/cli/kit-program.ts';
 import { describeDatabases } from '../../../testing/databases.ts';
-import { job } from '../job.ts';
-import { unbindJobs, useJobs } from '../jobs.ts';
-import { startJob } from '../start-job.ts';
-import { findJob } from '../store.ts';
+import { job } from '../declare/job.ts';
+import { unbindJobs, useJobs } from '../rows/jobs.ts';
+import { startJob } from '../start/start-job.ts';
+import { findJob } from '../rows/store.ts';
 
 const input = z.object({ kind: z.string() });
 const work = job('work', { input, retry: { attempts: 1 }, run: () => undefined });
@@ -32,7 +32,7 @@ describeDatabases('kit jobs', (database) => {
       `import { createApp } from ${sourceOf('index.ts')};
 import { job, jobs } from ${sourceOf('contrib/jobs/index.ts')};
 import { metrics } from ${sourceOf('contrib/metrics/index.ts')};
-import { jsonSchema } from ${sourceOf('http/json-schema.ts')};
+import { jsonSchema } from ${sourceOf('http/declare/json-schema.ts')};
 const input = jsonSchema<{ kind: string }>({ type: 'object' });
 const work = job('work', {
   input, retry: { attempts: 1 }, timeoutMs: 30_000, schedule: { cron: '0 3 * * *', input: { kind: 'nightly' } },

@@ -1,8 +1,8 @@
 import type { Command as CommanderCommand } from 'commander';
-import { followJob } from '../follow-job.ts';
-import { jobsOf } from '../jobs.ts';
-import { findJob, recentJobs } from '../store.ts';
-import { idOption } from '../../../app/command-options.ts';
+import { followJob } from '../manage/follow-job.ts';
+import { jobsOf } from '../rows/jobs.ts';
+import { findJob, recentJobs } from '../rows/store.ts';
+import { idOption } from '../../../app/declare/command-options.ts';
 import { databaseNamed, type Context } from './command-options.ts';
 
 /** `kit jobs follow`: one line per change until the job has ended. */

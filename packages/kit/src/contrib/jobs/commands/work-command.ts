@@ -1,10 +1,10 @@
 import type { Command as CommanderCommand } from 'commander';
 import { stopSignal } from '../../../work/stop-signal.ts';
-import { jobsOf } from '../jobs.ts';
+import { jobsOf } from '../rows/jobs.ts';
 import type { WorkSummary } from '../running/result-writer.ts';
 import type { WorkerOptions } from '../running/worker.ts';
-import { runDueJobs, startJobWorker } from '../work-jobs.ts';
-import { wholeNumberOption } from '../../../app/command-options.ts';
+import { runDueJobs, startJobWorker } from '../manage/work-jobs.ts';
+import { wholeNumberOption } from '../../../app/declare/command-options.ts';
 import { databaseNamed, type Context } from './command-options.ts';
 
 interface WorkFlags {

@@ -1,7 +1,7 @@
-import type { Database } from '../../../db/db.ts';
+import type { Database } from '../../../db/engine/db.ts';
 import { PRIORITY_MAX } from '../models.ts';
 import { runQueuedJob } from './run-queued-job.ts';
-import { engineFaults, type TaskQueue } from './task-queue.ts';
+import { engineFaults, type TaskQueue } from '../start/task-queue.ts';
 
 /** What is used of a `Queue` of BullMQ. */
 export interface BullQueueLike {

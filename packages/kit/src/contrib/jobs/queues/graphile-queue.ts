@@ -1,6 +1,6 @@
-import type { Database } from '../../../db/db.ts';
+import type { Database } from '../../../db/engine/db.ts';
 import { runQueuedJob } from './run-queued-job.ts';
-import { postgresOnly, type TaskQueue } from './task-queue.ts';
+import { postgresOnly, type TaskQueue } from '../start/task-queue.ts';
 import { readOptions } from '../../../options/read-options.ts';
 import { filledText } from '../../../options/value-rule.ts';
 

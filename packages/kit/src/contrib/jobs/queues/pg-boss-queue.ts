@@ -1,7 +1,7 @@
-import type { Database } from '../../../db/db.ts';
-import type { SqlParameter } from '../../../db/foreign/sql-executor.ts';
+import type { Database } from '../../../db/engine/db.ts';
+import type { SqlParameter } from '../../../db/engine/foreign/sql-executor.ts';
 import { runQueuedJob } from './run-queued-job.ts';
-import { postgresOnly, type TaskQueue } from './task-queue.ts';
+import { postgresOnly, type TaskQueue } from '../start/task-queue.ts';
 import { readOptions } from '../../../options/read-options.ts';
 import { filledText } from '../../../options/value-rule.ts';
 

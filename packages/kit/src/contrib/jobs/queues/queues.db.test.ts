@@ -7,15 +7,15 @@ import { startRedisServer, type RedisServer } from '../../../../../../test/provi
 import { migrateJobs } from '../../../../test/jobs/describe-jobs.ts';
 import { openDatabase, type Database } from '../../../db/index.ts';
 import { createPostgresDatabase, createSqliteDatabase, type DatabasePlace } from '../../../testing/test-database.ts';
-import { job } from '../job.ts';
-import { unbindJobs, useJobs } from '../jobs.ts';
-import { startJob } from '../start-job.ts';
-import { findJob } from '../store.ts';
-import { startJobWorker } from '../work-jobs.ts';
+import { job } from '../declare/job.ts';
+import { unbindJobs, useJobs } from '../rows/jobs.ts';
+import { startJob } from '../start/start-job.ts';
+import { findJob } from '../rows/store.ts';
+import { startJobWorker } from '../manage/work-jobs.ts';
 import { bullMqQueue } from './bullmq-queue.ts';
 import { graphileQueue } from './graphile-queue.ts';
 import { pgBossQueue } from './pg-boss-queue.ts';
-import type { TaskQueue } from './task-queue.ts';
+import type { TaskQueue } from '../start/task-queue.ts';
 import { ImmediateTaskQueue, RecordingTaskQueue } from './test-queues.ts';
 
 const failedOnce = new Set<string>();

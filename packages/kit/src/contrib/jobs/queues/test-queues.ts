@@ -1,6 +1,6 @@
-import type { SqlExecutor } from '../../../db/foreign/sql-executor.ts';
+import type { SqlExecutor } from '../../../db/engine/foreign/sql-executor.ts';
 import { runQueuedJob } from './run-queued-job.ts';
-import type { EnqueueOptions, TaskQueue } from './task-queue.ts';
+import type { EnqueueOptions, TaskQueue } from '../start/task-queue.ts';
 
 /** For tests: runs each job in this process as soon as its transaction has committed. */
 export class ImmediateTaskQueue implements TaskQueue {

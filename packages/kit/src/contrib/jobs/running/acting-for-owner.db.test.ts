@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { z } from 'zod';
-import type { User } from '../../../auth/principal.ts';
+import type { User } from '../../../auth/people/principal.ts';
 import { describeDatabases } from '../../../testing/databases.ts';
 import { testApp, type TestApp } from '../../../testing/test-app.ts';
 import { accounts, accountsOf, createUser, deactivateUser } from '../../accounts/index.ts';
-import { job } from '../job.ts';
+import { job } from '../declare/job.ts';
 import { jobs } from '../module.ts';
-import { startJob } from '../start-job.ts';
-import { findJob } from '../store.ts';
-import { runDueJobs } from '../work-jobs.ts';
+import { startJob } from '../start/start-job.ts';
+import { findJob } from '../rows/store.ts';
+import { runDueJobs } from '../manage/work-jobs.ts';
 
 const input = z.object({});
 const ran: string[] = [];

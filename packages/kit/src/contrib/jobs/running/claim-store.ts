@@ -1,5 +1,5 @@
 // SQL of the worker: which jobs may run now, and claiming them.
-import type { Db } from '../../../db/db.ts';
+import type { Db } from '../../../db/engine/db.ts';
 
 /** A job in the hands of this worker. */
 export interface Claim {

@@ -5,11 +5,11 @@ import { migrateJobs } from '../../../../test/jobs/describe-jobs.ts';
 import { openDatabase, type Database } from '../../../db/index.ts';
 import { fakeClock } from '../../../testing/index.ts';
 import { createPostgresDatabase, type DatabasePlace } from '../../../testing/test-database.ts';
-import { job } from '../job.ts';
-import { unbindJobs, useJobs } from '../jobs.ts';
-import { startJob } from '../start-job.ts';
-import { findJob } from '../store.ts';
-import { runDueJobs } from '../work-jobs.ts';
+import { job } from '../declare/job.ts';
+import { unbindJobs, useJobs } from '../rows/jobs.ts';
+import { startJob } from '../start/start-job.ts';
+import { findJob } from '../rows/store.ts';
+import { runDueJobs } from '../manage/work-jobs.ts';
 
 const clock = fakeClock('2026-03-01T12:00:00.000Z');
 let proxy: CommitProxy;

@@ -1,6 +1,6 @@
 // SQL that makes jobs ready: those whose time has come, and the first of every serial key.
-import type { Db } from '../../../db/db.ts';
-import { isUniqueViolation } from '../../../db/constraint-violation.ts';
+import type { Db } from '../../../db/engine/db.ts';
+import { isUniqueViolation } from '../../../db/engine/constraint-violation.ts';
 
 /** Jobs made ready by one statement. */
 const BATCH = 1000;

@@ -1,6 +1,6 @@
-import { CONFLICT_RETRIES } from '../../../db/conflict-retries.ts';
-import type { Jobs } from '../jobs.ts';
-import type { TaskQueue } from '../queues/task-queue.ts';
+import { CONFLICT_RETRIES } from '../../../db/engine/conflict-retries.ts';
+import type { Jobs } from '../rows/jobs.ts';
+import type { TaskQueue } from '../start/task-queue.ts';
 import type { ReadyJob } from './due-store.ts';
 
 /** Gives jobs that became ready to the queue of another engine. */

@@ -1,9 +1,9 @@
 import { expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { describeJobs } from '../../../../test/jobs/describe-jobs.ts';
-import { job, type JobContext } from '../job.ts';
-import { permanent } from '../failure.ts';
-import { retryJob } from '../retry.ts';
+import { job, type JobContext } from '../declare/job.ts';
+import { permanent } from '../declare/failure.ts';
+import { retryJob } from '../manage/retry.ts';
 import { claimOne, type Claim } from './claim-store.ts';
 import { renew } from './result-store.ts';
 import { Runs } from './runs.ts';

@@ -1,7 +1,7 @@
-import { uuidv7 } from '../../../db/uuidv7.ts';
+import { uuidv7 } from '../../../db/values/uuidv7.ts';
 import { WakeUp } from '../../../work/wake-up.ts';
 import { jobErrors } from '../errors.ts';
-import type { Jobs } from '../jobs.ts';
+import type { Jobs } from '../rows/jobs.ts';
 import { moveStranded, nextDueAt, overdueReady, promoteDue, promoteKeys, promoteSerial, type ReadyJob } from './due-store.ts';
 import { expire } from './result-store.ts';
 import { runSchedules } from './run-schedules.ts';

@@ -1,7 +1,7 @@
 import { jobErrors } from '../errors.ts';
-import { permanent } from '../failure.ts';
+import { permanent } from '../declare/failure.ts';
 import { PAYLOAD_BYTES_MAX } from '../models.ts';
-import { jsonTextOf } from '../stored-json.ts';
+import { jsonTextOf } from '../declare/stored-json.ts';
 
 /**
  * JSON text of what a job or a step returned; nothing is null. A value that cannot be stored fails the job permanently: another attempt would

@@ -1,5 +1,5 @@
 // SQL of the worker: the results of its claims. Every statement needs the token of the claim, and the job to be running.
-import type { Db } from '../../../db/db.ts';
+import type { Db } from '../../../db/engine/db.ts';
 import { LOCK_PATIENCE } from '../../../work/lock-patience.ts';
 import type { AttemptOutcome, JobStatus } from '../models.ts';
 

@@ -1,11 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { uuidv7 } from '../../../db/uuidv7.ts';
+import { uuidv7 } from '../../../db/values/uuidv7.ts';
 import { isLockTimeout, LOCKED_MS } from '../../../work/lock-patience.ts';
 import { storeInParts } from '../../../work/store-in-parts.ts';
 import { jobErrors } from '../errors.ts';
-import type { RunOutcome } from '../job-metrics.ts';
-import type { Jobs } from '../jobs.ts';
-import { retryDelayMs } from '../retry-policy.ts';
+import type { RunOutcome } from '../rows/job-metrics.ts';
+import type { Jobs } from '../rows/jobs.ts';
+import { retryDelayMs } from '../declare/retry-policy.ts';
 import type { Claim } from './claim-store.ts';
 import { promoteKeys, type ReadyJob } from './due-store.ts';
 import type { RunReport } from './job-run.ts';

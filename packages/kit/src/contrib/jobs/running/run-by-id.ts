@@ -1,7 +1,7 @@
 import { workerName } from '../../../work/worker-name.ts';
-import type { Jobs } from '../jobs.ts';
+import type { Jobs } from '../rows/jobs.ts';
 import { WORKER_NAME_LENGTH_MAX } from '../models.ts';
-import { jobIdOf } from '../store.ts';
+import { jobIdOf } from '../rows/store.ts';
 import { claimOne, type Claim } from './claim-store.ts';
 import { handOver } from './hand-over.ts';
 import { ResultWriter } from './result-writer.ts';

@@ -2,10 +2,10 @@ import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { lockRows } from '../../../../test/lock-rows.ts';
 import { describeJobs } from '../../../../test/jobs/describe-jobs.ts';
-import { job } from '../job.ts';
-import { JobCatalog } from '../job-catalog.ts';
-import { bindJobs, unbindJobs, type Jobs } from '../jobs.ts';
-import { pruneJobs } from '../prune.ts';
+import { job } from '../declare/job.ts';
+import { JobCatalog } from '../declare/job-catalog.ts';
+import { bindJobs, unbindJobs, type Jobs } from '../rows/jobs.ts';
+import { pruneJobs } from '../manage/prune.ts';
 import { runSchedules } from './run-schedules.ts';
 
 const input = z.object({ kind: z.string() });

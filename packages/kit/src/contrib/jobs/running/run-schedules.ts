@@ -1,10 +1,10 @@
-import { CONFLICT_RETRIES } from '../../../db/conflict-retries.ts';
+import { CONFLICT_RETRIES } from '../../../db/engine/conflict-retries.ts';
 import { isLockTimeout, limitLockWait, LOCKED_MS } from '../../../work/lock-patience.ts';
-import type { JobDefinition } from '../job.ts';
-import type { Jobs } from '../jobs.ts';
-import type { Schedule } from '../schedule.ts';
-import { decideTick } from '../schedule.ts';
-import { startJob } from '../start-job.ts';
+import type { JobDefinition } from '../declare/job.ts';
+import type { Jobs } from '../rows/jobs.ts';
+import type { Schedule } from '../declare/schedule.ts';
+import { decideTick } from '../declare/schedule.ts';
+import { startJob } from '../start/start-job.ts';
 import { advanceTick, beginSchedule, changeSchedule, readTicks, recordRun, type Tick } from './schedule-store.ts';
 
 export type ScheduledJob = JobDefinition & { readonly schedule: Schedule };

@@ -1,8 +1,8 @@
-import type { Jobs } from '../jobs.ts';
+import type { Jobs } from '../rows/jobs.ts';
 import type { Claim } from './claim-store.ts';
 import { JobRun, type AbortReason, type RunReport } from './job-run.ts';
 import { renew, type Held } from './result-store.ts';
-import { runOnBehalfOf } from '../../../http/acting-request.ts';
+import { runOnBehalfOf } from '../../../http/exchange/acting-request.ts';
 import { runTraced } from './traced-run.ts';
 
 /** Leases are renewed this often within their length: three renewals may fail before one ends. */

@@ -1,5 +1,5 @@
 // SQL of recurring jobs.
-import type { Db } from '../../../db/db.ts';
+import type { Db } from '../../../db/engine/db.ts';
 
 export interface Tick {
   readonly name: string;

@@ -1,5 +1,5 @@
 // SQL of recorded steps.
-import type { Db } from '../../../db/db.ts';
+import type { Db } from '../../../db/engine/db.ts';
 import type { Held } from './result-store.ts';
 
 export interface StoredStep {

@@ -1,15 +1,15 @@
-import type { Db } from '../../../db/db.ts';
-import { isUniqueViolation } from '../../../db/constraint-violation.ts';
+import type { Db } from '../../../db/engine/db.ts';
+import { isUniqueViolation } from '../../../db/engine/constraint-violation.ts';
 import { isKitError } from '../../../errors/kit-error.ts';
 import { jobErrors } from '../errors.ts';
-import { permanent } from '../failure.ts';
-import type { Jobs } from '../jobs.ts';
+import { permanent } from '../declare/failure.ts';
+import type { Jobs } from '../rows/jobs.ts';
 import { STEP_NAME_LENGTH_MAX } from '../models.ts';
 import { ClaimLost } from './claim-lost.ts';
 import type { Claim } from './claim-store.ts';
 import { payloadText } from './payload-text.ts';
 import { findStep, insertStep, stepsOf } from './step-store.ts';
-import { jsonValue } from '../../../db/json-value.ts';
+import { jsonValue } from '../../../db/values/json-value.ts';
 
 /** The recorded steps of one job, as one run of it sees them. */
 export class RecordedSteps {

@@ -1,5 +1,5 @@
 import { activeTracing, inSpan } from '../../../observe/tracing.ts';
-import { MESSAGING_SYSTEM } from '../traced-start.ts';
+import { MESSAGING_SYSTEM } from '../start/traced-start.ts';
 import type { Claim } from './claim-store.ts';
 import type { RunReport } from './job-run.ts';
 

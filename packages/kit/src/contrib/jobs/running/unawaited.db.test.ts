@@ -2,9 +2,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { describeJobs } from '../../../../test/jobs/describe-jobs.ts';
-import { cancelJob } from '../cancel.ts';
-import { job, type JobContext } from '../job.ts';
-import { recordedSteps } from '../store.ts';
+import { cancelJob } from '../manage/cancel.ts';
+import { job, type JobContext } from '../declare/job.ts';
+import { recordedSteps } from '../rows/store.ts';
 import { JobWorker } from './worker.ts';
 
 type Context = JobContext<{ n: number }>;

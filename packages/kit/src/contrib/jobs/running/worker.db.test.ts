@@ -2,13 +2,13 @@ import { expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { describeJobs } from '../../../../test/jobs/describe-jobs.ts';
 import { defineErrors } from '../../../errors/catalog.ts';
-import { cancelJob } from '../cancel.ts';
-import { permanent, retryAfter } from '../failure.ts';
-import { job, type JobContext } from '../job.ts';
+import { cancelJob } from '../manage/cancel.ts';
+import { permanent, retryAfter } from '../declare/failure.ts';
+import { job, type JobContext } from '../declare/job.ts';
 import { Maintenance } from './maintenance.ts';
 import { JobWorker } from './worker.ts';
-import { retryJob } from '../retry.ts';
-import { attemptsOf, recordedSteps } from '../store.ts';
+import { retryJob } from '../manage/retry.ts';
+import { attemptsOf, recordedSteps } from '../rows/store.ts';
 
 const input = z.object({ n: z.int() });
 const result = z.object({ doubled: z.int() });
@@ -67,7 +67,7 @@ describeJobs('running jobs', { jobs: [plain, doubled, hasty, renamed] }, (bench)
 
   test('a job of a rolled-back transaction does not exist', async () => {
     const rolledBack = bench.db.transaction(async (tx) => {
-      await (await import('../start-job.ts')).startJob(tx, plain, { n: 1 });
+      await (await import('../start/start-job.ts')).startJob(tx, plain, { n: 1 });
       throw new Error('no');
     });
     await expect(rolledBack).rejects.toThrow('no');
@@ -523,7 +523,7 @@ describeJobs('running jobs', { jobs: [plain, doubled, hasty, renamed] }, (bench)
   test('two workers run a hundred jobs once each', async () => {
     const seen: number[] = [];
     handle = ({ input: { n } }) => void seen.push(n);
-    const { startJobs } = await import('../start-job.ts');
+    const { startJobs } = await import('../start/start-job.ts');
     await bench.db.transaction((tx) =>
       startJobs(
         tx,

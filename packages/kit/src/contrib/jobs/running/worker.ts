@@ -1,8 +1,8 @@
 import { WorkLoop } from '../../../work/work-loop.ts';
 import { workerName } from '../../../work/worker-name.ts';
-import type { Jobs } from '../jobs.ts';
+import type { Jobs } from '../rows/jobs.ts';
 import { WORKER_NAME_LENGTH_MAX } from '../models.ts';
-import { WAKE_CHANNEL } from '../start-store.ts';
+import { WAKE_CHANNEL } from '../start/start-store.ts';
 import { claimReady, type Claim } from './claim-store.ts';
 import type { ReadyJob } from './due-store.ts';
 import { handOver } from './hand-over.ts';

@@ -7,7 +7,15 @@ import type { KitError } from '../../../errors/kit-error.ts';
 import { type OptionRules, readOptions } from '../../../options/read-options.ts';
 import { filledText, required, rule } from '../../../options/value-rule.ts';
 import { uploadErrors } from '../errors.ts';
-import type { ListedObject, PresignRequest, SignedRequest, StoredObject, StoredPart, StoreHost, UploadStore } from '../upload-store.ts';
+import type {
+  ListedObject,
+  PresignRequest,
+  SignedRequest,
+  StoredObject,
+  StoredPart,
+  StoreHost,
+  UploadStore,
+} from '../declare/upload-store.ts';
 import { storeFault } from './disk-faults.ts';
 import { hashOf, writeStream } from './write-stream.ts';
 import { signAddress } from './url-signature.ts';

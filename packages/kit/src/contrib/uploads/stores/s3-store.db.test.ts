@@ -8,7 +8,7 @@ import { describeDatabases, fakeClock } from '../../../testing/index.ts';
 import { s3Double, type S3Double } from '../../../testing/s3/s3-double.ts';
 import { audit } from '../../audit/index.ts';
 import { jobs, runDueJobs } from '../../jobs/index.ts';
-import { findOrphans, processUploads } from '../clean.ts';
+import { findOrphans, processUploads } from '../life/clean.ts';
 import { s3Store, type S3StoreOptions } from './s3-store.ts';
 
 const text = Buffer.from('hello, world');

@@ -8,8 +8,16 @@ import { activeTracing } from '../../../observe/tracing.ts';
 import { type OptionRules, readOptions } from '../../../options/read-options.ts';
 import { filledText, flag, required, rule, secret } from '../../../options/value-rule.ts';
 import { uploadErrors } from '../errors.ts';
-import { contentDisposition } from '../file-name.ts';
-import type { ListedObject, PresignRequest, SignedRequest, StoredObject, StoredPart, StoreHost, UploadStore } from '../upload-store.ts';
+import { contentDisposition } from '../declare/file-name.ts';
+import type {
+  ListedObject,
+  PresignRequest,
+  SignedRequest,
+  StoredObject,
+  StoredPart,
+  StoreHost,
+  UploadStore,
+} from '../declare/upload-store.ts';
 import { credentialReader, type S3CredentialSource } from './s3-credentials.ts';
 import { encodePath, presignUrl, signHeaders, signPostPolicy, type S3Credentials, type SigningContext } from './sigv4.ts';
 import { element, elements, encodeXml } from './xml.ts';

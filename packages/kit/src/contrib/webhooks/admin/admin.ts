@@ -1,5 +1,5 @@
 import type { AdminDeclaration } from '../../../app/admin/declaration.ts';
-import type { UserDirectory } from '../../../auth/user-directory.ts';
+import type { UserDirectory } from '../../../auth/people/user-directory.ts';
 import { deliveriesResource } from './deliveries.ts';
 import { endpointsResource } from './endpoints.ts';
 import { eventsResource } from './events.ts';

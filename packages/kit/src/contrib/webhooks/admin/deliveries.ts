@@ -1,21 +1,21 @@
-import { CONFLICT_RETRIES } from '../../../db/conflict-retries.ts';
+import { CONFLICT_RETRIES } from '../../../db/engine/conflict-retries.ts';
 import { adminCount, adminDone, adminEach } from '../../../app/admin/each.ts';
 import { iso } from '../../../app/admin/iso.ts';
 import { requestFilter } from '../../../app/admin/list.ts';
-import { isUuid } from '../../../db/uuid.ts';
+import { isUuid } from '../../../db/values/uuid.ts';
 import type { AdminAction, AdminContext, AdminResource } from '../../../app/admin/declaration.ts';
 import type { AdminNotice, AdminRow, AdminSection, AdminTimelineEntry } from '../../../app/admin/shapes.ts';
-import type { Db } from '../../../db/db.ts';
+import type { Db } from '../../../db/engine/db.ts';
 import { attemptView, deliveryList } from './lists.ts';
 import { databaseOf, deliveryState, FAILURES, link, reasonOf, shownUrl, type AdminPlace } from './place.ts';
 import { DELIVERY_STATES, listDeliveriesForAdmin, namesOf, publishedTypes, withProgress, type ListedDelivery } from './store.ts';
 import { deliveryRecord, eventData } from '../endpoints/endpoint-record.ts';
 import { webhookErrors } from '../errors.ts';
-import { heldBehind } from '../delivery/held-store.ts';
+import { heldBehind } from '../endpoints/held-store.ts';
 import { FAILURE_REASONS } from '../models.ts';
-import { retryDelivery } from '../delivery/retry.ts';
+import { retryDelivery } from '../maintain/retry.ts';
 import { USER_AGENT } from '../delivery/sender.ts';
-import type { RetrySchedule } from '../delivery/retry-schedule.ts';
+import type { RetrySchedule } from '../endpoints/retry-schedule.ts';
 import { webhooksOf } from '../webhooks.ts';
 import {
   attemptsOf,
@@ -25,7 +25,7 @@ import {
   type WebhookAttempt,
   type WebhookEndpoint,
   type WebhookEvent,
-} from '../store.ts';
+} from '../endpoints/store.ts';
 import { groupDigits } from '../../../app/admin/group-digits.ts';
 
 const STATE_LABELS: Readonly<Record<(typeof DELIVERY_STATES)[number], string>> = {

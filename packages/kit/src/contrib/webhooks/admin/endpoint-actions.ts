@@ -2,17 +2,17 @@
 import { adminCount, adminDone, adminEach } from '../../../app/admin/each.ts';
 import type { AdminAction, AdminContext } from '../../../app/admin/declaration.ts';
 import { iso } from '../../../app/admin/iso.ts';
-import { CONFLICT_RETRIES } from '../../../db/conflict-retries.ts';
-import type { Db } from '../../../db/db.ts';
-import { isUuid } from '../../../db/uuid.ts';
-import { RECOVERED_MAX, recoverEndpoint, retryWaiting } from '../delivery/recover.ts';
+import { CONFLICT_RETRIES } from '../../../db/engine/conflict-retries.ts';
+import type { Db } from '../../../db/engine/db.ts';
+import { isUuid } from '../../../db/values/uuid.ts';
+import { RECOVERED_MAX, recoverEndpoint, retryWaiting } from '../maintain/recover.ts';
 import { disableCounting, enableEndpoint } from '../endpoints/disable.ts';
 import { recordEndpointChange } from '../endpoints/endpoint-record.ts';
 import { rotateSecret } from '../endpoints/endpoint-secret.ts';
 import { countMissedOf, waitingOf } from '../endpoints/management-store.ts';
 import { pingEndpoint } from '../endpoints/ping.ts';
 import { webhookErrors } from '../errors.ts';
-import { findEndpoint, lockEndpoint, type WebhookEndpoint } from '../store.ts';
+import { findEndpoint, lockEndpoint, type WebhookEndpoint } from '../endpoints/store.ts';
 import { databaseOf, type AdminPlace } from './place.ts';
 import { groupDigits } from '../../../app/admin/group-digits.ts';
 

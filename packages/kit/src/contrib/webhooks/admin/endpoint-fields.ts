@@ -2,7 +2,7 @@
 import { modelField } from '../../../app/admin/model-list.ts';
 import type { AdminField } from '../../../app/admin/shapes.ts';
 import { HEADER_NAME_LENGTH_MAX, HEADER_VALUE_LENGTH_MAX } from '../endpoints/custom-headers.ts';
-import { EVENT_TYPE_LENGTH_MAX } from '../endpoints/subscription.ts';
+import { EVENT_TYPE_LENGTH_MAX } from '../publishing/subscription.ts';
 import { webhookEndpoints } from '../models.ts';
 import type { ShownEndpoint } from './store.ts';
 import { HIDDEN_VALUE } from './endpoint-form.ts';

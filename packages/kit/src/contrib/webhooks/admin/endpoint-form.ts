@@ -1,12 +1,12 @@
 // What the form of an endpoint says, in the words of the verbs.
-import type { Db } from '../../../db/db.ts';
+import type { Db } from '../../../db/engine/db.ts';
 import { coreErrors } from '../../../errors/core-errors.ts';
 import type { FaultCollector } from '../../../errors/fault-collector.ts';
 import type { KitError } from '../../../errors/kit-error.ts';
 import { openHeaders, type HeaderEdit } from '../endpoints/custom-headers.ts';
 import { endpointColumns, type EndpointFields } from '../endpoints/endpoint-fields.ts';
 import { URL_NOT_ALLOWED } from '../network/url-policy.ts';
-import type { WebhookEndpoint } from '../store.ts';
+import type { WebhookEndpoint } from '../endpoints/store.ts';
 import { webhooksOf, type Webhooks } from '../webhooks.ts';
 
 export interface EndpointForm {

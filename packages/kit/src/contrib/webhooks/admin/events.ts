@@ -1,6 +1,6 @@
-import { CONFLICT_RETRIES } from '../../../db/conflict-retries.ts';
+import { CONFLICT_RETRIES } from '../../../db/engine/conflict-retries.ts';
 import { requestFilter } from '../../../app/admin/list.ts';
-import { isUuid } from '../../../db/uuid.ts';
+import { isUuid } from '../../../db/values/uuid.ts';
 import type { AdminContext, AdminResource } from '../../../app/admin/declaration.ts';
 import type { AdminField, AdminRow, AdminState, AdminValue } from '../../../app/admin/shapes.ts';
 import { coreErrors } from '../../../errors/core-errors.ts';
@@ -18,12 +18,12 @@ import {
   type DeliveredCount,
   type ListedEvent,
 } from './store.ts';
-import { assignAudience } from '../publishing/assign-audience.ts';
+import { assignAudience } from '../maintain/assign-audience.ts';
 import { InvalidAudience, parseAudience, type Audience } from '../publishing/audience.ts';
 import { eventData } from '../endpoints/endpoint-record.ts';
 import { webhookErrors } from '../errors.ts';
 import { AUDIENCE_KEY_LENGTH_MAX, AUDIENCES } from '../models.ts';
-import { findEvent } from '../store.ts';
+import { findEvent } from '../endpoints/store.ts';
 
 /** Deliveries on the page of their event; the list has the rest. */
 const DELIVERIES_MAX = 50;

@@ -1,5 +1,5 @@
 // What is left to do, and what is in trouble: counted for the overview from partial indexes, to an end.
-import type { Db } from '../../../db/db.ts';
+import type { Db } from '../../../db/engine/db.ts';
 
 /** Counted to here and no further. */
 const BACKLOG_MAX = 10_000;

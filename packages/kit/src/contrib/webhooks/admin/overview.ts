@@ -2,7 +2,7 @@ import { adminBuckets, type AdminBuckets, rangeFilters } from '../../../app/admi
 import { adminCount } from '../../../app/admin/each.ts';
 import type { AdminContext } from '../../../app/admin/declaration.ts';
 import type { AdminChart, AdminOverview, AdminRange, AdminTile } from '../../../app/admin/shapes.ts';
-import type { Db } from '../../../db/db.ts';
+import type { Db } from '../../../db/engine/db.ts';
 import { sampled, SAMPLE_ROWS_MAX } from '../../../app/admin/sample-rows.ts';
 import { countTrouble, readBacklog, type Backlog, type TroubleCounts } from './overview-store.ts';
 import { modelView } from '../../../app/admin/model-list.ts';

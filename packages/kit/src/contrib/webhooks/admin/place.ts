@@ -1,14 +1,14 @@
 import { adminCount } from '../../../app/admin/each.ts';
 import type { AdminContext } from '../../../app/admin/declaration.ts';
 import type { AdminLink, AdminState, AdminValue } from '../../../app/admin/shapes.ts';
-import type { Hindrance } from '../../../auth/standing.ts';
-import type { UserDirectory } from '../../../auth/user-directory.ts';
-import type { Db } from '../../../db/db.ts';
-import { databaseNamed } from '../../../db/named-database.ts';
+import type { Hindrance } from '../../../auth/rights/standing.ts';
+import type { UserDirectory } from '../../../auth/people/user-directory.ts';
+import type { Db } from '../../../db/engine/db.ts';
+import { databaseNamed } from '../../../db/open/named-database.ts';
 import type { ShownEndpoint } from './store.ts';
 import type { FailureReason } from '../delivery/delivery-outcome.ts';
 import { ownerNames } from '../endpoints/owners.ts';
-import type { WebhookDelivery } from '../store.ts';
+import type { WebhookDelivery } from '../endpoints/store.ts';
 import { webhooksOf } from '../webhooks.ts';
 
 /** Which database a set of lists is about, and how its resources are told from those of another. */

@@ -3,11 +3,11 @@ import { AdminConditions, type AdminRows, ofRequests, type SearchNote } from '..
 import { bucketSql, type AdminBuckets } from '../../../app/admin/range.ts';
 import type { AdminListQuery } from '../../../app/admin/declaration.ts';
 import { boundOrder, newestRows, searchRows } from '../../../app/admin/search-rows.ts';
-import { isUuid } from '../../../db/uuid.ts';
-import { uuidv7LowerBound } from '../../../db/uuidv7.ts';
-import type { Db } from '../../../db/db.ts';
-import { heldBehind, WAITS_IN_ORDER } from '../delivery/held-store.ts';
-import type { WebhookDelivery, WebhookEndpoint, WebhookEvent } from '../store.ts';
+import { isUuid } from '../../../db/values/uuid.ts';
+import { uuidv7LowerBound } from '../../../db/values/uuidv7.ts';
+import type { Db } from '../../../db/engine/db.ts';
+import { heldBehind, WAITS_IN_ORDER } from '../endpoints/held-store.ts';
+import type { WebhookDelivery, WebhookEndpoint, WebhookEvent } from '../endpoints/store.ts';
 import { deliveryList, endpointList, eventList } from './lists.ts';
 
 /** Everything about an endpoint but its secrets. */

@@ -1,7 +1,7 @@
-import type { CommandContext } from '../../../app/command.ts';
-import type { App } from '../../../app/module.ts';
-import type { Database } from '../../../db/db.ts';
-import { noSuchDatabase } from '../../../db/named-database.ts';
+import type { CommandContext } from '../../../app/declare/command.ts';
+import type { App } from '../../../app/declare/module.ts';
+import type { Database } from '../../../db/engine/db.ts';
+import { noSuchDatabase } from '../../../db/open/named-database.ts';
 
 type Context = CommandContext<App>;
 

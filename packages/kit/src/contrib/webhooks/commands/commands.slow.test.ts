@@ -12,7 +12,7 @@ import { createEndpoint } from '../endpoints/create-endpoint.ts';
 import { generateFernetKey, parseFernetKey } from '../../../db/sealing/fernet.ts';
 import { publish } from '../publishing/publish.ts';
 import { generateSecret, signedHeaders, signingKey } from '../signing/signature.ts';
-import { findEndpoint } from '../store.ts';
+import { findEndpoint } from '../endpoints/store.ts';
 import { unbindWebhooks, useWebhooks } from '../webhooks.ts';
 
 const UNKNOWN_ID = '01890000-0000-7000-8000-000000000000';

@@ -1,16 +1,16 @@
-import { CONFLICT_RETRIES } from '../../../db/conflict-retries.ts';
+import { CONFLICT_RETRIES } from '../../../db/engine/conflict-retries.ts';
 import type { Command as CommanderCommand } from 'commander';
-import type { Command, CommandContext } from '../../../app/command.ts';
-import type { App } from '../../../app/module.ts';
-import { idOption } from '../../../app/command-options.ts';
+import type { Command, CommandContext } from '../../../app/declare/command.ts';
+import type { App } from '../../../app/declare/module.ts';
+import { idOption } from '../../../app/declare/command-options.ts';
 import { databaseNamed } from './command-options.ts';
 import { addDeliver } from './deliver-command.ts';
 import { generateFernetKey } from '../../../db/sealing/fernet.ts';
 import { addListen } from './listen-command.ts';
 import { addMaintenance } from './maintenance-commands.ts';
 import { readStats } from '../delivery/maintenance-store.ts';
-import { prometheusText } from '../delivery/prometheus.ts';
-import { retryDelivery } from '../delivery/retry.ts';
+import { prometheusText } from '../maintain/prometheus.ts';
+import { retryDelivery } from '../maintain/retry.ts';
 import { webhooksOf } from '../webhooks.ts';
 
 type Context = CommandContext<App>;

@@ -1,7 +1,7 @@
 import { databaseNamed } from './command-options.ts';
 import { InvalidArgumentError, Option, type Command as CommanderCommand } from 'commander';
-import type { App } from '../../../app/module.ts';
-import type { CommandContext } from '../../../app/command.ts';
+import type { App } from '../../../app/declare/module.ts';
+import type { CommandContext } from '../../../app/declare/command.ts';
 import { deliverDue, startWorker, type DeliverOptions } from '../delivery/deliver.ts';
 import type { DeliverySummary } from '../delivery/result-writer.ts';
 

@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Command as CommanderCommand } from 'commander';
-import type { CommandContext } from '../../../app/command.ts';
-import type { App } from '../../../app/module.ts';
-import { wholeNumberOption } from '../../../app/command-options.ts';
+import type { CommandContext } from '../../../app/declare/command.ts';
+import type { App } from '../../../app/declare/module.ts';
+import { wholeNumberOption } from '../../../app/declare/command-options.ts';
 import { checkAll } from '../../../errors/fault-collector.ts';
-import { nodeHttp } from '../../../http/node-http.ts';
+import { nodeHttp } from '../../../http/exchange/node-http.ts';
 import { InvalidSecret, parseSecret } from '../signing/secret.ts';
 import { stopSignal } from '../../../work/stop-signal.ts';
 import { InvalidSignature, verifySignature } from '../receiving/verify.ts';

@@ -1,14 +1,14 @@
-import { CONFLICT_RETRIES } from '../../../db/conflict-retries.ts';
+import { CONFLICT_RETRIES } from '../../../db/engine/conflict-retries.ts';
 import type { Command as CommanderCommand } from 'commander';
-import type { CommandContext } from '../../../app/command.ts';
-import type { App } from '../../../app/module.ts';
-import { assignAudience } from '../publishing/assign-audience.ts';
+import type { CommandContext } from '../../../app/declare/command.ts';
+import type { App } from '../../../app/declare/module.ts';
+import { assignAudience } from '../maintain/assign-audience.ts';
 import { InvalidAudience, parseAudience, type Audience, type AudienceOptions } from '../publishing/audience.ts';
-import { idOption, optionFault, timeOption, wholeNumberOption } from '../../../app/command-options.ts';
+import { idOption, optionFault, timeOption, wholeNumberOption } from '../../../app/declare/command-options.ts';
 import { checkAll } from '../../../errors/fault-collector.ts';
 import { databaseNamed } from './command-options.ts';
-import { isEventType } from '../endpoints/subscription.ts';
-import { encryptSecrets, prune, replay } from '../delivery/maintain.ts';
+import { isEventType } from '../publishing/subscription.ts';
+import { encryptSecrets, prune, replay } from '../maintain/maintain.ts';
 import { AUDIENCE_KEY_LENGTH_MAX } from '../models.ts';
 import { webhooksOf } from '../webhooks.ts';
 

@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import { describeOutbox } from '../../../../test/webhooks/outbox.ts';
-import type { Db } from '../../../db/db.ts';
+import type { Db } from '../../../db/engine/db.ts';
 import { claimByEndpoint, claimDue, dueInOrder, type ClaimLimits } from './claim-store.ts';
 import { Claimer } from './claimer.ts';
 import { publish } from '../publishing/publish.ts';

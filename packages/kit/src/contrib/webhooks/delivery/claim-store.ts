@@ -1,7 +1,7 @@
 // SQL of the worker: which deliveries are due, and claiming them.
-import type { Hindrance } from '../../../auth/standing.ts';
-import type { Db } from '../../../db/db.ts';
-import type { WebhookEndpoint, WebhookEvent } from '../store.ts';
+import type { Hindrance } from '../../../auth/rights/standing.ts';
+import type { Db } from '../../../db/engine/db.ts';
+import type { WebhookEndpoint, WebhookEvent } from '../endpoints/store.ts';
 
 /** A delivery that this worker has claimed, with everything needed to send it as it was when it was claimed. */
 export interface Claim {

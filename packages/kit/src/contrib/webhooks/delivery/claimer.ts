@@ -1,4 +1,4 @@
-import type { Db } from '../../../db/db.ts';
+import type { Db } from '../../../db/engine/db.ts';
 import {
   claimByEndpoint,
   claimByIds,

@@ -1,4 +1,4 @@
-import type { Database } from '../../../db/db.ts';
+import type { Database } from '../../../db/engine/db.ts';
 import type { DeliverySummary } from './result-writer.ts';
 import { webhooksNamed, webhooksOf } from '../webhooks.ts';
 import { DeliveryWorker } from './worker.ts';

@@ -7,10 +7,10 @@ import { deliverDue } from './deliver.ts';
 import { disableEndpoint, enableEndpoint } from '../endpoints/disable.ts';
 import { rotateSecret, signingSecret } from '../endpoints/endpoint-secret.ts';
 import { changeHealth } from './result-store.ts';
-import { retryDelivery } from './retry.ts';
-import { DEFAULT_SCHEDULE } from './retry-schedule.ts';
+import { retryDelivery } from '../maintain/retry.ts';
+import { DEFAULT_SCHEDULE } from '../endpoints/retry-schedule.ts';
 import { generateKeyPair } from '../signing/signature.ts';
-import { attemptsOf, changeEndpoint, deleteEndpoint, findEndpoint, type WebhookDelivery } from '../store.ts';
+import { attemptsOf, changeEndpoint, deleteEndpoint, findEndpoint, type WebhookDelivery } from '../endpoints/store.ts';
 import { InvalidSignature, verifySignature } from '../receiving/verify.ts';
 
 const HOUR = 3_600_000;

@@ -1,4 +1,4 @@
-import type { Db } from '../../../db/db.ts';
+import type { Db } from '../../../db/engine/db.ts';
 import type { DeliverySummary } from './result-writer.ts';
 import { workerRules } from '../options.ts';
 import { webhooksOf } from '../webhooks.ts';

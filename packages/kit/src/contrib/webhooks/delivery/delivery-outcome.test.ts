@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { DEFAULT_DISABLE_AFTER_MS, decideOutcome } from './delivery-outcome.ts';
 import type { AttemptResult, EndpointHealth, Outcome, OutcomeOptions } from './delivery-outcome.ts';
-import { DEFAULT_SCHEDULE } from './retry-schedule.ts';
+import { DEFAULT_SCHEDULE } from '../endpoints/retry-schedule.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const now = new Date('2026-03-04T05:06:07.000Z');

@@ -1,7 +1,7 @@
 // What an attempt means for its delivery and its endpoint: the state tables of the module as one pure function.
 // The worker applies the returned decision with one conditional statement.
-import { nextAttemptAt, retryAfterSeconds } from './retry-schedule.ts';
-import type { RetryOptions } from './retry-schedule.ts';
+import { nextAttemptAt, retryAfterSeconds } from '../endpoints/retry-schedule.ts';
+import type { RetryOptions } from '../endpoints/retry-schedule.ts';
 
 export type FailureReason =
   | 'http_status'

@@ -1,6 +1,6 @@
 // How many requests each endpoint may have under way. A worker has a bounded number of slots, and a request to an endpoint that hangs would hold one
 // for the whole timeout: requests that take long leave their slot, and endpoints that are known to be slow share a bounded lane of their own.
-import { BoundedMap } from '../../../db/bounded-map.ts';
+import { BoundedMap } from '../../../db/values/bounded-map.ts';
 import type { Claim } from './claim-store.ts';
 
 type Target = Pick<Claim['endpoint'], 'id' | 'owner_id'>;

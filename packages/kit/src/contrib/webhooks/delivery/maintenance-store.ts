@@ -1,8 +1,8 @@
 // SQL of the maintenance commands: bounded batches, each in a transaction of its own.
-import type { Db } from '../../../db/db.ts';
+import type { Db } from '../../../db/engine/db.ts';
 import type { Audience } from '../publishing/audience.ts';
 import { endIdBefore } from '../publishing/event-id.ts';
-import type { WebhookEndpoint } from '../store.ts';
+import type { WebhookEndpoint } from '../endpoints/store.ts';
 import { countUnreachable } from './unreachable-store.ts';
 
 export interface WebhookStats {

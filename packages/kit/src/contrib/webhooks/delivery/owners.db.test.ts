@@ -4,17 +4,17 @@ import { describeHookApp } from '../../../../test/webhooks/hook-app.ts';
 import { LOOPBACK, migrateWebhooks } from '../../../../test/webhooks/outbox.ts';
 import { startReceiver } from '../../../../test/webhooks/receiver.ts';
 import { describeDatabases } from '../../../testing/databases.ts';
-import { createApp } from '../../../app/create-app.ts';
-import type { StartUpError } from '../../../app/start-up-error.ts';
+import { createApp } from '../../../app/assemble/create-app.ts';
+import type { StartUpError } from '../../../app/check/start-up-error.ts';
 import { activateUser, deactivateUser } from '../../accounts/index.ts';
 import { apiKeys } from '../../apikeys/index.ts';
 import { createEndpoint } from '../endpoints/create-endpoint.ts';
 import { publish } from '../publishing/publish.ts';
 import { webhooks } from '../module.ts';
-import type { WebhookDelivery } from '../store.ts';
+import type { WebhookDelivery } from '../endpoints/store.ts';
 import { unbindWebhooks, useWebhooks } from '../webhooks.ts';
 import { deliverDue } from './deliver.ts';
-import { recoverEndpoint } from './recover.ts';
+import { recoverEndpoint } from '../maintain/recover.ts';
 
 describeHookApp('endpoints of a deactivated user', { urlPolicy: LOOPBACK }, (hooks) => {
   test('receive nothing, of no audience, until the user is active again; recover sends the missed events', async () => {

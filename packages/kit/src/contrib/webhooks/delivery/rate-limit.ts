@@ -1,6 +1,6 @@
 // The rate limit of an endpoint, kept in its row: it holds for all workers together.
-import { CONFLICT_RETRIES } from '../../../db/conflict-retries.ts';
-import type { Db } from '../../../db/db.ts';
+import { CONFLICT_RETRIES } from '../../../db/engine/conflict-retries.ts';
+import type { Db } from '../../../db/engine/db.ts';
 import { parseRate, type Rate } from '../../../throttle/rate.ts';
 import { isLockTimeout, limitLockWait } from '../../../work/lock-patience.ts';
 

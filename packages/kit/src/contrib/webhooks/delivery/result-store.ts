@@ -1,8 +1,8 @@
 // SQL of the worker: writing the results of its claims.
-import type { Db } from '../../../db/db.ts';
+import type { Db } from '../../../db/engine/db.ts';
 import { LOCK_PATIENCE } from '../../../work/lock-patience.ts';
 import type { Claim } from './claim-store.ts';
-import type { WebhookDelivery } from '../store.ts';
+import type { WebhookDelivery } from '../endpoints/store.ts';
 
 /** The result of a claim, as the database stores it. What is left out is null there: most results leave most of it out. */
 export interface Finalised {

@@ -7,7 +7,7 @@ import type { PublishOptions } from '../publishing/checked-call.ts';
 import { publish } from '../publishing/publish.ts';
 import { readStats } from './maintenance-store.ts';
 import { ResultWriter } from './result-writer.ts';
-import { findEndpoint } from '../store.ts';
+import { findEndpoint } from '../endpoints/store.ts';
 import type { SendReport } from './sender.ts';
 import { webhooksOf } from '../webhooks.ts';
 

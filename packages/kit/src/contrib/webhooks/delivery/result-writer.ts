@@ -1,12 +1,12 @@
-import { CONFLICT_RETRIES } from '../../../db/conflict-retries.ts';
+import { CONFLICT_RETRIES } from '../../../db/engine/conflict-retries.ts';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Db } from '../../../db/db.ts';
-import { uuidv7 } from '../../../db/uuidv7.ts';
+import type { Db } from '../../../db/engine/db.ts';
+import { uuidv7 } from '../../../db/values/uuidv7.ts';
 import { decideOutcome, type Outcome } from './delivery-outcome.ts';
 import { disableEndpoint } from '../endpoints/disable.ts';
 import { ERROR_LENGTH_MAX } from '../models.ts';
 import { countLostClaims } from './maintenance-store.ts';
-import { parseSchedule, type RetrySchedule } from './retry-schedule.ts';
+import { parseSchedule, type RetrySchedule } from '../endpoints/retry-schedule.ts';
 import {
   changeHealth,
   finalise,

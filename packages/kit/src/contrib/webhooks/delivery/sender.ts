@@ -1,4 +1,4 @@
-import { BoundedMap } from '../../../db/bounded-map.ts';
+import { BoundedMap } from '../../../db/values/bounded-map.ts';
 import { reaches, type Audience } from '../publishing/audience.ts';
 import { serverAttributes } from '../../../observe/server-attributes.ts';
 import { activeTracing, inSpan } from '../../../observe/tracing.ts';
@@ -22,7 +22,7 @@ import { openHeaders, type CustomHeaders } from '../endpoints/custom-headers.ts'
 import { eventData } from '../endpoints/endpoint-record.ts';
 import { earlierSecrets } from '../endpoints/older-secrets.ts';
 import { HINDRANCES } from '../endpoints/owner-standing.ts';
-import { isEventType } from '../endpoints/subscription.ts';
+import { isEventType } from '../publishing/subscription.ts';
 import type { Webhooks } from '../webhooks.ts';
 import { outcomeOf } from './webhook-metrics.ts';
 

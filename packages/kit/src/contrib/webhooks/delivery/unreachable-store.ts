@@ -1,5 +1,5 @@
 // SQL for operators: events that no endpoint can receive.
-import type { Db } from '../../../db/db.ts';
+import type { Db } from '../../../db/engine/db.ts';
 
 /** A scrape comes every few seconds: no more than these are looked at. */
 const RECENT_MAX = 10_000;

@@ -1,4 +1,4 @@
-import type { Db } from '../../../db/db.ts';
+import type { Db } from '../../../db/engine/db.ts';
 import type { Counter, Histogram, MetricRegistry } from '../../../observe/metric-registry.ts';
 import type { AttemptResult } from './delivery-outcome.ts';
 import { firstIdFrom } from '../publishing/event-id.ts';

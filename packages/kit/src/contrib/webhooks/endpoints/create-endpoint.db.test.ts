@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { describeOutbox } from '../../../../test/webhooks/outbox.ts';
 import type { KitError } from '../../../errors/kit-error.ts';
 import { createEndpoint, type EndpointInput } from './create-endpoint.ts';
-import { countEndpoints, findEndpoint } from '../store.ts';
+import { countEndpoints, findEndpoint } from './store.ts';
 import { updateEndpoint, type EndpointEdit } from './update-endpoint.ts';
 
 describeOutbox('createEndpoint and updateEndpoint', (outbox) => {

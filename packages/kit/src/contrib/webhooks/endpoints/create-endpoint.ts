@@ -1,10 +1,10 @@
-import type { Db } from '../../../db/db.ts';
-import { uuidv7 } from '../../../db/uuidv7.ts';
+import type { Db } from '../../../db/engine/db.ts';
+import { uuidv7 } from '../../../db/values/uuidv7.ts';
 import { FaultCollector } from '../../../errors/fault-collector.ts';
 import { webhookErrors } from '../errors.ts';
 import { AUDIENCE_KEY_LENGTH_MAX } from '../models.ts';
 import type { SignatureVersion } from '../signing/signature.ts';
-import { countEndpoints, lockEndpointsOf, insertEndpoint, type WebhookEndpoint } from '../store.ts';
+import { countEndpoints, lockEndpointsOf, insertEndpoint, type WebhookEndpoint } from './store.ts';
 import type { CustomHeaders } from './custom-headers.ts';
 import { endpointColumns, invalidField, type EndpointColumns } from './endpoint-fields.ts';
 import { newSecret, secretColumns, type SecretColumns } from './endpoint-secret.ts';

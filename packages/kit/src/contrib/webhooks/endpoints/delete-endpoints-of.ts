@@ -1,6 +1,6 @@
-import type { UserChange } from '../../../app/registry.ts';
-import type { Db } from '../../../db/db.ts';
-import { deleteEndpoint, lockEndpoint } from '../store.ts';
+import type { UserChange } from '../../../app/declare/registry.ts';
+import type { Db } from '../../../db/engine/db.ts';
+import { deleteEndpoint, lockEndpoint } from './store.ts';
 import { recordEndpointChange } from './endpoint-record.ts';
 
 /** Deletes every endpoint of a user who is gone, with what waits for them, each with an audit entry. */

@@ -1,7 +1,7 @@
-import type { Db } from '../../../db/db.ts';
+import type { Db } from '../../../db/engine/db.ts';
 import { recordEndpointChange } from './endpoint-record.ts';
 import { publish } from '../publishing/publish.ts';
-import { changeEndpoint, failPendingOf, hasSucceededSince, lockEndpoint, type WebhookEndpoint } from '../store.ts';
+import { changeEndpoint, failPendingOf, hasSucceededSince, lockEndpoint, type WebhookEndpoint } from './store.ts';
 import { webhooksOf } from '../webhooks.ts';
 import { readOptions } from '../../../options/read-options.ts';
 import { text } from '../../../options/value-rule.ts';

@@ -1,17 +1,17 @@
 // The rules about what a caller says of an endpoint. Every check throws a 422 that names its field.
-import { hasHiddenCharacters } from '../../../auth/hidden-characters.ts';
-import { codePoints } from '../../../db/column-codec.ts';
+import { hasHiddenCharacters } from '../../../auth/people/hidden-characters.ts';
+import { codePoints } from '../../../db/declare/column-codec.ts';
 import { FaultCollector } from '../../../errors/fault-collector.ts';
 import type { KitError } from '../../../errors/kit-error.ts';
 import { rateFault } from '../../../throttle/rate.ts';
-import { parseSchedule } from '../delivery/retry-schedule.ts';
+import { parseSchedule } from './retry-schedule.ts';
 import { webhookErrors } from '../errors.ts';
 import { DESCRIPTION_LENGTH_MAX } from '../models.ts';
 import { URL_NOT_ALLOWED } from '../network/url-policy.ts';
-import type { WebhookEndpoint } from '../store.ts';
+import type { WebhookEndpoint } from './store.ts';
 import type { Webhooks } from '../webhooks.ts';
 import { editHeaders, type CustomHeaders, type HeaderEdit } from './custom-headers.ts';
-import { parsePatterns } from './subscription.ts';
+import { parsePatterns } from '../publishing/subscription.ts';
 
 /** What a caller says about an endpoint; undefined is not said. */
 export interface EndpointFields {

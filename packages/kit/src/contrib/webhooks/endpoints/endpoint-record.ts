@@ -1,7 +1,7 @@
-import { jsonValue } from '../../../db/json-value.ts';
-import type { AuditEntry } from '../../../auth/audit-sink.ts';
-import type { Db } from '../../../db/db.ts';
-import type { WebhookAttempt, WebhookDelivery, WebhookEndpoint, WebhookEvent } from '../store.ts';
+import { jsonValue } from '../../../db/values/json-value.ts';
+import type { AuditEntry } from '../../../auth/request/audit-sink.ts';
+import type { Db } from '../../../db/engine/db.ts';
+import type { WebhookAttempt, WebhookDelivery, WebhookEndpoint, WebhookEvent } from './store.ts';
 import type { SignatureVersion } from '../signing/signature.ts';
 import { webhooksOf, type Webhooks } from '../webhooks.ts';
 import { signatureOf } from './endpoint-secret.ts';

@@ -5,7 +5,7 @@ import { deliverDue } from '../delivery/deliver.ts';
 import { rotateSecret, setSecret, signingSecret } from './endpoint-secret.ts';
 import { replaceStored } from '../delivery/maintenance-store.ts';
 import { generateSecret, publicKeyOf } from '../signing/signature.ts';
-import { changeEndpoint, countEndpoints, findEndpoint } from '../store.ts';
+import { changeEndpoint, countEndpoints, findEndpoint } from './store.ts';
 import { InvalidSignature, verifySignature } from '../receiving/verify.ts';
 import { unbindWebhooks, useWebhooks } from '../webhooks.ts';
 

@@ -1,8 +1,8 @@
-import { CONFLICT_RETRIES } from '../../../db/conflict-retries.ts';
-import type { Db } from '../../../db/db.ts';
+import { CONFLICT_RETRIES } from '../../../db/engine/conflict-retries.ts';
+import type { Db } from '../../../db/engine/db.ts';
 import { webhookErrors } from '../errors.ts';
 import { generateKeyPair, generateSecret, publicKeyOf, signingKey, type SignatureVersion } from '../signing/signature.ts';
-import { changeEndpoint, lockEndpoint, type WebhookEndpoint } from '../store.ts';
+import { changeEndpoint, lockEndpoint, type WebhookEndpoint } from './store.ts';
 import { webhooksOf, type Webhooks } from '../webhooks.ts';
 import { earlierSecrets, formatOlderSecrets, SECRETS_MAX } from './older-secrets.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { describeOutbox } from '../../../../test/webhooks/outbox.ts';
-import type { Db } from '../../../db/db.ts';
+import type { Db } from '../../../db/engine/db.ts';
 import { countDeliveries, listDeliveries, requeueFailedOf } from './management-store.ts';
 import { publish } from '../publishing/publish.ts';
 

@@ -1,10 +1,10 @@
 // SQL of the management routes. Everything about endpoints starts from their owner and tenant.
-import type { Db } from '../../../db/db.ts';
+import type { Db } from '../../../db/engine/db.ts';
 import { firstIdFrom } from '../publishing/event-id.ts';
-import { WAITS_IN_ORDER } from '../delivery/held-store.ts';
+import { WAITS_IN_ORDER } from './held-store.ts';
 import { webhookErrors } from '../errors.ts';
 import { PING_EVENT } from './ping-event.ts';
-import type { WebhookDelivery, WebhookEndpoint, WebhookEvent } from '../store.ts';
+import type { WebhookDelivery, WebhookEndpoint, WebhookEvent } from './store.ts';
 
 /** Whose endpoints a caller manages; `tenantKey` is empty for personal ones. */
 export interface EndpointScope {

@@ -1,5 +1,5 @@
 // Secrets that were promised to sign until a time, besides the current and the previous one: rotations within one overlap.
-import type { WebhookEndpoint } from '../store.ts';
+import type { WebhookEndpoint } from './store.ts';
 
 /** A stored secret, as `SecretBox.seal` returned it, and when it stops signing. */
 export interface TimedSecret {

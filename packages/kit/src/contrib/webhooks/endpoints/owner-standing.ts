@@ -1,6 +1,6 @@
-import { type Hindrance, hindranceOf, type Standings } from '../../../auth/standing.ts';
-import type { Database, Db } from '../../../db/db.ts';
-import type { WebhookEndpoint } from '../store.ts';
+import { type Hindrance, hindranceOf, type Standings } from '../../../auth/rights/standing.ts';
+import type { Database, Db } from '../../../db/engine/db.ts';
+import type { WebhookEndpoint } from './store.ts';
 
 export type OwnedEndpoint = Pick<WebhookEndpoint, 'owner_id' | 'tenant_key'>;
 

@@ -1,9 +1,9 @@
 // Owners of endpoints are users of the application, whose table may be anyone's: names are looked up beside the lists, never joined.
-import type { UserDirectory } from '../../../auth/user-directory.ts';
-import { quoteName } from '../../../db/names.ts';
-import type { Db } from '../../../db/db.ts';
-import { usersNamedLike } from '../../../auth/users-named-like.ts';
-import { couldBeUserId, tableSql, userIdSql } from '../../../auth/user-table.ts';
+import type { UserDirectory } from '../../../auth/people/user-directory.ts';
+import { quoteName } from '../../../db/declare/names.ts';
+import type { Db } from '../../../db/engine/db.ts';
+import { usersNamedLike } from '../../../auth/people/users-named-like.ts';
+import { couldBeUserId, tableSql, userIdSql } from '../../../auth/people/user-table.ts';
 
 /** Names that contain a searched text; more than this and the search says too little. */
 const FOUND_MAX = 100;

@@ -1,10 +1,10 @@
-import type { Db } from '../../../db/db.ts';
-import { uuidv7 } from '../../../db/uuidv7.ts';
+import type { Db } from '../../../db/engine/db.ts';
+import { uuidv7 } from '../../../db/values/uuidv7.ts';
 import { webhookErrors } from '../errors.ts';
 import { insertEventFor } from './management-store.ts';
 import { PING_EVENT } from './ping-event.ts';
 import { WAKE_CHANNEL } from '../publishing/publish-store.ts';
-import type { WebhookDelivery, WebhookEndpoint } from '../store.ts';
+import type { WebhookDelivery, WebhookEndpoint } from './store.ts';
 import { webhooksOf } from '../webhooks.ts';
 import { requireArguments } from '../../../options/read-options.ts';
 import { anObject, queryable } from '../../../options/value-rule.ts';

@@ -1,9 +1,9 @@
-import type { Db } from '../../../db/db.ts';
+import type { Db } from '../../../db/engine/db.ts';
 import { FaultCollector } from '../../../errors/fault-collector.ts';
 import { endpointColumns, type EndpointFields } from './endpoint-fields.ts';
 import { openHeaders } from './custom-headers.ts';
 import { disableEndpoint, enableEndpoint } from './disable.ts';
-import { changeEndpoint, findEndpoint, type EndpointChanges, type WebhookEndpoint } from '../store.ts';
+import { changeEndpoint, findEndpoint, type EndpointChanges, type WebhookEndpoint } from './store.ts';
 import { webhooksOf } from '../webhooks.ts';
 import { refuseUnknownNames } from '../../../options/read-options.ts';
 

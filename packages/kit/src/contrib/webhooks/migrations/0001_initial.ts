@@ -1,7 +1,7 @@
 import { createTable, sql } from '../../../db/migrations/operation.ts';
 import { migration } from '../../../db/migrations/migration.ts';
-import { t } from '../../../db/column.ts';
-import { timestamps } from '../../../db/standard-columns.ts';
+import { t } from '../../../db/declare/column.ts';
+import { timestamps } from '../../../db/declare/standard-columns.ts';
 
 const AUDIENCES = ['owner', 'owner_in_tenant', 'tenant', 'broadcast'] as const;
 const STATUSES = ['pending', 'succeeded', 'failed'] as const;

@@ -6,7 +6,7 @@ import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { DEFAULT_DISABLE_AFTER_MS, decideOutcome } from '../delivery/delivery-outcome.ts';
-import { DEFAULT_SCHEDULE } from '../delivery/retry-schedule.ts';
+import { DEFAULT_SCHEDULE } from '../endpoints/retry-schedule.ts';
 import { generateSecret, signedHeaders, signingKey } from '../signing/signature.ts';
 import { httpTransport } from './transport.ts';
 import type { HttpTransportOptions, Transport, TransportResult } from './transport.ts';

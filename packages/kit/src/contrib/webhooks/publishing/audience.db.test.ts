@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { describeOutbox } from '../../../../test/webhooks/outbox.ts';
 import { deliverDue } from '../delivery/deliver.ts';
-import { changeEndpoint } from '../store.ts';
+import { changeEndpoint } from '../endpoints/store.ts';
 
 describeOutbox('audiences', (outbox) => {
   /** Which of the paths an event of this audience arrives at. */

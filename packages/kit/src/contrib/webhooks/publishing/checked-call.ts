@@ -1,9 +1,9 @@
 import { systemClock } from '../../../db/clock.ts';
-import type { SqlExecutor } from '../../../db/foreign/sql-executor.ts';
-import { uuidv7 } from '../../../db/uuidv7.ts';
-import { actingRequestId } from '../../../http/acting-request.ts';
-import { isSchema } from '../../../http/schema.ts';
-import { EVENT_TYPE_LENGTH_MAX, isEventType } from '../endpoints/subscription.ts';
+import type { SqlExecutor } from '../../../db/engine/foreign/sql-executor.ts';
+import { uuidv7 } from '../../../db/values/uuidv7.ts';
+import { actingRequestId } from '../../../http/exchange/acting-request.ts';
+import { isSchema } from '../../../http/declare/schema.ts';
+import { EVENT_TYPE_LENGTH_MAX, isEventType } from './subscription.ts';
 import { PublishRefused } from '../errors.ts';
 import { AUDIENCE_KEY_LENGTH_MAX, EVENT_KEY_LENGTH_MAX } from '../models.ts';
 import { DEFAULT_PAYLOAD_BYTES_MAX } from '../options.ts';

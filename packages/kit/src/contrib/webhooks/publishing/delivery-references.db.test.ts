@@ -2,10 +2,10 @@ import { expect, test } from 'vitest';
 import { untilSomebodyWaits } from '../../../../test/admin/lock-wait.ts';
 import { describeOutbox } from '../../../../test/webhooks/outbox.ts';
 import type { Db } from '../../../db/index.ts';
-import { recoverEndpoint } from '../delivery/recover.ts';
-import { prune } from '../delivery/maintain.ts';
+import { recoverEndpoint } from '../maintain/recover.ts';
+import { prune } from '../maintain/maintain.ts';
 import { pingEndpoint } from '../endpoints/ping.ts';
-import { deleteEndpoint, findEndpoint, type WebhookEndpoint } from '../store.ts';
+import { deleteEndpoint, findEndpoint, type WebhookEndpoint } from '../endpoints/store.ts';
 import { publish, publishMany } from './publish.ts';
 
 // Deliveries have no foreign keys (see models.ts): what these would guarantee is tested here.

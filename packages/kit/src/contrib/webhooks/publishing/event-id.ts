@@ -1,4 +1,4 @@
-import { uuidv7LowerBound } from '../../../db/uuidv7.ts';
+import { uuidv7LowerBound } from '../../../db/values/uuidv7.ts';
 
 // Keys of events begin with their time, and keys of deliveries with that of their event: a span of time is a range of the
 // primary key, and needs no index of its own.

@@ -1,5 +1,5 @@
-import { isSchema, jsonSchemaOf, type JsonSchema, type Schema } from '../../../http/schema.ts';
-import { isEventType } from '../endpoints/subscription.ts';
+import { isSchema, jsonSchemaOf, type JsonSchema, type Schema } from '../../../http/declare/schema.ts';
+import { isEventType } from './subscription.ts';
 import { PublishRefused } from '../errors.ts';
 import { requireArguments } from '../../../options/read-options.ts';
 import { anObject } from '../../../options/value-rule.ts';

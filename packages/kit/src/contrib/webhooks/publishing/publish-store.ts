@@ -7,7 +7,7 @@ import {
   unmarkTransaction,
   type SqlExecutor,
   type SqlSteps,
-} from '../../../db/foreign/sql-executor.ts';
+} from '../../../db/engine/foreign/sql-executor.ts';
 import { canWakeAfterCommit } from '../../../work/wake-workers.ts';
 
 /** The channel on which new work wakes workers. */

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { countQueries, openDatabase, uuidv7, type Db } from '../../../db/index.ts';
 import { describeOutbox, LOOPBACK } from '../../../../test/webhooks/outbox.ts';
-import type { SqlExecutor, SqlParameter } from '../../../db/foreign/sql-executor.ts';
+import type { SqlExecutor, SqlParameter } from '../../../db/engine/foreign/sql-executor.ts';
 import { InvalidAudience } from './audience.ts';
 import { createEndpoint } from '../endpoints/create-endpoint.ts';
 import { deliverDue } from '../delivery/deliver.ts';
@@ -9,8 +9,8 @@ import { PublishRefused } from '../errors.ts';
 import { publish, publishMany } from './publish.ts';
 import { WAKE_CHANNEL } from './publish-store.ts';
 import { BUSY_WAKE_INTERVAL_MS } from '../../../work/wake-workers.ts';
-import { OnCommitTaskQueue } from './on-commit-task-queue.ts';
-import { changeEndpoint, findEvent } from '../store.ts';
+import { OnCommitTaskQueue } from '../delivery/on-commit-task-queue.ts';
+import { changeEndpoint, findEvent } from '../endpoints/store.ts';
 import { useWebhooks, unbindWebhooks } from '../webhooks.ts';
 
 describeOutbox('publish', (outbox) => {

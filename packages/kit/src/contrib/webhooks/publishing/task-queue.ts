@@ -1,4 +1,4 @@
-import type { Database } from '../../../db/db.ts';
+import type { Database } from '../../../db/engine/db.ts';
 
 /** Runs in the process that takes the job: `task(eventId, using)`, usually `deliverEvent(eventId, using)`. */
 export type DeliveryTask = (eventId: string, using: string) => unknown;

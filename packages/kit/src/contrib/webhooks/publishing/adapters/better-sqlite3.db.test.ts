@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { describeForeignLibrary, newOrder, stored } from '../../../../../test/webhooks/foreign-library.ts';
 import { sqliteLibrary } from '../../../../../test/webhooks/sqlite-library.ts';
 import { publish, publishSync } from '../publish.ts';
-import { betterSqlite3Transaction } from '../../../../db/foreign/better-sqlite3.ts';
+import { betterSqlite3Transaction } from '../../../../db/engine/foreign/better-sqlite3.ts';
 
 describeForeignLibrary(
   'better-sqlite3',

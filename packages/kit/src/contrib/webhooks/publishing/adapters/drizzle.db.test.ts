@@ -16,7 +16,7 @@ import {
   type ForeignLibrary,
 } from '../../../../../test/webhooks/foreign-library.ts';
 import { publishSync } from '../publish.ts';
-import { drizzleTransaction } from '../../../../db/foreign/drizzle.ts';
+import { drizzleTransaction } from '../../../../db/engine/foreign/drizzle.ts';
 
 const pgOrders = pgTable('orders', { id: pgInteger().primaryKey(), total: pgText().notNull() });
 const orders = sqliteTable('orders', { id: integer().primaryKey(), total: text().notNull() });

@@ -4,7 +4,7 @@ import { Pool } from 'pg';
 import { expect, test } from 'vitest';
 import { describeForeignLibrary, newOrder, stored, type BusinessTransaction } from '../../../../../test/webhooks/foreign-library.ts';
 import { publish } from '../publish.ts';
-import { kyselyTransaction } from '../../../../db/foreign/kysely.ts';
+import { kyselyTransaction } from '../../../../db/engine/foreign/kysely.ts';
 
 interface Tables {
   orders: { id: number; total: string };

@@ -5,7 +5,7 @@ import { MikroORM as SqliteOrm } from '@mikro-orm/sqlite';
 import { expect, test } from 'vitest';
 import { describeForeignLibrary, newOrder, stored, type BusinessTransaction } from '../../../../../test/webhooks/foreign-library.ts';
 import { publish } from '../publish.ts';
-import { mikroOrmTransaction } from '../../../../db/foreign/mikro-orm.ts';
+import { mikroOrmTransaction } from '../../../../db/engine/foreign/mikro-orm.ts';
 
 const Order = defineEntity({
   name: 'Order',

@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import { describeForeignLibrary } from '../../../../../test/webhooks/foreign-library.ts';
 import { sqliteLibrary } from '../../../../../test/webhooks/sqlite-library.ts';
-import { nodeSqliteTransaction } from '../../../../db/foreign/node-sqlite.ts';
+import { nodeSqliteTransaction } from '../../../../db/engine/foreign/node-sqlite.ts';
 
 describeForeignLibrary('node:sqlite', {
   dialects: ['sqlite'],

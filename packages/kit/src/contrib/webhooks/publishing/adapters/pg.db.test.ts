@@ -1,7 +1,7 @@
 import { Client, Pool } from 'pg';
 import { expect, test } from 'vitest';
 import { describeForeignLibrary, type BusinessTransaction } from '../../../../../test/webhooks/foreign-library.ts';
-import { pgTransaction } from '../../../../db/foreign/pg.ts';
+import { pgTransaction } from '../../../../db/engine/foreign/pg.ts';
 
 describeForeignLibrary(
   'pg',

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { describeForeignLibrary, type BusinessTransaction } from '../../../../../test/webhooks/foreign-library.ts';
 import { openPrisma, type OrderTransaction } from '../../../../../test/webhooks/prisma/client.ts';
-import { prismaTransaction } from '../../../../db/foreign/prisma.ts';
+import { prismaTransaction } from '../../../../db/engine/foreign/prisma.ts';
 
 describeForeignLibrary(
   'Prisma',

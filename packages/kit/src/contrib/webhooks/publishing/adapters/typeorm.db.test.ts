@@ -2,7 +2,7 @@ import { DataSource, EntitySchema, type EntityManager } from 'typeorm';
 import { expect, test } from 'vitest';
 import { describeForeignLibrary, newOrder, type BusinessTransaction } from '../../../../../test/webhooks/foreign-library.ts';
 import { publish } from '../publish.ts';
-import { typeOrmTransaction } from '../../../../db/foreign/typeorm.ts';
+import { typeOrmTransaction } from '../../../../db/engine/foreign/typeorm.ts';
 
 const Order = new EntitySchema<{ id: number; total: string }>({
   name: 'Order',

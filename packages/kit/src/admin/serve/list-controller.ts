@@ -1,0 +1,202 @@
+import type { AdminListQuery, AdminResource } from '../../app/admin/declaration.ts';
+import type { AdminFileFormat, AdminImportResult } from '../../app/admin/shapes.ts';
+import { cursorsOf } from '../../app/data/cursors.ts';
+import type { LoginProvider } from '../../app/declare/login-provider.ts';
+import { isUuid } from '../../db/values/uuid.ts';
+import { mediaTypes } from '../../crud/files/export.ts';
+import { ExportStream } from '../../crud/files/export-stream.ts';
+import { limits } from '../../crud/declare/limits.ts';
+import { Controller } from '../../http/compile/controller.ts';
+import { jsonSchema } from '../../http/declare/json-schema.ts';
+import { countExport } from '../../http/admit/open-exports.ts';
+import { raw } from '../../http/declare/raw.ts';
+import { route } from '../../http/declare/route.ts';
+import { exchangeOf } from '../../http/serve/serve-route.ts';
+import { isStaff } from '../../permissions/built-ins.ts';
+import type { AdminSite } from '../state/admin-site.ts';
+import { adminErrors } from '../errors.ts';
+import { SAVED_NAME_LENGTH_MAX, SAVED_QUERY_LENGTH_MAX } from '../models.ts';
+import { type ListParameters, ListParametersSchema, readListQuery } from '../wire/read-list-query.ts';
+import { deleteSavedFilter, listSavedFilters, saveFilter } from '../model/saved-filters.ts';
+import { requireRole } from '../staff/staff-roles.ts';
+import type { AdminChoices, AdminSavedFilter } from '../wire/wire.ts';
+
+const text = (maxLength: number, minLength = 0) => ({ type: 'string', minLength, maxLength });
+const ResourceName = jsonSchema<{ resource: string }>({
+  type: 'object',
+  properties: { resource: text(200, 1) },
+  required: ['resource'],
+  additionalProperties: false,
+});
+const SavedName = jsonSchema<{ resource: string; id: string }>({
+  type: 'object',
+  properties: { resource: text(200, 1), id: text(200, 1) },
+  required: ['resource', 'id'],
+  additionalProperties: false,
+});
+const ImportQuery = jsonSchema<{ dry_run?: boolean; mode?: 'create' | 'upsert' }>({
+  type: 'object',
+  properties: { dry_run: { type: 'boolean' }, mode: { type: 'string', enum: ['create', 'upsert'] } },
+  additionalProperties: false,
+});
+const ChoicesQuery = jsonSchema<{ search?: string; id?: string }>({
+  type: 'object',
+  properties: { search: text(200), id: text(200) },
+  additionalProperties: false,
+});
+const SavedBody = jsonSchema<{ name: string; query: string }>({
+  type: 'object',
+  properties: { name: text(SAVED_NAME_LENGTH_MAX, 1), query: text(SAVED_QUERY_LENGTH_MAX) },
+  required: ['name', 'query'],
+  additionalProperties: false,
+});
+const Imported = jsonSchema<AdminImportResult>({});
+const Choices = jsonSchema<AdminChoices>({});
+const Saved = jsonSchema<AdminSavedFilter>({});
+const SavedList = jsonSchema<{ items: readonly AdminSavedFilter[] }>({});
+
+/** Records that a picker offers at once. */
+const CHOICES_MAX = 10;
+
+/** What is done with a whole list: files, pickers and the filters that people keep. */
+export function listController(site: AdminSite, { authenticators }: LoginProvider): Controller {
+  const facts = { permission: isStaff, auth: authenticators, hidden: true, metadata: { admin: true } } as const;
+
+  class KitAdminListController extends Controller {
+    export = route.get(
+      '/:resource/export',
+      { ...facts, params: ResourceName, query: ListParametersSchema, response: raw('application/octet-stream'), timeoutMs: 0 },
+      async (context) => {
+        const resource = site.resource(context.params.resource);
+        await requireRole(site.settings, context.user, resource, 'export');
+        const { format = 'csv', ...parameters } = context.query as ListParameters & { readonly format?: string };
+        if (resource.exportRows === undefined || !isOffered(resource.exports, format)) throw adminErrors.not_exportable();
+        const caller = { cursors: await cursorsOf(site.app), userId: context.user.id };
+        const query = readListQuery(resource, parameters, caller);
+        const asked = site.context(context, context.principal);
+        const onEnd = countExport(exchangeOf(context.request));
+        const pieces = resource.exportRows(asked, query, format);
+        try {
+          // What is refused is refused now, with the first rows read.
+          const first = await pieces.next();
+          const { search, filters, sort } = query;
+          const target = resource.auditedAs ?? resource.name;
+          await asked.audit?.record(asked.db, [
+            {
+              actor: context.principal,
+              action: `${target}.exported`,
+              target_type: target,
+              target_id: resource.name,
+              metadata: { format, search, filters, sort },
+              request_id: context.requestId,
+            },
+          ]);
+          context.reply.header('content-type', `${mediaTypes[format]}; charset=utf-8`);
+          context.reply.header('content-disposition', `attachment; filename="${resource.name}.${format}"`);
+          const detail = `The export failed; the log has details under request id ${context.requestId}.`;
+          return new ExportStream(pieces, {
+            opening: first.done === true ? '' : first.value,
+            ...(format === 'csv' ? {} : { errorLine: () => `${JSON.stringify({ error: { detail } })}\n` }),
+            onError: (error) => context.log.error({ err: error, resource: resource.name }, 'admin: an export failed'),
+            signal: context.signal,
+            idleMs: limits.exportIdleMs,
+            durationMs: limits.exportDurationMs,
+            onEnd,
+          });
+        } catch (error) {
+          // Not sent: its connection goes back.
+          await pieces.return(undefined).catch(() => undefined);
+          onEnd();
+          throw error;
+        }
+      },
+    );
+
+    import = route.post(
+      '/:resource/import',
+      {
+        ...facts,
+        params: ResourceName,
+        query: ImportQuery,
+        body: raw(Object.values(mediaTypes), { stream: true, bytesMax: limits.importBytes }),
+        response: Imported,
+        timeoutMs: 0,
+      },
+      async (context) => {
+        const resource = site.resource(context.params.resource);
+        await requireRole(site.settings, context.user, resource, 'import');
+        const { dry_run: dryRun = false, mode = 'create' } = context.query;
+        const type = (context.request.headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase();
+        const format = type === mediaTypes.jsonl ? 'jsonl' : 'csv';
+        const upsert = mode === 'upsert';
+        if (resource.importRows === undefined || !isOffered(resource.imports?.formats, format)) throw adminErrors.not_importable();
+        if (upsert && resource.imports?.by === undefined)
+          throw adminErrors.not_importable({ detail: 'No column of this list finds the records that a file would change.' });
+        // A file that changes records needs both roles.
+        if (upsert) await requireRole(site.settings, context.user, resource, 'update');
+        return resource.importRows(site.context(context, context.principal), { body: context.body, format, dryRun, upsert });
+      },
+    );
+
+    choices = route.get(
+      '/:resource/choices',
+      { ...facts, params: ResourceName, query: ChoicesQuery, response: Choices },
+      async (context) => {
+        const resource = site.resource(context.params.resource);
+        await requireRole(site.settings, context.user, resource, 'read');
+        const asked = site.context(context, context.principal);
+        const { id, search = '' } = context.query;
+        if (id !== undefined) {
+          const title = (await resource.titles?.(asked, [id]))?.get(id);
+          return { items: title === undefined ? [] : [{ id, title }] };
+        }
+        const wanted = search.trim();
+        const query: AdminListQuery = {
+          search: wanted === '' || resource.searches === undefined ? null : wanted,
+          filters: {},
+          sort: null,
+          limit: CHOICES_MAX,
+          cursor: null,
+          cursors: await cursorsOf(site.app),
+          bound: 'choices',
+        };
+        const { items } = await resource.list(asked, query);
+        const found = items.map(({ id: each, title }) => ({ id: each, title }));
+        // A pasted id, where the search does not look at ids.
+        const titles = isUuid(wanted) && found.length === 0 ? await resource.titles?.(asked, [wanted]) : undefined;
+        return { items: [...found, ...[...(titles ?? [])].map(([each, title]) => ({ id: each, title }))] };
+      },
+    );
+
+    savedFilters = route.get('/:resource/filters', { ...facts, params: ResourceName, response: SavedList }, async (context) => {
+      const resource = site.resource(context.params.resource);
+      await requireRole(site.settings, context.user, resource, 'read');
+      return { items: await listSavedFilters(context.db, context.user.id, resource.name) };
+    });
+
+    saveFilter = route.post(
+      '/:resource/filters',
+      { ...facts, params: ResourceName, body: SavedBody, response: Saved, status: 201 },
+      async (context) => {
+        const resource = site.resource(context.params.resource);
+        await requireRole(site.settings, context.user, resource, 'read');
+        const { name, query } = context.body;
+        // Only what the list understands is stored: it will be sent back as it is.
+        const caller = { cursors: await cursorsOf(site.app), userId: context.user.id };
+        readListQuery(resource, Object.fromEntries(new URLSearchParams(query)), caller);
+        return saveFilter(context.db, context.clock, { userId: context.user.id, resource: resource.name, name: name.trim(), query });
+      },
+    );
+
+    deleteFilter = route.delete('/:resource/filters/:id', { ...facts, params: SavedName }, async (context) => {
+      const resource = site.resource(context.params.resource);
+      const { id } = context.params;
+      if (!isUuid(id) || !(await deleteSavedFilter(context.db, context.user.id, resource.name, id))) throw adminErrors.record_not_found();
+    });
+  }
+  return new KitAdminListController();
+}
+
+function isOffered(formats: AdminResource['exports'], format: string): format is AdminFileFormat {
+  return formats?.includes(format as AdminFileFormat) === true;
+}

@@ -1,0 +1,117 @@
+import type { AdminContext } from '../../app/admin/declaration.ts';
+import type { LoginForm, LoginProvider } from '../../app/declare/login-provider.ts';
+import type { User } from '../../auth/people/principal.ts';
+import type { Db } from '../../db/engine/db.ts';
+import { coreErrors } from '../../errors/core-errors.ts';
+import { isKitError } from '../../errors/kit-error.ts';
+import { Controller } from '../../http/compile/controller.ts';
+import { jsonSchema } from '../../http/declare/json-schema.ts';
+import { route, type Route } from '../../http/declare/route.ts';
+import type { HandlerContext } from '../../http/declare/handler-context.ts';
+import { allowAny, isAuthenticated } from '../../permissions/built-ins.ts';
+import { clientThrottle } from '../../throttle/throttles.ts';
+import type { AdminSite } from '../state/admin-site.ts';
+import { adminErrors } from '../errors.ts';
+import { roleOf } from '../staff/staff-roles.ts';
+import type { AdminLogin, AdminSession } from '../wire/wire.ts';
+import { ownRecord } from '../../observe/own-record.ts';
+
+const SessionAnswer = jsonSchema<AdminSession>({});
+const LoginAnswer = jsonSchema<AdminLogin>({});
+const facts = { hidden: true, metadata: { admin: true } } as const;
+
+const typed = (maxLength: number) => ({ type: 'string', minLength: 1, maxLength, 'x-sensitive': true });
+const LoginBody = jsonSchema<{ login: string; password: string; code?: string }>({
+  type: 'object',
+  properties: { login: { type: 'string', minLength: 1, maxLength: 254 }, password: typed(1000), code: typed(40) },
+  required: ['login', 'password'],
+  additionalProperties: false,
+});
+
+/** Logging out is open to everyone, so that a dead cookie can be cleared; this bounds what that costs. */
+const logoutThrottle = clientThrottle('60/min', { name: 'admin_logout_client' });
+
+/** Logging in and out through the login provider of the application: its throttles, its cookie, its CSRF token. Staff only. */
+export function sessionController(site: AdminSite, login: LoginProvider): Controller {
+  const { authenticators: auth, form } = login;
+
+  class KitAdminSessionController extends Controller {
+    loginPage = route.get('/login', { ...facts, response: LoginAnswer, permission: allowAny, auth: [] }, () => loginFacts(login));
+
+    logout = route.post('/logout', { ...facts, permission: allowAny, auth, throttles: [logoutThrottle] }, async (context) => {
+      const { principal } = context;
+      await login.logOut(context);
+      if (principal !== null) await record(site, context.db, context, 'admin.logout', principal.user);
+    });
+
+    session = route.get('/session', { ...facts, response: SessionAnswer, permission: isAuthenticated, auth }, async (context) => {
+      const csrf_token = (await login.csrfToken?.(context)) ?? '';
+      // A refused user can still log out, or set up a second factor: both need the token.
+      if (context.principal.secondFactor === 'missing') throw coreErrors.second_factor_required({ extensions: { csrf_token } });
+      if (!context.user.is_staff)
+        throw adminErrors.staff_only({ detail: 'This account is not a staff member.', extensions: { csrf_token } });
+      return answer(site, login, site.context(context, context.principal), csrf_token);
+    });
+  }
+  if (form === undefined) return new KitAdminSessionController();
+
+  class KitAdminFormController extends KitAdminSessionController {
+    login = loginRoute(site, login, form as LoginForm);
+  }
+  return new KitAdminFormController();
+}
+
+function loginRoute(site: AdminSite, login: LoginProvider, form: LoginForm): Route {
+  const settings = { ...facts, body: LoginBody, response: SessionAnswer, throttles: form.throttles ?? [], csrf: false, auth: [] } as const;
+  return route.post('/login', { ...settings, permission: allowAny }, async (context) => {
+    let refused: User | null = null;
+    const admit = async (tx: Db, user: User): Promise<void> => {
+      if (!user.is_staff) {
+        refused = user;
+        throw adminErrors.staff_only();
+      }
+      await record(site, tx, context, 'admin.login', user);
+    };
+    try {
+      const { user, csrfToken, secondFactor } = await form.logIn(context, context.body, admit);
+      const csrf_token = csrfToken ?? '';
+      // The session is open, without staff rights: it can set up the second factor.
+      if (secondFactor === 'missing') throw coreErrors.second_factor_required({ extensions: { csrf_token } });
+      const principal = { user, scheme: login.authenticators[0] ?? '', scopes: null };
+      return await answer(site, login, site.context(context, principal), csrf_token);
+    } catch (error) {
+      // The name that was typed is not logged: it may be a password in the wrong field.
+      if (isKitError(error))
+        context.log.warn(ownRecord({ code: error.code, client: context.client.address }), 'admin: a login was refused');
+      if (isKitError(error, 'staff_only') && refused !== null) await record(site, context.db, context, 'admin.login_refused', refused);
+      throw error;
+    }
+  });
+}
+
+function loginFacts({ loginUrl, accountUrl, form }: LoginProvider): AdminLogin {
+  const url = form === undefined ? (loginUrl ?? null) : null;
+  return { url, account: form?.account !== undefined, account_url: accountUrl ?? null };
+}
+
+async function answer(site: AdminSite, login: LoginProvider, asked: AdminContext, csrf_token: string): Promise<AdminSession> {
+  const { title, version } = site.app;
+  const { user } = asked.principal;
+  const { id, username } = user;
+  const role = await roleOf(site.settings, user);
+  const resources = await site.shapesFor(role, asked);
+  const shown = { title: site.settings.title ?? title, version, login: loginFacts(login), resources };
+  return { user: { id, username, role }, csrf_token, site: shown };
+}
+
+async function record(
+  { app }: AdminSite,
+  db: Db,
+  { principal, requestId, client }: Pick<HandlerContext, 'principal' | 'requestId' | 'client'>,
+  action: string,
+  user: User,
+): Promise<void> {
+  const actor = principal ?? user;
+  const metadata = { client: client.address };
+  await app.registry.audit?.record(db, [{ actor, action, target_type: 'user', target_id: user.id, metadata, request_id: requestId }]);
+}

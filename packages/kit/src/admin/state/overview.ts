@@ -1,0 +1,24 @@
+import type { AdminContext } from '../../app/admin/declaration.ts';
+import type { AdminOverview, AdminRange, AdminTone } from '../../app/admin/shapes.ts';
+import type { AdminSite } from './admin-site.ts';
+import { healthPart } from './health.ts';
+import { keptAnswer } from './kept-answer.ts';
+import type { AdminOverviewAnswer } from '../wire/wire.ts';
+
+/** What every module shows for the range, counted at most every few seconds. */
+export const overviewOf = keptAnswer(countOverview);
+
+export async function countOverview(site: AdminSite, context: AdminContext, range: AdminRange): Promise<AdminOverviewAnswer> {
+  const parts = await Promise.all(site.declarations.flatMap((each) => each.overview?.(context, range) ?? []));
+  return { range, at: context.clock.now().toISOString(), parts: [await healthPart(context, parts), ...worstFirst(parts)] };
+}
+
+const SEVERITY: Readonly<Record<AdminTone, number>> = { bad: 0, warning: 1, neutral: 2, info: 2, good: 2 };
+
+/** What fails comes first: among the parts, and among the tiles of a part. The rest stays in its order. */
+function worstFirst(parts: readonly AdminOverview[]): AdminOverview[] {
+  const severity = ({ tiles }: AdminOverview) => Math.min(SEVERITY.good, ...tiles.map(({ tone }) => SEVERITY[tone]));
+  return parts
+    .map((part) => ({ ...part, tiles: part.tiles.toSorted((a, b) => SEVERITY[a.tone] - SEVERITY[b.tone]) }))
+    .toSorted((a, b) => severity(a) - severity(b));
+}

@@ -1,0 +1,95 @@
+// The answers of the admin site's own JSON API, beside the shapes that modules declare. Routes, below the site's prefix:
+//   GET    api/login                                  → AdminLogin: where to log in
+//   POST   api/login                                  { login, password, code? } → AdminSession, sets the session cookie; 401
+//                                                     one_time_code_required asks for `code`, 403 second_factor_required to set one up
+//                                                     Only where the site shows the login form; else the login is at AdminLogin.url.
+//   …      api/account/…                              the routes of AccountController, for the user's own account, where `account` is true
+//   POST   api/logout                                 → 204
+//   GET    api/session                                → AdminSession; 403 staff_only carries `csrf_token`, to log out with
+//   GET    api/state                                  → AdminSiteState, every few seconds: whether server, databases and workers work
+//   GET    api/overview?range=24h                     → AdminOverviewAnswer
+//   GET    api/resources/:name                        ?search= &cursor= &limit= &sort=-created_at &filter.<name>= → AdminPage
+//   POST   api/resources/:name                        { field: value, … } → AdminResult, 201
+//   GET    api/resources/:name/:id                    → AdminRecord
+//   PATCH  api/resources/:name/:id                    { field: value, … } → AdminResult
+//   DELETE api/resources/:name/:id                    → AdminResult
+//   POST   api/resources/:name/actions/:action        { ids: […], fields: { … } } → AdminResult
+//   POST   api/resources/:name/actions/:action/preview  the same → AdminPreview; changes nothing
+//   GET    api/lists/:name/export?format=csv          with the parameters of the list → the rows as a file
+//   POST   api/lists/:name/import?dry_run=true        a file as text/csv or application/x-ndjson → AdminImportResult
+//   GET    api/lists/:name/choices?search= | ?id=     → AdminChoices, for pickers
+//   GET    api/lists/:name/filters                    → { items: AdminSavedFilter[] } of the caller
+//   POST   api/lists/:name/filters                    { name, query } → AdminSavedFilter, 201; DELETE …/filters/:id → 204
+// A change (POST, PATCH, DELETE of resources) takes an `idempotency-key`: sent again, it is done once; a repetition of a change that was done is
+// 409 response_not_kept. PATCH takes `if-match` with `form.tag`: 412 when the record was changed meanwhile.
+// Every unsafe request but the login carries `x-csrf-token`. Errors are problem+json; a 422 names the field in its location:
+// ["body", "url"] of a form, ["body", "fields", "reason"] of an action.
+import type { AdminFilter, AdminFilterOperator, AdminOverview, AdminRange, AdminResourceShape, AdminTone } from '../../app/admin/shapes.ts';
+
+/** How staff log in. */
+export interface AdminLogin {
+  /** The page where they do; null: the site shows the form. */
+  readonly url: string | null;
+  /** The site has pages for the own account. */
+  readonly account: boolean;
+  /** The application's page for the own account. */
+  readonly account_url: string | null;
+}
+
+export interface AdminSession {
+  readonly user: { readonly id: string; readonly username: string; readonly role: 'read_only' | 'operator' | 'administrator' };
+  /** Sent back as `x-csrf-token` by every request that changes something. */
+  readonly csrf_token: string;
+  readonly site: {
+    readonly title: string;
+    /** Of the application, as its OpenAPI document says it. */
+    readonly version: string;
+    readonly login: AdminLogin;
+    readonly resources: readonly AdminResourceShape[];
+  };
+}
+
+export interface AdminOverviewAnswer {
+  readonly range: AdminRange;
+  /** When it was counted. */
+  readonly at: string;
+  readonly parts: readonly AdminOverview[];
+}
+
+/** Whether what the site needs works. That the answer came says it of the server. */
+export interface AdminSiteState {
+  readonly at: string;
+  readonly parts: readonly AdminStatePart[];
+}
+
+export interface AdminStatePart {
+  readonly name: string;
+  readonly tone: AdminTone;
+  readonly text: string;
+}
+
+/** Records that a picker offers. */
+export interface AdminChoices {
+  readonly items: readonly { readonly id: string; readonly title: string }[];
+}
+
+/** Filters that the caller gave a name; `query` is that of the list's address. */
+export interface AdminSavedFilter {
+  readonly id: string;
+  readonly name: string;
+  readonly query: string;
+}
+
+/** Ids in one request of an action; the site sends larger selections in several and shows how far it is. */
+export const ADMIN_ACTION_IDS_MAX = 100;
+
+/** Stands in the built page where each answer puts its own nonce for style elements. */
+export const ADMIN_STYLE_NONCE = '__STYLE_NONCE__';
+
+/** The names that a filter travels under, and what each means. */
+export function adminFilterNames({ name, operators, ends }: AdminFilter): ReadonlyMap<string, AdminFilterOperator | 'from' | 'to'> {
+  const given = operators ?? (ends === undefined ? (['is'] as const) : []);
+  const named = given.map((operator) => [operator === 'is' ? name : `${name}.${operator}`, operator] as const);
+  const bounds = ends === undefined ? [] : [[ends[0], 'from'] as const, [ends[1], 'to'] as const];
+  return new Map([...bounds, ...named]);
+}

@@ -1,0 +1,98 @@
+import { noSuchDatabase } from '../../db/open/named-database.ts';
+import type { Clock } from '../../db/clock.ts';
+import type { Database } from '../../db/engine/db.ts';
+import { type DatabaseOptions, openDatabase } from '../../db/open/open-database.ts';
+import type { Fault } from '../../options/fault.ts';
+import type { Log } from '../../http/log.ts';
+import type { AppOptions } from '../declare/options.ts';
+
+type Source = string | Database;
+
+/** The app's databases. Opened once; the app closes those that it opened, not those that were passed in. */
+export class Databases {
+  readonly #sources: ReadonlyMap<string, Source>;
+  readonly #options: Pick<DatabaseOptions, 'prepare'>;
+  readonly #open = new Map<string, Database>();
+  /** By name; made again after one was opened or closed. */
+  #all: Readonly<Record<string, Database>> | undefined;
+
+  constructor(sources: ReadonlyMap<string, Source>, options: Pick<DatabaseOptions, 'prepare'> = {}) {
+    this.#sources = sources;
+    this.#options = options;
+    for (const [name, source] of sources) if (typeof source !== 'string') this.#open.set(name, source);
+  }
+
+  async open(clock: Clock, log: Log, createFile = true): Promise<void> {
+    for (const [name, source] of this.#sources) {
+      if (typeof source !== 'string' || this.#open.has(name)) continue;
+      this.#open.set(name, await openDatabase(source, { ...this.#options, name, clock, log, createFile }));
+      this.#all = undefined;
+    }
+  }
+
+  get(name: string): Database {
+    const found = this.#open.get(name);
+    if (found !== undefined) return found;
+    if (this.#sources.has(name)) throw new Error(`The database "${name}" is not open yet: await app.ready() first.`);
+    throw new Error(noSuchDatabase(name, [...this.#sources.keys()]));
+  }
+
+  get all(): Readonly<Record<string, Database>> {
+    return (this.#all ??= Object.freeze(Object.fromEntries(this.#open)));
+  }
+
+  /** Closes all of them, even when one fails. */
+  async close(log: Log): Promise<void> {
+    for (const [name, source] of this.#sources) {
+      const database = this.#open.get(name);
+      if (typeof source !== 'string' || database === undefined) continue;
+      this.#open.delete(name);
+      this.#all = undefined;
+      await database.close().catch((error: unknown) => log.error({ err: error, database: name }, 'a database could not be closed'));
+    }
+  }
+}
+
+/** What `database` in the options, or DATABASE_URL, means. */
+export function databaseSources(given: AppOptions['database'], url: string | undefined, faults: Fault[]): ReadonlyMap<string, Source> {
+  const source = given ?? url;
+  if (source === undefined) {
+    faults.push({
+      id: 'E011',
+      message: 'The app has no database.',
+      hint: 'Set DATABASE_URL or createApp({ database: "sqlite:./data/app.db" }).',
+    });
+    return new Map();
+  }
+  if (typeof source === 'string' || isDatabase(source)) {
+    if (typeof source === 'string') checkUrl(source, given === undefined ? 'DATABASE_URL' : 'createApp: database', faults);
+    return new Map([['default', source]]);
+  }
+  if (!Object.hasOwn(source, 'default')) {
+    faults.push({ id: 'E011', message: 'None of the databases is called "default".', hint: 'Handlers get it as db; name one "default".' });
+  }
+  for (const [alias, each] of Object.entries(source)) {
+    if (typeof each === 'string') checkUrl(each, `createApp: database "${alias}"`, faults);
+    if (typeof each === 'string' || each.using === alias) continue;
+    faults.push({
+      id: 'E011',
+      message: `The database passed as "${alias}" was opened as "${each.using}".`,
+      hint: `openDatabase(url, { name: "${alias}" }), so that events, jobs and logs call it by the same name.`,
+    });
+  }
+  return new Map(Object.entries(source));
+}
+
+/** The URL itself is not shown: it may hold a password. */
+function checkUrl(url: string, where: string, faults: Fault[]): void {
+  if (/^(sqlite:.|postgres(ql)?:\/\/)/.test(url)) return;
+  faults.push({
+    id: 'E011',
+    message: `${where} is not the address of a database.`,
+    hint: 'Write sqlite:./data/app.db or postgres://user:password@host:5432/name.',
+  });
+}
+
+function isDatabase(value: object): value is Database {
+  return typeof (value as Partial<Database>).transaction === 'function';
+}

@@ -1,0 +1,216 @@
+import { checkDrift, type Drift, modelDrift, unwritableTables } from '../../db/migrations/drift.ts';
+import { newerMigrations, readHistory } from '../../db/migrations/history.ts';
+import { migrate, pendingMigrations, type MigrateOptions, type MigrationReport } from '../../db/migrations/migrate.ts';
+import type { Database } from '../../db/engine/db.ts';
+import { findTable } from '../../db/migrations/found-schema.ts';
+import { type MigrationModule, planMigrations } from '../../db/migrations/plan.ts';
+import { secretsAndIdempotency } from '../../db/migrations/core/migrations/0002_secrets_and_idempotency.ts';
+import { deletedUsers as deletedUsersMigration } from '../../db/migrations/core/migrations/0003_deleted_users.ts';
+import { deletedUsers, idempotency, secrets } from '../../db/migrations/core/models.ts';
+import { initial as throttleMigration } from '../../throttle/migrations/0001_throttles.ts';
+import { throttles as throttleModel } from '../../throttle/models.ts';
+import { didYouMean } from '../../options/did-you-mean.ts';
+import type { Fault } from '../../options/fault.ts';
+import type { App, Module } from '../declare/module.ts';
+import { requireArguments } from '../../options/read-options.ts';
+import { objectWith } from '../../options/value-rule.ts';
+
+/** Tables of the toolkit itself, under the module name `kit`. */
+const core: MigrationModule = {
+  name: 'kit',
+  models: [throttleModel, secrets, idempotency, deletedUsers],
+  migrations: [throttleMigration, secretsAndIdempotency, deletedUsersMigration],
+};
+
+/** Everything that has tables, whatever the database, the core first. */
+export function migrationModules(app: App): readonly MigrationModule[] {
+  return [core, ...app.modules];
+}
+
+/** A database and what has tables in it. */
+interface Target {
+  readonly alias: string;
+  readonly database: Database;
+  readonly modules: readonly MigrationModule[];
+}
+
+/** The default database first; one that no module has tables in is left alone. Needs open databases. */
+function targetsOf(app: App): readonly Target[] {
+  const aliases = ['default', ...Object.keys(app.databases).filter((alias) => alias !== 'default')];
+  return aliases.flatMap((alias) => {
+    const database = app.databases[alias];
+    const inIt = app.modules.filter((module) => databasesOf(module).includes(alias));
+    const modules = alias === 'default' ? [core, ...inIt] : inIt;
+    return database === undefined || modules.length === 0 ? [] : [{ alias, database, modules }];
+  });
+}
+
+/** The aliases of the databases that a module has tables in. */
+export function databasesOf({ databases = ['default'] }: Pick<Module, 'databases'>): readonly string[] {
+  return databases;
+}
+
+/** `webhooks/0001_initial`, with the database where it is not the default one. */
+function labelled(alias: string, ids: readonly string[]): readonly string[] {
+  return alias === 'default' ? ids : ids.map((id) => `${id} (database ${alias})`);
+}
+
+/**
+ * Models that no migration follows: the first insert would fail. A module without migrations has its tables made elsewhere. Needs no
+ * database.
+ */
+export function modelDriftFaults(app: App): readonly Fault[] {
+  const migrated = migrationModules(app).filter(({ migrations = [] }) => migrations.length > 0);
+  const hint = 'Run npx kit migrate make <name>, add the migration to its module, then npx kit migrate.';
+  try {
+    return modelDrift(migrated).map((message) => ({ id: 'E023', message, hint }));
+  } catch (error) {
+    return [{ id: 'E023', message: (error as Error).message }];
+  }
+}
+
+/**
+ * References by name (`t.ref('customers')`) to a table that no migration or model has and that is not in the database either: SQLite creates such a
+ * reference, and the first insert fails. Needs open databases.
+ */
+export async function unknownReferences(app: App): Promise<readonly Fault[]> {
+  const faults: Fault[] = [];
+  for (const { database, modules } of targetsOf(app)) {
+    const migrated = modules.filter(({ migrations = [] }) => migrations.length > 0);
+    const known = new Set([
+      ...planMigrations(migrated).end.keys(),
+      ...modules.flatMap(({ models = [] }) => models.map(({ name }) => name)),
+    ]);
+    for (const { name, columns } of migrated.flatMap(({ models = [] }) => models))
+      for (const [column, { settings }] of Object.entries(columns)) {
+        const target = settings.reference?.target;
+        if (typeof target !== 'string' || known.has(target) || (await findTable(database, target)) !== undefined) continue;
+        faults.push({
+          id: 'E027',
+          message: `Model "${name}", column "${column}": references the table "${target}", which does not exist.`,
+          hint: didYouMean(target, [...known]).trim() || 'Refer to the model: t.ref(() => model).',
+        });
+      }
+  }
+  return faults;
+}
+
+/** What `kit migrate` would apply, over all databases: `accounts/0001_initial`. Needs open databases. */
+export async function pendingOf(app: App): Promise<string[]> {
+  const outdated = await outdatedDatabases(app);
+  return outdated.flatMap(({ alias, pending }) => labelled(alias, pending));
+}
+
+/** A database that migrations are pending for. */
+export interface OutdatedDatabase {
+  readonly alias: string;
+  /** Without a password. */
+  readonly url: string;
+  readonly pending: readonly string[];
+}
+
+/** The databases that are not up to date. Needs open databases. */
+export async function outdatedDatabases(app: App): Promise<OutdatedDatabase[]> {
+  const outdated: OutdatedDatabase[] = [];
+  for (const { alias, database, modules } of targetsOf(app)) {
+    const pending = await pendingMigrations(database, modules);
+    if (pending.length > 0) outdated.push({ alias, url: database.url, pending });
+  }
+  return outdated;
+}
+
+/** Migrations that a message lists by name. */
+const NAMED_MAX = 3;
+
+/** The first of them by name, and how many more there are. */
+function listed(migrations: readonly string[]): string {
+  const more = migrations.length > NAMED_MAX ? ` and ${migrations.length - NAMED_MAX} more` : '';
+  return `${migrations.slice(0, NAMED_MAX).join(', ')}${more}`;
+}
+
+/** The sentence that names a database, how many migrations are pending for it, the first of them, and the command. */
+export function describeOutdated({ alias, url, pending }: OutdatedDatabase): string {
+  const count = `${pending.length} ${pending.length === 1 ? 'migration is' : 'migrations are'} pending`;
+  return `The database ${alias === 'default' ? '' : `"${alias}" `}${url} is not up to date: ${count} (${listed(pending)}). Run: npx kit migrate`;
+}
+
+/** `kit migrate` finds nothing to do where migrations were applied and the tables changed afterwards. */
+export const CHANGED_BY_HAND =
+  'The tables do not match their migrations: they were changed by hand. Change them back, or restore a backup.';
+
+const CHANGED_BY_NEWER = (migrations: readonly string[]): string =>
+  `A newer version of the app has changed the tables (${listed(migrations)}), and this version does not work with them. Deploy the newer version again, or make what it added optional.`;
+
+/** What to do about tables that differ. */
+export function driftRemedy({ newer }: AppDrift): string {
+  return newer.length === 0 ? CHANGED_BY_HAND : CHANGED_BY_NEWER(newer);
+}
+
+export interface AppDrift extends Drift {
+  /** Migrations that were applied and that this version does not have. */
+  readonly newer: readonly string[];
+}
+
+/** Where models, migrations and tables disagree, over all databases. */
+export async function driftOf(app: App): Promise<AppDrift> {
+  const models = new Set<string>();
+  const [tables, additions, newer]: [string[], string[], string[]] = [[], [], []];
+  for (const { alias, database, modules } of targetsOf(app)) {
+    const drift = await checkDrift(modules, database);
+    for (const fault of drift.models) models.add(fault);
+    tables.push(...labelled(alias, drift.database));
+    additions.push(...labelled(alias, drift.additions));
+    newer.push(...labelled(alias, newerMigrations(modules, await readHistory(database))));
+  }
+  return { models: [...models], database: tables, additions, newer };
+}
+
+/**
+ * Whether this version can still write to databases that a newer version may migrate while this one runs. Asked often: the tables are looked
+ * at only when migrations were applied that this version does not have.
+ */
+export class SchemaWatch {
+  readonly #app: App;
+  /** The newer migrations that were found harmless, by database. */
+  readonly #harmless = new Map<string, string>();
+
+  constructor(app: App) {
+    this.#app = app;
+  }
+
+  /** What this version cannot write to in the database of this alias; empty where it can write to everything. */
+  async faults(alias: string): Promise<readonly string[]> {
+    const target = targetsOf(this.#app).find((each) => each.alias === alias);
+    if (target === undefined) return [];
+    const { database, modules } = target;
+    const newer = newerMigrations(modules, await readHistory(database));
+    if (newer.length === 0 || this.#harmless.get(alias) === newer.join()) return [];
+    const found = await unwritableTables(modules, database);
+    if (found.length > 0) return [...found, CHANGED_BY_NEWER(newer)];
+    this.#harmless.set(alias, newer.join());
+    return [];
+  }
+}
+
+/**
+ * What `kit migrate` does, for programs that start an app on databases of their own. Opens the databases and brings each
+ * one up to date that a module has tables in; safe to run from several processes.
+ */
+export async function migrateApp(app: App, options?: MigrateOptions): Promise<MigrationReport> {
+  requireArguments('migrateApp()', { app }, { app: objectWith('an app: createApp(…)', 'openDatabases') });
+  await app.openDatabases();
+  const total = {
+    applied: [] as string[],
+    unknown: [] as string[],
+    backups: [] as string[],
+    statements: {} as Record<string, readonly string[]>,
+  };
+  for (const { alias, database, modules } of targetsOf(app)) {
+    const report = await migrate(database, modules, options);
+    total.applied.push(...labelled(alias, report.applied));
+    total.unknown.push(...labelled(alias, report.unknown));
+    total.backups.push(...report.backups);
+    for (const [id, statements] of Object.entries(report.statements)) total.statements[labelled(alias, [id])[0] ?? id] = statements;
+  }
+  return total;
+}

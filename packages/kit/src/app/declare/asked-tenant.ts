@@ -1,0 +1,64 @@
+import type { Membership } from '../../auth/people/membership.ts';
+import type { Principal } from '../../auth/people/principal.ts';
+import { ruleResult } from '../../auth/rights/rule-result.ts';
+import { probeOf } from '../../http/serve/call-route.ts';
+import type { Exchange } from '../../http/exchange/exchange.ts';
+import type { TenantSource } from './tenant-source.ts';
+
+interface KnownTenant {
+  readonly principal: Principal | null;
+  readonly tenant: string | null;
+  readonly membership: Membership | null;
+}
+
+/** By the request around the probes. */
+const known = new WeakMap<Exchange, KnownTenant>();
+
+/**
+ * The tenant that the app's resolver finds for a request. A list of tools asks for each tool, which has a route and no arguments yet: a resolver that looks
+ * at nothing of the route is asked once for all of them, and one that looks at arguments cannot know the tenant yet.
+ */
+export function askedTenant(exchange: Exchange, resolve: NonNullable<TenantSource['tenant']>): string | null | Promise<string | null> {
+  const probe = probeOf(exchange);
+  if (probe === undefined || exchange.parent === null) {
+    const found = resolve(exchange);
+    return typeof found === 'object' && found !== null ? Promise.resolve(found).then(tenantResult) : tenantResult(found);
+  }
+  return tenantOfProbe(exchange, exchange.parent, probe, resolve);
+}
+
+/** A resolver says "none" by null. So does an empty string, which a header of a client may be. */
+export function tenantResult(found: unknown): string | null {
+  return ruleResult('tenant', 'createApp()', found) || null;
+}
+
+async function tenantOfProbe(
+  exchange: Exchange,
+  parent: Exchange,
+  probe: NonNullable<ReturnType<typeof probeOf>>,
+  resolve: NonNullable<TenantSource['tenant']>,
+): Promise<string | null> {
+  const { principal } = exchange;
+  const before = known.get(parent);
+  if (before !== undefined && before.principal === principal) {
+    exchange.knownMembership = before.membership;
+    return before.tenant;
+  }
+  const reads = probe.readsOfCall;
+  let tenant: string | null = null;
+  try {
+    tenant = tenantResult(await resolve(exchange));
+  } catch (error) {
+    if (!probe.hasReadParams && !probe.hasReadUrl) throw error;
+  }
+  if (probe.readsOfCall === reads) known.set(parent, { principal, tenant, membership: exchange.knownMembership });
+  if (!probe.hasReadParams && !(probe.hasReadUrl && isOfArguments(tenant))) return tenant;
+  exchange.isTenantOpen = true;
+  exchange.knownMembership = null;
+  return null;
+}
+
+/** A resolver that takes the tenant from the URL finds the name of the parameter there, or nothing. */
+function isOfArguments(tenant: string | null): boolean {
+  return tenant === null || tenant === '' || tenant.includes(':');
+}

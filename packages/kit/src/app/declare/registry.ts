@@ -1,0 +1,97 @@
+import type { AuditEntry, AuditSink } from '../../auth/request/audit-sink.ts';
+import type { GroupDirectory } from '../../auth/people/group-directory.ts';
+import type { IdentityDirectory } from '../../auth/people/identity-directory.ts';
+import type { Standings } from '../../auth/rights/standing.ts';
+import type { Db } from '../../db/engine/db.ts';
+import type { SqlExecutor } from '../../db/engine/foreign/sql-executor.ts';
+import type { EventHandler } from '../../events/event-handler.ts';
+import type { MetricRegistry } from '../../observe/metric-registry.ts';
+import type { LoginProvider } from './login-provider.ts';
+import { standingsOf } from './standing.ts';
+
+/** Where modules meet without importing one another: what the modules of an application provide (see `provides` of Module). */
+export interface Registry {
+  /** Null: nothing is recorded. */
+  readonly audit: AuditSink | null;
+  /** Null: nothing is published. */
+  readonly events: EventPublisher | null;
+  /** Null: handlers of domain events cannot be durable. */
+  readonly jobs: DurableHandlers | null;
+  /** Where the modules declare their metrics; see `metrics` of Module. */
+  readonly metrics: MetricRegistry | null;
+  /** Null: there are no groups. */
+  readonly groups: GroupDirectory | null;
+  /** Null: nobody logs in with a browser. What `createApp({ login })` was given, else the `login` of a module. */
+  readonly login: LoginProvider | null;
+  /** Null: users of identity providers cannot be provisioned. */
+  readonly identities: IdentityDirectory | null;
+  /** Whether a person may still act, in a tenant or in general. Never null: without users and tenants it knows nobody. */
+  readonly standings: Standings;
+  /** Called in the transaction that deletes a group. */
+  readonly groupChanges: readonly GroupChangeListener[];
+  /** Called in the transaction by everything that changes users (activates, deactivates, deletes). */
+  readonly userChanges: readonly UserChangeListener[];
+  /** Called in a transaction by everything that removes users from tenants. */
+  readonly memberChanges: readonly MemberChangeListener[];
+}
+
+/** What `provides` of a module may return. */
+export type ProvidedRegistry = Partial<Omit<Registry, 'login' | 'standings'>>;
+
+/** Runs durable handlers of domain events. The jobs module provides one. */
+export interface DurableHandlers {
+  /** Stores a handler's work in the caller's transaction. */
+  start(tx: SqlExecutor, handler: EventHandler, data: unknown): Promise<unknown>;
+}
+
+export type GroupChangeListener = (tx: Db, groupId: string) => Promise<void>;
+
+/** Who changed the user, and in which request: for the audit entries of what follows. */
+export interface UserChange {
+  readonly by: AuditEntry['actor'];
+  readonly requestId: string | null;
+}
+
+/** A user that the directory no longer finds was deleted. */
+export type UserChangeListener = (tx: Db, userId: string, change?: UserChange) => Promise<void>;
+
+/** A user who is no longer a member of a tenant. */
+export interface FormerMember {
+  readonly userId: string;
+  readonly tenant: string;
+}
+
+export type MemberChangeListener = (tx: Db, former: FormerMember, change?: UserChange) => Promise<void>;
+
+/** What happened, and its audience: exactly one of `owner`, `tenantKey` (or both together) and `broadcast`. */
+export interface EventEntry {
+  readonly type: string;
+  readonly data: object;
+  readonly owner?: string;
+  readonly tenantKey?: string;
+  readonly broadcast?: true;
+  /** Events with the same key are delivered to an endpoint in the order they were published. */
+  readonly orderingKey?: string;
+}
+
+/** Where events go. The webhooks module provides one. */
+export interface EventPublisher {
+  /** Aliases of the databases that events can be published in; undefined: in all. */
+  readonly databases?: readonly string[];
+  /** Stores the events in the caller's transaction, with one statement (two on SQLite). An empty list does nothing. */
+  publish(tx: Db, events: readonly EventEntry[]): Promise<unknown>;
+}
+
+export const emptyRegistry: Registry = Object.freeze({
+  audit: null,
+  events: null,
+  jobs: null,
+  metrics: null,
+  groups: null,
+  login: null,
+  identities: null,
+  standings: standingsOf({ users: null, tenants: {} }),
+  groupChanges: [],
+  userChanges: [],
+  memberChanges: [],
+});

@@ -1,0 +1,35 @@
+import type { Db } from '../../db/engine/db.ts';
+import { findUser } from './find-user.ts';
+import type { User } from './principal.ts';
+import type { UserTable } from './user-table.ts';
+
+/**
+ * Where users live. Modules that store an owner use only this, so an app may bring its own users and sessions.
+ * `table` lets a module join the owner in the same statement as its own row.
+ */
+export interface UserDirectory {
+  /** The table of users and its columns, for joins. */
+  readonly table: UserTable;
+  /** The user with this id, or null. */
+  findById(db: Db, id: string): Promise<User | null>;
+  /** By user name or e-mail address. */
+  findByLogin(db: Db, login: string): Promise<User | null>;
+}
+
+/** The users of an app. The functions are optional; by default they read the table. */
+export type UserSource = Pick<UserDirectory, 'table'> & Partial<UserDirectory>;
+
+export function directoryOf(source: UserSource): UserDirectory {
+  if (isComplete(source)) return source;
+  const { table } = source;
+  return {
+    table,
+    findById: async (db, id) => (source.findById === undefined ? findUser(db, table, [table.id], id) : source.findById(db, id)),
+    findByLogin: async (db, login) =>
+      source.findByLogin === undefined ? findUser(db, table, [table.username, table.email], login) : source.findByLogin(db, login),
+  };
+}
+
+function isComplete(source: UserSource): source is UserDirectory {
+  return source.findById !== undefined && source.findByLogin !== undefined;
+}

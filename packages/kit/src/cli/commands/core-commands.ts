@@ -1,0 +1,78 @@
+import type { CoreCommand } from '../load/core-command.ts';
+
+/** A command of the program itself, as its help lists it. */
+export interface ListedCommand {
+  readonly name: string;
+  readonly summary: string;
+  /** Not listed: a program starts it, not a person. */
+  readonly hidden?: boolean;
+  /** Only the command that runs is loaded, for help all of them: a server starts without generators and templates. */
+  readonly load: () => Promise<CoreCommand>;
+}
+
+export const CORE_COMMANDS: readonly ListedCommand[] = [
+  { name: 'new', summary: 'create a project', load: async () => (await import('./new.ts')).newCommand },
+  {
+    name: 'dev',
+    summary: 'serve the app, and start it again when a file changes',
+    load: async () => (await import('./dev.ts')).devCommand,
+  },
+  {
+    name: 'dev-serve',
+    summary: 'the process of the app under kit dev',
+    hidden: true,
+    load: async () => (await import('../dev/serve-command.ts')).devServeCommand,
+  },
+  { name: 'start', summary: 'serve the app until SIGINT or SIGTERM', load: async () => (await import('./start.ts')).startCommand },
+  { name: 'migrate', summary: 'bring the databases up to date', load: async () => (await import('./migrate.ts')).migrateCommand },
+  {
+    name: 'scaffold',
+    summary: 'write a resource: model, migration, controller, admin list and tests',
+    load: async () => (await import('./scaffold.ts')).scaffoldCommand,
+  },
+  {
+    name: 'seed',
+    summary: 'create the declared rows for development, or change them back',
+    load: async () => (await import('./seed.ts')).seedCommand,
+  },
+  {
+    name: 'check',
+    summary: 'run all startup checks without serving',
+    load: async () => (await import('./check.ts')).checkCommand,
+  },
+  {
+    name: 'inspect',
+    summary: 'list routes with permission, scope and throttles, or describe one resource',
+    load: async () => (await import('./inspect.ts')).inspectCommand,
+  },
+  {
+    name: 'doctor',
+    summary: 'check the app, its settings and databases, and suggest fixes',
+    load: async () => (await import('./doctor.ts')).doctorCommand,
+  },
+  {
+    name: 'shell',
+    summary: 'run JavaScript with the app, its database and its resources',
+    load: async () => (await import('./shell.ts')).shellCommand,
+  },
+  {
+    name: 'openapi',
+    summary: 'print the OpenAPI document of the app',
+    load: async () => (await import('./openapi.ts')).openapiCommand,
+  },
+  {
+    name: 'client',
+    summary: 'generate a client of the app in TypeScript or Python',
+    load: async () => (await import('./client.ts')).clientCommand,
+  },
+  {
+    name: 'crud',
+    summary: 'manage CRUD rows: permanently delete soft-deleted rows',
+    load: async () => (await import('./crud.ts')).crudCommand,
+  },
+  {
+    name: 'idempotency',
+    summary: 'list idempotency keys, release a key, delete expired keys',
+    load: async () => (await import('./idempotency.ts')).idempotencyCommand,
+  },
+];

@@ -1,9 +1,0 @@
-import type { Item } from './item.ts';
-
-export interface ListPage {
-  readonly items: readonly Item[];
-  readonly count: number | null;
-  /** Query-only references: resolved against the request's address they are right behind any host, prefix or proxy. */
-  readonly next: string | null;
-  readonly previous: string | null;
-}

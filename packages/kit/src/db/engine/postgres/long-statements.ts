@@ -1,0 +1,103 @@
+import type pg from 'pg';
+import type { QueryOptions, StatementResult } from '../engine.ts';
+import { dbErrors } from '../../errors.ts';
+import type { LongStatement } from '../long-statement.ts';
+import { sendCancelRequest } from './cancel-request.ts';
+import { driverStatement, type QuerySettings, toResult } from './client-queries.ts';
+import { type DriverResult, PrecededQuery } from './statement-query.ts';
+
+/** A server that has not ended a statement this long after its deadline does not answer any more. */
+const GRACE_MS = 2_000;
+/** How often a backend looks whether its client is still there, while it runs a statement. */
+const CLIENT_CHECK_MS = 1_000;
+
+interface LongStatementsOptions {
+  readonly acquire: () => Promise<pg.PoolClient>;
+  readonly release: (client: pg.PoolClient, failure: unknown) => void;
+  readonly settings: QuerySettings;
+}
+
+/**
+ * Statements that may be long, each alone on a connection. The deadline travels with the statement, under one Sync: PostgreSQL makes one
+ * transaction of the two, in which `set_config(…, true)` holds, so nothing of it is left on a connection that a pooler gives to another client. When
+ * nobody waits for the rows any longer the server is asked to stop, and the connection is closed: a request that came late must not end the
+ * next statement.
+ */
+export class LongStatements {
+  readonly #options: LongStatementsOptions;
+  #checksClients: boolean | undefined;
+
+  constructor(options: LongStatementsOptions) {
+    this.#options = options;
+  }
+
+  async run(text: string, parameters: readonly unknown[], options: QueryOptions, long: LongStatement): Promise<StatementResult> {
+    const { acquire, release, settings } = this.#options;
+    const statement = driverStatement(settings, text, parameters, options);
+    const begin = performance.now();
+    const client = await acquire();
+    let failure: unknown;
+    try {
+      this.#checksClients ??= await canCheckClients(client);
+      // It waited for a connection and nobody waits for it: it is not sent.
+      long.signal?.throwIfAborted();
+      const leftMs = Math.max(1, Math.ceil(long.deadlineMs - (performance.now() - begin)));
+      const first = { text: this.#checksClients ? WITH_CLIENT_CHECK : DEADLINE, values: [String(leftMs)] };
+      const answered = new Promise<DriverResult>((resolve, reject) => {
+        client.query(new PrecededQuery(first, statement, (error, result) => (error ? reject(error) : resolve(result))));
+      });
+      return toResult(await this.#bounded(client, answered, leftMs, long, (reason) => (failure = reason)));
+    } catch (error) {
+      failure ??= error;
+      throw error;
+    } finally {
+      release(client, failure);
+    }
+  }
+
+  /** Asks the server to end what a connection runs. Returns why the connection is closed and not used again. */
+  cancel(client: pg.PoolClient, reads = 'the statement'): Error {
+    void sendCancelRequest(client);
+    return dbErrors.database_unavailable({ message: `${reads} was cancelled` });
+  }
+
+  /** Waits for the answer. `spoil` tells why the connection cannot be used again. */
+  async #bounded(
+    client: pg.PoolClient,
+    answered: Promise<DriverResult>,
+    leftMs: number,
+    { signal, reads = 'the statement' }: LongStatement,
+    spoil: (reason: Error) => void,
+  ): Promise<DriverResult> {
+    const timer = setTimeout(() => {
+      const silent = dbErrors.database_unavailable({ message: `the server did not answer ${reads} ${GRACE_MS} ms after its deadline` });
+      spoil(silent);
+      client.connection.stream.destroy(silent);
+    }, leftMs + GRACE_MS);
+    const cancel = (): void => spoil(this.cancel(client, reads));
+    signal?.addEventListener('abort', cancel, { once: true });
+    try {
+      return await answered;
+    } catch (error) {
+      throw signal?.aborted === true ? signal.reason : error;
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', cancel);
+    }
+  }
+}
+
+const DEADLINE = `select set_config('statement_timeout', $1, true)`;
+const WITH_CLIENT_CHECK = `${DEADLINE}, set_config('client_connection_check_interval', '${CLIENT_CHECK_MS}', true)`;
+
+/** PostgreSQL 14 and newer, where the server's operating system can tell. */
+async function canCheckClients(client: pg.PoolClient): Promise<boolean> {
+  try {
+    await client.query(`select set_config('client_connection_check_interval', '${CLIENT_CHECK_MS}', true)`);
+    return true;
+  } catch (error) {
+    // What the server refuses has a code; a lost connection is the statement's failure.
+    if (typeof (error as { code?: unknown }).code === 'string' && /^[0-9A-Z]{5}$/.test((error as { code: string }).code)) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,46 @@
+import type { Dialect } from '../../dialect.ts';
+import type { ModelColumn } from '../model-statements.ts';
+import type { WhereNode } from './where-node.ts';
+
+/** One of the conditions that every row of a statement meets, as far as an index can serve it. */
+export type WhereTerm =
+  /** The column has one of this many values; NULL is one. */
+  | { readonly kind: 'equal'; readonly column: string; readonly values: number }
+  /** The column is in a range. */
+  | { readonly kind: 'range'; readonly column: string }
+  /** No index serves it: each row is looked at. */
+  | { readonly kind: 'other'; readonly columns: readonly string[] };
+
+/** The terms of a tree, all of which a row must meet. */
+export function whereTerms(node: WhereNode, dialect: Dialect): WhereTerm[] {
+  switch (node.node) {
+    case 'all':
+      return node.of.flatMap((each) => whereTerms(each, dialect));
+    case 'constant':
+      return node.value ? [] : [other()];
+    case 'null':
+      return [node.isNull ? equal(node.column, 1) : other(node.column)];
+    case 'compare':
+      if (node.operator === 'ne' || !isStoredAsCompared(node.column, dialect)) return [other(node.column)];
+      return [node.operator === 'eq' ? equal(node.column, 1) : { kind: 'range', column: node.column.name }];
+    case 'among':
+      return [node.negated || !isStoredAsCompared(node.column, dialect) ? other(node.column) : equal(node.column, node.values.length)];
+    case 'text':
+      return [other(node.column)];
+    default:
+      return [other()];
+  }
+}
+
+/** An index contains what is stored: decimals on SQLite are text, and compared as numbers. */
+export function isStoredAsCompared({ definition }: Pick<ModelColumn, 'definition'>, dialect: Dialect): boolean {
+  return definition.kind !== 'decimal' || dialect === 'postgres';
+}
+
+function equal({ name }: ModelColumn, values: number): WhereTerm {
+  return { kind: 'equal', column: name, values };
+}
+
+function other(column?: ModelColumn): WhereTerm {
+  return { kind: 'other', columns: column === undefined ? [] : [column.name] };
+}
