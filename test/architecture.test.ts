@@ -1,5 +1,5 @@
 import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { forbidden, mayReadEnvironment, mustNotImportFastify, RINGS, ROOMS } from './architecture/boundaries.ts';
 import { findCycle, readSource, readSources, root } from './architecture/module-graph.ts';
@@ -24,21 +24,36 @@ describe('imports go one way', () => {
     expect(lost).toEqual([]);
   });
 
-  test('no file of crud imports from a room to the right of its own', () => {
-    const roomOf = (path: string) => ROOMS.indexOf(/^packages\/kit\/src\/crud\/(\w+)\//.exec(path)?.[1] ?? '');
-    const inRooms = [...sources.values()].filter(
-      ({ path }) => path.startsWith('packages/kit/src/crud/') && !path.endsWith('/crud/index.ts'),
-    );
-    expect(inRooms.filter(({ path }) => roomOf(path) === -1).map(({ path }) => path)).toEqual([]);
-    const faults = inRooms.flatMap(({ path, imports }) =>
-      imports.filter((target) => roomOf(target) > roomOf(path)).map((target) => `${path} imports ${target}`),
-    );
-    expect(faults).toEqual([]);
+  describe.each(Object.entries(ROOMS))('the rooms of %s', (folder, rooms) => {
+    const within = `packages/kit/src/${folder}/`;
+    const roomOf = (path: string) => (path.startsWith(within) ? rooms.indexOf(path.slice(within.length).split('/')[0] ?? '') : -1);
+    const inside = [...sources.values()].filter(({ path }) => path.startsWith(within));
+
+    test('hold every file but those that each module has', () => {
+      const outside = inside.map(({ path }) => path).filter((path) => roomOf(path) === -1);
+      const beside =
+        /^(index|module|models|options|errors|schemas|controller|commands|admin|config|log|clock|dialect|main|program|version|webhooks|misspelt-events|unreachable-events|browser)\.ts$|^migrations\//;
+      expect(outside.filter((path) => !beside.test(path.slice(within.length)))).toEqual([]);
+    });
+
+    test('are imported one way', () => {
+      const faults = inside.flatMap(({ path, imports }) =>
+        roomOf(path) === -1 ? [] : imports.filter((target) => roomOf(target) > roomOf(path)).map((target) => `${path} imports ${target}`),
+      );
+      expect(faults).toEqual([]);
+    });
+  });
+
+  test('no folder of kit has more than 20 source files', () => {
+    const counts = new Map<string, number>();
+    for (const path of sources.keys())
+      if (path.startsWith('packages/kit/')) counts.set(dirname(path), (counts.get(dirname(path)) ?? 0) + 1);
+    expect([...counts].filter(([, count]) => count > 20)).toEqual([]);
   });
 
   test('the columns of a model are out of reach of the files that read, export, serve or describe', () => {
     const faults = [...sources.values()]
-      .filter(({ path }) => /^packages\/kit\/src\/crud\/(read|mount|files|serve|inspect)\//.test(path))
+      .filter(({ path }) => /^packages\/kit\/src\/crud\/(parameters|read|mount|files|serve|inspect)\//.test(path))
       .filter(({ text, imports }) => /\.statements\b/.test(text) || imports.some((target) => target.endsWith('/db/model-statements.ts')));
     expect(faults.map(({ path }) => path)).toEqual([]);
   });
@@ -151,7 +166,7 @@ function transactionsOf(text: string): string[] {
 
 describe('test files', () => {
   test('that share a process mock no modules: an earlier file has loaded them', () => {
-    const isolated = /\.(slow|long)\.test\.ts$|apikeys\/verify\.test\.ts$|test\/architecture\.test\.ts$/;
+    const isolated = /\.(slow|long)\.test\.ts$|apikeys\/verify\/verify\.test\.ts$|test\/architecture\.test\.ts$/;
     const mocking = globSync('{packages,examples,docs,test,benchmarks}/**/*.test.ts', { cwd: root, exclude: ['**/node_modules/**'] })
       .filter((path) => !isolated.test(path))
       .filter((path) => /\bvi\.(mock|doMock|resetModules)\(/.test(readFileSync(join(root, path), 'utf8')));
@@ -275,6 +290,6 @@ describe('the checks themselves', () => {
   test('ARCHITECTURE.md names every ring, in order', () => {
     const page = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8');
     expect(page).toContain(RINGS.map((ring) => `\`${ring}\``).join(' → '));
-    expect(page).toContain(ROOMS.map((room) => `\`${room}\``).join(' → '));
+    for (const rooms of Object.values(ROOMS)) expect(page).toContain(rooms.map((room) => `\`${room}\``).join(' → '));
   });
 });

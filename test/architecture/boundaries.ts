@@ -23,8 +23,22 @@ export const RINGS = [
   'cli',
 ] as const;
 
-/** The rooms of crud: a file imports its own room and those before it. */
-export const ROOMS: readonly string[] = ['declare', 'policy', 'read', 'write', 'mount', 'files', 'checks', 'serve', 'inspect'];
+/** The rooms of a folder of kit: a file imports its own room and those before it. Beside them are the files that every module has. */
+export const ROOMS: Readonly<Record<string, readonly string[]>> = {
+  auth: ['people', 'rights', 'request'],
+  db: ['values', 'declare', 'sql', 'engine', 'rows', 'sealing', 'migrations', 'kysely', 'open'],
+  http: ['declare', 'json', 'exchange', 'compile', 'admit', 'respond', 'input', 'idempotency', 'serve'],
+  app: ['admin', 'declare', 'check', 'data', 'assemble'],
+  crud: ['declare', 'options', 'policy', 'parameters', 'read', 'input', 'write', 'mount', 'files', 'checks', 'serve', 'inspect'],
+  'contrib/accounts': ['users', 'factors', 'sessions', 'mail', 'login', 'serve'],
+  'contrib/apikeys': ['key', 'rows', 'verify', 'manage', 'request'],
+  'contrib/grants': ['declare', 'caller', 'rows', 'backends', 'grant', 'serve'],
+  'contrib/jobs': ['declare', 'rows', 'start', 'running', 'queues', 'manage', 'admin', 'commands'],
+  'contrib/uploads': ['declare', 'stores', 'rows', 'life', 'serve'],
+  'contrib/webhooks': ['signing', 'network', 'publishing', 'endpoints', 'delivery', 'maintain', 'receiving', 'admin', 'commands'],
+  admin: ['wire', 'staff', 'model', 'state', 'alerts', 'serve'],
+  cli: ['terminal', 'load', 'dev', 'new', 'scaffold', 'commands'],
+};
 
 const KIT = 'packages/kit/src/';
 const CONFIG_SERVER = 'packages/config-server/src/';
