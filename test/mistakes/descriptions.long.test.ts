@@ -55,7 +55,7 @@ const NOT_WRITTEN = new Set(
 );
 /** Types without a name that users do not write: operations of migrations, rows of tables, and classes that `CrudController()` creates. */
 const NOT_WRITTEN_IN =
-  /(?:db\/migrations\/operation|db\/standard-schema|contrib\/\w+\/models|contrib\/grants\/sharing|db\/standard-columns)\.ts$/i;
+  /(?:db\/migrations\/operation|db\/values\/standard-schema|contrib\/\w+\/models|contrib\/grants\/serve\/sharing|db\/declare\/standard-columns)\.ts$/i;
 
 beforeAll(() => {
   const { exports } = JSON.parse(readFileSync(join(kit, 'package.json'), 'utf8')) as {

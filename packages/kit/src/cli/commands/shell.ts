@@ -85,7 +85,7 @@ interface Evaluated {
  * typed line keeps its stack.
  */
 function ownFrames(text: string): string {
-  const lines = text.split('\n').filter((line) => !/^\s+at .*(?:\/cli\/shell-scope\.|node:internal\/)/.test(line));
+  const lines = text.split('\n').filter((line) => !/^\s+at .*(?:\/cli\/load\/shell-scope\.|node:internal\/)/.test(line));
   const last = lines.findLastIndex((line) => /^\s+at (?:.*\()?kit shell:\d+/.test(line));
   return lines.filter((line, index) => last < 0 || index <= last || !/^\s+at /.test(line)).join('\n');
 }
