@@ -1,7 +1,7 @@
 import { dbErrors } from '../db/errors.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import type { CompiledRoute, RaisedError } from '../http/exchange/compiled-route.ts';
-import { idempotencyErrors } from '../http/admit/errors.ts';
+import { idempotencyErrors } from '../http/errors.ts';
 import { safeMethods } from '../permissions/built-ins.ts';
 import { admitsAnonymous, needsCsrfProof, needsRecentLogin, needsRole, needsScope, needsStaff } from './access.ts';
 

@@ -1,6 +1,6 @@
 import type { CompiledRoute } from '../../http/exchange/compiled-route.ts';
 import type { Exchange } from '../../http/exchange/exchange.ts';
-import { idempotencyOutcomes } from '../../http/declare/outcome.ts';
+import { idempotencyOutcomes } from '../../http/declare/idempotency-outcome.ts';
 import type { Middleware } from '../../http/exchange/middleware.ts';
 import type { MetricRegistry } from '../../observe/metric-registry.ts';
 import { OTHER } from './bounded-labels.ts';

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { dbErrors } from '../../db/errors.ts';
 import { fieldCodes } from '../../errors/field-codes.ts';
-import { idempotencyErrors } from '../../http/admit/errors.ts';
+import { idempotencyErrors } from '../../http/errors.ts';
 import { crudErrors } from './errors.ts';
 
 test('the codes of generic CRUD and idempotency have their statuses, and each says what to do', () => {

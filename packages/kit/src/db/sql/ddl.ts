@@ -2,7 +2,7 @@ import { parseDecimal } from '../values/decimal.ts';
 import type { Dialect } from '../dialect.ts';
 import { createFullTextSql } from '../declare/full-text.ts';
 import { derivedName, quoteName, quoteText } from '../declare/names.ts';
-import { encodePostgres } from '../values/encode.ts';
+import { encodePostgres } from '../values/encode-postgres.ts';
 import {
   type ColumnDefinition,
   type ColumnKind,

@@ -9,7 +9,7 @@ import { enforceThrottles, throttledError } from '../../throttle/enforce.ts';
 import type { Throttle, ThrottleContext } from '../../throttle/throttle.ts';
 import type { CompiledRoute } from '../exchange/compiled-route.ts';
 import type { Exchange } from '../exchange/exchange.ts';
-import { idempotencyErrors } from './errors.ts';
+import { idempotencyErrors } from '../errors.ts';
 import type { Middleware } from '../exchange/middleware.ts';
 
 /** One step before the body is read. Synchronous where it can be; throwing refuses the request. */

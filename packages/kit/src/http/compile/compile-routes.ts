@@ -10,7 +10,7 @@ import type { CompiledRoute, RaisedError, ResponseFacts, RouteSchema } from '../
 import { ControllerBase, inheritedOptions, type ControllerOptions, type InheritedOptions, type Mountable } from './controller.ts';
 import { didYouMean } from '../../options/did-you-mean.ts';
 import type { Fault } from '../../options/fault.ts';
-import { idempotencyPlan } from '../declare/options.ts';
+import { idempotencyPlan } from '../declare/idempotent-options.ts';
 import { jsonSchema } from '../declare/json-schema.ts';
 import type { Middleware } from '../exchange/middleware.ts';
 import { controllerOptionFaults, routeOptionFaults } from './option-faults.ts';

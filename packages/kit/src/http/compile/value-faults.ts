@@ -21,7 +21,7 @@ import {
   wrongValue,
 } from '../../options/value-rule.ts';
 import type { Throttle } from '../../throttle/throttle.ts';
-import { atomicRule, idempotentRule } from '../declare/options.ts';
+import { atomicRule, idempotentRule } from '../declare/idempotent-options.ts';
 import type { MiddlewareDocument } from '../exchange/compiled-route.ts';
 import type { Middleware } from '../exchange/middleware.ts';
 import type { Deprecation, Route, ToolFacts } from '../declare/route.ts';

@@ -6,7 +6,7 @@ import type { FieldError } from '../../errors/kit-error.ts';
 import { all, type Permission } from '../../permissions/permission.ts';
 import type { Throttle, UseClientThrottleOrUserThrottle } from '../../throttle/throttle.ts';
 import type { HandlerContext } from './handler-context.ts';
-import type { AtomicOptions, Idempotent } from './options.ts';
+import type { AtomicOptions, Idempotent } from './idempotent-options.ts';
 import type { PathParams } from './path-params.ts';
 import type { AnswerOf, InputOf, JsonSchema, OutputOf, Schema } from './schema.ts';
 import type { ServerSentEvent } from './server-sent-event.ts';

@@ -3,7 +3,7 @@ import type { ErrorMembers } from '../../errors/catalog.ts';
 import type { ErrorMap } from '../../errors/error-map.ts';
 import type { Permission } from '../../permissions/permission.ts';
 import type { Throttle } from '../../throttle/throttle.ts';
-import type { AtomicOptions, IdempotencyPlan } from '../declare/options.ts';
+import type { AtomicOptions, IdempotencyPlan } from '../declare/idempotent-options.ts';
 import type { RawBody } from '../declare/raw.ts';
 import type { Deprecation, HttpMethod, Route, ToolFacts } from '../declare/route.ts';
 import type { JsonSchema, Schema } from '../declare/schema.ts';

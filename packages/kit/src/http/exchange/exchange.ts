@@ -11,7 +11,7 @@ import type { ThrottleResult } from '../../throttle/enforce.ts';
 import type { Caller } from '../declare/caller.ts';
 import type { CompiledRoute } from './compiled-route.ts';
 import type { Host } from './host.ts';
-import type { IdempotencyOutcome } from '../declare/outcome.ts';
+import type { IdempotencyOutcome } from '../declare/idempotency-outcome.ts';
 import type { Log } from '../log.ts';
 
 /** Where the request of a call keeps the exchange that it is part of. Clients cannot set it. */

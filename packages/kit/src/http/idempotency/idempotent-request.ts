@@ -6,9 +6,9 @@ import { coreErrors } from '../../errors/core-errors.ts';
 import type { RenderedError } from '../../errors/render.ts';
 import type { CompiledRoute } from '../exchange/compiled-route.ts';
 import type { Exchange } from '../exchange/exchange.ts';
-import { idempotencyErrors } from '../admit/errors.ts';
-import type { IdempotencyPlan } from '../declare/options.ts';
-import type { IdempotencyOutcome } from '../declare/outcome.ts';
+import { idempotencyErrors } from '../errors.ts';
+import type { IdempotencyPlan } from '../declare/idempotent-options.ts';
+import type { IdempotencyOutcome } from '../declare/idempotency-outcome.ts';
 import { mayHaveRecord } from './record-limit.ts';
 import { releaseWhenReachable } from './release-when-reachable.ts';
 import {

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { Membership } from '../../auth/people/membership.ts';
 import type { Principal } from '../../auth/people/principal.ts';
 import { canonicalJson } from '../../db/values/canonical-json.ts';
-import { idempotencyErrors } from '../admit/errors.ts';
+import { idempotencyErrors } from '../errors.ts';
 
 /** What a request is told apart by. */
 export interface IdentifiedRequest {

@@ -20,7 +20,7 @@ import { enclosureOf, type Enclosure } from '../exchange/enclosure.ts';
 import { Exchange } from '../exchange/exchange.ts';
 import { Handling } from '../input/handling.ts';
 import { claimRequest, IdempotentRequest, type Replay } from '../idempotency/idempotent-request.ts';
-import type { IdempotencyPlan } from '../declare/options.ts';
+import type { IdempotencyPlan } from '../declare/idempotent-options.ts';
 import type { Host } from '../exchange/host.ts';
 import { compileSerializer, type Serializer } from '../json/project.ts';
 import type { MadeResponse, Middleware } from '../exchange/middleware.ts';

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import type { QueryOptions, StatementResult, StreamOptions } from '../engine.ts';
 import { postgresTypes, postgresWireTypes } from './decode.ts';
-import { encodePostgres } from '../../values/encode.ts';
+import { encodePostgres } from '../../values/encode-postgres.ts';
 import { countOf, isCount } from './known-columns.ts';
 import { type DriverResult, type DriverStatement, StatementQuery } from './statement-query.ts';
 import type { StatementNames } from './statement-names.ts';

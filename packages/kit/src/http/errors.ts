@@ -1,4 +1,4 @@
-import { defineErrors } from '../../errors/catalog.ts';
+import { defineErrors } from '../errors/catalog.ts';
 
 export const idempotencyErrors = defineErrors('idempotency', {
   invalid_idempotency_key: {
