@@ -1,6 +1,7 @@
 import { AsyncResource } from 'node:async_hooks';
 import type { DatabaseObservers } from './database-observer.ts';
 import type { EngineTransaction, QueryOptions, SentStatement, StatementResult, StatementRunner, StreamOptions } from './engine.ts';
+import { dbErrors } from '../errors.ts';
 import { isKitError } from '../../errors/kit-error.ts';
 import { type LongStatement, longStatement, type StatementOutcome } from './long-statement.ts';
 import { isObserved, type QueryEvent, reportQuery } from './query-observer.ts';
@@ -72,7 +73,7 @@ export class ObservedRunner implements StatementRunner {
     } catch (error) {
       const outcome = outcomeOf(error, long);
       if (outcome !== undefined) this.observers.ended(outcome, long);
-      throw error;
+      throw outcome === 'timed_out' ? namingReads(error as Error, long) : error;
     }
   }
 
@@ -163,6 +164,11 @@ export class ObservedRunner implements StatementRunner {
     this.observers.queried(event);
     reportQuery(event);
   }
+}
+
+/** For the log: what the statement reads, in names without values, and the index that it misses. */
+function namingReads(error: Error, { reads = 'a statement' }: LongStatement): Error {
+  return dbErrors.statement_timeout({ cause: error, message: `${error.message} (${reads})` });
 }
 
 /** Undefined for failures that have nothing to do with its time. */

@@ -60,7 +60,12 @@ describeDatabases('reads that may be long', (database) => {
     beforeAll(async () => {
       // Two connections for one caller, three for all.
       db = await openDatabase(database.url, { poolMax: 4, callerWaitingMax: 3 });
-      kit = await testApp({ database: db, migrate: false, authenticators: [byHeader], mount: { '/v1': { '/naps': NapController } } });
+      kit = await testApp({
+        database: db,
+        migrate: false,
+        authenticators: [byHeader],
+        mount: { '/v1': { '/naps': NapController } },
+      });
       await database.db.query('create sequence naps');
       address = await kit.listen();
     });
@@ -101,6 +106,13 @@ describeDatabases('reads that may be long', (database) => {
       Number(
         (await database.db.query<{ n: number | bigint }>('select case when is_called then last_value else 0 end as n from naps'))[0]?.n,
       );
+
+    test('one that is stopped by its deadline is logged with its operation and what it read', async () => {
+      await begin('/short', 'ann').answer;
+      const failure = () => kit.records.findLast((each) => each['code'] === 'statement_timeout');
+      await vi.waitFor(() => expect(failure()).toMatchObject({ level: 50, operation: 'nap_short' }), PATIENCE);
+      expect(JSON.stringify(failure()?.['err'])).toContain('(a nap)');
+    });
 
     test('one that takes longer than its request has is 503 statement_timeout without Retry-After, and leaves nothing on the connection', async () => {
       expect(await begin('/short', 'ann').answer).toMatchObject({ status: 503, code: 'statement_timeout', retryAfter: null });
