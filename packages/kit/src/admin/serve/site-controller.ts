@@ -37,7 +37,7 @@ export function siteController(site: AdminSite): Controller {
         const [path = ''] = url.split('?', 1);
         if (path.endsWith('/')) return page(context, site);
         // Relative, so that it is right behind a proxy that adds or removes a prefix.
-        void context.reply.code(308).header('location', `../${path.slice(path.lastIndexOf('/') + 1)}/${url.slice(path.length)}`);
+        void context.reply.code(308).header('location', `./${path.slice(path.lastIndexOf('/') + 1)}/${url.slice(path.length)}`);
         return '';
       },
     );
