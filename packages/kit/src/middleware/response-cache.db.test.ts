@@ -44,7 +44,7 @@ class TeamController extends CrudController(
 ) {}
 const teamModule = { name: 'teams', models: [teams], migrations: [migration('0001_teams', [createTable('teams', teams.columns)])] };
 
-const counts = { plain: 0, cookie: 0, secret: 0, shared: 0, varied: 0, object: 0, declared: 0 };
+const counts = { plain: 0, cookie: 0, secret: 0, shared: 0, varied: 0, object: 0, declared: 0, chosen: 0 };
 const text = z.object({ n: z.int(), who: z.string() });
 class ThingController extends Controller {
   plain = route.get('/plain', { permission: allowAny, response: text }, ({ user }) => ({
@@ -71,6 +71,11 @@ class ThingController extends Controller {
     '/declared',
     { permission: allowAny, headers: z.object({ 'x-mood': z.string().optional() }), response: text },
     ({ headers }) => ({ n: (counts.declared += 1), who: String(headers['x-mood']) }),
+  );
+  chosen = route.get(
+    '/chosen',
+    { permission: allowAny, cookies: z.object({ mood: z.string().optional() }), response: text },
+    ({ cookies }) => ({ n: (counts.chosen += 1), who: String(cookies.mood) }),
   );
   object = route.get(
     '/object',
@@ -349,6 +354,10 @@ describeDatabases('response cache', (database) => {
     expect(counts.plain - before).toBe(2);
     const mood = async (value: string) => (await read(null, 'things/declared', { 'x-mood': value })).body.who as string;
     expect([await mood('good'), await mood('bad'), await mood('good')]).toEqual(['good', 'bad', 'good']);
+    const asked = counts.chosen;
+    const chosen = async (cookie: string) => (await read(null, 'things/chosen', { cookie })).body.who as string;
+    expect([await chosen('mood=good'), await chosen('mood=bad; other=1'), await chosen('mood=good')]).toEqual(['good', 'bad', 'good']);
+    expect(counts.chosen - asked).toBe(2);
   });
 
   test('tags of your own are invalidated by name', async () => {

@@ -47,10 +47,10 @@ export function errorsOfRoute(route: CompiledRoute): readonly RaisedError[] {
     if (when) found.push(...definitions);
   };
   const open = admitsAnonymous(route);
-  const { params, query, headers, body, rawBody } = route;
+  const { params, query, headers, cookies, body, rawBody } = route;
   // Other bodies than JSON have their own types and limits.
   add(rawBody !== undefined, coreErrors.malformed_body, coreErrors.body_too_large, coreErrors.unsupported_media_type);
-  add([params, query, headers, body].some((schema) => schema !== undefined) || query === undefined, coreErrors.validation_error);
+  add([params, query, headers, cookies, body].some((schema) => schema !== undefined) || query === undefined, coreErrors.validation_error);
   add(true, ...route.authenticators.flatMap(({ raises = [coreErrors.invalid_credentials] }) => raises));
   add(!open, coreErrors.not_authenticated, coreErrors.permission_denied);
   add(open && route.permission.kind !== 'allow_any', coreErrors.permission_denied);

@@ -38,7 +38,7 @@ function fieldsOf(json: JsonSchema, components: SchemaComponents): [name: string
   return [...composed.flatMap((part) => fieldsOf(part, components)), ...own];
 }
 
-function parameter(place: 'path' | 'query' | 'header', name: string, schema: JsonSchema, required: boolean): object {
+function parameter(place: 'path' | 'query' | 'header' | 'cookie', name: string, schema: JsonSchema, required: boolean): object {
   const { description, deprecated, example, 'x-style': style, ...rest } = schema;
   return {
     name,
@@ -54,7 +54,7 @@ function parameter(place: 'path' | 'query' | 'header', name: string, schema: Jso
 }
 
 function parametersOf(route: CompiledRoute, { components }: OperationContext): object[] {
-  const placed = (role: 'params' | 'query' | 'headers') => {
+  const placed = (role: 'params' | 'query' | 'headers' | 'cookies') => {
     const json = route[role]?.json;
     return json === undefined ? [] : fieldsOf(components.place(json, `${route.operationId}_${role}`), components);
   };
@@ -63,6 +63,7 @@ function parametersOf(route: CompiledRoute, { components }: OperationContext): o
     ...namesIn(route.path).map((name) => parameter('path', name, described.get(name) ?? { type: 'string' }, true)),
     ...placed('query').map(([name, schema, required]) => parameter('query', name, schema, required)),
     ...placed('headers').map(([name, schema, required]) => parameter('header', name, schema, required)),
+    ...placed('cookies').map(([name, schema, required]) => parameter('cookie', name, schema, required)),
     ...requestHeadersOf(route),
     ...(route.idempotency === undefined ? [] : [parameter('header', 'Idempotency-Key', IDEMPOTENCY_KEY, route.idempotency.isRequired)]),
     ...route.documents.flatMap(({ headers = {} }) =>

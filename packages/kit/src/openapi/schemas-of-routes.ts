@@ -8,9 +8,9 @@ import { bodyName, ownerOf, responseName } from './schema-names.ts';
 export function schemasOf(routes: readonly CompiledRoute[], reserved: readonly string[]): SchemaComponents {
   const components = new SchemaComponents(reserved);
   for (const route of routes) {
-    const { params, query, headers, body, rawBody, response, responses } = route;
+    const { params, query, headers, cookies, body, rawBody, response, responses } = route;
     const owner = ownerOf(route);
-    for (const schema of [params, query, headers]) components.learn(schema?.json, 'input', owner);
+    for (const schema of [params, query, headers, cookies]) components.learn(schema?.json, 'input', owner);
     if (rawBody === undefined) components.learn(body?.json, 'input', { ...owner, fallback: bodyName(route) });
     components.learn(response?.json, 'output', { ...owner, fallback: responseName(route) });
     for (const [status, other] of Object.entries(responses))
@@ -28,6 +28,7 @@ export function closed(route: CompiledRoute): CompiledRoute {
     params: close(route.params),
     query: close(route.query),
     headers: close(route.headers),
+    cookies: close(route.cookies),
     body: close(route.body),
   });
 }

@@ -6,7 +6,7 @@ import { schemaOfInput } from '../../http/compile/sensitive-inputs.ts';
 import { isOwnRecord } from '../../observe/own-record.ts';
 
 type JsonSchema = Readonly<Record<string, unknown>>;
-type Part = 'params' | 'query' | 'headers' | 'body';
+type Part = 'params' | 'query' | 'headers' | 'cookies' | 'body';
 
 /** An object of a schema that holds something sensitive, by what tells such an object from others: its members. */
 interface Shape {
@@ -27,7 +27,7 @@ interface Declarations {
   readonly routes: readonly Pick<CompiledRoute, Part>[];
 }
 
-const PARTS: readonly Part[] = ['params', 'query', 'headers', 'body'];
+const PARTS: readonly Part[] = ['params', 'query', 'headers', 'cookies', 'body'];
 
 /** The rows of models and the inputs of routes that hold something sensitive. */
 export function sensitiveShapesOf({ modules, routes }: Declarations): SensitiveShapes {

@@ -59,6 +59,11 @@ describe('operations that cannot be tools are E028', () => {
       /a body that is not JSON cannot be the arguments/,
     ],
     [
+      'a cookie that is required',
+      route.get('/a', { ...facts, tool: true, cookies: z.object({ theme: z.string() }) }, () => ({ ok: true })),
+      /agents send no cookies, and the operation requires one/,
+    ],
+    [
       'a body that is a list',
       route.post('/a', { ...facts, tool: true, body: z.array(z.string()) }, () => ({ ok: true })),
       /body is not one object with properties/,

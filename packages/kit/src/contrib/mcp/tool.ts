@@ -87,11 +87,13 @@ export function toolOf(route: CompiledRoute, schemas: Partial<ReturnType<CallerS
   };
 }
 
-function refuseOtherContent({ kind, rawBody }: CompiledRoute): void {
+function refuseOtherContent({ kind, rawBody, cookies }: CompiledRoute): void {
   const hint = 'Set `tool: false`, and offer the data by an operation with a JSON response.';
   if (kind === 'stream') throw new UnusableTool('a stream of events cannot be a tool.', hint);
   if (kind === 'raw') throw new UnusableTool('a response that is not JSON cannot be the result of a tool.', hint);
   if (rawBody !== undefined) throw new UnusableTool('a body that is not JSON cannot be the arguments of a tool.', hint);
+  if (cookies !== undefined && objectRoot(cookies.json)?.required.length !== 0)
+    throw new UnusableTool('agents send no cookies, and the operation requires one.', 'Make its cookies optional, or set `tool: false`.');
 }
 
 /** One flat object of arguments; beside it, which part of the request each of them belongs to. */

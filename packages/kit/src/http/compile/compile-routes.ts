@@ -207,6 +207,7 @@ class RouteCompiler implements CompiledMount {
       params: this.#schema(where, 'params', options.params ?? defaultParams(path), 'input'),
       query: this.#schema(where, 'query', options.query, 'input'),
       headers: this.#schema(where, 'headers', options.headers, 'input'),
+      cookies: this.#schema(where, 'cookies', options.cookies, 'input'),
       body: this.#schema(where, 'body', options.body, 'input'),
       rawBody: rawBodyOf(options.body),
       response,

@@ -11,6 +11,7 @@ const routeOptionNames = [
   'params',
   'query',
   'headers',
+  'cookies',
   'body',
   'response',
   'validate',

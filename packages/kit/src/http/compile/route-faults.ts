@@ -18,6 +18,7 @@ export function routeFaults(route: CompiledRoute, rules: Readonly<Record<string,
     ...throttleFaults(route.throttles, rates).map((message) => ({ id: 'E009', message: `${where}: ${message}` })),
     ...publicWriteFaults(where, route),
     ...atomicFaults(where, route),
+    ...cookieFaults(where, route),
   ];
 }
 
@@ -121,6 +122,26 @@ function atomicFaults(where: string, { kind, atomic, idempotency, rawBody, permi
       'Require authentication, or set idempotent: { anonymous: ({ headers }) => … }.',
     );
   return faults;
+}
+
+/** A token of RFC 9110, as RFC 6265 wants it. */
+const COOKIE_NAME = /^[!#$%&'*+\-.^_`|~\dA-Za-z]+$/;
+
+function cookieFaults(where: string, { cookies, kind }: CompiledRoute): Fault[] {
+  if (cookies === undefined) return [];
+  const add = (message: string, hint: string): Fault => ({ id: 'E008', message: `${where}: ${message}`, hint });
+  if (kind !== 'json') {
+    const what = kind === 'stream' ? 'a stream' : 'a route with a raw response';
+    return [add(`${what} cannot declare cookies.`, 'Use query parameters, or read request.headers.cookie in the handler.')];
+  }
+  return propertiesOf(flattened(cookies.json, cookies.json)).flatMap(([name, node]) => {
+    if (!COOKIE_NAME.test(name))
+      return [add(`${JSON.stringify(name)} cannot be the name of a cookie.`, "Use letters, digits and !#$%&'*+-.^_`|~ only.")];
+    const types = new Set([flattened(node, cookies.json)['type']].flat());
+    if (types.has('array') || types.has('object'))
+      return [add(`the cookie "${name}" is a list or an object.`, 'A cookie is one text: declare a text, a number or a boolean.')];
+    return [];
+  });
 }
 
 export function admitsAnyone({ kind, combinator, parts }: Permission): boolean {

@@ -8,11 +8,20 @@ import type { Caller } from './caller.ts';
 import type { Log } from '../log.ts';
 
 /** What a handler receives. `User` is never null where the route's permission admits no anonymous caller. */
-export interface HandlerContext<Params = unknown, Query = unknown, Headers = unknown, Body = unknown, U extends User | null = User | null> {
+export interface HandlerContext<
+  Params = unknown,
+  Query = unknown,
+  Headers = unknown,
+  Body = unknown,
+  U extends User | null = User | null,
+  Cookies = unknown,
+> {
   readonly params: Params;
   readonly query: Query;
   /** The declared request headers; the raw ones are `request.headers`. */
   readonly headers: Headers;
+  /** The declared cookies. */
+  readonly cookies: Cookies;
   readonly body: Body;
   readonly user: U;
   readonly principal: null extends U ? Principal | null : Principal;

@@ -3,5 +3,6 @@ export interface Input {
   params: unknown;
   query: unknown;
   headers: unknown;
+  cookies: unknown;
   body: unknown;
 }

@@ -119,6 +119,7 @@ export interface RouteSettings<
   B extends MaybeSchema = MaybeSchema,
   R extends MaybeSchema = MaybeSchema,
   U extends User | null = User | null,
+  C extends MaybeSchema = MaybeSchema,
 > extends RouteFacts {
   /** The schema of the path parameters. Default: each is a string. */
   readonly params?: P;
@@ -126,6 +127,11 @@ export interface RouteSettings<
   readonly query?: Q;
   /** The schema of the headers that the handler reads. */
   readonly headers?: H;
+  /**
+   * The schema of the cookies that the handler reads; others are ignored. Their values are text, percent-decoded, turned into numbers and booleans
+   * where the schema asks for it. For routes with a JSON response.
+   */
+  readonly cookies?: C;
   /** The schema of the body: JSON, `raw(…)` or `multipart(…)`. Without one, a body is rejected. */
   readonly body?: B;
   /** The schema of the response. Members that it does not have are not sent; without one there is no body. */
@@ -150,8 +156,9 @@ export interface RouteOptions<
   B extends MaybeSchema = MaybeSchema,
   R extends MaybeSchema = MaybeSchema,
   U extends User | null = User | null,
+  C extends MaybeSchema = MaybeSchema,
 >
-  extends RouteSettings<P, Q, H, B, R, U>, RequiresPermission<U> {}
+  extends RouteSettings<P, Q, H, B, R, U, C>, RequiresPermission<U> {}
 
 export interface StreamOptions<
   P extends MaybeSchema = MaybeSchema,
@@ -171,7 +178,7 @@ export interface StreamSettings<
   B extends MaybeSchema = MaybeSchema,
   R extends MaybeSchema = MaybeSchema,
   U extends User | null = User | null,
-> extends RouteSettings<P, Q, H, B, R, U> {
+> extends RouteSettings<P, Q, H, B, R, U, undefined> {
   /** `GET` unless said; `POST` and `QUERY` streams may have a body. */
   readonly method?: 'GET' | 'POST' | 'QUERY';
   /** A comment line is sent when nothing else was for this long, so proxies keep the connection. */
@@ -199,18 +206,8 @@ type Returned<R> = R extends Schema
  * The last argument of a route: its handler, or nothing where `command` names a command or query. One signature for both: with two, the compiler
  * reports a mistake against the wrong one.
  */
-type HandlerArgument<O, Path extends string, P, Q, H, B, R, U extends User | null> = [O] extends [undefined]
-  ? [
-      handler: (
-        context: HandlerContext<
-          OutputOf<P, string extends Path ? Nothing : PathParams<Path>>,
-          OutputOf<Q, Nothing>,
-          OutputOf<H, Nothing>,
-          OutputOf<B>,
-          U
-        >,
-      ) => Returned<R>,
-    ]
+type HandlerArgument<O, Path extends string, P, Q, H, B, R, U extends User | null, C> = [O] extends [undefined]
+  ? [handler: (context: ContextOf<Path, P, Q, H, B, U, C>) => Returned<R>]
   : [];
 
 /** `command` is a command or query whose schema is that of the body (of the query string on GET and DELETE); `body` and `query` are its own. */
@@ -221,12 +218,13 @@ interface OperationOption<O, R> {
 /** No schema: nothing was declared, so nothing is passed on. */
 type Nothing = object;
 
-type ContextOf<Path extends string, P, Q, H, B, U extends User | null> = HandlerContext<
+type ContextOf<Path extends string, P, Q, H, B, U extends User | null, C> = HandlerContext<
   OutputOf<P, string extends Path ? Nothing : PathParams<Path>>,
   OutputOf<Q, Nothing>,
   OutputOf<H, Nothing>,
   OutputOf<B>,
-  U
+  U,
+  OutputOf<C, Nothing>
 >;
 
 /** The input and output of an operation as one caller knows them. */
@@ -244,7 +242,7 @@ export interface Route {
   readonly path: string;
   readonly options: RouteOptions & Pick<StreamOptions, 'heartbeatMs' | 'method' | 'ends'>;
   // oxlint-disable-next-line typescript/no-explicit-any -- contravariant in the context; route.*() checked it against the schemas
-  readonly handler: (context: HandlerContext<any, any, any, any, any>) => unknown;
+  readonly handler: (context: HandlerContext<any, any, any, any, any, any>) => unknown;
   /**
    * Turns the handler's value into the text of the answer, after everything wrapped around the handler: sets headers and status that depend
    * on the value or its text (ETag, 304). Null sends no body. Not part of the options: wrapping a route keeps it.
@@ -282,10 +280,11 @@ type Verb = <
   R extends MaybeSchema = undefined,
   U extends User | null = User | null,
   O extends AnyOperation | undefined = undefined,
+  C extends MaybeSchema = undefined,
 >(
   path: Path,
-  options: RequiresPermission<U> & RouteSettings<P, Q, H, B, R, U> & OperationOption<O, R>,
-  ...handler: HandlerArgument<NoInfer<O>, Path, P, Q, H, B, R, U>
+  options: RequiresPermission<U> & RouteSettings<P, Q, H, B, R, U, C> & OperationOption<O, R>,
+  ...handler: HandlerArgument<NoInfer<O>, Path, P, Q, H, B, R, U, C>
 ) => Route;
 
 type BodylessVerb = <
@@ -296,10 +295,11 @@ type BodylessVerb = <
   R extends MaybeSchema = undefined,
   U extends User | null = User | null,
   O extends AnyOperation | undefined = undefined,
+  C extends MaybeSchema = undefined,
 >(
   path: Path,
-  options: RequiresPermission<U> & RouteSettings<P, Q, H, undefined, R, U> & OperationOption<O, R>,
-  ...handler: HandlerArgument<NoInfer<O>, Path, P, Q, H, undefined, R, U>
+  options: RequiresPermission<U> & RouteSettings<P, Q, H, undefined, R, U, C> & OperationOption<O, R>,
+  ...handler: HandlerArgument<NoInfer<O>, Path, P, Q, H, undefined, R, U, C>
 ) => Route;
 
 type StreamVerb = <
@@ -313,7 +313,7 @@ type StreamVerb = <
 >(
   path: Path,
   options: RequiresPermission<U> & StreamSettings<P, Q, H, B, R, U>,
-  handler: (context: ContextOf<Path, P, Q, H, B, U>) => AsyncIterable<ServerSentEvent<R extends Schema ? AnswerOf<R> : unknown>>,
+  handler: (context: ContextOf<Path, P, Q, H, B, U, undefined>) => AsyncIterable<ServerSentEvent<R extends Schema ? AnswerOf<R> : unknown>>,
 ) => Route;
 
 function verb(method: HttpMethod): Verb {

@@ -86,6 +86,7 @@ export interface CompiledRoute {
   readonly params: RouteSchema | undefined;
   readonly query: RouteSchema | undefined;
   readonly headers: RouteSchema | undefined;
+  readonly cookies: RouteSchema | undefined;
   readonly body: RouteSchema | undefined;
   /** Set when the body is not JSON. */
   readonly rawBody: RawBody | undefined;

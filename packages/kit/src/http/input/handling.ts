@@ -19,6 +19,7 @@ export class Handling implements HandlerContext {
   readonly params: unknown;
   readonly query: unknown;
   readonly headers: unknown;
+  readonly cookies: unknown;
   readonly body: unknown;
   readonly #exchange: Exchange;
 
@@ -27,6 +28,7 @@ export class Handling implements HandlerContext {
     this.params = input.params;
     this.query = input.query;
     this.headers = input.headers;
+    this.cookies = input.cookies;
     this.body = input.body;
   }
 

@@ -12,6 +12,7 @@ import { inexactNumberFaults } from '../json/inexact-numbers.ts';
 import { compileUnknownFields, unknownField, type UnknownFieldCheck } from '../json/unknown-fields.ts';
 import type { RawBody } from '../declare/raw.ts';
 import { refuseMediaType } from './read-raw-body.ts';
+import { readCookies } from './read-cookies.ts';
 import { readQuery, type QueryValues } from './query-string.ts';
 import type { RouteOptions } from '../declare/route.ts';
 import { rememberInput } from '../compile/sensitive-inputs.ts';
@@ -32,14 +33,14 @@ const nothing = Object.freeze({});
 
 /** Compiles how a route's input is read: every fault of every part at once (the first {@link FAULTS_MAX}), with its location. */
 export function compileInput(route: CompiledRoute): (exchange: Exchange) => Input | Promise<Input> {
-  const readers = [paramsReader(route.params), queryReader(route.query), headersReader(route.headers), bodyReader(route)].filter(
-    (reader) => reader !== null,
-  );
+  const { params, query, headers, cookies } = route;
+  const all = [paramsReader(params), queryReader(query), headersReader(headers), cookiesReader(cookies), bodyReader(route)];
+  const readers = all.filter((reader) => reader !== null);
   const { validate } = route.route.options;
   const conclude: Conclusion =
     validate === undefined ? conclusion : (exchange, input, faults) => runRules(validate, exchange, input, faults);
-  return (exchange) =>
-    readFrom({ readers, conclude }, 0, exchange, { params: nothing, query: nothing, headers: nothing, body: undefined }, []);
+  const none: Input = { params: nothing, query: nothing, headers: nothing, cookies: nothing, body: undefined };
+  return (exchange) => readFrom({ readers, conclude }, 0, exchange, { ...none }, []);
 }
 
 type Conclusion = (exchange: Exchange, input: Input, faults: FieldError[]) => Input | Promise<Input>;
@@ -215,6 +216,15 @@ function headersReader(declared: RouteSchema | undefined): PartReader | null {
     return coerced(picked, coercions);
   };
   return { part: 'headers', read, validate: validatorOf(declared), sensitive: sensitiveOf(declared) };
+}
+
+/** Others than the declared cookies are not passed on and not refused: a browser sends all that it has. */
+function cookiesReader(declared: RouteSchema | undefined): PartReader | null {
+  if (declared === undefined) return null;
+  const coercions = compileCoercions(declared.json);
+  const read = ({ headers }: Exchange, faults: FieldError[]) =>
+    coerced(readCookies(headers['cookie'], coercions.keys(), faults), coercions);
+  return { part: 'cookies', read, validate: validatorOf(declared), sensitive: sensitiveOf(declared) };
 }
 
 function coerced(given: QueryValues, coercions: ReadonlyMap<string, Coercion | null>): Record<string, unknown> {

@@ -200,7 +200,7 @@ function refuseInput(plan: RoutePlan, exchange: Exchange, error: unknown): void 
 }
 
 async function refuseOnce(plan: RoutePlan, exchange: Exchange, idempotency: IdempotencyPlan, error: unknown): Promise<void> {
-  const context = new Handling(exchange, { params: exchange.request.params, query: {}, headers: {}, body: undefined });
+  const context = new Handling(exchange, { params: exchange.request.params, query: {}, headers: {}, cookies: {}, body: undefined });
   const claimed = await claimRequest(exchange, idempotency, async () => plan.route.route.audience?.(context) ?? '');
   if (claimed instanceof IdempotentRequest) await refuseClaimed(plan, exchange, claimed, error);
   else if (claimed !== undefined) replay(plan, exchange, claimed);

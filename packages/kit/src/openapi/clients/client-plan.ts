@@ -34,6 +34,7 @@ export interface ClientOperation {
   readonly summary: string;
   readonly pathParameters: readonly ClientParameter[];
   readonly query: readonly ClientParameter[];
+  readonly cookies: readonly ClientParameter[];
   readonly body:
     | { readonly kind: 'json' | 'form' | 'raw'; readonly mediaTypes: readonly string[]; readonly schema: JsonSchema | undefined }
     | undefined;
@@ -196,15 +197,16 @@ function operationOf(
         isJoined: style === 'form' && explode === false,
         description,
       }));
-  const [pathParameters, query] = [placed('path'), placed('query')];
-  const names = [...pathParameters, ...query].map(({ name }) => name);
+  const [pathParameters, query, cookies] = [placed('path'), placed('query'), placed('cookie')];
+  const names = [...pathParameters, ...query, ...cookies].map(({ name }) => name);
   const where = `${route.method} ${path}`;
   if (camelCase(field) === '')
     faults.push(`${route.controller}.${field} has no letter or digit of ASCII, and a client method needs one. Rename the field.`);
   if (names.includes('wildcard'))
     faults.push(`${where} has a path of any length, which a client method cannot name. Mark the route as hidden.`);
   for (const [name, same] of Map.groupBy(names, (each) => each))
-    if (same.length > 1) faults.push(`${where} has the parameter ${name} in its path and in its query. Rename one of them.`);
+    if (same.length > 1)
+      faults.push(`${where} has the parameter ${name} in two of its path, its query and its cookies. Rename one of them.`);
   const body = bodyOf(route, operation.requestBody);
   for (const name of ['body', 'contentType', 'content_type'])
     if (body !== undefined && names.includes(name))
@@ -227,6 +229,7 @@ function operationOf(
     summary: operation.summary,
     pathParameters,
     query,
+    cookies,
     body,
     result,
     problems: errorsOfRoute(route)

@@ -51,7 +51,7 @@ interface Argument {
 
 function argumentsOf(operation: ClientOperation, types: PythonTypes): Argument[] {
   const { body, typeName } = operation;
-  const parameters = [...operation.pathParameters.map((each) => ({ ...each, isRequired: true })), ...operation.query];
+  const parameters = [...operation.pathParameters.map((each) => ({ ...each, isRequired: true })), ...operation.query, ...operation.cookies];
   const names = pythonNames(
     parameters.map(({ name }) => name),
     IN_METHODS,
@@ -170,11 +170,23 @@ function docstring(text: string): string {
   return pythonText(text.replaceAll(/\s+/g, ' ').trim());
 }
 
-function operationText({ method, path, query, body, result, isIdempotent, isAlias, version, apiVersion }: ClientOperation): string {
+function operationText({
+  method,
+  path,
+  query,
+  cookies,
+  body,
+  result,
+  isIdempotent,
+  isAlias,
+  version,
+  apiVersion,
+}: ClientOperation): string {
   const facts = [
     pythonText(method),
     pythonText(path),
     ...(query.length === 0 ? [] : [`query=${pythonText(queryNames(query))}`]),
+    ...(cookies.length === 0 ? [] : [`cookies=${pythonText(cookies.map(({ name }) => name).join(' '))}`]),
     ...(body === undefined ? [] : [`body=${pythonText(body.kind === 'raw' ? body.mediaTypes[0]! : body.kind)}`]),
     ...(result.kind === 'json' ? [] : [`result=${pythonText(result.kind)}`]),
     ...(result.kind !== 'json' || result.types.join(' ') === 'object' ? [] : [`returns=${pythonText(result.types.join(' '))}`]),

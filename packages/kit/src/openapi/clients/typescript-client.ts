@@ -65,7 +65,7 @@ export type Narrowed<Row, Relation extends keyof Row, Fields, Expand> = (Fields 
     : unknown);`;
 
 function argumentsText(operation: ClientOperation): string {
-  const { pathParameters, query, body } = operation;
+  const { pathParameters, query, cookies, body } = operation;
   const member = (name: string, type: string, isRequired: boolean, description?: string) =>
     `${comment(description, '  ')}  readonly ${propertyName(name)}${isRequired ? '' : '?'}: ${type};`;
   const members = [
@@ -73,6 +73,8 @@ function argumentsText(operation: ClientOperation): string {
     ...query.map(({ name, schema, isRequired, description }) =>
       member(name, queryType(operation, name, typeOf(schema, '  ')), isRequired, description),
     ),
+    // A page leaves them out: its browser sends those that it has.
+    ...cookies.map(({ name, schema, description }) => member(name, typeOf(schema, '  '), false, description ?? 'Sent as a cookie.')),
     ...(body === undefined ? [] : [member('body', bodyType(body), true)]),
     ...(body?.kind === 'raw'
       ? [member('contentType', body.mediaTypes.some((type) => type.includes('*')) ? 'string' : union(body.mediaTypes.map(literal)), false)]
@@ -93,8 +95,8 @@ function bodyType(body: NonNullable<ClientOperation['body']>): string {
   return body.kind === 'form' && body.schema === undefined ? 'Readonly<Record<string, unknown>>' : typeOf(body.schema, '  ');
 }
 
-const hasArguments = ({ pathParameters, query, body }: ClientOperation): boolean =>
-  pathParameters.length + query.length > 0 || body !== undefined;
+const hasArguments = ({ pathParameters, query, cookies, body }: ClientOperation): boolean =>
+  pathParameters.length + query.length + cookies.length > 0 || body !== undefined;
 const needsArguments = ({ pathParameters, query, body }: ClientOperation): boolean =>
   pathParameters.length > 0 || body !== undefined || query.some(({ isRequired }) => isRequired);
 
@@ -159,13 +161,14 @@ function operationText(operation: ClientOperation, dates: TypescriptDates | unde
 }
 
 function dataText(
-  { method, path, query, body, result, isIdempotent, isAlias, version, apiVersion }: ClientOperation,
+  { method, path, query, cookies, body, result, isIdempotent, isAlias, version, apiVersion }: ClientOperation,
   dates: string | undefined,
 ): string {
   const facts = [
     `method: ${literal(method)}`,
     `path: ${literal(path)}`,
     ...(query.length === 0 ? [] : [`query: ${literal(queryNames(query))}`]),
+    ...(cookies.length === 0 ? [] : [`cookies: ${literal(cookies.map(({ name }) => name).join(' '))}`]),
     ...(body === undefined ? [] : [`body: ${literal(body.kind === 'raw' ? body.mediaTypes[0] : body.kind)}`]),
     ...(result.kind === 'json' ? returnsOf(result) : [`result: ${literal(result.kind)}`]),
     ...(result.ends ? ['ends: 1'] : []),
