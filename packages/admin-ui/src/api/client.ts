@@ -23,6 +23,9 @@ const base = new URL('api/', document.baseURI);
 /** In memory only: a new page asks for it again. */
 let csrfToken: string | null = null;
 
+/** A response to a request from before a login says nothing about the session of now. */
+let logins = 0;
+
 let onSessionLost: () => void = () => {};
 let onRefused: () => void = () => {};
 /** Asks the person to prove to be there; false when that was cancelled. */
@@ -123,6 +126,7 @@ async function readBody(response: Response): Promise<unknown> {
 }
 
 async function request<T>(path: string, options: RequestOptions = {}): Promise<T> {
+  const sentAfter = logins;
   let { fault, body } = await send(path, options);
   // Another tab logged in again: the cookie is new and the token here is not. Nothing was done; ask for the token once.
   if (fault?.code === 'csrf_failed' && path !== 'login') {
@@ -135,7 +139,7 @@ async function request<T>(path: string, options: RequestOptions = {}): Promise<T
     ({ fault, body } = await send(path, options));
   if (fault === null) return body as T;
   if (!OPEN_PATHS.has(path)) {
-    if (fault.status === 401 && !isWrongProof(fault)) onSessionLost();
+    if (fault.status === 401 && !isWrongProof(fault) && sentAfter === logins) onSessionLost();
     if (fault.code === 'permission_denied' || fault.code === 'staff_only') onRefused();
   }
   throw fault;
@@ -179,6 +183,7 @@ export async function logIn(login: string, password: string, code?: string): Pro
       limitMs: LOGIN_MS,
       body: { login, password, ...(code === undefined ? {} : { code }) },
     });
+    logins += 1;
     csrfToken = session.csrf_token;
     return session;
   } catch (error) {
