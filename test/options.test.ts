@@ -75,6 +75,7 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
       all: none,
       any: none,
       command: none,
+      appDatabase: (misspelt) => kit.appDatabase(misspelt),
       createApp: (misspelt) => kit.createApp({ database: 'sqlite::memory:', mount: {}, ...(misspelt as object) }),
       defineErrors: (misspelt) => kit.defineErrors('options_test', { gone: { status: 410, detail: 'Gone.', ...(misspelt as object) } }),
       domainEvent: none,

@@ -1,8 +1,7 @@
 // `npm start -- --better-auth`: the orders API with better-auth as its login, two organizations and an invitation, on loopback.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { migrateApp } from 'kit';
-import { openDatabase } from 'kit/db';
+import { appDatabase, migrateApp } from 'kit';
 import { dataFolder } from '../config.ts';
 import { explainFailure } from '../demo/explain-failure.ts';
 import { apiPort } from '../demo/free-port.ts';
@@ -44,7 +43,7 @@ async function start() {
   const { port } = await apiPort(3000, process.env['PORT']);
   const baseURL = `http://127.0.0.1:${port}`;
   process.env['LOG_FILE'] ??= join(place, 'api.log');
-  const database = await openDatabase(process.env['DATABASE_URL'] ?? `sqlite:${join(place, 'orders.db')}`);
+  const database = appDatabase({ defaultUrl: `sqlite:${join(place, 'orders.db')}` });
   const mails: Mail[] = [];
   let isSeeded = false;
   const auth = createAuth(database, {

@@ -54,9 +54,10 @@ export type {
   ServerSentEvent,
   StreamOptions,
 } from './http/index.ts';
-export { createApp, definePlugin, migrateApp, moduleState, seed, type StartUpError } from './app/index.ts';
+export { appDatabase, createApp, definePlugin, migrateApp, moduleState, seed, type StartUpError } from './app/index.ts';
 export type {
   App,
+  AppDatabaseOptions,
   AppOptions,
   Check,
   CheckFault,

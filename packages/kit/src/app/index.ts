@@ -1,6 +1,7 @@
 export type { Check, CheckFault } from './declare/check.ts';
 export type { Command, CommandContext } from './declare/command.ts';
 export { readSettings, type Settings, type SettingsInput, type SettingsReading } from './declare/config.ts';
+export { appDatabase, type AppDatabaseOptions } from './data/app-database.ts';
 export { cursorsOf } from './data/cursors.ts';
 export { definePlugin } from './declare/define-plugin.ts';
 export { driftOf, migrateApp, migrationModules, pendingOf } from './data/migration-modules.ts';

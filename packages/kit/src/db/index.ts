@@ -32,7 +32,8 @@ export {
 export { type MigrationModule } from './migrations/plan.ts';
 export { proposeModuleMigration } from './migrations/propose-migration.ts';
 export { model, type Model } from './declare/model.ts';
-export { openDatabase, type DatabaseOptions } from './open/open-database.ts';
+export type { DatabaseOptions } from './open/database-options.ts';
+export { openDatabase } from './open/open-database.ts';
 export { countQueries, observeQueries, type CountedQueries, type QueryEvent, type QueryObserver } from './engine/query-observer.ts';
 export {
   count,

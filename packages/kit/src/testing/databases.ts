@@ -1,7 +1,8 @@
 import type * as Vitest from 'vitest';
 import type { Database } from '../db/engine/db.ts';
 import type { Dialect } from '../db/dialect.ts';
-import { openDatabase, type DatabaseOptions } from '../db/open/open-database.ts';
+import type { DatabaseOptions } from '../db/open/database-options.ts';
+import { openDatabase } from '../db/open/open-database.ts';
 import { testPostgresUrl } from './config.ts';
 import { runningVitest } from './running-vitest.ts';
 import {

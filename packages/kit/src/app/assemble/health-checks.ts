@@ -1,7 +1,7 @@
 import { access, constants } from 'node:fs/promises';
 import type { Database } from '../../db/engine/db.ts';
 import { engineOf } from '../../db/engine/handle.ts';
-import { sqliteFile } from '../../db/open/open-database.ts';
+import { sqliteFile } from '../../db/open/open-engine.ts';
 import { NotReady, type HealthCheck } from '../../middleware/health.ts';
 import { safeMethods } from '../../permissions/built-ins.ts';
 import { databasesOf, SchemaWatch } from '../data/migration-modules.ts';

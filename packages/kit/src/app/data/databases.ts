@@ -1,14 +1,16 @@
 import { noSuchDatabase } from '../../db/open/named-database.ts';
 import type { Clock } from '../../db/clock.ts';
 import type { Database } from '../../db/engine/db.ts';
-import { type DatabaseOptions, openDatabase } from '../../db/open/open-database.ts';
+import type { DatabaseOptions } from '../../db/open/database-options.ts';
+import { LazyDatabase } from '../../db/open/lazy-database.ts';
+import { openDatabase } from '../../db/open/open-database.ts';
 import type { Fault } from '../../options/fault.ts';
 import type { Log } from '../../http/log.ts';
 import type { AppOptions } from '../declare/options.ts';
 
 type Source = string | Database;
 
-/** The app's databases. Opened once; the app closes those that it opened, not those that were passed in. */
+/** The app's databases. Opened once; the app closes those that it opened, not those that were passed in open. */
 export class Databases {
   readonly #sources: ReadonlyMap<string, Source>;
   readonly #options: Pick<DatabaseOptions, 'prepare'>;
@@ -24,6 +26,7 @@ export class Databases {
 
   async open(clock: Clock, log: Log, createFile = true): Promise<void> {
     for (const [name, source] of this.#sources) {
+      if (source instanceof LazyDatabase) await source.open({ clock, log, createFile });
       if (typeof source !== 'string' || this.#open.has(name)) continue;
       this.#open.set(name, await openDatabase(source, { ...this.#options, name, clock, log, createFile }));
       this.#all = undefined;
@@ -45,7 +48,7 @@ export class Databases {
   async close(log: Log): Promise<void> {
     for (const [name, source] of this.#sources) {
       const database = this.#open.get(name);
-      if (typeof source !== 'string' || database === undefined) continue;
+      if (database === undefined || !(typeof source === 'string' || source instanceof LazyDatabase)) continue;
       this.#open.delete(name);
       this.#all = undefined;
       await database.close().catch((error: unknown) => log.error({ err: error, database: name }, 'a database could not be closed'));
@@ -84,7 +87,7 @@ export function databaseSources(given: AppOptions['database'], url: string | und
 }
 
 /** The URL itself is not shown: it may hold a password. */
-function checkUrl(url: string, where: string, faults: Fault[]): void {
+export function checkUrl(url: string, where: string, faults: Fault[]): void {
   if (/^(sqlite:.|postgres(ql)?:\/\/)/.test(url)) return;
   faults.push({
     id: 'E011',

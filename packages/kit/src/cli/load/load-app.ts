@@ -2,6 +2,7 @@ import { pathToFileURL } from 'node:url';
 import type { App } from '../../app/declare/module.ts';
 import { CliFailure } from '../terminal/cli-failure.ts';
 import { errorPlace } from '../terminal/error-place.ts';
+import { explainDatabaseFailure } from '../terminal/explain-failure.ts';
 
 export type ImportConfig = (file: string) => Promise<Record<string, unknown>>;
 
@@ -47,5 +48,5 @@ function isCommonJs(cause: unknown): boolean {
 }
 
 function sentence(cause: unknown): string {
-  return cause instanceof Error ? cause.message : String(cause);
+  return cause instanceof Error ? (explainDatabaseFailure(cause) ?? cause.message) : String(cause);
 }

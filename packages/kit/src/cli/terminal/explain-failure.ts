@@ -29,6 +29,19 @@ export function explainFailure(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined;
   const { code, syscall, address, port } = error as NodeJS.ErrnoException & { address?: string; port?: number };
   if (syscall === 'listen' && code !== undefined) return explainListen(code, address ?? '', port ?? 0);
+  const ofDatabase = explainDatabaseFailure(error);
+  if (ofDatabase !== undefined) return ofDatabase;
+  // Of faulty input the faults themselves are the message, not that there are some.
+  if (isKitError(error) && error.code === 'validation_error' && error.errors !== undefined)
+    return [...new Set(error.errors.map(({ message }) => message))].join(' ');
+  if (isKitError(error)) return error.detail;
+  if (error instanceof CliFailure || EXPLAINED.has(code ?? '')) return error.message;
+  return undefined;
+}
+
+/** A database that does not answer, rejects the login, does not exist, or cannot be written. */
+export function explainDatabaseFailure(error: Error): string | undefined {
+  const { code } = error as NodeJS.ErrnoException;
   if (isKitError(error) && error.code === 'database_unavailable')
     return `The database cannot be reached: ${reasonOf(error)}. Check that it is running and that DATABASE_URL or createApp({ database }) is correct.`;
   if (isKitError(error) && error.code === 'prepared_statement_lost') return error.message;
@@ -40,11 +53,6 @@ export function explainFailure(error: unknown): string | undefined {
   if (code === '28P01' || code === '28000')
     return `The database rejected the login: ${error.message}. Correct the user or the password in its URL.`;
   if (code === '3D000') return `The database server answers, but ${error.message}. Create it, or correct the end of the URL.`;
-  // Of faulty input the faults themselves are the message, not that there are some.
-  if (isKitError(error) && error.code === 'validation_error' && error.errors !== undefined)
-    return [...new Set(error.errors.map(({ message }) => message))].join(' ');
-  if (isKitError(error)) return error.detail;
-  if (error instanceof CliFailure || EXPLAINED.has(code ?? '')) return error.message;
   return undefined;
 }
 

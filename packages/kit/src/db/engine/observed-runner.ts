@@ -12,19 +12,25 @@ type Admit = (text: string, writes?: boolean) => void;
 
 /** Runs statements and reports them to the database's observers and to those of the async context. */
 export class ObservedRunner implements StatementRunner {
-  readonly runner: StatementRunner;
+  #runner: StatementRunner;
   readonly observers: DatabaseObservers;
   readonly #using: string;
   readonly #admit: Admit | undefined;
   /** Of the connections, for statements that may be long. Undefined in a transaction, which has its connection, and where there is one for all. */
-  readonly #shares: StatementShares | undefined;
+  #shares: StatementShares | undefined;
 
   constructor(runner: StatementRunner, using: string, observers: DatabaseObservers, shares?: StatementShares, admit?: Admit) {
-    this.runner = runner;
+    this.#runner = runner;
     this.observers = observers;
     this.#using = using;
     this.#shares = shares;
     this.#admit = admit;
+  }
+
+  /** Statements go to this runner from now on: the database was opened. */
+  connect(runner: StatementRunner, shares: StatementShares | undefined): void {
+    this.#runner = runner;
+    this.#shares = shares;
   }
 
   /** The same listeners over a transaction of the same database. `admit` throws when it no longer takes statements. */
@@ -34,15 +40,15 @@ export class ObservedRunner implements StatementRunner {
 
   /** Undefined when the statement has to wait. */
   runNow(text: string, parameters: readonly unknown[], given?: QueryOptions): StatementResult | undefined {
-    if (this.runner.runNow === undefined) return undefined;
+    if (this.#runner.runNow === undefined) return undefined;
     const options = this.#ofRequest(given);
     this.#admit?.(text, options?.writes);
     if (options?.long !== undefined && this.#shares !== undefined) return undefined;
-    if (!this.#isObserved()) return this.runner.runNow(text, parameters, options);
+    if (!this.#isObserved()) return this.#runner.runNow(text, parameters, options);
     const started = performance.now();
     let result: StatementResult | undefined;
     try {
-      result = this.runner.runNow(text, parameters, options);
+      result = this.#runner.runNow(text, parameters, options);
     } catch (error) {
       this.#report(text, parameters, 0, started, error);
       throw error;
@@ -78,14 +84,14 @@ export class ObservedRunner implements StatementRunner {
   }
 
   #runSeen(text: string, parameters: readonly unknown[], options?: QueryOptions): Promise<StatementResult> {
-    return this.#isObserved() ? this.#runObserved(text, parameters, options) : this.runner.run(text, parameters, options);
+    return this.#isObserved() ? this.#runObserved(text, parameters, options) : this.#runner.run(text, parameters, options);
   }
 
   async #runObserved(text: string, parameters: readonly unknown[], options?: QueryOptions): Promise<StatementResult> {
     const started = performance.now();
     let result: StatementResult;
     try {
-      result = await this.runner.run(text, parameters, options);
+      result = await this.#runner.run(text, parameters, options);
     } catch (error) {
       this.#report(text, parameters, 0, started, error);
       throw error;
@@ -96,7 +102,7 @@ export class ObservedRunner implements StatementRunner {
 
   /** See {@link EngineTransaction.send}. False: the engine has nothing to gain by it, and nothing was sent. */
   send(text: string, parameters: readonly unknown[], sent?: SentStatement): boolean {
-    const runner = this.runner as Partial<Pick<EngineTransaction, 'send'>>;
+    const runner = this.#runner as Partial<Pick<EngineTransaction, 'send'>>;
     if (runner.send === undefined) return false;
     // What is sent without waiting for its rows is sent for what it writes.
     this.#admit?.(text, true);
@@ -126,7 +132,7 @@ export class ObservedRunner implements StatementRunner {
     let rowCount = 0;
     let failure: unknown;
     try {
-      for await (const chunk of this.runner.stream(text, parameters, chunkSize, options)) {
+      for await (const chunk of this.#runner.stream(text, parameters, chunkSize, options)) {
         rowCount += chunk.count;
         yield chunk;
       }

@@ -12,7 +12,8 @@ import { allowAny } from '../../../permissions/built-ins.ts';
 import type { Database } from '../db.ts';
 import { engineOf } from '../handle.ts';
 import { silentLog } from '../../log.ts';
-import { type DatabaseOptions, openDatabase } from '../../open/open-database.ts';
+import type { DatabaseOptions } from '../../open/database-options.ts';
+import { openDatabase } from '../../open/open-database.ts';
 import { PostgresEngine } from './engine.ts';
 
 const CONNECTIONS = 3;
