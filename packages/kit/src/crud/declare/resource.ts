@@ -6,6 +6,7 @@ import type { Model } from '../../db/declare/model.ts';
 import type { Columns, InputOf, InsertOf, PatchOf, RowOf, UpdateOf } from '../../db/declare/rows.ts';
 import type { Where } from '../../db/sql/where/where.ts';
 import type { ServiceScope } from '../../di/container.ts';
+import type { ErrorDefinition } from '../../errors/catalog.ts';
 import type { AnswerOf, OutputOf, Schema } from '../../http/declare/schema.ts';
 import type { Fault } from '../../options/fault.ts';
 import type { Permission } from '../../permissions/permission.ts';
@@ -235,6 +236,8 @@ export interface ResourceOptions<
     /** `false`: staff see the rows without a grant. */
     readonly access?: false;
   };
+  /** The 404 of a row that does not exist or that the caller cannot see: an error of your catalog. Default: `not_found`. */
+  readonly missing?: ErrorDefinition;
   /** The database's alias. Default: `default`. */
   readonly using?: string;
 }

@@ -214,7 +214,7 @@ export class MountedResource {
   rowKey(text: string): RowKey {
     const column = this.lookup;
     const read = readKey(this.policy.settingsOf(column.name), text);
-    if (read.fault !== undefined) throw coreErrors.not_found();
+    if (read.fault !== undefined) throw this.policy.missing();
     return { column, value: read.value };
   }
 

@@ -4,7 +4,7 @@ import { columnJsonSchema, orNull } from '../../db/declare/column-json.ts';
 import { pascal } from '../declare/names.ts';
 import { inputSchema, patchSchema } from '../../db/declare/model-schema.ts';
 import type { Columns } from '../../db/declare/rows.ts';
-import { coreErrors } from '../../errors/core-errors.ts';
+import type { ErrorDefinition } from '../../errors/catalog.ts';
 import { type Address, keyAddress, withAddress } from '../input/with-address.ts';
 import { jsonSchemaOf, type JsonSchema, type RawQuerySchema, type Schema, type SchemaResult } from '../../http/declare/schema.ts';
 import { type FilterParameters, filterJsonSchema } from '../parameters/filter-parameters.ts';
@@ -200,12 +200,18 @@ function replacement(columns: Columns, keys: ReadonlySet<string>): Schema {
   return inputSchema(columns, undefined, keys);
 }
 
+/** A key in the address, and the 404 where there is no row with it. */
+export interface KeyParameter {
+  readonly settings: ColumnSettings;
+  readonly missing: ErrorDefinition;
+}
+
 /** The row's key in the address. A malformed one is exactly as missing as an unknown one. */
-export function keyParams(keys: Readonly<Record<string, ColumnSettings>>): Schema<Record<string, string>> {
+export function keyParams(keys: Readonly<Record<string, KeyParameter>>): Schema<Record<string, string>> {
   const json = () => ({
     type: 'object',
     properties: Object.fromEntries(
-      Object.entries(keys).map(([name, settings]) => [
+      Object.entries(keys).map(([name, { settings }]) => [
         name,
         {
           ...columnJsonSchema({ ...settings, nullable: false, readOnly: false }, 'input'),
@@ -220,9 +226,9 @@ export function keyParams(keys: Readonly<Record<string, ColumnSettings>>): Schem
   });
   const names = Object.entries(keys);
   const validate = (value: unknown) => {
-    for (const [name, settings] of names) {
+    for (const [name, { settings, missing }] of names) {
       const text = (value as Record<string, string>)[name] as string;
-      if (readKey(settings, text).fault !== undefined) throw coreErrors.not_found();
+      if (readKey(settings, text).fault !== undefined) throw missing();
     }
     return { value: value as Record<string, string> };
   };

@@ -1,3 +1,4 @@
+import { isErrorDefinition } from '../../errors/catalog.ts';
 import { implementationOf, InvalidOptions, objectOf, type OptionRules, unknownNames, valueFaults } from '../../options/read-options.ts';
 import type { Model } from '../../db/declare/model.ts';
 import {
@@ -42,6 +43,11 @@ const aFieldRule = rule('visibleTo(permission) or writableBy(permission)', (valu
 const aSchema = rule('a Standard Schema', (value) => (isMembers(value) || typeof value === 'function') && '~standard' in (value as object));
 const aCondition = rule('a condition as data, true or false', (value) => typeof value === 'boolean' || isMembers(value));
 
+const aMissingError = rule(
+  "an error with status 404 of your catalog: defineErrors('orders', { order_not_found: { status: 404, … } })",
+  (value) => isErrorDefinition(value) && value.status === 404,
+);
+
 const transition = part({
   from: required(listOf(anything)),
   to: required(anything),
@@ -75,6 +81,7 @@ export const resourceRules: Rules = guards({
   audit: flag,
   events: either('true, false or a function', flag, aFunction),
   admin: part({ rows: required(aCondition), tenant: oneOf('all'), access: oneOf(false) }),
+  missing: aMissingError,
   using: filledText,
 });
 

@@ -4,6 +4,8 @@ import type { Model } from '../../db/declare/model.ts';
 import { statementsOf, type ModelColumn, type ModelStatements } from '../../db/sql/model-statements.ts';
 import type { Columns } from '../../db/declare/rows.ts';
 import type { Where } from '../../db/sql/where/where.ts';
+import type { ErrorDefinition } from '../../errors/catalog.ts';
+import { coreErrors } from '../../errors/core-errors.ts';
 import type { Permission } from '../../permissions/permission.ts';
 import { type FieldRule, opensColumn } from '../declare/field-rule.ts';
 import { EXPAND_LIMIT_DEFAULT } from '../declare/relation.ts';
@@ -45,6 +47,8 @@ export class Policy {
   readonly key: StoredColumn;
   readonly owner: OwnerRule | undefined;
   readonly using: string;
+  /** The 404 of a row that is not there, or that the caller does not see. */
+  readonly missing: ErrorDefinition;
   readonly rows: RowScope;
   /** The distinct permissions that decide which columns are seen. */
   readonly permissions: readonly Permission[];
@@ -66,9 +70,10 @@ export class Policy {
     this.#policyOf = policyOf;
     this.#all = all;
     this.softDelete = softDeleteOf(this.statements, this.options.softDelete);
-    const { owner, using = 'default', fields = {} } = this.options;
+    const { owner, using = 'default', fields = {}, missing = coreErrors.not_found } = this.options;
     this.owner = typeof owner === 'string' ? { column: owner } : owner;
     this.using = using;
+    this.missing = missing;
     this.rows = new RowScope(this, policyOf);
     const rules: readonly (FieldRule | undefined)[] = Object.values(fields);
     this.permissions = [...new Set(rules.flatMap((rule) => rule?.visibleTo ?? []))];

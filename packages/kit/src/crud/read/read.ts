@@ -5,7 +5,6 @@ import type { LongStatement } from '../../db/engine/long-statement.ts';
 import { quoteName } from '../../db/declare/names.ts';
 import { continuesSql } from '../../db/engine/sqlite/continues-sql.ts';
 import type { CompiledWhere } from '../../db/sql/where/compile-where.ts';
-import { coreErrors } from '../../errors/core-errors.ts';
 import type { Item } from '../declare/item.ts';
 import { orderTerm, type OrderTerm } from '../options/ordering.ts';
 import type { CrudRequest, Scope } from '../policy/crud-request.ts';
@@ -264,7 +263,7 @@ export async function readOne(
   const isShort = rule === undefined && access === undefined;
   const rows = await selectRows(db, request, { unit, where, isFreeForm, forCode, isShort });
   const [row] = rows;
-  if (row === undefined) throw coreErrors.not_found();
+  if (row === undefined) throw unit.shape.policy.missing();
   const [item] = await presentRows(db, request, unit, rows);
   return { row, item: item as Item };
 }

@@ -22,6 +22,7 @@ import { pascal } from '../declare/names.ts';
 import type { Policy } from '../policy/policy.ts';
 import { buildItems } from '../read/present.ts';
 import { presentRows, selectRows } from '../read/read.ts';
+import { missingAt } from '../write/steps.ts';
 import type { RowKey } from '../write/row-statements.ts';
 import type { Item } from '../declare/item.ts';
 import type { Shape } from '../read/shape.ts';
@@ -157,9 +158,10 @@ export class BulkOperations {
   #keyed(items: readonly ReadItem[]): RowIntent[] {
     const missing = items.filter((item) => this.#tryKey(item) === undefined);
     if (missing.length > 0)
-      throw coreErrors.not_found({
-        errors: missing.map(({ at }) => ({ location: at, code: 'not_found', message: 'There is no such row.' })),
-      });
+      throw missingAt(
+        this.#access.policy,
+        missing.map(({ at }) => at),
+      );
     this.#requireVersions(items);
     return items.map((item) => this.#keyedRow(item, this.#tryKey(item) as RowKey));
   }

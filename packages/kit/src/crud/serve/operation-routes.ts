@@ -1,4 +1,5 @@
 import { dbErrors } from '../../db/errors.ts';
+import type { ErrorDefinition } from '../../errors/catalog.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { jsonSchema } from '../../http/declare/json-schema.ts';
 import { raw } from '../../http/declare/raw.ts';
@@ -52,6 +53,10 @@ export class OperationRoutes {
     this.#maker = maker;
   }
 
+  get #missing(): ErrorDefinition {
+    return this.#operations.access.resource.options.missing ?? coreErrors.not_found;
+  }
+
   *routes(): Iterable<[string, Route]> {
     const operations = this.#operations;
     const { access, reading, writing } = operations;
@@ -74,7 +79,7 @@ export class OperationRoutes {
       ...found,
       ...(etag === false ? {} : { 304: { ...notModified, headers: { ...HEADERS.page, ...HEADERS.list } } }),
     };
-    const notFound = [coreErrors.not_found];
+    const notFound = [this.#missing];
     const conflicts = [coreErrors.conflict];
     const guarded =
       etag === false ? [] : [coreErrors.precondition_failed, ...(etag === 'required' ? [coreErrors.precondition_required] : [])];
@@ -277,7 +282,7 @@ export class OperationRoutes {
     // Rows that the caller does not see, and versions that are not current.
     const named = [
       ...raises,
-      coreErrors.not_found,
+      this.#missing,
       ...(hasVersions ? [coreErrors.precondition_failed] : []),
       ...(requiresVersion ? [coreErrors.precondition_required] : []),
     ];

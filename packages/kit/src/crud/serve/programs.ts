@@ -1,7 +1,6 @@
 import type { Db } from '../../db/engine/db.ts';
 import type { CompiledWhere } from '../../db/sql/where/compile-where.ts';
 import type { Where } from '../../db/sql/where/where.ts';
-import { coreErrors } from '../../errors/core-errors.ts';
 import { exchangeOf } from '../../http/serve/serve-route.ts';
 import type { Item } from '../declare/item.ts';
 import { limits } from '../declare/limits.ts';
@@ -52,7 +51,7 @@ export class Programs {
   async findAs(request: CrudRequest, key: string, rows: RowState = 'live', also: readonly CompiledWhere[] = NO_CONDITIONS): Promise<Item> {
     const { column, value } = this.#access.rowKey(key);
     const [row] = await this.rowsAs(request, { [column.name]: value } as Where, 1, rows, also);
-    if (row === undefined) throw coreErrors.not_found();
+    if (row === undefined) throw this.#access.policy.missing();
     return row;
   }
 
@@ -128,7 +127,7 @@ export class Programs {
     const byKey = new Map(items.map((item, index) => [String(unit.extra(found[index] as Item, key.name)), item]));
     return rows.map((row) => {
       const item = byKey.get(String(row[key.name]));
-      if (item === undefined) throw coreErrors.not_found();
+      if (item === undefined) throw policy.missing();
       return item;
     });
   }

@@ -1,7 +1,6 @@
 import type { Db } from '../../db/engine/db.ts';
 import type { CompiledWhere } from '../../db/sql/where/compile-where.ts';
 import type { Where } from '../../db/sql/where/where.ts';
-import { coreErrors } from '../../errors/core-errors.ts';
 import type { Exchange } from '../../http/exchange/exchange.ts';
 import type { QueryValues } from '../../http/input/query-string.ts';
 import { exchangeOf } from '../../http/serve/serve-route.ts';
@@ -63,14 +62,14 @@ export class ResourceAccess extends MountedResource {
     if (parent === undefined) return NO_CONDITIONS;
     const { edge } = parent;
     const value = this.parentValue(context);
-    if ((await edge.target.rows.ofEdge(request)).where === false) throw coreErrors.not_found();
+    if ((await edge.target.rows.ofEdge(request)).where === false) throw edge.target.missing();
     if (!mustExist) return [this.policy.rows.compile(request, { [edge.column]: value, [edge.name]: { is: {} } })];
     const found = await selectRows(db, request, {
       unit: new SelectUnit(keyShape(edge.target)),
       where: [edge.target.rows.compile(request, { [edge.target.key.name]: value } as Where)],
       isFreeForm: false,
     });
-    if (found.length === 0) throw coreErrors.not_found();
+    if (found.length === 0) throw edge.target.missing();
     return [this.policy.rows.compile(request, { [edge.column]: value } as Where)];
   }
 
@@ -79,7 +78,7 @@ export class ResourceAccess extends MountedResource {
     const settings = edge.target.settingsOf(edge.target.key.name);
     // As it was sent: a route of the controller's own may declare other parameters.
     const read = readKey(settings, (context.request.params as Record<string, string>)[param] ?? '');
-    if (read.fault !== undefined) throw coreErrors.not_found();
+    if (read.fault !== undefined) throw edge.target.missing();
     return read.value;
   }
 

@@ -5,8 +5,9 @@ import type { Schema } from '../../http/declare/schema.ts';
 import { isAuthenticated } from '../../permissions/built-ins.ts';
 import { all, type Permission } from '../../permissions/permission.ts';
 import type { AnyCrudOptions } from '../options/crud-options.ts';
-import { keyParams } from '../mount/schemas.ts';
+import { type KeyParameter, keyParams } from '../mount/schemas.ts';
 import { hasTenant } from '../policy/has-tenant.ts';
+import type { Policy } from '../policy/policy.ts';
 import type { Context } from '../read/list-access.ts';
 import { callerSchemas } from './caller-schemas.ts';
 import { impliedBy } from './implied-operations.ts';
@@ -27,8 +28,8 @@ export class RouteMaker {
     this.#options = operations.access.options;
     this.params = lazyQuery(() => {
       const { policy, lookup, parent } = operations.access;
-      const parentKey = parent === undefined ? {} : { [parent.param]: parent.edge.target.settingsOf(parent.edge.target.key.name) };
-      return keyParams({ ...parentKey, id: policy.settingsOf(lookup.name) });
+      const parentKey = parent === undefined ? {} : { [parent.param]: keyOf(parent.edge.target) };
+      return keyParams({ ...parentKey, id: keyOf(policy, lookup.name) });
     });
   }
 
@@ -40,7 +41,7 @@ export class RouteMaker {
       // A parent that is no relation is reported at start-up.
       if (parent === undefined) return keyParams({});
       const { edge, param } = parent;
-      return keyParams({ [param]: edge.target.settingsOf(edge.target.key.name) });
+      return keyParams({ [param]: keyOf(edge.target) });
     });
   }
 
@@ -150,6 +151,10 @@ export class RouteMaker {
     if (scope === undefined) return {};
     return { scope: typeof scope === 'string' ? `${scope}:${access}` : scope[access] };
   }
+}
+
+function keyOf(policy: Policy, column = policy.key.name): KeyParameter {
+  return { settings: policy.settingsOf(column), missing: policy.missing };
 }
 
 function takesKeys(method: HttpMethod): boolean {

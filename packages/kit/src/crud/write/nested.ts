@@ -91,7 +91,7 @@ class NestedWriter {
     try {
       await this.#children.run(this.#tx, this.#request, { verb: 'update', ...this.#options, rows: keyed });
     } catch (error) {
-      if (!isKitError(error, 'not_found') || error.errors === undefined) throw error;
+      if (!isKitError(error, this.#children.policy.missing.code) || error.errors === undefined) throw error;
       throw this.#unknown(error.errors.map(({ location }) => location));
     }
   }

@@ -87,7 +87,7 @@ export class Pipeline {
   }
 
   async #scopeOf(verb: Verb, request: CrudRequest): Promise<WriteScope> {
-    if (verb === 'restore' && this.policy.softDelete === undefined) notFound();
+    if (verb === 'restore' && this.policy.softDelete === undefined) notFound(this.policy);
     if (verb === 'create') return this.policy.rows.visible(request);
     return this.policy.rows.forWrite(request, verb === 'restore' ? 'deleted' : 'live');
   }
@@ -157,7 +157,11 @@ export class Pipeline {
     const ofRow = ({ key }: RowIntent) => (rows.length === 1 ? found[0] : byKey.get(stored((key as RowKey).value)));
     for (const row of rows) row.before = ofRow(row.intent) ?? null;
     const missing = rows.filter(({ before }) => before === null);
-    if (missing.length > 0) refuseMissing(missing.map((row) => row.intent));
+    if (missing.length > 0)
+      refuseMissing(
+        this.policy,
+        missing.map((row) => row.intent),
+      );
     for (const { before } of rows) await asked.authorize?.(before as Item);
     refuseStale(
       this.policy,
@@ -202,7 +206,7 @@ export class Pipeline {
   async #holdParents(tx: Db, request: CrudRequest, intent: Intent): Promise<void> {
     for (const { target, value } of this.#deletableParents(intent)) {
       const scope = await target.rows.ofEdge(request);
-      if ((await new RowStatements(target).visibleKeys(tx, scope, [value])).size === 0) notFound();
+      if ((await new RowStatements(target).visibleKeys(tx, scope, [value])).size === 0) notFound(target);
     }
   }
 
@@ -224,7 +228,7 @@ export class Pipeline {
     if (verb === 'destroy' || !this.#plan.mayLeaveScope(request)) return;
     const live = verb === 'restore' ? await this.policy.rows.visible(request) : scope;
     const after = written.map((row) => row.after as Item);
-    if (after.length > 0 && !(await this.statements.areVisible(tx, live, after))) notFound();
+    if (after.length > 0 && !(await this.statements.areVisible(tx, live, after))) notFound(this.policy);
   }
 
   async #tellAccess(

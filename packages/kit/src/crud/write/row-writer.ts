@@ -1,7 +1,6 @@
 import { detachFromEachOther } from './detach-from-each-other.ts';
 import { constraintViolation } from '../../db/engine/constraint-violation.ts';
 import type { Db } from '../../db/engine/db.ts';
-import { coreErrors } from '../../errors/core-errors.ts';
 import type { Item } from '../declare/item.ts';
 import type { WriteContext } from '../declare/resource.ts';
 import type { TransitionRule } from '../declare/transition-rule.ts';
@@ -126,12 +125,12 @@ export class RowWriter {
     const { key, name } = this.#policy;
     const value = (returned as Item | null | undefined)?.[key.name];
     if (value === undefined) throw new Error(`The create hook of "${name}" must call next() or return an existing row.`);
-    return (await this.#statements.selectLocked(tx, scope, key, [value], intent))[0] ?? notFound();
+    return (await this.#statements.selectLocked(tx, scope, key, [value], intent))[0] ?? notFound(this.#policy);
   }
 
   async #reread({ tx, scope, intent }: WriteState, { intent: { key } }: WrittenRow): Promise<Item> {
     const { column, value } = key as RowKey;
-    return (await this.#statements.selectLocked(tx, scope, column, [value], intent))[0] ?? notFound();
+    return (await this.#statements.selectLocked(tx, scope, column, [value], intent))[0] ?? notFound(this.#policy);
   }
 
   async #insert(state: WriteState): Promise<void> {
@@ -174,7 +173,7 @@ export class RowWriter {
     );
     const byKey = new Map(updated.map((row) => [keyOf(row), row]));
     for (const row of rows) {
-      row.after = byKey.get(keyOf(row.before)) ?? notFound();
+      row.after = byKey.get(keyOf(row.before)) ?? notFound(this.#policy);
       row.isWritten = true;
     }
   }
@@ -205,7 +204,7 @@ export class RowWriter {
   }
 
   async #updateTo({ tx, scope, intent }: WriteState, row: WrittenRow, values: Item): Promise<void> {
-    row.after = (await this.#statements.update(tx, scope, this.#keyOf(row), values, { fixed: intent.fixed })) ?? notFound();
+    row.after = (await this.#statements.update(tx, scope, this.#keyOf(row), values, { fixed: intent.fixed })) ?? notFound(this.#policy);
     row.isWritten = true;
   }
 
@@ -277,9 +276,9 @@ export class RowWriter {
   }
 
   async #whyNot(db: Db, scope: WriteScope, { fixed, transition }: Intent, row: RowIntent, asked: Asked): Promise<never> {
-    if (row.ifMatch === undefined && transition === undefined && scope.allowed === undefined) throw coreErrors.not_found();
+    if (row.ifMatch === undefined && transition === undefined && scope.allowed === undefined) notFound(this.#policy);
     const found = await this.#statements.select(db, scope, row.key as RowKey, { fixed });
-    if (found === undefined) throw coreErrors.not_found();
+    if (found === undefined) notFound(this.#policy);
     refuseStale(this.#policy, [{ intent: row, row: found }], asked);
     throw transition === undefined ? staleRow(this.#policy, found, asked) : notPossible(this.#policy, transition.name, found);
   }

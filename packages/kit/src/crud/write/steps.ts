@@ -13,17 +13,20 @@ import { RowStatements } from './row-statements.ts';
 
 // What each step of a write refuses. The steps themselves are in pipeline.ts, in their order.
 
-export function notFound(): never {
-  throw coreErrors.not_found();
+export function notFound({ missing }: Policy): never {
+  throw missing();
 }
 
 /** 404: of the only row of a request, or of the rows at their places. */
-export function refuseMissing(rows: readonly RowIntent[]): never {
+export function refuseMissing(policy: Policy, rows: readonly RowIntent[]): never {
   const places = rows.flatMap(({ at }) => (at === undefined ? [] : [at]));
-  if (places.length === 0) throw coreErrors.not_found();
-  throw coreErrors.not_found({
-    errors: places.map((location) => ({ location, code: 'not_found', message: 'There is no such row.' })),
-  });
+  throw missingAt(policy, places);
+}
+
+/** The 404 of a request; of several rows, with their places in it. */
+export function missingAt({ missing }: Policy, places: readonly FieldError['location'][]): Error {
+  if (places.length === 0) return missing();
+  return missing({ errors: places.map((location) => ({ location, code: missing.code, message: 'There is no such row.' })) });
 }
 
 /** 412 for rows that have another version than the request names. */

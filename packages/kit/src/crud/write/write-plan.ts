@@ -44,6 +44,7 @@ const usedBy = {
   audit: [],
   events: [],
   admin: [],
+  missing: [],
 } as const satisfies Record<keyof AnyResourceOptions, readonly StepName[]>;
 
 /** Which hook a verb has. */
