@@ -25,7 +25,13 @@ const long = ['**/*.long.test.ts'];
 const database = ['**/*.db.test.ts'];
 const slow = ['**/*.slow.test.ts', ...long];
 // Before every test file: nothing it logs or stores may be a secret.
-const setupFiles = ['test/provision/clean-process.ts', 'test/provision/property-seed.ts', 'packages/kit/test/secrecy/watch.ts'];
+const setupFiles = [
+  'test/provision/clean-process.ts',
+  'test/provision/property-seed.ts',
+  'packages/kit/test/secrecy/watch.ts',
+  // KIT_RECORD=folder keeps what tests ask and get: CONTRIBUTING.md.
+  ...(process.env['KIT_RECORD'] === undefined ? [] : ['test/wire/record.ts']),
+];
 const globalSetup = ['test/provision/admin-site.ts', 'test/provision/global-setup.ts'];
 // Mocks of modules only work in a process that has not loaded them yet; pages of all errors have those that other tests declare.
 const isolated = ['packages/kit/src/contrib/apikeys/verify/verify.test.ts', 'test/reference-pages.test.ts'];
