@@ -21,6 +21,7 @@ test('every option of CrudController() has a row of its own on the reference pag
 const said: Readonly<Record<keyof typeof limits | keyof typeof usualLimits, string>> = {
   page: '50 rows unless a client asks for more',
   pageMax: 'at most 1,000',
+  pageNumberedMax: 'of pages with numbers at most 100',
   offset: 'offsets up to 10,000',
   filters: '30 filters',
   listValues: '100 values in a list',

@@ -123,6 +123,19 @@ describe('start-up checks of resources', () => {
   });
 
   test.each<[string, object, object | undefined, RegExp]>([
+    [
+      'E018',
+      { page: { style: 'page' }, filters: { page: filter(z.string(), () => true) } },
+      undefined,
+      /the filter "page" takes the name of a parameter/,
+    ],
+    [
+      'E012',
+      { page: { style: 'page', count: 'none' } },
+      undefined,
+      /page.count is set, but pages with numbers always have the exact count/,
+    ],
+    ['E012', { page: { style: 'page', default: 101, max: 100 } }, undefined, /page.default is 101, more than page.max 100/],
     ['E012', { filters: { titel: ['eq'] } }, undefined, /the filter "titel" refers to a column .* Did you mean "title"\?/],
     ['E012', { filters: { number: ['contains'] } }, undefined, /cannot have the operator "contains"/],
     ['E012', { filters: { hidden__name: ['eq'] } }, undefined, /has "__" in its name/],

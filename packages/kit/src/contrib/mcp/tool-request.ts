@@ -67,8 +67,11 @@ export function toolRequest({ route, arguments: known, rows }: RouteTool, given:
     if (part === 'params' && params[name as string] === undefined && !faults.some(({ location }) => location[1] === name))
       faults.push({ location: ['params', name as string], code: 'required', message: 'Required.' });
   for (const pair of notGiven(page, query)) query.push(pair);
-  const hasLimit = query.some((pair) => pair.startsWith('limit=')) || inBody.some(([name]) => name === 'limit');
-  if (rows !== null && !hasLimit) query.push(`limit=${rows}`);
+  if (rows !== null) {
+    const { parameter, count } = rows;
+    const isGiven = query.some((pair) => pair.startsWith(`${parameter}=`)) || inBody.some(([name]) => name === parameter);
+    if (!isGiven) query.push(`${parameter}=${count}`);
+  }
   const isWhole = known.values().some(({ part, name }) => part === 'body' && name === null);
   const body = route.body === undefined ? undefined : isWhole ? whole : Object.fromEntries(inBody);
   faults.push(...keepInexactNumbers(given, bodyNames, body));

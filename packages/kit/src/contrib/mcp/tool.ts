@@ -36,8 +36,8 @@ export interface RouteTool {
   readonly route: CompiledRoute;
   readonly entry: ToolEntry;
   readonly arguments: ReadonlyMap<string, ToolArgument>;
-  /** Rows of a list, where the caller does not say how many. */
-  readonly rows: number | null;
+  /** Rows of a list, where the caller does not say how many, and the parameter that says it. */
+  readonly rows: { readonly parameter: string; readonly count: number } | null;
 }
 
 /** A tool that a route cannot be. The message goes after the name of the operation. */
@@ -104,7 +104,7 @@ class ArgumentReader {
   readonly #definitions = new Definitions();
   readonly #properties: Record<string, JsonSchema> = {};
   readonly #required: string[] = [];
-  #rows: number | null = null;
+  #rows: RouteTool['rows'] = null;
 
   constructor(route: CompiledRoute) {
     this.#route = route;
@@ -118,7 +118,7 @@ class ArgumentReader {
     const rename = this.#definitions.add(root.defs);
     for (const [name, schema] of Object.entries(root.properties)) {
       const isRequired = root.required.includes(name);
-      const described = part === 'query' && name === 'limit' ? this.#limit(schema) : schema;
+      const described = part === 'query' && (name === 'limit' || name === 'page_size') ? this.#limit(name, schema) : schema;
       this.#add(part, name, rename(described), isRequired, schema['x-style'] === 'comma' ? 'comma' : 'repeated');
     }
   }
@@ -162,18 +162,19 @@ class ArgumentReader {
     this.#set('idempotency_key', schema, idempotency.isRequired, { part: 'idempotency-key', name: null, style: 'repeated' });
   }
 
-  inputSchema(): { readonly input: ToolEntry['inputSchema']; readonly rows: number | null } {
+  inputSchema(): { readonly input: ToolEntry['inputSchema']; readonly rows: RouteTool['rows'] } {
     const schema = { type: 'object', properties: this.#properties, required: this.#required, additionalProperties: false } as const;
     const $defs = this.#definitions.usedBy(schema);
     const input = plainSchema({ ...schema, ...(Object.keys($defs).length === 0 ? {} : { $defs }) });
     return { input: input as ToolEntry['inputSchema'], rows: this.#rows };
   }
 
-  #limit(schema: JsonSchema): JsonSchema {
+  #limit(parameter: string, schema: JsonSchema): JsonSchema {
     const { type, default: own, maximum } = schema as { readonly type?: unknown; readonly default?: unknown; readonly maximum?: unknown };
     if (type !== 'integer' || typeof own !== 'number' || own <= ROWS_DEFAULT) return schema;
-    this.#rows = typeof maximum === 'number' ? Math.min(ROWS_DEFAULT, maximum) : ROWS_DEFAULT;
-    return { ...schema, default: this.#rows };
+    const count = typeof maximum === 'number' ? Math.min(ROWS_DEFAULT, maximum) : ROWS_DEFAULT;
+    this.#rows = { parameter, count };
+    return { ...schema, default: count };
   }
 
   #add(part: Part, name: string | null, schema: JsonSchema, isRequired: boolean, style: ToolArgument['style'] = 'repeated'): void {

@@ -49,9 +49,9 @@ class ListFaults {
 
   #filters(): void {
     const { policy, options } = this.#mounted;
+    const reserved = reservedParameters(this.#mounted.list);
     for (const [path, given] of Object.entries(options.filters ?? {})) {
-      if (reservedParameters.has(path))
-        this.#add('E018', `the filter "${path}" takes the name of a parameter of lists.`, 'Give it another name.');
+      if (reserved.has(path)) this.#add('E018', `the filter "${path}" takes the name of a parameter of lists.`, 'Give it another name.');
       if (isCustomFilter(given)) continue;
       const operators = given as readonly string[];
       const column = filteredColumn(policy, path, operators as readonly WhereOperator[]);
@@ -254,6 +254,8 @@ class ListFaults {
         "count: 'estimate' includes rows of other callers.",
         "Use { upTo: 1000 }, or 'none'; 'estimate' is for resources that are unscoped.",
       );
+    if (list.page.style === 'page' && list.page.count !== 'exact')
+      this.#add('E012', `page.count is set, but pages with numbers always have the exact count.`, "Remove it, or use style: 'offset'.");
     if (list.page.default > list.page.max) this.#add('E012', `page.default is ${list.page.default}, more than page.max ${list.page.max}.`);
   }
 }

@@ -65,6 +65,8 @@ export function limitsOf(given: LimitOptions | undefined): ControllerLimits {
 export const limits = Object.freeze({
   page: 50,
   pageMax: 1_000,
+  /** Of lists with `page` and `page_size`. */
+  pageNumberedMax: 100,
   countUpTo: 1_000,
   importBytes: 10 * 1024 * 1024,
   importRows: 10_000,

@@ -9,6 +9,7 @@ import { type Address, keyAddress, withAddress } from '../input/with-address.ts'
 import { jsonSchemaOf, type JsonSchema, type RawQuerySchema, type Schema, type SchemaResult } from '../../http/declare/schema.ts';
 import { type FilterParameters, filterJsonSchema } from '../parameters/filter-parameters.ts';
 import { type ListDeclaration, MEMBERS_MAX } from '../read/list-query.ts';
+import { PAGE_NUMBER_MAX, sizeName, sizeSchema } from '../read/page-parameters.ts';
 import type { NestedBody } from '../write/nested-body.ts';
 import { readKey } from '../parameters/parameter-value.ts';
 import { widestView } from '../policy/make-view.ts';
@@ -125,29 +126,28 @@ function withRelations(
   return reference;
 }
 
+const reference = { anyOf: [{ type: 'string' }, { type: 'null' }] };
+const LINKS = {
+  next: { ...reference, description: 'The query string of the next page.' },
+  previous: { ...reference, description: 'The query string of the previous page.' },
+};
+const COUNT = {
+  anyOf: [{ type: 'integer', minimum: 0 }, { type: 'null' }],
+  description: 'Total number of records; null above the count limit.',
+};
+const EXACT_COUNT = { type: 'integer', minimum: 0, description: 'Total number of records.' };
+
 /** The envelope around an item's schema. */
-export function pageSchema(policy: Policy, item: Schema): Schema {
+export function pageSchema({ policy, page: { style } }: ListDeclaration, item: Schema): Schema {
   const name = `${pascal(policy.name)}Page`;
+  const more = style === 'page' ? { count: EXACT_COUNT } : { count: COUNT, ...LINKS };
   const json = () => {
     const { $defs, ...items } = jsonSchemaOf(item, 'output') as { readonly $defs?: Record<string, JsonSchema> };
-    const reference = { anyOf: [{ type: 'string' }, { type: 'null' }] };
     return {
       $ref: `#/$defs/${name}`,
       $defs: {
         ...$defs,
-        [name]: {
-          type: 'object',
-          properties: {
-            items: { type: 'array', items },
-            count: {
-              anyOf: [{ type: 'integer', minimum: 0 }, { type: 'null' }],
-              description: 'Total number of records; null above the count limit.',
-            },
-            next: { ...reference, description: 'The query string of the next page.' },
-            previous: { ...reference, description: 'The query string of the previous page.' },
-          },
-          required: ['items', 'count', 'next', 'previous'],
-        },
+        [name]: { type: 'object', properties: { items: { type: 'array', items }, ...more }, required: ['items', ...Object.keys(more)] },
       },
     };
   };
@@ -276,12 +276,12 @@ function widestOf({ policy, output }: ListDeclaration): View {
 }
 
 function pageProperties({ page, limits }: ListDeclaration): Record<string, JsonSchema> {
-  return {
-    limit: { type: 'integer', minimum: 1, maximum: page.max, default: page.default, description: 'Rows per page.' },
-    ...(page.style === 'cursor'
-      ? { cursor: { type: 'string', maxLength: CURSOR_LENGTH_MAX, description: 'From `next` or `previous` of a page.' } }
-      : { offset: { type: 'integer', minimum: 0, maximum: limits.offset, default: 0, description: 'Rows to skip.' } }),
-  };
+  const size = { [sizeName(page)]: sizeSchema(page) };
+  if (page.style === 'page')
+    return { page: { type: 'integer', minimum: 1, maximum: PAGE_NUMBER_MAX, default: 1, description: 'The number of the page.' }, ...size };
+  return page.style === 'offset'
+    ? { ...size, offset: { type: 'integer', minimum: 0, maximum: limits.offset, default: 0, description: 'Rows to skip.' } }
+    : { ...size, cursor: { type: 'string', maxLength: CURSOR_LENGTH_MAX, description: 'From `next` or `previous` of a page.' } };
 }
 
 /** Every parameter of a list, typed. */

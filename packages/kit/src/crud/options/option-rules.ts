@@ -147,7 +147,7 @@ export const controllerRules: Rules = guards({
   sparse: oneOf(false),
   expand: names,
   page: part({
-    style: oneOf('cursor', 'offset'),
+    style: oneOf('cursor', 'offset', 'page'),
     default: pageSize,
     max: pageSize,
     count: either(

@@ -19,6 +19,7 @@ import type { OrderingOptions, OrderTerm } from '../options/ordering.ts';
 import { readNames } from '../parameters/name-list.ts';
 import { defaultOrdering, orderableColumns, readOrdering } from './ordering.ts';
 import type { PageOptions } from '../options/page-options.ts';
+import { allPagingNames, type PageStretch, pagingNames, readPage, sizeName } from './page-parameters.ts';
 import type { Policy } from '../policy/policy.ts';
 import { blankSeparated, searchedWords } from './search.ts';
 import type { SearchBackend } from '../declare/search-backend.ts';
@@ -47,14 +48,11 @@ export interface ListDeclaration {
 }
 
 /** A list as a caller asked for it, checked. */
-export interface ListRequest {
+export interface ListRequest extends PageStretch {
   readonly where: readonly Where[];
   readonly ordering: readonly OrderTerm[];
   readonly fields: readonly string[] | undefined;
   readonly expand: readonly string[];
-  readonly limit: number;
-  readonly offset: number;
-  readonly cursor: string | undefined;
   /** Filters and search in one form: a cursor belongs to them. */
   readonly binding: string;
   /** The deleted rows instead of those that are there. */
@@ -68,21 +66,30 @@ export interface ShapeParameters {
 }
 
 const SHAPE_NAMES = ['fields', 'expand'] as const;
-const PAGE_NAMES: ReadonlySet<string> = new Set(['limit', 'cursor', 'offset']);
-const LIST_NAMES = ['search', 'ordering', 'limit', 'cursor', 'offset', ...SHAPE_NAMES] as const;
+const PAGE_NAMES: ReadonlySet<string> = new Set(allPagingNames);
+const LIST_NAMES = ['search', 'ordering', ...allPagingNames, ...SHAPE_NAMES] as const;
 
 const LIST_PARAMETERS: ReadonlySet<string> = new Set(LIST_NAMES);
 
-/** Names that no filter may have. */
-export const reservedParameters: ReadonlySet<string> = new Set([
-  ...LIST_NAMES,
+const OTHER_NAMES = [
+  'search',
+  'ordering',
+  'limit',
+  'cursor',
+  'offset',
+  ...SHAPE_NAMES,
   'format',
   'dry_run',
   'group_by',
   'metrics',
   'deleted',
   'mode',
-]);
+];
+
+/** Names that no filter of the list may have. */
+export function reservedParameters({ page }: Pick<ListDeclaration, 'page'>): ReadonlySet<string> {
+  return new Set([...OTHER_NAMES, ...pagingNames(page)]);
+}
 
 /** Reads the query string of a list: every fault at once. */
 export class ListQueryReader {
@@ -179,8 +186,8 @@ export class ListQueryReader {
 
   #listRequest(given: QueryValues, isOffered: (name: string) => boolean, where: readonly Where[], bound: [string, unknown][]): ListRequest {
     const ordering = this.#ordering(given['ordering']);
-    const shape = this.#shape(given, !isOffered('limit'));
-    const page = this.#page(given);
+    const shape = this.#shape(given, !isOffered(sizeName(this.#list.page)));
+    const page = readPage(given, this.#list.page, this.#list.limits, (...fault) => this.#refuse(...fault));
     const isDeleted = this.#deleted(given['deleted']);
     this.#refuseManyValues(where, ['query']);
     this.#finish(shape);
@@ -191,7 +198,7 @@ export class ListQueryReader {
 
   /** The body of QUERY; paging stays in the query string. */
   async readQuery(given: QueryValues, body: Readonly<Record<string, unknown>>): Promise<ListRequest> {
-    const known = pagingNames(this.#list);
+    const known = pagingNames(this.#list.page);
     for (const name of Object.keys(given)) if (!known.includes(name)) this.#refuseName(name, known);
     const { filters, limits: bounds } = this.#list;
     const where: Where[] = [];
@@ -201,8 +208,10 @@ export class ListQueryReader {
     if (search !== undefined) where.push(search);
     const ordering = this.#ordering(body['ordering'] as string[] | undefined, ['body', 'ordering']);
     const shape = this.#shape({ fields: body['fields'], expand: body['expand'] } as QueryValues);
-    const inBody = body['limit'] as number | undefined;
-    const page = this.#page(inBody === undefined || given['limit'] !== undefined ? given : { ...given, limit: String(inBody) });
+    const size = sizeName(this.#list.page);
+    const inBody = body[size] as number | undefined;
+    const stretch = inBody === undefined || given[size] !== undefined ? given : { ...given, [size]: String(inBody) };
+    const page = readPage(stretch, this.#list.page, bounds, (...fault) => this.#refuse(...fault));
     this.#refuseManyValues(where, ['body', 'where']);
     this.#finish(shape);
     const binding = canonicalJson({ where: body['where'] ?? null, search: body['search'] ?? null });
@@ -285,35 +294,10 @@ export class ListQueryReader {
     return readOrdering(this.#list, this.#view, readNames(given, 'column', location, this.#faults), location, this.#faults);
   }
 
-  #page(given: QueryValues): Pick<ListRequest, 'limit' | 'offset' | 'cursor'> {
-    const {
-      limits: bounds,
-      page: { style, default: size, max },
-    } = this.#list;
-    const limit = this.#number(given['limit'], 'limit', 1, max, size);
-    if (style === 'offset')
-      return {
-        limit,
-        offset: this.#number(given['offset'], 'offset', 0, bounds.offset, 0, ' Use a filter, or a list with cursors, to go further.'),
-        cursor: undefined,
-      };
-    const cursor = given['cursor'];
-    if (cursor !== undefined && typeof cursor !== 'string') this.#refuse(['query', 'cursor'], 'duplicate', 'Give this parameter once.');
-    return { limit, offset: 0, cursor: typeof cursor === 'string' ? cursor : undefined };
-  }
-
   #deleted(given: string | string[] | undefined): boolean {
     if (given === undefined || !this.#offersDeleted) return false;
     if (given !== 'only') this.#refuse(['query', 'deleted'], 'invalid', 'Give "only", or leave it out.');
     return true;
-  }
-
-  #number(given: string | string[] | undefined, name: string, min: number, max: number, otherwise: number, hint = ''): number {
-    if (given === undefined) return otherwise;
-    const value = typeof given === 'string' && /^\d{1,9}$/.test(given) ? Number(given) : Number.NaN;
-    if (value >= min && value <= max) return value;
-    this.#refuse(['query', name], 'invalid', `Enter an integer between ${min} and ${max}.${hint}`);
-    return otherwise;
   }
 
   /** Lists within their limit can be too many together, where the limits of the controller allow it. */
@@ -372,14 +356,10 @@ function namesBesideFilters(list: ListDeclaration): ReadonlySet<string> {
   return new Set([
     ...(search === undefined ? [] : ['search']),
     ...(ordering === undefined ? [] : ['ordering']),
-    ...pagingNames(list),
+    ...pagingNames(list.page),
     ...(isSparse ? ['fields'] : []),
     ...(expand.size > 0 ? ['expand'] : []),
   ]);
-}
-
-function pagingNames({ page }: ListDeclaration): readonly string[] {
-  return page.style === 'cursor' ? ['limit', 'cursor'] : ['limit', 'offset'];
 }
 
 const FAULTS_MAX = 100;

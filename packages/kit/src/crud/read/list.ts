@@ -13,6 +13,7 @@ import {
 } from '../../db/sql/keyset/keyset.ts';
 import type { CompiledWhere } from '../../db/sql/where/compile-where.ts';
 import type { Where } from '../../db/sql/where/where.ts';
+import { coreErrors } from '../../errors/core-errors.ts';
 import type { CrudRequest } from '../policy/crud-request.ts';
 import { crudErrors } from '../declare/errors.ts';
 import type { ListPlan } from './list-plan.ts';
@@ -33,6 +34,9 @@ import type { ListPage } from '../options/list-page.ts';
 
 export interface ListResult {
   readonly page: ListPage;
+  /** The pages beside it, as query strings. */
+  readonly next: string | null;
+  readonly previous: string | null;
   /** The same list from its start. */
   readonly first: string;
   /** `123`, `1000+`, `~120000`; undefined when nothing was counted. */
@@ -65,7 +69,7 @@ function termOf({ name, descending }: KeysetColumn): OrderTerm {
 /** Reads one page: one statement, one more to count when the first page is full. */
 export async function readList(db: Db, request: CrudRequest, plan: ListPlan, context: ListContext): Promise<ListResult> {
   const where = await conditions(request, context.policy, plan.list.where, context.fixed);
-  return context.options.style === 'cursor' ? byCursor(db, request, plan, where, context) : byOffset(db, request, plan, where, context);
+  return context.options.style === 'cursor' ? byCursor(db, request, plan, where, context) : byNumber(db, request, plan, where, context);
 }
 
 async function byCursor(
@@ -112,11 +116,11 @@ async function byCursor(
   const { previous, next } = cursors.writeAround(neighbors, count.carried, bound);
   const others = without(context.queryString, 'cursor');
   const linkTo = (cursor: string | null) => (cursor === null ? null : `?${[`cursor=${cursor}`, ...others].join('&')}`);
-  const page = { items, count: count.number, next: linkTo(next), previous: linkTo(previous) };
-  return { page, first: `?${others.join('&')}`, totalCount: count.text };
+  const links = { next: linkTo(next), previous: linkTo(previous) };
+  return { page: { items, count: count.number, ...links }, ...links, first: `?${others.join('&')}`, totalCount: count.text };
 }
 
-async function byOffset(
+async function byNumber(
   db: Db,
   request: CrudRequest,
   { list, shape, isFreeForm }: ListPlan,
@@ -137,25 +141,31 @@ async function byOffset(
     isFreeForm,
     rows: list.isDeleted ? 'deleted' : 'live',
   };
-  const found = await selectPage(db, request, policy, selection, {
-    limit: offset + limit + 1,
-    isFiltered: where.length > 0,
-    ...byKey(policy, list.ordering, undefined),
-  });
+  const { options, offsetMax } = context;
+  const isReachable = offset <= offsetMax;
+  const page = { limit: offset + limit + 1, isFiltered: where.length > 0, ...byKey(policy, list.ordering, undefined) };
+  const found = isReachable ? await selectPage(db, request, policy, selection, page) : [];
   const hasMore = found.length > limit;
   const rows = hasMore ? found.slice(0, limit) : found;
   const isKnown = offset === 0 || rows.length > 0;
   const count = await countRows(db, request, list, where, context, { found: offset + found.length, hasMore: hasMore || !isKnown });
+  if (!isReachable && offset < (count.number ?? Infinity)) throw tooFar(limit, offsetMax);
   const items = await presentRows(db, request, unit, rows);
-  const others = without(context.queryString, 'offset');
-  const link = (to: number) => [`?offset=${to}`, ...others].join('&');
-  const page = {
-    items,
-    count: count.number,
-    next: hasMore && offset + limit <= context.offsetMax ? link(offset + limit) : null,
+  const isNumbered = options.style === 'page';
+  const others = without(context.queryString, isNumbered ? 'page' : 'offset');
+  const link = (to: number) => [isNumbered ? `?page=${to / limit + 1}` : `?offset=${to}`, ...others].join('&');
+  const links = {
+    next: hasMore && offset + limit <= offsetMax ? link(offset + limit) : null,
     previous: offset > 0 ? link(Math.max(0, offset - limit)) : null,
   };
-  return { page, first: `?${others.join('&')}`, totalCount: count.text };
+  const body = { items, count: count.number, ...(isNumbered ? {} : links) };
+  return { page: body, ...links, first: `?${others.join('&')}`, totalCount: count.text };
+}
+
+/** For a page with rows, far behind the first one. A page behind the last row is empty, whatever its number. */
+function tooFar(limit: number, offsetMax: number): Error {
+  const message = `Enter an integer between 1 and ${Math.floor(offsetMax / limit) + 1}. Use a filter to go further.`;
+  return coreErrors.validation_error({ errors: [{ location: ['query', 'page'], code: 'invalid', message }] });
 }
 
 function pageStart({ dialect }: Db, keyset: Keyset, from: KeysetStart, values: readonly unknown[]): PageStart {

@@ -2,6 +2,7 @@ import { jsonSchemaOf, type JsonSchema, type Schema, type SchemaResult } from '.
 import { didYouMean } from '../../options/did-you-mean.ts';
 import { type FilteredColumn, filterValueJson, operandJson } from '../parameters/filter-parameters.ts';
 import type { ListDeclaration } from './list-query.ts';
+import { sizeName, sizeSchema } from './page-parameters.ts';
 import { pascal } from '../declare/names.ts';
 import { markVisible } from '../policy/rule-marks.ts';
 
@@ -20,7 +21,7 @@ export function queryBody(list: ListDeclaration): Schema<Record<string, unknown>
       ...(ordering === undefined ? {} : { ordering: strings }),
       ...(list.isSparse ? { fields: strings } : {}),
       ...(list.expand.size > 0 ? { expand: strings } : {}),
-      limit: { type: 'integer', minimum: 1, maximum: list.page.max },
+      [sizeName(list.page)]: sizeSchema(list.page),
     },
     additionalProperties: false,
     $defs: defs,
@@ -93,7 +94,7 @@ function memberIssues(member: string, given: unknown, known: readonly string[]) 
   if (!known.includes(member)) return issue(`Unknown field.${didYouMean(member, known)}`, 'unknown_field');
   if (member === 'where') return [];
   if (member === 'search') return typeof given === 'string' ? [] : issue('must be a string', 'type');
-  if (member === 'limit') return typeof given === 'number' ? [] : issue('must be an integer', 'type');
+  if (member === 'limit' || member === 'page_size') return typeof given === 'number' ? [] : issue('must be an integer', 'type');
   const names = Array.isArray(given) ? (given as unknown[]) : [given];
   return names.every((each) => typeof each === 'string') ? [] : issue('must be a list of names', 'type');
 }

@@ -46,7 +46,7 @@ export class Answering {
   };
 }
 
-export function pageHeaders({ page: { next, previous }, first, totalCount }: ListResult): Record<string, string> {
+export function pageHeaders({ next, previous, first, totalCount }: ListResult): Record<string, string> {
   const headers: Record<string, string> = {};
   if (totalCount !== undefined) headers['x-total-count'] = totalCount;
   if (next === null && previous === null) return headers;

@@ -73,7 +73,7 @@ function made(operation: string, caller: CallerView): Made {
   const { access, view, list } = caller;
   const { policy, output, limits, options, transitionRules } = access;
   const item = itemSchema(policy, output, list.expand, view);
-  const page = json(pageSchema(policy, item), 'output');
+  const page = json(pageSchema(list, item), 'output');
   if (operation === 'list') return { query: json(listQuery(list, view)), response: page };
   if (operation === 'query') return { query: json(pageQuery(list)), body: json(queryBody(list)), response: page };
   if (operation === 'stats' && options.stats !== undefined)

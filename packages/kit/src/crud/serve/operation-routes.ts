@@ -63,7 +63,7 @@ export class OperationRoutes {
     const maker = this.#maker;
     const { etag, expand, page: { style } = {} } = this.#options;
     const item = lazySchema(() => itemSchema(access.policy, access.output, access.list.expand));
-    const page = lazySchema(() => pageSchema(access.policy, item));
+    const page = lazySchema(() => pageSchema(access.list, item));
     const query = lazyQuery(() => listQuery(access.list));
     const paging = lazyQuery(() => pageQuery(access.list));
     const shape = lazyQuery(() => shapeQuery(access.list));
@@ -86,7 +86,7 @@ export class OperationRoutes {
     // Children that are written with their parent carry versions of their own.
     const nestedVersions = access.resource.options.nested === undefined ? [] : [coreErrors.precondition_failed];
     const expanding = expand === undefined ? [] : [crudErrors.expand_too_costly];
-    const paged = [...(style === 'offset' ? [] : [crudErrors.invalid_cursor]), ...expanding];
+    const paged = [...(style === 'offset' || style === 'page' ? [] : [crudErrors.invalid_cursor]), ...expanding];
     const parentParams = this.#options.parent === undefined ? {} : { params: maker.parentParams() };
 
     yield* maker.route(

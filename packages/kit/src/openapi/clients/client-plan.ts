@@ -44,8 +44,10 @@ export interface ClientOperation {
   readonly isIdempotent: boolean;
   /** A read by POST, beside the operation with the QUERY method. */
   readonly isAlias: boolean;
-  /** Where the result is a page with `next`: the schema of one item, and the method that returns every item (`all` of `list`). */
+  /** Where the result is a page with `next` or a number: the schema of one item, and the method that returns every item (`all` of `list`). */
   readonly item: JsonSchema | undefined;
+  /** Pages are asked for by their number instead of `next`. */
+  readonly isNumbered: boolean;
   readonly itemsName: string | undefined;
   /** The row behind `fields` and `expand`, whether in a page or alone. */
   readonly row: { readonly schema: string; readonly relations: readonly string[]; readonly isPage: boolean } | undefined;
@@ -218,7 +220,8 @@ function operationOf(
     );
   const result = resultOf(route, operation, resolve);
   // A page that was asked for with a body has its cursor there.
-  const page = pageItem(result.schemas, resolve);
+  const isNumbered = query.some(({ name }) => name === 'page');
+  const page = pageItem(result.schemas, isNumbered ? 'count' : 'next', resolve);
   const item = route.method === 'GET' ? page : undefined;
   const seen = new Set<string>();
   return {
@@ -238,6 +241,7 @@ function operationOf(
     isIdempotent: route.idempotency !== undefined,
     isAlias: original !== undefined,
     item,
+    isNumbered,
     itemsName: undefined,
     row: rowOf(page ?? result.schemas[0], page !== undefined, query, resolve),
     deprecation: deprecationOf(operation),
@@ -299,9 +303,13 @@ function jsonTypes(schema: Json, resolve: (value: Json) => Json, depth = 0): rea
 
 const unique = (schemas: readonly JsonSchema[]): JsonSchema[] => [...new Map(schemas.map((each) => [JSON.stringify(each), each])).values()];
 
-function pageItem([schema, ...others]: readonly JsonSchema[], resolve: (value: Json) => Json): JsonSchema | undefined {
+function pageItem(
+  [schema, ...others]: readonly JsonSchema[],
+  told: 'next' | 'count',
+  resolve: (value: Json) => Json,
+): JsonSchema | undefined {
   const { properties } = schema === undefined || others.length > 0 ? ({} as Json) : resolve(schema);
-  return properties?.next !== undefined && properties?.items?.items !== undefined ? (properties.items.items as JsonSchema) : undefined;
+  return properties?.[told] !== undefined && properties?.items?.items !== undefined ? (properties.items.items as JsonSchema) : undefined;
 }
 
 /** Where `fields` or `expand` can be given, the result is narrowed by what was asked for. */

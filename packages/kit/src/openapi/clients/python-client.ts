@@ -138,7 +138,7 @@ function methodText(operation: ClientOperation, types: PythonTypes, isAsync: boo
     'call: CallOptions | None = None',
   ];
   const isAwaited = isAsync && !isAll && !isStream;
-  const how = isAll ? 'pages' : isStream ? 'events' : 'request';
+  const how = isAll ? (operation.isNumbered ? 'numbered_pages' : 'pages') : isStream ? 'events' : 'request';
   const sent = `self._http.${how}(${operationText(operation)}, {${args.map(({ name, wire }) => `${pythonText(wire)}: ${name}`).join(', ')}}, call)`;
   const summary = isAll ? `Every item of \`${pythonName(snake(operation.name))}\`, page by page.` : operation.summary;
   const body =
