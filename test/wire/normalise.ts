@@ -12,7 +12,7 @@ const KINDS: readonly (readonly [kind: string, pattern: RegExp])[] = [
 ];
 
 /** Members whose values are random in a form of their own. */
-const RANDOM = /^(?:request_id|requestId|worker)$/;
+const RANDOM = /^(?:prefix|request_id|requestId|worker)$/;
 
 /** Replaces what differs from run to run: times by their kind alone, everything else by kind and order of appearance. */
 export class Normaliser {
