@@ -46,7 +46,7 @@ export interface QueryOptions {
   readonly writes?: boolean;
   /**
    * The statement may read many rows. Says what it reads, for the log, never values: `orders by search`. Inside a request it then has the
-   * deadline of the request, ends when the client goes away, and counts for its caller; elsewhere it changes nothing.
+   * deadline of the request, and, outside a transaction, ends when the client goes away and counts for its caller; elsewhere it changes nothing.
    */
   readonly mayBeLong?: string;
   /** What engines receive for such a statement; made of `mayBeLong` and the running request unless it is set. */
@@ -94,6 +94,8 @@ export interface EngineTransaction extends StatementRunner {
   rollbackToSavepoint(name: string): Promise<void>;
   /** Rejects when the database rolled back instead: a caught statement error must not look like a commit. */
   commit(): Promise<void>;
+  /** The time of its request is over: what runs is stopped where the engine can, and nothing is saved, unless COMMIT was sent. */
+  cancel(reason: unknown): void;
   /** Never rejects: a connection that cannot roll back is thrown away, which rolls back too. */
   rollback(): Promise<void>;
 }

@@ -18,6 +18,7 @@ import type { DbLog } from '../log.ts';
 import type { ObservedRunner } from './observed-runner.ts';
 import { isReadOnly } from '../sql/statement-text.ts';
 import { refuseUnknownNames } from '../../options/read-options.ts';
+import { requestDeadline } from './long-statement.ts';
 
 const STREAM_CHUNK = 200;
 /** At most, before a transaction is run again. */
@@ -135,9 +136,19 @@ export class Handle {
 
   async #attempt<R>(work: (tx: Db) => Promise<R>, options: EngineTransactionOptions): Promise<R> {
     const { engine } = this.context;
+    const deadline = requestDeadline();
+    deadline?.throwIfAborted();
     const transaction = engine.beginNow?.(options) ?? (await engine.begin(options));
     const scope = new TransactionScope(this.context, transaction, this.runner, undefined);
-    return this.#end(transaction, scope, scope.run(work));
+    if (deadline === undefined) return this.#end(transaction, scope, scope.run(work));
+    const cancel = (): void => transaction.cancel(deadline.reason);
+    deadline.addEventListener('abort', cancel, { once: true });
+    if (deadline.aborted) cancel();
+    try {
+      return await this.#end(transaction, scope, scope.run(work));
+    } finally {
+      deadline.removeEventListener('abort', cancel);
+    }
   }
 
   /** Commits when the work is done, rolls back when it failed. */

@@ -10,6 +10,8 @@ export interface LongStatement {
   readonly owner?: string | undefined;
   /** What it reads, for the log, never values. */
   readonly reads?: string | undefined;
+  /** Others are under way: on PostgreSQL it then has one process of the server, without parallel workers. */
+  readonly isOneOfSeveral?: boolean | undefined;
 }
 
 /** How a statement ended before its time: by its deadline, because nobody waited for it, or before it was sent because its caller had too many. */
@@ -29,6 +31,8 @@ export interface StatementCause {
   readonly statementMsLeft: number;
   readonly signal: AbortSignal;
   readonly statementOwner: string;
+  /** Aborted when the time of the route is over. Undefined: the route has no limit of its own. */
+  readonly deadline: AbortSignal | undefined;
   /** The response has left: what still runs is work of its own, with budgets of its own. */
   readonly isOver: boolean;
 }
@@ -38,6 +42,11 @@ const causes = new AsyncLocalStorage<StatementCause>();
 /** Statements that `work` marks with `mayBeLong`, also in what it awaits, belong to this request. */
 export function runCausing<R>(cause: StatementCause, work: () => R): R {
   return causes.run(cause, work);
+}
+
+/** The end of the running request. A transaction that is open then is rolled back. */
+export function requestDeadline(): AbortSignal | undefined {
+  return causes.getStore()?.deadline;
 }
 
 /** Undefined outside a request: background work has its own budgets and is not ended here. */

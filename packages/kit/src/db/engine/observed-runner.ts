@@ -44,14 +44,14 @@ export class ObservedRunner implements StatementRunner {
     const options = this.#ofRequest(given);
     this.#admit?.(text, options?.writes);
     if (options?.long !== undefined && this.#shares !== undefined) return undefined;
-    if (!this.#isObserved()) return this.#runner.runNow(text, parameters, options);
+    if (options?.long === undefined && !this.#isObserved()) return this.#runner.runNow(text, parameters, options);
     const started = performance.now();
     let result: StatementResult | undefined;
     try {
       result = this.#runner.runNow(text, parameters, options);
     } catch (error) {
       this.#report(text, parameters, 0, started, error);
-      throw error;
+      throw this.#counted(error, options?.long);
     }
     if (result !== undefined) this.#report(text, parameters, result.count, started);
     return result;
@@ -61,26 +61,26 @@ export class ObservedRunner implements StatementRunner {
   run(text: string, parameters: readonly unknown[], given?: QueryOptions): Promise<StatementResult> {
     const options = this.#ofRequest(given);
     this.#admit?.(text, options?.writes);
-    if (options?.long !== undefined && this.#shares !== undefined)
-      return this.#runLong(this.#shares, text, parameters, options, options.long);
+    if (options?.long !== undefined) return this.#runLong(text, parameters, options, options.long);
     return this.#runSeen(text, parameters, options);
   }
 
-  /** When the caller's share of the connections allows it. */
-  async #runLong(
-    shares: StatementShares,
-    text: string,
-    parameters: readonly unknown[],
-    options: QueryOptions,
-    long: LongStatement,
-  ): Promise<StatementResult> {
+  /** When the caller's share of the connections allows it; at once in a transaction, which has its connection. */
+  async #runLong(text: string, parameters: readonly unknown[], options: QueryOptions, long: LongStatement): Promise<StatementResult> {
     try {
-      return await shares.during(long, (admitted) => this.#runSeen(text, parameters, { ...options, long: admitted }));
+      const run = (admitted: LongStatement) => this.#runSeen(text, parameters, { ...options, long: admitted });
+      return await (this.#shares === undefined ? run(long) : this.#shares.during(long, run));
     } catch (error) {
-      const outcome = outcomeOf(error, long);
-      if (outcome !== undefined) this.observers.ended(outcome, long);
-      throw outcome === 'timed_out' ? namingReads(error as Error, long) : error;
+      throw this.#counted(error, long);
     }
+  }
+
+  /** The error of a statement, which is counted where it ended before its time, and says what it read. */
+  #counted(error: unknown, long: LongStatement | undefined): unknown {
+    const outcome = long && outcomeOf(error, long);
+    if (outcome === undefined) return error;
+    this.observers.ended(outcome, long as LongStatement);
+    return outcome === 'timed_out' ? namingReads(error as Error, long as LongStatement) : error;
   }
 
   #runSeen(text: string, parameters: readonly unknown[], options?: QueryOptions): Promise<StatementResult> {
@@ -145,11 +145,16 @@ export class ObservedRunner implements StatementRunner {
     }
   }
 
-  /** A statement that may be long belongs to the request it runs in. In a transaction it ends with that. */
+  /**
+   * A statement that may be long belongs to the request it runs in. In a transaction it only has its deadline: what was written goes on when the
+   * client is gone.
+   */
   #ofRequest(options: QueryOptions | undefined): QueryOptions | undefined {
-    if (options?.mayBeLong === undefined || options.long !== undefined || this.#admit !== undefined) return options;
+    if (options?.mayBeLong === undefined || options.long !== undefined) return options;
     const long = longStatement(options.mayBeLong);
-    return long === undefined ? options : { ...options, long };
+    if (long === undefined) return options;
+    const { deadlineMs, reads, owner } = long;
+    return { ...options, long: this.#admit === undefined ? long : { deadlineMs, reads, owner } };
   }
 
   #isObserved(): boolean {

@@ -68,7 +68,8 @@ export class StatementShares {
     if (!isAtOnce) await this.#turnOf(name, long);
     try {
       // The wait is part of the request's time.
-      return await work(isAtOnce ? long : { ...long, deadlineMs: Math.max(1, long.deadlineMs - (performance.now() - begin)) });
+      const deadlineMs = isAtOnce ? long.deadlineMs : Math.max(1, long.deadlineMs - (performance.now() - begin));
+      return await work({ ...long, deadlineMs, isOneOfSeveral: this.#running > 1 });
     } finally {
       this.#leave(name);
     }

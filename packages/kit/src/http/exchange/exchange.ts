@@ -88,6 +88,7 @@ export class Exchange implements AuthRequest, PermissionContext, StatementCause 
   #clientAddress: string | undefined;
   #log: Log | undefined;
   #aborter: AbortController | undefined;
+  #limit: AbortController | undefined;
   #services: Scope | undefined;
   #tenant: { readonly value: string | null | Promise<string | null> } | undefined;
 
@@ -200,6 +201,19 @@ export class Exchange implements AuthRequest, PermissionContext, StatementCause 
   /** Whether the error is only that nobody waits for the response any longer. */
   isAbort(error: unknown): boolean {
     return this.#aborter?.signal.aborted === true && this.#aborter.signal.reason === error;
+  }
+
+  /** Begins the time of the route; the result ends it. */
+  limit(): (reason: unknown) => void {
+    const aborter = (this.#limit = new AbortController());
+    return (reason) => {
+      this.abort(reason);
+      aborter.abort(reason);
+    };
+  }
+
+  get deadline(): AbortSignal | undefined {
+    return this.#limit?.signal;
   }
 
   abort(reason: unknown): void {

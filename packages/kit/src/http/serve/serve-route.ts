@@ -215,9 +215,10 @@ async function refuseClaimed(plan: RoutePlan, exchange: Exchange, claimed: Idemp
 
 function limitTime(exchange: Exchange, plan: RoutePlan): void {
   const { timeoutMs, operationId } = plan.route;
+  const expire = exchange.limit();
   const timer = setTimeout(() => {
     const error = coreErrors.deadline_exceeded({ message: `${operationId} took longer than ${timeoutMs} ms` });
-    exchange.abort(error);
+    expire(error);
     fail(exchange, plan, error);
   }, timeoutMs);
   exchange.reply.raw.once('close', () => clearTimeout(timer));
@@ -320,7 +321,7 @@ async function inTransaction(
       return composed;
     };
     // Generic CRUD has no `atomic`: its work may be repeated.
-    return await exchange.host.db.transaction(serve, plan.route.atomic ?? CONFLICT_RETRIES);
+    return await runCausing(exchange, () => exchange.host.db.transaction(serve, plan.route.atomic ?? CONFLICT_RETRIES));
   } finally {
     exchange.leaveTransaction();
   }

@@ -25,6 +25,11 @@ class NapController extends Controller {
     const [row] = await db.query<{ pid: number }>('select pg_backend_pid() as pid', [], { mayBeLong: 'a search' });
     return row!;
   });
+  workers = route.get('/workers', { permission, response: z.object({ workers: z.string() }) }, async ({ db }) => {
+    const sql = `select current_setting('max_parallel_workers_per_gather') as workers`;
+    const [row] = await db.query<{ workers: string }>(sql, [], { mayBeLong: 'a setting' });
+    return row!;
+  });
   write = route.post(
     '/write',
     { permission, atomic: true },
@@ -155,6 +160,19 @@ describeDatabases('reads that may be long', (database) => {
       await asleep(0);
       // Those that waited for the others were never sent.
       expect(await begun()).toBe(before + 2);
+    });
+
+    test('one that runs beside others has no parallel workers of the server; alone it has them, and the setting does not stay', async () => {
+      const [{ workers } = { workers: '' }] = await database.db.query<{ workers: string }>(
+        `select current_setting('max_parallel_workers_per_gather') as workers`,
+      );
+      expect(Number(workers)).toBeGreaterThan(0);
+      const nap = begin('/long', 'ann');
+      await asleep(1);
+      expect(await begin('/workers', 'bob').answer).toMatchObject({ workers: '0' });
+      nap.close();
+      await asleep(0);
+      await vi.waitFor(async () => expect(await begin('/workers', 'bob').answer).toMatchObject({ workers }), PATIENCE);
     });
 
     test('requests that were pipelined on a socket that is closed end with it: what waited is never sent', async () => {

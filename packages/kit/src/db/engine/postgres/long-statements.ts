@@ -32,8 +32,8 @@ export class LongStatements {
   }
 
   async run(text: string, parameters: readonly unknown[], options: QueryOptions, long: LongStatement): Promise<StatementResult> {
-    const { acquire, release, settings } = this.#options;
-    const statement = driverStatement(settings, text, parameters, options);
+    const { acquire, release, settings: querySettings } = this.#options;
+    const statement = driverStatement(querySettings, text, parameters, options);
     const begin = performance.now();
     const client = await acquire();
     let failure: unknown;
@@ -42,7 +42,8 @@ export class LongStatements {
       // It waited for a connection and nobody waits for it: it is not sent.
       long.signal?.throwIfAborted();
       const leftMs = Math.max(1, Math.ceil(long.deadlineMs - (performance.now() - begin)));
-      const first = { text: this.#checksClients ? WITH_CLIENT_CHECK : DEADLINE, values: [String(leftMs)] };
+      const settings = [...(this.#checksClients ? [CLIENT_CHECK] : []), ...(long.isOneOfSeveral === true ? [ONE_PROCESS] : [])];
+      const first = deadlineStatement(leftMs, settings);
       const answered = new Promise<DriverResult>((resolve, reject) => {
         client.query(new PrecededQuery(first, statement, (error, result) => (error ? reject(error) : resolve(result))));
       });
@@ -87,13 +88,22 @@ export class LongStatements {
   }
 }
 
-const DEADLINE = `select set_config('statement_timeout', $1, true)`;
-const WITH_CLIENT_CHECK = `${DEADLINE}, set_config('client_connection_check_interval', '${CLIENT_CHECK_MS}', true)`;
+/** A shorter limit of the role, or of the transaction, stays. */
+const DEADLINE = `set_config('statement_timeout', case when current_setting('statement_timeout')::interval > '0' and
+  current_setting('statement_timeout')::interval < $1::text::interval then current_setting('statement_timeout') else $1 end, true)`;
+const CLIENT_CHECK = `set_config('client_connection_check_interval', '${CLIENT_CHECK_MS}', true)`;
+/** A read in parallel takes two more processes of the server: the processors would go to those who have the most reads. */
+const ONE_PROCESS = `set_config('max_parallel_workers_per_gather', '0', true)`;
+
+/** Limits the statements behind it, up to the end of the transaction. */
+export function deadlineStatement(leftMs: number, settings: readonly string[] = []): { readonly text: string; readonly values: string[] } {
+  return { text: `select ${[DEADLINE, ...settings].join(', ')}`, values: [`${Math.ceil(leftMs)}ms`] };
+}
 
 /** PostgreSQL 14 and newer, where the server's operating system can tell. */
 async function canCheckClients(client: pg.PoolClient): Promise<boolean> {
   try {
-    await client.query(`select set_config('client_connection_check_interval', '${CLIENT_CHECK_MS}', true)`);
+    await client.query(`select ${CLIENT_CHECK}`);
     return true;
   } catch (error) {
     // What the server refuses has a code; a lost connection is the statement's failure.

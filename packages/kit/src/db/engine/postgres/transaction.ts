@@ -2,13 +2,18 @@ import type pg from 'pg';
 import type { EngineTransaction, QueryOptions, SentStatement, StatementResult, StreamOptions } from '../engine.ts';
 import { dbErrors } from '../../errors.ts';
 import { driverStatement, type QuerySettings, sendOnClient, streamOnClient, toResult } from './client-queries.ts';
+import { sendCancelRequest } from './cancel-request.ts';
 import { isConnectionFailure, isReadOnlyServer, translateFailure } from './connection-failure.ts';
+import { deadlineStatement } from './long-statements.ts';
 import { type DriverResult, type DriverStatement, isPrepared, PrecededQuery, StatementQuery } from './statement-query.ts';
 
 /** The server's answer to every statement after one that failed. */
 const ABORTED = '25P02';
 
 const BEGIN = 'begin';
+
+/** A COMMIT that waits for a standby is not cut: it would have happened, and be reported as failed. */
+const COMMIT_UNLIMITED = 'set local statement_timeout = 0; commit';
 
 /**
  * A transaction on one client of the pool. BEGIN goes out with the first statement (a round trip less), and nothing else goes out before it is
@@ -33,6 +38,10 @@ export class PostgresTransaction implements EngineTransaction {
   /** The error of a statement that was sent and not awaited. It holds until the savepoint around the statement is rolled back. */
   #failure: unknown;
   #isCorked = false;
+  /** Why nothing is saved any more: its time is over. */
+  #cancelled: { readonly reason: unknown } | undefined;
+  /** A statement brought its deadline, which holds for those behind it. */
+  #isLimited = false;
   /** The error of a server that takes no changes: the connection is of no use to others. */
   #readOnlyServer: unknown;
 
@@ -46,6 +55,7 @@ export class PostgresTransaction implements EngineTransaction {
     this.#refuseWhenOver();
     try {
       const statement = driverStatement(this.#settings, text, parameters, options);
+      if (options?.long !== undefined) return toResult(await this.#runLimited(statement, options.long.deadlineMs));
       if (!this.#isOpen) return toResult(await this.#runEarly(statement));
       const answer = sendOnClient(this.#client, statement);
       this.#uncork();
@@ -76,6 +86,20 @@ export class PostgresTransaction implements EngineTransaction {
     // A callback, not a promise: `commit` relies on a failure being noted at once.
     const query = new StatementQuery(statement, (error, result) => (error ? settle(error, 0) : settle(undefined, result.rowCount ?? 0)));
     this.#client.query(query);
+  }
+
+  /** The server ends it after so long. */
+  async #runLimited(statement: DriverStatement, deadlineMs: number): Promise<DriverResult> {
+    if (!this.#isOpen) await this.#opened();
+    this.#isLimited = true;
+    const answer = new Promise<DriverResult>((resolve, reject) => {
+      const query = new PrecededQuery(deadlineStatement(deadlineMs), statement, (error, result) =>
+        error ? reject(error) : resolve(result),
+      );
+      this.#client.query(query);
+    });
+    this.#uncork();
+    return answer;
   }
 
   /** Runs a statement that was asked for before BEGIN was answered: the first takes it along, others wait for it. */
@@ -187,20 +211,22 @@ export class PostgresTransaction implements EngineTransaction {
     // The driver reports a statement that it could not send at the next tick: PostgreSQL would not know of it, and commit.
     if (this.#unanswered > 0) await new Promise<void>((done) => process.nextTick(done));
     if (this.#failure !== undefined) throw this.#translated(this.#failure);
-    let result: pg.QueryResult;
+    // Asked for while it waited for the others.
+    this.#refuseWhenOver();
+    let result: pg.QueryResult | undefined;
     try {
       this.#isEnding = true;
-      const answer = this.#client.query('commit');
+      const answer = this.#client.query(this.#isLimited ? COMMIT_UNLIMITED : 'commit') as Promise<pg.QueryResult | pg.QueryResult[]>;
       this.#uncork();
-      result = await answer;
+      result = [await answer].flat().at(-1);
     } catch (error) {
-      // PostgreSQL has rolled back.
-      if (!isConnectionFailure(error)) throw translateFailure(error);
+      // PostgreSQL has rolled back, or will.
+      if (!isConnectionFailure(error)) throw this.#translated(this.#cause(error));
       throw dbErrors.commit_unknown({ cause: error, message: 'the connection was lost during COMMIT' });
     }
     this.#end();
     // COMMIT of a transaction in which a statement failed "succeeds" by rolling back; saying nothing would lose a write.
-    if (result.command === 'ROLLBACK') {
+    if (result?.command === 'ROLLBACK') {
       if (this.#failure !== undefined) throw this.#translated(this.#failure);
       throw dbErrors.transaction_aborted({
         message: 'A statement failed in this transaction and its error was swallowed: nothing was saved.',
@@ -208,10 +234,18 @@ export class PostgresTransaction implements EngineTransaction {
     }
   }
 
+  /** The server is asked to stop what it runs. The request may come late, so the connection is closed, and COMMIT is not sent any more. */
+  cancel(reason: unknown): void {
+    if (this.#isEnding || this.#ended || this.#cancelled !== undefined) return;
+    this.#cancelled = { reason };
+    if (this.#begun !== undefined) void sendCancelRequest(this.#client);
+  }
+
   async rollback(): Promise<void> {
     if (this.#ended) return;
     this.#isEnding = true;
     if (this.#begun === undefined) return this.#end();
+    if (this.#cancelled !== undefined) return this.#discard(dbErrors.database_unavailable({ message: 'the transaction was cancelled' }));
     if (this.#beginFailure !== undefined) return this.#discard(this.#beginFailure);
     try {
       const answer = this.#client.query('rollback');
@@ -235,6 +269,7 @@ export class PostgresTransaction implements EngineTransaction {
   }
 
   #refuseWhenOver(): void {
+    if (this.#cancelled !== undefined) throw this.#cancelled.reason;
     if (this.#isEnding || this.#ended)
       throw dbErrors.transaction_finished({ message: 'This transaction has ended: await everything inside its callback.' });
   }

@@ -1,5 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { StatementResult } from '../engine.ts';
+import { dbErrors } from '../../errors.ts';
 import { encodeSqlite, type SqliteValue } from './codec.ts';
 import { RowDecoder } from './row-decoder.ts';
 import { CONTINUES } from './continues-sql.ts';
@@ -38,7 +39,7 @@ export function countsLogPages(version: string | undefined = process.versions['s
 export interface SqliteConnectionOptions {
   readonly readOnly: boolean;
   readonly durability: 'normal' | 'full';
-  /** Whether the statement that runs has to end; see `continuesSql`. Default: it never has to. */
+  /** Whether the statement that runs has to end; see `continuesSql`. Default: when the time given to `run` is over. */
   readonly isStopped?: () => boolean;
 }
 
@@ -60,6 +61,8 @@ export class SqliteConnection {
   #logPages: StatementSync | undefined;
   readonly #schemaVersion: StatementSync;
   #knownSchema: unknown;
+  /** When the statement that runs has to end: see `continuesSql`. */
+  #endsAt = Infinity;
 
   constructor(file: string, options: SqliteConnectionOptions) {
     // A busy timeout would block the event loop (985 ms measured); waiting is done outside, asynchronously.
@@ -70,7 +73,7 @@ export class SqliteConnection {
         this.checkpointAt(CHECKPOINT_PAGES);
       }
       this.database.exec(`pragma synchronous = ${options.durability}; pragma foreign_keys = on; pragma temp_store = memory`);
-      const { isStopped = () => false } = options;
+      const { isStopped = () => performance.now() > this.#endsAt } = options;
       this.database.function(CONTINUES, { directOnly: true }, (_row: unknown) => {
         if (isStopped()) throw new StatementStopped();
         return 1;
@@ -83,13 +86,19 @@ export class SqliteConnection {
     }
   }
 
-  run(text: string, parameters: readonly unknown[], as?: 'wire'): StatementResult {
+  /** A statement that looks at the time, with `continuesSql`, fails after so long. */
+  run(text: string, parameters: readonly unknown[], as?: 'wire', deadlineMs?: number): StatementResult {
     const values = parameters.map(encodeSqlite);
     let result: RawRows | number;
     try {
+      if (deadlineMs !== undefined) this.#endsAt = performance.now() + deadlineMs;
       result = this.read(text, values);
     } catch (error) {
+      if (error instanceof StatementStopped)
+        throw dbErrors.statement_timeout({ cause: error, message: `the statement did not end within ${deadlineMs} ms` });
       throw translateFailure(error);
+    } finally {
+      this.#endsAt = Infinity;
     }
     if (typeof result === 'number') return { rows: [], count: result };
     const rows = result.decoder.decode(result.rows, as);

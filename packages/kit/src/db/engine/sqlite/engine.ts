@@ -113,7 +113,7 @@ export class SqliteEngine implements Engine {
     const isWrite = this.#inMemory || !isReadOnly(text);
     const connection = isWrite ? this.#freeWriter() : this.#freeReader();
     try {
-      const result = connection?.run(text, parameters, as);
+      const result = connection?.run(text, parameters, as, long?.deadlineMs);
       if (isWrite && result !== undefined) this.#checkpointer?.wrote();
       return result;
     } catch (error) {
@@ -138,8 +138,9 @@ export class SqliteEngine implements Engine {
 
   async run(text: string, parameters: readonly unknown[], { as, long }: QueryOptions = {}): Promise<StatementResult> {
     if (long !== undefined && this.#readers !== undefined && isReadOnly(text)) return this.#readers.run(text, parameters, { ...long, as });
-    if (!this.#inMemory && isReadOnly(text)) return this.#attempt(this.#reader, text, parameters, as);
-    return this.withWriter(() => this.#attempt(this.writer, text, parameters, as));
+    const deadlineMs = long?.deadlineMs;
+    if (!this.#inMemory && isReadOnly(text)) return this.#attempt(this.#reader, text, parameters, as, deadlineMs);
+    return this.withWriter(() => this.#attempt(this.writer, text, parameters, as, deadlineMs));
   }
 
   async *stream(
@@ -293,13 +294,20 @@ export class SqliteEngine implements Engine {
     throw dbErrors.database_unavailable({ message: 'this database handle is closed' });
   }
 
-  async #attempt(connection: SqliteConnection, text: string, parameters: readonly unknown[], as?: 'wire'): Promise<StatementResult> {
+  async #attempt(
+    connection: SqliteConnection,
+    text: string,
+    parameters: readonly unknown[],
+    as?: 'wire',
+    deadlineMs?: number,
+  ): Promise<StatementResult> {
+    const run = () => connection.run(text, parameters, as, deadlineMs);
     try {
-      return connection.run(text, parameters, as);
+      return run();
     } catch (error) {
       if (!isBusy(error)) throw error;
     }
-    return retryWhileBusy(() => connection.run(text, parameters, as), this.options.busyDeadlineMs);
+    return retryWhileBusy(run, this.options.busyDeadlineMs);
   }
 }
 

@@ -12,6 +12,8 @@ export class SqliteTransaction implements EngineTransaction {
    * so that code which works on one works on the other.
    */
   #aborted = false;
+  /** Why nothing is saved any more: its time is over. */
+  #cancelled: { readonly reason: unknown } | undefined;
 
   constructor(connection: SqliteConnection, release: () => void) {
     this.#connection = connection;
@@ -22,10 +24,10 @@ export class SqliteTransaction implements EngineTransaction {
     return this.runNow(text, parameters, options);
   }
 
-  runNow(text: string, parameters: readonly unknown[], { as }: QueryOptions = {}): StatementResult {
+  runNow(text: string, parameters: readonly unknown[], { as, long }: QueryOptions = {}): StatementResult {
     this.#refuseWhenOver();
     try {
-      return this.#connection.run(text, parameters, as);
+      return this.#connection.run(text, parameters, as, long?.deadlineMs);
     } catch (error) {
       this.#aborted = true;
       throw error;
@@ -71,6 +73,10 @@ export class SqliteTransaction implements EngineTransaction {
     this.#end();
   }
 
+  cancel(reason: unknown): void {
+    this.#cancelled ??= { reason };
+  }
+
   async rollback(): Promise<void> {
     if (this.#ended) return;
     try {
@@ -87,6 +93,7 @@ export class SqliteTransaction implements EngineTransaction {
   }
 
   #refuseWhenOver(): void {
+    if (this.#cancelled !== undefined) throw this.#cancelled.reason;
     if (this.#ended) throw dbErrors.transaction_finished({ message: 'This transaction has ended: await everything inside its callback.' });
     if (this.#aborted) {
       throw dbErrors.transaction_aborted({
