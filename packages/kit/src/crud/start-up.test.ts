@@ -349,7 +349,7 @@ describe('start-up checks of resources', () => {
       expect.stringMatching(/^E012 .*state must be one of draft, done/),
     ]);
     expect(start({ admin: { rows: { or: [{ stat: 'done' }] } } })).toEqual([
-      expect.stringMatching(/^E012 .*: admin\.rows has .*Did you mean "state"\?/),
+      expect.stringMatching(/^E012 .*: audiences\.staff\.rows has .*Did you mean "state"\?/),
     ]);
     const author = { relations: { author: one(() => users, 'author_id') } };
     expect(start({ ...author, admin: { rows: { author: { is: { name: 'x' } } } } })).toEqual([]);

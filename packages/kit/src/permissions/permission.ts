@@ -22,6 +22,8 @@ export interface PermissionContext {
   readonly isTenantOpen?: boolean | undefined;
   /** The scope the operation declares, if any. */
   readonly scope: string | undefined;
+  /** The audience of the controller: `staff`. Null or undefined: the resource's own rules, or no resource. */
+  readonly audience?: string | null | undefined;
   readonly db: Db;
   /** The app's named rules, for `hasRule('name')`. */
   readonly rules?: Readonly<Record<string, Rule>> | undefined;

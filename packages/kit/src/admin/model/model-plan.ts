@@ -12,6 +12,7 @@ import { didYouMean } from '../../options/did-you-mean.ts';
 import { type OptionRules, readOptions } from '../../options/read-options.ts';
 import { filledText, flag, guard, listOf, objectWith, rule, text } from '../../options/value-rule.ts';
 import { type AdminOrders, sortableColumns } from '../../app/admin/list.ts';
+import { STAFF } from '../../crud/declare/resource.ts';
 import {
   adminColumn,
   computedColumn,
@@ -147,9 +148,10 @@ export function planOf(source: Model | AnyResource, options: ModelResourceOption
   const where = `modelResource("${resource === null ? model.name : resource.name}")`;
   readOptions(where, options, rules);
   const faults: string[] = [];
-  const { hidden = [], input, admin } = resource?.options ?? {};
+  const { hidden = [], input, audiences } = resource?.options ?? {};
   const computed: ComputedFields = resource?.options.computed ?? {};
-  if (resource !== null && admin === undefined) faults.push('the resource does not say what staff see: add `admin: { rows: true }` to it.');
+  if (resource !== null && audiences?.[STAFF] === undefined)
+    faults.push('the resource does not say what staff see: add `admin: { rows: true }` to it.');
   const shown = withRelations(shownColumns(model), resource).filter(({ name }) => !hidden.includes(name));
   const named = (
     list: readonly string[] | undefined,
@@ -276,8 +278,8 @@ function policyColumns(resource: AnyResource | null): ReadonlySet<string> {
 
 /** What a new row needs and nothing else knows: its owner, and its tenant where the site shows all tenants. */
 function givenByForm(resource: AnyResource | null): ReadonlySet<string> {
-  const { owner, tenant, admin } = resource?.options ?? {};
-  const names = [typeof owner === 'string' ? owner : owner?.column, admin?.tenant === 'all' ? tenant : undefined];
+  const { owner, tenant, audiences } = resource?.options ?? {};
+  const names = [typeof owner === 'string' ? owner : owner?.column, audiences?.[STAFF]?.tenant === 'all' ? tenant : undefined];
   return new Set((names as readonly (string | undefined)[]).filter((name) => name !== undefined));
 }
 

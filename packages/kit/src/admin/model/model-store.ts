@@ -1,3 +1,4 @@
+import { STAFF } from '../../crud/declare/resource.ts';
 import { ruleResult } from '../../auth/rights/rule-result.ts';
 import { CONFLICT_RETRIES } from '../../db/engine/conflict-retries.ts';
 import { databaseNamed } from '../../db/open/named-database.ts';
@@ -34,7 +35,7 @@ function everything({ model }: Plan, { app, clock, principal }: AdminContext): R
     condition: () => Promise.resolve(true),
     async search(backend, text, dialect, parameters) {
       await using services = (app as App).services.scope();
-      const caller = { user: principal.user, principal, tenant: null, action: 'list', now: clock.now(), services };
+      const caller = { user: principal.user, principal, tenant: null, action: 'list', audience: STAFF, now: clock.now(), services };
       const where = ruleResult(
         'search',
         `search "${backend.name}" of modelResource(${model.name})`,

@@ -1,8 +1,9 @@
 import type { AdminAction, AdminResource } from '../../app/admin/declaration.ts';
 import type { AdminField } from '../../app/admin/shapes.ts';
 import type { App } from '../../app/declare/module.ts';
+import type { Model } from '../../db/declare/model.ts';
 import { policiesOf } from '../../crud/policy/policies.ts';
-import { isResource } from '../../crud/declare/resource.ts';
+import { isResource, STAFF } from '../../crud/declare/resource.ts';
 import type { Fault } from '../../options/fault.ts';
 import { implementationOf, type OptionRules } from '../../options/read-options.ts';
 import { aFunction, anything, filledText, flag, listOf, oneOf, required } from '../../options/value-rule.ts';
@@ -40,10 +41,9 @@ export function resourceFaults(resources: readonly AdminResource[]): Fault[] {
 /** A model whose rows have rules is shown by these rules: else the site would be a second way to change its rows. */
 export function sourceFaults(resources: readonly AdminResource[], app: App): Fault[] {
   const policies = policiesOf(app);
-  const byModel = new Map([...policies.all()].map(({ model, resource }) => [model as object, resource]));
   return resources.flatMap(({ name, shows }): Fault[] => {
     if (isResource(shows))
-      return byModel.get(shows.model as object) === shows
+      return policies.has(shows)
         ? []
         : [
             {
@@ -52,7 +52,7 @@ export function sourceFaults(resources: readonly AdminResource[], app: App): Fau
               hint: 'Mount its controller, or give it to createApp({ resources }).',
             },
           ];
-    const declared = shows === undefined ? undefined : byModel.get(shows);
+    const declared = shows === undefined ? undefined : policies.find(shows as Model, STAFF);
     return declared === undefined
       ? []
       : [

@@ -1,6 +1,7 @@
 import type { AdminContext, AdminResource, AdminSight } from '../../app/admin/declaration.ts';
 import type { App } from '../../app/declare/module.ts';
 import { resourceOfTarget } from '../../crud/serve/admin-access.ts';
+import { STAFF } from '../../crud/declare/resource.ts';
 import { recordSight } from '../../crud/serve/record-sight.ts';
 
 /**
@@ -16,7 +17,7 @@ export async function targetSight(
   const app = context.app as App;
   const { principal, requestId, databases } = context;
   const resource = resourceOfTarget(app, targetType);
-  const isInSite = resource?.options.admin !== undefined;
+  const isInSite = resource?.options.audiences?.[STAFF] !== undefined;
   // A module shows the table by a list of its own, which knows who sees which records.
   if (resource === undefined || (!isInSite && target !== undefined)) {
     if (target?.isRestricted !== true || principal.user.is_superuser) return null;

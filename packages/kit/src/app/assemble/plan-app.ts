@@ -97,6 +97,7 @@ export function planApp(options: AppOptions): AppPlan {
     errors: options.errors,
     moduleErrors: ordered.flatMap((module) => module.errorMap ?? []),
     resources: [...(options.resources ?? []), ...ordered.flatMap((module) => module.resources ?? [])],
+    modules: ordered,
     rules: options.rules ?? {},
     rates: settings.throttleRates,
     bodyBytesMax: inputLimits.bodyBytes,

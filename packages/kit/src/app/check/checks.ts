@@ -100,7 +100,7 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
   E017: {
     title: 'A relation without a policy',
     explanation:
-      'A relation or reference leads to a model without a resource, or to another database, a model has two, or the column of a relation does not refer to its model.',
+      'A relation or reference leads to a model without a resource, or to another database, a model has two resources for one audience, or the column of a relation does not refer to its model.',
     remedy:
       'Mount a controller of the model, or give its resource to `createApp({ resources })`; declare the column with `t.ref(() => model)`.',
   },

@@ -133,7 +133,11 @@ export interface ResourceDeclaration {
 /** What a controller may bring besides routes. The app calls these; a subclass that adds one calls `super`'s too. */
 export interface MountedController extends ControllerBase {
   /** Called once every controller exists and before the first route is compiled. */
-  prepare?(declared: { readonly controllers: readonly ControllerBase[]; readonly resources: readonly object[] }): void;
+  prepare?(declared: {
+    readonly controllers: readonly ControllerBase[];
+    readonly resources: readonly object[];
+    readonly modules: readonly { readonly resources?: readonly object[] | undefined }[];
+  }): void;
   /** Faults of the declaration. Called when everything is mounted and no database is open. */
   faults?(app: App): readonly Fault[];
   /** Faults of what the declaration needs in the databases, which are open now. */

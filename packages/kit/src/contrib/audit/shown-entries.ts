@@ -1,6 +1,7 @@
 import type { App } from '../../app/declare/module.ts';
 import { resourceOfTarget } from '../../crud/serve/admin-access.ts';
 import type { ProgramCaller } from '../../crud/serve/crud-of.ts';
+import { STAFF } from '../../crud/declare/resource.ts';
 import { recordSight, type RecordSight } from '../../crud/serve/record-sight.ts';
 import type { EntryRecord } from './schemas.ts';
 import type { StoredEntry } from './store.ts';
@@ -25,7 +26,7 @@ async function sightOf(app: App, caller: ProgramCaller, targetType: string, ids:
   const resource = resourceOfTarget(app, targetType);
   const list = app.modules.flatMap(({ admin }) => admin?.resources ?? []).find(({ name, auditedAs }) => (auditedAs ?? name) === targetType);
   // A module has a list of its own for these records. One that does not show every record to all staff is for superusers here.
-  if (resource === undefined || (resource.options.admin === undefined && list !== undefined && list.shows !== resource))
+  if (resource === undefined || (resource.options.audiences?.[STAFF] === undefined && list !== undefined && list.shows !== resource))
     return list?.isRestricted === true && caller.user?.is_superuser !== true ? NOTHING : null;
   return recordSight(app, resource, caller, ids);
 }

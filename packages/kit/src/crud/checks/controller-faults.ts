@@ -10,6 +10,7 @@ import type { Permission } from '../../permissions/permission.ts';
 import { statsFaults } from '../read/stats.ts';
 import { isRoute } from '../../http/declare/route.ts';
 import { resourceRules } from '../options/option-rules.ts';
+import { audienceFaults } from './audience-faults.ts';
 import { createFaults } from './create-faults.ts';
 import { listFaults } from './list-faults.ts';
 import { unindexedColumns } from './unindexed.ts';
@@ -43,6 +44,7 @@ class ControllerFaults {
     this.#responses();
     this.#indexes();
     this.#callers();
+    this.#faults.push(...audienceFaults(this.#name, this.#mounted.resource, this.#mounted.audience));
     const { policy, options } = this.#mounted;
     this.#import();
     this.#guarded(controller);
@@ -221,8 +223,8 @@ class ControllerFaults {
 
   /** The rows of an owner are for users: a permission that admits everyone promises what no caller without credentials gets. */
   #callers(): void {
-    const { owner, options } = this.#mounted.policy;
-    if (owner === undefined || options.anonymous !== undefined || options.access?.admitsAnonymous === true) return;
+    const { bounds, options } = this.#mounted.policy;
+    if (bounds.owner === undefined || options.anonymous !== undefined || options.access?.admitsAnonymous === true) return;
     const permission = this.#mounted.options.permission as Permission;
     if (['GET', 'POST'].some((method) => surelyAdmitsAnonymous(permission, method)))
       this.#add(
@@ -259,10 +261,9 @@ class ControllerFaults {
     const { policy, options, input } = this.#mounted;
     const by = options.import?.by;
     if (by === undefined) return;
-    const { tenant, access } = policy.options;
+    const { tenant, owner } = policy.bounds;
     // Callers with grants see rows of several owners.
-    const owner = access === undefined ? policy.owner?.column : undefined;
-    const scoping = new Set([tenant as string | undefined, owner, this.#mounted.parent?.edge.column]);
+    const scoping = new Set([tenant, policy.options.access === undefined ? owner : undefined, this.#mounted.parent?.edge.column]);
     const isUniqueWithin = policy.model.table.indexes.some(
       (index) => isUniqueIndex(policy, index) && index.columns.filter((each) => !scoping.has(each.replace(/^-/, ''))).join() === by,
     );

@@ -1,7 +1,7 @@
 import type { Model } from '../../db/declare/model.ts';
 import type { Columns } from '../../db/declare/rows.ts';
 import type { Where } from '../../db/sql/where/where.ts';
-import { requireArguments } from '../../options/read-options.ts';
+import { InvalidOptions, requireArguments } from '../../options/read-options.ts';
 import { aModel } from '../../options/value-rule.ts';
 import type { NoOtherValue } from '../declare/checked-where.ts';
 import { eventTypesOf } from '../declare/event-types.ts';
@@ -9,7 +9,14 @@ import { singular } from '../declare/names.ts';
 import { checkOptions, resourceRules } from '../options/option-rules.ts';
 import { databaseFaults, resourceFaults } from './policy-faults.ts';
 import type { Name, Relations } from '../declare/relation.ts';
-import type { AnyResourceOptions, RelatedOf, Resource, ResourceOptions } from '../declare/resource.ts';
+import {
+  type AnyResourceOptions,
+  type AudienceRule,
+  type RelatedOf,
+  type Resource,
+  type ResourceOptions,
+  STAFF,
+} from '../declare/resource.ts';
 
 /**
  * Declares the policy of a model. Who may call an operation is said where it is mounted; which rows and fields, here.
@@ -41,17 +48,31 @@ export function resource<
   Y = {},
 >(model: Model<C>, options: ResourceOptions<C, R, O, N, V, I, S, T, W, Q, Y>): Resource<C, R, O | N | V, I, T, Extract<keyof Q, string>> {
   requireArguments('resource()', { model }, { model: aModel });
-  checkOptions(`resource(${model.name})`, options, resourceRules);
+  const place = `resource(${model.name})`;
+  checkOptions(place, options, resourceRules);
+  if (options.admin !== undefined && options.audiences?.[STAFF] !== undefined)
+    throw new InvalidOptions([
+      {
+        id: 'E013',
+        message: `${place}: has admin and audiences.${STAFF}.`,
+        hint: `admin is short for audiences.${STAFF}: remove one of them.`,
+      },
+    ]);
   const name = options.name ?? singular(model.name);
   const declared: Resource<C, R, O | N | V, I, T, Extract<keyof Q, string>> = {
     isResource: true,
     name,
     model,
-    options: options as unknown as AnyResourceOptions,
+    options: withAudiences(options as unknown as AnyResourceOptions & { readonly admin?: AudienceRule }),
     relations: options.relations ?? ({} as R),
     eventTypes: eventTypesOf(name, Object.keys(options.transitions ?? {}) as T[]),
     faults: resourceFaults,
     databaseFaults: async (app) => databaseFaults(declared, app),
   };
   return Object.freeze(declared);
+}
+
+/** `admin` is the short form of an audience. */
+function withAudiences({ admin, ...options }: AnyResourceOptions & { readonly admin?: AudienceRule }): AnyResourceOptions {
+  return admin === undefined ? options : { ...options, audiences: { ...options.audiences, [STAFF]: admin } };
 }

@@ -4,7 +4,7 @@ import type { Fault } from '../../options/fault.ts';
 import { limits } from '../declare/limits.ts';
 import { hasResource, policiesOf } from '../policy/policies.ts';
 import { type Policy, uniqueColumn } from '../policy/policy.ts';
-import type { AnyResource } from '../declare/resource.ts';
+import { type AnyResource, hasRowRule } from '../declare/resource.ts';
 import { columnFaults } from './column-faults.ts';
 import { inputNames } from './create-faults.ts';
 import { conditionFaults, nestedFaults, relationFaults, softDeleteFaults } from './relation-faults.ts';
@@ -17,9 +17,9 @@ export function resourceFaults(app: App): Fault[] {
   const policies = policiesOf(app);
   if (REPORTED.has(policies)) return [];
   REPORTED.add(policies);
-  const repeated = policies.repeated.map((model) => ({
+  const repeated = policies.repeated.map(({ model, audience }) => ({
     id: 'E017',
-    message: `The model "${model.name}"${usersOf(app, (resource) => resource.model === model)} has two resources.`,
+    message: `The model "${model.name}"${usersOf(app, (resource) => resource.model === model)} has two resources${audience === null ? '' : ` for the audience "${audience}"`}.`,
     hint: 'A model can have one row policy: declare resource() once and pass it to every controller.',
   }));
   return [...repeated, ...[...policies.all()].flatMap((policy) => policyFaults(policy, app))];
@@ -63,13 +63,7 @@ function policyFaults(policy: Policy, app: App): Fault[] {
   const unknown = (option: string, name: string, known: readonly string[] = columns) =>
     add('E012', `${option} refers to the unknown column "${name}".`, didYouMean(name, known).trim() || undefined);
 
-  if (
-    options.tenant === undefined &&
-    options.owner === undefined &&
-    options.rows === undefined &&
-    options.access === undefined &&
-    options.unscoped !== true
-  )
+  if (!hasRowRule(options) && options.audiences === undefined)
     add('E013', 'has no row rule.', 'Set tenant, owner, rows or access; unscoped: true if every caller may see every row.');
   const narrowing = (['tenant', 'owner', 'rows', 'access'] as const).filter((option) => options[option] !== undefined);
   if (options.unscoped === true && narrowing.length > 0)

@@ -41,6 +41,7 @@ const CALLERS: readonly CrudCaller<User>[] = [false, true].flatMap((isStaff) =>
       principal,
       tenant: NO_ID,
       action,
+      audience: null,
       now: new Date(0),
       get services(): never {
         throw new Error('No services are at hand at startup.');

@@ -19,7 +19,7 @@ export function unindexedColumns({ policy, options, list }: MountedResource): Un
       found.push({ table: owner.model.name, column, usedBy, isRelation });
   };
   // Every list of a caller reads the rows of one owner.
-  if (policy.owner !== undefined) add(policy, policy.owner.column, 'owner');
+  if (policy.bounds.owner !== undefined) add(policy, policy.bounds.owner, 'owner');
   for (const [name, operators] of Object.entries(options.filters ?? {})) {
     // `contains`, `ends` and conditions of the app's own are no use of an index.
     const isServed = Array.isArray(operators) && operators.some((each) => each !== 'contains' && each !== 'ends');
@@ -34,9 +34,9 @@ export function unindexedColumns({ policy, options, list }: MountedResource): Un
 }
 
 /** An index serves a column that it begins with, or that follows the columns which the policy fixes: tenant and owner. */
-export function isIndexed({ model, owner, options, key, statements }: Policy, name: string): boolean {
+export function isIndexed({ model, bounds, key, statements }: Policy, name: string): boolean {
   if (name === key.name || statements.column(name).settings.unique) return true;
-  const fixed = new Set([options.tenant as string | undefined, owner?.column]);
+  const fixed = new Set([bounds.tenant, bounds.owner]);
   return model.table.indexes.some(({ columns }) => {
     for (const each of columns) {
       const column = each.replace(/^-/, '');

@@ -8,6 +8,8 @@ export interface CrudCaller<U extends User | null = User | null> {
   readonly tenant: string | null;
   /** What is being done: `list`, `retrieve`, `create`, …; what grants decide by. */
   readonly action: string;
+  /** The audience of the controller; null for the resource's own rules. */
+  readonly audience: string | null;
   readonly now: Date;
   readonly services: ServiceScope;
 }

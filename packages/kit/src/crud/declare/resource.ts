@@ -67,6 +67,19 @@ export type ToManyNames<R> = { [K in Extract<keyof R, string>]: R[K] extends { r
   string
 >];
 
+/** The audience of the admin site. */
+export const STAFF = 'staff';
+
+/** The rows of an audience. */
+export interface AudienceRule<W = Where> {
+  /** The rows that its callers can see, whoever owns them; `true` for all. */
+  readonly rows: true | W;
+  /** `all`: rows of every tenant. Default: those of the tenant that the caller acts for. */
+  readonly tenant?: 'all';
+  /** `false`: its callers see the rows without a grant. Default: with `access`, only the rows that they own or were granted. */
+  readonly access?: false;
+}
+
 /** What is announced about a change. Null announces nothing. */
 export interface ChangeEvent {
   /** `order.shipped`. */
@@ -225,17 +238,12 @@ export interface ResourceOptions<
   /** `order.created`, `.updated`, `.deleted`, `.<transition>` by webhook; a function returns the event and its audience. */
   readonly events?: boolean | ((change: Change<C, NoInfer<T>>) => ChangeEvent | null);
   /**
-   * What staff see in the admin site; absent: not there. With `access`, those who are no superusers see what they own or were granted;
-   * `access: false` says on purpose that staff see the rows whatever they were granted.
+   * Other rows for other callers, by name: `{ staff: { rows: true, tenant: 'all' }, team: { rows: true } }`. A controller serves one of them with its
+   * option `audience`; the admin site serves `staff`. The audience's rule is in the place of `owner` and `rows`.
    */
-  readonly admin?: {
-    /** The rows that staff can see; `true` for all. */
-    readonly rows: true | Where<C>;
-    /** `all`: rows of every tenant. Default: those of the tenant that a member of staff acts for. */
-    readonly tenant?: 'all';
-    /** `false`: staff see the rows without a grant. */
-    readonly access?: false;
-  };
+  readonly audiences?: { readonly [audience: string]: AudienceRule<Where<C>> };
+  /** Short for `audiences: { staff: … }`: the rows of the admin site. Without it the resource is not in the site. */
+  readonly admin?: AudienceRule<Where<C>>;
   /** The 404 of a row that does not exist or that the caller cannot see: an error of your catalog. Default: `not_found`. */
   readonly missing?: ErrorDefinition;
   /** The database's alias. Default: `default`. */
@@ -246,12 +254,18 @@ export interface ResourceOptions<
 export interface AnyResourceOptions extends Omit<
   // oxlint-disable-next-line typescript/no-explicit-any -- erased on purpose
   ResourceOptions<any, Relations, any, any, any, any, any, any, any>,
-  'softDelete' | 'nested' | 'computed' | 'fields'
+  'softDelete' | 'nested' | 'computed' | 'fields' | 'admin' | 'audiences'
 > {
+  readonly audiences?: Readonly<Record<string, AudienceRule>>;
   readonly fields?: Readonly<Record<string, FieldRule | undefined>>;
   readonly computed?: Readonly<Record<string, ComputedField>>;
   readonly nested?: Readonly<Record<string, NestedRelation | undefined>>;
   readonly softDelete?: boolean | { readonly cascade?: readonly string[] };
+}
+
+/** Whether a resource says which rows its callers see. One with `audiences` alone is for these. */
+export function hasRowRule({ tenant, owner, rows, access, unscoped }: AnyResourceOptions): boolean {
+  return unscoped === true || [tenant, owner, rows, access].some((rule) => rule !== undefined);
 }
 
 /** Which rows and fields of a model a caller may see and change, on every path that reaches them. */

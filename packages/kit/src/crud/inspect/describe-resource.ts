@@ -98,6 +98,13 @@ function relationsOf({ policy, options }: MountedResource): ResourceDescription[
 }
 
 function rowsOf({ policy }: MountedResource): string[] {
+  const { audience, audienceRule: given } = policy;
+  if (given !== undefined)
+    return [
+      `of the audience ${audience}: ${given.rows === true ? 'every row' : JSON.stringify(given.rows)}`,
+      ...(policy.bounds.tenant === undefined ? [] : [`of the caller's tenant: ${policy.bounds.tenant}`]),
+      ...(policy.options.access === undefined || given.access === false ? [] : [`by ${policy.options.access.name}`]),
+    ];
   const { tenant, rows, anonymous, unscoped, access } = policy.options;
   const words: string[] = [];
   if (unscoped === true) words.push('every row (unscoped)');

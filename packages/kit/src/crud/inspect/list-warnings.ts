@@ -58,7 +58,7 @@ export async function listWarnings(app: App): Promise<ListWarning[]> {
 
 /** Columns that are searched by what they contain, where no index narrows the rows to those of the caller. */
 function searchedColumns({ policy, options }: MountedResource): string[] {
-  const scoping = new Set([policy.options.tenant as string | undefined, policy.owner?.column]);
+  const scoping = new Set([policy.bounds.tenant, policy.bounds.owner]);
   const isNarrowed = policy.model.table.indexes.some(({ columns }) => scoping.has((columns[0] ?? '').replace(/^-/, '')));
   if (isNarrowed) return [];
   const filters = Object.entries(options.filters ?? {}).filter(

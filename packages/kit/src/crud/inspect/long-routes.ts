@@ -86,9 +86,9 @@ async function largestStretch(database: Database, policy: Policy): Promise<Stret
 }
 
 /** The longest beginning of an index that consists of the columns which the resource fixes for each caller. */
-function scopedPrefix({ model, owner, options }: Policy): string[] {
+function scopedPrefix({ model, owner, options, bounds }: Policy): string[] {
   const isOptional = owner?.unless !== undefined || options.access !== undefined;
-  const fixed = new Set([options.tenant as string | undefined, isOptional ? undefined : owner?.column]);
+  const fixed = new Set([bounds.tenant, isOptional ? undefined : bounds.owner]);
   const prefixes = model.table.indexes
     .filter(({ where }) => where === undefined)
     .map(({ columns }) => {
@@ -127,8 +127,8 @@ function requestsOf(mounted: MountedResource, operation: string | undefined, { s
 }
 
 /** What the resource asks of each row. Rules in code, and grants, may leave out any row: they are a condition that no index serves. */
-function scopeOf({ options, owner, softDelete }: Policy, sample: Stretch['sample']): Where {
-  const fixed = [options.tenant as string | undefined, owner?.column].filter((name) => name !== undefined);
+function scopeOf({ bounds, softDelete }: Policy, sample: Stretch['sample']): Where {
+  const fixed = [bounds.tenant, bounds.owner].filter((name) => name !== undefined);
   return {
     ...(valuesOf(fixed, sample) as object),
     ...(softDelete === undefined ? {} : { [softDelete.deletedAt]: null }),

@@ -5,7 +5,6 @@ import { BoundedMap } from '../../db/values/bounded-map.ts';
 import type { Cursors } from '../../db/sql/keyset/cursor.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { CompiledRoute } from '../../http/exchange/compiled-route.ts';
-import type { ControllerBase } from '../../http/compile/controller.ts';
 import type { AnyCrudOptions } from '../options/crud-options.ts';
 import { type ControllerLimits, limits, limitsOf } from '../declare/limits.ts';
 import { pageOptions } from '../options/page-options.ts';
@@ -14,7 +13,7 @@ import type { SearchBackend } from '../declare/search-backend.ts';
 import type { TransitionRule } from '../declare/transition-rule.ts';
 import type { CrudRequest } from '../policy/crud-request.ts';
 import { requiredPolicies, Views } from '../policy/make-view.ts';
-import { policiesOf, type Policies } from '../policy/policies.ts';
+import { type Declared, policiesOf, type Policies } from '../policy/policies.ts';
 import type { Edge, Policy, StoredColumn } from '../policy/policy.ts';
 import type { View } from '../policy/view.ts';
 import { FilterParameters } from '../parameters/filter-parameters.ts';
@@ -55,13 +54,10 @@ export class MountedResource {
   }
 
   /** Every controller of the app exists: relations can be followed. `taken`: last segments of URLs that lead to no record. */
-  prepare(
-    declared: { readonly controllers: readonly ControllerBase[]; readonly resources: readonly object[] },
-    taken: Iterable<string> = [],
-  ): void {
+  prepare(declared: Declared, taken: Iterable<string> = []): void {
     for (const segment of taken) this.#taken.add(segment);
     const policies = policiesOf(declared);
-    const policy = policies.of(this.resource);
+    const policy = policies.of(this.resource, this.audience);
     const { filters = {}, search, ordering, expand = [], page, sparse, queryMethod } = this.options;
     this.#policies = policies;
     this.#policy = policy;
@@ -91,6 +87,11 @@ export class MountedResource {
     this.#app = app;
     this.#cursors = undefined;
     this.#pipeline = new Pipeline(this.policy, app.registry);
+  }
+
+  /** Null: the resource's own rules. */
+  get audience(): string | null {
+    return this.options.audience ?? null;
   }
 
   get policy(): Policy {

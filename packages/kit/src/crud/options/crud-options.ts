@@ -91,6 +91,8 @@ export interface CrudOptions<
 > {
   /** Part of every operation; nothing below can remove it. */
   readonly permission: Permission<U>;
+  /** Serves the rows of one of the resource's `audiences`, such as `staff`. Default: those of its `tenant`, `owner`, `rows` and `access`. */
+  readonly audience?: string;
   /** `orders` gives `orders:read` and `orders:write`. */
   readonly scope?:
     | string

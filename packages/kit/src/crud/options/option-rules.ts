@@ -56,6 +56,7 @@ const transition = part({
   guard: aFunction,
   summary: filledText,
 });
+const audience = part({ rows: required(aCondition), tenant: oneOf('all'), access: oneOf(false) });
 const computed = part({ requires: required(names), response: required(aSchema), value: required(aFunction) });
 
 export const resourceRules: Rules = guards({
@@ -80,8 +81,9 @@ export const resourceRules: Rules = guards({
   onChange: aFunction,
   audit: flag,
   events: either('true, false or a function', flag, aFunction),
-  admin: part({ rows: required(aCondition), tenant: oneOf('all'), access: oneOf(false) }),
   missing: aMissingError,
+  audiences: recordOf(audience),
+  admin: audience,
   using: filledText,
 });
 
@@ -120,6 +122,7 @@ const operationFacts: ValueRule = (value, place, name) => {
 
 export const controllerRules: Rules = guards({
   permission: required(aPermission),
+  audience: filledText,
   scope: either(
     'a string such as "orders", or { read, write }',
     filledText,

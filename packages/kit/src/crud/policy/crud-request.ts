@@ -40,8 +40,8 @@ export interface CrudRequest {
   readonly requestId: string | null;
   /** By alias; the open transaction of the request in place of its database. */
   readonly databases: Readonly<Record<string, Db>>;
-  /** The admin site asks: `resource({ admin })` says which rows. */
-  readonly isAdmin: boolean;
+  /** The audience of the controller: its policies have the rows. Null: the resource's own rules. */
+  readonly audience: string | null;
   /** By policy. */
   readonly verdicts: Map<object, Verdicts>;
   /** By policy. */
@@ -50,7 +50,7 @@ export interface CrudRequest {
 
 /** The same request, for another action of its caller. */
 export function forAction(request: CrudRequest, action: string): CrudRequest {
-  const { context, user, principal, tenant, clock, requestId, databases, isAdmin, verdicts, scopes } = request;
+  const { context, user, principal, tenant, clock, requestId, databases, audience, verdicts, scopes } = request;
   return {
     context,
     user,
@@ -63,12 +63,12 @@ export function forAction(request: CrudRequest, action: string): CrudRequest {
     },
     requestId,
     databases,
-    isAdmin,
+    audience,
     verdicts,
     scopes,
   };
 }
 
-export function callerOf({ user, principal, tenant, action, clock, services }: CrudRequest): CrudCaller {
-  return { user, principal, tenant, action, now: clock.now(), services };
+export function callerOf({ user, principal, tenant, action, audience, clock, services }: CrudRequest): CrudCaller {
+  return { user, principal, tenant, action, audience, now: clock.now(), services };
 }

@@ -1,7 +1,7 @@
 import type { Model } from '../../db/declare/model.ts';
 import type { ControllerBase } from '../../http/compile/controller.ts';
 import { Policy } from './policy.ts';
-import { isResource, type AnyResource } from '../declare/resource.ts';
+import { hasRowRule, isResource, type AnyResource } from '../declare/resource.ts';
 
 /** A controller that brings the policy of its model. */
 interface ResourceController {
@@ -12,59 +12,106 @@ export function hasResource(controller: object): controller is ResourceControlle
   return isResource((controller as Partial<ResourceController>).crudResource);
 }
 
-/** Every policy of an app: one per model, from mounted controllers, modules and `createApp({ resources })`. */
+/** What an app has when its policies are made. */
+export interface Declared {
+  readonly controllers: readonly ControllerBase[];
+  /** Of `createApp({ resources })` and of modules. */
+  readonly resources: readonly object[];
+  readonly modules: readonly { readonly resources?: readonly object[] | undefined }[];
+}
+
+/** Two resources that would both say which rows of a model an audience sees. */
+interface Repeated {
+  readonly model: Model;
+  /** Null: the resources' own rules. */
+  readonly audience: string | null;
+}
+
+/** The resources of a model: by audience, the one that relations and references of others lead to. Null: without an audience. */
+type ByAudience = Map<string | null, AnyResource>;
+
+/**
+ * Every policy of an app: one per resource and audience, from mounted controllers, modules and `createApp({ resources })`. Where a module and the
+ * app declare resources of one model, a controller keeps its own, and everything else uses the app's.
+ */
 export class Policies {
-  readonly #byModel = new Map<Model, Policy>();
-  /** Models that more than one resource declares. */
-  readonly repeated: Model[] = [];
+  readonly #policies = new Map<AnyResource, Map<string | null, Policy>>();
+  readonly #byModel = new Map<Model, ByAudience>();
+  readonly repeated: readonly Repeated[];
 
-  constructor(resources: readonly AnyResource[]) {
+  constructor(resources: Iterable<AnyResource>, ofModules: ReadonlySet<object>) {
+    const [fromModules, own] = [new Map<Model, ByAudience>(), new Map<Model, ByAudience>()];
+    const repeated: Repeated[] = [];
     for (const resource of new Set(resources)) {
-      const model = resource.model as unknown as Model;
-      if (!this.#byModel.has(model))
-        this.#byModel.set(
-          model,
-          new Policy(
-            resource,
-            (each) => this.#byModel.get(each),
-            () => this.#byModel.values(),
-          ),
-        );
-      else this.repeated.push(model);
+      this.#policies.set(resource, new Map());
+      repeated.push(...clashes(ofModules.has(resource) ? fromModules : own, resource));
     }
+    for (const each of [fromModules, own])
+      for (const [model, known] of each) this.#byModel.set(model, new Map([...(this.#byModel.get(model) ?? []), ...known]));
+    this.repeated = repeated;
   }
 
-  all(): Iterable<Policy> {
-    return this.#byModel.values();
+  /** The policy of every resource, without an audience. */
+  *all(): Iterable<Policy> {
+    for (const resource of this.#policies.keys()) yield this.of(resource);
   }
 
-  find(model: Model): Policy | undefined {
-    return this.#byModel.get(model);
+  has(resource: AnyResource): boolean {
+    return this.#policies.has(resource);
   }
 
-  of(resource: AnyResource): Policy {
-    const policy = this.#byModel.get(resource.model);
-    if (policy !== undefined) return policy;
-    throw new Error(
-      `The resource "${resource.name}" is not part of this app: mount its controller, or give it to createApp({ resources }).`,
-    );
+  /** The policy that others reach the rows of a model by. An audience that no resource of the model has sees what it would see without one. */
+  find(model: Model, audience: string | null = null): Policy | undefined {
+    const known = this.#byModel.get(model);
+    const resource = known?.get(audience) ?? known?.get(null);
+    return resource === undefined ? undefined : this.of(resource, audience);
   }
+
+  /** One policy per model. */
+  *serving(audience: string | null = null): Iterable<Policy> {
+    for (const model of this.#byModel.keys()) yield this.find(model, audience) as Policy;
+  }
+
+  of(resource: AnyResource, audience: string | null = null): Policy {
+    const made = this.#policies.get(resource);
+    if (made === undefined)
+      throw new Error(
+        `The resource "${resource.name}" is not part of this app: mount its controller, or give it to createApp({ resources }).`,
+      );
+    let policy = made.get(audience);
+    if (policy === undefined) {
+      policy = new Policy(
+        resource,
+        (model) => this.find(model, audience),
+        () => this.serving(audience),
+        audience,
+      );
+      made.set(audience, policy);
+    }
+    return policy;
+  }
+}
+
+/** Notes what a resource decides; what another one decides already is a clash. */
+function clashes(known: Map<Model, ByAudience>, resource: AnyResource): Repeated[] {
+  const model = resource.model as unknown as Model;
+  const byAudience: ByAudience = known.get(model) ?? new Map();
+  known.set(model, byAudience);
+  const audiences = [...(hasRowRule(resource.options) ? [null] : []), ...Object.keys(resource.options.audiences ?? {})];
+  const repeated = audiences.find((audience) => byAudience.has(audience));
+  for (const audience of audiences) if (!byAudience.has(audience)) byAudience.set(audience, resource);
+  return repeated === undefined ? [] : [{ model, audience: repeated }];
 }
 
 /** Controllers of one app share one list, and so their policies. */
 const known = new WeakMap<readonly ControllerBase[], Policies>();
 
-export function policiesOf({
-  controllers,
-  resources,
-}: {
-  readonly controllers: readonly ControllerBase[];
-  readonly resources: readonly object[];
-}): Policies {
+export function policiesOf({ controllers, resources, modules }: Declared): Policies {
   let policies = known.get(controllers);
   if (policies === undefined) {
     const mounted = controllers.flatMap((controller) => (hasResource(controller) ? [controller.crudResource] : []));
-    policies = new Policies([...mounted, ...resources.filter(isResource)]);
+    const ofModules = new Set(modules.flatMap((module) => module.resources ?? []));
+    policies = new Policies([...mounted, ...resources.filter(isResource)], ofModules);
     known.set(controllers, policies);
   }
   return policies;

@@ -9,7 +9,7 @@ import { coreErrors } from '../../errors/core-errors.ts';
 import type { Permission } from '../../permissions/permission.ts';
 import { type FieldRule, opensColumn } from '../declare/field-rule.ts';
 import { EXPAND_LIMIT_DEFAULT } from '../declare/relation.ts';
-import type { AnyResource, AnyResourceOptions, OwnerRule } from '../declare/resource.ts';
+import type { AnyResource, AnyResourceOptions, AudienceRule, OwnerRule } from '../declare/resource.ts';
 import type { CrudRequest } from './crud-request.ts';
 import { RowScope } from './row-scope.ts';
 import { type SoftDelete, softDeleteOf } from './soft-delete.ts';
@@ -34,7 +34,7 @@ export interface Edge {
 export type PolicyOf = (model: Model) => Policy | undefined;
 
 /**
- * A resource, compiled, one per app: its table and key, where relations and references lead, and which rows a caller sees (`rows`). What a
+ * A resource, compiled, one per app and audience: its table and key, where relations and references lead, and which rows a caller sees (`rows`). What a
  * caller may know of the columns is asked of a view.
  */
 export class Policy {
@@ -49,6 +49,12 @@ export class Policy {
   readonly using: string;
   /** The 404 of a row that is not there, or that the caller does not see. */
   readonly missing: ErrorDefinition;
+  /** Relations lead to policies of the same audience. Null: the resource's own rules. */
+  readonly audience: string | null;
+  /** What the resource says of its audience; undefined where its own rules hold. */
+  readonly audienceRule: AudienceRule | undefined;
+  /** The columns that bound a caller's rows. */
+  readonly bounds: { readonly tenant: string | undefined; readonly owner: string | undefined };
   readonly rows: RowScope;
   /** The distinct permissions that decide which columns are seen. */
   readonly permissions: readonly Permission[];
@@ -60,7 +66,7 @@ export class Policy {
   readonly #edges = new Map<string, Edge | undefined>();
   #references: ReadonlyMap<string, Policy> | undefined;
 
-  constructor(resource: AnyResource, policyOf: PolicyOf, all: () => Iterable<Policy>) {
+  constructor(resource: AnyResource, policyOf: PolicyOf, all: () => Iterable<Policy>, audience: string | null = null) {
     this.resource = resource;
     this.name = resource.name;
     this.model = resource.model;
@@ -74,6 +80,12 @@ export class Policy {
     this.owner = typeof owner === 'string' ? { column: owner } : owner;
     this.using = using;
     this.missing = missing;
+    this.audience = audience;
+    this.audienceRule = audience === null ? undefined : this.options.audiences?.[audience];
+    this.bounds = {
+      tenant: this.audienceRule?.tenant === 'all' ? undefined : (this.options.tenant as string | undefined),
+      owner: this.audienceRule === undefined ? this.owner?.column : undefined,
+    };
     this.rows = new RowScope(this, policyOf);
     const rules: readonly (FieldRule | undefined)[] = Object.values(fields);
     this.permissions = [...new Set(rules.flatMap((rule) => rule?.visibleTo ?? []))];

@@ -9,7 +9,7 @@ import type { Where, WhereRelation } from '../../db/sql/where/where.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { isKitError } from '../../errors/kit-error.ts';
 import type { CrudCaller } from '../declare/crud-caller.ts';
-import type { AnyResourceOptions, OwnerRule } from '../declare/resource.ts';
+import { type AnyResourceOptions, type AudienceRule, hasRowRule, type OwnerRule } from '../declare/resource.ts';
 import { type AccessContext, type RowAccess, VIEW } from '../declare/row-access.ts';
 import { callerOf, type CrudRequest, type Scope, type WriteScope } from './crud-request.ts';
 import type { SoftDelete } from './soft-delete.ts';
@@ -24,6 +24,7 @@ export interface ScopedPolicy {
   readonly options: AnyResourceOptions;
   readonly owner: OwnerRule | undefined;
   readonly softDelete: SoftDelete | undefined;
+  readonly audienceRule: AudienceRule | undefined;
   readonly statements: ModelStatements;
   readonly rows: RowScope;
   hasColumn(name: string): boolean;
@@ -74,14 +75,19 @@ export class RowScope {
     const known = request.scopes.get(this.#keys[rows]);
     if (known !== undefined) return known;
     if (above.includes(this.#policy)) throw endless([...above, this.#policy]);
-    const admin = this.adminRule(request);
-    const tenant = admin?.tenant === 'all' ? true : this.#tenantPart(request);
-    const { access } = this.#policy.options;
-    if (admin !== undefined && (access === undefined || admin.access === false))
-      return this.#decide(request, { tenant, rows: admin.rows as Where | boolean }, rows, above);
+    const {
+      audienceRule: audience,
+      options: { access },
+    } = this.#policy;
+    // The rows of an audience are for users: whoever they belong to, nobody else is known to be one of it.
+    if (audience !== undefined && request.user === null) throw coreErrors.not_authenticated();
+    const tenant = audience?.tenant === 'all' ? true : this.#tenantPart(request);
+    if (audience !== undefined && (access === undefined || audience.access === false))
+      return this.#decide(request, { tenant, rows: audience.rows }, rows, above);
+    if (audience === undefined && !hasRowRule(this.#policy.options)) return this.#decide(request, { tenant, rows: false }, rows, above);
     const owned = await this.#owned(request);
-    // Staff see what they were granted: the admin site is one more path to the rows.
-    const given = admin === undefined ? await this.#given(request) : (admin.rows as Where | boolean);
+    // An audience sees what it was granted: it is one more path to the rows.
+    const given = audience === undefined ? await this.#given(request) : audience.rows;
     const granted = await this.#granted(request, VIEW);
     return this.#decide(request, { tenant, owned, access: granted, rows: given }, rows, above);
   }
@@ -112,11 +118,6 @@ export class RowScope {
     }
   }
 
-  /** Which rows the admin site shows, when it asks. Rows of a model that is not in the site are reached as on the API. */
-  adminRule({ isAdmin }: CrudRequest): AnyResourceOptions['admin'] {
-    return isAdmin ? this.#policy.options.admin : undefined;
-  }
-
   /** The rows a write may reach. Rows that the caller sees, but may not do this to, are told apart: 403 instead of 404. */
   async forWrite(request: CrudRequest, rows: RowState = 'live'): Promise<WriteScope> {
     const { access } = this.#policy.options;
@@ -125,7 +126,7 @@ export class RowScope {
 
   async #allowed(request: CrudRequest, rows: RowState, access: RowAccess): Promise<WriteScope> {
     const scope = await this.visible(request, rows);
-    if (this.adminRule(request)?.access === false) return scope;
+    if (this.#policy.audienceRule?.access === false) return scope;
     const action = access.actionOf(request.action);
     if (action === null || action === VIEW) return scope;
     // A write that no action is named for is not the owner's either. Start-up refuses such operations; programs and the admin site get here.

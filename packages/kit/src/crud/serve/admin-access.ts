@@ -14,7 +14,7 @@ import { possibleTransitions, refusedTransitions } from '../write/possible-trans
 import { readKey } from '../parameters/parameter-value.ts';
 import { presentRows, selectRows } from '../read/read.ts';
 import type { TransitionRule } from '../declare/transition-rule.ts';
-import type { AnyResource } from '../declare/resource.ts';
+import { type AnyResource, STAFF } from '../declare/resource.ts';
 import type { SearchBackend } from '../declare/search-backend.ts';
 import { callerOf, type CrudRequest } from '../policy/crud-request.ts';
 import type { Item } from '../declare/item.ts';
@@ -67,12 +67,12 @@ const NOTHING_MORE: AdminExpansion = Object.freeze({ computed: {}, related: [] }
 
 /** The resource that declares a model in this app. */
 export function resourceOfModel(app: App, model: Model): AnyResource | undefined {
-  return policiesOf(app).find(model)?.resource;
+  return policiesOf(app).find(model, STAFF)?.resource;
 }
 
 /** The resource that audit entries call by this `target_type`: the name of a resource, or of its table. */
 export function resourceOfTarget(app: App, targetType: string): AnyResource | undefined {
-  const all = [...policiesOf(app).all()];
+  const all = [...policiesOf(app).serving(STAFF)];
   return (all.find(({ name }) => name === targetType) ?? all.find(({ model }) => model.name === targetType))?.resource;
 }
 
@@ -88,15 +88,15 @@ export class AdminAccess {
 
   constructor(app: App, resource: AnyResource, caller: CallerInTransaction) {
     this.#app = app;
-    const { access, programs } = operationsOf(app, resource);
+    const { access, programs } = operationsOf(app, resource, STAFF);
     this.#mounted = access;
     this.#programs = programs;
-    this.#as = asCaller(app, caller, true);
+    this.#as = asCaller(app, caller, STAFF);
   }
 
   /** Whether `resource({ admin })` says which rows staff see; without it they see what they would see on the API. */
   get isInSite(): boolean {
-    return this.#mounted.resource.options.admin !== undefined;
+    return this.#mounted.policy.audienceRule !== undefined;
   }
 
   /** The column that addresses and audit entries know rows by. */
@@ -163,7 +163,7 @@ export class AdminAccess {
    * `isShownElsewhere` are left out.
    */
   expanded(key: string, isShownElsewhere: (model: Model, column: string) => boolean): Promise<AdminExpansion> {
-    const { access } = expandingOperationsOf(this.#app, this.#mounted.resource);
+    const { access } = expandingOperationsOf(this.#app, this.#mounted.resource, STAFF);
     return this.#as('retrieve', async (request) => {
       const { policy } = access;
       const view = await access.view(request);
@@ -307,15 +307,8 @@ function relationsInSite(policy: Policy, { tenant }: CrudRequest): Edge[] {
   return Object.keys(policy.resource.relations as object)
     .flatMap((name) => policy.edge(name) ?? [])
     .filter(
-      ({
-        kind,
-        target: {
-          options: { admin, tenant: column },
-        },
-      }) => {
-        if (kind !== 'many' || admin === undefined) return false;
-        return column === undefined || admin.tenant === 'all' || tenant !== null;
-      },
+      ({ kind, target: { audienceRule, bounds } }) =>
+        kind === 'many' && audienceRule !== undefined && (bounds.tenant === undefined || tenant !== null),
     )
     .slice(0, usualLimits.expandPaths);
 }

@@ -13,6 +13,8 @@ import type { PermissionContext } from '../../permissions/permission.ts';
 import type { RowWriter } from '../options/crud-options.ts';
 import type { CrudRequest } from '../policy/crud-request.ts';
 import { policiesOf } from '../policy/policies.ts';
+import type { Policy } from '../policy/policy.ts';
+import { requireAudience } from '../checks/audience-faults.ts';
 import { limits } from '../declare/limits.ts';
 import { Operations } from './operations.ts';
 import type { AsCaller } from './programs.ts';
@@ -29,6 +31,8 @@ export interface ProgramCaller {
   readonly principal?: Principal;
   /** The services that hooks and `onChange` get. Default: those of one action each. */
   readonly services?: ServiceScope;
+  /** One of the resource's `audiences`, such as `staff`. Default: its own rules. */
+  readonly audience?: string;
   /** In audit entries. */
   readonly requestId?: string | null;
 }
@@ -42,6 +46,7 @@ const callerRules: OptionRules<ProgramCaller> = {
   user: required(nullable(objectWith('a user, or null'))),
   tenant: nullable(filledText),
   principal: objectWith('a principal: { user, scheme, scopes }'),
+  audience: filledText,
   services: objectWith('services of a request', 'get'),
   requestId: nullable(filledText),
 };
@@ -81,11 +86,14 @@ export function crudOf<C extends Columns, R extends Relations, P extends string,
     },
   );
   const app = appOf(source, resource);
-  const { programs } = operationsOf(app, resource);
+  policiesOf(app).of(resource);
   return {
     as(caller) {
       readOptions(`crudOf(${resource.name}).as()`, caller, callerRules);
-      const as = asCaller(app, caller);
+      const { audience = null } = caller;
+      requireAudience(resource, audience);
+      const { programs } = operationsOf(app, resource, audience);
+      const as = asCaller(app, caller, audience);
       return {
         find: (key: string) => as('retrieve', (request) => programs.findAs(request, key)),
         rows: (where?: Where, limit: number = limits.pageMax) => as('list', (request) => programs.rowsAs(request, where, limit)),
@@ -109,47 +117,54 @@ function appOf(source: App | Db, resource: AnyResource): App {
   );
 }
 
-type KnownOperations = WeakMap<App, Map<AnyResource, Operations>>;
+type KnownOperations = WeakMap<App, Map<Policy, Operations>>;
 
 const known: KnownOperations = new WeakMap();
 const knownExpanding: KnownOperations = new WeakMap();
 
 /** The operations of a resource in an app, whether a controller offers them or not. */
-export function operationsOf(app: App, resource: AnyResource): Operations {
-  return madeOnce(known, app, resource, () => []);
+export function operationsOf(app: App, resource: AnyResource, audience: string | null = null): Operations {
+  return madeOnce(known, app, resource, audience, () => []);
 }
 
 /** As {@link operationsOf}, and every relation to many can be expanded. */
-export function expandingOperationsOf(app: App, resource: AnyResource): Operations {
-  return madeOnce(knownExpanding, app, resource, () => {
+export function expandingOperationsOf(app: App, resource: AnyResource, audience: string | null): Operations {
+  return madeOnce(knownExpanding, app, resource, audience, () => {
     const relations = Object.entries(resource.relations as Relations);
     return relations.filter(([, { kind }]) => kind === 'many').map(([name]) => name);
   });
 }
 
-function madeOnce(all: KnownOperations, app: App, resource: AnyResource, expand: () => readonly string[]): Operations {
-  let byResource = all.get(app);
-  if (byResource === undefined) all.set(app, (byResource = new Map()));
-  let operations = byResource.get(resource);
+function madeOnce(
+  all: KnownOperations,
+  app: App,
+  resource: AnyResource,
+  audience: string | null,
+  expand: () => readonly string[],
+): Operations {
+  let byPolicy = all.get(app);
+  if (byPolicy === undefined) all.set(app, (byPolicy = new Map()));
+  const policy = policiesOf(app).of(resource, audience);
+  let operations = byPolicy.get(policy);
   if (operations === undefined) {
-    operations = new Operations(resource, { permission: allowAny, expand: expand() });
+    operations = new Operations(resource, { permission: allowAny, expand: expand(), ...(audience === null ? {} : { audience }) });
     operations.access.prepare(app);
     operations.access.install(app);
-    byResource.set(resource, operations);
+    byPolicy.set(policy, operations);
   }
   return operations;
 }
 
 /** Makes a request per action, with services that end with it. */
-export function asCaller(app: App, caller: CallerInTransaction, isAdmin = false): AsCaller {
+export function asCaller(app: App, caller: CallerInTransaction, audience: string | null): AsCaller {
   return async (action, work) => {
-    if (caller.services !== undefined) return work(requestOf(app, caller, action, caller.services, isAdmin));
+    if (caller.services !== undefined) return work(requestOf(app, caller, action, caller.services, audience));
     await using services = app.services.scope();
-    return await work(requestOf(app, caller, action, services, isAdmin));
+    return await work(requestOf(app, caller, action, services, audience));
   };
 }
 
-function requestOf(app: App, caller: CallerInTransaction, action: string, services: ServiceScope, isAdmin: boolean): CrudRequest {
+function requestOf(app: App, caller: CallerInTransaction, action: string, services: ServiceScope, audience: string | null): CrudRequest {
   const { user, tenant = null, requestId = null } = caller;
   const principal = user === null ? null : (caller.principal ?? { user, scheme: 'program', scopes: null });
   const context: PermissionContext = {
@@ -160,6 +175,7 @@ function requestOf(app: App, caller: CallerInTransaction, action: string, servic
     user,
     tenant,
     scope: undefined,
+    audience,
     get db() {
       return app.db;
     },
@@ -175,7 +191,7 @@ function requestOf(app: App, caller: CallerInTransaction, action: string, servic
     services,
     requestId,
     databases: caller.databases ?? app.databases,
-    isAdmin,
+    audience,
     verdicts: new Map(),
     scopes: new Map(),
   };

@@ -11,14 +11,15 @@ export class HttpCrudRequest implements CrudRequest {
   readonly tenant: string | null;
   readonly action: string;
   readonly databases: Readonly<Record<string, Db>>;
-  readonly isAdmin = false;
+  readonly audience: string | null;
   readonly scopes: CrudRequest['scopes'] = new Map<object, Scope>();
   readonly verdicts = new Map<object, Verdicts>();
 
-  constructor(exchange: Exchange, tenant: string | null, action: string) {
+  constructor(exchange: Exchange, tenant: string | null, action: string, audience: string | null) {
     this.context = exchange;
     this.tenant = tenant;
     this.action = action;
+    this.audience = audience;
     const { tx, host } = exchange;
     this.databases = tx === undefined ? host.databases : { ...host.databases, [tx.using]: tx };
   }

@@ -74,6 +74,7 @@ export class RouteMaker {
       metadata: {
         ...facts.metadata,
         ...more.metadata,
+        ...(this.#options.audience === undefined ? {} : { audience: this.#options.audience }),
         crud: { resource: declared.name, operation: settings, ...this.#version(settings) },
         ...(name === 'list' && this.offersQuery ? { longUrlRemedy: LONG_URL_REMEDY } : {}),
         openapi: {
@@ -114,11 +115,12 @@ export class RouteMaker {
 
   /** Besides the controller's, which is a static: an owner's rows are for those who are known. */
   #permission(...added: readonly (Permission | undefined)[]): Permission {
-    const { owner, anonymous, access, tenant } = this.#operations.access.resource.options;
+    const { owner, anonymous, access, tenant, audiences } = this.#operations.access.resource.options;
+    const audience = audiences?.[this.#options.audience ?? ''];
     const admitsAnonymous = anonymous !== undefined || access?.admitsAnonymous === true;
     const parts = [
-      ...(owner !== undefined && !admitsAnonymous ? [isAuthenticated as Permission] : []),
-      ...(tenant === undefined ? [] : [hasTenant]),
+      ...(audience !== undefined || (owner !== undefined && !admitsAnonymous) ? [isAuthenticated as Permission] : []),
+      ...(tenant === undefined || audience?.tenant === 'all' ? [] : [hasTenant]),
       ...added.filter((each) => each !== undefined),
     ];
     const [first = this.#options.permission as Permission, ...more] = parts;

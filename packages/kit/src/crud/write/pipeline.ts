@@ -72,7 +72,7 @@ export class Pipeline {
     // A program may pass a name on; routes exist for known ones only.
     if (transition !== undefined) this.#rule(transition.name);
     const scope = await this.#scopeOf(verb, request);
-    const form = this.#plan.formOf(intent, request, await this.#needsChecks(request, intent));
+    const form = this.#plan.formOf(intent, await this.#needsChecks(request, intent));
     const [only] = intent.rows;
     if (form === 'statement' && only !== undefined)
       return [await atRow(only, () => this.#writer.writeNow(db, request, scope, intent, asked))];
@@ -189,9 +189,7 @@ export class Pipeline {
   async #writable({ request, intent, rows }: WriteState): Promise<void> {
     if (!this.#plan.hasStep('writable')) return;
     for (const { intent: row, before } of rows)
-      await atRow(row, () =>
-        refuseUnwritable(this.policy, request, row.sent, before ?? { ...row.values, ...this.#values.forced(request, intent) }),
-      );
+      await atRow(row, () => refuseUnwritable(this.policy, request, row.sent, before ?? this.#values.created(request, row.values, intent)));
   }
 
   // 6: every reference names a row that the caller sees. One statement per target.
@@ -225,7 +223,7 @@ export class Pipeline {
     const operation = verb === 'transition' ? 'update' : verb;
     const written = rows.filter(({ isWritten }) => isWritten);
     for (const { before, after } of written) await this.#tellAccess(tx, request, operation, before, after);
-    if (verb === 'destroy' || !this.#plan.mayLeaveScope(request)) return;
+    if (verb === 'destroy' || !this.#plan.mayLeaveScope()) return;
     const live = verb === 'restore' ? await this.policy.rows.visible(request) : scope;
     const after = written.map((row) => row.after as Item);
     if (after.length > 0 && !(await this.statements.areVisible(tx, live, after))) notFound(this.policy);

@@ -22,8 +22,8 @@ export interface PurgeReport {
 const BATCH = 500;
 
 /** The resources of an app that delete softly, by the name of their model. */
-export function softDeletedModels(app: Pick<App, 'controllers' | 'resources'>): ReadonlyMap<string, Policy> {
-  const policies = [...policiesOf(app).all()].filter(({ softDelete }) => softDelete !== undefined);
+export function softDeletedModels(app: Pick<App, 'controllers' | 'resources' | 'modules'>): ReadonlyMap<string, Policy> {
+  const policies = [...policiesOf(app).serving()].filter(({ softDelete }) => softDelete !== undefined);
   return new Map(policies.map((policy) => [policy.model.name, policy]));
 }
 

@@ -19,27 +19,27 @@ export class RowValues {
     this.#neverChanged = [...new Set(fixed)].filter((name) => name !== undefined);
   }
 
-  /** What the policy and the address set on create: tenant, owner, parent, user stamps. The version is always the first one. */
-  forced(request: CrudRequest, { fixed }: Pick<Intent, 'fixed'>): Item {
+  /** What a create writes: the policy and the address set tenant, owner, parent and user stamps. The version is always the first one. */
+  created(request: CrudRequest, values: Item, { fixed }: Pick<Intent, 'fixed'>): Item {
     const policy = this.#policy;
     const { user, tenant } = request;
-    const forced: Item = { ...fixed };
+    const all: Item = { ...values, ...fixed };
     const tenantColumn = policy.options.tenant as string | undefined;
-    const admin = policy.rows.adminRule(request);
-    if (tenantColumn !== undefined && admin?.tenant !== 'all') {
+    const { audienceRule: audience } = policy;
+    if (tenantColumn !== undefined && !(audience?.tenant === 'all' && tenantColumn in values)) {
       if (tenant === null) throw coreErrors.tenant_required();
-      forced[tenantColumn] = storedIdentity(policy.statements.column(tenantColumn), tenant);
+      all[tenantColumn] = storedIdentity(policy.statements.column(tenantColumn), tenant);
     }
-    // In the admin site the owner of a new row comes from the form.
-    if (policy.owner !== undefined && admin === undefined) {
+    // In an audience rows belong to others: a form, a hook or a program may name the owner of a new row.
+    if (policy.owner !== undefined && !(audience !== undefined && policy.owner.column in values)) {
       // Anonymous callers may see rows that say so; a row they make would have no owner.
       if (user === null) throw coreErrors.not_authenticated();
-      forced[policy.owner.column] = storedIdentity(policy.statements.column(policy.owner.column), user.id);
+      all[policy.owner.column] = storedIdentity(policy.statements.column(policy.owner.column), user.id);
     }
-    for (const name of this.#stamps.created) forced[name] = user?.id ?? null;
+    for (const name of this.#stamps.created) all[name] = user?.id ?? null;
     const version = policy.options.version as string | undefined;
-    if (version !== undefined) forced[version] = undefined;
-    return forced;
+    if (version !== undefined) all[version] = undefined;
+    return all;
   }
 
   /** What an update writes, with its stamps. Key, tenant, owner and parent never change, whatever a hook says. */

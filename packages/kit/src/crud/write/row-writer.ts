@@ -98,8 +98,7 @@ export class RowWriter {
       if (values === undefined && (verb === 'create' || verb === 'update'))
         throw new TypeError(`The ${place} called next() without values. Write next(input).`);
       const given = values ?? {};
-      if (verb === 'create')
-        row.after = await this.#statements.insert(tx, { ...given, ...this.#values.forced(request, intent) }, undefined, given);
+      if (verb === 'create') row.after = await this.#statements.insert(tx, this.#values.created(request, given, intent), undefined, given);
       else if (verb === 'destroy') await this.#deleteOne(state, row);
       else await this.#update(state, row, verb === 'transition' ? { ...given, ...this.#moved(intent) } : given);
       row.isWritten = true;
@@ -135,8 +134,7 @@ export class RowWriter {
 
   async #insert(state: WriteState): Promise<void> {
     const { tx, request, intent, rows } = state;
-    const forced = this.#values.forced(request, intent);
-    const all = rows.map((row) => ({ ...row.intent.values, ...forced }));
+    const all = rows.map((row) => this.#values.created(request, row.intent.values, intent));
     const [only] = rows as readonly [WrittenRow];
     const made =
       rows.length === 1
@@ -149,9 +147,9 @@ export class RowWriter {
   }
 
   /** False when nobody reads rows that were made: then they are not asked back. A tenth of an import. */
-  #needsRows({ request, asked: { authorize, present, children } }: WriteState): boolean {
+  #needsRows({ asked: { authorize, present, children } }: WriteState): boolean {
     const isRead = authorize !== undefined || present !== undefined || children !== undefined;
-    return isRead || this.#plan.isWatched || this.#plan.mayLeaveScope(request);
+    return isRead || this.#plan.isWatched || this.#plan.mayLeaveScope();
   }
 
   /** Rows that get the same values are changed by one statement. */
@@ -244,7 +242,7 @@ export class RowWriter {
     const { fixed } = intent;
     let row: Item | undefined;
     if (intent.verb === 'create')
-      row = await this.#statements.insert(db, { ...only.values, ...this.#values.forced(request, intent) }, form, only.values);
+      row = await this.#statements.insert(db, this.#values.created(request, only.values, intent), form, only.values);
     else {
       const key = only.key as RowKey;
       const conditions = { fixed, ifMatch: only.ifMatch };
@@ -287,10 +285,9 @@ export class RowWriter {
   async culprit(db: Db, request: CrudRequest, intent: Intent, error: unknown): Promise<unknown> {
     const isOneStatement = this.#plan.hookOf(intent.verb) === undefined && (intent.verb === 'create' || intent.verb === 'destroy');
     if (!isOneStatement || constraintViolation(error) === undefined) return error;
-    const forced = intent.verb === 'create' ? this.#values.forced(request, intent) : {};
     const attempt = async (tx: Db, { key, values }: RowIntent): Promise<unknown> =>
       key === undefined
-        ? this.#statements.insert(tx, { ...values, ...forced }, undefined, values)
+        ? this.#statements.insert(tx, this.#values.created(request, values, intent), undefined, values)
         : // The rows were found before; without the references among them, they may be out of the caller's sight.
           this.#statements.deleteMany(tx, key.column, [key.value]);
     return db

@@ -1,5 +1,4 @@
 import type { AnyResourceOptions } from '../declare/resource.ts';
-import type { CrudRequest } from '../policy/crud-request.ts';
 import type { Policy } from '../policy/policy.ts';
 import type { Intent, Verb } from './intent.ts';
 import { isRecorded, type Recorders } from './record-changes.ts';
@@ -43,8 +42,8 @@ const usedBy = {
   onChange: ['changed'],
   audit: [],
   events: [],
-  admin: [],
   missing: [],
+  audiences: [],
 } as const satisfies Record<keyof AnyResourceOptions, readonly StepName[]>;
 
 /** Which hook a verb has. */
@@ -75,8 +74,8 @@ export class WritePlan {
   }
 
   /** True when a write may move a row out of the caller's sight. Tenant and owner never change. */
-  mayLeaveScope(request: CrudRequest): boolean {
-    return this.hasStep('access') || this.#policy.rows.adminRule(request) !== undefined;
+  mayLeaveScope(): boolean {
+    return this.hasStep('access') || this.#policy.audienceRule !== undefined;
   }
 
   hookOf(verb: Verb): unknown {
@@ -93,11 +92,11 @@ export class WritePlan {
    * `statement`: the write is one statement, because nothing needs the row before, after or beside it; `update … where key and scope returning …`.
    * `transaction`: all steps. The only place that decides it. `isChecked`: what was sent needs a look at the row or at other rows.
    */
-  formOf({ verb, rows, transition, asked = {} }: Intent, request: CrudRequest, isChecked: boolean): 'statement' | 'transaction' {
+  formOf({ verb, rows, transition, asked = {} }: Intent, isChecked: boolean): 'statement' | 'transaction' {
     const { authorize, valuesOfRow, children, present } = asked;
     const [only, ...others] = rows;
     if (only === undefined || others.length > 0 || isChecked || verb === 'restore') return 'transaction';
-    if (this.isWatched || this.mayLeaveScope(request) || this.hookOf(verb) !== undefined) return 'transaction';
+    if (this.isWatched || this.mayLeaveScope() || this.hookOf(verb) !== undefined) return 'transaction';
     if (authorize !== undefined || valuesOfRow !== undefined || children !== undefined || present?.isDeep === true) return 'transaction';
     if (verb === 'destroy' && this.cascades) return 'transaction';
     if (verb === 'update' && Object.keys(only.values).length === 0) return 'transaction';

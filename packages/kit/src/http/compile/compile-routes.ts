@@ -42,6 +42,8 @@ export interface RouteDefaults {
   readonly middleware: readonly Middleware[];
   /** Policies given to the app and its modules: passed on to controllers that prepare themselves. */
   readonly resources: readonly object[];
+  /** The modules, each with its own policies. */
+  readonly modules: readonly { readonly resources?: readonly object[] | undefined }[];
   readonly rules: Readonly<Record<string, Rule>>;
   readonly rates: ThrottleRates;
   readonly bodyBytesMax: number;
@@ -77,7 +79,11 @@ export function compileRoutes(mounts: readonly MountPlan[], defaults: RouteDefau
 
 /** A controller that must know the others before its routes are compiled. */
 interface PreparedController extends ControllerBase {
-  prepare?(declared: { readonly controllers: readonly ControllerBase[]; readonly resources: readonly object[] }): void;
+  prepare?(declared: {
+    readonly controllers: readonly ControllerBase[];
+    readonly resources: readonly object[];
+    readonly modules: readonly { readonly resources?: readonly object[] | undefined }[];
+  }): void;
 }
 
 /** A controller at one of its addresses. */
@@ -119,7 +125,7 @@ class RouteCompiler implements CompiledMount {
   prepare(controllers: readonly ControllerBase[]): void {
     this.controllers = controllers;
     for (const controller of controllers)
-      (controller as PreparedController).prepare?.({ controllers, resources: this.#defaults.resources });
+      (controller as PreparedController).prepare?.({ controllers, resources: this.#defaults.resources, modules: this.#defaults.modules });
   }
 
   /** What the toolkit serves unless the application has an operation at the same address (`metadata: { yields: true }`). */

@@ -143,6 +143,10 @@ export class Exchange implements AuthRequest, PermissionContext, StatementCause 
     return this.route?.scope;
   }
 
+  get audience(): string | null {
+    return (this.route?.metadata['audience'] as string | undefined) ?? null;
+  }
+
   get rules(): Readonly<Record<string, Rule>> {
     return this.host.rules;
   }

@@ -137,7 +137,7 @@ function accessFaults(
 /** What of a resource says whether rows are created. */
 interface DeclaredResource {
   readonly model: Model;
-  readonly options: { readonly admin?: unknown; readonly nested?: Readonly<Record<string, unknown>> };
+  readonly options: { readonly audiences?: Readonly<Record<string, unknown>>; readonly nested?: Readonly<Record<string, unknown>> };
   readonly relations: Readonly<Record<string, { readonly model: () => unknown }>>;
 }
 
@@ -152,7 +152,7 @@ function offersCreate({ controllers, resources }: App, model: Model): boolean {
   const declared = [...mounted.map(({ crudResource }) => crudResource), ...(resources as readonly object[] as readonly DeclaredResource[])];
   return declared.some(
     ({ options, relations, model: own }) =>
-      (own === model && options.admin !== undefined) ||
+      (own === model && options.audiences?.['staff'] !== undefined) ||
       Object.keys(options.nested ?? {}).some((name) => relations[name]?.model() === model),
   );
 }
