@@ -1,7 +1,7 @@
 import { jsonValue } from '../client/json-value.ts';
 import type { Table } from '../document/value.ts';
 import { inferSchema } from './infer-schema.ts';
-import { withLocalReferences } from './local-references.ts';
+import { isObject, withLocalReferences } from './local-references.ts';
 import { typeName, typescriptTypes } from './typescript-types.ts';
 
 /** One section: its document, and the text of its JSON Schema if it has one. */
@@ -53,8 +53,4 @@ function draftOf(schemas: readonly unknown[]): unknown {
 /** The keyword may only be at the root of a document. */
 function withoutDraft(schema: unknown): unknown {
   return isObject(schema) ? Object.fromEntries(Object.entries(schema).filter(([key]) => key !== '$schema')) : schema;
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,6 +1,4 @@
-import { withLocalReferences } from './local-references.ts';
-
-type Json = Readonly<Record<string, unknown>>;
+import { isObject, type Json, withLocalReferences } from './local-references.ts';
 
 /** Nesting beyond this is `unknown`, so that a schema cannot exhaust the stack. */
 const DEPTH_MAX = 64;
@@ -145,10 +143,6 @@ export function typeName(text: string): string {
   const words = text.split(/[^A-Za-z0-9]+/).filter((word) => word !== '');
   const name = words.map((word) => word[0]!.toUpperCase() + word.slice(1)).join('');
   return /^[A-Za-z]/.test(name) ? name : `Type${name}`;
-}
-
-function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function impliedTypes(schema: Json): string[] {

@@ -1,6 +1,5 @@
+import { isMembers } from '../options/value-rule.ts';
 import type { JsonSchema } from '../http/declare/schema.ts';
-
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
  * Says in the document what the server does: undeclared fields are refused unless the author's schema is loose.
@@ -12,10 +11,10 @@ export function closeObjects(json: JsonSchema): JsonSchema {
 
 function close(value: unknown, isPart: boolean): unknown {
   if (Array.isArray(value)) return value.map((item) => close(item, isPart));
-  if (!isObject(value)) return value;
+  if (!isMembers(value)) return value;
   const closed: Record<string, unknown> = {};
   for (const [key, inner] of Object.entries(value)) {
-    if (key === 'properties' || key === 'patternProperties' || key === '$defs') closed[key] = isObject(inner) ? closeEach(inner) : inner;
+    if (key === 'properties' || key === 'patternProperties' || key === '$defs') closed[key] = isMembers(inner) ? closeEach(inner) : inner;
     else if (key === 'allOf') closed[key] = close(inner, true);
     else if (['items', 'prefixItems', 'anyOf', 'oneOf', 'additionalProperties', 'not'].includes(key))
       closed[key] = close(inner, key === 'not' || (isPart && key !== 'items'));

@@ -1,3 +1,4 @@
+import { isMembers } from '../options/value-rule.ts';
 import type { JsonSchema } from '../http/declare/schema.ts';
 
 interface ObjectSchema {
@@ -5,15 +6,13 @@ interface ObjectSchema {
   readonly required: readonly string[];
 }
 
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
-
 /** With less in common a reference says no more than the members. */
 const SHARED_CHARACTERS_MIN = 120;
 
 /** A schema that says nothing but its members. */
 function plainObject(schema: JsonSchema): ObjectSchema | undefined {
   const { type, properties, required = [], description: _, additionalProperties: _open, ...rest } = schema;
-  if (type !== 'object' || !isObject(properties) || Object.keys(rest).length > 0) return undefined;
+  if (type !== 'object' || !isMembers(properties) || Object.keys(rest).length > 0) return undefined;
   return { properties, required: required as readonly string[] };
 }
 
@@ -58,12 +57,12 @@ export function extendSchemas(schemas: Readonly<Record<string, JsonSchema>>, ope
 /** Also of objects inside. Alternatives stay: what they forbid may be how they differ. */
 function withoutEnd(schema: JsonSchema): JsonSchema {
   const opened: Record<string, unknown> = { ...schema };
-  for (const key of ['items', 'additionalProperties']) if (isObject(schema[key])) opened[key] = withoutEnd(schema[key]);
-  if (isObject(schema['properties']))
+  for (const key of ['items', 'additionalProperties']) if (isMembers(schema[key])) opened[key] = withoutEnd(schema[key]);
+  if (isMembers(schema['properties']))
     opened['properties'] = Object.fromEntries(
-      Object.entries(schema['properties']).map(([name, inner]) => [name, isObject(inner) ? withoutEnd(inner) : inner]),
+      Object.entries(schema['properties']).map(([name, inner]) => [name, isMembers(inner) ? withoutEnd(inner) : inner]),
     );
-  if (schema['additionalProperties'] === false && isObject(schema['properties']) && !('allOf' in schema))
+  if (schema['additionalProperties'] === false && isMembers(schema['properties']) && !('allOf' in schema))
     delete opened['additionalProperties'];
   return opened;
 }

@@ -1,14 +1,13 @@
+import { isMembers } from '../options/value-rule.ts';
 import { COMPONENT_KEYWORD } from '../db/declare/model-schema.ts';
 import type { JsonSchema } from '../http/declare/schema.ts';
-
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Schemas that name their component, such as those of models, become `$defs` of the root with references in their places. */
 export function hoistComponents(json: JsonSchema): JsonSchema {
   const known = hoisted.get(json);
   if (known !== undefined) return known;
   const { $defs, ...rest } = json;
-  const own = isObject($defs) ? $defs : {};
+  const own = isMembers($defs) ? $defs : {};
   const definitions: Record<string, unknown> = { ...own };
   for (const [name, schema] of Object.entries(own)) definitions[name] = hoist(schema, definitions);
   const root = hoist(rest, definitions) as JsonSchema;
@@ -21,7 +20,7 @@ const hoisted = new WeakMap<JsonSchema, JsonSchema>();
 
 function hoist(value: unknown, definitions: Record<string, unknown>): unknown {
   if (Array.isArray(value)) return value.map((item) => hoist(item, definitions));
-  if (!isObject(value)) return value;
+  if (!isMembers(value)) return value;
   const { [COMPONENT_KEYWORD]: name, ...rest } = value;
   if (typeof name !== 'string') return hoistMembers(value, definitions);
   const reference = unusedName(name, hoistMembers(rest, definitions), definitions);

@@ -1,3 +1,4 @@
+import { isMembers } from '../options/value-rule.ts';
 import { UUID_PATTERN } from '../db/values/uuid.ts';
 import type { JsonSchema } from '../http/declare/schema.ts';
 import { extendSchemas } from './extended-schemas.ts';
@@ -38,16 +39,15 @@ interface Definition {
   readonly isRoot: boolean;
 }
 
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
 const definitionsOf = (json: JsonSchema): Readonly<Record<string, JsonSchema>> =>
-  isObject(json['$defs']) ? (json['$defs'] as Record<string, JsonSchema>) : {};
+  isMembers(json['$defs']) ? (json['$defs'] as Record<string, JsonSchema>) : {};
 const isAnonymous = (name: string): boolean => name.startsWith('__schema');
 const componentName = (name: string): string => name.replaceAll(/[^\w.-]/g, '_');
 
 /** Calls `visit` for every `$ref` inside, without entering `$defs`. */
 function references(value: unknown, visit: (reference: string) => void): void {
   if (Array.isArray(value)) for (const item of value) references(item, visit);
-  if (!isObject(value)) return;
+  if (!isMembers(value)) return;
   for (const [key, inner] of Object.entries(value)) {
     if (key === '$ref' && typeof inner === 'string') visit(inner);
     else if (key !== '$defs') references(inner, visit);
@@ -72,7 +72,7 @@ function signatureOf(name: string, source: JsonSchema): string {
  * the schema with the most properties. The order of routes does not matter.
  */
 function byClaim(a: Definition, b: Definition): number {
-  const width = ({ schema }: Definition) => Object.keys(isObject(schema['properties']) ? schema['properties'] : {}).length;
+  const width = ({ schema }: Definition) => Object.keys(isMembers(schema['properties']) ? schema['properties'] : {}).length;
   return (
     Number(a.direction === 'input') - Number(b.direction === 'input') ||
     Number(a.owner.controller !== a.owner.resource) - Number(b.owner.controller !== b.owner.resource) ||
@@ -92,12 +92,12 @@ function namedAfterController(name: string, { controller, resource }: SchemaOwne
 
 /** Whether a person would name it: an object with properties, or a choice. */
 const isNameable = (json: JsonSchema): boolean =>
-  isObject(json['properties']) || Array.isArray(json['anyOf']) || Array.isArray(json['oneOf']);
+  isMembers(json['properties']) || Array.isArray(json['anyOf']) || Array.isArray(json['oneOf']);
 
 /** The items of a page: `{ items: [Order], count, … }`. */
 function itemOf({ properties }: JsonSchema): JsonSchema | undefined {
   const { items, count } = (properties ?? {}) as { readonly items?: JsonSchema; readonly count?: unknown };
-  return count !== undefined && isObject(items?.['items']) ? items['items'] : undefined;
+  return count !== undefined && isMembers(items?.['items']) ? items['items'] : undefined;
 }
 
 /** One schema of several routes has the shortest of their names. */
@@ -227,9 +227,9 @@ export class SchemaComponents {
 
   #rewrite(value: unknown, source: JsonSchema, owner: string): unknown {
     if (Array.isArray(value)) return value.map((item) => this.#rewrite(item, source, owner));
-    if (!isObject(value)) return value;
+    if (!isMembers(value)) return value;
     // The same schema as the whole response of another route, such as the items of a page.
-    const named = isObject(value['properties']) ? this.#rootNames.get(rootSignature({ ...value, $defs: source['$defs'] })) : undefined;
+    const named = isMembers(value['properties']) ? this.#rootNames.get(rootSignature({ ...value, $defs: source['$defs'] })) : undefined;
     if (named !== undefined && named !== owner) return { $ref: `#/components/schemas/${named}` };
     return this.#rewriteMembers(value, source, owner);
   }

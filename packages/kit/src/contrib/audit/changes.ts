@@ -1,3 +1,4 @@
+import { isMembers } from '../../options/value-rule.ts';
 import { canonicalJson } from '../../db/values/canonical-json.ts';
 
 export interface Change {
@@ -16,17 +17,13 @@ export function changesOf(before: unknown, after: unknown): readonly Change[] {
 }
 
 function membersOf(state: unknown): Readonly<Record<string, unknown>> {
-  return typeof state === 'object' && state !== null && !Array.isArray(state) ? (state as Record<string, unknown>) : {};
+  return isMembers(state) ? state : {};
 }
 
 /** As `changesOf`, with the members of objects inside as fields of their own: `address.city`. */
 export function fieldChanges(before: unknown, after: unknown, prefix = ''): readonly Change[] {
   return changesOf(before, after).flatMap(({ name, before: was, after: is }) => {
     const path = `${prefix}${name}`;
-    return isObject(was) && isObject(is) ? fieldChanges(was, is, `${path}.`) : [{ name: path, before: was, after: is }];
+    return isMembers(was) && isMembers(is) ? fieldChanges(was, is, `${path}.`) : [{ name: path, before: was, after: is }];
   });
-}
-
-function isObject(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,3 +1,4 @@
+import { isMembers } from '../../options/value-rule.ts';
 import type { WhereOperator } from '../../db/sql/where/operators.ts';
 import type { Where } from '../../db/sql/where/where.ts';
 import type { FieldError } from '../../errors/kit-error.ts';
@@ -42,7 +43,7 @@ export class WhereBody {
   async #tree(tree: unknown, location: readonly (string | number)[], depth: number, relation: string | undefined): Promise<Where> {
     const { whereDepth } = this.#limits;
     if (depth > whereDepth) return this.#refuse(location, 'too_deep', `At most ${whereDepth} levels.`);
-    if (!isRecord(tree)) return this.#refuse(location, 'invalid', 'Give an object of conditions.');
+    if (!isMembers(tree)) return this.#refuse(location, 'invalid', 'Give an object of conditions.');
     const parts: Where[] = [];
     for (const [name, value] of Object.entries(tree)) parts.push(await this.#member(name, value, [...location, name], depth, relation));
     return { and: parts } as Where;
@@ -73,7 +74,7 @@ export class WhereBody {
         return (await readCustomFilter(custom, value, location, this.#filters.policy, this.#caller(), this.#faults)) ?? NOTHING;
       }
       if (this.#known(undefined).includes(name)) {
-        if (isRecord(value) && isRecord(value['is']) && Object.keys(value).length === 1)
+        if (isMembers(value) && isMembers(value['is']) && Object.keys(value).length === 1)
           return { [name]: { is: await this.#tree(value['is'], [...location, 'is'], depth + 1, name) } };
         return this.#refuse(location, 'invalid', 'A relation takes { "is": { … } } with conditions on its columns.');
       }
@@ -83,7 +84,7 @@ export class WhereBody {
 
   #column(column: FilteredColumn, value: unknown, location: readonly (string | number)[]): Where {
     if (value === null) return this.#leaf(column, 'isnull', true, location);
-    if (!isRecord(value)) return this.#leaf(column, 'eq', value, location);
+    if (!isMembers(value)) return this.#leaf(column, 'eq', value, location);
     const parts = Object.entries(value).map(([operator, operand]) => this.#leaf(column, operator, operand, [...location, operator]));
     return parts.length === 0 ? this.#refuse(location, 'invalid', 'Give an operator.') : ({ and: parts } as Where);
   }
@@ -111,7 +112,3 @@ export class WhereBody {
 
 /** Stands for a condition that was refused; the request is, too. */
 const NOTHING = { or: [] } as unknown as Where;
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}

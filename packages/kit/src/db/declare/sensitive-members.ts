@@ -1,3 +1,4 @@
+import { isMembers } from '../../options/value-rule.ts';
 /**
  * Members that a JSON Schema marks with `x-sensitive`, at any depth: `z.string().meta({ 'x-sensitive': true })` inside a body, a JSON column
  * or the input of a job. A member counts as sensitive when any branch of a union says so.
@@ -25,11 +26,11 @@ export function sensitiveNames(schema: JsonSchema): string[] {
   const names = new Set<string>();
   const visit = (at: unknown): void => {
     if (Array.isArray(at)) for (const each of at) visit(each);
-    if (!isObject(at)) return;
+    if (!isMembers(at)) return;
     const properties = at['properties'];
-    if (isObject(properties))
+    if (isMembers(properties))
       for (const [name, member] of Object.entries(properties))
-        if (isObject(member) && applicable([member], schema).some(isMarked)) names.add(name);
+        if (isMembers(member) && applicable([member], schema).some(isMarked)) names.add(name);
     for (const member of Object.values(at)) visit(member);
   };
   visit(schema);
@@ -42,8 +43,8 @@ export function objectSchemas(root: JsonSchema): JsonSchema[] {
   const found: JsonSchema[] = [];
   const visit = (at: unknown): void => {
     if (Array.isArray(at)) for (const each of at) visit(each);
-    if (!isObject(at)) return;
-    if (isObject(at['properties'])) found.push(at === root ? root : { ...at, $defs, definitions });
+    if (!isMembers(at)) return;
+    if (isMembers(at['properties'])) found.push(at === root ? root : { ...at, $defs, definitions });
     for (const member of Object.values(at)) visit(member);
   };
   visit(root);
@@ -123,13 +124,13 @@ function redacted(schemas: readonly JsonSchema[], root: JsonSchema, value: unkno
 
 function stripped(at: unknown, root: JsonSchema): unknown {
   if (Array.isArray(at)) return at.map((each) => stripped(each, root));
-  if (!isObject(at)) return at;
+  if (!isMembers(at)) return at;
   const copy = Object.fromEntries(Object.entries(at).map(([name, member]) => [name, stripped(member, root)]));
   const { properties, required } = at;
-  if (!isObject(properties)) return copy;
+  if (!isMembers(properties)) return copy;
   const isGone = (name: string) => {
     const member = properties[name];
-    return isObject(member) && applicable([member], root).some(isMarked);
+    return isMembers(member) && applicable([member], root).some(isMarked);
   };
   const kept = Object.entries(copy['properties'] as JsonSchema).filter(([name]) => !isGone(name));
   return {
@@ -143,7 +144,7 @@ function stripped(at: unknown, root: JsonSchema): unknown {
 function applicable(given: readonly JsonSchema[], root: JsonSchema): JsonSchema[] {
   const found = new Set<JsonSchema>();
   const add = (schema: unknown): void => {
-    if (!isObject(schema) || found.has(schema)) return;
+    if (!isMembers(schema) || found.has(schema)) return;
     found.add(schema);
     if (typeof schema['$ref'] === 'string') add(resolved(schema['$ref'], root));
     for (const keyword of ['allOf', 'anyOf', 'oneOf'])
@@ -159,12 +160,12 @@ function below(schemas: readonly JsonSchema[], step: string | number): JsonSchem
     const { properties, patternProperties, additionalProperties, prefixItems, items } = schema;
     const name = String(step);
     const candidates: unknown[] = [];
-    if (isObject(properties) && Object.hasOwn(properties, name)) candidates.push(properties[name]);
+    if (isMembers(properties) && Object.hasOwn(properties, name)) candidates.push(properties[name]);
     else candidates.push(additionalProperties);
-    if (isObject(patternProperties)) candidates.push(...Object.values(patternProperties));
+    if (isMembers(patternProperties)) candidates.push(...Object.values(patternProperties));
     if (typeof step === 'number' || /^\d+$/.test(name))
       candidates.push(Array.isArray(prefixItems) ? prefixItems[Number(step)] : undefined, items);
-    return candidates.filter(isObject);
+    return candidates.filter(isMembers);
   });
 }
 
@@ -173,15 +174,11 @@ function resolved(reference: string, root: JsonSchema): unknown {
   return reference
     .split('/')
     .slice(1)
-    .reduce<unknown>((at, step) => (isObject(at) ? at[step.replaceAll('~1', '/').replaceAll('~0', '~')] : undefined), root);
+    .reduce<unknown>((at, step) => (isMembers(at) ? at[step.replaceAll('~1', '/').replaceAll('~0', '~')] : undefined), root);
 }
 
 function isMarked(schema: JsonSchema): boolean {
   return schema['x-sensitive'] === true;
-}
-
-function isObject(value: unknown): value is JsonSchema {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** What JSON has; a date or a list of bytes is a value of its own. */

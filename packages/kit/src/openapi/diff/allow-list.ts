@@ -1,6 +1,6 @@
+import { isMembers } from '../../options/value-rule.ts';
 import { didYouMean } from '../../options/did-you-mean.ts';
 import type { DocumentChange } from './document-change.ts';
-import { isObject } from './flat-schema.ts';
 import { diffRules } from './rules.ts';
 
 /** A change that was agreed on. It is allowed until a day, so that a list does not grow into a hole. */
@@ -35,7 +35,7 @@ export function readAllowList(value: unknown): { readonly entries: readonly Allo
 }
 
 function faultsOf(entry: unknown): string[] {
-  if (!isObject(entry)) return ['it is not an object.'];
+  if (!isMembers(entry)) return ['it is not an object.'];
   const faults: string[] = [];
   for (const name of Object.keys(entry)) if (!NAMES.includes(name)) faults.push(`there is no member "${name}".${didYouMean(name, NAMES)}`);
   for (const name of ['id', 'operation', 'until', 'reason'])

@@ -1,6 +1,7 @@
+import { isMembers } from '../../options/value-rule.ts';
 import { permissionTerms } from '../permission-text.ts';
 import type { Report } from './document-change.ts';
-import { followed, isObject, type Json } from './flat-schema.ts';
+import { followed, type Json } from './flat-schema.ts';
 
 interface Secured {
   readonly document: Json;
@@ -35,7 +36,7 @@ type Way = ReadonlySet<string>;
 function waysOf({ document, operation }: Secured, leavesScopesOut: boolean): Way[] {
   const given = operation['security'] ?? document['security'];
   if (!Array.isArray(given) || given.length === 0) return [new Set()];
-  return given.filter(isObject).map((requirement) => {
+  return given.filter(isMembers).map((requirement) => {
     const way = new Set<string>();
     for (const [scheme, scopes] of Object.entries(requirement)) {
       way.add(scheme);
@@ -52,8 +53,8 @@ const named = (way: Way): string => (way.size === 0 ? 'No authentication' : [...
 export function compareSchemes(base: Json, revision: Json, report: Report): void {
   const schemesOf = (document: Json) => {
     const { components } = document;
-    const schemes = isObject(components) ? components['securitySchemes'] : undefined;
-    return Object.entries(isObject(schemes) ? schemes : {}).map(([name, scheme]) => [name, sentAs(followed(scheme, document))] as const);
+    const schemes = isMembers(components) ? components['securitySchemes'] : undefined;
+    return Object.entries(isMembers(schemes) ? schemes : {}).map(([name, scheme]) => [name, sentAs(followed(scheme, document))] as const);
   };
   const current = new Map(schemesOf(revision));
   for (const [name, way] of schemesOf(base)) {

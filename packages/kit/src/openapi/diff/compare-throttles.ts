@@ -1,5 +1,6 @@
+import { isMembers } from '../../options/value-rule.ts';
 import type { Report } from './document-change.ts';
-import { isObject, type Json } from './flat-schema.ts';
+import { type Json } from './flat-schema.ts';
 
 /** `x-throttles`: `[{ name, requests, seconds }]`; a limit that depends on the caller has a name only. Names of limits of the document are replaced before. */
 interface Limit {
@@ -11,7 +12,7 @@ function limitsOf({ 'x-throttles': throttles }: Json): Map<string, Limit> {
   const number = (value: unknown) => (typeof value === 'number' ? value : undefined);
   return new Map(
     (Array.isArray(throttles) ? throttles : [])
-      .filter(isObject)
+      .filter(isMembers)
       .map(({ name, requests, seconds }) => [String(name), { requests: number(requests), seconds: number(seconds) }]),
   );
 }

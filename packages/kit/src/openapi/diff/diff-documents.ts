@@ -1,7 +1,8 @@
+import { isMembers } from '../../options/value-rule.ts';
 import { SchemaComparison } from './compare-schemas.ts';
 import { compareSchemes, compareSecurity } from './compare-security.ts';
 import { compareThrottles } from './compare-throttles.ts';
-import { FlatSchemas, followed, isObject, type Json } from './flat-schema.ts';
+import { FlatSchemas, followed, type Json } from './flat-schema.ts';
 import type { DocumentChange, Report } from './document-change.ts';
 import { diffRules, type Direction } from './rules.ts';
 
@@ -130,9 +131,9 @@ class DocumentComparison {
       if (parameter['required'] !== true && now['required'] === true) report('parameter-became-required', at, 'is required now.');
       if (parameter['required'] === true && now['required'] !== true) report('parameter-became-optional', at, 'is optional now.');
       if (parameter['deprecated'] !== true && now['deprecated'] === true) report('parameter-deprecated', at, 'is deprecated.');
-      if (!isObject(now['content']) && styleOf(parameter) !== styleOf(now))
+      if (!isMembers(now['content']) && styleOf(parameter) !== styleOf(now))
         report('parameter-style-changed', at, `is written as ${styleOf(now)}, was ${styleOf(parameter)}.`);
-      if (isObject(parameter['content']) !== isObject(now['content'])) {
+      if (isMembers(parameter['content']) !== isMembers(now['content'])) {
         const [told, tells] = [parameter, now].map((each) => Object.keys(contentOf(each))[0] ?? styleOf(each));
         report('parameter-style-changed', at, `is written as ${tells}, was ${told}.`);
         continue;
@@ -157,8 +158,8 @@ class DocumentComparison {
   #compareContent(direction: Direction, before: Json, after: Json, at: string, report: Report, ignored?: string): void {
     for (const [type, media] of Object.entries(before)) {
       const now = after[type];
-      if (!isObject(now)) report(`${direction}-media-type-removed`, `${at} ${type}`, 'was removed.');
-      else if (isObject(media)) {
+      if (!isMembers(now)) report(`${direction}-media-type-removed`, `${at} ${type}`, 'was removed.');
+      else if (isMembers(media)) {
         const several = Object.keys(before).length > 1 ? `${at} ${type}` : at;
         this.#schemasOf(direction, media['schema'], now['schema'], several, report, ignored);
         // The events of a stream: `itemSchema` since 3.2.
@@ -170,7 +171,7 @@ class DocumentComparison {
   }
 
   #compareBodies(before: Json, after: Json, report: Report): void {
-    const [had, has] = [isObject(before['requestBody']), isObject(after['requestBody'])];
+    const [had, has] = [isMembers(before['requestBody']), isMembers(after['requestBody'])];
     const [old, current] = [followed(before['requestBody'], this.#base), followed(after['requestBody'], this.#revision)];
     if (had && !has) report('body-removed', 'body', 'is not accepted any more.');
     else if (!had && has)
@@ -212,7 +213,7 @@ class DocumentComparison {
   #compareHeaders(before: Json, after: Json, status: string, report: Report): void {
     const headersOf = ({ headers }: Json, document: Json) =>
       new Map(
-        Object.entries(isObject(headers) ? headers : {}).map(([name, header]) => [
+        Object.entries(isMembers(headers) ? headers : {}).map(([name, header]) => [
           name.toLowerCase(),
           [name, followed(header, document)] as const,
         ]),
@@ -252,11 +253,11 @@ class DocumentComparison {
 function operationsOf(document: Json): Map<string, Operation> {
   const { paths } = document;
   const found = new Map<string, Operation>();
-  for (const [path, given] of Object.entries(isObject(paths) ? paths : {})) {
+  for (const [path, given] of Object.entries(isMembers(paths) ? paths : {})) {
     const item = followed(given, document);
     for (const method of METHODS) {
       const operation = item[method];
-      if (isObject(operation)) found.set(`${method.toUpperCase()} ${path.replaceAll(/\{[^}]+\}/g, '{}')}`, { path, item, operation });
+      if (isMembers(operation)) found.set(`${method.toUpperCase()} ${path.replaceAll(/\{[^}]+\}/g, '{}')}`, { path, item, operation });
     }
   }
   return found;
@@ -265,8 +266,8 @@ function operationsOf(document: Json): Map<string, Operation> {
 function webhooksOf(document: Json): Map<string, Json> {
   const { webhooks } = document;
   return new Map(
-    Object.entries(isObject(webhooks) ? webhooks : {}).flatMap(([name, item]) => {
-      const operation = METHODS.map((method) => followed(item, document)[method]).find(isObject);
+    Object.entries(isMembers(webhooks) ? webhooks : {}).flatMap(([name, item]) => {
+      const operation = METHODS.map((method) => followed(item, document)[method]).find(isMembers);
       return operation === undefined ? [] : [[name, operation]];
     }),
   );
@@ -281,7 +282,7 @@ function compareServers(base: Json, revision: Json, report: Report): void {
 
 function responsesOf(operation: Json, document: Json): Map<string, Json> {
   const { responses } = operation;
-  return new Map(Object.entries(isObject(responses) ? responses : {}).map(([status, each]) => [status, followed(each, document)]));
+  return new Map(Object.entries(isMembers(responses) ? responses : {}).map(([status, each]) => [status, followed(each, document)]));
 }
 
 function compareCodes(old: Map<string, Json>, current: Map<string, Json>, report: Report): void {
@@ -305,12 +306,12 @@ function compareCodes(old: Map<string, Json>, current: Map<string, Json>, report
 function throttlesOf(operation: Json, document: Json): Json {
   const { 'x-throttles': common } = document;
   const { 'x-throttles': own = common } = operation;
-  const limits = Array.isArray(common) ? common.filter(isObject) : [];
+  const limits = Array.isArray(common) ? common.filter(isMembers) : [];
   return { 'x-throttles': Array.isArray(own) ? own.map((each: unknown) => limits.find(({ name }) => name === each) ?? each) : own };
 }
 
 function contentOf({ content }: Json): Json {
-  return isObject(content) ? content : {};
+  return isMembers(content) ? content : {};
 }
 
 const ANY_TEXT = new Set(['type', 'description', 'title', 'example', 'examples', 'deprecated']);

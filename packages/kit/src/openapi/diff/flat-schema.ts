@@ -1,10 +1,7 @@
+import { isMembers } from '../../options/value-rule.ts';
 import { UUID_PATTERN } from '../../db/values/uuid.ts';
 
 export type Json = Readonly<Record<string, unknown>>;
-
-export function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
 
 /** Keywords that say something to people only. */
 const ANNOTATIONS = new Set([
@@ -22,7 +19,7 @@ const ANNOTATIONS = new Set([
 
 /** The name behind `$ref` where the schema is that reference and nothing else. */
 export function pureReference(schema: unknown): string | undefined {
-  if (!isObject(schema) || typeof schema['$ref'] !== 'string') return undefined;
+  if (!isMembers(schema) || typeof schema['$ref'] !== 'string') return undefined;
   return Object.keys(schema).every((key) => key === '$ref' || ANNOTATIONS.has(key)) ? schema['$ref'] : undefined;
 }
 
@@ -32,14 +29,14 @@ export function resolve(reference: string, document: Json): unknown {
     .slice(2)
     .split('/')
     .reduce<unknown>(
-      (at, step) => (isObject(at) ? at[decodeURIComponent(step).replaceAll('~1', '/').replaceAll('~0', '~')] : undefined),
+      (at, step) => (isMembers(at) ? at[decodeURIComponent(step).replaceAll('~1', '/').replaceAll('~0', '~')] : undefined),
       document,
     );
 }
 
 /** Follows references of parameters, bodies, responses and headers. */
 export function followed(holder: unknown, document: Json, depth = 0): Json {
-  if (!isObject(holder)) return {};
+  if (!isMembers(holder)) return {};
   const reference = holder['$ref'];
   if (typeof reference !== 'string' || !reference.startsWith('#/') || depth > 20) return holder;
   return followed(resolve(reference, document), document, depth + 1);
@@ -65,7 +62,7 @@ export class FlatSchemas {
 
   of(schema: unknown): Json {
     if (schema === false) return NEVER;
-    if (!isObject(schema)) return ANYTHING;
+    if (!isMembers(schema)) return ANYTHING;
     const known = this.#known.get(schema);
     if (known !== undefined) return known;
     // A reference that leads to itself admits anything.
@@ -177,7 +174,7 @@ function both(name: string, a: unknown, b: unknown): unknown {
     return a.filter((value) => texts.has(JSON.stringify(value)));
   }
   if (name === 'required' && Array.isArray(a) && Array.isArray(b)) return [...new Set([...(a as string[]), ...(b as string[])])];
-  if ((name === 'properties' || name === 'patternProperties') && isObject(a) && isObject(b))
+  if ((name === 'properties' || name === 'patternProperties') && isMembers(a) && isMembers(b))
     return Object.fromEntries(
       [...new Set([...Object.keys(a), ...Object.keys(b)])].map((key) => [
         key,
@@ -188,10 +185,10 @@ function both(name: string, a: unknown, b: unknown): unknown {
   if (LARGER.has(name)) return Math.max(Number(a), Number(b));
   if (SMALLER.has(name)) return Math.min(Number(a), Number(b));
   if (name === 'additionalProperties' || name === 'unevaluatedProperties' || name === 'items')
-    return a === false || b === false ? false : isObject(a) && isObject(b) ? { allOf: [a, b] } : isObject(a) ? a : b;
+    return a === false || b === false ? false : isMembers(a) && isMembers(b) ? { allOf: [a, b] } : isMembers(a) ? a : b;
   if (name === 'uniqueItems') return a === true || b === true;
   if (name === 'pattern' && a !== b) return `${String(a)} and ${String(b)}`;
-  if (name === 'not' && isObject(a) && isObject(b)) return { anyOf: [a, b] };
+  if (name === 'not' && isMembers(a) && isMembers(b)) return { anyOf: [a, b] };
   return ANNOTATIONS.has(name) ? a : b;
 }
 
