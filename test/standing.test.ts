@@ -2,34 +2,48 @@ import { expect, test } from 'vitest';
 import { readSources } from './architecture/module-graph.ts';
 
 /** What reads the flag of a user, a membership or a user to decide something. */
-const DECIDES = /flagSql\(|\bisActive|\.memberships?\(|\busers\.findById\(/;
+const DECIDES = /flagSql\(|\bisActive|\.memberships?\(|\busers\.findById\(|\b(?:user|owner)\??\.is_active\b/;
 
 const FORGETS = 'asks whether a user still exists, to delete what the user had';
 const NAMES = 'finds the user that somebody typed or chose';
 const OWN_FLAG = 'the flag of a webhook endpoint, not of a user';
+const ADMITTED = 'the caller was judged when the request was admitted; a program names the user and the tenant, and a job asks mayAct()';
 const OWN_USERS = 'better-auth has users, bans and memberships of its own; these statements are its part of the directory';
 
 /** Files outside of auth/ and contrib/accounts that match, and why they need not ask `standings`. */
 const ALLOWED: Readonly<Record<string, string>> = {
   'admin/module.ts': FORGETS,
+  'app/declare/standing.ts': 'asks judge(); a deactivated user is not looked up in a tenant',
   'contrib/apikeys/admin.ts': 'protects the keys of superusers from other members of staff',
   'contrib/apikeys/commands.ts': NAMES,
-  'contrib/apikeys/verify/invalidation.ts': FORGETS,
+  'contrib/apikeys/manage/create.ts': 'shown with the key',
+  'contrib/apikeys/manage/key-limit.ts': 'counts keys of a deactivated owner, too',
   'contrib/apikeys/rows/store.ts': 'a key and its owner are one statement; state.ts gives the flag to judge()',
+  'contrib/apikeys/verify/invalidation.ts': FORGETS,
   'contrib/better-auth/invitations.ts': OWN_USERS,
   'contrib/better-auth/kit-plugin.ts': OWN_USERS,
   'contrib/better-auth/migrations/0001_initial.ts': OWN_USERS,
   'contrib/better-auth/module.ts': OWN_USERS,
   'contrib/better-auth/store.ts': OWN_USERS,
   'contrib/better-auth/user-changes.ts': FORGETS,
+  'contrib/grants/backends/table-backend.ts': ADMITTED,
+  'contrib/grants/caller/caller-subjects.ts': ADMITTED,
+  'contrib/grants/grant/follow-rows.ts': ADMITTED,
   'contrib/grants/grant/grant.ts': NAMES,
-  'contrib/grants/module.ts': FORGETS,
+  'contrib/grants/grant/holdings.ts': ADMITTED,
   'contrib/grants/grant/share.ts': 'a user who is deactivated cannot be chosen for a new grant',
+  'contrib/grants/module.ts': FORGETS,
+  'contrib/grants/rows/grant-sql.ts': ADMITTED,
+  'contrib/grants/rows/granted-condition.ts': ADMITTED,
+  'contrib/grants/rows/permission.ts': ADMITTED,
+  'contrib/jwt/jwt-bearer.ts': 'applies the groups of the token to users who may log in; the request is admitted afterwards',
   'contrib/webhooks/admin/place.ts': NAMES,
   'contrib/webhooks/controller.ts': OWN_FLAG,
   'contrib/webhooks/endpoints/update-endpoint.ts': OWN_FLAG,
   'contrib/webhooks/module.ts': FORGETS,
   'contrib/webhooks/schemas.ts': OWN_FLAG,
+  'crud/policy/row-scope.ts': ADMITTED,
+  'http/admit/open-streams.ts': 'compares a looked-up principal with the one that was admitted',
 };
 
 test('whether a person may still act is decided in auth/rights/standing.ts, and every exception has a reason', () => {

@@ -115,6 +115,19 @@ describe('the callers of open streams', () => {
     expect(kept.isOpen).toBe(true);
   });
 
+  test('are looked up twice a second: a revoked one loses the stream within a second', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    try {
+      const stream = await open('x-second', 'late');
+      service.set('late', () => null);
+      vi.advanceTimersByTime(1000);
+      await ended(stream);
+      expect(stream.text).toContain('invalid_credentials');
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
   test('lose their streams when they are in another tenant; those whose tenant cannot be found keep theirs', async () => {
     for (const name of ['moved', 'left', 'stayed', 'lost']) tenants.set(name, 'north');
     const [moved, left, joined] = [await open('x-first', 'moved'), await open('x-second', 'left'), await open('x-second', 'joined')];

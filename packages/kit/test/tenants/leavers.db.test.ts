@@ -1,4 +1,6 @@
 import { globSync } from 'node:fs';
+import { get, type IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
@@ -26,13 +28,16 @@ const memberColumns = { id: t.uuidv7().pk(), tenant: t.text(40), user_id: t.uuid
 const members = model('members', memberColumns, { indexes: [{ columns: ['user_id', 'tenant'], unique: true }] });
 const paperColumns = { id: t.uuidv7().pk(), tenant: t.text(40).readOnly(), title: t.text(80) };
 const papers = model('papers', paperColumns, { indexes: [{ columns: ['tenant', '-id'] }] });
+const volumeColumns = { id: t.int().pk(), tenant: t.text(40).readOnly(), text: t.text() };
+const volumes = model('volumes', volumeColumns, { indexes: [{ columns: ['tenant', 'id'] }] });
 const tables = {
   name: 'papers',
-  models: [members, papers],
+  models: [members, papers, volumes],
   migrations: [
     migration('0001_initial', [
       createTable('members', memberColumns, { indexes: [{ columns: ['user_id', 'tenant'], unique: true }] }),
       createTable('papers', paperColumns, { indexes: [{ columns: ['tenant', '-id'] }] }),
+      createTable('volumes', volumeColumns, { indexes: [{ columns: ['tenant', 'id'] }] }),
     ]),
   ],
 };
@@ -43,6 +48,17 @@ class Papers extends CrudController(resource(papers, { tenant: 'tenant' }), {
   export: ['csv'],
   operations: { list: { tool: true } },
 }) {}
+
+/** An export of more than the buffers of a loopback connection, which no time limit ends. */
+class Volumes extends CrudController(resource(volumes, { tenant: 'tenant' }), {
+  permission: hasRole('lead'),
+  export: { formats: ['csv'], idleMs: 600_000 },
+}) {}
+const FILL_VOLUMES = {
+  postgres: `insert into volumes select n, '${TENANT}', repeat('x', 4000) from generate_series(1, 5000) n`,
+  sqlite: `with recursive each(n) as (select 1 union all select n + 1 from each where n < 5000)
+    insert into volumes select n, '${TENANT}', printf('%.*c', 4000, 'x') from each`,
+} as const;
 
 /** A login without the limits of the one with a password. */
 class Enter extends Controller {
@@ -129,6 +145,16 @@ const secret =
     return send;
   };
 
+/** Still open after several looks counts as open. */
+async function staysOpen(isOpen: () => boolean, expected: boolean): Promise<boolean> {
+  try {
+    await vi.waitUntil(() => !isOpen(), { timeout: expected ? 2000 : 30_000, interval: 20 });
+    return false;
+  } catch {
+    return true;
+  }
+}
+
 const EXITS: Readonly<Record<string, Exit>> = {
   list: request('GET', '/v1/papers', 'session'),
   read: async (leaver, place) => {
@@ -142,6 +168,24 @@ const EXITS: Readonly<Record<string, Exit>> = {
   },
   write: request('POST', '/v1/papers', 'session', { title: 'Plan' }),
   export: request('GET', '/v1/papers/export?format=csv', 'session'),
+  'export under way': async ({ session }, { kit, url }) => {
+    const served = new Promise<Socket>((resolve) => kit.app.fastify.server.once('connection', resolve));
+    const message = await new Promise<IncomingMessage>((resolve, reject) => {
+      get(`${url}/v1/volumes/export?format=csv`, { headers: { ...session, 'x-tenant': TENANT }, agent: false }, resolve).on(
+        'error',
+        reject,
+      );
+    });
+    expect(message.statusCode).toBe(200);
+    message.on('error', () => undefined);
+    // The client reads nothing, and does not see that the server has closed the connection.
+    const connection = await served;
+    return async (expected) => {
+      const reached = await staysOpen(() => !connection.destroyed, expected);
+      message.destroy();
+      return reached;
+    };
+  },
   key: request('GET', '/v1/papers', 'key'),
   cache: secret('GET'),
   'idempotent replay': secret('POST'),
@@ -166,15 +210,10 @@ const EXITS: Readonly<Record<string, Exit>> = {
       isOpen = false;
     })();
     return async (expected) => {
-      try {
-        // Still open after several looks counts as open.
-        await vi.waitUntil(() => !isOpen, { timeout: expected ? 2000 : 30_000, interval: 20 });
-        return false;
-      } catch {
-        closing.abort();
-        await read;
-        return true;
-      }
+      const reached = await staysOpen(() => isOpen, expected);
+      closing.abort();
+      await read;
+      return reached;
     };
   },
   webhook: async ({ user }, { kit, receiver }) => {
@@ -231,8 +270,9 @@ describeDatabases('a person who was', (database) => {
         const [row] = await db.query<{ role: string }>('select role from members where tenant = $1 and user_id = $2', [tenant, user.id]);
         return row === undefined ? null : { roles: [row.role] };
       },
-      mount: { '/v1': { '/enter': Enter, '/papers': Papers, '/plans': Plans } },
+      mount: { '/v1': { '/enter': Enter, '/papers': Papers, '/plans': Plans, '/volumes': Volumes } },
     });
+    await database.db.execute(FILL_VOLUMES[database.dialect]);
     place = { kit, receiver, url: await kit.app.listen({ port: 0 }) };
   });
   afterAll(async () => {
@@ -294,7 +334,7 @@ const ROWS: Readonly<Record<string, readonly string[] | string>> = {
   jobs: ['job'],
   kit_deleted_users: ['webhook', 'job'],
   kit_idempotency: ['idempotent replay'],
-  sessions: ['list', 'read', 'write', 'export', 'stream'],
+  sessions: ['list', 'read', 'write', 'export', 'export under way', 'stream'],
   upload_owners: 'counts for quotas',
   upload_removals: 'files to delete',
   uploads: 'read with requests; a presigned URL works until it expires, whoever has it',

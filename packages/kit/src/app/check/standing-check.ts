@@ -16,6 +16,7 @@ export const standingCheck: Check<App> = {
     const effects = [
       ...(registry.events === null ? [] : ['webhook endpoints of former members receive events of the tenant until they are deleted']),
       ...(registry.jobs === null ? [] : ['jobs with `actsForOwner` do not run in a tenant']),
+      'API keys are not affected, because `tenant` is asked with each of their requests',
     ];
     return [
       {

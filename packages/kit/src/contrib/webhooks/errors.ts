@@ -62,6 +62,11 @@ export const webhookErrors = defineErrors('webhooks', {
     detail: 'The endpoint is disabled.',
     remedy: 'Enable it first: update it with is_active true.',
   },
+  endpoint_owner_not_allowed: {
+    status: 409,
+    detail: 'The owner of the endpoint may not receive events.',
+    remedy: 'Reactivate the owner or make the owner a member of the tenant again, or create the endpoint under another owner.',
+  },
   too_many_secrets: {
     status: 409,
     detail: 'Too many previous secrets are still active.',

@@ -17,6 +17,7 @@ export function durableHandlers(handlers: readonly EventHandler[]): DurableHandl
   };
 }
 
+/** Acts for the application, not for a person: an event has no caller, so there is nobody whose standing could be asked. */
 function jobOf({ event, name, handle }: EventHandler): JobDefinition {
   return job(`on.${event.name}.${name}`, {
     input: event.schema,

@@ -16,7 +16,9 @@ import { WebhookEndpointController } from '../controller.ts';
 import { createEndpoint } from '../endpoints/create-endpoint.ts';
 import { webhooks } from '../module.ts';
 import { publish } from '../publishing/publish.ts';
-import type { WebhookDelivery } from '../endpoints/store.ts';
+import type { WebhookDelivery, WebhookEndpoint } from '../endpoints/store.ts';
+import { recoverEndpoint } from '../maintain/recover.ts';
+import { retryDelivery } from '../maintain/retry.ts';
 import { deliverDue } from './deliver.ts';
 
 const members = model('members', { id: t.uuidv7().pk(), tenant: t.text(40), user_id: t.uuid(), role: t.text(40) });
@@ -124,6 +126,29 @@ describeDatabases('webhook endpoints of people who lost their rights', (database
     expect(await failed()).toMatchObject([{ last_error: 'The owner of the endpoint was deleted.' }]);
   });
 
+  test('nothing is queued again for an endpoint whose owner was removed: recovering and retrying say why', async () => {
+    await start({ tenant, membership });
+    const ann = await member('ann');
+    expect((await subscribe(ann, '/ann')).statusCode).toBe(201);
+    await announce();
+    await database.db.query("delete from members where user_id = $1 and tenant = 'acme'", [ann.id]);
+    await deliverDue(database.db);
+    const [delivery] = await database.db.query<WebhookDelivery>('select * from webhook_deliveries');
+    const [endpoint] = await database.db.query<WebhookEndpoint>('select * from webhook_endpoints');
+    if (delivery === undefined || endpoint === undefined) throw new Error('there is no delivery');
+    const refused = { code: 'endpoint_owner_not_allowed', detail: 'The owner of the endpoint is not a member of its tenant.' };
+    const since = new Date(0);
+    await expect(database.db.transaction((tx) => recoverEndpoint(tx, endpoint, since))).rejects.toMatchObject(refused);
+    await expect(database.db.transaction((tx) => retryDelivery(tx, delivery.id))).rejects.toMatchObject(refused);
+    await database.db.query("insert into members (id, tenant, user_id, role) values ($1, 'acme', $2, 'member')", [
+      crypto.randomUUID(),
+      ann.id,
+    ]);
+    expect(await database.db.transaction((tx) => recoverEndpoint(tx, endpoint, since))).toMatchObject({ requeued: 1 });
+    await deliverDue(database.db);
+    expect(count('/ann')).toBe(1);
+  });
+
   test('nothing is sent while the memberships cannot be read, and everything after', async () => {
     let isDown = false;
     await start({
@@ -161,6 +186,8 @@ describeDatabases('webhook endpoints of people who lost their rights', (database
       await kit.app.start();
       expect(warnings().length).toBe(warning === '' ? 0 : 1);
       expect(warnings().join()).toContain(warning);
+      const effects = warning === '' ? '' : 'until they are deleted; API keys are not affected';
+      expect(warnings().join()).toContain(effects);
       if (options.membership === membership) continue;
       const ann = await member(`ann${index}`, []);
       await database.db.transaction((tx) =>

@@ -3,6 +3,7 @@ import { webhookErrors } from '../errors.ts';
 import { hastenWaitingOf, insertMissedOf, requeueFailedOf } from '../endpoints/management-store.ts';
 import { WAKE_CHANNEL } from '../publishing/publish-store.ts';
 import type { WebhookEndpoint } from '../endpoints/store.ts';
+import { requireOwner } from './require-owner.ts';
 import { webhooksOf } from '../webhooks.ts';
 import { requireArguments } from '../../../options/read-options.ts';
 import { anObject, queryable } from '../../../options/value-rule.ts';
@@ -28,6 +29,7 @@ export async function recoverEndpoint(
 ): Promise<Recovered> {
   requireArguments('recoverEndpoint()', { tx, endpoint }, { tx: queryable, endpoint: anObject });
   if (!endpoint.is_active) throw webhookErrors.endpoint_disabled();
+  await requireOwner(tx, endpoint.id);
   const { clock, database } = webhooksOf(tx);
   const window = { since, now: clock.now(), limit };
   const requeued = await requeueFailedOf(tx, endpoint.id, window);
@@ -39,6 +41,7 @@ export async function recoverEndpoint(
 /** What waits for its next attempt is tried now, at most as many as one transaction may hold. */
 export async function retryWaiting(tx: Db, endpoint: Pick<WebhookEndpoint, 'id' | 'is_active'>): Promise<number> {
   if (!endpoint.is_active) throw webhookErrors.endpoint_disabled();
+  await requireOwner(tx, endpoint.id);
   const { clock, database } = webhooksOf(tx);
   const count = await hastenWaitingOf(tx, endpoint.id, clock.now(), RECOVERED_MAX);
   if (count > 0) await database.notify(tx, WAKE_CHANNEL);

@@ -3,6 +3,7 @@ import { webhookErrors } from '../errors.ts';
 import { heldBehind } from '../endpoints/held-store.ts';
 import { WAKE_CHANNEL } from '../publishing/publish-store.ts';
 import { findDelivery, findEndpoint, requeueDelivery, type WebhookDelivery } from '../endpoints/store.ts';
+import { requireOwner } from './require-owner.ts';
 import { webhooksOf } from '../webhooks.ts';
 import { readOptions } from '../../../options/read-options.ts';
 import { flag } from '../../../options/value-rule.ts';
@@ -19,6 +20,7 @@ export async function retryDelivery(db: Db, id: string, options: RetryOptions = 
   const delivery = await findDelivery(db, id);
   if (delivery === null) throw webhookErrors.delivery_not_found();
   if ((await findEndpoint(db, delivery.endpoint_id))?.is_active !== true) throw webhookErrors.endpoint_disabled();
+  await requireOwner(db, delivery.endpoint_id);
   const earlier = (await heldBehind(db, [delivery])).get(id);
   if (earlier !== undefined) throw webhookErrors.delivery_held({ extensions: { waits_for: earlier.id } });
   const requeued = await requeueDelivery(db, id, clock.now(), force ? ['failed', 'pending', 'succeeded'] : ['failed', 'pending']);
