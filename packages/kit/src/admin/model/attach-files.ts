@@ -1,6 +1,7 @@
 import { CONFLICT_RETRIES } from '../../db/engine/conflict-retries.ts';
 import type { AdminContext, AttachedFile } from '../../app/admin/declaration.ts';
 import { find } from '../../db/rows/repository.ts';
+import { scopeColumn } from '../../crud/declare/scope-rule.ts';
 import type { Db } from '../../db/engine/db.ts';
 import type { Plan, Row } from './model-plan.ts';
 import { keyOf } from './model-rows.ts';
@@ -39,12 +40,13 @@ function filesIn({ shown }: Plan, { uploads }: AdminContext, fields: Row): strin
 
 async function ownerOf(tx: Db, plan: Plan, row: Row): Promise<AttachedFile['owner']> {
   const { owner, tenant } = plan.resource?.options ?? {};
-  const column = (typeof owner === 'string' ? owner : owner?.column) as string | undefined;
+  const column = scopeColumn(owner);
+  const tenantColumn = scopeColumn(tenant);
   if (column === undefined) return null;
   const stored: Row | undefined = await find(tx, plan.model, plan.key(keyOf(plan, row)));
   // Keys are texts or numbers.
   const value = (name: string) => stored?.[name] as string | number | bigint | null | undefined;
   const id = value(column) ?? null;
   if (id === null) return null;
-  return { id: String(id), tenantKey: tenant === undefined ? null : String(value(tenant as string) ?? '') };
+  return { id: String(id), tenantKey: tenantColumn === undefined ? null : String(value(tenantColumn) ?? '') };
 }

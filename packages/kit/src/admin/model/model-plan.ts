@@ -1,6 +1,7 @@
 import type { AdminAction, AdminResource } from '../../app/admin/declaration.ts';
 import type { AdminFilter, AdminTone } from '../../app/admin/shapes.ts';
 import { opensColumn } from '../../crud/declare/field-rule.ts';
+import { scopeColumn } from '../../crud/declare/scope-rule.ts';
 import { type AnyResource, isResource } from '../../crud/declare/resource.ts';
 import type { Relations } from '../../crud/declare/relation.ts';
 import type { Schema } from '../../http/declare/schema.ts';
@@ -272,15 +273,15 @@ function isUnique(model: Model, { name, settings }: ModelColumn): boolean {
 /** Columns that the policy of the resource sets and no client changes. */
 function policyColumns(resource: AnyResource | null): ReadonlySet<string> {
   const { owner, tenant, version } = resource?.options ?? {};
-  const names = [typeof owner === 'string' ? owner : owner?.column, tenant, version] as readonly (string | undefined)[];
+  const names = [scopeColumn(owner), scopeColumn(tenant), version] as readonly (string | undefined)[];
   return new Set(names.filter((name) => name !== undefined));
 }
 
 /** What a new row needs and nothing else knows: its owner, and its tenant where the site shows all tenants. */
 function givenByForm(resource: AnyResource | null): ReadonlySet<string> {
   const { owner, tenant, audiences } = resource?.options ?? {};
-  const names = [typeof owner === 'string' ? owner : owner?.column, audiences?.[STAFF]?.tenant === 'all' ? tenant : undefined];
-  return new Set((names as readonly (string | undefined)[]).filter((name) => name !== undefined));
+  const names = [scopeColumn(owner), audiences?.[STAFF]?.tenant === 'all' ? scopeColumn(tenant) : undefined];
+  return new Set(names.filter((name) => name !== undefined));
 }
 
 const YES_NO = [

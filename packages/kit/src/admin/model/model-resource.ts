@@ -2,6 +2,7 @@ import type { AdminAction, AdminContext, AdminResource } from '../../app/admin/d
 import { adminDone, adminEach } from '../../app/admin/each.ts';
 import type { AdminRow } from '../../app/admin/shapes.ts';
 import { type AnyResource, isResource } from '../../crud/declare/resource.ts';
+import { scopeColumn } from '../../crud/declare/scope-rule.ts';
 import type { SearchBackend } from '../../crud/declare/search-backend.ts';
 import type { Model } from '../../db/declare/model.ts';
 import { adminColumn, adminField, unfillableColumns, shownColumns, writableColumns } from '../../app/admin/model-columns.ts';
@@ -220,7 +221,7 @@ function creationOf({ model, resource, creatable, given }: Plan, readOnly: boole
 }
 
 function tenantOf(resource: AnyResource | null): string | undefined {
-  return resource?.options.tenant as string | undefined;
+  return scopeColumn(resource?.options.tenant);
 }
 
 /** By the name of a column that this member of staff cannot write: the rule that says so. Without a row, of the form of a new one. */

@@ -89,6 +89,7 @@ export function planApp(options: AppOptions): AppPlan {
   const authenticators = (options as TestedOptions)[testedAuthenticators]?.(declared) ?? declared;
   const login = loginOf(options, ordered, declared, faults);
   const middleware = [...given<Middleware>('middleware', aMiddleware), ...ordered.flatMap((module) => module.middleware ?? [])];
+  const tenants = tenantsOf(options, ordered, faults);
   const reference = referenceMount(options, settings, ordered, () => compiled.routes);
   const compiled: CompiledMount = compileRoutes([...mountPlans(options.mount, faults), ...moduleMounts(ordered, login), ...reference], {
     authenticators,
@@ -98,6 +99,7 @@ export function planApp(options: AppOptions): AppPlan {
     moduleErrors: ordered.flatMap((module) => module.errorMap ?? []),
     resources: [...(options.resources ?? []), ...ordered.flatMap((module) => module.resources ?? [])],
     modules: ordered,
+    hasTenants: tenants.tenant !== undefined,
     rules: options.rules ?? {},
     rates: settings.throttleRates,
     bodyBytesMax: inputLimits.bodyBytes,
@@ -117,7 +119,7 @@ export function planApp(options: AppOptions): AppPlan {
     authenticators,
     users: usersOf(options, ordered, faults),
     login,
-    tenants: tenantsOf(options, ordered, faults),
+    tenants,
     middleware,
     databases: new Databases(sources, { prepare: settings.databasePrepare === 'on' }),
     services: containerOf(

@@ -12,6 +12,7 @@ import type { Model } from '../../db/declare/model.ts';
 import type { ErrorMap } from '../../errors/error-map.ts';
 import type { CompiledRoute } from '../../http/exchange/compiled-route.ts';
 import type { ControllerBase, Mountable } from '../../http/compile/controller.ts';
+import type { DeclaredParts } from '../../http/compile/declared-parts.ts';
 import type { Fault } from '../../options/fault.ts';
 import type { InputLimits } from '../../options/input-limits.ts';
 import type { Log } from '../../http/log.ts';
@@ -133,11 +134,7 @@ export interface ResourceDeclaration {
 /** What a controller may bring besides routes. The app calls these; a subclass that adds one calls `super`'s too. */
 export interface MountedController extends ControllerBase {
   /** Called once every controller exists and before the first route is compiled. */
-  prepare?(declared: {
-    readonly controllers: readonly ControllerBase[];
-    readonly resources: readonly object[];
-    readonly modules: readonly { readonly resources?: readonly object[] | undefined }[];
-  }): void;
+  prepare?(declared: DeclaredParts): void;
   /** Faults of the declaration. Called when everything is mounted and no database is open. */
   faults?(app: App): readonly Fault[];
   /** Faults of what the declaration needs in the databases, which are open now. */

@@ -71,8 +71,8 @@ function computedFaults(policy: Policy, place: string): Fault[] {
 
 /** A unique value that clients send tells every caller that some row has it. */
 function uniqueFaults(policy: Policy, place: string): Fault[] {
-  const { options, model, owner, statements } = policy;
-  const scoping = [options.tenant, owner?.column].filter((name) => name !== undefined) as string[];
+  const { tenant, model, owner, statements } = policy;
+  const scoping = [tenant?.column, owner?.column].filter((name) => name !== undefined);
   if (scoping.length === 0) return [];
   const isSent = (name: string) => {
     const column = statements.byName.get(name.replace(/^-/, ''));
@@ -82,7 +82,7 @@ function uniqueFaults(policy: Policy, place: string): Fault[] {
     .filter(({ unique, columns }) => unique && !scoping.includes((columns[0] ?? '').replace(/^-/, '')) && columns.some(isSent))
     .map(({ columns }) => ({
       id: 'W011',
-      message: `${place}: "${columns.join(', ')}" is unique over all ${options.tenant === undefined ? 'owners' : 'tenants'}: a 409 reveals that another ${options.tenant === undefined ? 'owner' : 'tenant'} already has the value.`,
+      message: `${place}: "${columns.join(', ')}" is unique over all ${tenant === undefined ? 'owners' : 'tenants'}: a 409 reveals that another ${tenant === undefined ? 'owner' : 'tenant'} already has the value.`,
       hint: `Make "${scoping[0]}" the first column of the index, unless the value must be unique across all of them.`,
     }));
 }

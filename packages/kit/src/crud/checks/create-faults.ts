@@ -3,8 +3,8 @@ import type { Policy } from '../policy/policy.ts';
 
 /** Columns that a resource takes from clients. */
 export function inputNames(policy: Policy): string[] {
-  const { options, statements, owner } = policy;
-  const kept = new Set([options.tenant, options.version, options.state, owner?.column]);
+  const { options, statements, owner, tenant } = policy;
+  const kept = new Set([tenant?.column, options.version, options.state, owner?.column]);
   return statements.columns.filter((column) => policy.accepts(column) && !kept.has(column.name)).map(({ name }) => name);
 }
 
@@ -15,9 +15,9 @@ export function createFaults(
   parent: string | undefined,
   input: readonly string[] = inputNames(policy),
 ): Fault[] {
-  const { options, statements, owner } = policy;
+  const { options, statements, owner, tenant } = policy;
   if (options.hooks?.create !== undefined) return [];
-  const filled = new Set([...input, options.tenant, owner?.column, options.state].filter((name) => name !== undefined));
+  const filled = new Set([...input, tenant?.column, owner?.column, options.state].filter((name) => name !== undefined));
   return statements.columns
     .filter(
       ({ name, settings, nullable }) =>

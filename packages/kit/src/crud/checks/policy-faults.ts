@@ -79,7 +79,7 @@ function policyFaults(policy: Policy, app: App): Fault[] {
     );
 
   const kept = [
-    ['tenant', options.tenant as string | undefined],
+    ['tenant', policy.tenant?.column],
     ['owner', policy.owner?.column],
     ['version', options.version as string | undefined],
   ] as const;
@@ -94,10 +94,13 @@ function policyFaults(policy: Policy, app: App): Fault[] {
       add('E013', `the ${option} column "${name}" may be null.`, 'Rows without a value would have no owner: remove .nullable().');
     if (policy.accepts(column) && option !== 'version')
       add('E013', `the ${option} column "${name}" is writable by clients.`, 'Declare it .readOnly(), or leave it out of input.');
+    const rule = option === 'version' ? undefined : policy[option];
+    if (rule?.none !== undefined && column.settings.kind !== 'text')
+      add('E013', `${option}: { none: '' } needs a text column, but "${name}" is ${column.settings.kind}.`, 'Remove none.');
     if (option === 'version' && column.settings.increment !== true)
       add('E013', `the version column "${name}" does not count updates.`, 'Use ...versioned() in the model.');
   }
-  if (options.tenant !== undefined && !app.hasTenants)
+  if (policy.tenant !== undefined && policy.tenant.none === undefined && !app.hasTenants)
     add(
       'E013',
       'has a tenant column, but createApp has no `tenant` option.',
@@ -175,7 +178,7 @@ function policyFaults(policy: Policy, app: App): Fault[] {
     for (const { id, message, hint } of options.access.faults?.({
       model,
       owner: policy.owner?.column,
-      tenant: options.tenant as string | undefined,
+      tenant: policy.tenant?.column,
       app,
     }) ?? [])
       add(id, message, hint);

@@ -18,16 +18,10 @@ import type { NamesChecked, NoOtherValue } from './checked-where.ts';
 import type { Paths, RowOfPaths } from './paths.ts';
 import type { KnownColumns, Name, Relations, ToMany, ToOne } from './relation.ts';
 import type { RowAccess } from './row-access.ts';
+import type { OwnerRule, TenantRule } from './scope-rule.ts';
 
 type Flat<X> = { [K in keyof X]: X[K] } & {};
 type Without<X, K> = { [P in keyof X as P extends K ? never : P]: X[P] };
-
-export interface OwnerRule<N extends string = string> {
-  /** The column that contains the id of the user. */
-  readonly column: N;
-  /** Callers that it admits see the rows of everyone. */
-  readonly unless?: Permission;
-}
 
 /** Everything a hook may use: one transaction, the caller, the services of the request. */
 export interface WriteContext<U extends User | null = User | null> {
@@ -190,7 +184,7 @@ export interface ResourceOptions<
   /** In events, audit entries and documents. Default: the singular of the table. */
   readonly name?: string;
   /** Rows of the caller's tenant only; set on create, never taken from a client. */
-  readonly tenant?: N;
+  readonly tenant?: N | TenantRule<N>;
   /** Rows of the caller only; set on create, never taken from a client. */
   readonly owner?: O | OwnerRule<O>;
   /** Which rows a caller sees, as data. Adds to `tenant` and `owner`. */

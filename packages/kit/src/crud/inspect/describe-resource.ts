@@ -2,6 +2,7 @@ import type { App, MountedController } from '../../app/declare/module.ts';
 import type { ResponseFacts } from '../../http/exchange/compiled-route.ts';
 import { mountedResourceOf } from '../serve/controller.ts';
 import type { MountedResource } from '../mount/mounted-resource.ts';
+import type { OwnerRule, TenantRule } from '../declare/scope-rule.ts';
 import type { FieldRule } from '../declare/field-rule.ts';
 import { widestView } from '../policy/make-view.ts';
 import { visibleToNames } from '../policy/rule-marks.ts';
@@ -97,6 +98,10 @@ function relationsOf({ policy, options }: MountedResource): ResourceDescription[
   );
 }
 
+function exception({ unless }: OwnerRule | TenantRule): string {
+  return unless === undefined ? '' : `, unless ${unless.name}`;
+}
+
 function rowsOf({ policy }: MountedResource): string[] {
   const { audience, audienceRule: given } = policy;
   if (given !== undefined)
@@ -105,14 +110,16 @@ function rowsOf({ policy }: MountedResource): string[] {
       ...(policy.bounds.tenant === undefined ? [] : [`of the caller's tenant: ${policy.bounds.tenant}`]),
       ...(policy.options.access === undefined || given.access === false ? [] : [`by ${policy.options.access.name}`]),
     ];
-  const { tenant, rows, anonymous, unscoped, access } = policy.options;
+  const { rows, anonymous, unscoped, access } = policy.options;
   const words: string[] = [];
   if (unscoped === true) words.push('every row (unscoped)');
-  if (tenant !== undefined) words.push(`of the caller's tenant: ${String(tenant)}`);
-  if (policy.owner !== undefined)
+  const { tenant, owner } = policy;
+  if (tenant !== undefined)
     words.push(
-      `of the caller: ${policy.owner.column}${policy.owner.unless === undefined ? '' : `, unless ${policy.owner.unless.name}`}${access === undefined ? '' : `, or by ${access.name}`}`,
+      `of the caller's tenant: ${tenant.column}${tenant.none === undefined ? '' : ', or of no tenant without one'}${exception(tenant)}`,
     );
+  if (owner !== undefined)
+    words.push(`of the caller: ${owner.column}${exception(owner)}${access === undefined ? '' : `, or by ${access.name}`}`);
   else if (access !== undefined) words.push(`by ${access.name}`);
   if (rows !== undefined) words.push('that the rows function gives');
   if (anonymous !== undefined) words.push(`without credentials: ${JSON.stringify(anonymous)}`);

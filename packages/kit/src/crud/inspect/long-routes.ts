@@ -86,9 +86,9 @@ async function largestStretch(database: Database, policy: Policy): Promise<Stret
 }
 
 /** The longest beginning of an index that consists of the columns which the resource fixes for each caller. */
-function scopedPrefix({ model, owner, options, bounds }: Policy): string[] {
+function scopedPrefix({ model, owner, tenant, options, bounds }: Policy): string[] {
   const isOptional = owner?.unless !== undefined || options.access !== undefined;
-  const fixed = new Set([bounds.tenant, isOptional ? undefined : bounds.owner]);
+  const fixed = new Set([tenant?.unless === undefined ? bounds.tenant : undefined, isOptional ? undefined : bounds.owner]);
   const prefixes = model.table.indexes
     .filter(({ where }) => where === undefined)
     .map(({ columns }) => {

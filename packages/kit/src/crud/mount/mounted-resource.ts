@@ -5,6 +5,7 @@ import { BoundedMap } from '../../db/values/bounded-map.ts';
 import type { Cursors } from '../../db/sql/keyset/cursor.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { CompiledRoute } from '../../http/exchange/compiled-route.ts';
+import type { DeclaredParts } from '../../http/compile/declared-parts.ts';
 import type { AnyCrudOptions } from '../options/crud-options.ts';
 import { type ControllerLimits, limits, limitsOf } from '../declare/limits.ts';
 import { pageOptions } from '../options/page-options.ts';
@@ -13,7 +14,7 @@ import type { SearchBackend } from '../declare/search-backend.ts';
 import type { TransitionRule } from '../declare/transition-rule.ts';
 import type { CrudRequest } from '../policy/crud-request.ts';
 import { requiredPolicies, Views } from '../policy/make-view.ts';
-import { type Declared, policiesOf, type Policies } from '../policy/policies.ts';
+import { policiesOf, type Policies } from '../policy/policies.ts';
 import type { Edge, Policy, StoredColumn } from '../policy/policy.ts';
 import type { View } from '../policy/view.ts';
 import { FilterParameters } from '../parameters/filter-parameters.ts';
@@ -54,7 +55,7 @@ export class MountedResource {
   }
 
   /** Every controller of the app exists: relations can be followed. `taken`: last segments of URLs that lead to no record. */
-  prepare(declared: Declared, taken: Iterable<string> = []): void {
+  prepare(declared: DeclaredParts, taken: Iterable<string> = []): void {
     for (const segment of taken) this.#taken.add(segment);
     const policies = policiesOf(declared);
     const policy = policies.of(this.resource, this.audience);
@@ -166,8 +167,8 @@ export class MountedResource {
   /** Columns a client may send. */
   get input(): readonly string[] {
     const own = this.options.input;
-    const { tenant, version, state } = this.policy.options;
-    const kept = new Set([tenant, version, state, this.policy.owner?.column, this.parent?.edge.column]);
+    const { tenant, owner, options } = this.policy;
+    const kept = new Set([tenant?.column, options.version, options.state, owner?.column, this.parent?.edge.column]);
     return this.policy
       .acceptedColumns()
       .filter((column) => !kept.has(column.name) && (own?.includes(column.name) ?? true))

@@ -48,6 +48,10 @@ const aMissingError = rule(
   (value) => isErrorDefinition(value) && value.status === 404,
 );
 
+const scopeParts = part({ column: required(filledText), none: oneOf(''), unless: aPermission });
+const aColumnOrRule = rule("a column, or { column, none: '', unless }", (value) => typeof value === 'string' && value.trim() !== '');
+const aScopeRule: ValueRule = (value, place, name) => (isMembers(value) ? scopeParts : aColumnOrRule)(value, place, name);
+
 const transition = part({
   from: required(listOf(anything)),
   to: required(anything),
@@ -61,8 +65,8 @@ const computed = part({ requires: required(names), response: required(aSchema), 
 
 export const resourceRules: Rules = guards({
   name: filledText,
-  tenant: filledText,
-  owner: either('a column, or { column, unless }', filledText, part({ column: required(filledText), unless: aPermission })),
+  tenant: aScopeRule,
+  owner: aScopeRule,
   rows: aFunction,
   anonymous: aCondition,
   access: objectWith('an access rule, such as grants(…)', 'condition', 'actionOf'),

@@ -1,5 +1,6 @@
 import type { Model } from '../../db/declare/model.ts';
 import type { ControllerBase } from '../../http/compile/controller.ts';
+import type { DeclaredParts } from '../../http/compile/declared-parts.ts';
 import { Policy } from './policy.ts';
 import { hasRowRule, isResource, type AnyResource } from '../declare/resource.ts';
 
@@ -10,14 +11,6 @@ interface ResourceController {
 
 export function hasResource(controller: object): controller is ResourceController {
   return isResource((controller as Partial<ResourceController>).crudResource);
-}
-
-/** What an app has when its policies are made. */
-export interface Declared {
-  readonly controllers: readonly ControllerBase[];
-  /** Of `createApp({ resources })` and of modules. */
-  readonly resources: readonly object[];
-  readonly modules: readonly { readonly resources?: readonly object[] | undefined }[];
 }
 
 /** Two resources that would both say which rows of a model an audience sees. */
@@ -39,7 +32,10 @@ export class Policies {
   readonly #byModel = new Map<Model, ByAudience>();
   readonly repeated: readonly Repeated[];
 
-  constructor(resources: Iterable<AnyResource>, ofModules: ReadonlySet<object>) {
+  readonly #hasTenants: boolean;
+
+  constructor(resources: Iterable<AnyResource>, ofModules: ReadonlySet<object>, hasTenants: boolean) {
+    this.#hasTenants = hasTenants;
     const [fromModules, own] = [new Map<Model, ByAudience>(), new Map<Model, ByAudience>()];
     const repeated: Repeated[] = [];
     for (const resource of new Set(resources)) {
@@ -84,6 +80,7 @@ export class Policies {
         resource,
         (model) => this.find(model, audience),
         () => this.serving(audience),
+        this.#hasTenants,
         audience,
       );
       made.set(audience, policy);
@@ -106,12 +103,12 @@ function clashes(known: Map<Model, ByAudience>, resource: AnyResource): Repeated
 /** Controllers of one app share one list, and so their policies. */
 const known = new WeakMap<readonly ControllerBase[], Policies>();
 
-export function policiesOf({ controllers, resources, modules }: Declared): Policies {
+export function policiesOf({ controllers, resources, modules, hasTenants }: DeclaredParts): Policies {
   let policies = known.get(controllers);
   if (policies === undefined) {
     const mounted = controllers.flatMap((controller) => (hasResource(controller) ? [controller.crudResource] : []));
     const ofModules = new Set(modules.flatMap((module) => module.resources ?? []));
-    policies = new Policies([...mounted, ...resources.filter(isResource)], ofModules);
+    policies = new Policies([...mounted, ...resources.filter(isResource)], ofModules, hasTenants);
     known.set(controllers, policies);
   }
   return policies;

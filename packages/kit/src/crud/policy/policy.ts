@@ -9,7 +9,8 @@ import { coreErrors } from '../../errors/core-errors.ts';
 import type { Permission } from '../../permissions/permission.ts';
 import { type FieldRule, opensColumn } from '../declare/field-rule.ts';
 import { EXPAND_LIMIT_DEFAULT } from '../declare/relation.ts';
-import type { AnyResource, AnyResourceOptions, AudienceRule, OwnerRule } from '../declare/resource.ts';
+import type { AnyResource, AnyResourceOptions, AudienceRule } from '../declare/resource.ts';
+import { type OwnerRule, scopeRule, type TenantRule } from '../declare/scope-rule.ts';
 import type { CrudRequest } from './crud-request.ts';
 import { RowScope } from './row-scope.ts';
 import { type SoftDelete, softDeleteOf } from './soft-delete.ts';
@@ -46,6 +47,9 @@ export class Policy {
   /** The column that tells rows apart: the primary key, or a unique column of a model whose key has several columns. */
   readonly key: StoredColumn;
   readonly owner: OwnerRule | undefined;
+  readonly tenant: TenantRule | undefined;
+  /** Whether the app has tenants. */
+  readonly hasTenants: boolean;
   readonly using: string;
   /** The 404 of a row that is not there, or that the caller does not see. */
   readonly missing: ErrorDefinition;
@@ -66,7 +70,7 @@ export class Policy {
   readonly #edges = new Map<string, Edge | undefined>();
   #references: ReadonlyMap<string, Policy> | undefined;
 
-  constructor(resource: AnyResource, policyOf: PolicyOf, all: () => Iterable<Policy>, audience: string | null = null) {
+  constructor(resource: AnyResource, policyOf: PolicyOf, all: () => Iterable<Policy>, hasTenants: boolean, audience: string | null = null) {
     this.resource = resource;
     this.name = resource.name;
     this.model = resource.model;
@@ -76,14 +80,16 @@ export class Policy {
     this.#policyOf = policyOf;
     this.#all = all;
     this.softDelete = softDeleteOf(this.statements, this.options.softDelete);
-    const { owner, using = 'default', fields = {}, missing = coreErrors.not_found } = this.options;
-    this.owner = typeof owner === 'string' ? { column: owner } : owner;
+    const { owner, tenant, using = 'default', fields = {}, missing = coreErrors.not_found } = this.options;
+    this.owner = scopeRule<OwnerRule>(owner);
+    this.tenant = scopeRule<TenantRule>(tenant);
+    this.hasTenants = hasTenants;
     this.using = using;
     this.missing = missing;
     this.audience = audience;
     this.audienceRule = audience === null ? undefined : this.options.audiences?.[audience];
     this.bounds = {
-      tenant: this.audienceRule?.tenant === 'all' ? undefined : (this.options.tenant as string | undefined),
+      tenant: this.audienceRule?.tenant === 'all' ? undefined : this.tenant?.column,
       owner: this.audienceRule === undefined ? this.owner?.column : undefined,
     };
     this.rows = new RowScope(this, policyOf);

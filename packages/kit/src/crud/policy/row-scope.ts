@@ -9,7 +9,8 @@ import type { Where, WhereRelation } from '../../db/sql/where/where.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { isKitError } from '../../errors/kit-error.ts';
 import type { CrudCaller } from '../declare/crud-caller.ts';
-import { type AnyResourceOptions, type AudienceRule, hasRowRule, type OwnerRule } from '../declare/resource.ts';
+import { type AnyResourceOptions, type AudienceRule, hasRowRule } from '../declare/resource.ts';
+import type { OwnerRule, TenantRule } from '../declare/scope-rule.ts';
 import { type AccessContext, type RowAccess, VIEW } from '../declare/row-access.ts';
 import { callerOf, type CrudRequest, type Scope, type WriteScope } from './crud-request.ts';
 import type { SoftDelete } from './soft-delete.ts';
@@ -23,6 +24,8 @@ export interface ScopedPolicy {
   readonly model: Model;
   readonly options: AnyResourceOptions;
   readonly owner: OwnerRule | undefined;
+  readonly tenant: TenantRule | undefined;
+  readonly hasTenants: boolean;
   readonly softDelete: SoftDelete | undefined;
   readonly audienceRule: AudienceRule | undefined;
   readonly statements: ModelStatements;
@@ -81,7 +84,7 @@ export class RowScope {
     } = this.#policy;
     // The rows of an audience are for users: whoever they belong to, nobody else is known to be one of it.
     if (audience !== undefined && request.user === null) throw coreErrors.not_authenticated();
-    const tenant = audience?.tenant === 'all' ? true : this.#tenantPart(request);
+    const tenant = audience?.tenant === 'all' ? true : await this.#tenantPart(request);
     if (audience !== undefined && (access === undefined || audience.access === false))
       return this.#decide(request, { tenant, rows: audience.rows }, rows, above);
     if (audience === undefined && !hasRowRule(this.#policy.options)) return this.#decide(request, { tenant, rows: false }, rows, above);
@@ -273,11 +276,15 @@ export class RowScope {
     return found;
   }
 
-  #tenantPart({ tenant }: CrudRequest): Where | boolean {
-    const column = this.#policy.options.tenant as string | undefined;
-    if (column === undefined) return true;
-    if (tenant === null) throw coreErrors.tenant_required();
-    return this.#identity(column, tenant);
+  async #tenantPart({ tenant: key, context }: CrudRequest): Promise<Where | boolean> {
+    const { tenant, hasTenants } = this.#policy;
+    if (tenant === undefined) return true;
+    const { column, none, unless } = tenant;
+    if (none !== undefined && !hasTenants) return true;
+    if (unless !== undefined && (await unless.evaluate(context)) === true) return true;
+    if (key !== null) return this.#identity(tenant, key);
+    if (none === undefined) throw coreErrors.tenant_required();
+    return { [column]: none } as Where;
   }
 
   async #owned(request: CrudRequest): Promise<Where | boolean | undefined> {
@@ -293,11 +300,12 @@ export class RowScope {
     return this.#ownedBy(owner, user, request);
   }
 
-  async #ownedBy({ column, unless }: OwnerRule, user: User, request: CrudRequest): Promise<Where | boolean> {
+  async #ownedBy(owner: OwnerRule, user: User, request: CrudRequest): Promise<Where | boolean> {
+    const { unless } = owner;
     // A deactivated user owns nothing, even if an authenticator admits them.
     if (!user.is_active) return false;
     if (unless !== undefined && (await unless.evaluate(request.context)) === true) return true;
-    return this.#identity(column, user.id);
+    return this.#identity(owner, user.id);
   }
 
   async #given(request: CrudRequest): Promise<Where | boolean> {
@@ -311,9 +319,10 @@ export class RowScope {
   }
 
   /** The rows of a user or tenant. An id that the column cannot store has no rows. */
-  #identity(name: string, text: string): Where | boolean {
-    const value = identityValue(this.#policy.statements.column(name), text);
-    return value === undefined ? false : ({ [name]: value } as Where);
+  #identity({ column, none }: OwnerRule | TenantRule, text: string): Where | boolean {
+    const value = identityValue(this.#policy.statements.column(column), text);
+    if (value === undefined || value === none) return false;
+    return { [column]: none === undefined ? value : { eq: value, ne: none } } as Where;
   }
 
   /** Where relations of a condition lead, with the rows the caller sees there. */

@@ -45,14 +45,20 @@ export function longRead({ table, terms, ordering, dialect, mayTie = isTime(tabl
   if (isLookedUp(table, terms, equal)) return undefined;
   const left = neededOrder(table, ordering, equal);
   const ranges = new Set(terms.flatMap((term) => (term.kind === 'range' ? [term.column] : [])));
-  const unserved = terms.filter((term) => term.kind === 'other' || (term.kind === 'equal' && term.values > 1 && !equal.has(term.column)));
+  const unserved = terms.filter(
+    (term) =>
+      term.kind === 'other' ||
+      (term.kind === 'equal' && term.values > 1 && !equal.has(term.column)) ||
+      (term.kind === 'filled' && !equal.has(term.column)),
+  );
+  const filled = new Set(terms.flatMap((term) => (term.kind === 'filled' ? [term.column] : [])));
   const [range, ...moreRanges] = ranges;
   const isInOrder = range === undefined || left.length === 0 || left[0]?.column === range;
   const byExpression = left.find(({ column }) => !isStored(table, column, dialect));
   if (unserved.length > 0) return long(`${conditionsOn(unserved)}, which no index serves`);
   if (moreRanges.length > 0 || !isInOrder) return long(`a range of ${[...ranges].join(' and ')}, which no index serves with its order`);
   if (byExpression !== undefined) return long(`the order of ${byExpression.column}, which is compared as a number and stored as text`);
-  const stretch: Stretch = { equal, range, left, dialect, mayTie };
+  const stretch: Stretch = { equal, filled, range, left, dialect, mayTie };
   if (indexesOf(table).some((index) => serves(table, index, stretch))) return undefined;
   const columns = [...equal, ...(left.length === 0 && range !== undefined ? [range] : left.map(written))];
   return long(`no index begins with ${columns.join(', ')}`, columns);
@@ -65,6 +71,8 @@ export function termsOf(conditions: readonly CompiledWhere[], dialect: Dialect):
 
 interface Stretch {
   readonly equal: ReadonlySet<string>;
+  /** Columns that are not the empty text. */
+  readonly filled: ReadonlySet<string>;
   readonly range: string | undefined;
   readonly left: readonly OrderTerm[];
   readonly dialect: Dialect;
@@ -94,12 +102,12 @@ function neededOrder(table: IndexedTable, ordering: readonly OrderTerm[], equal:
   return needed;
 }
 
-function serves(table: IndexedTable, index: IndexDefinition, { equal, range, left, dialect, mayTie }: Stretch): boolean {
+function serves(table: IndexedTable, index: IndexDefinition, { equal, filled, range, left, dialect, mayTie }: Stretch): boolean {
   const covered = new Set<string>();
   if (index.where !== undefined) {
-    const column = /^"?([a-z_][a-z0-9_]*)"? is null$/i.exec(index.where.trim())?.[1];
-    if (column === undefined || !equal.has(column)) return false;
-    covered.add(column);
+    const [, column = '', condition] = /^"?([a-z_][a-z0-9_]*)"? (is null|<> '')$/i.exec(index.where.trim()) ?? [];
+    if (condition === "<> ''" ? !filled.has(column) : !equal.has(column)) return false;
+    if (condition !== "<> ''") covered.add(column);
   }
   let place = 0;
   for (const column of index.columns.map(plain)) {

@@ -5,12 +5,12 @@ import { cursorsOf } from '../../app/data/cursors.ts';
 import type { Columns } from '../../db/declare/rows.ts';
 import type { Where } from '../../db/sql/where/where.ts';
 import { Controller } from '../../http/compile/controller.ts';
+import type { DeclaredParts } from '../../http/compile/declared-parts.ts';
 import { argumentOptions } from '../../http/declare/controller-options.ts';
 import type { HandlerContext } from '../../http/declare/handler-context.ts';
 import { type Route, routeAround, type WrapOptions } from '../../http/declare/route.ts';
 import type { Schema } from '../../http/declare/schema.ts';
 import type { Fault } from '../../options/fault.ts';
-import type { Declared } from '../policy/policies.ts';
 import { type Permission } from '../../permissions/permission.ts';
 import type { BulkOptions } from '../options/bulk-options.ts';
 import type { AnyCrudOptions, CrudClass, CrudOptions, Extra, Offered, UseResourceOfTheModel } from '../options/crud-options.ts';
@@ -122,7 +122,7 @@ function crudClass(declared: AnyResource, options: AnyCrudOptions): unknown {
       return wrapped;
     }
 
-    prepare(given: Declared): void {
+    prepare(given: DeclaredParts): void {
       this.#operations.access.prepare(given, takenSegments(this));
     }
 

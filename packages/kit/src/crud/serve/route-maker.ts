@@ -3,11 +3,13 @@ import type { Exchange } from '../../http/exchange/exchange.ts';
 import type { HttpMethod, Route } from '../../http/declare/route.ts';
 import type { Schema } from '../../http/declare/schema.ts';
 import { isAuthenticated } from '../../permissions/built-ins.ts';
-import { all, type Permission } from '../../permissions/permission.ts';
+import { all, any, type Permission } from '../../permissions/permission.ts';
 import type { AnyCrudOptions } from '../options/crud-options.ts';
 import { type KeyParameter, keyParams } from '../mount/schemas.ts';
 import { hasTenant } from '../policy/has-tenant.ts';
 import type { Policy } from '../policy/policy.ts';
+import type { AnyResource } from '../declare/resource.ts';
+import { scopeRule } from '../declare/scope-rule.ts';
 import type { Context } from '../read/list-access.ts';
 import { callerSchemas } from './caller-schemas.ts';
 import { impliedBy } from './implied-operations.ts';
@@ -63,7 +65,7 @@ export class RouteMaker {
     const { resource: declared } = this.#operations.access;
     const implied = impliedBy(name, this.#options).flatMap((other) => this.#options.operations?.[other] || []);
     const permission = this.#permission(facts.permission, ...implied.map((other) => other.permission), added);
-    const raises = [...(facts.raises ?? []), ...(declared.options.tenant === undefined ? [] : [coreErrors.tenant_required])];
+    const raises = [...(facts.raises ?? []), ...(needsTenant(declared) ? [coreErrors.tenant_required] : [])];
     const options: Route['options'] = {
       ...facts,
       raises,
@@ -115,12 +117,14 @@ export class RouteMaker {
 
   /** Besides the controller's, which is a static: an owner's rows are for those who are known. */
   #permission(...added: readonly (Permission | undefined)[]): Permission {
-    const { owner, anonymous, access, tenant, audiences } = this.#operations.access.resource.options;
+    const { resource } = this.#operations.access;
+    const { owner, anonymous, access, audiences } = resource.options;
     const audience = audiences?.[this.#options.audience ?? ''];
+    const unless = scopeRule(resource.options.tenant)?.unless;
     const admitsAnonymous = anonymous !== undefined || access?.admitsAnonymous === true;
     const parts = [
       ...(audience !== undefined || (owner !== undefined && !admitsAnonymous) ? [isAuthenticated as Permission] : []),
-      ...(tenant === undefined || audience?.tenant === 'all' ? [] : [hasTenant]),
+      ...(needsTenant(resource) && audience?.tenant !== 'all' ? [unless === undefined ? hasTenant : any(unless, hasTenant)] : []),
       ...added.filter((each) => each !== undefined),
     ];
     const [first = this.#options.permission as Permission, ...more] = parts;
@@ -153,6 +157,12 @@ export class RouteMaker {
     if (scope === undefined) return {};
     return { scope: typeof scope === 'string' ? `${scope}:${access}` : scope[access] };
   }
+}
+
+/** Without a tenant there are no rows, and none can be made. */
+function needsTenant({ options }: AnyResource): boolean {
+  const tenant = scopeRule(options.tenant);
+  return tenant !== undefined && tenant.none === undefined;
 }
 
 function keyOf(policy: Policy, column = policy.key.name): KeyParameter {

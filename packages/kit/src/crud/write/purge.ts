@@ -1,5 +1,6 @@
 import { CONFLICT_RETRIES } from '../../db/engine/conflict-retries.ts';
 import type { App } from '../../app/declare/module.ts';
+import type { DeclaredParts } from '../../http/compile/declared-parts.ts';
 import type { Database, Db } from '../../db/engine/db.ts';
 import { constraintViolation } from '../../db/engine/constraint-violation.ts';
 import { quoteName } from '../../db/declare/names.ts';
@@ -22,7 +23,7 @@ export interface PurgeReport {
 const BATCH = 500;
 
 /** The resources of an app that delete softly, by the name of their model. */
-export function softDeletedModels(app: Pick<App, 'controllers' | 'resources' | 'modules'>): ReadonlyMap<string, Policy> {
+export function softDeletedModels(app: Pick<App, keyof DeclaredParts>): ReadonlyMap<string, Policy> {
   const policies = [...policiesOf(app).serving()].filter(({ softDelete }) => softDelete !== undefined);
   return new Map(policies.map((policy) => [policy.model.name, policy]));
 }

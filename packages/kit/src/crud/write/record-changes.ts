@@ -68,14 +68,15 @@ function eventOf({ model }: Policy, events: (change: Change) => unknown, change:
   return ruleResult('events', `resource(${model.name})`, events(change));
 }
 
-function defaultEvent(policy: Policy, change: Change): ChangeEvent {
+/** Null for a row of nobody. */
+function defaultEvent(policy: Policy, change: Change): ChangeEvent | null {
   const row = (change.after ?? change.before) as Item;
-  const { owner, options } = policy;
-  const tenant = options.tenant as string | undefined;
+  const { owner, tenant } = policy;
   const announced = announcedRow(policy, row);
   const audience: { owner?: string; tenantKey?: string } = {};
-  if (owner !== undefined) audience.owner = String(row[owner.column]);
-  if (tenant !== undefined) audience.tenantKey = String(row[tenant]);
+  if (owner !== undefined && row[owner.column] !== owner.none) audience.owner = String(row[owner.column]);
+  if (tenant !== undefined && row[tenant.column] !== tenant.none) audience.tenantKey = String(row[tenant.column]);
+  if (audience.owner === undefined && audience.tenantKey === undefined) return null;
   return {
     type: actionOf(policy, change),
     data: { id: announced[policy.key.name], changed: change.changed.filter((name) => Object.hasOwn(announced, name)), object: announced },

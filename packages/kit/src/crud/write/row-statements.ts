@@ -224,10 +224,10 @@ export class RowStatements {
   }
 
   #isSent(name: string): boolean {
-    const { statements, options, owner } = this.#policy;
+    const { statements, tenant, owner } = this.#policy;
     const column = statements.byName.get(name);
     const isSendable = column?.settings.readOnly !== true || this.#policy.accepts(column);
-    return name !== options.tenant && name !== owner?.column && isSendable;
+    return name !== tenant?.column && name !== owner?.column && isSendable;
   }
 
   async #explain(db: Db, rows: readonly Item[], error: unknown): Promise<never> {

@@ -15,20 +15,19 @@ export class RowValues {
     this.#policy = policy;
     const stamped = (role: string) => policy.statements.columns.filter(({ settings }) => settings.stamp === role).map(({ name }) => name);
     this.#stamps = { created: [...stamped('created_by'), ...stamped('updated_by')], updated: stamped('updated_by') };
-    const fixed = [policy.key.name, ...policy.model.primaryKey, policy.options.tenant as string | undefined, policy.owner?.column];
+    const fixed = [policy.key.name, ...policy.model.primaryKey, policy.tenant?.column, policy.owner?.column];
     this.#neverChanged = [...new Set(fixed)].filter((name) => name !== undefined);
   }
 
   /** What a create writes: the policy and the address set tenant, owner, parent and user stamps. The version is always the first one. */
   created(request: CrudRequest, values: Item, { fixed }: Pick<Intent, 'fixed'>): Item {
     const policy = this.#policy;
-    const { user, tenant } = request;
+    const { user, tenant: key } = request;
     const all: Item = { ...values, ...fixed };
-    const tenantColumn = policy.options.tenant as string | undefined;
-    const { audienceRule: audience } = policy;
-    if (tenantColumn !== undefined && !(audience?.tenant === 'all' && tenantColumn in values)) {
-      if (tenant === null) throw coreErrors.tenant_required();
-      all[tenantColumn] = storedIdentity(policy.statements.column(tenantColumn), tenant);
+    const { tenant, audienceRule: audience } = policy;
+    if (tenant !== undefined && !(audience?.tenant === 'all' && tenant.column in values)) {
+      if (key === null && tenant.none === undefined) throw coreErrors.tenant_required();
+      all[tenant.column] = key === null ? tenant.none : storedIdentity(policy.statements.column(tenant.column), key);
     }
     // In an audience rows belong to others: a form, a hook or a program may name the owner of a new row.
     if (policy.owner !== undefined && !(audience !== undefined && policy.owner.column in values)) {

@@ -7,6 +7,7 @@ import { admitsAnonymous } from '../../permissions/admits-anonymous.ts';
 import { all, Permission, type Rule } from '../../permissions/permission.ts';
 import type { Throttle, ThrottleRates } from '../../throttle/throttle.ts';
 import type { CompiledRoute, RaisedError, ResponseFacts, RouteSchema } from '../exchange/compiled-route.ts';
+import type { DeclaredParts } from './declared-parts.ts';
 import { ControllerBase, inheritedOptions, type ControllerOptions, type InheritedOptions, type Mountable } from './controller.ts';
 import { didYouMean } from '../../options/did-you-mean.ts';
 import type { Fault } from '../../options/fault.ts';
@@ -44,6 +45,7 @@ export interface RouteDefaults {
   readonly resources: readonly object[];
   /** The modules, each with its own policies. */
   readonly modules: readonly { readonly resources?: readonly object[] | undefined }[];
+  readonly hasTenants: boolean;
   readonly rules: Readonly<Record<string, Rule>>;
   readonly rates: ThrottleRates;
   readonly bodyBytesMax: number;
@@ -79,11 +81,7 @@ export function compileRoutes(mounts: readonly MountPlan[], defaults: RouteDefau
 
 /** A controller that must know the others before its routes are compiled. */
 interface PreparedController extends ControllerBase {
-  prepare?(declared: {
-    readonly controllers: readonly ControllerBase[];
-    readonly resources: readonly object[];
-    readonly modules: readonly { readonly resources?: readonly object[] | undefined }[];
-  }): void;
+  prepare?(declared: DeclaredParts): void;
 }
 
 /** A controller at one of its addresses. */
@@ -125,7 +123,12 @@ class RouteCompiler implements CompiledMount {
   prepare(controllers: readonly ControllerBase[]): void {
     this.controllers = controllers;
     for (const controller of controllers)
-      (controller as PreparedController).prepare?.({ controllers, resources: this.#defaults.resources, modules: this.#defaults.modules });
+      (controller as PreparedController).prepare?.({
+        controllers,
+        resources: this.#defaults.resources,
+        modules: this.#defaults.modules,
+        hasTenants: this.#defaults.hasTenants,
+      });
   }
 
   /** What the toolkit serves unless the application has an operation at the same address (`metadata: { yields: true }`). */

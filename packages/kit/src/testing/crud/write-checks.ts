@@ -54,8 +54,8 @@ export const writeChecks: readonly CrudCheck[] = [
       checkEqual(changed.body, after.body, 'The answer to PATCH is not what GET shows.');
       for (const name of Object.keys(changes).filter((each) => each in (after.body as object)))
         checkEqual(after.body[name], changes[name], `PATCH did not change ${name}.`);
-      const { owner, options } = subject.operations.policy;
-      for (const name of [subject.key, owner?.column, options.tenant as string | undefined])
+      const { owner, tenant } = subject.operations.policy;
+      for (const name of [subject.key, owner?.column, tenant?.column])
         if (name !== undefined && name in before.body) checkEqual(after.body[name], before.body[name], `PATCH changed ${name}.`);
     },
   },

@@ -25,7 +25,11 @@ import { namesOf } from '../caller/subject-names.ts';
 /** A controller of generic operations. */
 // oxlint-disable-next-line typescript/no-explicit-any -- any class that CrudController made
 type CrudClassLike = (new (...given: any[]) => any) & {
-  readonly crudResource: { readonly name: string; readonly model: unknown; readonly options: { readonly tenant?: string | undefined } };
+  readonly crudResource: {
+    readonly name: string;
+    readonly model: unknown;
+    readonly options: { readonly tenant?: string | { readonly none?: string } | undefined };
+  };
   readonly crudOptions?: { readonly scope?: string | { readonly read: string; readonly write: string } };
 };
 
@@ -72,7 +76,8 @@ export function sharing<B extends CrudClassLike>(base: B): Shared<B> {
   // Added to the controller's, which holds for every route of the class. Sessions carry no scopes; a key needs the one of sharing, whatever else it has.
   const permission = all(isAuthenticated, hasScopes({ allowUnscoped: true }));
   const facts = { permission, scope: `${typeof scope === 'string' ? scope : model.name}:${SHARE}` };
-  const hasTenant = crudResource.options.tenant !== undefined;
+  const tenant = crudResource.options.tenant;
+  const hasTenant = tenant !== undefined && (typeof tenant === 'string' || tenant.none === undefined);
   const raises = [coreErrors.not_found, coreErrors.permission_denied, ...(hasTenant ? [coreErrors.tenant_required] : [])];
 
   class Sharing extends base {

@@ -20,6 +20,10 @@ export function evaluateWhere(node: WhereNode, row: Row): ThreeValued {
       return negate(evaluateWhere(node.of, row));
     case 'null':
       return (valueOf(node.column, row) === null) === node.isNull;
+    case 'empty': {
+      const value = valueOf(node.column, row);
+      return value === null ? null : (value === '') === node.isEmpty;
+    }
     case 'compare': {
       const value = valueOf(node.column, row);
       return value === null ? null : holds(node.operator, difference(node.column, value, node.value.given));

@@ -115,6 +115,8 @@ function parseOperator(column: ModelColumn, name: string, value: unknown, place:
       return { node: 'text', column, operator, folded: foldCase(value) };
     default:
       if (value === null && (operator === 'eq' || operator === 'ne')) return { node: 'null', column, isNull: operator === 'eq' };
+      if (value === '' && kind === 'text' && (operator === 'eq' || operator === 'ne'))
+        return { node: 'empty', column, isEmpty: operator === 'eq' };
       return { node: 'compare', column, operator: operator satisfies CompareOperator, value: encode(column, value, place) };
   }
 }

@@ -7,6 +7,8 @@ export type WhereNode =
   | { readonly node: 'all' | 'any'; readonly of: readonly WhereNode[] }
   | { readonly node: 'not'; readonly of: WhereNode }
   | { readonly node: 'null'; readonly column: ModelColumn; readonly isNull: boolean }
+  /** Is, or is not, the empty text: written into the statement, so that a partial index with the same words serves it. */
+  | { readonly node: 'empty'; readonly column: ModelColumn; readonly isEmpty: boolean }
   | { readonly node: 'compare'; readonly column: ModelColumn; readonly operator: CompareOperator; readonly value: WhereValue }
   | { readonly node: 'among'; readonly column: ModelColumn; readonly negated: boolean; readonly values: readonly WhereValue[] }
   | { readonly node: 'text'; readonly column: ModelColumn; readonly operator: TextOperator; readonly folded: string }

@@ -8,6 +8,8 @@ export type WhereTerm =
   | { readonly kind: 'equal'; readonly column: string; readonly values: number }
   /** The column is in a range. */
   | { readonly kind: 'range'; readonly column: string }
+  /** The column is not the empty text. */
+  | { readonly kind: 'filled'; readonly column: string }
   /** No index serves it: each row is looked at. */
   | { readonly kind: 'other'; readonly columns: readonly string[] };
 
@@ -20,6 +22,8 @@ export function whereTerms(node: WhereNode, dialect: Dialect): WhereTerm[] {
       return node.value ? [] : [other()];
     case 'null':
       return [node.isNull ? equal(node.column, 1) : other(node.column)];
+    case 'empty':
+      return [node.isEmpty ? equal(node.column, 1) : { kind: 'filled', column: node.column.name }];
     case 'compare':
       if (node.operator === 'ne' || !isStoredAsCompared(node.column, dialect)) return [other(node.column)];
       return [node.operator === 'eq' ? equal(node.column, 1) : { kind: 'range', column: node.column.name }];

@@ -54,6 +54,8 @@ class Writer {
         return `not (${this.write(node.of, alias, depth)})`;
       case 'null':
         return `${columnSql(node.column, alias)} is ${node.isNull ? '' : 'not '}null`;
+      case 'empty':
+        return `${columnSql(node.column, alias)} ${node.isEmpty ? '=' : '<>'} ''`;
       case 'compare':
         return this.#compare(node.column, SIGNS[node.operator], alias);
       case 'among':
@@ -164,6 +166,8 @@ export function whereShape(node: WhereNode): string {
       return `not(${whereShape(node.of)})`;
     case 'null':
       return `${node.column.name}.${node.isNull ? 'null' : 'notnull'}`;
+    case 'empty':
+      return `${node.column.name}.${node.isEmpty ? '' : 'not'}empty`;
     case 'compare':
       return node.column.comparisons[node.operator];
     case 'text':
