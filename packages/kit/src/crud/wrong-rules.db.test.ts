@@ -92,6 +92,8 @@ const creations = (path: string): Request[] => [
   ['POST', `${path}/import`, LINE, FILE],
 ];
 const whole = (path: string, id: string): Request[] => [...reads(path, id), ...changes(path, id), ...creations(path)];
+const meta = (path: string): Request => ['GET', `${path}/meta`];
+const FOLLOW: Request = ['GET', 'own/follow'];
 const pay = (path: string, id: string): Request => ['POST', `${path}/${id}/pay`];
 
 const cases: { readonly [K in RuleKind]: Case } = {
@@ -140,7 +142,7 @@ const cases: { readonly [K in RuleKind]: Case } = {
   permission: {
     accepts: ['true', 'false'],
     more: { 'another verdict': () => 'yes' },
-    requests: (id) => [...whole('guarded', id), ...reads('drafts', id), ...changes('drafts', id), ...creations('drafts')],
+    requests: (id) => [...whole('guarded', id), ...whole('drafts', id), meta('guarded'), meta('drafts'), FOLLOW],
   },
   'permission rows': {
     accepts: ['true', 'false'],
@@ -161,16 +163,16 @@ const cases: { readonly [K in RuleKind]: Case } = {
       'a user instead of a principal': () => ({ id: people.ann.id, is_active: true }),
       'scopes that are undefined': () => ({ user: { id: people.ann.id, is_active: true }, scheme: 'name', scopes: undefined }),
     },
-    requests: (id) => whole('bills', id),
+    requests: (id) => [...whole('bills', id), meta('bills'), FOLLOW],
   },
   tenant: {
     accepts: ['null', 'an empty string', 'a string', 'a promise of a promise of a string'],
-    requests: (id) => [...whole('offices', id), pay('offices', id)],
+    requests: (id) => [...whole('offices', id), pay('offices', id), FOLLOW],
   },
   membership: {
     accepts: ['null'],
     more: { 'roles that are undefined': () => ({ roles: undefined }), 'one role': () => ({ roles: 'admin' }) },
-    requests: (id) => [...whole('offices', id), pay('offices', id)],
+    requests: (id) => [...whole('offices', id), pay('offices', id), FOLLOW],
   },
   memberships: {
     accepts: ['null'],

@@ -8,8 +8,8 @@ import { hasGrant } from '../../src/contrib/grants/rows/permission.ts';
 import { mcp } from '../../src/contrib/mcp/module.ts';
 import { count, CrudController, filter, resource, visibleTo, writableBy } from '../../src/crud/index.ts';
 import { createTable, migration, model, softDelete, t } from '../../src/db/index.ts';
-import { Controller, route } from '../../src/http/index.ts';
-import { allowAny, hasRule, isAuthenticated } from '../../src/permissions/index.ts';
+import { Controller, jsonSchema, route } from '../../src/http/index.ts';
+import { all, allowAny, hasRole, hasRule, isAuthenticated } from '../../src/permissions/index.ts';
 import type { TestAppOptions } from '../../src/testing/test-app.ts';
 import { people, type Person } from './shop.ts';
 
@@ -125,6 +125,19 @@ class ByHandController extends Controller {
       ],
     },
     () => undefined,
+  );
+  follow = route.stream(
+    '/follow',
+    {
+      permission: all(
+        hasRole('admin'),
+        hasRule(() => rule('permission')),
+      ),
+      response: jsonSchema<object>({}),
+    },
+    async function* () {
+      yield { data: { title: 'secret' } };
+    },
   );
   once = route.post(
     '/once',

@@ -55,6 +55,13 @@ async function get(app: App, claims: Claims = {}, key?: SigningKey) {
   return { status: response.statusCode, body: response.json() };
 }
 
+test.each([undefined, true, 'ada', {}, { id: 'ada' }, { id: '', is_active: true }])(
+  '`find` that returned %j has found nobody: 500 invalid_rule',
+  async (found) => {
+    expect(await get(await start({ find: () => found as never }))).toMatchObject({ status: 500, body: { code: 'invalid_rule' } });
+  },
+);
+
 describe('the algorithm of a signature', () => {
   test('is one of RS256, PS256, ES256, EdDSA and Ed25519 unless others are listed', async () => {
     const usual = await Promise.all(['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519'].map((alg) => newKey(alg, alg)));

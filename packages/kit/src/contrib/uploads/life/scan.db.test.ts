@@ -24,6 +24,21 @@ describeDatabases('quarantine', (database) => {
     expect(scanned).toEqual(['hello, world']);
   });
 
+  test.each([undefined, null, true, 'clean', {}, { clean: 'yes' }, { clean: false }])(
+    'a scan that returned %j has not said that a file is clean: it stays in quarantine and is scanned again',
+    async (wrong) => {
+      let verdict: unknown = wrong;
+      await using app = await start(async () => verdict as never);
+      const { body } = await app.upload(text);
+      expect(await processUploads(app.db)).toMatchObject({ scanned: 0, failed: 1 });
+      expect(await app.call('GET', `/v1/uploads/${body.id}`)).toMatchObject({ body: { state: 'quarantined' } });
+      verdict = { clean: true };
+      app.clock.advance(3_600_000);
+      await processUploads(app.db);
+      expect(await app.call('GET', `/v1/uploads/${body.id}`)).toMatchObject({ body: { state: 'complete' } });
+    },
+  );
+
   test('a deleted file is not brought back by a late verdict', async () => {
     let release = (): void => undefined;
     const waits = new Promise<void>((resolve) => (release = resolve));
