@@ -128,6 +128,20 @@ const cases: { readonly [K in RuleKind]: Case } = {
     ],
   },
   guard: { accepts: ['true', 'false', 'a string'], requests: (id) => [pay('bills', id), ['GET', `bills/${id}/transitions`]] },
+  validate: {
+    accepts: ['an empty list'],
+    more: {
+      'no errors but the names of columns': () => ['title'],
+      'an error without a place in the body': () => [{ location: ['title'], code: 'wrong', message: 'Wrong.' }],
+      'an error without a message': () => [{ location: ['body', 'title'], code: 'wrong' }],
+    },
+    requests: (id) => [
+      ...changes('bills', id).filter(([method, url]) => method !== 'DELETE' && !url.endsWith('bulk-delete')),
+      ...creations('bills'),
+      ['POST', 'bills', { title: 7, unknown: true }],
+      ['PATCH', `bills/${id}`, { title: 7, unknown: true }],
+    ],
+  },
   events: {
     accepts: ['null'],
     more: {
@@ -202,7 +216,7 @@ const cases: { readonly [K in RuleKind]: Case } = {
 };
 
 /** Rules about a row, or a change of one, that was found. */
-const READS_FIRST: ReadonlySet<RuleKind> = new Set<RuleKind>(['guard', 'events', 'permission', 'grant decision']);
+const READS_FIRST: ReadonlySet<RuleKind> = new Set<RuleKind>(['guard', 'validate', 'events', 'permission', 'grant decision']);
 const ROWS = new RegExp(`from "?(${TABLES.join('|')})`);
 
 /** The rules that a program and the admin site ask, too. */

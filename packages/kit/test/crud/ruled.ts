@@ -21,6 +21,7 @@ const valid: { readonly [K in RuleKind]?: unknown } = {
   filter: {},
   search: { or: [] },
   guard: true,
+  validate: [],
   events: null,
   permission: true,
   'permission rows': true,
@@ -65,7 +66,13 @@ const sheetActions = objectActions(sheets, {
 
 const actions = { state: 'status', transitions: { pay: { from: ['open'], to: 'paid', guard: () => rule('guard') } } } as const;
 export const noteResource = resource(notes, { rows: () => rule('rows'), ...actions });
-export const billResource = resource(bills, { unscoped: true, events: () => rule('events'), admin: { rows: true }, ...actions });
+export const billResource = resource(bills, {
+  unscoped: true,
+  validate: () => rule('validate'),
+  events: () => rule('events'),
+  admin: { rows: true },
+  ...actions,
+});
 const features = {
   filters: { title: ['eq'], mine: filter(z.boolean(), () => rule('filter') as { title: string }) },
   search: { name: 'own', columns: ['title'], where: () => rule('search') },

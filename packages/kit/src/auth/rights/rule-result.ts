@@ -1,7 +1,7 @@
 import type { Where } from '../../db/sql/where/where.ts';
 import { SqlCondition } from '../../db/sql/where/where-sql.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
-import type { KitError } from '../../errors/kit-error.ts';
+import type { FieldError, KitError } from '../../errors/kit-error.ts';
 import type { Membership } from '../people/membership.ts';
 import type { Principal, User } from '../people/principal.ts';
 
@@ -20,6 +20,8 @@ export interface RuleResults {
   readonly search: Where;
   /** `guard` of a transition: true, false, or the sentence that tells why not. */
   readonly guard: boolean | string;
+  /** `resource({ validate })`: what is wrong with the values of a row. */
+  readonly validate: readonly FieldError[];
   /** `resource({ events })`: the event and its audience; null publishes nothing. */
   readonly events: { readonly type: string; readonly data: object; readonly audience: object } | null;
   /** `evaluate` of a permission, and the rules of `hasRule()`. */
@@ -87,6 +89,10 @@ export const ruleKinds: { readonly [K in RuleKind]: ResultType } = Object.freeze
     accepts: (value) => isCondition(value) && !hasEmptyPart(value),
   },
   guard: { expected: 'true, false or the sentence that explains why not', accepts: (value) => isFlag(value) || isFilled(value) },
+  validate: {
+    expected: "a list of errors such as { location: ['body', 'name'], code, message }, [] where nothing is wrong",
+    accepts: (value) => Array.isArray(value) && value.every(isFieldError),
+  },
   events: {
     expected: 'null, or { type, data, audience } with an audience of owner, tenantKey or broadcast',
     accepts: nullable((value) => isMembers(value) && isFilled(value['type']) && isMembers(value['data']) && isAudience(value['audience'])),
@@ -177,6 +183,12 @@ function isFilled(value: unknown): boolean {
 
 function isTexts(value: unknown): boolean {
   return Array.isArray(value) && value.every((each) => typeof each === 'string');
+}
+
+function isFieldError(value: unknown): boolean {
+  if (!isMembers(value)) return false;
+  const { location, code, message } = value;
+  return Array.isArray(location) && location[0] === 'body' && isFilled(code) && isFilled(message);
 }
 
 function isUser(value: unknown): boolean {

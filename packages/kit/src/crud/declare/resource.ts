@@ -8,6 +8,7 @@ import type { Where } from '../../db/sql/where/where.ts';
 import type { ServiceScope } from '../../di/container.ts';
 import type { ErrorDefinition } from '../../errors/catalog.ts';
 import type { AnswerOf, OutputOf, Schema } from '../../http/declare/schema.ts';
+import type { FieldError } from '../../errors/kit-error.ts';
 import type { Fault } from '../../options/fault.ts';
 import type { Permission } from '../../permissions/permission.ts';
 import type { CrudCaller } from './crud-caller.ts';
@@ -113,6 +114,17 @@ export interface Hooks<C extends Columns, P, I> {
     context: WriteContext & { readonly name: string; readonly before: RowOf<C>; readonly input: unknown },
     next: (changes?: Flat<Without<UpdateOf<C>, P>>) => Promise<RowOf<C>>,
   ) => Promise<RowOf<C>>;
+}
+
+/** What `validate` of a resource gets. */
+export interface RowToValidate<C extends Columns = Columns, I = string> {
+  /** The values that are to be written. Where the schema refuses others, those that it accepts. */
+  readonly input: Patch<C, I>;
+  /** The row as it is; null for one that is made. */
+  readonly before: RowOf<C> | null;
+  readonly caller: CrudCaller;
+  /** For reads that the rule needs; the transaction of the write, where it has begun. */
+  readonly db: Db;
 }
 
 /** Shown by the compiler for transitions of a resource without `state`, the column that they change. No value has this type. */
@@ -225,6 +237,11 @@ export interface ResourceOptions<
   readonly nested?: NestedOptions<R>;
   /** Code around each write, in its transaction: `{ create: async ({ input, tx }, next) => next(input) }`. */
   readonly hooks?: Hooks<C, O | N | V, NoInfer<I>>;
+  /**
+   * What is wrong with the values of a row that is made or changed, beyond its columns: `[]`, or errors at `['body', 'scopes', 0]`. Reported with
+   * the errors of the schema, on every path that writes rows.
+   */
+  readonly validate?: (row: RowToValidate<C, NoInfer<I>>) => readonly FieldError[] | Promise<readonly FieldError[]>;
   /** Called once per changed row, in the transaction. Throwing rolls everything back. */
   readonly onChange?: (change: Change<C, NoInfer<T>>) => unknown;
   /** One audit entry per changed row; true when an audit module is installed. */

@@ -148,7 +148,7 @@ export class RowReader {
     const seen = new Set<string>();
     for (const name of header) {
       if (this.#faults.length >= this.#faultsMax) return;
-      if (seen.has(name)) this.#refuse(['body', 1, name.slice(0, 100)], 'duplicate', 'The header has this column twice.');
+      if (seen.has(name)) this.refuse(['body', 1, name.slice(0, 100)], 'duplicate', 'The header has this column twice.');
       else this.#takes(name, 1);
       seen.add(name);
     }
@@ -173,7 +173,7 @@ export class RowReader {
     }
     if (this.#input.has(name)) return true;
     if (this.#view.fields.has(name) || this.#isRelated(name)) this.#ignored.add(name);
-    else this.#refuse(['body', row, name.slice(0, 100)], 'unknown_field', `Unknown column.${didYouMean(name, [...this.#input])}`);
+    else this.refuse(['body', row, name.slice(0, 100)], 'unknown_field', `Unknown column.${didYouMean(name, [...this.#input])}`);
     return false;
   }
 
@@ -187,7 +187,7 @@ export class RowReader {
   /** The members that are taken of a row. Undefined when it cannot be read. */
   #given(row: FileRow, isCsv: boolean): Record<string, unknown> | undefined {
     if (row.fault === undefined) return isCsv ? this.#cells(row.values, row.number) : this.#members(row.values, row.number);
-    this.#refuse(['body', row.number, ...(row.path ?? [])], 'invalid', `This row ${row.fault}.`);
+    this.refuse(['body', row.number, ...(row.path ?? [])], 'invalid', `This row ${row.fault}.`);
     return undefined;
   }
 
@@ -198,7 +198,7 @@ export class RowReader {
         // A strict schema complains once more about what was already found, without saying where.
         if (hasUnknown && code === 'unrecognized_keys') continue;
         const isMissing = path.length > 0 && given[String(path[0])] === undefined;
-        this.#refuse(
+        this.refuse(
           ['body', number, ...path.map(String)],
           isMissing ? 'required' : code,
           isMissing ? 'Required.' : `${message.charAt(0).toUpperCase()}${message.slice(1)}${message.endsWith('.') ? '' : '.'}`,
@@ -228,7 +228,7 @@ export class RowReader {
   /** Numbers of a JSON line, of the columns that are taken from it. */
   #refuseInexact(line: object, given: Item, at: FieldError['location'], known: readonly FieldError[]): void {
     for (const { location, code, message } of inexactNumberFaults(line, at, known))
-      if (Object.hasOwn(given, String(location[2]))) this.#refuse(location, code, message);
+      if (Object.hasOwn(given, String(location[2]))) this.refuse(location, code, message);
   }
 
   #column(name: string): StoredColumn {
@@ -246,7 +246,7 @@ export class RowReader {
         continue;
       }
       const value = cellValue(this.#access.policy.settingsOf(name), text, this.#json);
-      if (value instanceof CellFault) this.#refuse(['body', number, name], value.code, value.message);
+      if (value instanceof CellFault) this.refuse(['body', number, name], value.code, value.message);
       else given[name] = value;
     }
     return given;
@@ -267,11 +267,11 @@ export class RowReader {
     for (const item of items) {
       const value = item.values[by.name] ?? item.kept[by.name];
       const number = item.at[1] as number;
-      if (value === null || value === undefined) this.#refuse(['body', number, by.name], 'required', 'Required: rows are found by it.');
+      if (value === null || value === undefined) this.refuse(['body', number, by.name], 'required', 'Required: rows are found by it.');
       else {
         const text = String(by.encode(value));
         const first = seen.get(text);
-        if (first !== undefined) this.#refuse(['body', number, by.name], 'duplicate', `Row ${first} has the same value.`);
+        if (first !== undefined) this.refuse(['body', number, by.name], 'duplicate', `Row ${first} has the same value.`);
         seen.set(text, first ?? number);
         keys.set(item, value);
       }
@@ -279,7 +279,7 @@ export class RowReader {
     return keys;
   }
 
-  #refuse(location: readonly (string | number)[], code: string, message: string): void {
+  refuse(location: readonly (string | number)[], code: string, message: string): void {
     if (this.#faults.length < this.#faultsMax) this.#faults.push({ location, code, message });
   }
 

@@ -11,6 +11,7 @@ import { noteItems } from '../write/note-items.ts';
 import type { StoredColumn } from '../policy/policy.ts';
 import type { Item } from '../declare/item.ts';
 import { requiredPolicies, Views } from '../policy/make-view.ts';
+import { ruleFaults } from '../write/row-rules.ts';
 import { checkReferences, referencesOf, type SentRow } from '../write/steps.ts';
 import {
   type ImportTarget,
@@ -41,6 +42,12 @@ export interface ImportMode {
   readonly isDryRun: boolean;
   /** Rows with the same value of `by` are changed. */
   readonly isUpsert: boolean;
+}
+
+interface ReadFile {
+  readonly items: readonly ImportItem[];
+  readonly keys: ImportKeys | undefined;
+  readonly reader: RowReader;
 }
 
 /** A dry run did everything; nothing of it stays. */
@@ -79,6 +86,7 @@ export class RowImport {
     }
     const keys = isUpsert ? reader.keys(items, this.#by) : undefined;
     if (keys === undefined) for (const item of items) this.#refuseChanged(item, undefined, request.clock.now());
+    await this.#judge(db, request, { items, keys, reader }, fixed);
     reader.finish();
     noteItems(request, items.length);
     await this.#checkReferences(db, request, items, keys, fixed);
@@ -95,6 +103,36 @@ export class RowImport {
     return this.#access.policy.findColumn(this.#options.by as string) as StoredColumn;
   }
 
+  /** The rules of the resource about every row, before any is written: they are asked again when it is. */
+  async #judge(db: Db, request: CrudRequest, { items, keys, reader }: ReadFile, fixed: FixedIntent): Promise<void> {
+    const { policy } = this.#access;
+    if (policy.options.validate === undefined) return;
+    const rows = await this.#withBefore(db, request, items, keys, fixed);
+    for (const { location, code, message } of await ruleFaults(policy, db, request, rows)) reader.refuse(location, code, message);
+  }
+
+  /** Each row of the file with the row that it changes. */
+  async #withBefore(
+    db: Db,
+    request: CrudRequest,
+    items: readonly ImportItem[],
+    keys: ImportKeys | undefined,
+    fixed: FixedIntent,
+  ): Promise<(SentRow & { readonly before: Item | null })[]> {
+    const rows: (SentRow & { readonly before: Item | null })[] = [];
+    for (let start = 0; start < items.length; start += BATCH_ROWS_POSTGRES) {
+      const batch = items.slice(start, start + BATCH_ROWS_POSTGRES);
+      const existing = keys === undefined ? undefined : await this.#existing(db, request, batch, keys, fixed);
+      for (const item of batch)
+        rows.push({
+          values: item.values,
+          at: item.at,
+          before: keys === undefined ? null : (existing?.get(this.#keyText(keys, item)) ?? null),
+        });
+    }
+    return rows;
+  }
+
   async #checkReferences(
     db: Db,
     request: CrudRequest,
@@ -106,14 +144,7 @@ export class RowImport {
     let checks = await referencesOf(policy, request, items);
     if (checks.length > 0 && keys !== undefined) {
       // A reference that a row has already is not asked again: the caller may see the row and not what it refers to.
-      const rows = items.map((item): SentRow => ({ values: item.values, at: item.at, before: null }));
-      for (let start = 0; start < items.length; start += BATCH_ROWS_POSTGRES) {
-        const batch = items.slice(start, start + BATCH_ROWS_POSTGRES);
-        const existing = await this.#existing(db, request, batch, keys, fixed);
-        for (const [index, item] of batch.entries())
-          rows[start + index] = { values: item.values, at: item.at, before: existing.get(this.#keyText(keys, item)) ?? null };
-      }
-      checks = await referencesOf(policy, request, rows);
+      checks = await referencesOf(policy, request, await this.#withBefore(db, request, items, keys, fixed));
     }
     try {
       await checkReferences(db, checks);
@@ -126,7 +157,7 @@ export class RowImport {
   async #write(
     db: Db,
     request: CrudRequest,
-    { items, keys, reader }: { readonly items: readonly ImportItem[]; readonly keys: ImportKeys | undefined; readonly reader: RowReader },
+    { items, keys, reader }: ReadFile,
     given: FixedIntent,
     isDryRun: boolean,
   ): Promise<Pick<ImportResult, 'created' | 'updated'>> {

@@ -19,7 +19,7 @@ export function itemError(error: unknown, at: Location, valuesAt: Location = at)
     title,
     detail,
     extensions,
-    errors: errors?.map((fault) => ({ location: below(at, valuesAt, fault.location), code: fault.code, message: fault.message })) ?? [
+    errors: errors?.map((fault) => ({ location: placeBelow(at, valuesAt, fault.location), code: fault.code, message: fault.message })) ?? [
       { location: at, code, message: detail },
     ],
     cause: error,
@@ -36,7 +36,7 @@ export async function atItem<R>(at: Location, work: () => Promise<R>, valuesAt: 
 }
 
 /** `['body', 'sku']` → `['body', 'items', 3, 'sku']`; a place below the item already stays as it is. */
-function below(at: Location, valuesAt: Location, location: Location): Location {
+export function placeBelow(at: Location, valuesAt: Location, location: Location): Location {
   const isBelow = (place: Location): boolean => place.every((step, index) => location[index] === step);
   // A column may have the name of the member with the values: then its place is no longer than that of the member.
   if (isBelow(at) || (isBelow(valuesAt) && location.length > valuesAt.length)) return location;

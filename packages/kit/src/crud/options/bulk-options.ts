@@ -1,3 +1,5 @@
+import { limits } from '../declare/limits.ts';
+
 export interface BulkOptions {
   /** `POST /bulk` */
   readonly create?: boolean;
@@ -9,4 +11,14 @@ export interface BulkOptions {
   readonly mode?: 'atomic' | 'partial';
   /** Items of one request. Default: 100. */
   readonly max?: number;
+}
+
+export function bulkOptions({
+  create = false,
+  update = false,
+  destroy = false,
+  mode = 'atomic',
+  max = limits.bulk,
+}: BulkOptions): Required<BulkOptions> {
+  return { create, update, destroy, mode, max };
 }

@@ -82,6 +82,7 @@ export const resourceRules: Rules = guards({
   transitions: recordOf(transition),
   nested: recordOf(part({ input: required(names), missing: oneOf('keep', 'delete'), max: wholeNumber(1, 100) })),
   hooks: part({ create: aFunction, update: aFunction, destroy: aFunction, transition: aFunction }),
+  validate: aFunction,
   onChange: aFunction,
   audit: flag,
   events: either('true, false or a function', flag, aFunction),

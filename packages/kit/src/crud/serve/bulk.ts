@@ -12,10 +12,10 @@ import { ofVersion } from '../write/precondition.ts';
 import type { PendingChange } from '../write/record-changes.ts';
 import type { CrudRequest } from '../policy/crud-request.ts';
 import type { BulkOptions } from '../options/bulk-options.ts';
+import type { FaultsBeside } from './faults-beside.ts';
 import type { ResourceAccess } from './resource-access.ts';
 import type { ReadItem } from '../input/item-reader.ts';
 import { noteItems } from '../write/note-items.ts';
-import { limits } from '../declare/limits.ts';
 import { unitFor } from '../read/list.ts';
 import type { Context } from '../read/list-access.ts';
 import { pascal } from '../declare/names.ts';
@@ -26,16 +26,6 @@ import { missingAt } from '../write/steps.ts';
 import type { RowKey } from '../write/row-statements.ts';
 import type { Item } from '../declare/item.ts';
 import type { Shape } from '../read/shape.ts';
-
-export function bulkOptions({
-  create = false,
-  update = false,
-  destroy = false,
-  mode = 'atomic',
-  max = limits.bulk,
-}: BulkOptions): Required<BulkOptions> {
-  return { create, update, destroy, mode, max };
-}
 
 /** What a row of a partial bulk write came to. */
 export type BulkResult =
@@ -63,10 +53,12 @@ const STATUS: Readonly<Record<BulkVerb, number>> = { create: 201, update: 200, d
 /** `POST /bulk`, `/bulk-update`, `/bulk-delete`: many rows in one transaction, results in the order of the request. */
 export class BulkOperations {
   readonly #access: ResourceAccess;
+  readonly #faultsBeside: FaultsBeside;
   readonly #isPartial: boolean;
 
-  constructor(access: ResourceAccess, { mode }: Required<BulkOptions>) {
+  constructor(access: ResourceAccess, faultsBeside: FaultsBeside, { mode }: Required<BulkOptions>) {
     this.#access = access;
+    this.#faultsBeside = faultsBeside;
     this.#isPartial = mode === 'partial';
   }
 
@@ -79,7 +71,7 @@ export class BulkOperations {
   async #write(context: Context, verb: BulkVerb): Promise<object | undefined> {
     const prepared = await this.#prepare(context, ACTION[verb]);
     if (this.#isPartial) {
-      const results = await this.#partial(prepared, verb);
+      const results = await this.#partial(await this.#judged(context, prepared, verb), verb);
       this.#access.admitWithoutObject(context);
       return this.#answer(context, results);
     }
@@ -90,6 +82,21 @@ export class BulkOperations {
     const asked: Asked = verb === 'destroy' ? intent.asked : { ...intent.asked, present: { isDeep: true, build } };
     await this.#access.pipeline.run(db, request, { ...intent, verb, rows, asked });
     return verb === 'destroy' ? undefined : { items };
+  }
+
+  /** Items that the schema refuses, with what the rules of the resource say of the rest of them. */
+  async #judged(context: Context, prepared: Prepared, verb: BulkVerb): Promise<Prepared> {
+    const { body, request } = prepared;
+    if (verb === 'destroy' || this.#access.resource.options.validate === undefined) return prepared;
+    const { items: given } = context.request.body as { readonly items: readonly unknown[] };
+    const items: ReadItem[] = [];
+    for (const [index, item] of body.items.entries()) {
+      const placed = [{ given: given?.[index], at: item.at }];
+      const action = verb === 'create' ? 'create' : 'partialUpdate';
+      const more = item.faults === undefined ? [] : await this.#faultsBeside.ofItems(context, request, action, placed);
+      items.push(item.faults === undefined ? item : { ...item, faults: [...item.faults, ...more] });
+    }
+    return { ...prepared, body: { ...body, items } };
   }
 
   /** Each item is an intent in a savepoint of its own; what is wrong with one stays with it. A fault of the server fails all. */

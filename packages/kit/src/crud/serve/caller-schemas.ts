@@ -1,6 +1,7 @@
 import type { Exchange } from '../../http/exchange/exchange.ts';
 import type { CallerSchemas } from '../../http/declare/route.ts';
 import { jsonSchemaOf, type JsonSchema, type Schema } from '../../http/declare/schema.ts';
+import { bulkOptions } from '../options/bulk-options.ts';
 import type { View } from '../policy/view.ts';
 import type { FilterParameters } from '../parameters/filter-parameters.ts';
 import { type ListDeclaration, ListQueryReader } from '../read/list-query.ts';
@@ -9,7 +10,7 @@ import { statsParameters, statsSchema } from '../read/stats.ts';
 import { bodySchemas, itemSchema, listQuery, pageQuery, pageSchema, shapeQuery, statsQuery } from '../mount/schemas.ts';
 import type { NestedBody } from '../write/nested-body.ts';
 import { bulkCreateBody, type BulkBodyOptions, bulkDestroyBody, bulkUpdateBody } from './bulk-body.ts';
-import { bulkItemsSchema, bulkOptions, bulkResultsSchema } from './bulk.ts';
+import { bulkItemsSchema, bulkResultsSchema } from './bulk.ts';
 import { HttpCrudRequest } from './http-crud-request.ts';
 import { nestedBody, writableColumns } from './meta.ts';
 import { verdictOn } from './verdict-on.ts';

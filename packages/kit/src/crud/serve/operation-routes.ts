@@ -6,6 +6,7 @@ import { raw } from '../../http/declare/raw.ts';
 import type { ResponseFacts, Route } from '../../http/declare/route.ts';
 import type { Schema } from '../../http/declare/schema.ts';
 import type { AnyCrudOptions } from '../options/crud-options.ts';
+import { bulkOptions } from '../options/bulk-options.ts';
 import { crudErrors } from '../declare/errors.ts';
 import type { Item } from '../declare/item.ts';
 import { isTransitionName } from '../declare/transition-rule.ts';
@@ -25,7 +26,7 @@ import {
 import { queryBody } from '../read/query-body.ts';
 import { statsParameters, statsSchema } from '../read/stats.ts';
 import { bulkCreateBody, bulkDestroyBody, bulkUpdateBody, type BulkBodyOptions } from './bulk-body.ts';
-import { bulkItemsSchema, type BulkOperations, bulkOptions, bulkResultsSchema } from './bulk.ts';
+import { bulkItemsSchema, type BulkOperations, bulkResultsSchema } from './bulk.ts';
 import { lazyQuery, lazySchema, once } from './lazy-schema.ts';
 import { MetaSchema } from './meta.ts';
 import type { Operations } from './operations.ts';
@@ -59,7 +60,7 @@ export class OperationRoutes {
 
   *routes(): Iterable<[string, Route]> {
     const operations = this.#operations;
-    const { access, reading, writing } = operations;
+    const { access, reading, writing, faultsBeside } = operations;
     const maker = this.#maker;
     const { etag, expand, page: { style } = {} } = this.#options;
     const item = lazySchema(() => itemSchema(access.policy, access.output, access.list.expand));
@@ -121,6 +122,7 @@ export class OperationRoutes {
         ...parentParams,
         query: shape,
         body: lazySchema(() => bodies().create),
+        ...faultsBeside.of('create'),
         response: item,
         status: 201,
         responses: { 201: { headers: { ...tags, ...HEADERS.created } } },
@@ -135,13 +137,20 @@ export class OperationRoutes {
       responses: { 200: { headers: tags } },
       raises: [...notFound, ...conflicts, ...guarded, ...nestedVersions, ...expanding],
     };
-    yield* maker.route('update', 'PUT', '/:id', 'write', { ...changing, body: lazySchema(() => bodies().update) }, writing.update);
+    yield* maker.route(
+      'update',
+      'PUT',
+      '/:id',
+      'write',
+      { ...changing, ...faultsBeside.of('update'), body: lazySchema(() => bodies().update) },
+      writing.update,
+    );
     yield* maker.route(
       'partialUpdate',
       'PATCH',
       '/:id',
       'write',
-      { ...changing, body: lazySchema(() => bodies().patch) },
+      { ...changing, ...faultsBeside.of('partialUpdate'), body: lazySchema(() => bodies().patch) },
       writing.partialUpdate,
     );
     yield* maker.route(
@@ -292,7 +301,14 @@ export class OperationRoutes {
         'POST',
         '/bulk',
         'write',
-        { ...parentParams, query, body: lazySchema(() => bulkCreateBody(bodyOptions())), status: 201, ...rows },
+        {
+          ...parentParams,
+          query,
+          body: lazySchema(() => bulkCreateBody(bodyOptions())),
+          ...operations.faultsBeside.of('bulkCreate'),
+          status: 201,
+          ...rows,
+        },
         bulk.create,
       );
     if (offered.update)
@@ -301,7 +317,14 @@ export class OperationRoutes {
         'POST',
         '/bulk-update',
         'write',
-        { ...parentParams, query, body: lazySchema(() => bulkUpdateBody(bodyOptions())), ...rows, ...(isPartial ? {} : { raises: named }) },
+        {
+          ...parentParams,
+          query,
+          body: lazySchema(() => bulkUpdateBody(bodyOptions())),
+          ...operations.faultsBeside.of('bulkUpdate'),
+          ...rows,
+          ...(isPartial ? {} : { raises: named }),
+        },
         bulk.update,
       );
     if (offered.destroy)

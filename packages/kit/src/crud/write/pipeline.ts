@@ -1,5 +1,6 @@
 import { CONFLICT_RETRIES } from '../../db/engine/conflict-retries.ts';
 import type { Db } from '../../db/engine/db.ts';
+import { FaultCollector } from '../../errors/fault-collector.ts';
 import { crudErrors } from '../declare/errors.ts';
 import type { Item } from '../declare/item.ts';
 import type { Change, WriteContext } from '../declare/resource.ts';
@@ -14,6 +15,7 @@ import type { Asked, Intent, RowIntent, Verb } from './intent.ts';
 import { possibleTransitions, transitionRulesOf } from './possible-transitions.ts';
 import { type PendingChange, recordChanges, type Recorders } from './record-changes.ts';
 import { type RowKey, RowStatements } from './row-statements.ts';
+import { type JudgedRow, ruleFaults } from './row-rules.ts';
 import { RowValues } from './row-values.ts';
 import { atRow, RowWriter, writeContext, type WriteState, type WrittenRow } from './row-writer.ts';
 import {
@@ -33,7 +35,7 @@ const NOTHING_ASKED: Asked = Object.freeze({});
 
 /**
  * The one way rows change: API, bulk, import, nested rows, the admin site and programs hand in an intent. Its rows go through the same steps
- * in one transaction, which is run again when another one makes it lose: target, authorize, precondition, state, writable, references, write, access, changed, children, record, present.
+ * in one transaction, which is run again when another one makes it lose: target, authorize, precondition, state, writable, validate and references, write, access, changed, children, record, present.
  */
 export class Pipeline {
   readonly policy: Policy;
@@ -97,7 +99,7 @@ export class Pipeline {
     const { rows, verb } = intent;
     const [only, ...others] = rows;
     if (only === undefined || others.length > 0 || (verb !== 'create' && verb !== 'update')) return false;
-    if (this.#deletableParents(intent).length > 0) return true;
+    if (this.#plan.validates(verb) || this.#deletableParents(intent).length > 0) return true;
     if (this.#plan.hasStep('writable') && !(await isWritableByRequest(this.policy, request, only.sent))) return true;
     return (await referencesOf(this.policy, request, [{ values: only.values, at: [] }])).length > 0;
   }
@@ -133,7 +135,7 @@ export class Pipeline {
     if (verb !== 'create') await this.#target(state);
     if (verb === 'transition') this.#state(state);
     await this.#writable(state);
-    await this.#references(state);
+    await this.#valid(state);
     await this.#writer.write(state);
     await this.#access(state);
     if (verb === 'create') await this.#authorizeMade(state);
@@ -192,7 +194,23 @@ export class Pipeline {
       await atRow(row, () => refuseUnwritable(this.policy, request, row.sent, before ?? this.#values.created(request, row.values, intent)));
   }
 
-  // 6: every reference names a row that the caller sees. One statement per target.
+  // 6: the rules of the resource agree with the values, and every reference names a row that the caller sees. All faults together.
+
+  async #valid(state: WriteState): Promise<void> {
+    const { tx, request, intent, asked, rows } = state;
+    if (!this.#plan.validates(intent.verb)) return this.#references(state);
+    const faults = new FaultCollector();
+    const judged: JudgedRow[] = [];
+    for (const { intent: row, before } of rows) {
+      const more = before === null ? undefined : await asked.valuesOfRow?.(before);
+      judged.push({ ...row, values: { ...row.values, ...more }, before });
+    }
+    faults.add(...(await ruleFaults(this.policy, tx, request, judged)));
+    await faults.check(() => this.#references(state));
+    faults.throwIfAny();
+  }
+
+  /** One statement per target. */
 
   async #references({ tx, request, intent, rows }: WriteState): Promise<void> {
     await this.#holdParents(tx, request, intent);

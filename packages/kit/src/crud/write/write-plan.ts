@@ -10,6 +10,7 @@ export type StepName =
   | 'precondition'
   | 'state'
   | 'writable'
+  | 'validate'
   | 'references'
   | 'write'
   | 'access'
@@ -39,6 +40,7 @@ const usedBy = {
   transitions: [],
   nested: [],
   hooks: [],
+  validate: ['validate'],
   onChange: ['changed'],
   audit: [],
   events: [],
@@ -71,6 +73,11 @@ export class WritePlan {
 
   hasStep(step: StepName): boolean {
     return this.#steps.has(step);
+  }
+
+  /** True when the rules of the resource are asked about the values. */
+  validates(verb: Verb): boolean {
+    return this.hasStep('validate') && (verb === 'create' || verb === 'update');
   }
 
   /** True when a write may move a row out of the caller's sight. Tenant and owner never change. */
