@@ -4,7 +4,7 @@ import { coreErrors } from '../../errors/core-errors.ts';
 import { jsonSchema } from '../../http/declare/json-schema.ts';
 import type { JsonSchema, Schema } from '../../http/declare/schema.ts';
 import { jsonSchemaOf } from '../../http/declare/schema.ts';
-import type { BulkBody } from './bulk-body.ts';
+import type { BulkBody } from '../input/bulk-body.ts';
 import type { FieldError, KitError } from '../../errors/kit-error.ts';
 import type { Asked, Intent, RowIntent } from '../write/intent.ts';
 import { itemError } from '../input/item-error.ts';

@@ -9,7 +9,7 @@ import { queryBody } from '../read/query-body.ts';
 import { statsParameters, statsSchema } from '../read/stats.ts';
 import { bodySchemas, itemSchema, listQuery, pageQuery, pageSchema, shapeQuery, statsQuery } from '../mount/schemas.ts';
 import type { NestedBody } from '../write/nested-body.ts';
-import { bulkCreateBody, type BulkBodyOptions, bulkDestroyBody, bulkUpdateBody } from './bulk-body.ts';
+import { bulkCreateBody, type BulkBodyOptions, bulkDestroyBody, bulkUpdateBody } from '../input/bulk-body.ts';
 import { bulkItemsSchema, bulkResultsSchema } from './bulk.ts';
 import { HttpCrudRequest } from './http-crud-request.ts';
 import { nestedBody, writableColumns } from './meta.ts';

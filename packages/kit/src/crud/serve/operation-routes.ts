@@ -25,7 +25,7 @@ import {
 } from '../mount/schemas.ts';
 import { queryBody } from '../read/query-body.ts';
 import { statsParameters, statsSchema } from '../read/stats.ts';
-import { bulkCreateBody, bulkDestroyBody, bulkUpdateBody, type BulkBodyOptions } from './bulk-body.ts';
+import { bulkCreateBody, bulkDestroyBody, bulkUpdateBody, type BulkBodyOptions } from '../input/bulk-body.ts';
 import { bulkItemsSchema, type BulkOperations, bulkResultsSchema } from './bulk.ts';
 import { lazyQuery, lazySchema, once } from './lazy-schema.ts';
 import { MetaSchema } from './meta.ts';

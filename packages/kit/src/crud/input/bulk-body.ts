@@ -2,7 +2,7 @@ import { resolveReference } from '../../db/declare/column.ts';
 import { patchSchema } from '../../db/declare/model-schema.ts';
 import { inexactNumberFaults, reportInexactNumbersByPart } from '../../http/json/inexact-numbers.ts';
 import { type JsonSchema, jsonSchemaOf, type Schema, type SchemaIssue, type SchemaResult } from '../../http/declare/schema.ts';
-import { type ItemOptions, ItemReader, keyJson, type ReadItem, repeatedKeys } from '../input/item-reader.ts';
+import { type ItemOptions, ItemReader, keyJson, type ReadItem, repeatedKeys } from './item-reader.ts';
 import { pascal } from '../declare/names.ts';
 import { keyText } from '../parameters/parameter-value.ts';
 import { markWritable } from '../policy/rule-marks.ts';
