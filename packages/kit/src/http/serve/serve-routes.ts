@@ -16,7 +16,8 @@ import type { Middleware } from '../exchange/middleware.ts';
 import { nodeHttp } from '../exchange/node-http.ts';
 import { PathMethods, unmatched } from '../respond/not-found.ts';
 import { bodyError, readRawBody, readSlowJson, refuseEncoding, streamsBody } from '../input/read-raw-body.ts';
-import { exchangeKey, finish, serveRoute, type KitRequest } from './serve-route.ts';
+import { exchangeKey, type KitRequest } from './route-plan.ts';
+import { finish, serveRoute } from './serve-route.ts';
 import { ownRecord } from '../../observe/own-record.ts';
 
 export interface ServedRoutes {
