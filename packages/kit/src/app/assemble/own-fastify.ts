@@ -2,6 +2,7 @@ import { fastify as createFastify, type FastifyInstance } from 'fastify';
 import type { Host } from '../../http/exchange/host.ts';
 import { UnmatchedRequests, type ServedRoutes } from '../../http/serve/serve-routes.ts';
 import { INPUT_LIMITS } from '../../options/input-limits.ts';
+import { keepHalfClosed } from './keep-half-closed.ts';
 import { requestIds } from './request-ids.ts';
 
 /** By default Node looks for such clients every 30 s, so that some could take a minute and a half. */
@@ -23,6 +24,7 @@ export function ownFastify(host: Host, served: ServedRoutes): FastifyInstance {
     frameworkErrors: (error, request, reply) => unmatchedRequests.fail(request, reply, error),
     clientErrorHandler: (error, socket) => unmatchedRequests.refuseSocket(error, socket),
   });
+  keepHalfClosed(fastify.server);
   // Node rejects an unknown expectation with a body of its own. RFC 9110 allows a server to ignore it instead.
   fastify.server.on('checkExpectation', (request, response) => fastify.server.emit('request', request, response));
   return fastify;
