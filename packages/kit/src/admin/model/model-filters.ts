@@ -90,7 +90,7 @@ export async function newestOfRange(
     `select ${column} as value from ${quoteName(model.name)} t where ${compiled.append(db.dialect, 't', parameters)}
      order by ${column} desc limit 1 offset ${SEARCHED_ROWS_MAX}`,
     parameters,
-    { replanned: true },
+    { replanned: true, mayBeLong: `the newest rows of a range of ${model.name}` },
   );
   if (row === undefined) return;
   where.searched = SEARCHED_ROWS_MAX;

@@ -194,7 +194,10 @@ export async function* adminStream<R extends object>(
   const { columns, from, conditions, parameters } = select;
   const order = query.sort === null ? undefined : select.orders?.[query.sort.column];
   const orderBy = keysetOfList(select, order, query, db.dialect).orderSql(db.dialect);
-  yield* db.stream<R>(`select ${columns} ${from}${where(conditions)} order by ${orderBy}`, parameters, chunkRows, { waitMsMax: 0 });
+  yield* db.stream<R>(`select ${columns} ${from}${where(conditions)} order by ${orderBy}`, parameters, chunkRows, {
+    waitMsMax: 0,
+    mayBeLong: `admin export ${from}`,
+  });
 }
 
 /** Null: more than `max`. */

@@ -66,6 +66,7 @@ export async function sampled<Row extends object>(
   const rows = await db.query<Row & { readonly bucket: number }>(
     `select w.bucket, ${columns} from ${windows.sql} join ${table} t on t.${key} >= w.first and t.${key} < w.after group by w.bucket${groups}`,
     windows.parameters,
+    { mayBeLong: `a sample of ${table}` },
   );
   return { rows, scale: 1 / sample.fraction };
 }
@@ -76,6 +77,7 @@ async function fractionFor(db: Db, { table, key }: SampledTable, buckets: AdminB
   const [few] = await db.query<{ count: number | bigint }>(
     `select count(*) as count from (select 1 as one from ${table} where ${within} limit ${SAMPLE_ROWS_MAX}) counted`,
     [uuidv7LowerBound(buckets.since), uuidv7LowerBound(buckets.until)],
+    { mayBeLong: `count of ${table}` },
   );
   if (Number(few?.count ?? 0) < SAMPLE_ROWS_MAX) return 1;
   const look = sampleOf(buckets, FIRST_LOOK, random);
@@ -83,6 +85,7 @@ async function fractionFor(db: Db, { table, key }: SampledTable, buckets: AdminB
   const [row] = await db.query<{ count: number | bigint }>(
     `select count(*) as count from ${windows.sql} join ${table} t on t.${key} >= w.first and t.${key} < w.after`,
     windows.parameters,
+    { mayBeLong: `a sample of ${table}` },
   );
   const estimate = Math.max(SAMPLE_ROWS_MAX, Number(row?.count ?? 0) / look.fraction);
   return Math.min(1, SAMPLE_ROWS_MAX / estimate);

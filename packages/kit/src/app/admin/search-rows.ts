@@ -53,7 +53,7 @@ export async function boundOrder(
 async function oldestSearched(db: Db, table: string, key: string): Promise<unknown> {
   const column = quoteName(key);
   const sql = `select ${column} as id from ${quoteName(table)} order by ${column} desc limit 1 offset ${SEARCHED_ROWS_MAX}`;
-  return (await db.query<{ id: unknown }>(sql))[0]?.id;
+  return (await db.query<{ id: unknown }>(sql, [], { mayBeLong: `the newest rows of ${table}` }))[0]?.id;
 }
 
 /**

@@ -168,6 +168,7 @@ async function overview({ db, linkTo, titlesOf }: AdminContext): Promise<AdminOv
      from (select owner_id, size, state from uploads order by id desc limit ${SEARCHED_ROWS_MAX}) newest
      where state in ('pending', 'quarantined', 'complete') group by owner_id order by 2 desc, 1 limit $1`,
     [OWNERS_SHOWN],
+    { mayBeLong: 'uploads by owner' },
   );
   const names = await titlesOf(
     'user',

@@ -1,6 +1,5 @@
 import { countUpTo } from '../../db/rows/count-rows.ts';
 import type { Db } from '../../db/engine/db.ts';
-import type { LongStatement } from '../../db/engine/long-statement.ts';
 import type { CompiledWhere } from '../../db/sql/where/compile-where.ts';
 import { renderFailure } from '../../http/respond/answer.ts';
 import type { Exchange } from '../../http/exchange/exchange.ts';
@@ -79,14 +78,7 @@ export class Exporter {
     const columns = csvColumns(shape);
     const write = format === 'csv' ? csvWriter(columns, unit.isWire) : this.#jsonLines();
     const exchange = exchangeOf(context.request);
-    const { signal, statementOwner: owner } = exchange;
-    const long = {
-      deadlineMs: exchange.host.inputLimits.exportBatchMs,
-      signal,
-      owner,
-      reads: `export of ${describe(policy, where, list.ordering)}`,
-    };
-    const chunks = this.#chunks(db, request, selection, unit, write, long);
+    const chunks = this.#chunks(db, request, selection, unit, write, `export of ${describe(policy, where, list.ordering)}`);
     context.reply.header('content-type', `${mediaTypes[format]}; charset=utf-8`);
     context.reply.header('content-disposition', `attachment; filename="${policy.model.name}.${format}"`);
     context.reply.header('cache-control', 'no-store');
@@ -110,11 +102,11 @@ export class Exporter {
     selection: Selection,
     unit: SelectUnit,
     write: (items: readonly Record<string, unknown>[]) => string,
-    long: LongStatement,
+    mayBeLong: string,
   ): AsyncGenerator<string, undefined> {
     const { rowsMax } = this.#options;
     let count = 0;
-    for await (const rows of streamRows(db, request, selection, CHUNK_ROWS, long)) {
+    for await (const rows of streamRows(db, request, selection, CHUNK_ROWS, mayBeLong)) {
       count += rows.length;
       // Rows that came after they were counted.
       if (count > rowsMax) throw tooLarge(rowsMax);

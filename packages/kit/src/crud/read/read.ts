@@ -1,7 +1,6 @@
 import type { Db } from '../../db/engine/db.ts';
 import type { Dialect } from '../../db/dialect.ts';
 import type { QueryOptions } from '../../db/engine/engine.ts';
-import type { LongStatement } from '../../db/engine/long-statement.ts';
 import { quoteName } from '../../db/declare/names.ts';
 import { continuesSql } from '../../db/engine/sqlite/continues-sql.ts';
 import type { CompiledWhere } from '../../db/sql/where/compile-where.ts';
@@ -116,12 +115,12 @@ export async function* streamRows(
   request: CrudRequest,
   selection: Selection,
   chunkSize: number,
-  long?: LongStatement,
+  mayBeLong: string,
 ): AsyncGenerator<Item[]> {
   const statement = await selectStatement(db, request, selection, true);
   if (statement === undefined) return;
   // An export that finds no connection free is refused; its client may come back.
-  yield* db.stream<Item>(statement.text, statement.values, chunkSize, { ...(isWire(selection) ? WIRE : PLAIN), waitMsMax: 0, long });
+  yield* db.stream<Item>(statement.text, statement.values, chunkSize, { ...(isWire(selection) ? WIRE : PLAIN), waitMsMax: 0, mayBeLong });
 }
 
 async function scopesOf(edges: readonly Edge[], request: CrudRequest): Promise<Scope[]> {

@@ -54,7 +54,7 @@ export interface QueryOptions {
 }
 
 /** How a query is streamed. */
-export interface StreamOptions extends Pick<QueryOptions, 'as' | 'long'> {
+export interface StreamOptions extends Pick<QueryOptions, 'as' | 'mayBeLong' | 'long'> {
   /**
    * How long to wait when too many streamed queries are open; the `waitMsMax` of the database by default. Streams of one process use half of
    * the connections at most.

@@ -29,6 +29,8 @@ export function ownerKind(owner = ''): OwnerKind {
 export interface StatementCause {
   /** What is left for a statement that begins now. */
   readonly statementMsLeft: number;
+  /** For each chunk of a stream. */
+  readonly chunkMs: number;
   readonly signal: AbortSignal;
   readonly statementOwner: string;
   /** Aborted when the time of the route is over. Undefined: the route has no limit of its own. */
@@ -50,8 +52,9 @@ export function requestDeadline(): AbortSignal | undefined {
 }
 
 /** Undefined outside a request: background work has its own budgets and is not ended here. */
-export function longStatement(reads: string): LongStatement | undefined {
+export function longStatement(reads: string, isStream = false): LongStatement | undefined {
   const cause = causes.getStore();
   if (cause === undefined || cause.isOver) return undefined;
-  return { deadlineMs: Math.max(1, cause.statementMsLeft), signal: cause.signal, owner: cause.statementOwner, reads };
+  const deadlineMs = isStream ? cause.chunkMs : Math.max(1, cause.statementMsLeft);
+  return { deadlineMs, signal: cause.signal, owner: cause.statementOwner, reads };
 }

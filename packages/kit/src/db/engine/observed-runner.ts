@@ -125,8 +125,9 @@ export class ObservedRunner implements StatementRunner {
     text: string,
     parameters: readonly unknown[],
     chunkSize: number,
-    options?: StreamOptions,
+    given?: StreamOptions,
   ): AsyncIterableIterator<StatementResult> {
+    const options = this.#ofRequest(given, true);
     this.#admit?.(text);
     const started = performance.now();
     let rowCount = 0;
@@ -138,7 +139,7 @@ export class ObservedRunner implements StatementRunner {
       }
     } catch (error) {
       failure = error;
-      throw error;
+      throw this.#counted(error, options?.long);
     } finally {
       this.#shares?.serveNext();
       if (this.#isObserved()) this.#report(text, parameters, rowCount, started, failure);
@@ -149,9 +150,9 @@ export class ObservedRunner implements StatementRunner {
    * A statement that may be long belongs to the request it runs in. In a transaction it only has its deadline: what was written goes on when the
    * client is gone.
    */
-  #ofRequest(options: QueryOptions | undefined): QueryOptions | undefined {
+  #ofRequest<O extends Pick<QueryOptions, 'mayBeLong' | 'long'>>(options: O | undefined, isStream = false): O | undefined {
     if (options?.mayBeLong === undefined || options.long !== undefined) return options;
-    const long = longStatement(options.mayBeLong);
+    const long = longStatement(options.mayBeLong, isStream);
     if (long === undefined) return options;
     const { deadlineMs, reads, owner } = long;
     return { ...options, long: this.#admit === undefined ? long : { deadlineMs, reads, owner } };

@@ -189,6 +189,10 @@ export class Exchange implements AuthRequest, PermissionContext, StatementCause 
     return wholeMs - (performance.now() - this.startedAt);
   }
 
+  get chunkMs(): number {
+    return this.host.inputLimits.exportBatchMs;
+  }
+
   /** A key counts for itself: the programs of one user do not wait for each other. */
   get statementOwner(): string {
     const { principal } = this;

@@ -121,6 +121,7 @@ export async function countKeysForAdmin(
     `select ${ofActive('k.usable')} as active, coalesce(sum(k.every), 0) as "all", coalesce(sum(k.used), 0) as used, ${ofActive('k.expiring')} as expiring,
        coalesce(sum(k.revoked), 0) as revoked ${from.replace('from api_keys k', `from ${byOwner} k`)}`,
     [since, now, soon, until],
+    { mayBeLong: 'counts of API keys' },
   );
   const of = (name: keyof KeyCounts) => Number(row?.[name] ?? 0);
   return { active: of('active'), used: of('used'), expiring: of('expiring'), revoked: of('revoked'), all: of('all') };
@@ -131,6 +132,7 @@ export async function lastUsesByBucket(db: Db, buckets: AdminBuckets): Promise<r
   const rows = await db.query<{ bucket: number; count: number | bigint }>(
     `select ${bucketSql('last_used_at', db.dialect, buckets)} as bucket, count(*) as count from ${NEWEST} where last_used_at >= $1 and last_used_at < $2 group by 1`,
     [buckets.since, buckets.until],
+    { mayBeLong: 'last uses of API keys' },
   );
   const counts = buckets.starts.map(() => 0);
   for (const { bucket, count } of rows) if (bucket in counts) counts[bucket] = Number(count);

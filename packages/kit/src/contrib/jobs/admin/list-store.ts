@@ -69,5 +69,8 @@ export async function listJobs(db: Db, query: AdminListQuery): Promise<AdminRows
 
 /** A few old ones among a million that have ended are found by their indexes; where there are many, any walk meets them soon. */
 async function areQueuedFew(db: Db): Promise<boolean> {
-  return (await countUpTo(db, { from: `from (${QUEUED}) queued`, parameters: [] }, SEARCHED_ROWS_MAX)) !== null;
+  return (
+    (await countUpTo(db, { from: `from (${QUEUED}) queued`, parameters: [], mayBeLong: 'count of queued jobs' }, SEARCHED_ROWS_MAX)) !==
+    null
+  );
 }

@@ -150,6 +150,7 @@ async function durationsTable(db: Db, buckets: AdminBuckets): Promise<Table> {
        select name, status, started_at, finished_at from jobs where id >= $1 and id < $2 order by id desc limit ${DURATIONS_MAX}
      ) newest where status = 'succeeded' and started_at is not null`,
     [uuidv7LowerBound(first ?? new Date(0)), uuidv7LowerBound(buckets.until)],
+    { mayBeLong: 'durations of jobs' },
   );
   const byName = Map.groupBy(rows, ({ name }) => name);
   return {

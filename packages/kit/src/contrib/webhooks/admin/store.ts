@@ -312,6 +312,7 @@ export async function attemptsOfEndpoint(db: Db, endpointId: string, buckets: Ad
       uuidv7LowerBound(buckets.until),
       buckets.until,
     ],
+    { mayBeLong: 'attempts of an endpoint' },
   );
   return rows.map((row) => ({ bucket: Number(row.bucket), succeeded: Number(row.succeeded), failed: Number(row.failed) }));
 }

@@ -70,7 +70,7 @@ export async function* streamOnClient(
   parameters: readonly unknown[],
   chunkSize: number,
   { as }: StreamOptions = {},
-): AsyncIterableIterator<StatementResult> {
+): AsyncGenerator<StatementResult, void> {
   const cursor = `kit_cursor_${++cursors}`;
   await client.query({
     text: `declare ${cursor} no scroll cursor for ${text}`,

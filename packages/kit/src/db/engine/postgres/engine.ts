@@ -15,6 +15,7 @@ import type { DbLog } from '../../log.ts';
 import { runOnClient, streamOnClient, type QuerySettings } from './client-queries.ts';
 import { CursorSlots } from '../cursor-slots.ts';
 import { isConflict, isConnectionFailure, isReadOnlyServer, translateFailure } from './connection-failure.ts';
+import type { LongStatement } from '../long-statement.ts';
 import { ConnectionPool } from './connection-pool.ts';
 import { PostgresListener } from './listener.ts';
 import { LongStatements } from './long-statements.ts';
@@ -190,11 +191,10 @@ export class PostgresEngine implements Engine {
     try {
       long?.signal?.throwIfAborted();
       long?.signal?.addEventListener('abort', cancel, { once: true });
-      // Of each batch: the cursor's statements are the FETCHes.
-      await transaction.query(
-        `begin read only${long === undefined ? '' : `; set local statement_timeout = ${Math.ceil(long.deadlineMs)}`}`,
-      );
-      yield* streamOnClient(transaction, text, parameters, chunkSize, options);
+      if (long === undefined) {
+        await transaction.query('begin read only');
+        yield* streamOnClient(transaction, text, parameters, chunkSize, options);
+      } else yield* this.#streamedInTime(transaction, long, text, parameters, chunkSize, options);
     } catch (error) {
       failure ??= error;
       throw long?.signal?.aborted === true ? long.signal.reason : translateFailure(error);
@@ -203,6 +203,25 @@ export class PostgresEngine implements Engine {
       // A consumer may stop half way: the read-only transaction is ended in every case.
       await transaction.query('rollback').catch((error: unknown) => (failure = error));
       release(transaction, failure);
+    }
+  }
+
+  /** The deadline is that of each batch: the cursor's statements are the FETCHes. */
+  async *#streamedInTime(
+    client: pg.PoolClient,
+    { deadlineMs, reads }: LongStatement,
+    text: string,
+    parameters: readonly unknown[],
+    chunkSize: number,
+    options: StreamOptions,
+  ): AsyncIterableIterator<StatementResult> {
+    const inTime = <T>(answer: Promise<T>): Promise<T> => this.#long.inTime(client, answer, deadlineMs, reads);
+    await inTime(client.query(`begin read only; set local statement_timeout = ${Math.ceil(deadlineMs)}`));
+    const chunks = streamOnClient(client, text, parameters, chunkSize, options);
+    try {
+      for (let step = await inTime(chunks.next()); step.done !== true; step = await inTime(chunks.next())) yield step.value;
+    } finally {
+      await inTime(chunks.return());
     }
   }
 

@@ -7,6 +7,7 @@ import { isAuthenticated } from '../../../permissions/index.ts';
 import { describeDatabases, testApp, type TestApp } from '../../../testing/index.ts';
 import type { Database } from '../db.ts';
 import { openDatabase } from '../../open/open-database.ts';
+import { TcpProxy } from '../../../../../../test/provision/tcp-proxy.ts';
 
 /** Longer than the tests take: it ends early or fails them. `nextval` counts how often it was begun, whatever became of it. */
 const NAP = `select nextval('naps') as nap, pg_sleep(600) as slept`;
@@ -173,6 +174,23 @@ describeDatabases('reads that may be long', (database) => {
       nap.close();
       await asleep(0);
       await vi.waitFor(async () => expect(await begin('/workers', 'bob').answer).toMatchObject({ workers }), PATIENCE);
+    });
+
+    test('a stream whose server falls silent ends a little after the deadline of its batch, and its connection is closed', async () => {
+      const proxy = await TcpProxy.start(Number(new URL(database.url).port));
+      // Nothing else looks after silent connections here.
+      const through = await openDatabase(proxy.through(database.url), { poolMax: 2, silenceMsMax: 0 });
+      const rows = through.stream('select n from generate_series(1, 100000) n', [], 10, { long: { deadlineMs: 50, reads: 'numbers' } });
+      expect((await rows.next()).value).toHaveLength(10);
+      proxy.silence();
+      await expect(rows.next()).rejects.toMatchObject({
+        code: 'database_unavailable',
+        message: expect.stringContaining('numbers') as string,
+      });
+      await vi.waitFor(() => expect(through.pool.used).toBe(0), PATIENCE);
+      expect(await through.query('select 1 as one')).toEqual([{ one: 1 }]);
+      await through.close();
+      await proxy.stop();
     });
 
     test('requests that were pipelined on a socket that is closed end with it: what waited is never sent', async () => {

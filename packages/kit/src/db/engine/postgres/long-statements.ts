@@ -62,27 +62,34 @@ export class LongStatements {
     return dbErrors.database_unavailable({ message: `${reads} was cancelled` });
   }
 
+  /** The answer. A server that does not give it a little after the deadline loses the connection. */
+  async inTime<T>(client: pg.PoolClient, answer: Promise<T>, leftMs: number, reads = 'the statement'): Promise<T> {
+    const timer = setTimeout(() => {
+      const message = `the server did not answer ${reads} ${GRACE_MS} ms after its deadline`;
+      client.connection.stream.destroy(dbErrors.database_unavailable({ message }));
+    }, leftMs + GRACE_MS);
+    try {
+      return await answer;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
   /** Waits for the answer. `spoil` tells why the connection cannot be used again. */
   async #bounded(
     client: pg.PoolClient,
     answered: Promise<DriverResult>,
     leftMs: number,
-    { signal, reads = 'the statement' }: LongStatement,
+    { signal, reads }: LongStatement,
     spoil: (reason: Error) => void,
   ): Promise<DriverResult> {
-    const timer = setTimeout(() => {
-      const silent = dbErrors.database_unavailable({ message: `the server did not answer ${reads} ${GRACE_MS} ms after its deadline` });
-      spoil(silent);
-      client.connection.stream.destroy(silent);
-    }, leftMs + GRACE_MS);
     const cancel = (): void => spoil(this.cancel(client, reads));
     signal?.addEventListener('abort', cancel, { once: true });
     try {
-      return await answered;
+      return await this.inTime(client, answered, leftMs, reads);
     } catch (error) {
       throw signal?.aborted === true ? signal.reason : error;
     } finally {
-      clearTimeout(timer);
       signal?.removeEventListener('abort', cancel);
     }
   }

@@ -10,6 +10,9 @@ import type { LongStatement } from '../../long-statement.ts';
 import { engineOf } from '../../handle.ts';
 import { openDatabase } from '../../../open/open-database.ts';
 import type { SqliteEngine } from '../engine.ts';
+import { Controller, route } from '../../../../http/index.ts';
+import { allowAny } from '../../../../permissions/index.ts';
+import { testApp } from '../../../../testing/index.ts';
 import { ReaderPool, type ReaderPoolOptions } from './reader-pool.ts';
 
 const ROWS = 2_000;
@@ -305,4 +308,34 @@ test('a process that is killed leaves no reader behind, neither idle nor inside 
     await exited;
     await expect.poll(() => pids.filter(isAlive)).toEqual([]);
   }
+});
+
+test('a request whose read passes its time is 503 statement_timeout, once stopped and once killed, and others are answered meanwhile', async () => {
+  const { db } = await newFile();
+  class NapController extends Controller {
+    stopped = route.get('/stopped', { permission: allowAny, timeoutMs: 3_000 }, async () => {
+      await db.query(STOPPABLE, [], { mayBeLong: 'notes of notes' });
+    });
+    killed = route.get('/killed', { permission: allowAny, timeoutMs: 3_000 }, async () => {
+      await db.query(UNSTOPPABLE, [], { mayBeLong: 'notes of notes' });
+    });
+    row = route.get('/row', { permission: allowAny }, async () => void (await db.query('select * from notes where id = 1')));
+  }
+  const kit = await testApp({ database: db, migrate: false, mount: { '/v1': { '/': NapController } } });
+  onTestFinished(() => kit.close());
+  const state = { isOver: false };
+  const slow = Promise.all(['/stopped', '/killed'].map((path) => kit.inject({ url: `/v1${path}` }))).finally(() => (state.isOver = true));
+  let answered = 0;
+  while (!state.isOver) {
+    expect((await kit.inject({ url: '/v1/row' })).statusCode).toBe(204);
+    answered += 1;
+    await turn();
+  }
+  for (const { statusCode, headers, body } of await slow) {
+    expect([statusCode, headers['retry-after']]).toEqual([503, undefined]);
+    // On a busy machine the time of the route is over before the answer is there.
+    expect(['statement_timeout', 'deadline_exceeded']).toContain((JSON.parse(body) as { code: string }).code);
+  }
+  expect(answered).toBeGreaterThan(10);
+  expect(await db.query('select count(*) as count from notes', [], { long: later })).toEqual([{ count: ROWS }]);
 });
