@@ -1,8 +1,8 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
 /** Node's documentation of `clientError` names `_httpMessage`: the response that is being written. */
-type ServedSocket = Socket & { readonly _httpMessage?: ServerResponse<IncomingMessage> | null };
+type ServedSocket = Socket & { readonly _httpMessage?: ServerResponse | null };
 
 /** After the client ended its side. The system refuses what follows a reset, so the second one finds out; the third is for long ways. */
 const PROBES_MS = [0, 50, 1000];
