@@ -178,7 +178,7 @@ describeDatabases('reads that may be long', (database) => {
 
     test('a stream whose server falls silent ends a little after the deadline of its batch, and its connection is closed', async () => {
       const proxy = await TcpProxy.start(Number(new URL(database.url).port));
-      // Nothing else looks after silent connections here.
+      // Nothing else closes silent connections here.
       const through = await openDatabase(proxy.through(database.url), { poolMax: 2, silenceMsMax: 0 });
       const rows = through.stream('select n from generate_series(1, 100000) n', [], 10, { long: { deadlineMs: 50, reads: 'numbers' } });
       expect((await rows.next()).value).toHaveLength(10);
