@@ -10,7 +10,7 @@ const pastOperations: ReadonlySet<string> = new Set(Object.values(PAST_OPERATION
 
 /** What is wrong with the state, computed fields and unique columns of a resource. */
 export function columnFaults(policy: Policy, place: string): Fault[] {
-  return [...stateFaults(policy, place), ...computedFaults(policy, place), ...uniqueFaults(policy, place)];
+  return [...stateFaults(policy, place), ...computedFaults(policy, place), ...shownFaults(policy, place), ...uniqueFaults(policy, place)];
 }
 
 function stateFaults(policy: Policy, place: string): Fault[] {
@@ -51,7 +51,10 @@ function computedFaults(policy: Policy, place: string): Fault[] {
   const known = [...policy.statements.byName.keys()];
   // In the place of a column that is hidden it is the only one of its name.
   const view = widestView(policy);
-  const isTaken = (name: string) => view.knows(name) !== undefined || Object.hasOwn(policy.resource.relations as object, name);
+  const isTaken = (name: string) =>
+    view.knows(name) !== undefined ||
+    Object.hasOwn(policy.options.shown ?? {}, name) ||
+    Object.hasOwn(policy.resource.relations as object, name);
   const faults: Fault[] = [];
   for (const [name, { requires }] of Object.entries(policy.options.computed ?? {})) {
     const add = (id: string, message: string, hint?: string) =>
@@ -67,6 +70,23 @@ function computedFaults(policy: Policy, place: string): Fault[] {
     }
   }
   return faults;
+}
+
+/** A key is part of addresses and cursors: it is the same wherever it stands. */
+function shownFaults(policy: Policy, place: string): Fault[] {
+  const known = [...policy.statements.byName.keys()];
+  return Object.entries(policy.options.shown ?? {}).flatMap(([name, { requires }]): Fault[] => {
+    if (name === policy.key.name)
+      return [{ id: 'E012', message: `${place}: shown has the key "${name}".`, hint: 'Use a computed field with another name.' }];
+    const problem = known.includes(name) ? `"${name}" requires` : 'refers to';
+    return [name, ...requires]
+      .filter((each) => !known.includes(each))
+      .map((each) => ({
+        id: 'E012',
+        message: `${place}: shown ${problem} the unknown column "${each}".`,
+        hint: didYouMean(each, known).trim() || undefined,
+      }));
+  });
 }
 
 /** A unique value that clients send tells every caller that some row has it. */

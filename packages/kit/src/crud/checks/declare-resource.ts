@@ -46,7 +46,12 @@ export function resource<
   const Q = {},
   // oxlint-disable-next-line typescript/no-empty-object-type -- no computed fields
   Y = {},
->(model: Model<C>, options: ResourceOptions<C, R, O, N, V, I, S, T, W, Q, Y>): Resource<C, R, O | N | V, I, T, Extract<keyof Q, string>> {
+  // oxlint-disable-next-line typescript/no-empty-object-type -- no column in another form
+  const Z = {},
+>(
+  model: Model<C>,
+  options: ResourceOptions<C, R, O, N, V, I, S, T, W, Q, Y, Z>,
+): Resource<C, R, O | N | V, I, T, Extract<keyof Q, string>> {
   requireArguments('resource()', { model }, { model: aModel });
   const place = `resource(${model.name})`;
   checkOptions(place, options, resourceRules);

@@ -178,6 +178,20 @@ type ComputedFields<C extends Columns, R, Q, Y> = {
   readonly [K in keyof Y]: { readonly response: Y[K] & Schema };
 };
 
+/** Columns in another form, by name. `Z` has the columns that each of them requires. */
+type ShownColumns<C extends Columns, Z> = {
+  readonly [K in keyof Z]: K extends Name<C>
+    ? {
+        /** Columns that `value` reads besides its own. */
+        readonly requires: readonly (Z[K] extends Name<C> ? Z[K] : Name<C>)[];
+        /** The schema of the value. */
+        readonly response: Schema;
+        /** Gets its column and the required ones, as they are stored. */
+        readonly value: (row: Pick<RowOf<C>, K | Extract<Z[K], Name<C>>>, context: ComputedContext) => unknown;
+      }
+    : never;
+};
+
 type Computed<Y, K> = K extends keyof Y ? AnswerOf<Y[K] & Schema> | Promise<AnswerOf<Y[K] & Schema>> : unknown;
 
 export interface ResourceOptions<
@@ -192,6 +206,7 @@ export interface ResourceOptions<
   W,
   Q = Readonly<Record<string, Name<C>>>,
   Y = Readonly<Record<string, Schema>>,
+  Z = Readonly<Record<string, Name<C>>>,
 > {
   /** In events, audit entries and documents. Default: the singular of the table. */
   readonly name?: string;
@@ -229,6 +244,11 @@ export interface ResourceOptions<
   readonly fields?: { readonly [K in Name<C>]?: FieldRule | UseVisibleToOrWritableBy };
   /** Fields computed from columns when a row is shown: `{ overdue: { requires: ['due_at'], response: z.boolean(), value: ({ due_at }, { now }) => … } }`. */
   readonly computed?: ComputedFields<C, R, Q, Y>;
+  /**
+   * Columns that are shown in another form than they are stored in, in their own place: `{ input: { requires: [], response, value: ({ input }) => parse(input) } }`.
+   * Filters and orderings compare what is stored; clients send it; audit entries have it.
+   */
+  readonly shown?: ShownColumns<C, Z>;
   /** The column of the state that transitions change. */
   readonly state?: S;
   /** Named changes of `state`, each a route of its own: `{ pay: { from: ['open'], to: 'paid' } }`. */
@@ -265,11 +285,12 @@ export interface ResourceOptions<
 export interface AnyResourceOptions extends Omit<
   // oxlint-disable-next-line typescript/no-explicit-any -- erased on purpose
   ResourceOptions<any, Relations, any, any, any, any, any, any, any>,
-  'softDelete' | 'nested' | 'computed' | 'fields' | 'admin' | 'audiences'
+  'softDelete' | 'nested' | 'computed' | 'shown' | 'fields' | 'admin' | 'audiences'
 > {
   readonly audiences?: Readonly<Record<string, AudienceRule>>;
   readonly fields?: Readonly<Record<string, FieldRule | undefined>>;
   readonly computed?: Readonly<Record<string, ComputedField>>;
+  readonly shown?: Readonly<Record<string, ComputedField>>;
   readonly nested?: Readonly<Record<string, NestedRelation | undefined>>;
   readonly softDelete?: boolean | { readonly cascade?: readonly string[] };
 }

@@ -141,6 +141,7 @@ function fieldsOf({ policy, input, output }: MountedResource): ResourceDescripti
   });
   const computed = view
     .computedFields()
+    .filter(({ name }) => !Object.hasOwn(policy.options.shown ?? {}, name))
     .map((field) => ({ name: field.name, visible_to: visibleToNames(field) ?? everyone, writable_by: 'nobody' }));
   return [...columns, ...computed];
 }

@@ -78,6 +78,7 @@ export const resourceRules: Rules = guards({
   hidden: names,
   fields: recordOf(aFieldRule),
   computed: recordOf(computed),
+  shown: recordOf(computed),
   state: filledText,
   transitions: recordOf(transition),
   nested: recordOf(part({ input: required(names), missing: oneOf('keep', 'delete'), max: wholeNumber(1, 100) })),

@@ -127,7 +127,7 @@ function followable(policy: Policy, name: string, mask: string, verdicts: Verdic
  */
 function computedFields(policy: Policy, verdicts: VerdictsOf): ReadonlyMap<string, ViewComputed> {
   const found = new Map<string, ViewComputed>();
-  for (const [name, { requires, response, value }] of Object.entries(policy.options.computed ?? {})) {
+  for (const [name, { requires, response, value }] of Object.entries(policy.computed)) {
     const columns: string[] = [];
     const related = new Map<string, string[]>();
     /** Every required column, with whether its rule can be decided on the row itself. */
@@ -160,6 +160,6 @@ function computedFields(policy: Policy, verdicts: VerdictsOf): ReadonlyMap<strin
 
 /** The policies whose columns the computed fields of a policy require. */
 export function requiredPolicies(policy: Policy): Policy[] {
-  const paths = Object.values(policy.options.computed ?? {}).flatMap(({ requires }) => requires);
+  const paths = Object.values(policy.computed).flatMap(({ requires }) => requires);
   return paths.flatMap((path) => (path.includes('.') ? (policy.edge(path.split('.', 1)[0] as string)?.target ?? []) : []));
 }

@@ -9,7 +9,7 @@ import { coreErrors } from '../../errors/core-errors.ts';
 import type { Permission } from '../../permissions/permission.ts';
 import { type FieldRule, opensColumn } from '../declare/field-rule.ts';
 import { EXPAND_LIMIT_DEFAULT } from '../declare/relation.ts';
-import type { AnyResource, AnyResourceOptions, AudienceRule } from '../declare/resource.ts';
+import type { AnyResource, AnyResourceOptions, AudienceRule, ComputedField } from '../declare/resource.ts';
 import { type OwnerRule, scopeRule, type TenantRule } from '../declare/scope-rule.ts';
 import type { CrudRequest } from './crud-request.ts';
 import { RowScope } from './row-scope.ts';
@@ -51,6 +51,8 @@ export class Policy {
   /** Whether the app has tenants. */
   readonly hasTenants: boolean;
   readonly using: string;
+  /** Computed fields, and columns in another form. */
+  readonly computed: Readonly<Record<string, ComputedField>>;
   /** The 404 of a row that is not there, or that the caller does not see. */
   readonly missing: ErrorDefinition;
   /** Relations lead to policies of the same audience. Null: the resource's own rules. */
@@ -80,11 +82,13 @@ export class Policy {
     this.#policyOf = policyOf;
     this.#all = all;
     this.softDelete = softDeleteOf(this.statements, this.options.softDelete);
-    const { owner, tenant, using = 'default', fields = {}, missing = coreErrors.not_found } = this.options;
+    const { owner, tenant, using = 'default', fields = {}, computed, shown = {}, missing = coreErrors.not_found } = this.options;
     this.owner = scopeRule<OwnerRule>(owner);
     this.tenant = scopeRule<TenantRule>(tenant);
     this.hasTenants = hasTenants;
     this.using = using;
+    const ofColumns = Object.entries(shown).map(([name, field]) => [name, { ...field, requires: [name, ...field.requires] }] as const);
+    this.computed = { ...computed, ...Object.fromEntries(ofColumns) };
     this.missing = missing;
     this.audience = audience;
     this.audienceRule = audience === null ? undefined : this.options.audiences?.[audience];

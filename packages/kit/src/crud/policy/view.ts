@@ -80,6 +80,7 @@ export class View {
     this.#columns = columns;
     this.#edgeOf = edgeOf;
     const isOutput = (name: string) => output === undefined || output.has(name) || name === policy.key.name;
+    // A column in another form is in the place of the column.
     this.fields = new Map<string, ViewField>([...columns, ...computed].filter(([name]) => isOutput(name)));
   }
 

@@ -33,6 +33,8 @@ async function decideFields(table: Table, row: Item, item: Item, request: CrudRe
   for (const field of shape.computed) {
     if (await admit(field.rowRules, request, whole))
       item[field.name] = await field.value(requiredOf(field, table, row), computedContext(caller()));
+    else if (table.policy.ruleOf(field.name)?.hidden === 'null') item[field.name] = null;
+    else delete item[field.name];
   }
   for (const { edge, table: joined } of table.joins) {
     if (joined.shape !== undefined && item[edge.name] !== null)
@@ -74,8 +76,13 @@ function literal({ prefix, shape, joins }: Table, cleaners: ((value: unknown) =>
     const source = value(`${prefix}${column.name}`);
     return hasSensitiveMembers(column) ? `clean[${cleaners.push((each) => shownValue(column, each)) - 1}](${source})` : source;
   };
+  const columns = new Map(shape.columns.map((column) => [column.name, column]));
   const members = [
-    ...shape.columns.filter((column) => column.shown !== 'row').map((column) => [column.name, shown(column)]),
+    ...shape.places.flatMap((name) => {
+      const column = columns.get(name);
+      // What is decided on the row follows; a column in another form gets its value in this place.
+      return column === undefined ? [[name, 'undefined']] : column.shown === 'row' ? [] : [[name, shown(column)]];
+    }),
     ...joins
       .filter(({ table }) => table.shape !== undefined)
       .map(({ edge, table }) => [edge.name, `${value(`${table.prefix}${table.policy.key.name}`)}===null?null:${literal(table, cleaners)}`]),

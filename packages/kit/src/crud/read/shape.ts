@@ -13,6 +13,8 @@ export interface Shape {
   /** In the order of the wire; each says whether its value is shown on every row. */
   readonly columns: readonly ViewColumn[];
   readonly computed: readonly ViewComputed[];
+  /** The names of the columns, and of those in another form, in the order of the wire. */
+  readonly places: readonly string[];
   readonly edges: readonly { readonly edge: Edge; readonly shape: Shape }[];
   /** Nothing was left out, by `fields` or by a role. */
   readonly isWhole: boolean;
@@ -59,6 +61,7 @@ function shapeOf(view: View, fields: PathTree | undefined, expand: PathTree, pat
   const isRootKey = (name: string) => path === '' && name === policy.key.name;
   const columns = view.shownColumns().filter(({ name }) => isWanted(name) || isRootKey(name));
   const computed = view.computedFields().filter(({ name }) => isWanted(name));
+  const places = [...view.fields.keys()].filter((name) => view.knows(name) !== undefined && (isWanted(name) || isRootKey(name)));
   const edges = [...new Set([...expand.leaves, ...expand.branches.keys()])].sort().map((name) => {
     const { edge, view: below } = view.edge(name) as ViewEdge;
     const deeper = expand.branches.get(name) ?? pathTree([]);
@@ -76,7 +79,7 @@ function shapeOf(view: View, fields: PathTree | undefined, expand: PathTree, pat
   const names = (list: readonly { readonly name: string }[]) => list.map(({ name }) => name).join();
   const below = edges.map(({ edge, shape }) => `${edge.name}(${shape.key})`).join();
   const isWhole = !view.hidesColumns && fields === undefined;
-  return { policy, key: `${view.mask}:${names(columns)}:${names(computed)}:${below}`, columns, computed, edges, isWhole };
+  return { policy, key: `${view.mask}:${names(columns)}:${names(computed)}:${below}`, columns, computed, places, edges, isWhole };
 }
 
 function unknownFields(view: View, fields: PathTree, relations: readonly string[], path: string): FieldError[] {

@@ -155,7 +155,7 @@ function wholeUnit(policy: Policy): SelectUnit {
       rule: undefined,
       shown: 'always' as const,
     }));
-    const shape: Shape = { policy, key: '~whole', columns, computed: [], edges: [], isWhole: true };
+    const shape: Shape = { policy, key: '~whole', columns, computed: [], places: policy.codeColumns, edges: [], isWhole: true };
     wholeUnits.set(policy, (unit = new SelectUnit(shape)));
   }
   return unit;

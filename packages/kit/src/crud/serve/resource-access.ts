@@ -128,5 +128,5 @@ function isEmpty(query: object): boolean {
 }
 
 function keyShape(policy: Policy): Shape {
-  return { policy, key: '~key', columns: [], computed: [], edges: [], isWhole: false };
+  return { policy, key: '~key', columns: [], computed: [], places: [], edges: [], isWhole: false };
 }

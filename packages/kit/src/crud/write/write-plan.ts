@@ -36,6 +36,7 @@ const usedBy = {
   hidden: [],
   fields: ['writable'],
   computed: [],
+  shown: [],
   state: [],
   transitions: [],
   nested: [],
