@@ -1,5 +1,5 @@
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import type { ChildProcess } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
@@ -18,10 +18,7 @@ import { engineOf } from '../handle.ts';
 import { openDatabase } from '../../open/open-database.ts';
 import { KitProgram, sourceOf } from '../../../../test/cli/kit-program.ts';
 import { freePort } from '../../../../../../test/provision/free-port.ts';
-
-const PGBOUNCER = ['/usr/sbin/pgbouncer', '/usr/bin/pgbouncer', '/usr/local/bin/pgbouncer', '/opt/homebrew/bin/pgbouncer'].find(
-  (path) => spawnSync(path, ['--version']).status === 0,
-);
+import { PGBOUNCER, startPgBouncer } from '../../../../../../test/provision/pgbouncer.ts';
 
 // `.ci/run` installs the package.
 test('PgBouncer is installed where everything must be tested', () => {
@@ -49,7 +46,7 @@ describeDatabases('behind PgBouncer in transaction mode', (database) => {
     beforeAll(async () => {
       folder = mkdtempSync(join(tmpdir(), 'kit-bouncer-'));
       const port = await freePort();
-      bouncer = await startBouncer(folder, new URL(database.url), port);
+      bouncer = await startPgBouncer({ folder, server: new URL(database.url), port, connections: SERVER_CONNECTIONS });
       const address = new URL(database.url);
       address.port = String(port);
       // Debian's version keeps no prepared statements across connections.
@@ -181,33 +178,3 @@ describeDatabases('behind PgBouncer in transaction mode', (database) => {
     });
   });
 });
-
-async function startBouncer(folder: string, { hostname, port: serverPort, username }: URL, port: number): Promise<ChildProcess> {
-  const settings = `[databases]
-* = host=${hostname} port=${serverPort} user=${username}
-[pgbouncer]
-listen_addr = 127.0.0.1
-listen_port = ${port}
-unix_socket_dir =
-auth_type = trust
-auth_file = ${folder}/users.txt
-pool_mode = transaction
-default_pool_size = ${SERVER_CONNECTIONS}
-ignore_startup_parameters = extra_float_digits, options, application_name
-`;
-  writeFileSync(join(folder, 'users.txt'), `"${username}" ""\n`);
-  writeFileSync(join(folder, 'pgbouncer.ini'), settings);
-  chmodSync(folder, 0o755);
-  // It refuses to run as root.
-  const asNobody = process.getuid?.() === 0 ? ['-u', 'nobody'] : [];
-  const bouncer = spawn(PGBOUNCER as string, [...asNobody, join(folder, 'pgbouncer.ini')], { stdio: ['ignore', 'ignore', 'pipe'] });
-  await new Promise<void>((up, failed) => {
-    let said = '';
-    bouncer.stderr?.on('data', (text: Buffer) => {
-      said += text.toString();
-      if (said.includes('process up')) up();
-    });
-    bouncer.once('exit', () => failed(new Error(`PgBouncer ended: ${said}`)));
-  });
-  return bouncer;
-}
