@@ -121,6 +121,8 @@ function attacked(database: TestDatabase, open: () => Promise<Database>): void {
     return { body: text === '' ? null : JSON.parse(text), ms: performance.now() - began };
   };
 
+  const readers = () => (db.dialect === 'sqlite' ? (engineOf(db) as SqliteEngine).readerPids.length : 0);
+
   /** Another user, whose every response is looked at, until `isOver`. */
   const read = async (isOver: () => boolean) => {
     const found = { key: [] as number[], live: [] as number[], searches: 0 };
@@ -175,8 +177,7 @@ function attacked(database: TestDatabase, open: () => Promise<Database>): void {
     await Promise.all(
       Array.from({ length: 4 * POOL_MAX }, (_, n) => (n % 2 === 0 ? get('/v1/notes?search=mine') : get(`/v1/notes/${KEY}`))),
     );
-    if (database.dialect === 'sqlite')
-      await vi.waitFor(() => expect((engineOf(db) as SqliteEngine).readerPids.length).toBeLessThanOrEqual(4), PATIENCE);
+    await vi.waitFor(() => expect(readers()).toBeLessThanOrEqual(4), PATIENCE);
   }, 600_000);
 }
 
