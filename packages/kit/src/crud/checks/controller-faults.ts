@@ -14,7 +14,7 @@ import { audienceFaults } from './audience-faults.ts';
 import { createFaults } from './create-faults.ts';
 import { listFaults } from './list-faults.ts';
 import { unindexedColumns } from './unindexed.ts';
-import { resourceFaults } from './policy-faults.ts';
+import { recorderFaults, resourceFaults } from './policy-faults.ts';
 
 /** What is wrong with a mounted controller and its resource, all at once. */
 export function controllerFaults(name: string, controller: object, mounted: MountedResource, app: App): Fault[] {
@@ -46,6 +46,7 @@ class ControllerFaults {
     this.#callers();
     this.#faults.push(...audienceFaults(this.#name, this.#mounted.resource, this.#mounted.audience));
     const { policy, options } = this.#mounted;
+    if (policy.using !== (policy.options.using ?? 'default')) this.#faults.push(...recorderFaults(policy, this.#name, this.#app));
     this.#import();
     this.#guarded(controller);
     if (options.stats !== undefined) this.#faults.push(...statsFaults(this.#name, policy, options.stats));

@@ -53,6 +53,25 @@ export function unknownDatabase(place: string, using: string, app: App): Fault {
   };
 }
 
+/** Changes are recorded in the database of their rows. */
+export function recorderFaults({ options, using }: Policy, place: string, app: App): Fault[] {
+  const { audit, events } = app.registry;
+  const recorders = [
+    ['audit', audit, options.audit !== false],
+    ['webhooks', events, options.events !== undefined && options.events !== false],
+  ] as const;
+  return recorders.flatMap(([module, sink, isOn]) => {
+    if (!isOn || sink?.databases?.includes(using) !== false) return [];
+    return [
+      {
+        id: 'E013',
+        message: `${place}: its rows are in the database "${using}", where ${module}() has no tables: no change could be saved.`,
+        hint: `Use ${module}({ databases: ${JSON.stringify([...sink.databases, using])} })${module === 'audit' ? ', or audit: false' : ', or remove events'}.`,
+      },
+    ];
+  });
+}
+
 /** What is wrong with a resource: with what it says, and with what it leaves out. */
 function policyFaults(policy: Policy, app: App): Fault[] {
   const faults: Fault[] = [];
@@ -113,17 +132,7 @@ function policyFaults(policy: Policy, app: App): Fault[] {
       'Use events: (change) => ({ type, data, audience }).',
     );
 
-  const { audit, events } = app.registry;
-  for (const [module, sink, isOn] of [
-    ['audit', audit, options.audit !== false],
-    ['webhooks', events, options.events !== undefined && options.events !== false],
-  ] as const)
-    if (isOn && sink?.databases?.includes(policy.using) === false)
-      add(
-        'E013',
-        `its rows are in the database "${policy.using}", where ${module}() has no tables: no change could be saved.`,
-        `Use ${module}({ databases: ${JSON.stringify([...sink.databases, policy.using])} })${module === 'audit' ? ', or audit: false' : ', or remove events'}.`,
-      );
+  faults.push(...recorderFaults(policy, place, app));
 
   for (const [option, names] of [
     ['input', options.input],

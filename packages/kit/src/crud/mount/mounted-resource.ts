@@ -58,7 +58,7 @@ export class MountedResource {
   prepare(declared: DeclaredParts, taken: Iterable<string> = []): void {
     for (const segment of taken) this.#taken.add(segment);
     const policies = policiesOf(declared);
-    const policy = policies.of(this.resource, this.audience);
+    const policy = policies.of(this.resource, this.audience, this.using);
     const { filters = {}, search, ordering, expand = [], page, sparse, queryMethod } = this.options;
     this.#policies = policies;
     this.#policy = policy;
@@ -91,6 +91,11 @@ export class MountedResource {
   }
 
   /** Null: the resource's own rules. */
+  /** The alias of the database that its rows are in. */
+  get using(): string {
+    return this.options.using ?? this.resource.options.using ?? 'default';
+  }
+
   get audience(): string | null {
     return this.options.audience ?? null;
   }

@@ -93,6 +93,8 @@ export interface CrudOptions<
   readonly permission: Permission<U>;
   /** Serves the rows of one of the resource's `audiences`, such as `staff`. Default: those of its `tenant`, `owner`, `rows` and `access`. */
   readonly audience?: string;
+  /** The database's alias, where the rows of this controller are in another one than the resource says. Its relations move with it. */
+  readonly using?: string;
   /** `orders` gives `orders:read` and `orders:write`. */
   readonly scope?:
     | string

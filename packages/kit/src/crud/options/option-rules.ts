@@ -129,6 +129,7 @@ const operationFacts: ValueRule = (value, place, name) => {
 export const controllerRules: Rules = guards({
   permission: required(aPermission),
   audience: filledText,
+  using: filledText,
   scope: either(
     'a string such as "orders", or { read, write }',
     filledText,

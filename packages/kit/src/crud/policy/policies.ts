@@ -24,11 +24,11 @@ interface Repeated {
 type ByAudience = Map<string | null, AnyResource>;
 
 /**
- * Every policy of an app: one per resource and audience, from mounted controllers, modules and `createApp({ resources })`. Where a module and the
+ * Every policy of an app: one per resource, audience and database, from mounted controllers, modules and `createApp({ resources })`. Where a module and the
  * app declare resources of one model, a controller keeps its own, and everything else uses the app's.
  */
 export class Policies {
-  readonly #policies = new Map<AnyResource, Map<string | null, Policy>>();
+  readonly #policies = new Map<AnyResource, Map<string, Policy>>();
   readonly #byModel = new Map<Model, ByAudience>();
   readonly repeated: readonly Repeated[];
 
@@ -57,36 +57,48 @@ export class Policies {
   }
 
   /** The policy that others reach the rows of a model by. An audience that no resource of the model has sees what it would see without one. */
-  find(model: Model, audience: string | null = null): Policy | undefined {
+  find(model: Model, audience: string | null = null, moved: Moved = asDeclared): Policy | undefined {
     const known = this.#byModel.get(model);
     const resource = known?.get(audience) ?? known?.get(null);
-    return resource === undefined ? undefined : this.of(resource, audience);
+    return resource === undefined ? undefined : this.of(resource, audience, moved(usingOf(resource)));
   }
 
   /** One policy per model. */
-  *serving(audience: string | null = null): Iterable<Policy> {
-    for (const model of this.#byModel.keys()) yield this.find(model, audience) as Policy;
+  *serving(audience: string | null = null, moved: Moved = asDeclared): Iterable<Policy> {
+    for (const model of this.#byModel.keys()) yield this.find(model, audience, moved) as Policy;
   }
 
-  of(resource: AnyResource, audience: string | null = null): Policy {
+  /** `using`: the database of a controller. Resources of the same database, which relations lead to, move with it. */
+  of(resource: AnyResource, audience: string | null = null, using: string = usingOf(resource)): Policy {
     const made = this.#policies.get(resource);
     if (made === undefined)
       throw new Error(
         `The resource "${resource.name}" is not part of this app: mount its controller, or give it to createApp({ resources }).`,
       );
-    let policy = made.get(audience);
+    const place = JSON.stringify([audience, using]);
+    let policy = made.get(place);
     if (policy === undefined) {
-      policy = new Policy(
-        resource,
-        (model) => this.find(model, audience),
-        () => this.serving(audience),
-        this.#hasTenants,
+      const declared = usingOf(resource);
+      const moved: Moved = (other) => (other === declared ? using : other);
+      policy = new Policy(resource, {
+        policyOf: (model) => this.find(model, audience, moved),
+        all: () => this.serving(audience, moved),
+        hasTenants: this.#hasTenants,
         audience,
-      );
-      made.set(audience, policy);
+        using,
+      });
+      made.set(place, policy);
     }
     return policy;
   }
+}
+
+/** The database that is used in place of another. */
+type Moved = (using: string) => string;
+const asDeclared: Moved = (using) => using;
+
+function usingOf({ options: { using = 'default' } }: AnyResource): string {
+  return using;
 }
 
 /** Notes what a resource decides; what another one decides already is a clash. */

@@ -34,8 +34,17 @@ export interface Edge {
 /** Finds the policy of a model among all of the app. */
 export type PolicyOf = (model: Model) => Policy | undefined;
 
+/** Where a policy holds: its app, its audience, its database, and the policies beside it. */
+export interface PolicyPlace {
+  readonly policyOf: PolicyOf;
+  readonly all: () => Iterable<Policy>;
+  readonly hasTenants: boolean;
+  readonly audience: string | null;
+  readonly using: string;
+}
+
 /**
- * A resource, compiled, one per app and audience: its table and key, where relations and references lead, and which rows a caller sees (`rows`). What a
+ * A resource, compiled, one per app, audience and database: its table and key, where relations and references lead, and which rows a caller sees (`rows`). What a
  * caller may know of the columns is asked of a view.
  */
 export class Policy {
@@ -72,7 +81,7 @@ export class Policy {
   readonly #edges = new Map<string, Edge | undefined>();
   #references: ReadonlyMap<string, Policy> | undefined;
 
-  constructor(resource: AnyResource, policyOf: PolicyOf, all: () => Iterable<Policy>, hasTenants: boolean, audience: string | null = null) {
+  constructor(resource: AnyResource, { policyOf, all, hasTenants, audience, using }: PolicyPlace) {
     this.resource = resource;
     this.name = resource.name;
     this.model = resource.model;
@@ -82,7 +91,7 @@ export class Policy {
     this.#policyOf = policyOf;
     this.#all = all;
     this.softDelete = softDeleteOf(this.statements, this.options.softDelete);
-    const { owner, tenant, using = 'default', fields = {}, computed, shown = {}, missing = coreErrors.not_found } = this.options;
+    const { owner, tenant, fields = {}, computed, shown = {}, missing = coreErrors.not_found } = this.options;
     this.owner = scopeRule<OwnerRule>(owner);
     this.tenant = scopeRule<TenantRule>(tenant);
     this.hasTenants = hasTenants;

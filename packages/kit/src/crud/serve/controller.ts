@@ -84,6 +84,12 @@ const optionCalls: Readonly<Record<string, string>> = Object.fromEntries([
     .map((name) => [name, `CrudController(resource, { ${name}: … })`]),
 ]);
 
+/** A module's controller declares `using` as a static option of its own: the class of an app sets it. */
+function ofClass(type: object, options: AnyCrudOptions): AnyCrudOptions {
+  const { using } = type as { readonly using?: unknown };
+  return typeof using === 'string' ? { ...options, using } : options;
+}
+
 function crudClass(declared: AnyResource, options: AnyCrudOptions): unknown {
   class Crud extends Controller {
     static readonly crudResource = declared;
@@ -95,7 +101,7 @@ function crudClass(declared: AnyResource, options: AnyCrudOptions): unknown {
     static readonly crudOptions = options;
     readonly crudResource!: AnyResource;
     readonly keyParams!: Schema;
-    readonly #operations = new Operations(declared, options);
+    readonly #operations = new Operations(declared, ofClass(this.constructor, options));
 
     constructor() {
       super();

@@ -60,7 +60,7 @@ export class RouteMaker {
     const given = this.#options.operations?.[settings];
     if (given === false) return;
     // The record of keys is in the default database: it cannot be saved together with rows of another.
-    const isDefault = (this.#operations.access.resource.options.using ?? 'default') === 'default';
+    const isDefault = this.#operations.access.using === 'default';
     const { permission: added, path: otherPath, ...more } = given ?? {};
     const { resource: declared } = this.#operations.access;
     const implied = impliedBy(name, this.#options).flatMap((other) => this.#options.operations?.[other] || []);
