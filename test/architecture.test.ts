@@ -128,7 +128,7 @@ describe('transactions', () => {
     'contrib/jobs/running/result-store.ts': 'SQLite only: it has one writer',
     'contrib/webhooks/delivery/result-store.ts': 'SQLite only: it has one writer',
     'app/data/run-seeds.ts': 'runs code of the application, once',
-    'crud/serve/bulk.ts': 'a savepoint of the transaction of the request',
+    'crud/serve/many-rows.ts': 'a savepoint of the transaction of the request',
     'crud/write/row-writer.ts': 'always rolled back: it looks for the row that broke a rule',
   };
 

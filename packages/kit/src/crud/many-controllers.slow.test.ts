@@ -33,9 +33,9 @@ export class Controller${index} extends CrudController(resource${index}, {
 }) {}
 `,
   );
-  return `import { model, t, timestamps, versioned } from '../../src/db/index.ts';
-import { CrudController, one, resource } from '../../src/crud/index.ts';
-import { isAuthenticated } from '../../src/permissions/index.ts';
+  return `import { model, t, timestamps, versioned } from '../db/index.ts';
+import { CrudController, one, resource } from './index.ts';
+import { isAuthenticated } from '../permissions/index.ts';
 const parents = model('parents', { id: t.uuidv7().pk(), name: t.text(100) });
 ${controllers.join('')}export { parents };
 `;

@@ -1,36 +1,29 @@
 import type { AdminAction, AdminContext } from '../../app/admin/declaration.ts';
 import { adminCount } from '../../app/admin/each.ts';
 import type { AdminPreview, AdminResult } from '../../app/admin/shapes.ts';
+import { undone } from '../../db/engine/undone.ts';
 import { CONFLICT_RETRIES } from '../../db/engine/conflict-retries.ts';
 import type { Db } from '../../db/engine/db.ts';
-
-/** Takes a finished dry run back. */
-class Undone extends Error {}
 
 /**
  * Runs the action in transactions that are rolled back: what it reports is what it would do. Effects of one record are there for the next, as
  * when it runs; what was to happen after the commit does not.
  */
-async function rolledBack(context: AdminContext, run: (context: AdminContext) => Promise<AdminResult>): Promise<AdminResult> {
+function rolledBack(context: AdminContext, run: (context: AdminContext) => Promise<AdminResult>): Promise<AdminResult> {
   const entries = Object.entries(context.databases);
   const distinct = [...new Set(entries.map(([, database]) => database))];
-  let result: AdminResult = { message: '' };
-  const inside = async (open: readonly Db[]): Promise<void> => {
+  const inside = (open: readonly Db[]): Promise<AdminResult> => {
     const next = distinct[open.length];
-    if (next !== undefined) return next.transaction((tx) => inside([...open, tx]), CONFLICT_RETRIES);
+    if (next !== undefined) return undone(next, (tx) => inside([...open, tx]));
     const of = (database: Db): Db => open[distinct.indexOf(database)] ?? database;
     const databases = Object.fromEntries(entries.map(([name, database]) => [name, of(database)]));
     const savepoint = open.reduce<NonNullable<AdminContext['savepoint']>>(
       (inner, tx) => (work) => tx.transaction(() => inner(work), CONFLICT_RETRIES),
       (work) => work(),
     );
-    result = await run({ ...context, db: of(context.db), databases, savepoint });
-    throw new Undone();
+    return run({ ...context, db: of(context.db), databases, savepoint });
   };
-  await inside([]).catch((error: unknown) => {
-    if (!(error instanceof Undone)) throw error;
-  });
-  return result;
+  return inside([]);
 }
 
 type Previewed = readonly [action: AdminAction, context: AdminContext, ids: readonly string[], fields: Readonly<Record<string, unknown>>];

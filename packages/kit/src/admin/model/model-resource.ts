@@ -15,7 +15,7 @@ import { closing } from '../wire/closed-fields.ts';
 import { isDeleted, isShown, listRows, outputOf, rowOf } from './model-rows.ts';
 import { databaseOf, modelStore, type RowStore } from './model-store.ts';
 import { referenceTitles } from './reference-titles.ts';
-import { resourceStore, transitionActions } from './resource-store.ts';
+import { resourceStore, namedActions } from './resource-store.ts';
 import { accessOf, unlessRefused } from '../staff/staff-access.ts';
 import { requireArguments } from '../../options/read-options.ts';
 import { rule, isMembers } from '../../options/value-rule.ts';
@@ -81,7 +81,7 @@ function adminResource(source: Model | AnyResource, options: ModelResourceOption
   const readOnly = options.readOnly === true || (isManaged && plan.writable.length === 0);
   const isRemovable = !readOnly && !isManaged;
   const store = resource === null ? modelStore(plan) : resourceStore(plan, resource);
-  const transitions = resource === null || readOnly ? [] : transitionActions(resource);
+  const transitions = resource === null || readOnly ? [] : namedActions(resource);
   const restore = plan.softDeletes && !readOnly ? [restoreAction(plan, store)] : [];
   const bulkEdit = readOnly || plan.writable.length === 0 ? [] : [bulkEditAction(plan, store)];
   const actions = [...transitions, ...(options.actions ?? []), ...bulkEdit, ...restore];

@@ -1,7 +1,9 @@
 import type { AdminAction } from '../../app/admin/declaration.ts';
 import type { AdminField } from '../../app/admin/shapes.ts';
 import { adminDone, adminEach } from '../../app/admin/each.ts';
-import type { AnyResource } from '../../crud/declare/resource.ts';
+import { actionRulesOf, type NamedRule } from '../../crud/declare/action-rule.ts';
+import { type AnyResource, STAFF } from '../../crud/declare/resource.ts';
+import type { AdminAccess } from '../../crud/serve/admin-access.ts';
 import type { TransitionRule } from '../../crud/declare/transition-rule.ts';
 import type { Columns } from '../../db/declare/rows.ts';
 import { inputSchema, patchSchema } from '../../db/declare/model-schema.ts';
@@ -88,35 +90,63 @@ function sentBy({ writable }: Plan, fields: Row): string[] {
   return writable.map(({ name }) => name).filter((name) => name in fields);
 }
 
-/** Each transition of the resource as an action. Whether a member of staff may make it is asked for each row. */
-export function transitionActions(resource: AnyResource): readonly AdminAction[] {
-  const rules = (resource.options.transitions ?? {}) as unknown as Readonly<Record<string, TransitionRule>>;
-  return Object.entries(rules).map(([name, rule]): AdminAction => {
-    const fields = inputFields(rule);
-    return {
-      name,
-      label: rule.summary ?? labelOf(name),
-      tone: 'neutral',
-      on: 'selection',
-      dryRun: String(rule.to),
-      confirm: `The state becomes ${String(rule.to)}.`,
-      fields,
-      async run(context, ids, given) {
-        const access = await accessOf(resource, context);
-        const input = await inputOf(rule, fields, given);
-        const result = await adminEach(context, ids, async (id) => {
-          await access.transition(id, name, input);
-        });
-        return adminDone(result, [resource.name, `${resource.name}s`], String(rule.to));
-      },
-    };
-  });
+/** Each transition and action of the resource. Whether a member of staff may do it is asked for each row. */
+export function namedActions(resource: AnyResource): readonly AdminAction[] {
+  const transitions = Object.entries((resource.options.transitions ?? {}) as unknown as Readonly<Record<string, TransitionRule>>);
+  const actions = Object.entries(actionRulesOf(resource.options, STAFF));
+  return [
+    ...transitions.map(([name, rule]) =>
+      namedAction(resource, name, rule, { done: String(rule.to), confirm: `The state becomes ${String(rule.to)}.` }, (access, id, input) =>
+        access.transition(id, name, input),
+      ),
+    ),
+    ...actions.map(([name, rule]) =>
+      namedAction(resource, name, rule, { done: 'done', dryRun: rule.effects === undefined ? 'done' : null }, (access, id, input) =>
+        access.action(id, name, input),
+      ),
+    ),
+  ];
+}
+
+function namedAction(
+  resource: AnyResource,
+  name: string,
+  rule: NamedRule,
+  { done, confirm, dryRun = done }: ActionWords,
+  act: (access: AdminAccess, id: string, input: unknown) => Promise<unknown>,
+): AdminAction {
+  const fields = inputFields(rule);
+  return {
+    name,
+    label: rule.summary ?? labelOf(name),
+    tone: 'neutral',
+    on: 'selection',
+    ...(dryRun === null ? {} : { dryRun }),
+    ...(confirm === undefined ? {} : { confirm }),
+    fields,
+    async run(context, ids, given) {
+      const access = await accessOf(resource, context);
+      const input = await inputOf(rule, fields, given);
+      const result = await adminEach(context, ids, async (id) => {
+        await act(access, id, input);
+      });
+      return adminDone(result, [resource.name, `${resource.name}s`], done);
+    },
+  };
+}
+
+interface ActionWords {
+  /** What the records are afterwards: `paid`. */
+  readonly done: string;
+  readonly confirm?: string;
+  /** Null: it has effects that a dry run cannot take back. */
+  readonly dryRun?: string | null;
 }
 
 const WHOLE = 'input';
 
 /** The members of the input as fields; anything but a flat object is one field of JSON. */
-function inputFields({ input }: TransitionRule): readonly AdminField[] {
+function inputFields({ input }: NamedRule): readonly AdminField[] {
   if (input === undefined) return [];
   const { properties, required } = jsonSchemaOf(input, 'input') as {
     readonly properties?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
@@ -149,7 +179,7 @@ const FIELD_KINDS: Readonly<Partial<Record<string, AdminField['kind']>>> = {
   boolean: 'bool',
 };
 
-async function inputOf({ input }: TransitionRule, fields: readonly AdminField[], given: Row): Promise<unknown> {
+async function inputOf({ input }: NamedRule, fields: readonly AdminField[], given: Row): Promise<unknown> {
   if (input === undefined) return undefined;
   const [first] = fields;
   const value = first?.name === WHOLE && first.kind === 'json' ? given[WHOLE] : given;

@@ -1,5 +1,6 @@
 import { didYouMean } from '../../options/did-you-mean.ts';
 import type { Fault } from '../../options/fault.ts';
+import { actionRulesOf } from '../declare/action-rule.ts';
 import { PAST_OPERATIONS } from '../declare/event-types.ts';
 import { isTransitionName } from '../declare/transition-rule.ts';
 import { widestView } from '../policy/make-view.ts';
@@ -10,7 +11,8 @@ const pastOperations: ReadonlySet<string> = new Set(Object.values(PAST_OPERATION
 
 /** What is wrong with the state, computed fields and unique columns of a resource. */
 export function columnFaults(policy: Policy, place: string): Fault[] {
-  return [...stateFaults(policy, place), ...computedFaults(policy, place), ...shownFaults(policy, place), ...uniqueFaults(policy, place)];
+  const rules = [stateFaults, actionFaults, computedFaults, shownFaults, uniqueFaults];
+  return rules.flatMap((faults) => faults(policy, place));
 }
 
 function stateFaults(policy: Policy, place: string): Fault[] {
@@ -43,6 +45,30 @@ function stateFaults(policy: Policy, place: string): Fault[] {
     for (const each of [...from, to])
       if (!values.includes(each as string))
         add(`"${name}" has the state "${String(each)}", which "${state}" cannot be.`, `Known: ${values.join(', ')}.`);
+  }
+  return faults;
+}
+
+/** Actions and transitions share URLs, audit entries and event types. */
+function actionFaults({ options }: Policy, place: string): Fault[] {
+  const faults: Fault[] = [];
+  const audiences = Object.keys(options.audiences ?? {});
+  const add = (id: string, message: string, hint: string) => void faults.push({ id, message: `${place}: the action ${message}`, hint });
+  for (const [name, { audience, response, status }] of Object.entries(actionRulesOf(options))) {
+    if (!isTransitionName(name))
+      add('E018', `${JSON.stringify(name)} has a name that cannot be part of a URL.`, 'Use letters, digits, "-" and "_": "send-again".');
+    if (pastOperations.has(name))
+      add('E018', `"${name}" has the name of a built-in change.`, 'Give it another name: a verb, such as "send".');
+    if (Object.hasOwn(options.transitions ?? {}, name))
+      add('E018', `"${name}" has the name of a transition.`, 'Give one of them another name.');
+    if (audience !== undefined && !audiences.includes(audience))
+      add(
+        'E013',
+        `"${name}" is for the audience "${audience}", which the resource does not have.`,
+        `It has ${audiences.join(', ') || 'none'}.${didYouMean(audience, audiences)}`,
+      );
+    if (status === 204 && response !== undefined)
+      add('E018', `"${name}" has a response, and the status 204 of none.`, 'Remove one of them.');
   }
   return faults;
 }

@@ -10,6 +10,7 @@ import type { Permission } from '../../permissions/permission.ts';
 import { statsFaults } from '../read/stats.ts';
 import { isRoute } from '../../http/declare/route.ts';
 import { resourceRules } from '../options/option-rules.ts';
+import { type NamedRule, selectionField } from '../declare/action-rule.ts';
 import { audienceFaults } from './audience-faults.ts';
 import { createFaults } from './create-faults.ts';
 import { listFaults } from './list-faults.ts';
@@ -128,7 +129,9 @@ class ControllerFaults {
 
   #names(controller: object): void {
     const { resource, options } = this.#mounted;
-    const transitions = Object.keys(resource.options.transitions ?? {});
+    const named = { ...resource.options.transitions, ...resource.options.actions } as Readonly<Record<string, NamedRule>>;
+    const transitions = Object.keys(named);
+    const selections = transitions.filter((name) => named[name]?.on === 'selection').map(selectionField);
     const taken = new Set([
       'list',
       'query',
@@ -143,8 +146,12 @@ class ControllerFaults {
       ...RESERVED,
     ]);
     for (const name of transitions) {
-      if (taken.has(name) || name === 'query')
-        this.#add('E018', `the transition "${name}" takes the name of an operation.`, 'Give it another name.');
+      if (taken.has(name) || selections.includes(name))
+        this.#add(
+          'E018',
+          `the ${Object.hasOwn(resource.options.actions ?? {}, name) ? 'action' : 'transition'} "${name}" takes the name of an operation.`,
+          'Give it another name.',
+        );
     }
     for (const [name, value] of Object.entries(controller))
       // A bare `rows = …` is reported as the option that it looks like.
@@ -161,6 +168,7 @@ class ControllerFaults {
         'destroy',
         ...DECLARED,
         ...transitions,
+        ...selections,
         'transitions',
       ];
       if (!known.includes(name))

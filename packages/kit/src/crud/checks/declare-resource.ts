@@ -48,10 +48,12 @@ export function resource<
   Y = {},
   // oxlint-disable-next-line typescript/no-empty-object-type -- no column in another form
   const Z = {},
+  // oxlint-disable-next-line typescript/no-empty-object-type -- no actions
+  A = {},
 >(
   model: Model<C>,
-  options: ResourceOptions<C, R, O, N, V, I, S, T, W, Q, Y, Z>,
-): Resource<C, R, O | N | V, I, T, Extract<keyof Q, string>> {
+  options: ResourceOptions<C, R, O, N, V, I, S, T, W, Q, Y, Z, A>,
+): Resource<C, R, O | N | V, I, T | Extract<keyof A, string>, Extract<keyof Q, string>> {
   requireArguments('resource()', { model }, { model: aModel });
   const place = `resource(${model.name})`;
   checkOptions(place, options, resourceRules);
@@ -64,13 +66,13 @@ export function resource<
       },
     ]);
   const name = options.name ?? singular(model.name);
-  const declared: Resource<C, R, O | N | V, I, T, Extract<keyof Q, string>> = {
+  const declared: Resource<C, R, O | N | V, I, T | Extract<keyof A, string>, Extract<keyof Q, string>> = {
     isResource: true,
     name,
     model,
     options: withAudiences(options as unknown as AnyResourceOptions & { readonly admin?: AudienceRule }),
     relations: options.relations ?? ({} as R),
-    eventTypes: eventTypesOf(name, Object.keys(options.transitions ?? {}) as T[]),
+    eventTypes: eventTypesOf(name, Object.keys({ ...options.transitions, ...options.actions }) as (T | Extract<keyof A, string>)[]),
     faults: resourceFaults,
     databaseFaults: async (app) => databaseFaults(declared, app),
   };

@@ -42,6 +42,11 @@ export const crudErrors = defineErrors('crud', {
     remedy: 'Filter the rows, or group by a coarser column; `groups_max` is the limit.',
     members: { groups_max: { type: 'integer', description: 'The limit of groups.' } },
   },
+  dry_run_not_possible: {
+    status: 422,
+    detail: 'This action has no dry run: it does something that cannot be undone.',
+    remedy: 'Send the request without `dry_run`; read the records first to see what it would concern.',
+  },
   invalid_transition: {
     status: 409,
     detail: 'This transition is not allowed from the current state.',

@@ -40,7 +40,7 @@ export type Via = 'single' | 'bulk' | 'import' | 'nested' | 'admin' | 'cascade';
 
 /** One changed row, after its write and inside its transaction. */
 export interface Change<C extends Columns = Columns, T extends string = string> extends WriteContext {
-  readonly operation: 'create' | 'update' | 'destroy' | 'restore' | `transition:${T}`;
+  readonly operation: 'create' | 'update' | 'destroy' | 'restore' | `transition:${T}` | `action:${T}`;
   readonly via: Via;
   /** Null on create. */
   readonly before: RowOf<C> | null;
@@ -146,9 +146,43 @@ export interface Transition<C extends Columns, S> {
   readonly input?: Schema;
   /** True, false, or the sentence that tells the caller why not. */
   readonly guard?: (row: RowOf<C>, caller: CrudCaller) => boolean | string;
+  /** `selection`: also `POST /actions/<name>`, for many rows, with a dry run. Default: `record`. */
+  readonly on?: 'record' | 'selection';
   /** Of the route, for the OpenAPI document. */
   readonly summary?: string;
 }
+
+/** What is done to a row besides changing its columns, a route of its own: `remind: { run: ({ row, tx }) => sendReminder(tx, row) }`. */
+export interface Action<C extends Columns, P, S = unknown> {
+  /** `record`: `POST /:id/<name>`. `selection`: also `POST /actions/<name>`, for many rows, with a dry run. Default: `record`. */
+  readonly on?: 'record' | 'selection';
+  /** The body it takes. */
+  readonly input?: S & Schema;
+  /** Added to the controller's. */
+  readonly permission?: Permission;
+  /** Only controllers of this audience offer it. Default: every controller of the resource. */
+  readonly audience?: string;
+  /** `outside`: it does something that a rollback does not undo, such as a call to another service. It has no dry run then. */
+  readonly effects?: 'outside';
+  /** The schema of what `run` returns. Default: the response is the row. */
+  readonly response?: Schema;
+  /** Of `POST /:id/<name>`. Default: 200. */
+  readonly status?: number;
+  /** Errors that `run` throws, for the OpenAPI document. */
+  readonly raises?: readonly ErrorDefinition[];
+  /** Of the route, for the OpenAPI document. */
+  readonly summary?: string;
+  /**
+   * Runs in the transaction, with the row locked. `next(changes)` writes columns of the row; code that calls a function of a module instead writes with
+   * `tx`. It may run again after a conflict: what cannot be undone belongs into `tx.afterCommit()`.
+   */
+  readonly run: (
+    context: WriteContext & { readonly row: RowOf<C>; readonly input: ActionInput<S> },
+    next: (changes: Flat<Without<UpdateOf<C>, P>>) => Promise<RowOf<C>>,
+  ) => unknown;
+}
+
+type ActionInput<S> = S extends Schema ? OutputOf<S> : undefined;
 
 /** What a computed field may use besides its row. `now` is the moment of the request, on every row the same; `clock` stands still at it. */
 export interface ComputedContext {
@@ -207,6 +241,7 @@ export interface ResourceOptions<
   Q = Readonly<Record<string, Name<C>>>,
   Y = Readonly<Record<string, Schema>>,
   Z = Readonly<Record<string, Name<C>>>,
+  A = Readonly<Record<string, Schema>>,
 > {
   /** In events, audit entries and documents. Default: the singular of the table. */
   readonly name?: string;
@@ -253,6 +288,8 @@ export interface ResourceOptions<
   readonly state?: S;
   /** Named changes of `state`, each a route of its own: `{ pay: { from: ['open'], to: 'paid' } }`. */
   readonly transitions?: { readonly [K in T]: Transition<C, NoInfer<S>> };
+  /** What callers can do to rows besides changing columns, each a route of its own: `{ remind: { on: 'selection', run: … } }`. */
+  readonly actions?: { readonly [K in keyof A]: Action<C, O | N | V, A[K]> };
   /** Rows of to-many relations that are written with their parent: `items: { input: ['sku', 'amount'], missing: 'delete' }`. */
   readonly nested?: NestedOptions<R>;
   /** Code around each write, in its transaction: `{ create: async ({ input, tx }, next) => next(input) }`. */
@@ -262,7 +299,7 @@ export interface ResourceOptions<
    * the errors of the schema, on every path that writes rows.
    */
   readonly validate?: (row: RowToValidate<C, NoInfer<I>>) => readonly FieldError[] | Promise<readonly FieldError[]>;
-  /** Called once per changed row, in the transaction. Throwing rolls everything back. */
+  /** Called once per changed row, and per row that an action ran for, in the transaction. Throwing rolls everything back. */
   readonly onChange?: (change: Change<C, NoInfer<T>>) => unknown;
   /** One audit entry per changed row; true when an audit module is installed. */
   readonly audit?: boolean;
@@ -285,9 +322,10 @@ export interface ResourceOptions<
 export interface AnyResourceOptions extends Omit<
   // oxlint-disable-next-line typescript/no-explicit-any -- erased on purpose
   ResourceOptions<any, Relations, any, any, any, any, any, any, any>,
-  'softDelete' | 'nested' | 'computed' | 'shown' | 'fields' | 'admin' | 'audiences'
+  'softDelete' | 'nested' | 'computed' | 'shown' | 'fields' | 'admin' | 'audiences' | 'actions'
 > {
   readonly audiences?: Readonly<Record<string, AudienceRule>>;
+  readonly actions?: Readonly<Record<string, unknown>>;
   readonly fields?: Readonly<Record<string, FieldRule | undefined>>;
   readonly computed?: Readonly<Record<string, ComputedField>>;
   readonly shown?: Readonly<Record<string, ComputedField>>;

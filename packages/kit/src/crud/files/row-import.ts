@@ -1,3 +1,4 @@
+import { undone } from '../../db/engine/undone.ts';
 import type { Readable } from 'node:stream';
 import { setImmediate as yieldLoop } from 'node:timers/promises';
 import type { Db } from '../../db/engine/db.ts';
@@ -49,9 +50,6 @@ interface ReadFile {
   readonly keys: ImportKeys | undefined;
   readonly reader: RowReader;
 }
-
-/** A dry run did everything; nothing of it stays. */
-class Undone extends Error {}
 
 /**
  * All rows of a file or none. The first phase reads and checks every row without a transaction; the second writes them in one, through the
@@ -165,8 +163,8 @@ export class RowImport {
     const { pipeline } = this.#access;
     let created = 0;
     let updated = 0;
-    try {
-      await pipeline.together(db, async (tx, changes) => {
+    const write = (target: Db): Promise<void> =>
+      pipeline.together(target, async (tx, changes) => {
         [created, updated] = [0, 0];
         const intent = { ...given, via: 'import' as const, changes };
         const size = tx.dialect === 'postgres' ? BATCH_ROWS_POSTGRES : BATCH_ROWS;
@@ -191,11 +189,8 @@ export class RowImport {
           // Statements on SQLite run on this thread: others get their turn between batches.
           await yieldLoop();
         }
-        if (isDryRun) throw new Undone();
       });
-    } catch (error) {
-      if (!(error instanceof Undone)) throw error;
-    }
+    await (isDryRun ? undone(db, write) : write(db));
     return { created, updated };
   }
 

@@ -81,6 +81,58 @@ export function bulkDestroyBody(options: BulkBodyOptions): BodySchema {
   });
 }
 
+/** Rows for an action, validated. */
+export interface ActionBody {
+  readonly items: readonly ReadItem[];
+  readonly input: unknown;
+  readonly isDryRun: boolean;
+}
+
+/** `{ ids, input, dry_run }`; `items: [{ id, version }]` in place of the ids where versions are compared. */
+export function actionBody(options: BulkBodyOptions, name: string, input: Schema | undefined): Schema<unknown, ActionBody> {
+  const reader = new ItemReader(options, 'keyed', []);
+  const { $defs, ...given }: JsonSchema & { readonly $defs?: unknown } = input === undefined ? {} : jsonSchemaOf(input, 'input');
+  const named = {
+    ids: listJson(options, keyJson(options.policy, options.lookup)),
+    items: listJson(options, itemJson(options, reader.json)),
+  };
+  const json = () => ({
+    title: `${pascal(options.policy.name)}${pascal(name)}Selection`,
+    type: 'object',
+    properties: {
+      ...named,
+      ...(input === undefined ? {} : { input: given }),
+      dry_run: { type: 'boolean', default: false, description: 'Runs the action, then rolls it back.' },
+    },
+    // One of `ids` and `items` names the records.
+    ...(input === undefined || !takesMembers(given) ? {} : { required: ['input'] }),
+    additionalProperties: false,
+    ...($defs === undefined ? {} : { $defs }),
+  });
+  const validate = async (body: Item): Promise<SchemaResult<ActionBody>> => {
+    const { dry_run: isDryRun = false } = body;
+    const issues: SchemaIssue[] = [];
+    const rows =
+      body['ids'] === undefined && body['items'] !== undefined
+        ? await readItems(options, reader, body)
+        : readKeys(options, body['ids'], 'ids');
+    if ('issues' in rows && rows.issues !== undefined) issues.push(...rows.issues);
+    const read = input === undefined ? { value: undefined } : await input['~standard'].validate(body['input']);
+    for (const { path = [], ...issue } of read.issues ?? []) issues.push({ ...issue, path: ['input', path].flat() });
+    if (typeof isDryRun !== 'boolean') issues.push({ message: 'must be true or false', code: 'invalid_type', path: ['dry_run'] });
+    if (issues.length > 0 || read.issues !== undefined) return { issues };
+    const { items } = 'value' in rows ? rows.value : (rows as { readonly items: readonly ReadItem[] });
+    return { value: { items, input: read.value, isDryRun: isDryRun as boolean } };
+  };
+  return bodySchema(json, validate);
+}
+
+/** Whether an input has a member that must be sent. */
+function takesMembers(json: JsonSchema): boolean {
+  const { required } = json as { readonly required?: readonly string[] };
+  return required !== undefined && required.length > 0;
+}
+
 async function readItems(options: BulkBodyOptions, reader: ItemReader, body: Item): Promise<SchemaResult<BulkBody>> {
   const fault = countFault(options, body['items'], 'items');
   if (fault !== undefined) return { issues: [fault] };
@@ -136,7 +188,7 @@ function countFault({ max }: BulkBodyOptions, given: unknown, member: string): S
   return given.length > max ? { message: `must have at most ${max} items`, code: 'too_big', path } : undefined;
 }
 
-function bodySchema(json: () => JsonSchema, read: (body: Item) => Promise<SchemaResult<BulkBody>>): BodySchema {
+function bodySchema<T>(json: () => JsonSchema, read: (body: Item) => Promise<SchemaResult<T>>): Schema<unknown, T> {
   const validate = (value: unknown) =>
     typeof value === 'object' && value !== null && !Array.isArray(value)
       ? read(value as Item)

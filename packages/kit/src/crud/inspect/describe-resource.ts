@@ -194,6 +194,8 @@ function statementsOf({ policy, list, options, parent: below }: MountedResource,
     case 'meta':
       return '0';
     default:
+      if (Object.hasOwn(policy.options.actions ?? {}, name))
+        return `a transaction of 1 to lock, + those of the action, + 1 to read the row again${more}${parent}`;
       return Object.hasOwn(policy.options.transitions ?? {}, name) ? (isWatched ? `a transaction of 2${more}` : '1 or 2') : '-';
   }
 }

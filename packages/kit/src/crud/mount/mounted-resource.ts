@@ -11,6 +11,7 @@ import { type ControllerLimits, limits, limitsOf } from '../declare/limits.ts';
 import { pageOptions } from '../options/page-options.ts';
 import type { AnyResource } from '../declare/resource.ts';
 import type { SearchBackend } from '../declare/search-backend.ts';
+import { type ActionRule, actionRulesOf } from '../declare/action-rule.ts';
 import type { TransitionRule } from '../declare/transition-rule.ts';
 import type { CrudRequest } from '../policy/crud-request.ts';
 import { requiredPolicies, Views } from '../policy/make-view.ts';
@@ -197,6 +198,11 @@ export class MountedResource {
 
   get transitionRules(): Readonly<Record<string, TransitionRule>> {
     return transitionRulesOf(this.resource);
+  }
+
+  /** The actions that controllers of this audience offer. */
+  get actionRules(): Readonly<Record<string, ActionRule>> {
+    return actionRulesOf(this.resource.options, this.audience);
   }
 
   /** What this caller may know of the rows and those that declared paths lead to. */

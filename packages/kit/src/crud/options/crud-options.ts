@@ -61,9 +61,11 @@ export type DeclaredOperation = 'export' | 'import' | 'stats' | 'meta' | 'restor
 export interface UnknownOperation<N> {
   readonly unknownOperation: N;
 }
+/** The operation that does to many rows what a transition or an action does to one. */
+type SelectionField<T> = `${Extract<T, string>}Many` | `${Extract<T, string>}_many`;
 /** `N` keeps which operations are `false`: they do not exist in the type of the controller. */
 type OperationsOf<N, T> = {
-  readonly [K in keyof N]: K extends Operation | DeclaredOperation | T
+  readonly [K in keyof N]: K extends Operation | DeclaredOperation | T | SelectionField<T>
     ? N[K] extends false
       ? N[K]
       : OperationOptions
@@ -200,6 +202,8 @@ export interface RowWriter<C extends Columns, P, T extends string> {
   update(key: string, changes: Flat<Without<UpdateOf<C>, P>>): Promise<RowOf<C>>;
   destroy(key: string): Promise<void>;
   transition(key: string, name: T, input?: unknown): Promise<RowOf<C>>;
+  /** Runs one of the resource's `actions` on the row, and returns the row. */
+  action(key: string, name: T, input?: unknown): Promise<RowOf<C>>;
   /** Brings back a row that was deleted softly, and those that went with it. */
   restore(key: string): Promise<RowOf<C>>;
 }

@@ -58,7 +58,20 @@ const transition = part({
   permission: aPermission,
   input: aSchema,
   guard: aFunction,
+  on: oneOf('record', 'selection'),
   summary: filledText,
+});
+const action = part({
+  on: oneOf('record', 'selection'),
+  input: aSchema,
+  permission: aPermission,
+  audience: filledText,
+  effects: oneOf('outside'),
+  response: aSchema,
+  status: wholeNumber(200, 299),
+  raises: listOf(anything),
+  summary: filledText,
+  run: required(aFunction),
 });
 const audience = part({ rows: required(aCondition), tenant: oneOf('all'), access: oneOf(false) });
 const computed = part({ requires: required(names), response: required(aSchema), value: required(aFunction) });
@@ -81,6 +94,7 @@ export const resourceRules: Rules = guards({
   shown: recordOf(computed),
   state: filledText,
   transitions: recordOf(transition),
+  actions: recordOf(action),
   nested: recordOf(part({ input: required(names), missing: oneOf('keep', 'delete'), max: wholeNumber(1, 100) })),
   hooks: part({ create: aFunction, update: aFunction, destroy: aFunction, transition: aFunction }),
   validate: aFunction,

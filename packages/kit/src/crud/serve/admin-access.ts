@@ -13,7 +13,7 @@ import type { RowState } from '../policy/row-scope.ts';
 import { possibleTransitions, refusedTransitions } from '../write/possible-transitions.ts';
 import { readKey } from '../parameters/parameter-value.ts';
 import { presentRows, selectRows } from '../read/read.ts';
-import type { TransitionRule } from '../declare/transition-rule.ts';
+import type { NamedRule } from '../declare/action-rule.ts';
 import { type AnyResource, STAFF } from '../declare/resource.ts';
 import type { SearchBackend } from '../declare/search-backend.ts';
 import { callerOf, type CrudRequest } from '../policy/crud-request.ts';
@@ -228,8 +228,24 @@ export class AdminAccess {
 
   /** Moves the state of a row. Its permission is the site's to ask: see `transitions`. */
   transition(key: string, name: string, input?: unknown, write: AdminWrite = NOTHING_SENT): Promise<Item> {
-    const { permission } = this.#rule(name);
-    return this.#write(name, { verb: 'transition', transition: { name, input } }, key, write, {}, (request) =>
+    return this.#named('transition', this.#mounted.transitionRules[name], key, { name, input }, write);
+  }
+
+  /** Runs an action on a row. */
+  action(key: string, name: string, input?: unknown, write: AdminWrite = NOTHING_SENT): Promise<Item> {
+    return this.#named('action', this.#mounted.actionRules[name], key, { name, input }, write);
+  }
+
+  #named(
+    verb: 'transition' | 'action',
+    rule: NamedRule | undefined,
+    key: string,
+    action: { readonly name: string; readonly input: unknown },
+    write: AdminWrite,
+  ): Promise<Item> {
+    if (rule === undefined) throw new Error(`The resource "${this.#mounted.resource.name}" has no ${verb} "${action.name}".`);
+    const { permission } = rule;
+    return this.#write(action.name, { verb, action }, key, write, {}, (request) =>
       permission === undefined
         ? undefined
         : async (row: Item) => {
@@ -240,7 +256,7 @@ export class AdminAccess {
 
   #write(
     action: string,
-    intent: Pick<Intent, 'verb' | 'transition'>,
+    intent: Pick<Intent, 'verb' | 'action'>,
     key: string | undefined,
     { sent, version, tx }: AdminWrite,
     values: Item = {},
@@ -293,12 +309,6 @@ export class AdminAccess {
     const { policy, list, pipeline } = this.#mounted;
     const rows = new RowImport({ policy, list, pipeline, input, schema }, { rowsMax: limits.importRows, by });
     return this.#as('create', (request) => rows.run(request, body, format, { isDryRun, isUpsert: by !== undefined }));
-  }
-
-  #rule(name: string): TransitionRule {
-    const found = this.#mounted.transitionRules[name];
-    if (found === undefined) throw new Error(`The resource "${this.#mounted.resource.name}" has no transition "${name}".`);
-    return found;
   }
 }
 

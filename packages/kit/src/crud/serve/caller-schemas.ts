@@ -1,3 +1,5 @@
+import { namedActions, selectionBody, selectionResponse } from '../mount/named-actions.ts';
+import { selectionField } from '../declare/action-rule.ts';
 import type { Exchange } from '../../http/exchange/exchange.ts';
 import type { CallerSchemas } from '../../http/declare/route.ts';
 import { jsonSchemaOf, type JsonSchema, type Schema } from '../../http/declare/schema.ts';
@@ -10,8 +12,8 @@ import { statsParameters, statsSchema } from '../read/stats.ts';
 import { bodySchemas, itemSchema, listQuery, pageQuery, pageSchema, shapeQuery, statsQuery } from '../mount/schemas.ts';
 import type { NestedBody } from '../write/nested-body.ts';
 import { bulkCreateBody, type BulkBodyOptions, bulkDestroyBody, bulkUpdateBody } from '../input/bulk-body.ts';
-import { bulkItemsSchema, bulkResultsSchema } from './bulk.ts';
-import { HttpCrudRequest } from './http-crud-request.ts';
+import { bulkItemsSchema, bulkResultsSchema } from '../mount/bulk-schemas.ts';
+import { HttpCrudRequest } from '../mount/http-crud-request.ts';
 import { nestedBody, writableColumns } from './meta.ts';
 import { verdictOn } from './verdict-on.ts';
 import type { ResourceAccess } from './resource-access.ts';
@@ -72,7 +74,7 @@ const SHAPED: ReadonlySet<string> = new Set(['retrieve', 'create', 'update', 'pa
 
 function made(operation: string, caller: CallerView): Made {
   const { access, view, list } = caller;
-  const { policy, output, limits, options, transitionRules } = access;
+  const { policy, output, limits, options } = access;
   const item = itemSchema(policy, output, list.expand, view);
   const page = json(pageSchema(list, item), 'output');
   if (operation === 'list') return { query: json(listQuery(list, view)), response: page };
@@ -82,8 +84,16 @@ function made(operation: string, caller: CallerView): Made {
       query: json(statsQuery(list, statsParameters(policy, options.stats, limits, view))),
       response: json(statsSchema(policy, options.stats, limits, view), 'output'),
     };
+  const named = namedActions(access);
+  const selected = named.find(({ name, rule }) => rule.on === 'selection' && selectionField(name) === operation);
+  if (selected !== undefined)
+    return {
+      ...(selected.rule.response === undefined ? { query: json(shapeQuery(list, view)) } : {}),
+      body: json(selectionBody(access, selected)),
+      response: json(selectionResponse(selected, item), 'output'),
+    };
   const body = bodyOf(operation, caller);
-  const isShaped = SHAPED.has(operation) || Object.hasOwn(transitionRules, operation);
+  const isShaped = SHAPED.has(operation) || named.some(({ name, rule }) => name === operation && rule.response === undefined);
   return {
     ...(isShaped ? { query: json(shapeQuery(list, view)) } : {}),
     ...(body === undefined ? {} : { body: json(body) }),

@@ -18,13 +18,15 @@ import { controllerFaults } from '../checks/controller-faults.ts';
 import { unknownDatabase } from '../checks/policy-faults.ts';
 import { Operations } from './operations.ts';
 import { OperationRoutes } from './operation-routes.ts';
+import { namedActions } from '../mount/named-actions.ts';
 import { RouteMaker } from './route-maker.ts';
-import { doingTheSameAs } from './implied-operations.ts';
+import { doingTheSameAs } from '../options/implied-operations.ts';
 import type { MountedResource } from '../mount/mounted-resource.ts';
 import type { Context } from '../read/list-access.ts';
 import { checkControllerOptions, controllerRules, requireResource, resourceRules } from '../options/option-rules.ts';
 import type { Relations } from '../declare/relation.ts';
 import type { AnyResource, Resource } from '../declare/resource.ts';
+import { selectionField } from '../declare/action-rule.ts';
 import type { Item } from '../declare/item.ts';
 
 /**
@@ -70,8 +72,9 @@ export function mountedResourceOf(controller: object): MountedResource | undefin
 /** `meta` of `GET /meta`: a record with such a key could not be read, because the other operation is at its URL. */
 function* takenSegments(controller: object): Iterable<string> {
   for (const route of Object.values(controller) as readonly Partial<Route>[]) {
-    if (route?.isRoute !== true || route.method === 'POST' || route.method === 'QUERY') continue;
-    const [, segment] = /^\/([^/:*]+)$/.exec(route.path ?? '') ?? [];
+    if (route?.isRoute !== true) continue;
+    const [, segment] =
+      (route.method === 'POST' || route.method === 'QUERY' ? /^\/(actions)\// : /^\/([^/:*]+)$/).exec(route.path ?? '') ?? [];
     if (segment !== undefined) yield segment;
   }
 }
@@ -121,7 +124,8 @@ function crudClass(declared: AnyResource, options: AnyCrudOptions): unknown {
       const { permission } = facts;
       if (permission === undefined) return wrapped;
       const fields = this as unknown as Record<string, Route | undefined>;
-      for (const name of doingTheSameAs(field, options)) {
+      const selected = namedActions(this.#operations.access).some(({ name, rule }) => name === field && rule.on === 'selection');
+      for (const name of [...doingTheSameAs(field, options), ...(selected ? [selectionField(field)] : [])]) {
         const other = fields[name];
         if (other !== undefined) fields[name] = routeAround(other, { permission });
       }

@@ -48,6 +48,7 @@ export async function describeResource(access: ResourceAccess, routes: readonly 
     transitions: Object.entries(access.transitionRules)
       .filter(([name]) => offered.has(name))
       .map(([name, { from, to, input }]) => ({ name, from, to, input: input === undefined ? undefined : jsonSchemaOf(input, 'input') })),
+    ...actionsOf(access, offered),
     operations: [...offered],
     limits: {
       page: list.page.default,
@@ -62,6 +63,17 @@ export async function describeResource(access: ResourceAccess, routes: readonly 
           .map(({ name, settings }) => [name, { label: labelOf(name), control: controlOf(settings) }]),
       ),
     },
+  };
+}
+
+/** The actions that the caller may call; no member where the resource has none. */
+function actionsOf({ actionRules }: ResourceAccess, offered: ReadonlySet<string>): { readonly actions?: readonly Item[] } {
+  const rules = Object.entries(actionRules);
+  if (rules.length === 0) return {};
+  return {
+    actions: rules
+      .filter(([name]) => offered.has(name))
+      .map(([name, { on = 'record', input }]) => ({ name, on, input: input === undefined ? undefined : jsonSchemaOf(input, 'input') })),
   };
 }
 
@@ -161,6 +173,15 @@ export const MetaSchema: Schema<Item> = jsonSchema<Item>({
         properties: { name: { type: 'string' }, from: { type: 'array', items: anything }, to: anything, input: anything },
         required: ['name', 'from', 'to'],
       },
+    },
+    actions: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: { name: { type: 'string' }, on: { type: 'string', enum: ['record', 'selection'] }, input: anything },
+        required: ['name', 'on'],
+      },
+      description: 'Actions that the caller may call; absent if the resource has none.',
     },
     operations: { ...names, description: 'Operations the caller may call. An object permission can still deny single records.' },
     limits: { type: 'object', additionalProperties: { type: 'integer' } },

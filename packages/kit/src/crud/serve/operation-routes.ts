@@ -1,15 +1,13 @@
 import { dbErrors } from '../../db/errors.ts';
 import type { ErrorDefinition } from '../../errors/catalog.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
-import { jsonSchema } from '../../http/declare/json-schema.ts';
 import { raw } from '../../http/declare/raw.ts';
 import type { ResponseFacts, Route } from '../../http/declare/route.ts';
 import type { Schema } from '../../http/declare/schema.ts';
 import type { AnyCrudOptions } from '../options/crud-options.ts';
 import { bulkOptions } from '../options/bulk-options.ts';
 import { crudErrors } from '../declare/errors.ts';
-import type { Item } from '../declare/item.ts';
-import { isTransitionName } from '../declare/transition-rule.ts';
+import { actionRoutes } from './action-routes.ts';
 import { mediaTypes } from '../files/export.ts';
 import { importParameters, ImportSchema } from '../files/import.ts';
 import {
@@ -26,8 +24,9 @@ import {
 import { queryBody } from '../read/query-body.ts';
 import { statsParameters, statsSchema } from '../read/stats.ts';
 import { bulkCreateBody, bulkDestroyBody, bulkUpdateBody, type BulkBodyOptions } from '../input/bulk-body.ts';
-import { bulkItemsSchema, type BulkOperations, bulkResultsSchema } from './bulk.ts';
-import { lazyQuery, lazySchema, once } from './lazy-schema.ts';
+import type { BulkOperations } from './bulk.ts';
+import { bulkItemsSchema, bulkResultsSchema } from '../mount/bulk-schemas.ts';
+import { lazyQuery, lazySchema, once } from '../mount/lazy-schema.ts';
 import { MetaSchema } from './meta.ts';
 import type { Operations } from './operations.ts';
 import type { RouteMaker } from './route-maker.ts';
@@ -183,33 +182,8 @@ export class OperationRoutes {
       );
     if (operations.bulk !== undefined) yield* this.#bulkRoutes(operations.bulk, item, shape, parentParams, expanding);
     yield* this.#descriptionRoutes(parentParams, notModified);
-    const transitions = Object.entries(access.transitionRules);
-    for (const [name, { permission, input, summary }] of transitions) {
-      if (!isTransitionName(name)) continue;
-      const facts = {
-        ...changing,
-        raises: [...notFound, crudErrors.invalid_transition, ...guarded, ...expanding],
-        ...(input === undefined ? {} : { body: input }),
-        ...(summary === undefined ? {} : { summary }),
-      };
-      yield* maker.route(
-        name,
-        'POST',
-        `/:id/${name}`,
-        'write',
-        { ...facts, ...(permission === undefined ? {} : { permission }) },
-        writing.transition(name),
-      );
-    }
-    if (transitions.length > 0)
-      yield* maker.route(
-        'transitions',
-        'GET',
-        '/:id/transitions',
-        'read',
-        { params: maker.params, response: TransitionList, raises: notFound },
-        reading.transitions,
-      );
+    const missing = this.#missing;
+    yield* actionRoutes(operations, maker, { changing, ofCollection: parentParams, missing, guarded, expanding, item, query: shape });
   }
 
   /** Rows as files. */
@@ -364,22 +338,3 @@ export class OperationRoutes {
     }
   }
 }
-
-const TransitionList = jsonSchema<{ items: Item[] }>({
-  type: 'object',
-  properties: {
-    items: {
-      type: 'array',
-      items: {
-        type: 'object',
-        properties: {
-          name: { type: 'string' },
-          to: { type: 'string' },
-          input: { type: 'object', description: 'JSON Schema of the body, where the transition takes one.', additionalProperties: true },
-        },
-        required: ['name', 'to'],
-      },
-    },
-  },
-  required: ['items'],
-});

@@ -27,6 +27,7 @@ export interface AnyRowWriter {
   destroy(key: string): Promise<void>;
   transition(key: string, name: string, input?: unknown): Promise<Item>;
   restore(key: string): Promise<Item>;
+  action(key: string, name: string, input?: unknown): Promise<Item>;
 }
 
 type Presented<V> = V extends readonly unknown[] ? Item[] : Item;
@@ -87,7 +88,7 @@ export class Programs {
   /** The pipeline for code; `as` makes the request of each write. */
   writeAs(as: AsCaller, tx: Db | undefined, via: Via = 'single'): AnyRowWriter {
     const access = this.#access;
-    const write = (action: string, intent: Pick<Intent, 'verb' | 'transition'>, key?: string, values: Item = {}): Promise<Item> =>
+    const write = (action: string, intent: Pick<Intent, 'verb' | 'action'>, key?: string, values: Item = {}): Promise<Item> =>
       as(action, async (request) => {
         refuseGuarded(access.policy, values);
         const row = { values, sent: [], ...(key === undefined ? {} : { key: access.rowKey(key) }) };
@@ -98,7 +99,8 @@ export class Programs {
       create: (values) => write('create', { verb: 'create' }, undefined, values),
       update: (key, changes) => write('update', { verb: 'update' }, key, changes),
       destroy: async (key) => void (await write('destroy', { verb: 'destroy' }, key)),
-      transition: (key, name, input) => write(name, { verb: 'transition', transition: { name, input } }, key),
+      transition: (key, name, input) => write(name, { verb: 'transition', action: { name, input } }, key),
+      action: (key, name, input) => write(name, { verb: 'action', action: { name, input } }, key),
       restore: (key) => write('restore', { verb: 'restore' }, key),
     };
   }

@@ -17,7 +17,7 @@ import { SelectUnit } from '../read/select.ts';
 import type { Shape } from '../read/shape.ts';
 import type { Asked, Intent } from '../write/intent.ts';
 import type { RowKey } from '../write/row-statements.ts';
-import { HttpCrudRequest } from './http-crud-request.ts';
+import { HttpCrudRequest } from '../mount/http-crud-request.ts';
 
 /** The parameters of a request that names none. */
 export const WHOLE: ShapeParameters = Object.freeze({ fields: undefined, expand: [] });

@@ -12,8 +12,8 @@ import type { AnyResource } from '../declare/resource.ts';
 import { scopeRule } from '../declare/scope-rule.ts';
 import type { Context } from '../read/list-access.ts';
 import { callerSchemas } from './caller-schemas.ts';
-import { impliedBy } from './implied-operations.ts';
-import { lazyQuery } from './lazy-schema.ts';
+import { impliedBy } from '../options/implied-operations.ts';
+import { lazyQuery } from '../mount/lazy-schema.ts';
 import type { Operations } from './operations.ts';
 
 const LONG_URL_REMEDY = 'Send the conditions in the body: QUERY at the same address, or POST to its /query.';
@@ -52,19 +52,21 @@ export class RouteMaker {
     method: HttpMethod,
     path: string,
     access: 'read' | 'write',
-    facts: Partial<Route['options']>,
+    /** `each`: what it does to each row, where that is another operation: a selection is for callers who may do it to one. */
+    { each: operation, ...facts }: Partial<Route['options']> & { readonly each?: string },
     handler: (context: Context) => unknown,
   ): Iterable<[string, Route]> {
     // The alias has the settings of the operation it stands for.
     const settings = name === 'queryAlias' ? 'query' : name;
     const given = this.#options.operations?.[settings];
-    if (given === false) return;
+    const ofEach = operation === undefined ? undefined : this.#options.operations?.[operation];
+    if (given === false || ofEach === false) return;
     // The record of keys is in the default database: it cannot be saved together with rows of another.
     const isDefault = this.#operations.access.using === 'default';
     const { permission: added, path: otherPath, ...more } = given ?? {};
     const { resource: declared } = this.#operations.access;
     const implied = impliedBy(name, this.#options).flatMap((other) => this.#options.operations?.[other] || []);
-    const permission = this.#permission(facts.permission, ...implied.map((other) => other.permission), added);
+    const permission = this.#permission(facts.permission, ...implied.map((other) => other.permission), ofEach?.permission, added);
     const raises = [...(facts.raises ?? []), ...(needsTenant(declared) ? [coreErrors.tenant_required] : [])];
     const options: Route['options'] = {
       ...facts,
@@ -77,7 +79,7 @@ export class RouteMaker {
         ...facts.metadata,
         ...more.metadata,
         ...(this.#options.audience === undefined ? {} : { audience: this.#options.audience }),
-        crud: { resource: declared.name, operation: settings, ...this.#version(settings) },
+        crud: { resource: declared.name, operation: operation ?? settings, ...this.#version(settings) },
         ...(name === 'list' && this.offersQuery ? { longUrlRemedy: LONG_URL_REMEDY } : {}),
         openapi: {
           'x-kit-crud': { resource: declared.name, operation: settings },

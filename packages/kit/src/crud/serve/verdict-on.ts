@@ -19,6 +19,7 @@ export function verdictOn(route: CompiledRoute, exchange: Exchange, object?: unk
       return exchange.isTenantOpen;
     },
     scope: route.scope,
+    audience: exchange.audience,
     db,
     rules,
     route,

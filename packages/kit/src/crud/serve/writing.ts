@@ -173,8 +173,21 @@ export class Writing {
       this.#requirePrecondition(context);
       const transitionsOf = async (row: Item) => (await this.#reading.offeredTransitions(context, request, row)).map((each) => each.name);
       const rows = [{ values: {}, sent: [], ...this.#keyed(context) }];
-      const intent = { verb: 'transition', rows, transition: { name, input: context.body as unknown } } as const;
+      const intent = { verb: 'transition', rows, action: { name, input: context.body as unknown } } as const;
       return this.#answerWritten(context, shape, await this.#written(context, request, shape, intent, { transitionsOf }));
+    };
+  }
+
+  action(name: string, hasResponse: boolean): (context: Context) => Promise<unknown> {
+    return async (context) => {
+      const request = await this.#access.request(context, name);
+      const { shape } = await this.#access.singleShape(context, request);
+      this.#requirePrecondition(context);
+      const rows = [{ values: {}, sent: [], ...this.#keyed(context) }];
+      const intent = { verb: 'action', rows, action: { name, input: context.body as unknown } } as const;
+      let value: unknown;
+      const written = await this.#written(context, request, shape, intent, { returned: (returned) => void (value = returned) });
+      return hasResponse ? value : this.#answerWritten(context, shape, written);
     };
   }
 
@@ -183,7 +196,7 @@ export class Writing {
     context: Context,
     request: CrudRequest,
     shape: Shape,
-    intent: Pick<Intent, 'verb' | 'rows' | 'transition'>,
+    intent: Pick<Intent, 'verb' | 'rows' | 'action'>,
     more: Partial<Asked> = {},
   ): Promise<WrittenItem> {
     const { policy, pipeline } = this.#access;

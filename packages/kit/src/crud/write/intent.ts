@@ -6,7 +6,7 @@ import type { Precondition } from './precondition.ts';
 import type { PendingChange } from './record-changes.ts';
 import type { RowForm, RowKey } from './row-statements.ts';
 
-export type Verb = 'create' | 'update' | 'destroy' | 'restore' | 'transition';
+export type Verb = 'create' | 'update' | 'destroy' | 'restore' | 'transition' | 'action';
 
 /** What is to be done to rows of one resource. One row is many of one. */
 export interface Intent {
@@ -15,8 +15,8 @@ export interface Intent {
   readonly rows: readonly RowIntent[];
   /** Columns that the address sets: the parent. */
   readonly fixed?: Item | undefined;
-  /** Which transition, for that verb. */
-  readonly transition?: { readonly name: string; readonly input: unknown };
+  /** Which transition or action, for these verbs. */
+  readonly action?: { readonly name: string; readonly input: unknown };
   readonly asked?: Asked;
   /** Collects what changed, for an outer intent that records it. Without it the intent records its own changes. */
   readonly changes?: PendingChange[];
@@ -44,6 +44,8 @@ export interface Asked {
   /** Writes the children of the row, in its transaction. A row with children is touched even when it does not change. */
   readonly children?: ((tx: Db, row: Item, isNew: boolean, changes: PendingChange[]) => Promise<void>) | undefined;
   readonly present?: Present | undefined;
+  /** Gets what the code of an action returned, for each row. */
+  readonly returned?: ((value: unknown) => void) | undefined;
   /** Names the transitions that the caller may make now, for 409. Default: those of the resource. */
   readonly transitionsOf?: (row: Item) => Promise<readonly string[]>;
   /** Makes the tag of the row as it is now, for 412. */

@@ -5,6 +5,7 @@ import { crudErrors } from '../declare/errors.ts';
 import type { Item } from '../declare/item.ts';
 import type { Change, WriteContext } from '../declare/resource.ts';
 import type { AccessWrite } from '../declare/row-access.ts';
+import { actionRulesOf } from '../declare/action-rule.ts';
 import type { TransitionRule } from '../declare/transition-rule.ts';
 import { callerOf, type CrudRequest, type WriteScope } from '../policy/crud-request.ts';
 import type { Policy, StoredColumn } from '../policy/policy.ts';
@@ -70,9 +71,10 @@ export class Pipeline {
   }
 
   async #run(db: Db, request: CrudRequest, intent: Intent): Promise<Item[]> {
-    const { verb, transition, asked = NOTHING_ASKED } = intent;
+    const { verb, action, asked = NOTHING_ASKED } = intent;
     // A program may pass a name on; routes exist for known ones only.
-    if (transition !== undefined) this.#rule(transition.name);
+    if (verb === 'transition') this.#rule(action?.name as string);
+    if (verb === 'action') requireAction(this.policy, action?.name as string);
     const scope = await this.#scopeOf(verb, request);
     const form = this.#plan.formOf(intent, await this.#needsChecks(request, intent));
     const [only] = intent.rows;
@@ -176,7 +178,7 @@ export class Pipeline {
   // 4: the transition is possible from the state, and its guard agrees.
 
   #state({ request, intent, rows }: WriteState): void {
-    const { name } = intent.transition as { readonly name: string };
+    const { name } = intent.action as { readonly name: string };
     for (const { before } of rows) refuseTransition(this.policy, request, name, this.#rule(name), before as Item);
   }
 
@@ -238,7 +240,7 @@ export class Pipeline {
   // 8: grants follow the row; then it is still among the rows that the caller sees.
 
   async #access({ tx, request, intent: { verb }, scope, rows }: WriteState): Promise<void> {
-    const operation = verb === 'transition' ? 'update' : verb;
+    const operation = verb === 'transition' || verb === 'action' ? 'update' : verb;
     const written = rows.filter(({ isWritten }) => isWritten);
     for (const { before, after } of written) await this.#tellAccess(tx, request, operation, before, after);
     if (verb === 'destroy' || !this.#plan.mayLeaveScope()) return;
@@ -268,8 +270,8 @@ export class Pipeline {
 
   async #changed({ tx, request, intent, rows, changes }: WriteState): Promise<void> {
     if (!this.#plan.isWatched) return;
-    const { verb, via, transition } = intent;
-    const operation: Change['operation'] = verb === 'transition' ? `transition:${transition?.name}` : verb;
+    const { verb, via, action } = intent;
+    const operation: Change['operation'] = verb === 'transition' || verb === 'action' ? `${verb}:${action?.name}` : verb;
     const context = writeContext(tx, request);
     for (const { before, after, isWritten } of rows)
       if (isWritten)
@@ -280,7 +282,8 @@ export class Pipeline {
     const { policy } = this;
     const { before, after } = written;
     const changed = before === null || after === null ? policy.codeColumns : changedColumns(policy, before, after);
-    if (changed.length === 0) return;
+    // An action is recorded also where it changes no column: that somebody did it is the record.
+    if (changed.length === 0 && !written.operation.startsWith('action:')) return;
     const change = { ...context, ...written, changed, caller: callerOf(request) } as unknown as Change;
     await policy.options.onChange?.(change as never);
     changes.push({ policy, change });
@@ -315,19 +318,20 @@ export class Pipeline {
     };
   }
 
-  async #invalidTransition(
-    db: Db,
-    request: CrudRequest,
-    { transition, asked }: Intent,
-    { row, message: detail }: NotPossible,
-  ): Promise<Error> {
+  async #invalidTransition(db: Db, request: CrudRequest, { action, asked }: Intent, { row, message: detail }: NotPossible): Promise<Error> {
     const allowed =
       asked?.transitionsOf === undefined
         ? (await possibleTransitions(this.policy, request, row, db)).map((each) => each.name)
         : await asked.transitionsOf(row);
-    const { to } = this.#rule(transition?.name as string);
+    const { to } = this.#rule(action?.name as string);
     return crudErrors.invalid_transition({ detail, extensions: { from: row[this.policy.options.state as string], to, allowed } });
   }
+}
+
+function requireAction({ name, options }: Policy, action: string): void {
+  const rules = actionRulesOf(options);
+  if (!Object.hasOwn(rules, action))
+    throw new Error(`The resource "${name}" has no action "${action}". Known: ${Object.keys(rules).join(', ') || 'none'}.`);
 }
 
 /** What a write did to a row. */

@@ -37,7 +37,7 @@ const PAST: Readonly<Record<string, string>> = PAST_OPERATIONS;
 
 /** `order.created`, `order.pay`. */
 function actionOf({ name }: Policy, { operation }: Change): string {
-  return `${name}.${operation.startsWith('transition:') ? operation.slice('transition:'.length) : (PAST[operation] as string)}`;
+  return `${name}.${PAST[operation] ?? operation.slice(operation.indexOf(':') + 1)}`;
 }
 
 function auditEntry({ policy, change }: PendingChange): AuditEntry {

@@ -3,6 +3,7 @@ import { constraintViolation } from '../../db/engine/constraint-violation.ts';
 import type { Db } from '../../db/engine/db.ts';
 import type { Item } from '../declare/item.ts';
 import type { WriteContext } from '../declare/resource.ts';
+import { type ActionRule, actionRulesOf } from '../declare/action-rule.ts';
 import type { TransitionRule } from '../declare/transition-rule.ts';
 import type { CrudRequest, Scope, WriteScope } from '../policy/crud-request.ts';
 import type { Policy } from '../policy/policy.ts';
@@ -76,13 +77,34 @@ export class RowWriter {
       case 'transition':
         for (const row of rows) await this.#update(state, row, this.#moved(intent));
         return undefined;
+      case 'action':
+        for (const row of rows) await atRow(row.intent, () => this.#act(state, row));
+        return undefined;
       case 'update':
         return this.#updateRows(state, asked);
     }
   }
 
-  #moved({ transition }: Intent): Item {
-    const { name } = transition as { readonly name: string };
+  /** Runs the code of an action. Code that does not call `next` may have changed the row by itself: it is read again. */
+  async #act(state: WriteState, row: WrittenRow): Promise<void> {
+    const { tx, request, intent, asked } = state;
+    const { name, input } = intent.action as { readonly name: string; readonly input: unknown };
+    const { run } = actionRulesOf(this.#policy.options)[name] as ActionRule;
+    const place = `action "${name}" of "${this.#policy.name}"`;
+    const write = async (changes: Item | undefined): Promise<Item | null> => {
+      if (changes === undefined) throw new TypeError(`The ${place} called next() without values. Write next({ … }).`);
+      await this.#update(state, row, changes);
+      return row.after;
+    };
+    const context = { ...writeContext(tx, request), row: row.before, input };
+    const { returned } = await runHook(place, write, (next) => Promise.resolve(run(context, next as (changes: Item) => Promise<Item>)));
+    asked.returned?.(returned);
+    if (!row.isWritten) row.after = await this.#reread(state, row);
+    row.isWritten = true;
+  }
+
+  #moved({ action }: Intent): Item {
+    const { name } = action as { readonly name: string };
     return { [this.#policy.options.state as string]: this.#rule(name).to };
   }
 
@@ -109,8 +131,9 @@ export class RowWriter {
       create: { input },
       update: { before, input },
       destroy: { before },
-      transition: { name: intent.transition?.name, before, input: intent.transition?.input },
+      transition: { name: intent.action?.name, before, input: intent.action?.input },
       restore: {},
+      action: {},
     }[verb];
     const hook = hooks[verb] as (context: object, next: unknown) => Promise<unknown>;
     const { returned } = await runHook(place, write, (next) => hook({ ...context, ...given }, next));
@@ -248,10 +271,9 @@ export class RowWriter {
       const conditions = { fixed, ifMatch: only.ifMatch };
       if (intent.verb === 'destroy') row = await this.#deleteNow(db, request, scope, key, conditions);
       else {
-        const { from = [] } = intent.transition === undefined ? {} : this.#rule(intent.transition.name);
-        const onlyFrom =
-          intent.transition === undefined ? {} : { onlyFrom: { column: this.#policy.options.state as string, values: from } };
-        const values = this.#values.updated(request, intent.transition === undefined ? only.values : this.#moved(intent), intent);
+        const { from = [] } = intent.action === undefined ? {} : this.#rule(intent.action.name);
+        const onlyFrom = intent.action === undefined ? {} : { onlyFrom: { column: this.#policy.options.state as string, values: from } };
+        const values = this.#values.updated(request, intent.action === undefined ? only.values : this.#moved(intent), intent);
         row = await this.#statements.update(db, scope, key, values, { ...conditions, ...onlyFrom }, form);
       }
       row ??= await this.#whyNot(db, scope, intent, only, asked);
@@ -273,12 +295,12 @@ export class RowWriter {
     return (await this.#statements.delete(db, scope, key, conditions)) ? {} : undefined;
   }
 
-  async #whyNot(db: Db, scope: WriteScope, { fixed, transition }: Intent, row: RowIntent, asked: Asked): Promise<never> {
-    if (row.ifMatch === undefined && transition === undefined && scope.allowed === undefined) notFound(this.#policy);
+  async #whyNot(db: Db, scope: WriteScope, { fixed, action }: Intent, row: RowIntent, asked: Asked): Promise<never> {
+    if (row.ifMatch === undefined && action === undefined && scope.allowed === undefined) notFound(this.#policy);
     const found = await this.#statements.select(db, scope, row.key as RowKey, { fixed });
     if (found === undefined) notFound(this.#policy);
     refuseStale(this.#policy, [{ intent: row, row: found }], asked);
-    throw transition === undefined ? staleRow(this.#policy, found, asked) : notPossible(this.#policy, transition.name, found);
+    throw action === undefined ? staleRow(this.#policy, found, asked) : notPossible(this.#policy, action.name, found);
   }
 
   /** The database does not say which row of a statement broke a rule: they are tried one by one, and undone. */

@@ -39,6 +39,7 @@ const usedBy = {
   shown: [],
   state: [],
   transitions: [],
+  actions: [],
   nested: [],
   hooks: [],
   validate: ['validate'],
@@ -56,6 +57,7 @@ const HOOK: Readonly<Record<Verb, 'create' | 'update' | 'destroy' | 'transition'
   destroy: 'destroy',
   transition: 'transition',
   restore: undefined,
+  action: undefined,
 };
 
 /** What a write of a resource has to do besides its statement: decided once per mounted resource. */
@@ -100,15 +102,15 @@ export class WritePlan {
    * `statement`: the write is one statement, because nothing needs the row before, after or beside it; `update … where key and scope returning …`.
    * `transaction`: all steps. The only place that decides it. `isChecked`: what was sent needs a look at the row or at other rows.
    */
-  formOf({ verb, rows, transition, asked = {} }: Intent, isChecked: boolean): 'statement' | 'transaction' {
+  formOf({ verb, rows, action, asked = {} }: Intent, isChecked: boolean): 'statement' | 'transaction' {
     const { authorize, valuesOfRow, children, present } = asked;
     const [only, ...others] = rows;
-    if (only === undefined || others.length > 0 || isChecked || verb === 'restore') return 'transaction';
+    if (only === undefined || others.length > 0 || isChecked || verb === 'restore' || verb === 'action') return 'transaction';
     if (this.isWatched || this.mayLeaveScope() || this.hookOf(verb) !== undefined) return 'transaction';
     if (authorize !== undefined || valuesOfRow !== undefined || children !== undefined || present?.isDeep === true) return 'transaction';
     if (verb === 'destroy' && this.cascades) return 'transaction';
     if (verb === 'update' && Object.keys(only.values).length === 0) return 'transaction';
-    return transition !== undefined && this.#asksRow(transition.name) ? 'transaction' : 'statement';
+    return action !== undefined && this.#asksRow(action.name) ? 'transaction' : 'statement';
   }
 
   #asksRow(transition: string): boolean {

@@ -1,4 +1,4 @@
-import type { AnyCrudOptions } from '../options/crud-options.ts';
+import type { AnyCrudOptions } from './crud-options.ts';
 
 /** Operations that do to many rows what another does to one, or show the rows of the list in another way. */
 const SAME_BY_OTHER_MEANS: ReadonlyMap<string, readonly string[]> = new Map([
