@@ -2,6 +2,7 @@ import { describe, gcra, SKEW_US_MAX } from './gcra.ts';
 import type { Rate } from './rate.ts';
 import { storageFailureRules, survivingFailure, type StorageFailureOptions } from './storage-failure.ts';
 import type { ThrottleDb, ThrottleDecision, ThrottleLog, ThrottleStorage } from './storage.ts';
+import { skipLocked } from '../work/lock-patience.ts';
 import { readOptions } from '../options/read-options.ts';
 import { objectWith } from '../options/value-rule.ts';
 
@@ -35,9 +36,9 @@ const PRUNE_ROWS = 1000;
 
 // A TAT in the past is a whole budget, the same as no row. The condition is repeated outside the subquery because
 // PostgreSQL re-evaluates only that one after waiting for a row that a concurrent take has just moved.
-const PRUNE = `
+const pruneSql = (db: ThrottleDb): string => `
 delete from kit_throttles where tat_us <= cast($1 as bigint)
-and key in (select key from kit_throttles where tat_us <= cast($1 as bigint) order by tat_us limit ${PRUNE_ROWS})
+and key in (select key from kit_throttles where tat_us <= cast($1 as bigint) order by tat_us limit ${PRUNE_ROWS}${skipLocked(db)})
 returning key`;
 
 /** Pruning runs in the background after a take, at most this often per process. */
@@ -58,7 +59,7 @@ export function sqlStorage(options: SqlStorageOptions = {}): ThrottleStorage {
 
   const pruneExpired = async (nowUs: number): Promise<void> => {
     let deleted = PRUNE_ROWS;
-    while (deleted === PRUNE_ROWS) deleted = (await database().query(PRUNE, [nowUs])).length;
+    while (deleted === PRUNE_ROWS) deleted = (await database().query(pruneSql(database()), [nowUs])).length;
   };
 
   const prune = (now: Date): void => {

@@ -19,6 +19,8 @@ export interface ThrottleDecision {
 
 /** The part of a database handle that storages use. */
 export interface ThrottleDb {
+  /** On PostgreSQL, `postgres`: the clean-up of old budgets leaves out rows that another transaction has locked. */
+  readonly dialect?: string;
   /** Runs one statement and returns its rows. */
   query<R>(text: string, parameters?: readonly unknown[]): Promise<R[]>;
 }

@@ -8,6 +8,7 @@ import { Redis } from 'ioredis';
 import { createClient } from 'redis';
 import { afterAll, describe, expect, inject, test } from 'vitest';
 import { createPostgresDatabase } from 'kit/testing';
+import { lockRows } from '../../test/lock-rows.ts';
 import { startRedisServer, type RedisServer } from '../../../../test/provision/redis-server.ts';
 import { migrate, openDatabase, type Database } from '../db/index.ts';
 import { initial } from './migrations/0001_throttles.ts';
@@ -175,6 +176,26 @@ describe.each(['SQLite', 'PostgreSQL'])('rows on %s', (name) => {
     const rows = await db.query<{ key: string }>('select key from kit_throttles order by key');
     expect(rows.map(({ key }) => key)).toEqual(['live', 'new']);
   });
+});
+
+test('a budget that another transaction has locked does not hold up the clean-up of others', async () => {
+  const { db } = (await openers['PostgreSQL']?.()) ?? { db: undefined };
+  if (db === undefined) throw new Error('no database');
+  const open = async (now: Date, key: string) => {
+    // Each storage cleans up with its first request.
+    const storage = sqlStorage({ db, ...strict });
+    await storage.take(key, parseRate('5/s'), now);
+    await storage.close();
+  };
+  await open(at(0), 'locked');
+  await open(at(0), 'other');
+  const keys = async () => (await db.query<{ key: string }>('select key from kit_throttles order by key')).map(({ key }) => key);
+  const release = await lockRows(db, 'kit_throttles', ['locked'], 'key');
+  await open(at(86_400_000), 'late');
+  expect(await keys()).toEqual(['late', 'locked']);
+  await release();
+  await open(at(86_400_000), 'later');
+  expect(await keys()).toEqual(['late', 'later']);
 });
 
 test('a Redis key lives no longer than its budget needs', async () => {

@@ -11,6 +11,9 @@ export const LOCK_PATIENCE = `(select set_config('lock_timeout', '250ms', true))
 /** How often a row that another transaction has locked is tried again. */
 export const LOCKED_MS = 1000;
 
+/** The end of a subquery that chooses rows: those that another transaction has locked are left for the next run. SQLite has one writer at a time. */
+export const skipLocked = ({ dialect }: { readonly dialect?: string }): string => (dialect === 'postgres' ? ' for update skip locked' : '');
+
 /** For the rest of the transaction. */
 export async function limitLockWait(tx: Db): Promise<void> {
   if (tx.dialect === 'postgres') await tx.query(`select * from ${LOCK_PATIENCE}`);

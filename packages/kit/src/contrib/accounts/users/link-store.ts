@@ -1,5 +1,6 @@
 import type { Db } from '../../../db/engine/db.ts';
 import type { LINK_PURPOSES } from '../models.ts';
+import { skipLocked } from '../../../work/lock-patience.ts';
 
 export type LinkPurpose = (typeof LINK_PURPOSES)[number];
 
@@ -57,5 +58,5 @@ export async function deleteInvitationsBy(tx: Db, userId: string): Promise<void>
 }
 
 export async function deleteExpiredLinks(db: Db, now: Date): Promise<void> {
-  await db.query('delete from account_links where expires_at <= $1', [now]);
+  await db.query(`delete from account_links where id in (select id from account_links where expires_at <= $1${skipLocked(db)})`, [now]);
 }

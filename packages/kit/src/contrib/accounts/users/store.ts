@@ -1,6 +1,7 @@
 import type { User } from '../../../auth/people/principal.ts';
 import type { Db } from '../../../db/engine/db.ts';
 import { isEmailLogin } from './login-name.ts';
+import { skipLocked } from '../../../work/lock-patience.ts';
 
 export interface UserRow extends User {
   /** null: the user cannot log in with a password. */
@@ -216,7 +217,7 @@ export async function deleteSessionsOf(tx: Db, userId: string): Promise<number> 
 }
 
 export async function deleteExpiredSessions(db: Db, now: Date): Promise<void> {
-  await db.query('delete from sessions where expires_at <= $1', [now]);
+  await db.query(`delete from sessions where id in (select id from sessions where expires_at <= $1${skipLocked(db)})`, [now]);
 }
 
 /** The active user, locked until the transaction ends; null when there is none. */

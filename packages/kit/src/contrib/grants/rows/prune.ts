@@ -1,5 +1,6 @@
 import type { Db } from '../../../db/engine/db.ts';
 import { quoteName } from '../../../db/declare/names.ts';
+import { skipLocked } from '../../../work/lock-patience.ts';
 import { grantsState } from '../declare/grants-state.ts';
 import { GrantSql } from './grant-sql.ts';
 import { deleteExpired } from './store.ts';
@@ -19,7 +20,7 @@ export async function pruneGrants(db: Db): Promise<{ readonly expired: number; r
     for (let removed = BATCH; removed === BATCH;) {
       const rows = await db.query(
         `delete from grants where id in (select g.id from grants g where g.object_type = $1
-           and not exists (select 1 from ${quoteName(declaration.type)} t where ${id} = g.object_id) limit ${BATCH}) returning id`,
+           and not exists (select 1 from ${quoteName(declaration.type)} t where ${id} = g.object_id) limit ${BATCH}${skipLocked(db)}) returning id`,
         [declaration.type],
       );
       orphaned += removed = rows.length;

@@ -1,4 +1,5 @@
 import type { Db } from '../../../db/engine/db.ts';
+import { skipLocked } from '../../../work/lock-patience.ts';
 
 /** A grant as it is stored. */
 export interface GrantRow {
@@ -126,7 +127,8 @@ export async function listGrants(
 /** Removes expired grants, some at a time, so that no transaction is long. Returns what was removed. */
 export async function deleteExpired(db: Db, now: Date, limit: number): Promise<number> {
   const rows = await db.query(
-    'delete from grants where id in (select id from grants where expires_at is not null and expires_at <= $1 order by expires_at limit $2) returning id',
+    `delete from grants where id in
+       (select id from grants where expires_at is not null and expires_at <= $1 order by expires_at limit $2${skipLocked(db)}) returning id`,
     [now, limit],
   );
   return rows.length;

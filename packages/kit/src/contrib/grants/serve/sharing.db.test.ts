@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { docs, type Drive, folders, startDrive } from '../../../../test/grants/drive.ts';
+import { lockRows } from '../../../../test/lock-rows.ts';
 import { wholeDocument } from '../../../../test/whole-document.ts';
 import type { User } from '../../../auth/people/principal.ts';
 import { remove } from '../../../db/index.ts';
@@ -481,6 +482,26 @@ describeDatabases('sharing objects', (database) => {
       expect(await database.db.query('select id from grants where object_id = $1', [id])).toEqual([]);
     });
   });
+
+  test.skipIf(database.dialect === 'sqlite')(
+    'a grant that another transaction has locked does not hold up the pruning of others',
+    async () => {
+      const id = await drive.doc('locked');
+      for (const name of ['bob', 'cid'])
+        await give(name, 'viewer', onDoc(id), { expiresAt: new Date(drive.clock.now().getTime() + HOUR_MS) });
+      drive.clock.advance(2 * HOUR_MS);
+      const rows = await database.db.query<{ id: string }>('select id from grants where object_id = $1 and expires_at is not null', [id]);
+      const release = await lockRows(database.db, 'grants', [rows[0]?.id ?? '']);
+      await pruneGrants(database.db);
+      const left = () => database.db.query('select id from grants where object_id = $1 and expires_at is not null', [id]);
+      expect([rows.length, await left()]).toEqual([2, [rows[0]]]);
+      await database.db.query('delete from docs where id = $1', [id]);
+      await pruneGrants(database.db);
+      await release();
+      await pruneGrants(database.db);
+      expect(await left()).toEqual([]);
+    },
+  );
 
   describe('for programs', () => {
     test('actionsOf, whoCan, objectsOf and explainAccess agree', async () => {

@@ -1,5 +1,6 @@
 // SQL of management: reading, cancelling, retrying and removing jobs.
 import type { Db } from '../../../db/engine/db.ts';
+import { skipLocked } from '../../../work/lock-patience.ts';
 import { isUuid } from '../../../db/values/uuid.ts';
 import type { AttemptOutcome, JobStatus } from '../models.ts';
 import { requireArguments } from '../../../options/read-options.ts';
@@ -170,11 +171,9 @@ export async function findFailed(db: Db, filter: FailedJobFilter, after: string,
 
 /** Removes finished jobs with their attempts and steps. */
 export async function pruneFinished(tx: Db, before: Date, limit: number): Promise<number> {
-  // What another transaction has locked is left for the next pruning.
-  const lock = tx.dialect === 'postgres' ? ' for update skip locked' : '';
   const rows = await tx.query(
     `delete from jobs where id in (
-       select id from jobs where finished_at < $1 and created_at < $1 and claimed_until is null order by id limit $2${lock}
+       select id from jobs where finished_at < $1 and created_at < $1 and claimed_until is null order by id limit $2${skipLocked(tx)}
      ) returning id`,
     [before, limit],
   );

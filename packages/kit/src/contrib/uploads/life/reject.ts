@@ -1,6 +1,7 @@
 import { CONFLICT_RETRIES } from '../../../db/engine/conflict-retries.ts';
 import type { Db } from '../../../db/engine/db.ts';
 import type { KitError } from '../../../errors/kit-error.ts';
+import { limitLockWait } from '../../../work/lock-patience.ts';
 import { uploadErrors } from '../errors.ts';
 import { uploadsOf } from '../rows/in-use.ts';
 import { recordChange, type ChangeContext } from '../rows/record-change.ts';
@@ -19,6 +20,8 @@ export async function rejectUpload(
   context: ChangeContext,
 ): Promise<KitError> {
   const removals = await db.transaction(async (tx) => {
+    // A verdict that waits for a locked row would hold up the scans behind it.
+    if (from === 'quarantined') await limitLockWait(tx);
     const after = await changeState(tx, upload.id, from, { state: 'rejected', reason });
     if (after === null) return null;
     await recordChange(tx, 'rejected', { before: upload, after }, context);

@@ -1,5 +1,6 @@
 import { text as read } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
+import { lockRows } from '../../../../test/lock-rows.ts';
 import { uploadApp } from '../../../../test/uploads/upload-app.ts';
 import type { AuditEntry } from '../../../auth/request/audit-sink.ts';
 import type { EventEntry } from '../../../app/declare/registry.ts';
@@ -36,6 +37,24 @@ describeDatabases('quarantine', (database) => {
       app.clock.advance(3_600_000);
       await processUploads(app.db);
       expect(await app.call('GET', `/v1/uploads/${body.id}`)).toMatchObject({ body: { state: 'complete' } });
+    },
+  );
+
+  test.skipIf(database.dialect === 'sqlite').each(['clean', 'infected'])(
+    'an upload that another transaction has locked does not hold up the scans of others (%s)',
+    async (found) => {
+      let lock: (() => Promise<void>) | undefined;
+      let first: string | undefined;
+      await using app = await start(async ({ id }) => {
+        first ??= id;
+        if (id === first) lock ??= await lockRows(app.db, 'uploads', [id]);
+        return found === 'clean' ? { clean: true } : { clean: false, reason: 'Worm' };
+      });
+      for (let n = 0; n < 3; n += 1) await app.upload(text);
+      expect(await processUploads(app.db)).toMatchObject({ scanned: 2, failed: 1 });
+      await lock?.();
+      app.clock.advance(3_600_000);
+      expect(await processUploads(app.db)).toMatchObject({ scanned: 1, failed: 0 });
     },
   );
 

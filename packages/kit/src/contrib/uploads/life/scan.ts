@@ -1,6 +1,7 @@
 import { ruleResult } from '../../../auth/rights/rule-result.ts';
 import { CONFLICT_RETRIES } from '../../../db/engine/conflict-retries.ts';
 import type { Db } from '../../../db/engine/db.ts';
+import { isLockTimeout, limitLockWait } from '../../../work/lock-patience.ts';
 import { uploadErrors } from '../errors.ts';
 import { uploadsOf } from '../rows/in-use.ts';
 import { recordChange } from '../rows/record-change.ts';
@@ -54,15 +55,28 @@ async function scanOne(db: Db, upload: Upload, scan: Scan): Promise<keyof ScanRe
       return 'rejected';
     }
     await db.transaction(async (tx) => {
+      await limitLockWait(tx);
       const after = await changeState(tx, id, 'quarantined', { state: 'complete', completed_at: clock.now(), scan_due_at: null });
       if (after !== null) await recordChange(tx, 'completed', { before: upload, after });
     }, CONFLICT_RETRIES);
     return 'clean';
   } catch (error) {
     log.warn({ err: error, upload: id, attempts: upload.scan_attempts }, 'an upload could not be scanned; it stays in quarantine');
-    await changeState(db, id, 'quarantined', { scan_due_at: new Date(clock.now().getTime() + retryAfterMs(upload.scan_attempts)) });
+    await retryLater(db, upload);
     return 'failed';
   }
+}
+
+/** A row that another transaction has locked is due again when the lease ends: the uploads behind it do not wait. */
+async function retryLater(db: Db, { id, scan_attempts: attempts }: Upload): Promise<void> {
+  const dueAt = new Date(uploadsOf(db).clock.now().getTime() + retryAfterMs(attempts));
+  const postpone = db.transaction(async (tx) => {
+    await limitLockWait(tx);
+    await changeState(tx, id, 'quarantined', { scan_due_at: dueAt });
+  }, CONFLICT_RETRIES);
+  await postpone.catch((error: unknown) => {
+    if (!isLockTimeout(error)) throw error;
+  });
 }
 
 function printable(reason: string): string {

@@ -1,4 +1,5 @@
 import type { Db } from '../../../db/engine/db.ts';
+import { skipLocked } from '../../../work/lock-patience.ts';
 import { insert } from '../../../db/rows/repository.ts';
 import { uploadRemovals, uploads } from '../models.ts';
 import type { Upload } from '../declare/upload.ts';
@@ -109,11 +110,10 @@ export function overdueUploads(db: Db, now: Date, limit: number): Promise<Upload
  * it is due.
  */
 export async function claimScans(db: Db, now: Date, leaseUntil: Date, limit: number, id?: string): Promise<Upload[]> {
-  const skip = db.dialect === 'postgres' ? ' for update skip locked' : '';
   const chosen = id === undefined ? '' : ' and id = $4';
   return db.query<Upload>(
     `update uploads set scan_due_at = $1, scan_attempts = scan_attempts + 1
-     where id in (select id from uploads where state = 'quarantined' and scan_due_at <= $2${chosen} order by scan_due_at limit $3${skip})
+     where id in (select id from uploads where state = 'quarantined' and scan_due_at <= $2${chosen} order by scan_due_at limit $3${skipLocked(db)})
      returning ${COLUMNS}`,
     [leaseUntil, now, limit, ...(id === undefined ? [] : [id])],
   );
@@ -158,7 +158,7 @@ export async function withdrawRemoval(tx: Db, id: string): Promise<boolean> {
 
 /** Takes removals that are due until `leaseUntil`; `ids` takes exactly these, due or not. */
 export async function claimRemovals(db: Db, now: Date, leaseUntil: Date, limit: number, ids?: readonly string[]): Promise<Removal[]> {
-  const skip = db.dialect === 'postgres' ? ' for update skip locked' : '';
+  const skip = skipLocked(db);
   const chosen =
     ids === undefined
       ? `select id from upload_removals where due_at <= $2 order by due_at limit $3${skip}`

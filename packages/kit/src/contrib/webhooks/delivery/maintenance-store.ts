@@ -1,5 +1,6 @@
 // SQL of the maintenance commands: bounded batches, each in a transaction of its own.
 import type { Db } from '../../../db/engine/db.ts';
+import { skipLocked } from '../../../work/lock-patience.ts';
 import type { Audience } from '../publishing/audience.ts';
 import { endIdBefore } from '../publishing/event-id.ts';
 import type { WebhookEndpoint } from '../endpoints/store.ts';
@@ -88,11 +89,10 @@ const UNFINISHED = `(d.status = 'pending' or d.claim_token is not null)`;
  * comes first and keeps its event, or finds the delivery gone.
  */
 export async function pruneEvents(tx: Db, before: Date, limit: number): Promise<number> {
-  const lock = tx.dialect === 'postgres' ? ' for update skip locked' : '';
   const chosen = await tx.query<{ id: string }>(
     `select e.id from webhook_events e where e.id < $3 and e.timestamp < $1 and e.audience is not null
        and not exists (select 1 from webhook_deliveries d where d.event_id = e.id and ${UNFINISHED})
-     order by e.id limit $2${lock}`,
+     order by e.id limit $2${skipLocked(tx)}`,
     [before, limit, endIdBefore(before)],
   );
   if (chosen.length === 0) return 0;
