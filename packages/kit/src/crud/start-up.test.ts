@@ -953,6 +953,32 @@ describe('start-up checks of resources', () => {
       expect(await start([owner, { columns: ['rank', 'title'] }])).toEqual([expect.stringMatching(/^W008 .*serves title \(filter\)\./)]);
     });
 
+    test('W008: a tenant column that no index begins with, unless the rows are those of an owner', async () => {
+      const start = (columns: readonly string[] | null, isOwned = false) => {
+        const indexed = model(
+          'indexed',
+          { id: t.uuidv7().pk(), tenant: t.text(40).readOnly(), owner_id: isOwned ? t.uuid().readOnly() : t.uuid().nullable().readOnly() },
+          { indexes: columns === null ? [] : [{ columns: [...columns] }] },
+        );
+        class Indexed extends CrudController(resource(indexed, { tenant: 'tenant', ...(isOwned ? { owner: 'owner_id' } : {}) }), {
+          permission,
+        }) {}
+        return warnings({ '/indexed': Indexed }, { tenant: () => 'a' });
+      };
+      const ofTenant = expect.stringMatching(/^W008 Indexed: no index of "indexed" serves tenant \(tenant\)\./);
+      expect(await start(null)).toEqual(expect.arrayContaining([ofTenant]));
+      expect(await start(['id', 'tenant'])).toEqual(expect.arrayContaining([ofTenant]));
+      for (const columns of [['tenant'], ['tenant', '-id']]) expect(await start(columns)).not.toEqual(expect.arrayContaining([ofTenant]));
+      expect(await start(['owner_id'], true)).not.toEqual(expect.arrayContaining([expect.stringContaining('W008')]));
+    });
+
+    test('W033: a resource with audit: true in an app that records nothing', async () => {
+      const start = (audit: boolean | undefined) =>
+        warnings({ '/notes': crud({}, { unscoped: true, hooks: { create: () => undefined }, ...(audit === undefined ? {} : { audit }) }) });
+      expect(await start(true)).toEqual(expect.arrayContaining([expect.stringMatching(/^W033 resource\(notes\) .*has audit: true/)]));
+      for (const audit of [false, undefined]) expect((await start(audit)).join()).not.toContain('W033');
+    });
+
     test('W010: unscoped in an app with tenants', async () => {
       expect(await warnings({ '/notes': crud({}, { unscoped: true, hooks: { create: () => undefined } }) }, { tenant: () => 'a' })).toEqual(
         [expect.stringMatching(/^W010 .*resource\(notes\)/), expect.stringMatching(/^W010 .*resource\(users\)/)],

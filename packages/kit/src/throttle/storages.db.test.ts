@@ -179,13 +179,14 @@ describe.each(['SQLite', 'PostgreSQL'])('rows on %s', (name) => {
 });
 
 test('a budget that another transaction has locked does not hold up the clean-up of others', async () => {
-  const { db } = (await openers['PostgreSQL']?.()) ?? { db: undefined };
+  const opened = await openers['PostgreSQL']?.();
+  const db = opened?.db;
   if (db === undefined) throw new Error('no database');
   const open = async (now: Date, key: string) => {
     // Each storage cleans up with its first request.
     const storage = sqlStorage({ db, ...strict });
     await storage.take(key, parseRate('5/s'), now);
-    await storage.close();
+    await storage.close?.();
   };
   await open(at(0), 'locked');
   await open(at(0), 'other');

@@ -353,4 +353,10 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
       'A route allows a request that reads more than 100,000 rows of the tables as they are now, because no index serves its filters and its order. Such a request runs up to its deadline. Reported by `kit doctor --database`, which counts the rows of the caller who has the most, with a plan of the database.',
     remedy: 'Add the index that the finding names, or remove the filter, the search or the order from the controller.',
   },
+  W033: {
+    title: 'Changes are not recorded',
+    explanation: 'A resource sets `audit: true`, and no module of the app records audit entries: its changes leave no trace.',
+    remedy:
+      'Add `audit()` of `kit/contrib/audit` to the modules of `createApp()`. Without `audit: true` a resource is recorded where the module is there.',
+  },
 };

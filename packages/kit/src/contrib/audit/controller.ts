@@ -16,6 +16,7 @@ import { findEntry } from './store.ts';
 import { controllerOptions } from '../../http/declare/controller-options.ts';
 import { filledText } from '../../options/value-rule.ts';
 import type { App } from '../../app/declare/module.ts';
+import { requiredDatabase } from '../../app/declare/required-database.ts';
 import { requiredModule } from '../../app/declare/required-module.ts';
 import type { Fault } from '../../options/fault.ts';
 
@@ -77,6 +78,11 @@ export class AuditController extends Controller {
 
   faults(app: App): readonly Fault[] {
     return requiredModule(app, 'audit', this.constructor.name, 'audit()');
+  }
+
+  async databaseFaults(app: App): Promise<readonly Fault[]> {
+    const { using, name } = this.constructor as typeof AuditController;
+    return requiredDatabase(app, 'audit', name, using, 'audit');
   }
 }
 

@@ -1,5 +1,6 @@
 import { CONFLICT_RETRIES } from '../../db/engine/conflict-retries.ts';
 import type { App } from '../../app/declare/module.ts';
+import { requiredDatabase } from '../../app/declare/required-database.ts';
 import { requiredModule } from '../../app/declare/required-module.ts';
 import type { Fault } from '../../options/fault.ts';
 import { databaseNamed } from '../../db/open/named-database.ts';
@@ -147,6 +148,11 @@ export class JobController extends Controller {
 
   faults(app: App): readonly Fault[] {
     return requiredModule(app, 'jobs', this.constructor.name, 'jobs()');
+  }
+
+  async databaseFaults(app: App): Promise<readonly Fault[]> {
+    const { using, name } = this.constructor as typeof JobController;
+    return requiredDatabase(app, 'jobs', name, using, 'jobs');
   }
 }
 

@@ -54,6 +54,7 @@ import { filledText, listOf, nullable, oneOf, rule, sentenceRule } from '../../o
 import { rateFault } from '../../throttle/rate.ts';
 import { webhooksOf } from './webhooks.ts';
 import type { App } from '../../app/declare/module.ts';
+import { requiredDatabase } from '../../app/declare/required-database.ts';
 import { requiredModule } from '../../app/declare/required-module.ts';
 import { misspeltEvents } from './misspelt-events.ts';
 import type { Fault } from '../../options/fault.ts';
@@ -383,6 +384,11 @@ export class WebhookEndpointController extends Controller {
       await recordEndpointChange(tx, 'updated', { before, after }, author(context));
       return recordOf(tx)(after);
     });
+  }
+
+  async databaseFaults(app: App): Promise<readonly Fault[]> {
+    const { name, using } = this.#options;
+    return requiredDatabase(app, 'webhooks', name, using, 'webhooks');
   }
 
   faults(app: App): readonly Fault[] {

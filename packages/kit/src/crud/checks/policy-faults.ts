@@ -132,6 +132,12 @@ function policyFaults(policy: Policy, app: App): Fault[] {
       'Use events: (change) => ({ type, data, audience }).',
     );
 
+  if (options.audit === true && app.registry.audit === null)
+    add(
+      'W033',
+      'has audit: true, and no module of the app records audit entries.',
+      'Add audit() to the modules of createApp, or remove audit: true.',
+    );
   faults.push(...recorderFaults(policy, place, app));
 
   for (const [option, names] of [

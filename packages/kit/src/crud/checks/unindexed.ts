@@ -5,7 +5,7 @@ import type { MountedResource } from '../mount/mounted-resource.ts';
 export interface UnindexedColumn {
   readonly table: string;
   readonly column: string;
-  /** `owner`, `filter`, `ordering`, or the relation that needs it. */
+  /** `owner`, `tenant`, `filter`, `ordering`, or the relation that needs it. */
   readonly usedBy: string;
   readonly isRelation: boolean;
 }
@@ -18,8 +18,10 @@ export function unindexedColumns({ policy, options, list }: MountedResource): Un
     if (owner.statements.byName.has(column) && !isIndexed(owner, column))
       found.push({ table: owner.model.name, column, usedBy, isRelation });
   };
-  // Every list of a caller reads the rows of one owner.
-  if (policy.bounds.owner !== undefined) add(policy, policy.bounds.owner, 'owner');
+  // Every list of a caller reads the rows of one owner, or of one tenant.
+  const { owner, tenant } = policy.bounds;
+  if (owner !== undefined) add(policy, owner, 'owner');
+  else if (tenant !== undefined) add(policy, tenant, 'tenant');
   for (const [name, operators] of Object.entries(options.filters ?? {})) {
     // `contains`, `ends` and conditions of the app's own are no use of an index.
     const isServed = Array.isArray(operators) && operators.some((each) => each !== 'contains' && each !== 'ends');
