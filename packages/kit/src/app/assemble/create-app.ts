@@ -1,18 +1,15 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyInstance, FastifyPluginAsync, InjectOptions, LightMyRequestResponse } from 'fastify';
 import type { Authenticator } from '../../auth/request/authenticator.ts';
 import type { UserDirectory } from '../../auth/people/user-directory.ts';
 import type { Clock } from '../../db/clock.ts';
 import type { Database } from '../../db/engine/db.ts';
 import type { Container } from '../../di/container.ts';
-import { ruleResult } from '../../auth/rights/rule-result.ts';
-import { askedTenant, tenantResult } from '../declare/asked-tenant.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { EventHandler } from '../../events/event-handler.ts';
 import { bindEvents, unbindEvents } from '../../events/event-hub.ts';
-import { BlockingWatch } from '../../http/exchange/blocking-watch.ts';
+import { createHost } from './create-host.ts';
+import { closeServer, settledWithin } from './close-server.ts';
 import type { CompiledRoute } from '../../http/exchange/compiled-route.ts';
-import type { Exchange } from '../../http/exchange/exchange.ts';
 import type { Host } from '../../http/exchange/host.ts';
 import type { Log } from '../../http/log.ts';
 import { serveRoutes, type ServedRoutes } from '../../http/serve/serve-routes.ts';
@@ -40,13 +37,11 @@ import { pruneIdempotencyRegularly } from '../data/prune-idempotency.ts';
 import { planApp, type AppPlan } from './plan-app.ts';
 import { proxyWarning } from '../check/proxy-warning.ts';
 import { emptyRegistry, type Registry } from '../declare/registry.ts';
+import { undurableHandlers } from '../check/undurable-handlers.ts';
 import { isError, StartUpError } from '../check/start-up-error.ts';
 import { rememberDeleted } from '../data/remember-deleted.ts';
 import { standingsOf } from '../declare/standing.ts';
 import { Steps } from './steps.ts';
-
-/** After the deadline handlers see an aborted signal and get this long to answer before their connections are cut. */
-const LAST_GRACE_MS = 250;
 
 /**
  * Checks everything and throws every fault at once; no I/O. Databases open in `ready()`.
@@ -67,43 +62,6 @@ export function createApp(options: AppOptions): App {
       wrongValue('createApp()', 'the options object', options, "{ mount: { '/v1': { '/orders': OrderController } } }"),
     ]);
   return new Application(options);
-}
-
-/**
- * The request log shows the tenant only when it was resolved for the request: resolving may cost a query.
- */
-function knownTenant(exchange: Exchange, found: string | null | Promise<string | null>): string | null | Promise<string | null> {
-  const remember = (tenant: string | null): string | null => (exchange.knownTenant = tenant);
-  return found instanceof Promise ? found.then(remember) : remember(found);
-}
-
-/** The tenant, once the user is known to be a member: whatever names it (a header, a path, a claim) is only a wish until then. */
-async function provedTenant(
-  exchange: Exchange,
-  asked: string | null | Promise<string | null>,
-  membershipOf: NonNullable<AppOptions['membership']>,
-): Promise<string | null> {
-  const { principal, db } = exchange;
-  const tenant = principal === null ? null : await asked;
-  if (principal === null || tenant === null) return null;
-  const found = await askedOnce(exchange, tenant, () => membershipOf({ user: principal.user, tenant, principal, db }));
-  const membership = ruleResult('membership', 'createApp()', found);
-  if (membership === null) throw coreErrors.not_a_member();
-  exchange.knownMembership = membership;
-  return tenant;
-}
-
-type FoundMembership = ReturnType<NonNullable<AppOptions['membership']>>;
-const memberships = new WeakMap<Exchange, Map<string, FoundMembership>>();
-
-/** For all that one request asks about a tenant: a list of tools asks for each tool. */
-function askedOnce(exchange: Exchange, tenant: string, ask: () => FoundMembership): FoundMembership {
-  if (exchange.parent === null) return ask();
-  const known = memberships.get(exchange.parent) ?? new Map<string, FoundMembership>();
-  memberships.set(exchange.parent, known);
-  const found = known.has(tenant) ? (known.get(tenant) as FoundMembership) : ask();
-  known.set(tenant, found);
-  return found;
 }
 
 class Application implements App {
@@ -128,9 +86,9 @@ class Application implements App {
   readonly #stopping = new AbortController();
   /** `ready`, `monitor` and `start` each run the one before them first. `close` may come at any time; `stop` follows the last request. */
   readonly #steps = new Steps<'ready' | 'monitor' | 'start' | 'close' | 'stop'>();
-  /** What was started and has to be stopped, oldest first. */
   /** What the checks of the modules found when the databases were open. */
   #moduleWarnings: readonly Fault[] = [];
+  /** What was started and has to be stopped, oldest first. */
   readonly #running: { readonly what: string; readonly stop: () => unknown }[] = [];
   #fastify: FastifyInstance | undefined;
   #connections: Connections | undefined;
@@ -162,16 +120,13 @@ class Application implements App {
     // In development clients come directly.
     const exposed = isProduction() ? proxyWarning(this) : [];
     this.warnings = [...found, ...exposed].filter(({ id }) => isSilenced(this, id) === undefined);
-    const undurable = registry.jobs === null ? this.eventHandlers.filter(({ durable }) => durable) : [];
-    if (undurable.length > 0)
-      throw new StartUpError(
-        undurable.map(({ event, name }) => ({
-          id: 'E006',
-          message: `The handler "${name}" of ${event.name} is durable, and no module runs jobs.`,
-          hint: 'Add jobs() to modules.',
-        })),
-      );
-    this.#host = this.#createHost(options);
+    const undurable = registry.jobs === null ? undurableHandlers(this.eventHandlers) : [];
+    if (undurable.length > 0) throw new StartUpError(undurable);
+    this.#host = createHost(this.#plan, options, registry, {
+      draining: this.#draining.signal,
+      stopping: this.#stopping.signal,
+      track: (work) => this.#inFlight.track(work),
+    });
     this.#served = { ...this.#plan.compiled, appMiddleware: this.#plan.middleware, appThrottles: options.throttles ?? [] };
     this.plugin = (fastify) => this.#serve(fastify, 'foreign');
     for (const module of this.#plan.modules) module.install?.(this);
@@ -186,43 +141,6 @@ class Application implements App {
     const { login, users, tenants } = this.#plan;
     const standings = standingsOf({ users, tenants });
     return { login, standings, userChanges: users === null ? [] : [rememberDeleted(users)] };
-  }
-
-  #createHost(options: AppOptions): Host {
-    const { databases, services, clock, log, settings, trustedProxies, throttleStorage } = this.#plan;
-    const { tenant, membership, memberships } = this.#plan.tenants;
-    const isProved = membership !== undefined || typeof memberships === 'function';
-    return {
-      get db() {
-        return databases.get('default');
-      },
-      get databases() {
-        return databases.all;
-      },
-      services,
-      audit: this.registry.audit,
-      clock,
-      log,
-      errorFormat: settings.errorFormat,
-      responseChecks: settings.responseChecks,
-      errors: options.errors === undefined ? [] : [options.errors],
-      rules: this.rules,
-      trustedProxies,
-      throttleStorage,
-      throttleRates: settings.throttleRates,
-      tenantOf: (exchange) => {
-        const asking = exchange as Exchange;
-        const found = tenant === undefined ? null : askedTenant(asking, tenant);
-        return knownTenant(asking, membership === undefined ? found : provedTenant(asking, found, membership));
-      },
-      tenantNow: tenant === undefined || isProved ? undefined : async (exchange) => tenantResult(await tenant(exchange as Exchange)),
-      standings: this.registry.standings,
-      blocking: new BlockingWatch(settings.warnBlockingMs, log),
-      inputLimits: this.#plan.inputLimits,
-      draining: this.#draining.signal,
-      stopping: this.#stopping.signal,
-      track: (work) => this.#inFlight.track(work),
-    };
   }
 
   get settings(): Settings {
@@ -423,45 +341,20 @@ class Application implements App {
 
   async #close(): Promise<void> {
     // Otherwise a start that is under way would open connections and start workers after the end, and nothing would close them.
-    const timeIsUp = Promise.withResolvers<void>();
-    const grace = setTimeout(() => timeIsUp.resolve(), this.settings.shutdownTimeoutMs);
-    await Promise.race([this.#steps.settled('start', 'monitor', 'ready'), timeIsUp.promise]);
-    clearTimeout(grace);
-    const fastify = this.#fastify;
-    if (fastify === undefined) return this.#stop();
-    const { shutdownDelayMs, shutdownTimeoutMs } = this.settings;
-    if (fastify.server.listening) {
-      this.#connections?.endWithResponse();
-      if (shutdownDelayMs > 0) await delay(shutdownDelayMs);
-    }
-    const deadline = setTimeout(() => this.#giveUp(fastify), shutdownTimeoutMs);
-    const stopClosing = await this.#drain(fastify);
-    try {
-      await fastify.close();
-    } finally {
-      stopClosing?.();
-      clearTimeout(deadline);
-    }
-  }
-
-  /** No new connections; those without a request have a grace to get one, and are closed from then on. */
-  async #drain({ server }: FastifyInstance): Promise<(() => void) | undefined> {
-    if (!server.listening) return undefined;
-    await this.#connections?.stopListening();
-    this.#endStreams();
-    await this.#connections?.empty(Math.min(this.settings.shutdownIdleMs, this.settings.shutdownTimeoutMs));
-    return this.#connections?.closeIdle();
+    await settledWithin(this.settings.shutdownTimeoutMs, this.#steps.settled('start', 'monitor', 'ready'));
+    const [fastify, connections] = [this.#fastify, this.#connections];
+    if (fastify === undefined || connections === undefined) return this.#stop();
+    await closeServer(fastify, connections, this.settings, {
+      endStreams: () => this.#endStreams(),
+      giveUp: () => {
+        this.log.warn('requests were still open at the shutdown deadline');
+        this.#stopping.abort(coreErrors.unavailable({ detail: 'The server is stopping.' }));
+      },
+    });
   }
 
   #endStreams(): void {
     this.#draining.abort(coreErrors.unavailable({ detail: 'The server is stopping; connect again.' }));
-  }
-
-  /** The deadline has passed: handlers see an aborted signal, then their connections are closed. */
-  #giveUp(fastify: FastifyInstance): void {
-    this.log.warn('requests were still open at the shutdown deadline');
-    this.#stopping.abort(coreErrors.unavailable({ detail: 'The server is stopping.' }));
-    setTimeout(() => fastify.server.closeAllConnections(), LAST_GRACE_MS);
   }
 
   #stop(): Promise<void> {
@@ -481,8 +374,8 @@ class Application implements App {
     const { log, services, throttleStorage, databases } = this.#plan;
     this.#draining.abort(coreErrors.unavailable());
     this.#host.blocking.stop();
-    const grace = setTimeout(() => timeIsUp.resolve(), this.settings.shutdownTimeoutMs);
     const timeIsUp = Promise.withResolvers<void>();
+    const grace = setTimeout(() => timeIsUp.resolve(), this.settings.shutdownTimeoutMs);
     if (await this.#inFlight.settle(timeIsUp.promise)) log.warn('work of requests was still running when the databases closed');
     clearTimeout(grace);
     const attempt = async (what: string, work: () => unknown) => {

@@ -1,10 +1,11 @@
 import { CONFLICT_RETRIES } from '../../../db/engine/conflict-retries.ts';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Db } from '../../../db/engine/db.ts';
-import { uuidv7 } from '../../../db/values/uuidv7.ts';
+import { drop, NO_OUTCOME, noRows, type Batch, type Result } from './result-batch.ts';
+import { bareFailureRow, healthChanges, resultRow } from './result-rows.ts';
 import { decideOutcome, type Outcome } from './delivery-outcome.ts';
 import { disableEndpoint } from '../endpoints/disable.ts';
-import { ERROR_LENGTH_MAX } from '../models.ts';
+
 import { countLostClaims } from './maintenance-store.ts';
 import { parseSchedule, type RetrySchedule } from '../endpoints/retry-schedule.ts';
 import {
@@ -33,30 +34,6 @@ export interface DeliverySummary {
   readonly disabled_endpoints: number;
   /** Results that came too late: the lease had ended and another worker had claimed the delivery. The receiver got a duplicate. */
   readonly lost_claims: number;
-}
-
-interface Result {
-  readonly report: SendReport;
-  readonly outcome: Outcome;
-  /** Most results are successes of healthy endpoints, which change nothing about them. */
-  readonly changesHealth: boolean;
-}
-
-/** Results stored together. */
-interface Batch {
-  results: Result[];
-  /** Other deliveries cannot be sent before these results are stored. */
-  isAwaited: boolean;
-  /** What is still to be written; rows are made once, however often it takes to write them. */
-  successes: Success[];
-  others: Finalised[];
-  /** Failures in place of results that the database rejects. */
-  rejections: Finalised[];
-  /** Deliveries whose claims were lost, or whose results were rejected: they change nothing about their endpoint. */
-  readonly lost: Set<string>;
-  readonly stored: PromiseWithResolvers<void>;
-  /** When the batch before it is stored. */
-  readonly before: Promise<void> | undefined;
 }
 
 /**
@@ -114,7 +91,7 @@ export class ResultWriter {
     }
     const outcome = report.result === null ? NO_OUTCOME : this.#decide(report, report.result);
     batch.results.push({ report, outcome, changesHealth: this.#changesHealth(report, outcome) });
-    if (report.result !== null) this.#addRow(batch, this.#row(report, outcome));
+    if (report.result !== null) this.#addRow(batch, resultRow(report, outcome, this.#webhooks.clock));
     batch.isAwaited ||= report.claim.orderingKey !== null;
     const isUrgent = batch.isAwaited || batch.results.length >= BATCH_MAX;
     const gathering = isUrgent ? this.#gathering() : undefined;
@@ -271,27 +248,13 @@ export class ResultWriter {
     drop(batch, [{ id }]);
     // It says nothing about the endpoint.
     batch.lost.add(id);
-    if (report !== undefined) batch.rejections.push(this.#bareFailure(report));
+    if (report !== undefined) batch.rejections.push(bareFailureRow(report, this.#webhooks.clock));
   }
 
   /** Even the bare failure cannot be stored: the claim expires, and the delivery is sent again. */
   #givenUp(batch: Batch, id: string, error: unknown): void {
     this.#webhooks.log.error({ err: error, delivery_id: id }, 'could not store that a webhook failed; its claim will expire');
     drop(batch, [{ id }]);
-  }
-
-  #bareFailure({ claim, startedAt }: SendReport): Finalised {
-    return {
-      id: claim.id,
-      token: claim.token,
-      endpoint_id: claim.endpoint.id,
-      status: 'failed',
-      attempts: claim.attempts + 1,
-      error: 'The result of the attempt could not be stored.',
-      attempt_id: uuidv7(this.#webhooks.clock),
-      started_at: startedAt,
-      duration_ms: 0,
-    };
   }
 
   /** Another transaction has locked some of the rows: they are tried again beside the results that follow. False: none is locked now. */
@@ -362,27 +325,6 @@ export class ResultWriter {
     else await this.#count(batch, successes, []);
   }
 
-  #row(report: SendReport, outcome: Outcome): Finalised {
-    const { claim, startedAt, durationMs, excerpt, result } = report;
-    const { delivery } = outcome;
-    return {
-      id: claim.id,
-      token: claim.token,
-      endpoint_id: claim.endpoint.id,
-      status: delivery.status,
-      attempts: delivery.attempts,
-      next_attempt_at: delivery.nextAttemptAt ?? undefined,
-      status_code: delivery.lastStatusCode ?? undefined,
-      error: delivery.lastError?.slice(0, ERROR_LENGTH_MAX).toWellFormed(),
-      reason: delivery.failureReason ?? undefined,
-      delivered_at: delivery.deliveredAt ?? undefined,
-      attempt_id: result?.kind === 'refused' ? undefined : uuidv7(this.#webhooks.clock),
-      started_at: startedAt,
-      duration_ms: durationMs,
-      excerpt: excerpt ?? undefined,
-    };
-  }
-
   async #count({ lost }: Batch, rows: readonly Finalised[], written: readonly WrittenResult[]): Promise<void> {
     const ids = new Set(written.map(({ id }) => id));
     const missing = rows.filter((row) => !ids.has(row.id));
@@ -436,16 +378,6 @@ export class ResultWriter {
   }
 }
 
-const noRows = (): Pick<Batch, 'successes' | 'others' | 'rejections'> => ({ successes: [], others: [], rejections: [] });
-
-/** These rows are written, or left to another batch. */
-function drop(batch: Batch, rows: readonly { readonly id: string }[]): void {
-  const ids = new Set(rows.map(({ id }) => id));
-  batch.successes = batch.successes.filter(({ id }) => !ids.has(id));
-  batch.others = batch.others.filter(({ id }) => !ids.has(id));
-  batch.rejections = batch.rejections.filter(({ id }) => !ids.has(id));
-}
-
 function rethrowUnlessLocked(error: unknown): void {
   if (!isLockTimeout(error)) throw error;
 }
@@ -454,34 +386,4 @@ function rethrowUnlessLocked(error: unknown): void {
 async function disableUnlocked(tx: Db, id: string, reason: NonNullable<Outcome['disable']>, url: string): Promise<boolean> {
   await limitLockWait(tx);
   return disableEndpoint(tx, id, reason, { url });
-}
-
-const NO_OUTCOME: Outcome = {
-  delivery: {
-    status: 'pending',
-    attempts: 0,
-    nextAttemptAt: null,
-    deliveredAt: null,
-    lastStatusCode: null,
-    lastError: null,
-    failureReason: null,
-  },
-  health: null,
-  disable: null,
-};
-
-/** One change per endpoint: a success forgets the failures before it, later failures count from there. */
-function healthChanges(results: readonly Result[]): HealthChange[] {
-  const changed = new Set(results.flatMap(({ report, changesHealth }) => (changesHealth ? [report.claim.endpoint.id] : [])));
-  if (changed.size === 0) return [];
-  const changes = new Map<string, { id: string; succeeded_at: Date | null; failures: number; failing_since: Date | null }>();
-  for (const { report, outcome } of results) {
-    const { endpoint } = report.claim;
-    if (outcome.health === null || !changed.has(endpoint.id)) continue;
-    const change = changes.get(endpoint.id) ?? { id: endpoint.id, succeeded_at: null, failures: 0, failing_since: null };
-    if (outcome.delivery.status === 'succeeded') Object.assign(change, { succeeded_at: report.endedAt, failures: 0, failing_since: null });
-    else Object.assign(change, { failures: change.failures + 1, failing_since: change.failing_since ?? report.endedAt });
-    changes.set(endpoint.id, change);
-  }
-  return [...changes.values()];
 }

@@ -1,0 +1,45 @@
+import { BlockingWatch } from '../../http/exchange/blocking-watch.ts';
+import type { Exchange } from '../../http/exchange/exchange.ts';
+import type { Host } from '../../http/exchange/host.ts';
+import { tenantResult } from '../declare/asked-tenant.ts';
+import type { AppOptions } from '../declare/options.ts';
+import type { Registry } from '../declare/registry.ts';
+import type { AppPlan } from './plan-app.ts';
+import { tenantOfRequest } from './tenant-of-request.ts';
+
+/** What requests use of the app; its databases open later. */
+export function createHost(
+  plan: AppPlan,
+  options: AppOptions,
+  { audit, standings }: Registry,
+  life: Pick<Host, 'draining' | 'stopping' | 'track'>,
+): Host {
+  const { databases, services, clock, log, settings, trustedProxies, throttleStorage, inputLimits } = plan;
+  const { tenant, membership, memberships } = plan.tenants;
+  const isProved = membership !== undefined || typeof memberships === 'function';
+  return {
+    get db() {
+      return databases.get('default');
+    },
+    get databases() {
+      return databases.all;
+    },
+    services,
+    audit,
+    clock,
+    log,
+    errorFormat: settings.errorFormat,
+    responseChecks: settings.responseChecks,
+    errors: options.errors === undefined ? [] : [options.errors],
+    rules: options.rules ?? {},
+    trustedProxies,
+    throttleStorage,
+    throttleRates: settings.throttleRates,
+    tenantOf: tenantOfRequest(plan.tenants),
+    tenantNow: tenant === undefined || isProved ? undefined : async (exchange) => tenantResult(await tenant(exchange as Exchange)),
+    standings,
+    blocking: new BlockingWatch(settings.warnBlockingMs, log),
+    inputLimits,
+    ...life,
+  };
+}

@@ -1,0 +1,53 @@
+import { ruleResult } from '../../auth/rights/rule-result.ts';
+import { coreErrors } from '../../errors/core-errors.ts';
+import type { Exchange } from '../../http/exchange/exchange.ts';
+import type { Host } from '../../http/exchange/host.ts';
+import { askedTenant } from '../declare/asked-tenant.ts';
+import type { AppOptions } from '../declare/options.ts';
+import type { AppPlan } from './plan-app.ts';
+
+/** The tenant of a request: what the app's resolver names, and, where the app knows memberships, only to its members. */
+export function tenantOfRequest({ tenant, membership }: AppPlan['tenants']): Host['tenantOf'] {
+  return (asked) => {
+    const exchange = asked as Exchange;
+    const found = tenant === undefined ? null : askedTenant(exchange, tenant);
+    return knownTenant(exchange, membership === undefined ? found : provedTenant(exchange, found, membership));
+  };
+}
+
+/**
+ * The request log shows the tenant only when it was resolved for the request: resolving may cost a query.
+ */
+function knownTenant(exchange: Exchange, found: string | null | Promise<string | null>): string | null | Promise<string | null> {
+  const remember = (tenant: string | null): string | null => (exchange.knownTenant = tenant);
+  return found instanceof Promise ? found.then(remember) : remember(found);
+}
+
+/** The tenant, once the user is known to be a member: whatever names it (a header, a path, a claim) is only a wish until then. */
+async function provedTenant(
+  exchange: Exchange,
+  asked: string | null | Promise<string | null>,
+  membershipOf: NonNullable<AppOptions['membership']>,
+): Promise<string | null> {
+  const { principal, db } = exchange;
+  const tenant = principal === null ? null : await asked;
+  if (principal === null || tenant === null) return null;
+  const found = await askedOnce(exchange, tenant, () => membershipOf({ user: principal.user, tenant, principal, db }));
+  const membership = ruleResult('membership', 'createApp()', found);
+  if (membership === null) throw coreErrors.not_a_member();
+  exchange.knownMembership = membership;
+  return tenant;
+}
+
+type FoundMembership = ReturnType<NonNullable<AppOptions['membership']>>;
+const memberships = new WeakMap<Exchange, Map<string, FoundMembership>>();
+
+/** For all that one request asks about a tenant: a list of tools asks for each tool. */
+function askedOnce(exchange: Exchange, tenant: string, ask: () => FoundMembership): FoundMembership {
+  if (exchange.parent === null) return ask();
+  const known = memberships.get(exchange.parent) ?? new Map<string, FoundMembership>();
+  memberships.set(exchange.parent, known);
+  const found = known.has(tenant) ? (known.get(tenant) as FoundMembership) : ask();
+  known.set(tenant, found);
+  return found;
+}
