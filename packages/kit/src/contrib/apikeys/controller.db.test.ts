@@ -5,7 +5,7 @@ import { deactivateUser } from '../accounts/users/manage-users.ts';
 import type { User } from '../../auth/people/principal.ts';
 import { countQueries } from '../../db/engine/query-observer.ts';
 import { Controller } from '../../http/compile/controller.ts';
-import { routeAround } from '../../http/declare/route.ts';
+import { routeAround } from '../../http/declare/route-around.ts';
 import { allowAny, isStaff } from '../../permissions/built-ins.ts';
 import { describeDatabases } from '../../testing/databases.ts';
 import { ApiKeyController } from './controller.ts';

@@ -1,3 +1,4 @@
+import { controllerId, operationId, snake } from './operation-id.ts';
 import { conditionalFaults, withConditionalFacts } from './conditional-facts.ts';
 import type { Authenticator } from '../../auth/request/authenticator.ts';
 import { constraintErrors } from '../../db/engine/constraint-fault.ts';
@@ -199,7 +200,7 @@ class RouteCompiler implements CompiledMount {
     const rawMediaType = options.response === undefined ? undefined : rawMediaTypeOf(options.response);
     const kind = route.kind === 'stream' ? 'stream' : rawMediaType === undefined ? 'json' : 'raw';
     const compiled: CompiledRoute = {
-      operationId: options.operationId ?? `${controllerId(type.name)}_${snake(field)}${suffix}`,
+      operationId: options.operationId ?? operationId(type.name, field, suffix),
       method: route.method,
       path,
       mount: mount.path,
@@ -391,20 +392,6 @@ function defaultParams(path: string): Schema | undefined {
 function joinPath(...parts: readonly string[]): string {
   const path = parts.map((part) => (part === '/' ? '' : part)).join('');
   return path === '' ? '/' : path;
-}
-
-/** `ApiKeyController` → `api_key`. */
-function controllerId(name: string): string {
-  return snake(name.replace(/Controller$/, '')) || 'controller';
-}
-
-function snake(text: string): string {
-  return text
-    .replaceAll(/([a-z0-9])([A-Z])/g, '$1_$2')
-    .replaceAll(/([A-Z])([A-Z][a-z])/g, '$1_$2')
-    .replaceAll(/[^A-Za-z0-9]+/g, '_')
-    .replaceAll(/^_+|_+$/g, '')
-    .toLowerCase();
 }
 
 /** Whether some member of the answer is marked as sensitive: such an answer is not stored. */

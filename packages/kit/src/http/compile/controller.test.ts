@@ -9,7 +9,8 @@ import { clientThrottle } from '../../throttle/throttles.ts';
 import { Controller, inheritedOptions, type Mountable } from './controller.ts';
 import { jsonSchema } from '../declare/json-schema.ts';
 import type { Middleware } from '../exchange/middleware.ts';
-import { route, routeAround } from '../declare/route.ts';
+import { route } from '../declare/route.ts';
+import { routeAround } from '../declare/route-around.ts';
 
 const Out = jsonSchema<{ ok: unknown }>({ type: 'object', properties: { ok: {} }, required: ['ok'] });
 

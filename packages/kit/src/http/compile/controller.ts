@@ -5,7 +5,8 @@ import type { Permission } from '../../permissions/permission.ts';
 import type { Throttle } from '../../throttle/throttle.ts';
 import type { HandlerContext } from '../declare/handler-context.ts';
 import type { Middleware } from '../exchange/middleware.ts';
-import { isRoute, routeAround, type Deprecation, type Route, type WrapOptions } from '../declare/route.ts';
+import { isRoute, type Deprecation, type Route } from '../declare/route.ts';
+import { routeAround, type WrapOptions } from '../declare/route-around.ts';
 
 /** What `wrap` adds: `undefined` would add nothing, and nobody would see it. */
 const addedFacts = guards({ permission: anything, throttles: anything });

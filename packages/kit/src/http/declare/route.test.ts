@@ -6,7 +6,8 @@ import { allowAny, hasScopes, isAuthenticated } from '../../permissions/built-in
 import { all, any } from '../../permissions/permission.ts';
 import { page } from './page.ts';
 import { raw } from './raw.ts';
-import { route, routeAround } from './route.ts';
+import { route } from './route.ts';
+import { routeAround } from './route-around.ts';
 
 const Order = z.object({ id: z.string(), total: z.number() });
 

@@ -1,9 +1,9 @@
 import type { User } from '../../auth/people/principal.ts';
 import type { Operation } from '../../events/command.ts';
 import type { ErrorDefinition } from '../../errors/catalog.ts';
-import { ErrorMap, type ErrorClass } from '../../errors/error-map.ts';
+import type { ErrorClass, ErrorMap } from '../../errors/error-map.ts';
 import type { FieldError } from '../../errors/kit-error.ts';
-import { all, type Permission } from '../../permissions/permission.ts';
+import type { Permission } from '../../permissions/permission.ts';
 import type { Throttle, UseClientThrottleOrUserThrottle } from '../../throttle/throttle.ts';
 import type { HandlerContext } from './handler-context.ts';
 import type { AtomicOptions, Idempotent } from './idempotent-options.ts';
@@ -373,30 +373,4 @@ export const route = {
 
 export function isRoute(value: unknown): value is Route {
   return typeof value === 'object' && value !== null && (value as Partial<Route>).isRoute === true;
-}
-
-export type WrapOptions = Partial<RouteFacts & Pick<RouteOptions, 'permission'>>;
-
-type WrapHandler = (context: HandlerContext, next: () => unknown) => unknown;
-
-/**
- * The route with a handler around its own. A permission, throttles and errors are added to the route's; other facts replace those of the
- * same name, unless they are undefined: a spread must not remove the scope or the authenticators. In a controller use `this.wrap('list', …)`: `this.list` cannot be read while the field is being assigned.
- */
-export function routeAround(inherited: Route, facts: WrapOptions, handler?: WrapHandler): Route {
-  const { handler: inner, options } = inherited;
-  const { permission, throttles, errors } = facts;
-  const given = Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined)) as WrapOptions;
-  return {
-    ...inherited,
-    options: {
-      ...options,
-      ...given,
-      permission: permission === undefined || permission === options.permission ? options.permission : all(options.permission, permission),
-      ...(throttles === undefined ? {} : { throttles: [...(options.throttles ?? []), ...throttles] }),
-      ...(errors === undefined ? {} : { errors: new ErrorMap([...(options.errors?.entries ?? []), ...errors.entries]) }),
-    },
-    ...(handler === undefined ? {} : { isUnwrapped: false }),
-    handler: handler === undefined ? inner : (context) => handler(context, () => inner(context)),
-  };
 }
