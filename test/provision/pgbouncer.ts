@@ -15,10 +15,12 @@ interface PgBouncerOptions {
   readonly port: number;
   /** To the server. */
   readonly connections: number;
+  /** Default: `transaction`, which gives clients another connection to the server for each transaction. */
+  readonly mode?: 'transaction' | 'session';
 }
 
-/** PgBouncer in transaction mode: clients get another connection to the server for each transaction. */
-export async function startPgBouncer({ folder, server, port, connections }: PgBouncerOptions): Promise<ChildProcess> {
+/** PgBouncer without passwords, on loopback. */
+export async function startPgBouncer({ folder, server, port, connections, mode = 'transaction' }: PgBouncerOptions): Promise<ChildProcess> {
   const { hostname, port: serverPort, username } = server;
   const settings = `[databases]
 * = host=${hostname} port=${serverPort} user=${username}
@@ -28,7 +30,7 @@ listen_port = ${port}
 unix_socket_dir =
 auth_type = trust
 auth_file = ${folder}/users.txt
-pool_mode = transaction
+pool_mode = ${mode}
 default_pool_size = ${connections}
 ignore_startup_parameters = extra_float_digits, options, application_name
 `;

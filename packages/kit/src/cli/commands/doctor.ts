@@ -7,6 +7,7 @@ import { openWrites } from '../../app/check/open-writes.ts';
 import { proxyWarning } from '../../app/check/proxy-warning.ts';
 import { repeatedStatements } from '../../app/check/repeated-statements.ts';
 import { isSilenced } from '../../app/check/silenced-checks.ts';
+import { describeServer, serverWarnings } from '../../app/check/server-warnings.ts';
 import { unboundedLists } from '../../app/check/unbounded-lists.ts';
 import { listWarnings } from '../../crud/inspect/list-warnings.ts';
 import { longRoutes } from '../../crud/inspect/long-routes.ts';
@@ -47,7 +48,10 @@ export const doctorCommand: CoreCommand = (command, context) => {
   command
     .addOption(new Option('--fail-on <level>', 'exit with 1 on a fault, or on a warning, too').choices(LEVELS).default('fault'))
     .addOption(new Option('--format <format>', 'how to print the findings (default: table; --json is json)').choices(FORMATS))
-    .option('--database', 'also count the rows that requests can read: routes that can read more than 100,000, with plan and index')
+    .option(
+      '--database',
+      'also ask PostgreSQL about replicas, poolers, limits and connections, and count the rows that requests can read: routes that can read more than 100,000, with plan and index',
+    )
     .addHelpText('after', HELP)
     .action(async ({ failOn, database = false, format = context.json ? 'json' : 'table' }: DoctorOptions) => {
       const findings = await examine(context, database);
@@ -99,7 +103,7 @@ async function found(context: CliContext, countsRows: boolean): Promise<Finding[
     ...opened.value.warnings.filter(({ id }) => !EXAMINED.has(id)).map((fault) => warning('app', fault)),
     ...(await moduleChecks(opened.value)),
     ...(await lists(opened.value)),
-    ...(countsRows ? await readRows(opened.value) : []),
+    ...(countsRows ? [...(await servers(opened.value)), ...(await readRows(opened.value))] : []),
     ...repeatedStatements(dirname(context.configFile), opened.value.routes).map((fault) => warning('tests', fault)),
   ];
 }
@@ -204,6 +208,23 @@ async function lists(app: App): Promise<Finding[]> {
     ...scopeWarnings(app).map(({ resource, fault }) => warning(`resource ${resource}`, fault)),
     ...modelWarnings(app).map((fault) => warning('models', fault)),
   ];
+}
+
+/** What the servers of the databases are like, and what an app would miss there in an incident. */
+async function servers(app: App): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  for (const [name, database] of Object.entries(app.databases)) {
+    const subject = `database ${name}`;
+    const found = await attempt(subject, async () => engineOf(database).serverFacts?.());
+    if ('finding' in found) findings.push(found.finding);
+    else if (found.value !== undefined) {
+      const { server, keepAliveMs } = found.value;
+      const own = { poolMax: database.pool.max, keepAliveMs };
+      findings.push({ subject, state: 'ok', detail: describeServer(server, own) });
+      findings.push(...serverWarnings(name, server, own).map((fault) => warning(subject, fault)));
+    }
+  }
+  return findings;
 }
 
 async function readRows(app: App): Promise<Finding[]> {

@@ -1,6 +1,7 @@
 import type { PoolStatus } from './database-observer.ts';
 import type { Dialect } from '../dialect.ts';
 import type { LongStatement } from './long-statement.ts';
+import type { ServerFacts } from './postgres/server-facts.ts';
 
 /** What one statement gave back. `count` is the number of rows returned or changed. */
 export interface StatementResult {
@@ -143,6 +144,8 @@ export interface Engine extends StatementRunner {
   backUp(suffix: string): Promise<string | undefined>;
   /** Statement and row-shape caches are dropped: the tables have changed. */
   forgetStatements(): void;
+  /** PostgreSQL: what its server and the connections are like. Opens two connections to find out. */
+  serverFacts?(): Promise<{ readonly server: ServerFacts; readonly keepAliveMs: number }>;
   /** PostgreSQL with prepared statements: true when a pooler loses them between two transactions. Opens two connections to find out. */
   losesStatements?(): Promise<boolean>;
   close(): Promise<void>;

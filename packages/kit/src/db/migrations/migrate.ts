@@ -133,6 +133,8 @@ async function createsExisting(tx: Db, { migration }: PlannedMigration): Promise
 
 /** On SQLite the transaction itself is the lock. The limit is for this lock only: how long a migration waits for tables is up to the server. */
 async function waitForOthers(tx: Db, waitMs: number): Promise<void> {
+  // An upper limit of the role is meant for requests.
+  await tx.query('set local statement_timeout = 0');
   await tx.query(`set local lock_timeout = ${Math.max(1, Math.round(waitMs))}`);
   try {
     await tx.query('select pg_advisory_xact_lock($1)', [LOCK_KEY]);

@@ -22,6 +22,7 @@ import { LongStatements } from './long-statements.ts';
 import { losesStatements } from './loses-statements.ts';
 import { Pipeline } from './pipeline.ts';
 import { readServerAddress } from './server-address.ts';
+import { readServerFacts, type ServerFacts } from './server-facts.ts';
 import { SessionOpener } from './session.ts';
 import { SilenceWatch } from './silence-watch.ts';
 import { StatementNames } from './statement-names.ts';
@@ -254,6 +255,10 @@ export class PostgresEngine implements Engine {
 
   forgetStatements(): void {
     this.#names?.startOver();
+  }
+
+  async serverFacts(): Promise<{ readonly server: ServerFacts; readonly keepAliveMs: number }> {
+    return { server: await readServerFacts(() => this.#opener.open()), keepAliveMs: this.#opener.keepAliveMs };
   }
 
   async losesStatements(): Promise<boolean> {

@@ -12,7 +12,8 @@ import { Controller } from '../../../http/compile/controller.ts';
 import { route } from '../../../http/declare/route.ts';
 import { HealthController } from '../../../middleware/health.ts';
 import { allowAny } from '../../../permissions/built-ins.ts';
-import { createTable, migration, model, t } from '../../index.ts';
+import { createTable, migration, model, openDatabase, t } from '../../index.ts';
+import { engineOf } from '../handle.ts';
 
 if (NO_PATRONI !== undefined) console.warn(NO_PATRONI);
 
@@ -192,5 +193,18 @@ describe.runIf(NO_PATRONI === undefined)('an app on a cluster of Patroni', { tim
       () => cluster.url(proxy.port),
       () => cluster.switchover(),
     );
+  });
+
+  test('what kit doctor asks tells a replica and its lag from the primary and its replicas', async () => {
+    const factsOf = async (wanted: string) => {
+      const db = await openDatabase(`${hosts()}?target_session_attrs=${wanted}`);
+      try {
+        return (await engineOf(db).serverFacts?.())?.server;
+      } finally {
+        await db.close();
+      }
+    };
+    expect(await factsOf('primary')).toMatchObject({ isStandby: false, isReadOnly: false, replicas: 2, pooler: 'none' });
+    expect(await factsOf('standby')).toMatchObject({ isStandby: true, isReadOnly: true, replicaLagMs: expect.any(Number) as number });
   });
 });

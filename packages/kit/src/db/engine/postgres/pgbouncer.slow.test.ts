@@ -13,7 +13,7 @@ import { CrudController, resource } from '../../../crud/index.ts';
 import { isAuthenticated } from '../../../permissions/index.ts';
 import { describeDatabases } from '../../../testing/databases.ts';
 import type { Database } from '../db.ts';
-import { createTable, migration, model, t, timestamps } from '../../index.ts';
+import { code, createTable, migrate, migration, model, t, timestamps } from '../../index.ts';
 import { engineOf } from '../handle.ts';
 import { openDatabase } from '../../open/open-database.ts';
 import { KitProgram, sourceOf } from '../../../../test/cli/kit-program.ts';
@@ -143,6 +143,61 @@ describeDatabases('behind PgBouncer in transaction mode', (database) => {
       expect(warned.stdout).toMatch(/^warning database default: W029 .+ Set DATABASE_PREPARE=off\.$/m);
       expect(silent.stdout).toMatch(/^ok +database default: /m);
       expect(silent.stdout).not.toContain('W029');
+    });
+
+    test('kit doctor --database says that a pooler is between, in which mode, and that statements have no upper limit', async () => {
+      const sessions = mkdtempSync(join(tmpdir(), 'kit-bouncer-'));
+      const port = await freePort();
+      const inSessions = await startPgBouncer({ folder: sessions, server: new URL(database.url), port, connections: 4, mode: 'session' });
+      const address = new URL(database.url);
+      address.port = String(port);
+      const other = await openDatabase(address.href);
+      const poolers = await Promise.all(
+        [db, other, database.db].map(async (each) => (await engineOf(each).serverFacts?.())?.server.pooler),
+      );
+      await other.close();
+      inSessions.kill();
+      rmSync(sessions, { recursive: true, force: true });
+      expect(poolers).toEqual(['transaction', 'session', 'none']);
+      writeFileSync(
+        join(folder, 'kit.config.ts'),
+        `import { createApp } from ${sourceOf('index.ts')};\nexport default createApp({ mount: {} });\n`,
+      );
+      const program = new KitProgram(folder, { DATABASE_URL: db.url, DATABASE_PREPARE: 'off' });
+      const asked = await program.run(['doctor', '--database']);
+      const plain = await program.run(['doctor']);
+      await program.close();
+      expect(asked.stdout).toMatch(/^ok +database default: PostgreSQL [\d.]+.*, takes changes, .*a pooler in transaction mode/m);
+      expect(asked.stdout).toMatch(/^warning database default: W034 .+alter role app set statement_timeout/m);
+      expect(plain.stdout).not.toContain('W034');
+    });
+
+    test('an upper limit is rejected with what to do instead, and one of the role holds for each statement and not for a migration', async () => {
+      await expect(openDatabase(db.url, { prepare: false, statementMsMax: 1_000 })).rejects.toThrow(/alter role app set statement_timeout/);
+      const { username, pathname } = new URL(database.url);
+      const place = `role "${username}" in database "${pathname.slice(1)}"`;
+      await database.db.query(`alter ${place} set statement_timeout = '300ms'`);
+      const sessions = mkdtempSync(join(tmpdir(), 'kit-bouncer-'));
+      const port = await freePort();
+      const fresh = await startPgBouncer({ folder: sessions, server: new URL(database.url), port, connections: 4 });
+      const address = new URL(database.url);
+      address.port = String(port);
+      const limited = await openDatabase(address.href, { prepare: false });
+      try {
+        await expect(limited.query('select pg_sleep(600)')).rejects.toMatchObject({ code: 'statement_timeout' });
+        // A longer deadline of a request does not lift it.
+        const long = { deadlineMs: 600_000, reads: 'a nap' };
+        await expect(limited.query('select pg_sleep(600)', [], { long })).rejects.toMatchObject({ code: 'statement_timeout' });
+        const nap = code('nap', async (tx) => void (await tx.query('select pg_sleep(0.6)')));
+        const { applied } = await migrate(limited, [{ name: 'naps', migrations: [migration('0001_nap', [nap])] }]);
+        expect(applied).toEqual(['naps/0001_nap']);
+        expect((await engineOf(limited).serverFacts?.())?.server.statementMsMax).toBe(300);
+      } finally {
+        await limited.close();
+        fresh.kill();
+        rmSync(sessions, { recursive: true, force: true });
+        await database.db.query(`alter ${place} reset statement_timeout`);
+      }
     });
 
     test('with prepared statements the error names the setting, and an app with DATABASE_PREPARE=off works', async () => {

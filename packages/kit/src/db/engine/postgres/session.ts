@@ -131,6 +131,10 @@ export class SessionOpener {
     this.#settings = settings;
   }
 
+  get keepAliveMs(): number {
+    return this.#settings.keepAliveMs;
+  }
+
   async open(): Promise<Session> {
     const { wanted } = this.#address;
     if (wanted !== 'prefer-standby') return this.#first(wanted);
@@ -184,9 +188,16 @@ export class SessionOpener {
     } catch (error) {
       if (error instanceof WrongServer) void session.close();
       else client.connection.stream.destroy();
-      throw error;
+      throw statementMsMax === undefined ? error : explained(error);
     }
   }
+}
+
+/** PgBouncer takes few settings from clients. */
+function explained(error: unknown): unknown {
+  if (error instanceof Error && error.message.includes('unsupported startup parameter: statement_timeout'))
+    error.message += `. A pooler does not accept statementMsMax: remove it, and set the limit on the role (alter role app set statement_timeout = '15min').`;
+  return error;
 }
 
 /** Servers that speak the protocol and do not know the functions are used like any other. */
