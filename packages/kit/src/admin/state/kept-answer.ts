@@ -1,4 +1,5 @@
 import type { AdminContext } from '../../app/admin/declaration.ts';
+import { runShared } from '../../db/engine/long-statement.ts';
 import type { AdminSite } from './admin-site.ts';
 
 /** Several people watching cost as much as one. */
@@ -23,7 +24,7 @@ export function keptAnswer<K extends string, A>(
     const now = context.clock.now().getTime();
     const known = answers.get(key);
     if (known !== undefined && (known.at === null || (now >= known.at && now - known.at < KEPT_MS))) return known.answer;
-    const making: Kept<A> = { at: null, answer: make(site, context, key) };
+    const making: Kept<A> = { at: null, answer: runShared(() => make(site, context, key)) };
     answers.delete(key);
     answers.set(key, making);
     const [oldest] = answers.keys();

@@ -1,18 +1,22 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { AdminApp, type Browser } from '../../../test/admin/admin-app.ts';
+import { AdminApp, type Browser, HOST } from '../../../test/admin/admin-app.ts';
 import type { AdminOverview } from '../../app/admin/shapes.ts';
 import { openDatabase } from '../../db/index.ts';
 import type { Database } from '../../db/engine/db.ts';
+import { type LongStatement, longStatement } from '../../db/engine/long-statement.ts';
 import { fakeClock } from '../../testing/fake-clock.ts';
 
 const part: AdminOverview = { title: 'Slow', tiles: [], charts: [], tables: [] };
 const counts: PromiseWithResolvers<AdminOverview>[] = [];
+/** What a statement of each count would get. */
+const statements: (LongStatement | undefined)[] = [];
 const slow = {
   name: 'slow',
   admin: {
     overview: () => {
       const counting = Promise.withResolvers<AdminOverview>();
       counts.push(counting);
+      statements.push(longStatement('an overview'));
       return counting.promise;
     },
   },
@@ -61,4 +65,24 @@ test('it is counted again after five seconds, and after a failure at once', asyn
   await counting(3);
   counts[2]?.resolve(part);
   expect((await again).status).toBe(200);
+});
+
+test('it has the time of a request, and goes on for the others when the client that asked first goes away', async () => {
+  clock.advance(5_001);
+  const leaving = new AbortController();
+  const { cookie } = staff;
+  const first = site.app.inject({ url: '/admin/api/overview?range=30d', headers: { host: HOST, cookie }, signal: leaving.signal }).then(
+    () => 'answered',
+    () => 'left',
+  );
+  await counting(4);
+  const other = ask();
+  leaving.abort();
+  expect(await first).toBe('left');
+  await site.get(staff, 'session');
+  expect(statements[3]).toMatchObject({ reads: 'an overview', owner: `user ${staff.userId}` });
+  expect(statements[3]?.deadlineMs).toBeLessThanOrEqual(10_000);
+  expect(statements[3]?.signal?.aborted).toBe(false);
+  counts[3]?.resolve(part);
+  expect((await other).status).toBe(200);
 });

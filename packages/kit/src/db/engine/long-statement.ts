@@ -46,6 +46,35 @@ export function runCausing<R>(cause: StatementCause, work: () => R): R {
   return causes.run(cause, work);
 }
 
+/** Several requests wait for what `work` returns: its statements have the time of the one that began it, and do not end with its client. */
+export function runShared<R>(work: () => R): R {
+  const cause = causes.getStore();
+  return cause === undefined ? work() : causes.run(new SharedCause(cause), work);
+}
+
+class SharedCause implements StatementCause {
+  readonly #first: StatementCause;
+  readonly signal = new AbortController().signal;
+  readonly deadline = undefined;
+  readonly isOver = false;
+
+  constructor(first: StatementCause) {
+    this.#first = first;
+  }
+
+  get statementMsLeft(): number {
+    return this.#first.statementMsLeft;
+  }
+
+  get chunkMs(): number {
+    return this.#first.chunkMs;
+  }
+
+  get statementOwner(): string {
+    return this.#first.statementOwner;
+  }
+}
+
 /** The end of the running request. A transaction that is open then is rolled back. */
 export function requestDeadline(): AbortSignal | undefined {
   return causes.getStore()?.deadline;
