@@ -211,6 +211,8 @@ function refersOf({ shown }: Plan): Readonly<Record<string, string>> {
 
 function creationOf({ model, resource, creatable, given }: Plan, readOnly: boolean): AdminResource['creation'] {
   if (readOnly) return { refused: 'This list is read-only.' };
+  if (Object.values(resource?.options.once ?? {}).some(({ on }) => on.includes('create')))
+    return { refused: 'A new record has a value that is shown once. Create it where it is used.' };
   const settable = new Set(creatable.map(({ name }) => name));
   // The hook of a resource may set what the form does not.
   const missing = resource?.options.hooks?.create === undefined ? unfillableColumns(model).filter((name) => !settable.has(name)) : [];

@@ -15,6 +15,7 @@ import { audienceFaults } from './audience-faults.ts';
 import { createFaults } from './create-faults.ts';
 import { listFaults } from './list-faults.ts';
 import { unindexedColumns } from './unindexed.ts';
+import { writeFaults } from './write-faults.ts';
 import { recorderFaults, resourceFaults } from './policy-faults.ts';
 
 /** What is wrong with a mounted controller and its resource, all at once. */
@@ -48,6 +49,7 @@ class ControllerFaults {
     this.#faults.push(...audienceFaults(this.#name, this.#mounted.resource, this.#mounted.audience));
     const { policy, options } = this.#mounted;
     if (policy.using !== (policy.options.using ?? 'default')) this.#faults.push(...recorderFaults(policy, this.#name, this.#app));
+    this.#faults.push(...writeFaults(this.#name, controller, this.#mounted));
     this.#import();
     this.#guarded(controller);
     if (options.stats !== undefined) this.#faults.push(...statsFaults(this.#name, policy, options.stats));
@@ -318,7 +320,21 @@ function requiredOfRows(root: Json): Set<string> {
 
 /** Operations that an option declares. */
 const DECLARED = ['export', 'import', 'stats', 'meta', 'restore', 'bulkCreate', 'bulkUpdate', 'bulkDestroy'];
-const MEMBERS = ['wrap', 'find', 'rows', 'write', 'present', 'keyParams', 'prepare', 'faults', 'databaseFaults', 'install', 'crudResource'];
+const MEMBERS = [
+  'wrap',
+  'find',
+  'rows',
+  'write',
+  'present',
+  'onceSchema',
+  'presentOnce',
+  'keyParams',
+  'prepare',
+  'faults',
+  'databaseFaults',
+  'install',
+  'crudResource',
+];
 const RESERVED = [
   ...MEMBERS,
   // What every object has: `constructor`, `toString`.

@@ -77,6 +77,13 @@ function policyFaults(policy: Policy, app: App): Fault[] {
   const faults: Fault[] = [];
   const { options, statements, model } = policy;
   const place = placeOf(policy.resource, app);
+  for (const name of ['audit', 'events', 'onChange'] as const)
+    if (options.writes === 'verbs' && options[name] !== undefined && options[name] !== false)
+      faults.push({
+        id: 'E013',
+        message: `${place}: ${name} is set, but the functions that its hooks call record and announce the change (writes: 'verbs').`,
+        hint: `Remove ${name}.`,
+      });
   const columns = [...statements.byName.keys()];
   const add = (id: string, message: string, hint?: string) => void faults.push({ id, message: `${place}: ${message}`, hint });
   const unknown = (option: string, name: string, known: readonly string[] = columns) =>

@@ -165,6 +165,21 @@ export function nestedFaults(policy: Policy, place: string): Fault[] {
         'Callers must not delete rows that they could not read: increase the limit of many(…), or decrease max.',
       );
     const { key, options } = target;
+    const { hooks = {}, once = {}, writes } = options;
+    if (Object.values(once).some(({ on }) => on.includes('create')))
+      add(
+        'E013',
+        'makes rows with a value that is shown once, which the response would not show.',
+        'Write those rows at their own endpoint.',
+      );
+    const verbs = ['create', 'update', ...(nested.missing === 'delete' ? (['destroy'] as const) : [])] as const;
+    const missing = verbs.filter((verb) => hooks[verb] === undefined);
+    if (writes === 'verbs' && missing.length > 0)
+      add(
+        'E013',
+        `writes rows by verbs, and has no ${missing.join(' and no ')} hook.`,
+        'Add the hooks, or write those rows at their own endpoint.',
+      );
     const isKeySet = options.hooks?.create !== undefined || key.settings.default !== undefined || key.settings.dbDefault !== undefined;
     // A client sends the key of a row that exists. Without one in `input`, the author expects new rows.
     if (!isKeySet && !nested.input.includes(key.name))

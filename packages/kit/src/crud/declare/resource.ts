@@ -95,11 +95,22 @@ export interface ChangeEvent {
 type Input<C extends Columns, I> = Flat<Pick<InputOf<C>, Extract<I, keyof InputOf<C>>>>;
 type Patch<C extends Columns, I> = Flat<Pick<PatchOf<C>, Extract<I, keyof PatchOf<C>>>>;
 
+/** A value that a response shows once, beside the row. */
+export interface OnceValue {
+  /** `create`, transitions, actions on one record, and fields of controllers with routes of their own. */
+  readonly on: readonly string[];
+  /** For the OpenAPI document. */
+  readonly description?: string;
+}
+
+/** Gives a value that the response shows once; its name is in `once` of the resource. */
+export type GiveOnce = (name: string, value: string) => void;
+
 /** One hook per verb, around the write and inside its transaction. Not calling `next` means not writing. */
 export interface Hooks<C extends Columns, P, I> {
   /** Around an insert: `next(values)` writes the row. */
   readonly create?: (
-    context: WriteContext & { readonly input: Input<C, I> },
+    context: WriteContext & { readonly input: Input<C, I>; readonly once: GiveOnce },
     next: (values: Flat<Without<InsertOf<C>, P>>) => Promise<RowOf<C>>,
   ) => Promise<RowOf<C>>;
   /** Around an update: `next(changes)` writes the row. */
@@ -111,7 +122,7 @@ export interface Hooks<C extends Columns, P, I> {
   readonly destroy?: (context: WriteContext & { readonly before: RowOf<C> }, next: () => Promise<void>) => Promise<void>;
   /** Around a transition: `next(changes)` writes the new state, and these columns. */
   readonly transition?: (
-    context: WriteContext & { readonly name: string; readonly before: RowOf<C>; readonly input: unknown },
+    context: WriteContext & { readonly name: string; readonly before: RowOf<C>; readonly input: unknown; readonly once: GiveOnce },
     next: (changes?: Flat<Without<UpdateOf<C>, P>>) => Promise<RowOf<C>>,
   ) => Promise<RowOf<C>>;
 }
@@ -177,7 +188,7 @@ export interface Action<C extends Columns, P, S = unknown> {
    * `tx`. It may run again after a conflict: what cannot be undone belongs into `tx.afterCommit()`.
    */
   readonly run: (
-    context: WriteContext & { readonly row: RowOf<C>; readonly input: ActionInput<S> },
+    context: WriteContext & { readonly row: RowOf<C>; readonly input: ActionInput<S>; readonly once: GiveOnce },
     next: (changes: Flat<Without<UpdateOf<C>, P>>) => Promise<RowOf<C>>,
   ) => unknown;
 }
@@ -294,6 +305,16 @@ export interface ResourceOptions<
   readonly nested?: NestedOptions<R>;
   /** Code around each write, in its transaction: `{ create: async ({ input, tx }, next) => next(input) }`. */
   readonly hooks?: Hooks<C, O | N | V, NoInfer<I>>;
+  /**
+   * `verbs`: the hooks write, by functions that do so without this resource, too. These record and announce the change: the resource does neither, and its
+   * hooks do not call `next`. Every operation that writes needs a hook.
+   */
+  readonly writes?: 'verbs';
+  /**
+   * Values that a response shows once, such as the secret of a new key, which is stored only as a hash: `{ key: { on: ['create', 'rotate'] } }`. The hook
+   * gives them with `once('key', raw)`, a route of the controller's own with `this.presentOnce()`.
+   */
+  readonly once?: Readonly<Record<string, OnceValue>>;
   /**
    * What is wrong with the values of a row that is made or changed, beyond its columns: `[]`, or errors at `['body', 'scopes', 0]`. Reported with
    * the errors of the schema, on every path that writes rows.

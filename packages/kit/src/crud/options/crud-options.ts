@@ -232,6 +232,10 @@ export type CrudBase<C extends Columns, U extends User | null, N extends string,
   rows(context: AnyContext, where?: Where<C>, limit?: number): Promise<RowOf<C>[]>;
   /** Writes through the pipeline, in a savepoint of the transaction if one is given. */
   write(context: AnyContext, tx?: Db): RowWriter<C, P, T>;
+  /** The response schema of a route of the controller's own that shows values once: `once: { key: { on: ['rotate'] } }` and `onceSchema('rotate')`. */
+  onceSchema(field: string): Schema<Json>;
+  /** The row as this caller may see it, with values that only this response shows. They are stored for no idempotency key, and no cache has them. */
+  presentOnce(context: AnyContext, row: RowOf<C>, values: Readonly<Record<string, string>>): Promise<Json>;
   /** A row, or several, as this caller may see them. */
   present(context: AnyContext, row: RowOf<C>): Promise<Json>;
   present(context: AnyContext, rows: readonly RowOf<C>[]): Promise<Json[]>;

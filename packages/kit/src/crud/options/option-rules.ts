@@ -98,6 +98,8 @@ export const resourceRules: Rules = guards({
   nested: recordOf(part({ input: required(names), missing: oneOf('keep', 'delete'), max: wholeNumber(1, 100) })),
   hooks: part({ create: aFunction, update: aFunction, destroy: aFunction, transition: aFunction }),
   validate: aFunction,
+  writes: oneOf('verbs'),
+  once: recordOf(part({ on: required(listOf(filledText, { min: 1 })), description: filledText })),
   onChange: aFunction,
   audit: flag,
   events: either('true, false or a function', flag, aFunction),

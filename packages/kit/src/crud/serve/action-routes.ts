@@ -8,6 +8,7 @@ import { crudErrors } from '../declare/errors.ts';
 import type { Item } from '../declare/item.ts';
 import { namedActions, selectionBody, selectionResponse } from '../mount/named-actions.ts';
 import { SelectionActions } from './actions.ts';
+import { withOnceSchema } from '../mount/once-schema.ts';
 import { lazySchema } from '../mount/lazy-schema.ts';
 import type { Operations } from './operations.ts';
 import type { RouteMaker } from './route-maker.ts';
@@ -35,7 +36,9 @@ export function* actionRoutes({ access, reading, writing }: Operations, maker: R
     const refusals = verb === 'transition' ? [crudErrors.invalid_transition] : raises;
     const { query: _shape, responses: _tags, ...plain } = changing;
     const facts = {
-      ...(response === undefined ? changing : { ...plain, response }),
+      ...(response === undefined
+        ? { ...changing, response: lazySchema(() => withOnceSchema(access.policy, name, given.item)) }
+        : { ...plain, response }),
       ...(status === undefined
         ? {}
         : { status, ...(response === undefined ? { responses: { [status]: changing.responses?.[200] ?? {} } } : {}) }),

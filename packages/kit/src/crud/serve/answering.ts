@@ -1,6 +1,10 @@
 import type { FastifyReply } from 'fastify';
 import { isNotModified } from '../../http/respond/conditional-request.ts';
+import { rememberInput } from '../../http/compile/sensitive-inputs.ts';
 import type { Route } from '../../http/declare/route.ts';
+import { exchangeOf } from '../../http/serve/serve-route.ts';
+import type { Item } from '../declare/item.ts';
+import { onceJson } from '../mount/once-schema.ts';
 import { bodyTag, type TagSource } from '../read/etag.ts';
 import type { ListResult } from '../read/list.ts';
 import type { Context } from '../read/list-access.ts';
@@ -29,6 +33,16 @@ export class Answering {
 
   answerWith(context: Context, value: unknown, tag: TagSource, headers?: Readonly<Record<string, string>>): void {
     (context.reply as CrudReply)[answerFacts] = { value, tag: this.#hasTags ? tag : undefined, headers };
+  }
+
+  /** The item with values that are shown once: no cache and no record of idempotency keys may have the response. */
+  withOnce(context: Context, item: Item, once: ReadonlyMap<string, string>): Item {
+    if (once.size === 0) return item;
+    exchangeOf(context.request).isShownOnce = true;
+    context.reply.header('cache-control', 'no-store');
+    const shown = { ...item, ...Object.fromEntries(once) };
+    rememberInput(shown, onceJson([...once.keys()]));
+    return shown;
   }
 
   /** Headers and 304, once everything around the handler is done. */

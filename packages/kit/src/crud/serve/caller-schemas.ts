@@ -4,6 +4,7 @@ import type { Exchange } from '../../http/exchange/exchange.ts';
 import type { CallerSchemas } from '../../http/declare/route.ts';
 import { jsonSchemaOf, type JsonSchema, type Schema } from '../../http/declare/schema.ts';
 import { bulkOptions } from '../options/bulk-options.ts';
+import { withOnceSchema } from '../mount/once-schema.ts';
 import type { View } from '../policy/view.ts';
 import type { FilterParameters } from '../parameters/filter-parameters.ts';
 import { type ListDeclaration, ListQueryReader } from '../read/list-query.ts';
@@ -116,7 +117,7 @@ function bodyOf(operation: string, { access, input, nested }: CallerView): Schem
 }
 
 function responseOf(operation: string, { access }: CallerView, item: Schema): Schema {
-  if (!operation.startsWith('bulk')) return item;
+  if (!operation.startsWith('bulk')) return withOnceSchema(access.policy, operation, item);
   return bulkOptions(access.options.bulk ?? {}).mode === 'partial'
     ? bulkResultsSchema(access.policy, item)
     : bulkItemsSchema(access.policy, item);

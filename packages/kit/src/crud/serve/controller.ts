@@ -11,6 +11,12 @@ import type { HandlerContext } from '../../http/declare/handler-context.ts';
 import type { Route } from '../../http/declare/route.ts';
 import { routeAround, type WrapOptions } from '../../http/declare/route-around.ts';
 import type { Schema } from '../../http/declare/schema.ts';
+import type { CompiledRoute } from '../../http/exchange/compiled-route.ts';
+import { exchangeOf } from '../../http/serve/serve-route.ts';
+import { withOnceSchema } from '../mount/once-schema.ts';
+import { itemSchema } from '../mount/schemas.ts';
+import { giveOnce, requireOnce } from '../policy/give-once.ts';
+import { lazySchema } from '../mount/lazy-schema.ts';
 import type { Fault } from '../../options/fault.ts';
 import { type Permission } from '../../permissions/permission.ts';
 import type { BulkOptions } from '../options/bulk-options.ts';
@@ -166,6 +172,20 @@ function crudClass(declared: AnyResource, options: AnyCrudOptions): unknown {
 
     write(context: Context, tx?: Db): object {
       return this.#operations.programs.write(context, tx);
+    }
+
+    onceSchema(field: string): Schema {
+      const { access } = this.#operations;
+      return lazySchema(() => withOnceSchema(access.policy, field, itemSchema(access.policy, access.output, new Set())));
+    }
+
+    async presentOnce(context: Context, row: Item, values: Readonly<Record<string, string>>): Promise<Item> {
+      const { access, answering, programs } = this.#operations;
+      const { field } = exchangeOf(context.request).route as CompiledRoute;
+      const collected = new Map<string, string>();
+      for (const [name, value] of Object.entries(values)) giveOnce(access.policy, field, collected)(name, value);
+      requireOnce(access.policy, field, collected);
+      return answering.withOnce(context, await programs.present(context, row), collected);
     }
 
     present(context: Context, rows: Item | readonly Item[]): Promise<Item | Item[]> {

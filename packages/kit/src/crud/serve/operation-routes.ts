@@ -6,6 +6,7 @@ import type { ResponseFacts, Route } from '../../http/declare/route.ts';
 import type { Schema } from '../../http/declare/schema.ts';
 import type { AnyCrudOptions } from '../options/crud-options.ts';
 import { bulkOptions } from '../options/bulk-options.ts';
+import { withOnceSchema } from '../mount/once-schema.ts';
 import { crudErrors } from '../declare/errors.ts';
 import { actionRoutes } from './action-routes.ts';
 import { mediaTypes } from '../files/export.ts';
@@ -122,7 +123,7 @@ export class OperationRoutes {
         query: shape,
         body: lazySchema(() => bodies().create),
         ...faultsBeside.of('create'),
-        response: item,
+        response: lazySchema(() => withOnceSchema(access.policy, 'create', item)),
         status: 201,
         responses: { 201: { headers: { ...tags, ...HEADERS.created } } },
         raises: [...conflicts, ...expanding],

@@ -15,6 +15,7 @@ import { absentValue } from '../input/absent-value.ts';
 import type { Asked, Intent, Present } from '../write/intent.ts';
 import type { ReadItem } from '../input/item-reader.ts';
 import { type NestedItems, requiredByPut, writeNested } from '../write/nested.ts';
+import { requireOnce } from '../policy/give-once.ts';
 import { type Precondition, preconditionOf } from '../write/precondition.ts';
 import type { RowForm, RowKey } from '../write/row-statements.ts';
 import type { Answering } from './answering.ts';
@@ -202,12 +203,17 @@ export class Writing {
     const { policy, pipeline } = this.#access;
     let item: Item | undefined;
     const db = policy.database(request);
+    const operation = intent.action?.name ?? intent.verb;
+    const once = new Map<string, string>();
     // The parent in the address first.
     await this.#access.parentRows(context, request, db, true);
     const { fixed, asked } = this.#access.asked(context, shape);
-    const present = this.#presentOne(request, shape, (built) => void (item = built));
-    const [row] = await pipeline.run(db, request, { ...intent, via: 'single', fixed, asked: { ...asked, ...more, present } });
-    return { row: row as Item, item: item as Item };
+    const present = this.#presentOne(request, shape, (built) => {
+      requireOnce(policy, operation, once);
+      item = built;
+    });
+    const [row] = await pipeline.run(db, request, { ...intent, via: 'single', fixed, asked: { ...asked, ...more, present, once } });
+    return { row: row as Item, item: this.#answering.withOnce(context, item as Item, once) };
   }
 
   #presentOne(request: CrudRequest, shape: Shape, done: (item: Item | undefined) => void): Present {

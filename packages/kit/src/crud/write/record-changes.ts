@@ -21,7 +21,8 @@ export interface PendingChange {
 }
 
 /** Whether the changes of a resource are recorded or announced. */
-export function isRecorded({ options: { audit, events } }: Policy, recorders: Recorders): boolean {
+export function isRecorded({ options: { audit, events, writes } }: Policy, recorders: Recorders): boolean {
+  if (writes === 'verbs') return false;
   return (audit !== false && recorders.audit !== null) || (events !== undefined && events !== false && recorders.events !== null);
 }
 

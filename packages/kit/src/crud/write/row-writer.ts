@@ -12,6 +12,7 @@ import type { Asked, Intent, RowIntent } from './intent.ts';
 import { atItem } from '../input/item-error.ts';
 import { transitionRulesOf } from './possible-transitions.ts';
 import type { PendingChange } from './record-changes.ts';
+import { giveOnce } from '../policy/give-once.ts';
 import type { RowKey, RowStatements } from './row-statements.ts';
 import type { RowValues } from './row-values.ts';
 import { runHook } from './run-hook.ts';
@@ -53,6 +54,16 @@ export class RowWriter {
     this.#values = values;
   }
 
+  /** Nothing but the functions that the hooks call may write the rows: what they record and check would be missing. */
+  get #writesByVerbs(): boolean {
+    return this.#policy.options.writes === 'verbs';
+  }
+
+  #refuseNext(place: string): void {
+    if (!this.#writesByVerbs) return;
+    throw new Error(`The ${place} called next(), but the resource writes by verbs. Call the function that writes the row.`);
+  }
+
   #rule(name: string): TransitionRule {
     return transitionRulesOf(this.#policy)[name] as TransitionRule;
   }
@@ -61,7 +72,7 @@ export class RowWriter {
 
   async write(state: WriteState): Promise<void> {
     const { request, intent, asked, rows } = state;
-    if (this.#plan.hookOf(intent.verb) !== undefined) {
+    if (this.#plan.hookOf(intent.verb) !== undefined || (this.#writesByVerbs && intent.verb !== 'action')) {
       for (const row of rows) await atRow(row.intent, () => this.#writeHooked(state, row));
       return;
     }
@@ -92,11 +103,12 @@ export class RowWriter {
     const { run } = actionRulesOf(this.#policy.options)[name] as ActionRule;
     const place = `action "${name}" of "${this.#policy.name}"`;
     const write = async (changes: Item | undefined): Promise<Item | null> => {
+      this.#refuseNext(place);
       if (changes === undefined) throw new TypeError(`The ${place} called next() without values. Write next({ … }).`);
       await this.#update(state, row, changes);
       return row.after;
     };
-    const context = { ...writeContext(tx, request), row: row.before, input };
+    const context = { ...writeContext(tx, request), row: row.before, input, once: giveOnce(this.#policy, name, asked.once) };
     const { returned } = await runHook(place, write, (next) => Promise.resolve(run(context, next as (changes: Item) => Promise<Item>)));
     asked.returned?.(returned);
     if (!row.isWritten) row.after = await this.#reread(state, row);
@@ -111,12 +123,14 @@ export class RowWriter {
   async #writeHooked(state: WriteState, row: WrittenRow): Promise<void> {
     const { tx, request, intent } = state;
     const { verb } = intent;
-    const hooks = this.#policy.options.hooks as Readonly<Record<string, (context: object, next: unknown) => Promise<unknown>>>;
+    const hooks = this.#policy.options.hooks as Readonly<Record<string, (context: object, next: unknown) => Promise<unknown>>> | undefined;
     const context = writeContext(tx, request);
     const input = verb === 'update' ? await this.#valuesOf(state, row) : row.intent.values;
-    if (verb === 'update' && isEmpty(input)) return this.#touch(state, row);
+    if (verb === 'update' && isEmpty(input) && !this.#writesByVerbs) return this.#touch(state, row);
     const place = `${verb} hook of "${this.#policy.name}"`;
+    if (hooks?.[verb] === undefined) throw new Error(`resource(${this.#policy.model.name}) writes by verbs, and has no ${verb} hook.`);
     const write = async (values?: Item): Promise<Item | null> => {
+      this.#refuseNext(place);
       if (values === undefined && (verb === 'create' || verb === 'update'))
         throw new TypeError(`The ${place} called next() without values. Write next(input).`);
       const given = values ?? {};
@@ -127,15 +141,16 @@ export class RowWriter {
       return row.after;
     };
     const { before } = row;
+    const once = giveOnce(this.#policy, verb === 'create' ? 'create' : (intent.action?.name ?? verb), state.asked.once);
     const given = {
-      create: { input },
+      create: { input, once },
       update: { before, input },
       destroy: { before },
-      transition: { name: intent.action?.name, before, input: intent.action?.input },
+      transition: { name: intent.action?.name, before, input: intent.action?.input, once },
       restore: {},
       action: {},
     }[verb];
-    const hook = hooks[verb] as (context: object, next: unknown) => Promise<unknown>;
+    const hook = hooks[verb];
     const { returned } = await runHook(place, write, (next) => hook({ ...context, ...given }, next));
     if (row.isWritten) return;
     // The row as it is: a hook that writes nothing may have changed it by itself.

@@ -43,6 +43,8 @@ const usedBy = {
   nested: [],
   hooks: [],
   validate: ['validate'],
+  writes: [],
+  once: [],
   onChange: ['changed'],
   audit: [],
   events: [],
@@ -106,7 +108,8 @@ export class WritePlan {
     const { authorize, valuesOfRow, children, present } = asked;
     const [only, ...others] = rows;
     if (only === undefined || others.length > 0 || isChecked || verb === 'restore' || verb === 'action') return 'transaction';
-    if (this.isWatched || this.mayLeaveScope() || this.hookOf(verb) !== undefined) return 'transaction';
+    if (this.isWatched || this.mayLeaveScope() || this.hookOf(verb) !== undefined || this.#policy.options.writes === 'verbs')
+      return 'transaction';
     if (authorize !== undefined || valuesOfRow !== undefined || children !== undefined || present?.isDeep === true) return 'transaction';
     if (verb === 'destroy' && this.cascades) return 'transaction';
     if (verb === 'update' && Object.keys(only.values).length === 0) return 'transaction';

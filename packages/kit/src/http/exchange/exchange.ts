@@ -70,6 +70,8 @@ export class Exchange implements AuthRequest, PermissionContext, StatementCause 
   tx: Db | undefined;
   /** Whether that transaction is for the handler alone: what fails in the handler rolls all of it back. */
   ownsTransaction = false;
+  /** The response has values that are shown once: it is not stored for an idempotency key. */
+  isShownOnce = false;
   /** What the idempotency key of the request came to; null without one. */
   idempotency: IdempotencyOutcome | null = null;
   /** The tag of the response, once the handler set it. */

@@ -100,8 +100,9 @@ export class IdempotentRequest {
 type GivenAnswer = Pick<KeptAnswer, 'status' | 'headers' | 'body'>;
 
 /** An answer without what must not be sent again. */
-function keptOf({ plan, audience }: KeyedAttempt, { status, headers, body }: GivenAnswer): KeptAnswer {
-  const isKept = plan.keepsResponse && body !== null && body.length <= BODY_BYTES_MAX && !('set-cookie' in headers);
+function keptOf({ plan, audience, exchange }: KeyedAttempt, { status, headers, body }: GivenAnswer): KeptAnswer {
+  const isKept =
+    plan.keepsResponse && !exchange.isShownOnce && body !== null && body.length <= BODY_BYTES_MAX && !('set-cookie' in headers);
   return { status, headers: isKept ? headers : {}, body: isKept ? body : null, audience };
 }
 

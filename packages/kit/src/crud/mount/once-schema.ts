@@ -1,0 +1,42 @@
+import { type JsonSchema, jsonSchemaOf, type Schema } from '../../http/declare/schema.ts';
+import { pascal } from '../declare/names.ts';
+import type { Policy } from '../policy/policy.ts';
+import { onceNames } from '../policy/give-once.ts';
+
+/** The schema of values that are shown once: sensitive, so that logs mask them. */
+export function onceJson(names: readonly string[], descriptions: Readonly<Record<string, string | undefined>> = {}): JsonSchema {
+  const properties = names.map((name) => {
+    const description = descriptions[name] ?? 'Shown this once.';
+    return [name, { type: 'string', 'x-sensitive': true, description }];
+  });
+  return { type: 'object', properties: Object.fromEntries(properties) as JsonSchema };
+}
+
+/** The schema of a row, with the values that this operation shows once: `IssuedApiKey`. The same schema where it shows none. */
+export function withOnceSchema(policy: Policy, operation: string, item: Schema): Schema {
+  const names = onceNames(policy, operation);
+  if (names.length === 0) return item;
+  const own = pascal(policy.name);
+  const json = () => {
+    const { $ref, $defs, ...rest } = jsonSchemaOf(item, 'output') as {
+      $ref?: string;
+      $defs?: Readonly<Record<string, JsonSchema>>;
+    } & JsonSchema;
+    const root = ($ref === undefined ? rest : ($defs?.[own] ?? rest)) as JsonSchema & {
+      required?: readonly string[];
+      'x-always'?: readonly string[];
+    };
+    const descriptions = Object.fromEntries(names.map((name) => [name, policy.options.once?.[name]?.description]));
+    const shown = onceJson(names, descriptions)['properties'] as JsonSchema;
+    const { 'x-always': always, required = [], properties, ...more } = root;
+    const whole = {
+      ...more,
+      properties: { ...(properties as JsonSchema), ...shown },
+      required: [...required, ...names],
+      ...(always === undefined ? {} : { 'x-always': [...always, ...names] }),
+    };
+    const { [own]: _row, ...others } = $defs ?? {};
+    return { $ref: `#/$defs/Issued${own}`, $defs: { ...others, [`Issued${own}`]: whole } };
+  };
+  return { '~standard': { ...item['~standard'], jsonSchema: { input: json, output: json } } };
+}
