@@ -10,6 +10,8 @@ import { createApp } from '../src/app/index.ts';
 import { createSqliteDatabase, describeDatabases, testApp } from '../src/testing/index.ts';
 import { people, startShop, type ShopApp } from './crud/shop.ts';
 import { LOOPBACK } from './webhooks/outbox.ts';
+import { z } from 'zod';
+import { Controller, jsonSchema, route } from '../src/http/index.ts';
 
 describeDatabases('changes in several databases', (database) => {
   const start = async (modules: ReturnType<typeof audit>[]) => {
@@ -65,15 +67,25 @@ const notes = model('notes', {
   owner_id: t.uuid().readOnly(),
   title: t.text(80),
   pin: t.text(20).nullable().sensitive(),
+  code: t.text(20).dbDefault('A-1'),
 });
 const noteModule = { name: 'notes', models: [notes], migrations: [migration('0001_notes', [createTable('notes', notes.columns)])] };
 class Notes extends CrudController(resource(notes, { owner: 'owner_id', events: true }), { permission: isAuthenticated }) {}
+
+/** Another route marks a member that a column of the notes is called by. */
+class Titles extends Controller {
+  find = route.post(
+    '/',
+    { permission: isAuthenticated, body: z.object({ title: z.string().meta({ 'x-sensitive': true }) }), response: jsonSchema<object>({}) },
+    () => ({}),
+  );
+}
 
 describeDatabases('a create that only its records read', (database) => {
   let shop: ShopApp;
   beforeAll(async () => {
     const modules = [noteModule, audit(), webhooks({ urlPolicy: LOOPBACK })];
-    shop = await startShop({ database: database.db, mount: { '/v1': { '/notes': Notes } }, modules });
+    shop = await startShop({ database: database.db, mount: { '/v1': { '/notes': Notes, '/titles': Titles } }, modules });
     await database.db.transaction((tx) => createEndpoint(tx, { owner: people.ann.id, url: 'http://127.0.0.1:9/', events: ['*'] }));
     await sealEntries(database.db, { wait: true });
   });
@@ -105,7 +117,9 @@ describeDatabases('a create that only its records read', (database) => {
       [body.id],
     );
     expect(entry).toMatchObject({ actor_id: people.ann.id, actor_name: 'ann', target_type: 'note', before: null });
-    expect((entry as { after: unknown }).after).toEqual({ id: body.id, owner_id: people.ann.id, title: 'one', pin: '[masked]' });
+    // By its place in the model: a name that is sensitive elsewhere, or sounds so, is shown.
+    const after = { id: body.id, owner_id: people.ann.id, title: 'one', pin: '[masked]', code: 'A-1' };
+    expect((entry as { after: unknown }).after).toEqual(after);
     const [event] = await database.db.query<{ data: string }>('select data from webhook_events where ordering_key = $1', [
       `note:${body.id}`,
     ]);

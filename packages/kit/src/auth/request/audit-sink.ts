@@ -14,6 +14,18 @@ export interface AuditEntry {
   readonly metadata?: object;
 }
 
+const maskedRows = new WeakSet<object>();
+
+/** Marks `before` or `after` of an entry whose sensitive members are masked already, by their place in a schema: the names of its members say nothing more. */
+export function maskedByPlace<R extends object>(row: R): R {
+  maskedRows.add(row);
+  return row;
+}
+
+export function isMaskedByPlace(row: object): boolean {
+  return maskedRows.has(row);
+}
+
 /** Where audit entries go. The audit module provides one. */
 export interface AuditSink {
   /** Aliases of the databases whose changes it can record; undefined: of all. */

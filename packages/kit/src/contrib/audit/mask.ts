@@ -7,9 +7,9 @@ const DEPTH_MAX = 100;
 
 /**
  * What JSON makes of a value (see `plainJson`), with no member of a sensitive name showing its value, at any depth. `sensitive` are names that
- * the app's models mark. In one pass: writing and parsing JSON first was the larger part of the work for an entry.
+ * the app's models mark; null: nothing is masked. In one pass: writing and parsing JSON first was the larger part of the work for an entry.
  */
-export function masked(value: unknown, sensitive: ReadonlySet<string>, depth = 0): unknown {
+export function masked(value: unknown, sensitive: ReadonlySet<string> | null, depth = 0): unknown {
   switch (typeof value) {
     case 'string':
     case 'boolean':
@@ -27,14 +27,15 @@ export function masked(value: unknown, sensitive: ReadonlySet<string>, depth = 0
   }
 }
 
-function maskedObject(value: object, sensitive: ReadonlySet<string>, depth: number): unknown {
+function maskedObject(value: object, sensitive: ReadonlySet<string> | null, depth: number): unknown {
   if (value instanceof Date) return dateJson(value);
   if (Array.isArray(value)) return Array.from(value, (item: unknown) => masked(item, sensitive, depth + 1) ?? null);
   if (depth > DEPTH_MAX || !isPlain(value)) return masked(plainJson(value), sensitive, Number.NEGATIVE_INFINITY);
   const copy: Record<string, unknown> = {};
   for (const name of Object.keys(value)) {
     const member = (value as Readonly<Record<string, unknown>>)[name];
-    const shown = member !== null && (sensitive.has(name) || isSensitiveName(name)) ? MASK : masked(member, sensitive, depth + 1);
+    const isSensitive = sensitive !== null && member !== null && (sensitive.has(name) || isSensitiveName(name));
+    const shown = isSensitive ? MASK : masked(member, sensitive, depth + 1);
     if (shown === undefined || member === undefined) continue;
     // Assigning __proto__ would set the prototype; defined, it stays a member.
     if (name === '__proto__') Object.defineProperty(copy, name, { value: shown, enumerable: true });

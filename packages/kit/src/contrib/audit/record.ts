@@ -1,4 +1,4 @@
-import type { AuditEntry, AuditSink } from '../../auth/request/audit-sink.ts';
+import { type AuditEntry, type AuditSink, isMaskedByPlace } from '../../auth/request/audit-sink.ts';
 import { requestChannel } from '../../auth/request/request-channel.ts';
 import { CONFLICT_RETRIES } from '../../db/engine/conflict-retries.ts';
 import type { Clock } from '../../db/clock.ts';
@@ -47,7 +47,9 @@ export function auditSink({ clock, sensitive, recorded, databases }: AuditSinkOp
 
 function contentOf(entry: AuditEntry, clock: Clock, sensitive: ReadonlySet<string>): EntryContent {
   const acting = actingRequest();
-  const plain = (value: unknown) => masked(value, sensitive) ?? null;
+  // What has no schema is masked by the names that schemas of the app mark.
+  const plain = (value: object | null | undefined) =>
+    (value === null || value === undefined ? null : masked(value, isMaskedByPlace(value) ? null : sensitive)) ?? null;
   return {
     id: uuidv7(clock),
     at: clock.now(),
@@ -56,9 +58,9 @@ function contentOf(entry: AuditEntry, clock: Clock, sensitive: ReadonlySet<strin
     action: cut(entry.action, ACTION_LENGTH_MAX),
     target_type: cut(entry.target_type, ACTION_LENGTH_MAX),
     target_id: cut(entry.target_id),
-    before: plain(entry.before ?? null),
-    after: plain(entry.after ?? null),
-    metadata: plain(withImpersonator(withChannel(entry.metadata), entry.actor ?? acting?.principal ?? null) ?? null),
+    before: plain(entry.before),
+    after: plain(entry.after),
+    metadata: plain(withImpersonator(withChannel(entry.metadata), entry.actor ?? acting?.principal ?? null)),
     request_id: cutOrNull(entry.request_id ?? acting?.requestId, REQUEST_LENGTH_MAX),
   };
 }

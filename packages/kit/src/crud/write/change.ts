@@ -1,4 +1,6 @@
 import { canonicalJson } from '../../db/values/canonical-json.ts';
+import { maskedByPlace } from '../../auth/request/audit-sink.ts';
+import { MASK } from '../../middleware/masking.ts';
 import { sensitiveSchemaOf, toJson } from '../../db/declare/column-json.ts';
 import { withoutSensitive } from '../../db/declare/sensitive-members.ts';
 import type { ModelColumn } from '../../db/sql/model-statements.ts';
@@ -27,15 +29,13 @@ export function isSame({ settings: { kind } }: ModelColumn, before: unknown, aft
   return false;
 }
 
-const MASK = '***';
-
 /** The stored columns as JSON, for audit entries: sensitive ones masked. */
 export function auditedRow({ statements }: Policy, row: Item | null): Record<string, unknown> | null {
   if (row === null) return null;
   const audited: Record<string, unknown> = {};
   for (const { name, settings } of statements.columns)
     audited[name] = settings.sensitive && row[name] !== null ? MASK : shownJson(settings, row[name], MASK);
-  return audited;
+  return maskedByPlace(audited);
 }
 
 /** A value as JSON; sensitive members inside it are masked, or left out. */

@@ -1,8 +1,7 @@
 import type { Database, Db } from '../../../db/engine/db.ts';
-import { sensitiveNames } from '../../../db/declare/sensitive-members.ts';
 import type { ServiceScope } from '../../../di/container.ts';
 import type { Log } from '../../../http/log.ts';
-import { isSchema, jsonSchemaOf, type OutputOf, type Schema } from '../../../http/declare/schema.ts';
+import { isSchema, type OutputOf, type Schema } from '../../../http/declare/schema.ts';
 import { JOB_NAME_LENGTH_MAX, QUEUE_NAME_LENGTH_MAX } from '../models.ts';
 import { retryPolicy, retryRules, type RetryOptions, type RetryPolicy } from './retry-policy.ts';
 import { parseSchedule, scheduleRule, type Schedule, type ScheduleOptions } from './schedule.ts';
@@ -177,18 +176,9 @@ export function job<I extends Schema, R extends Schema | undefined = undefined>(
     concurrency,
     schedule: options.schedule === undefined ? null : parseSchedule(options.schedule),
     actsForOwner,
-    sensitive: new Set([...sensitive, ...[options.input, options.result].flatMap(markedNames)]),
+    sensitive: new Set(sensitive),
     run: (context: JobContext<OutputOf<I>, ResultOf<R>>) => options.run(context),
   });
-}
-
-/** Members that a schema marks with `x-sensitive`. */
-function markedNames(schema: Schema | undefined): string[] {
-  try {
-    return schema === undefined ? [] : sensitiveNames(jsonSchemaOf(schema, 'input'));
-  } catch {
-    return []; // a schema that JSON Schema cannot describe marks nothing
-  }
 }
 
 export function isJob(value: unknown): value is JobDefinition {
