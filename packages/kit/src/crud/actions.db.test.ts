@@ -6,6 +6,7 @@ import { audit } from '../contrib/audit/index.ts';
 import { createTable, insert, migration, model, t, versioned } from '../db/index.ts';
 import { defineErrors } from '../errors/index.ts';
 import { isAuthenticated, isStaff } from '../permissions/index.ts';
+import { responseVersions } from '../middleware/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
 import { testApp, type TestApp } from '../testing/test-app.ts';
 import { type Change, CrudController, crudOf, resource, visibleTo } from './index.ts';
@@ -101,6 +102,14 @@ describeDatabases('actions', (database) => {
       authenticators: [byName],
       mount: { '/v1': { '/orders': OrderController, '/back-office': BackOffice, '/careful': CarefulController } },
       modules: [module, audit()],
+      middleware: [
+        responseVersions({
+          versions: [
+            { version: '2' },
+            { version: '1', changes: [{ transform: ({ title, ...rest }: { title?: string }) => ({ ...rest, name: title }) }] },
+          ],
+        }),
+      ],
     });
   });
   beforeEach(async () => {
@@ -247,6 +256,14 @@ describeDatabases('actions', (database) => {
       (await call(who, 'GET', `${path}/meta`)).body.actions.map(({ name }: { name: string }) => name);
     expect(await offered('ann', 'orders')).toEqual(['remind', 'quote', 'fax']);
     expect(await offered('sue', 'back-office')).toEqual(['remind', 'quote', 'fax', 'unlock']);
+  });
+
+  test('an older version of the API gets its rows from a selection, and the own response of an action as it is', async () => {
+    const old = { 'accept-version': '1' };
+    const done = await call('ann', 'POST', 'orders/actions/remind', { ids: [first], input: { text: 'hello' } }, old);
+    expect(done.body).toMatchObject({ dry_run: false, results: [{ status: 200, data: { name: 'first', reminders: 1 } }] });
+    expect((await call('ann', 'POST', `orders/${first}/remind`, { text: 'hello' }, old)).body).toMatchObject({ name: 'first' });
+    expect((await call('ann', 'POST', `orders/${first}/quote`, undefined, old)).body).toEqual({ price: 5 });
   });
 
   test('programs run actions by the same rules', async () => {

@@ -124,7 +124,8 @@ const WITHOUT_ROWS: ReadonlySet<string | undefined> = new Set(['meta', 'stats', 
 function changesByRoute(versions: readonly ResponseVersion[]): (route: CompiledRoute, version: string) => readonly ResponseChange[] {
   const known = new WeakMap<CompiledRoute, Map<string, readonly ResponseChange[]>>();
   const find = (route: CompiledRoute): Map<string, readonly ResponseChange[]> => {
-    const hasRows = !WITHOUT_ROWS.has((route.metadata['crud'] as { operation?: string } | undefined)?.operation);
+    const crud = route.metadata['crud'] as { operation?: string; ofRows?: false } | undefined;
+    const hasRows = !WITHOUT_ROWS.has(crud?.operation) && crud?.ofRows !== false;
     let changes: readonly ResponseChange[] = [];
     return new Map(
       versions.map(({ version, changes: own = [] }) => {
@@ -152,6 +153,8 @@ function changed(
 
 const ENVELOPE: ReadonlySet<string> = new Set(['items', 'count', 'next', 'previous']);
 
+const RESULTS: ReadonlySet<string> = new Set(['results', 'dry_run']);
+
 /** Changes the items of a page, of a bulk result or of a list; anything else is one item. */
 function eachItem(value: unknown, change: (item: Item) => unknown): unknown {
   const changeOne = (item: unknown) => (isItem(item) ? change(item) : item);
@@ -159,8 +162,11 @@ function eachItem(value: unknown, change: (item: Item) => unknown): unknown {
   if (!isItem(value)) return value;
   const { items, results } = value;
   if (Array.isArray(items) && Object.keys(value).every((name) => ENVELOPE.has(name))) return { ...value, items: items.map(changeOne) };
-  if (Array.isArray(results) && Object.keys(value).length === 1)
-    return { results: results.map((result: unknown) => (isItem(result) && isItem(result['data']) ? withData(result, change) : result)) };
+  if (Array.isArray(results) && Object.keys(value).every((name) => RESULTS.has(name)))
+    return {
+      ...value,
+      results: results.map((result: unknown) => (isItem(result) && isItem(result['data']) ? withData(result, change) : result)),
+    };
   return change(value);
 }
 

@@ -8,6 +8,8 @@ test.each([
   ['user', 'destroy', 'Deletes a user record.'],
   ['invoice', 'approve', 'Changes the state of an invoice record: approve.'],
   ['open_item', 'transitions', 'Lists the changes of state that are possible for an open item record.'],
-])('%s, %s: %s', (resource, operation, sentence) => {
-  expect(describedBy({ metadata: { crud: { resource, operation } } } as unknown as CompiledRoute)).toBe(sentence);
+  ['invoice', 'remind', 'Does "remind" for an invoice record.', 'one'],
+  ['invoice', 'remind', 'Does "remind" for several invoice records. Each has its own result; a dry run says what would happen.', 'many'],
+])('%s, %s: %s', (resource, operation, sentence, of?: string) => {
+  expect(describedBy({ metadata: { crud: { resource, operation, of } } } as unknown as CompiledRoute)).toBe(sentence);
 });

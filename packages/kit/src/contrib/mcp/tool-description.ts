@@ -26,11 +26,24 @@ export function describedBy(route: CompiledRoute): string {
   return given.length > 0 ? given.join(' ') : (ofCrud(route) ?? '');
 }
 
+/** What a generic operation is. `of`: an action of the application, on one record or on many. */
+interface CrudMetadata {
+  readonly resource: string;
+  readonly operation: string;
+  readonly of?: 'one' | 'many';
+}
+
 function ofCrud({ metadata }: CompiledRoute): string | undefined {
-  const crud = metadata['crud'] as { readonly resource: string; readonly operation: string } | undefined;
+  const crud = metadata['crud'] as CrudMetadata | undefined;
   if (crud === undefined) return undefined;
   const name = crud.resource.replaceAll('_', ' ');
-  return CRUD[crud.operation]?.(name) ?? `Changes the state of ${article(name)} ${name} record: ${crud.operation}.`;
+  const own = CRUD[crud.operation]?.(name);
+  if (own !== undefined) return own;
+  if (crud.of === 'many')
+    return `Does "${crud.operation}" for several ${name} records. Each has its own result; a dry run says what would happen.`;
+  return crud.of === 'one'
+    ? `Does "${crud.operation}" for ${article(name)} ${name} record.`
+    : `Changes the state of ${article(name)} ${name} record: ${crud.operation}.`;
 }
 
 /** By the letter: good enough for the words that resources are called by, `user` and its like excepted. */

@@ -33,6 +33,7 @@ export function* actionRoutes({ access, reading, writing }: Operations, maker: R
     const { name, verb, rule } = named;
     const { permission, input, summary, response, status, raises = [] } = rule;
     const stated = { ...(summary === undefined ? {} : { summary }), ...(permission === undefined ? {} : { permission }) };
+    const ofRows = response === undefined ? {} : { ofRows: false as const };
     const refusals = verb === 'transition' ? [crudErrors.invalid_transition] : raises;
     const { query: _shape, responses: _tags, ...plain } = changing;
     const facts = {
@@ -47,7 +48,7 @@ export function* actionRoutes({ access, reading, writing }: Operations, maker: R
       ...stated,
     };
     const handler = verb === 'transition' ? writing.transition(name) : writing.action(name, response !== undefined);
-    yield* maker.route(name, 'POST', `/:id/${name}`, 'write', facts, handler);
+    yield* maker.route(name, 'POST', `/:id/${name}`, 'write', verb === 'action' ? { ...facts, ...ofRows, of: 'one' } : facts, handler);
     if (rule.on !== 'selection') continue;
     const ofMany = {
       ...given.ofCollection,
@@ -66,6 +67,8 @@ export function* actionRoutes({ access, reading, writing }: Operations, maker: R
       ...stated,
       ...(summary === undefined ? {} : { summary: `${summary}: many records` }),
       each: name,
+      of: 'many' as const,
+      ...ofRows,
     };
     yield* maker.route(selectionField(name), 'POST', `/actions/${name}`, 'write', ofMany, selections.run(named));
   }

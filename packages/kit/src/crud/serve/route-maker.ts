@@ -16,6 +16,16 @@ import { impliedBy } from '../options/implied-operations.ts';
 import { lazyQuery } from '../mount/lazy-schema.ts';
 import type { Operations } from './operations.ts';
 
+/** Facts of a route, and of the operation that it is. */
+type OperationFacts = Partial<Route['options']> & {
+  /** What it does to each row, where that is another operation: a selection is for callers who may do it to one. */
+  readonly each?: string;
+  /** It is an action, on one record or on many. */
+  readonly of?: 'one' | 'many';
+  /** The response is no row, nor made of rows. */
+  readonly ofRows?: false;
+};
+
 const LONG_URL_REMEDY = 'Send the conditions in the body: QUERY at the same address, or POST to its /query.';
 
 /** Makes the route of an operation: its permission, scope, idempotency and preconditions come from the options of the controller. */
@@ -52,8 +62,7 @@ export class RouteMaker {
     method: HttpMethod,
     path: string,
     access: 'read' | 'write',
-    /** `each`: what it does to each row, where that is another operation: a selection is for callers who may do it to one. */
-    { each: operation, ...facts }: Partial<Route['options']> & { readonly each?: string },
+    { each: operation, of, ofRows, ...facts }: OperationFacts,
     handler: (context: Context) => unknown,
   ): Iterable<[string, Route]> {
     // The alias has the settings of the operation it stands for.
@@ -79,7 +88,13 @@ export class RouteMaker {
         ...facts.metadata,
         ...more.metadata,
         ...(this.#options.audience === undefined ? {} : { audience: this.#options.audience }),
-        crud: { resource: declared.name, operation: operation ?? settings, ...this.#version(settings) },
+        crud: {
+          resource: declared.name,
+          operation: operation ?? settings,
+          ...(of === undefined ? {} : { of }),
+          ...(ofRows === undefined ? {} : { ofRows }),
+          ...this.#version(settings),
+        },
         ...(name === 'list' && this.offersQuery ? { longUrlRemedy: LONG_URL_REMEDY } : {}),
         openapi: {
           'x-kit-crud': { resource: declared.name, operation: settings },
