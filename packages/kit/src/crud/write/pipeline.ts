@@ -193,7 +193,7 @@ export class Pipeline {
   async #writable({ request, intent, rows }: WriteState): Promise<void> {
     if (!this.#plan.hasStep('writable')) return;
     for (const { intent: row, before } of rows)
-      await atRow(row, () => refuseUnwritable(this.policy, request, row.sent, before ?? this.#values.created(request, row.values, intent)));
+      await atRow(row, () => refuseUnwritable(this.policy, request, row.sent, before ?? this.#values.made(request, row.values, intent)));
   }
 
   // 6: the rules of the resource agree with the values, and every reference names a row that the caller sees. All faults together.

@@ -1,5 +1,6 @@
 import { storedIdentity } from '../../db/sql/identity-value.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
+import { absentValue } from '../input/absent-value.ts';
 import type { Item } from '../declare/item.ts';
 import type { CrudRequest } from '../policy/crud-request.ts';
 import type { Policy } from '../policy/policy.ts';
@@ -39,6 +40,15 @@ export class RowValues {
     const version = policy.options.version as string | undefined;
     if (version !== undefined) all[version] = undefined;
     return all;
+  }
+
+  /** A row as it would be made, with the defaults of its columns: what rules about a new row look at. */
+  made(request: CrudRequest, values: Item, intent: Pick<Intent, 'fixed'>): Item {
+    const policy = this.#policy;
+    const row = this.created(request, values, intent);
+    const now = request.clock.now();
+    for (const { name } of policy.statements.columns) if (row[name] === undefined) row[name] = absentValue(policy.settingsOf(name), now);
+    return row;
   }
 
   /** What an update writes, with its stamps. Key, tenant, owner and parent never change, whatever a hook says. */
