@@ -1,22 +1,21 @@
 import type { App } from '../../app/declare/module.ts';
 import type { Principal, User } from '../../auth/people/principal.ts';
-import type { Clock } from '../../db/clock.ts';
 import type { Db } from '../../db/engine/db.ts';
 import type { Model } from '../../db/declare/model.ts';
 import type { Columns, InputOf, InsertOf, PatchOf, RowOf, UpdateOf } from '../../db/declare/rows.ts';
 import type { Where } from '../../db/sql/where/where.ts';
 import type { ServiceScope } from '../../di/container.ts';
 import type { ErrorDefinition } from '../../errors/catalog.ts';
-import type { AnswerOf, OutputOf, Schema } from '../../http/declare/schema.ts';
+import type { OutputOf, Schema } from '../../http/declare/schema.ts';
 import type { FieldError } from '../../errors/kit-error.ts';
 import type { Fault } from '../../options/fault.ts';
 import type { Permission } from '../../permissions/permission.ts';
+import type { ComputedField, ComputedFields, ShownColumns } from './computed-field.ts';
 import type { CrudCaller } from './crud-caller.ts';
 import type { EventTypesOf } from './event-types.ts';
 import type { FieldRule, UseVisibleToOrWritableBy } from './field-rule.ts';
 import type { NestedOptions, NestedRelation } from './nested-options.ts';
 import type { NamesChecked, NoOtherValue } from './checked-where.ts';
-import type { Paths, RowOfPaths } from './paths.ts';
 import type { KnownColumns, Name, Relations, ToMany, ToOne } from './relation.ts';
 import type { RowAccess } from './row-access.ts';
 import type { OwnerRule, TenantRule } from './scope-rule.ts';
@@ -194,50 +193,6 @@ export interface Action<C extends Columns, P, S = unknown> {
 }
 
 type ActionInput<S> = S extends Schema ? OutputOf<S> : undefined;
-
-/** What a computed field may use besides its row. `now` is the moment of the request, on every row the same; `clock` stands still at it. */
-export interface ComputedContext {
-  readonly now: Date;
-  readonly clock: Clock;
-  readonly caller: CrudCaller;
-}
-
-/** A field computed from others when a row is shown. Exactly the columns that `requires` names are loaded for it. */
-export interface ComputedField {
-  readonly requires: readonly string[];
-  readonly response: Schema;
-  // oxlint-disable-next-line typescript/no-explicit-any -- erased: `resource()` checked it against the columns that `requires` names
-  readonly value: (row: any, context: ComputedContext) => unknown;
-}
-
-/** Computed fields by name. `Q` has the paths that each of them requires, `Y` the schema of each. */
-type ComputedFields<C extends Columns, R, Q, Y> = {
-  readonly [K in keyof Q]: {
-    /** Columns (`due_at`), and columns of to-one relations (`customer.terms`). */
-    readonly requires: readonly (Q[K] extends Name<C> | Paths<R> ? Q[K] : Name<C> | Paths<R>)[];
-    /** Gets the required columns; those of a relation are below its name, or null where the caller does not see the other row. */
-    readonly value: (row: RowOfPaths<C, R, Q[K]>, context: ComputedContext) => Computed<Y, K>;
-  };
-} & {
-  /** The schema of the value. */
-  readonly [K in keyof Y]: { readonly response: Y[K] & Schema };
-};
-
-/** Columns in another form, by name. `Z` has the columns that each of them requires. */
-type ShownColumns<C extends Columns, Z> = {
-  readonly [K in keyof Z]: K extends Name<C>
-    ? {
-        /** Columns that `value` reads besides its own. */
-        readonly requires: readonly (Z[K] extends Name<C> ? Z[K] : Name<C>)[];
-        /** The schema of the value. */
-        readonly response: Schema;
-        /** Gets its column and the required ones, as they are stored. */
-        readonly value: (row: Pick<RowOf<C>, K | Extract<Z[K], Name<C>>>, context: ComputedContext) => unknown;
-      }
-    : never;
-};
-
-type Computed<Y, K> = K extends keyof Y ? AnswerOf<Y[K] & Schema> | Promise<AnswerOf<Y[K] & Schema>> : unknown;
 
 export interface ResourceOptions<
   C extends Columns,

@@ -147,14 +147,17 @@ function fieldsOf({ policy, input, output }: MountedResource): ResourceDescripti
 }
 
 /** How many statements an operation runs, besides authentication. */
-function statementsOf({ policy, list, options, parent: below }: MountedResource, name: string, { registry }: App): string {
+function statementsOf({ policy, list, options, output, parent: below }: MountedResource, name: string, { registry }: App): string {
   const { hooks, onChange, rows, access, audit, events } = policy.options;
   const records =
     (audit !== false && registry.audit !== null ? 1 : 0) + (events !== undefined && events !== false && registry.events !== null ? 1 : 0);
   const isWatched = onChange !== undefined || rows !== undefined || access !== undefined || records > 0;
   const more = records === 0 ? '' : `, + ${records} of the record`;
   const batches = [...list.expand].filter((path) => isToMany(policy, path)).length;
-  const expanded = batches === 0 ? '' : `, + 1 per to-many expansion (${batches})`;
+  const loads = widestView(policy, output)
+    .computedFields()
+    .filter(({ load }) => load !== undefined).length;
+  const expanded = `${batches === 0 ? '' : `, + 1 per to-many expansion (${batches})`}${loads === 0 ? '' : `, + 1 per loaded field (${loads})`}`;
   const parent = options.parent === undefined ? '' : ', + 1 of the parent';
   // A parent that can be soft-deleted is found again, and held, in the transaction of new rows.
   const isHeld = below?.edge.target.softDelete !== undefined;

@@ -74,7 +74,12 @@ const action = part({
   run: required(aFunction),
 });
 const audience = part({ rows: required(aCondition), tenant: oneOf('all'), access: oneOf(false) });
-const computed = part({ requires: required(names), response: required(aSchema), value: required(aFunction) });
+const computedParts = part({ requires: required(names), response: required(aSchema), value: aFunction, load: aFunction });
+const computed: ValueRule = (value, place, name) => {
+  const faults = computedParts(value, place, name);
+  if (faults.length > 0 || !isMembers(value) || 'value' in value !== 'load' in value) return faults;
+  return [wrongValue(place, name, value, 'either value, for each row, or load, for the rows of a page')];
+};
 
 export const resourceRules: Rules = guards({
   name: filledText,

@@ -2,7 +2,7 @@ import type { ColumnSettings } from '../../db/declare/column.ts';
 import type { Schema } from '../../http/declare/schema.ts';
 import type { Permission } from '../../permissions/permission.ts';
 import type { FieldRule } from '../declare/field-rule.ts';
-import type { ComputedContext } from '../declare/resource.ts';
+import type { ComputedField } from '../declare/computed-field.ts';
 import type { Edge, Policy } from './policy.ts';
 
 /** What a name is used for. What is decided per row can be shown, and nothing else: an order or a filter would tell its value. */
@@ -22,7 +22,8 @@ export interface ViewComputed {
   readonly kind: 'computed';
   readonly name: string;
   readonly response: Schema;
-  readonly value: (row: Readonly<Record<string, unknown>>, context: ComputedContext) => unknown;
+  readonly value: ComputedField['value'];
+  readonly load: ComputedField['load'];
   /** Columns of the row that are loaded for it; hidden ones are among them, and are never shown by themselves. */
   readonly columns: readonly string[];
   /** Columns of to-one relations, by relation. */

@@ -1,26 +1,48 @@
 import { sensitiveSchemaOf } from '../../db/declare/column-json.ts';
 import { withoutSensitive } from '../../db/declare/sensitive-members.ts';
+import type { Db } from '../../db/engine/db.ts';
 import type { Permission } from '../../permissions/permission.ts';
 import type { CrudCaller } from '../declare/crud-caller.ts';
 import type { Item } from '../declare/item.ts';
-import type { ComputedContext } from '../declare/resource.ts';
+import type { ComputedContext } from '../declare/computed-field.ts';
 import { callerOf, type CrudRequest } from '../policy/crud-request.ts';
+import type { Policy } from '../policy/policy.ts';
 import type { ViewColumn, ViewComputed } from '../policy/view.ts';
 import { hasSensitiveMembers, type SelectUnit, type Table } from './select.ts';
 
 // The only code that decides which fields of a row leave.
 
+/** An item that waits for the value of a field, with the columns that the field requires. */
+interface LoadedRow {
+  readonly item: Item;
+  readonly required: Item;
+}
+
+/** The fields that are loaded for all rows together. */
+type Loads = Map<ViewComputed, { readonly policy: Policy; readonly rows: LoadedRow[] }>;
+
+interface Deciding {
+  readonly request: CrudRequest;
+  readonly caller: () => CrudCaller;
+  readonly loads: Loads;
+}
+
 /** Turns rows into items, without to-many relations: rows that the unit selected, or whole rows of a table without joins. */
-export async function buildItems(unit: SelectUnit, rows: readonly Item[], request: CrudRequest): Promise<Item[]> {
+export async function buildItems(db: Db, request: CrudRequest, unit: SelectUnit, rows: readonly Item[]): Promise<Item[]> {
   const assemble = assemblerOf(unit.root);
   if (!unit.needsCode) return rows.map(assemble);
   let known: CrudCaller | undefined;
   const caller = () => (known ??= callerOf(request));
-  return Promise.all(rows.map(async (row) => decideFields(unit.root, row, assemble(row), request, caller)));
+  const loads: Loads = new Map();
+  const items = await Promise.all(rows.map(async (row) => decideFields(unit.root, row, assemble(row), { request, caller, loads })));
+  // One field after the other: they may share the connection of a transaction.
+  for (const [field, { policy, rows: loaded }] of loads) await load(db, policy, field, loaded, caller());
+  return items;
 }
 
 /** Adds what is decided on the row: columns under rules about it, and computed fields. */
-async function decideFields(table: Table, row: Item, item: Item, request: CrudRequest, caller: () => CrudCaller): Promise<Item> {
+async function decideFields(table: Table, row: Item, item: Item, deciding: Deciding): Promise<Item> {
+  const { request, caller, loads } = deciding;
   const { shape, prefix } = table;
   if (shape === undefined) return item;
   const whole = codeRow(table, row);
@@ -31,16 +53,40 @@ async function decideFields(table: Table, row: Item, item: Item, request: CrudRe
     else if (column.rule?.hidden === 'null') item[column.name] = null;
   }
   for (const field of shape.computed) {
-    if (await admit(field.rowRules, request, whole))
-      item[field.name] = await field.value(requiredOf(field, table, row), computedContext(caller()));
-    else if (table.policy.ruleOf(field.name)?.hidden === 'null') item[field.name] = null;
+    if (await admit(field.rowRules, request, whole)) {
+      const required = requiredOf(field, table, row);
+      item[field.name] = await field.value?.(required, computedContext(caller()));
+      if (field.load === undefined) continue;
+      const known = loads.get(field);
+      if (known === undefined) loads.set(field, { policy: table.policy, rows: [{ item, required }] });
+      else known.rows.push({ item, required });
+    } else if (table.policy.ruleOf(field.name)?.hidden === 'null') item[field.name] = null;
     else delete item[field.name];
   }
   for (const { edge, table: joined } of table.joins) {
     if (joined.shape !== undefined && item[edge.name] !== null)
-      item[edge.name] = await decideFields(joined, row, item[edge.name] as Item, request, caller);
+      item[edge.name] = await decideFields(joined, row, item[edge.name] as Item, deciding);
   }
   return item;
+}
+
+/** Sets a field on all of its rows. */
+async function load(
+  db: Db,
+  policy: Policy,
+  { name, load: loadAll }: ViewComputed,
+  rows: readonly LoadedRow[],
+  caller: CrudCaller,
+): Promise<void> {
+  const values: unknown = await loadAll?.(
+    rows.map(({ required }) => required),
+    { ...computedContext(caller), db },
+  );
+  if (!Array.isArray(values) || values.length !== rows.length)
+    throw new TypeError(
+      `resource(${policy.model.name}): load of "${name}" must return a list with one value per row: ${rows.length}${Array.isArray(values) ? `, not ${values.length}` : ''}.`,
+    );
+  for (const [index, { item }] of rows.entries()) item[name] = values[index];
 }
 
 /** True when every rule admits the row; unknown counts as no. */

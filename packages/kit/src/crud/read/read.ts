@@ -149,7 +149,7 @@ const REPLANNED_WIRE: QueryOptions = Object.freeze({ replanned: true, as: 'wire'
 
 /** Turns rows into items and adds the rows of to-many relations: one statement per relation, however many rows there are. */
 export async function presentRows(db: Db, request: CrudRequest, unit: SelectUnit, rows: readonly Item[]): Promise<Item[]> {
-  const items = await buildItems(unit, rows, request);
+  const items = await buildItems(db, request, unit, rows);
   // One relation after the other: they may share the connection of a transaction.
   for (const batch of unit.batches) await attach(db, request, batch, rows, items);
   return items;

@@ -132,7 +132,7 @@ export class ManyRows {
     const { policy } = this.#access;
     const unit = unitFor(shape, [policy.key.name]);
     return async (tx, rows) => {
-      if (!unit.readsRelations) return buildItems(unit, rows, request);
+      if (!unit.readsRelations) return buildItems(tx, request, unit, rows);
       const keyOf = (row: Item) => String(unit.extra(row, policy.key.name));
       const where = policy.rows.compile(request, { [policy.key.name]: { in: rows.map((row) => row[policy.key.name]) } } as Where);
       const found = await selectRows(tx, request, { unit, where: [where], isFreeForm: true, forCode: true });

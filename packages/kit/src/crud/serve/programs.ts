@@ -113,7 +113,8 @@ export class Programs {
   async presentAs<V extends Item | readonly Item[]>(request: CrudRequest, given: V): Promise<Presented<V>> {
     const rows: readonly Item[] = Array.isArray(given) ? given : [given];
     const unit = unitFor(this.#access.shape(await this.#access.view(request), WHOLE, 1), []);
-    const items = unit.readsRelations ? await this.#presentJoined(request, unit, rows) : await buildItems(unit, rows, request);
+    const db = this.#access.policy.database(request);
+    const items = unit.readsRelations ? await this.#presentJoined(request, unit, rows) : await buildItems(db, request, unit, rows);
     return (Array.isArray(given) ? items : items[0]) as Presented<V>;
   }
 

@@ -221,7 +221,7 @@ export class Writing {
     const unit = unitFor(shape, this.#versionExtra());
     const isDeep = unit.readsRelations;
     const build = async (db: Db, [row]: readonly Item[]): Promise<void> => {
-      if (!isDeep) return done((await buildItems(unit, [row as Item], request))[0]);
+      if (!isDeep) return done((await buildItems(db, request, unit, [row as Item]))[0]);
       const key = policy.rows.compile(request, { [policy.key.name]: row?.[policy.key.name] } as Where);
       return done((await readOne(db, request, unit, [key], true)).item);
     };
