@@ -41,7 +41,7 @@ test('a text of the API never becomes code, whatever it holds', async () => {
   expect(text).not.toContain('</script');
   // A schema with a name of the runtime has another one.
   expect(text).toContain('export type ResponseSchema = ');
-  expect(text).toContain('): Promise<ResponseSchema> {');
+  expect(text).toContain('): Call<ResponseSchema> {');
   const python = pythonClient(plan);
   // Outside of string literals nothing of it is left: every line that has a part of it is one literal.
   for (const line of python.split('\n').filter((each) => each.includes('globalThis')))

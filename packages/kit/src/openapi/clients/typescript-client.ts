@@ -152,7 +152,7 @@ function operationText(operation: ClientOperation, dates: TypescriptDates | unde
     `const ${name}Operation: Operation = ${dataText(operation, dates?.of(operation.result.schemas))};`,
     result.kind === 'stream'
       ? `${summary}export function ${name}(${parameters}): AsyncGenerator<StreamEvent<${resultType(operation)}>, void, undefined> {\n  return events(${pass});\n}`
-      : `${summary}export function ${name}${generics}(${parameters}): Promise<${returned}> {\n  return request(${pass});\n}`,
+      : `${summary}export function ${name}${generics}(${parameters}): Call<${returned}> {\n  return request(${pass});\n}`,
   ];
   if (operation.item !== undefined)
     texts.push(
@@ -210,7 +210,7 @@ function clientText(groups: readonly ClientGroup[]): string {
       ? `AsyncGenerator<${item}, void, undefined>`
       : operation.result.kind === 'stream'
         ? `AsyncGenerator<StreamEvent<${resultType(operation)}>, void, undefined>`
-        : `Promise<${result}>`;
+        : `Call<${result}>`;
     const problem = isAll ? '' : `; readonly problem?: ${operation.typeName}Problem`;
     return `${comment(isAll ? `Every item of \`${operation.name}\`, page by page.` : operation.summary, '    ', operation.deprecation)}    readonly ${propertyName(isAll ? allName(operation) : operation.name)}: { ${generics}(${parameters}): ${returned}${problem} };`;
   };
