@@ -65,6 +65,10 @@ ${missing.length === 0 ? 'Every benchmark has a saved run.' : `Without a saved r
 
 ${losses(measured)}
 
+## Failover
+
+Seconds without writes after the database's address leads to a server that takes writes, with what was lost or doubled: [Failover](guide/backup-and-failover.md#failover-what-you-see-at-night), measured by \`npm run test:long -- failover\`.
+
 ${parts.join('\n\n')}
 `;
 }
