@@ -45,6 +45,16 @@ describe('lists beside other parts of a request', () => {
     },
   );
 
+  test('`next` as it is, sent as the cursor, leads to the next page', async () => {
+    await using shop = await startShop();
+    for (let made = 0; made < 3; made += 1) await shop.call('ann', 'POST', 'orders', { item: 'x', quantity: 1, total: '1.00' });
+    const { body: first } = await shop.call('ann', 'GET', 'orders?limit=1');
+    const second = await shop.call('ann', 'GET', `orders?limit=1&cursor=${encodeURIComponent(first.next)}`);
+    expect([second.status, second.body.items]).toEqual([200, (await shop.call('ann', 'GET', `orders${first.next}`)).body.items]);
+    const wrong = await shop.call('ann', 'GET', `orders?cursor=${encodeURIComponent('?limit=1')}`);
+    expect([wrong.status, wrong.body.code]).toEqual([422, 'invalid_cursor']);
+  });
+
   test('28: QUERY with a cookie needs no CSRF proof; its POST alias does', async () => {
     const cookie: Authenticator = {
       name: 'cookie',

@@ -42,7 +42,7 @@ const tokenResource = resource(tokens, {
   owner: 'owner_id',
   input: ['name'],
   writes: 'verbs',
-  once: { token: { on: ['create', 'rotate', 'renew'], description: 'The whole token.' } },
+  once: { token: { on: ['create', 'rotate', 'renew', 'plain'], description: 'The whole token.' } },
   actions: {
     renew: {
       run: async ({ row, tx, once }) => {
@@ -66,7 +66,16 @@ const tokenResource = resource(tokens, {
   },
   admin: { rows: true },
 });
+/** Its response does not say that the value is sensitive. */
+const Anything = jsonSchema<Record<string, unknown>>({ type: 'object', additionalProperties: true });
+
 class TokenController extends CrudController(tokenResource, { permission: isAuthenticated, bulk: { update: true, destroy: true } }) {
+  plain = route.post(
+    '/:id/plain',
+    { params: this.keyParams, permission: isAuthenticated, atomic: true, idempotent: true, response: Anything },
+    async (context) => this.presentOnce(context, await this.find(context, context.params.id), { token: (lastRaw = `raw-${randomUUID()}`) }),
+  );
+
   rotate = route.post(
     '/:id/rotate',
     { params: this.keyParams, permission: isAuthenticated, atomic: true, idempotent: true, response: this.onceSchema('rotate') },
@@ -138,6 +147,7 @@ describeDatabases('writes by verbs, and values that are shown once', (database) 
     ['POST', '', { name: 'keyed' }],
     ['POST', '/rotate', undefined],
     ['POST', '/renew', undefined],
+    ['POST', '/plain', undefined],
   ])('it is stored for no idempotency key, whatever the schema of the response: %s %s', async (method, path, body) => {
     const { id } = await made();
     const key = { 'idempotency-key': randomUUID() };
@@ -240,6 +250,7 @@ describe('at start-up', () => {
       ...options,
     }) {
       rotate = route.post('/rotate', { permission: isAuthenticated, response: Loose }, () => ({}));
+      plain = route.post('/plain', { permission: isAuthenticated, response: Loose }, () => ({}));
     }
     try {
       createApp({ database: 'sqlite::memory:', log: { level: 'silent' }, mount: { '/v1': { '/tokens': Wrong } } });

@@ -59,7 +59,12 @@ export function readPage(
   }
   const { cursor } = given;
   if (cursor !== undefined && typeof cursor !== 'string') refuse(['query', 'cursor'], 'duplicate', 'Give this parameter once.');
-  return { limit, offset: 0, cursor: typeof cursor === 'string' ? cursor : undefined };
+  return { limit, offset: 0, cursor: typeof cursor === 'string' ? cursorOf(cursor) : undefined };
+}
+
+/** `next` as it is, `?cursor=…&limit=20`, is the cursor in it: clients of lists whose `next` is a bare cursor send it so. */
+function cursorOf(given: string): string {
+  return given.startsWith('?') ? (new URLSearchParams(given.slice(1)).get('cursor') ?? given) : given;
 }
 
 interface NumberRange {
