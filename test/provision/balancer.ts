@@ -20,6 +20,8 @@ export const HAPROXY = ['/usr/sbin/haproxy', '/usr/bin/haproxy', '/usr/local/bin
 
 export interface Balancer {
   readonly url: string;
+  /** The file of the certificate, which no authority has signed. */
+  readonly certificate: string;
   stop(): Promise<void>;
 }
 
@@ -89,6 +91,7 @@ async function started(program: string, args: readonly string[], folder: string,
   }
   return {
     url: `https://127.0.0.1:${port}`,
+    certificate: join(folder, 'orders.crt'),
     async stop() {
       child.kill('SIGTERM');
       await ended;
