@@ -99,6 +99,8 @@ const differences: Readonly<Record<DiffRuleId, readonly [object, object]>> = {
   'operation-id-changed': [documentOf({ operationId: 'a' }), documentOf({ operationId: 'b' })],
   'operation-deprecated': [documentOf({}), documentOf({ deprecated: true })],
   'operation-undeprecated': [documentOf(sunset('2026-07-01')), documentOf({})],
+  'end-event-removed': [documentOf({ 'x-end-event': 'end' }), documentOf({})],
+  'end-event-added': [documentOf({}), documentOf({ 'x-end-event': 'end' })],
   'sunset-earlier': [documentOf(sunset('2026-08-01')), documentOf(sunset('2026-07-01'))],
   'sunset-later': [documentOf(sunset('2026-07-01')), documentOf({ deprecated: true })],
   'path-parameter-renamed': [

@@ -83,6 +83,7 @@ class DocumentComparison {
     if (before['operationId'] !== after['operationId'])
       report('operation-id-changed', '', `is ${String(after['operationId'])} now, was ${String(before['operationId'])}.`);
     this.#compareDeprecation(before, after, report);
+    compareEndEvents(before, after, report);
     compareSecurity({ document: this.#base, operation: before }, { document: this.#revision, operation: after }, report);
     compareThrottles(throttlesOf(before, this.#base), throttlesOf(after, this.#revision), report);
     this.#compareParameters(old, current, report);
@@ -271,6 +272,14 @@ function webhooksOf(document: Json): Map<string, Json> {
       return operation === undefined ? [] : [[name, operation]];
     }),
   );
+}
+
+/** The event that a finite stream ends with. Another one is lost to clients that wait for the old one. */
+function compareEndEvents(before: Json, after: Json, report: Report): void {
+  const [old, current] = [before['x-end-event'], after['x-end-event']];
+  if (old === current) return;
+  if (old !== undefined) report('end-event-removed', String(old), 'is no longer sent at the end.');
+  if (current !== undefined) report('end-event-added', String(current), 'is sent at the end.');
 }
 
 function compareServers(base: Json, revision: Json, report: Report): void {

@@ -131,6 +131,12 @@ export const diffRules = {
   'response-header-added': { level: 'additive', title: 'A response header is new', reason: 'No client reads it yet.' },
   'response-header-optional': { level: 'breaking', title: 'A response header may be missing', reason: 'Callers rely on it.' },
   'response-header-required': { level: 'additive', title: 'A response header is always sent', reason: 'Callers lose nothing.' },
+  'end-event-removed': {
+    level: 'breaking',
+    title: 'An event stream no longer ends with its event',
+    reason: 'Clients take its end for a lost connection: they open it again, or fail.',
+  },
+  'end-event-added': { level: 'additive', title: 'An event stream ends with an event', reason: 'Clients that do not know it ignore it.' },
   'error-status-removed': {
     level: 'additive',
     title: 'An error status was removed',
