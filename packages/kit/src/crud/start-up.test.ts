@@ -819,6 +819,20 @@ describe('start-up checks of resources', () => {
     expect(start({ audit: false })).toEqual([]);
   });
 
+  test('E013: one wrong database of audit() is reported once, with all resources whose changes it would lose', () => {
+    const named = (name: string) => resource(model(name, { id: t.uuidv7().pk() }), { unscoped: true });
+    const resources = ['as', 'bs', 'cs', 'ds', 'es', 'fs'].map(named);
+    const elsewhere = {
+      name: 'elsewhere',
+      provides: () => ({ audit: { databases: ['other'], record: async () => undefined } }),
+    };
+    const found = faults({}, { database: { default: 'sqlite::memory:', other: 'sqlite::memory:' }, modules: [elsewhere], resources });
+    expect(found).toEqual([
+      'E013 resource(as), resource(bs), resource(cs), resource(ds), resource(es), resource(fs): their rows are in the database "default", ' +
+        'where audit() has no tables: no change could be saved. Use audit({ databases: ["other","default"] }), or audit: false.',
+    ]);
+  });
+
   test('E019: keys of requests cannot be kept with rows of another database', () => {
     const found = faults(
       { '/notes': crud({ idempotency: 'optional' }, { ...base, using: 'other' }) },

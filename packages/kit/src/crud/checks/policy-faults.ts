@@ -22,7 +22,22 @@ export function resourceFaults(app: App): Fault[] {
     message: `The model "${model.name}"${usersOf(app, (resource) => resource.model === model)} has two resources${audience === null ? '' : ` for the audience "${audience}"`}.`,
     hint: 'A model can have one row policy: declare resource() once and pass it to every controller.',
   }));
-  return [...repeated, ...[...policies.all()].flatMap((policy) => policyFaults(policy, app))];
+  const all = [...policies.all()];
+  return [...repeated, ...all.flatMap((policy) => policyFaults(policy, app)), ...sharedRecorderFaults(all, app)];
+}
+
+/** One wrong `audit({ databases })` is one fault, however many resources it leaves unrecorded. */
+function sharedRecorderFaults(policies: readonly Policy[], app: App): Fault[] {
+  const found = policies.flatMap((policy) => {
+    const place = placeOf(policy.resource, app);
+    return recorderFaults(policy, place, app).map((fault) => ({ place, fault, key: fault.message.slice(place.length) }));
+  });
+  return [...Map.groupBy(found, ({ key }) => key).values()].flatMap(([first, ...others]) => {
+    if (first === undefined) return [];
+    if (others.length === 0) return [first.fault];
+    const places = [first, ...others].map(({ place }) => place).join(', ');
+    return [{ ...first.fault, message: `${places}${first.key.replace(': its rows', ': their rows')}` }];
+  });
 }
 
 /** `resource(notes) of NoteController`: where a fault is, with the classes that use the resource. */
@@ -145,7 +160,6 @@ function policyFaults(policy: Policy, app: App): Fault[] {
       'has audit: true, and no module of the app records audit entries.',
       'Add audit() to the modules of createApp, or remove audit: true.',
     );
-  faults.push(...recorderFaults(policy, place, app));
 
   for (const [option, names] of [
     ['input', options.input],
