@@ -276,10 +276,10 @@ function webhooksOf(document: Json): Map<string, Json> {
 
 /** The event that a finite stream ends with. Another one is lost to clients that wait for the old one. */
 function compareEndEvents(before: Json, after: Json, report: Report): void {
-  const [old, current] = [before['x-end-event'], after['x-end-event']];
+  const [old, current] = [before, after].map(({ 'x-end-event': name }) => (typeof name === 'string' ? name : undefined));
   if (old === current) return;
-  if (old !== undefined) report('end-event-removed', String(old), 'is no longer sent at the end.');
-  if (current !== undefined) report('end-event-added', String(current), 'is sent at the end.');
+  if (old !== undefined) report('end-event-removed', old, 'is no longer sent at the end.');
+  if (current !== undefined) report('end-event-added', current, 'is sent at the end.');
 }
 
 function compareServers(base: Json, revision: Json, report: Report): void {
