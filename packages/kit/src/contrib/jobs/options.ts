@@ -1,5 +1,5 @@
 import { type OptionRules, readOptions } from '../../options/read-options.ts';
-import { filledText, flag, listOf, objectWith, rule, wholeNumber } from '../../options/value-rule.ts';
+import { filledText, flag, listOf, nullable, objectWith, rule, wholeNumber } from '../../options/value-rule.ts';
 import { isJob, type JobDefinition } from './declare/job.ts';
 import { JobCatalog } from './declare/job-catalog.ts';
 import type { TaskQueue } from './start/task-queue.ts';
@@ -15,6 +15,8 @@ export interface JobsOptions {
   readonly stopTimeoutMs?: number;
   /** How long a claim holds without being renewed. Default: a minute. Renewed four times in that time. */
   readonly leaseMs?: number;
+  /** Workers remove jobs that ended before so many days, a few at a time. Default: null; they stay until `kit jobs prune`. */
+  readonly retentionDays?: number | null;
   /** Runs the jobs by a queue of your own (graphile-worker, pg-boss, BullMQ) instead of `kit jobs work`. */
   readonly taskQueue?: TaskQueue;
   /** Aliases of the databases that jobs are started in. Default: `default` alone. */
@@ -32,6 +34,7 @@ const DEFAULTS = {
   pollIntervalMs: 1000,
   stopTimeoutMs: 10_000,
   leaseMs: 60_000,
+  retentionDays: null,
   databases: ['default'] as readonly string[],
 } as const;
 
@@ -41,6 +44,7 @@ const jobsRules: OptionRules<JobsOptions> = {
   pollIntervalMs: wholeNumber(10, 3_600_000),
   stopTimeoutMs: wholeNumber(0, 3_600_000),
   leaseMs: wholeNumber(1000, 3_600_000),
+  retentionDays: nullable(wholeNumber(1, 36_500)),
   taskQueue: objectWith('a queue with enqueue(tx, jobId, options), such as graphileQueue()', 'enqueue'),
   databases: listOf(filledText, { min: 1 }),
 };

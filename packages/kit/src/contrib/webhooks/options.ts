@@ -5,7 +5,7 @@ import { DEFAULT_SCHEDULE, parseSchedule, type RetrySchedule } from './endpoints
 import { DEFAULT_TIMEOUT_MS, type Transport } from './network/transport.ts';
 import { URLPolicy } from './network/url-policy.ts';
 import { type OptionRules, readOptions } from '../../options/read-options.ts';
-import { filledText, flag, listOf, objectWith, parsedBy, secret, wholeNumber, sentenceRule } from '../../options/value-rule.ts';
+import { filledText, flag, listOf, nullable, objectWith, parsedBy, secret, wholeNumber, sentenceRule } from '../../options/value-rule.ts';
 
 export interface WebhookOptions {
   /**
@@ -41,6 +41,11 @@ export interface WebhookOptions {
   readonly pollIntervalMs?: number;
   /** Runs a worker inside the application's process. Default: false; production runs `kit webhooks deliver --loop`. */
   readonly worker?: boolean;
+  /**
+   * Workers remove finished events that are older, with their deliveries and attempts, a few at a time. Default: null; they stay until
+   * `kit webhooks prune`.
+   */
+  readonly retentionDays?: number | null;
   /** Declared types of events: listed at `/event-types` and in the OpenAPI document, and checked by `publish`. */
   readonly eventTypes?: readonly EventType[];
   /**
@@ -65,6 +70,7 @@ export const DEFAULT_PAYLOAD_BYTES_MAX = 256 * 1024;
 export const LEASE_MARGIN_MS = 60_000;
 
 const HOUR_MS = 3_600_000;
+const RETENTION_DAYS_MAX = 36_500;
 
 const DEFAULTS = {
   concurrency: 100,
@@ -78,6 +84,7 @@ const DEFAULTS = {
   endpointsPerOwnerMax: 50,
   pollIntervalMs: 1000,
   worker: false,
+  retentionDays: null,
   eventTypes: [] as readonly EventType[],
   sendTraceparent: false,
   databases: ['default'] as readonly string[],
@@ -108,6 +115,7 @@ export const webhookRules: OptionRules<WebhookOptions> = {
   payloadBytesMax: wholeNumber(4096, 16 * 1024 * 1024),
   endpointsPerOwnerMax: wholeNumber(1, 1_000_000),
   worker: flag,
+  retentionDays: nullable(wholeNumber(1, RETENTION_DAYS_MAX)),
   eventTypes: sentenceRule(eventTypesFault),
   sendTraceparent: flag,
   databases: listOf(filledText, { min: 1 }),

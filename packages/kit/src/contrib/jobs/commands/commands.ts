@@ -6,7 +6,7 @@ import { isKitError } from '../../../errors/kit-error.ts';
 import { cancelJob } from '../manage/cancel.ts';
 import { jobsOf } from '../rows/jobs.ts';
 import { JOB_STATUSES } from '../models.ts';
-import { pruneJobs } from '../manage/prune.ts';
+import { pruneJobs } from '../running/prune.ts';
 import { retryFailed, retryJob } from '../manage/retry.ts';
 import { scheduledJobs } from '../running/run-schedules.ts';
 import { readTicks } from '../running/schedule-store.ts';

@@ -5,7 +5,7 @@ import { describeJobs } from '../../../../test/jobs/describe-jobs.ts';
 import { job } from '../declare/job.ts';
 import { JobCatalog } from '../declare/job-catalog.ts';
 import { bindJobs, unbindJobs, type Jobs } from '../rows/jobs.ts';
-import { pruneJobs } from '../manage/prune.ts';
+import { pruneJobs } from '../running/prune.ts';
 import { runSchedules } from './run-schedules.ts';
 
 const input = z.object({ kind: z.string() });

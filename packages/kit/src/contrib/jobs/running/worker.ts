@@ -1,3 +1,4 @@
+import type { Retention } from '../../../work/retention.ts';
 import { WorkLoop } from '../../../work/work-loop.ts';
 import { workerName } from '../../../work/worker-name.ts';
 import type { Jobs } from '../rows/jobs.ts';
@@ -8,6 +9,7 @@ import type { ReadyJob } from './due-store.ts';
 import { handOver } from './hand-over.ts';
 import type { RunReport } from './job-run.ts';
 import { Maintenance } from './maintenance.ts';
+import { retentionOf } from './prune.ts';
 import { release } from './result-store.ts';
 import { ResultWriter, type WorkSummary } from './result-writer.ts';
 import { Runs } from './runs.ts';
@@ -36,6 +38,7 @@ export class JobWorker {
   readonly #runs: Runs;
   readonly #results: ResultWriter;
   readonly #maintenance: Maintenance;
+  readonly #retention: Retention | null;
   readonly #stuck = Promise.withResolvers<string>();
   #unlisten: (() => Promise<void>) | undefined;
   #stopped: Promise<void> | undefined;
@@ -52,6 +55,7 @@ export class JobWorker {
       waiting: () => this.#maintenance.wake(),
     });
     this.#maintenance = new Maintenance(jobs, (ready) => this.#ready(ready));
+    this.#retention = retentionOf(jobs);
     // With a queue of another engine this worker only handles what waits.
     for (const queue of taskQueue === null ? (options.queues ?? catalog.queues) : [])
       this.#loops.set(queue, this.#loopOf(queue, options.concurrency ?? catalog.concurrencyOf(queue), pollIntervalMs));
@@ -90,6 +94,7 @@ export class JobWorker {
     this.#unlisten = await database.listen(WAKE_CHANNEL, (payload) => this.#heard(payload), { onReconnect });
     this.#runs.start();
     this.#maintenance.start();
+    this.#retention?.start();
     for (const [queue, loop] of this.#loops) await loop.start(database, WAKE_CHANNEL, (payload) => payload === `+${queue}`);
   }
 
@@ -103,6 +108,7 @@ export class JobWorker {
     const loops = [...this.#loops.values()];
     await this.#unlisten?.().catch(() => undefined);
     await this.#maintenance.stop();
+    await this.#retention?.stop();
     await Promise.all(loops.map((loop) => loop.drain(settings.stopTimeoutMs)));
     this.#runs.abortAll('stopping');
     await Promise.all(loops.map((loop) => loop.drain(LAST_GRACE_MS)));

@@ -4,7 +4,7 @@ import { describeJobs } from '../../../../test/jobs/describe-jobs.ts';
 import { countQueries, type Db } from '../../../db/index.ts';
 import { cancelJob } from '../manage/cancel.ts';
 import { job } from '../declare/job.ts';
-import { pruneJobs } from '../manage/prune.ts';
+import { pruneJobs } from '../running/prune.ts';
 import { runById } from '../running/run-by-id.ts';
 import { retryFailed, retryJob } from '../manage/retry.ts';
 import { startJob, startJobs, startJobSync } from './start-job.ts';

@@ -8,7 +8,8 @@ import { idOption, optionFault, timeOption, wholeNumberOption } from '../../../a
 import { checkAll } from '../../../errors/fault-collector.ts';
 import { databaseNamed } from './command-options.ts';
 import { isEventType } from '../publishing/subscription.ts';
-import { encryptSecrets, prune, replay } from '../maintain/maintain.ts';
+import { prune } from '../delivery/prune.ts';
+import { encryptSecrets, replay } from '../maintain/maintain.ts';
 import { AUDIENCE_KEY_LENGTH_MAX } from '../models.ts';
 import { webhooksOf } from '../webhooks.ts';
 

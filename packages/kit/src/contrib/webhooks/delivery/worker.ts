@@ -1,3 +1,4 @@
+import type { Retention } from '../../../work/retention.ts';
 import { WorkLoop } from '../../../work/work-loop.ts';
 import { workerName } from '../../../work/worker-name.ts';
 import { WORKER_NAME_LENGTH_MAX } from '../models.ts';
@@ -7,6 +8,7 @@ import type { Webhooks } from '../webhooks.ts';
 import type { Claim, ClaimLimits } from './claim-store.ts';
 import { Claimer } from './claimer.ts';
 import { EndpointPace } from './endpoint-pace.ts';
+import { retentionOf } from './prune.ts';
 import { takeFromBudget } from './rate-limit.ts';
 import { releaseClaims } from './result-store.ts';
 import { ResultWriter, type DeliverySummary } from './result-writer.ts';
@@ -44,6 +46,7 @@ export class DeliveryWorker {
   readonly #loop: WorkLoop<Claim, SendReport>;
   readonly #perEndpoint: number;
   readonly #pace: EndpointPace;
+  readonly #retention: Retention | null;
   /** Endpoints at their rate limit, and until when. */
   readonly #paused = new Map<string, Date>();
   #stopped: Promise<void> | undefined;
@@ -55,6 +58,7 @@ export class DeliveryWorker {
     this.#webhooks = webhooks;
     this.#perEndpoint = Math.min(options.concurrencyPerEndpoint ?? settings.concurrencyPerEndpoint, concurrency);
     this.#pace = new EndpointPace({ concurrency, perEndpoint: this.#perEndpoint });
+    this.#retention = retentionOf(webhooks);
     this.#claimer = new Claimer(webhooks.database);
     this.#sender = new Sender(webhooks);
     this.#results = new ResultWriter(webhooks, (options.name ?? workerName()).slice(0, WORKER_NAME_LENGTH_MAX), (reports) =>
@@ -100,6 +104,7 @@ export class DeliveryWorker {
 
   /** Works until `stop`: woken by new work, else looking by itself. */
   start(): Promise<void> {
+    this.#retention?.start();
     return this.#loop.start(this.#webhooks.database, WAKE_CHANNEL);
   }
 
@@ -109,6 +114,7 @@ export class DeliveryWorker {
   }
 
   async #stop(): Promise<void> {
+    await this.#retention?.stop();
     await this.#loop.drain(this.#webhooks.settings.timeoutMs + 1000);
     this.#results.abandon();
     await this.#results.flush();

@@ -4,7 +4,8 @@ import { deliverDue } from '../delivery/deliver.ts';
 import { disableEndpoint } from '../endpoints/disable.ts';
 import { rotateSecret, signingSecret } from '../endpoints/endpoint-secret.ts';
 import { generateFernetKey } from '../../../db/sealing/fernet.ts';
-import { encryptSecrets, prune, replay } from './maintain.ts';
+import { prune, retentionOf } from '../delivery/prune.ts';
+import { encryptSecrets, replay } from './maintain.ts';
 import { readBacklog } from '../admin/overview-store.ts';
 import { pruneEvents, readStats, setAudience } from '../delivery/maintenance-store.ts';
 import { prometheusText } from './prometheus.ts';
@@ -95,6 +96,24 @@ describeOutbox('maintenance', (outbox) => {
     expect(await prune(outbox.db, before, 100)).toBe(0);
   });
 
+  test('a worker with retentionDays removes what is older, and nothing else', async () => {
+    const mine = owner();
+    await endpoint({ owner: mine });
+    const old = await publish('order.paid', { owner: mine });
+    await deliverDue(outbox.db);
+    clock.advance(31 * DAY);
+    const young = await publish('order.paid', { owner: mine });
+    await deliverDue(outbox.db);
+    expect(retentionOf(outbox.webhooks)).toBeNull();
+    const settings = { ...outbox.webhooks.settings, retentionDays: 30 };
+    const retention = retentionOf({ ...outbox.webhooks, settings }, { firstMs: 1 });
+    retention?.start();
+    await vi.waitFor(async () => expect(await findEvent(outbox.db, old)).toBeNull());
+    await retention?.stop();
+    expect(await deliveries({ event: old })).toEqual([]);
+    expect(await deliveries({ event: young })).toMatchObject([{ status: 'succeeded' }]);
+  });
+
   test('a retry at the same time as prune either keeps its event or finds the delivery gone, never half of it', async () => {
     for (let round = 0; round < 8; round++) {
       const mine = owner();
@@ -128,7 +147,7 @@ describeOutbox('maintenance', (outbox) => {
     await deliverDue(outbox.db);
     const [delivery] = await deliveries({ endpoint: target.id });
     clock.advance(1);
-    let pruned: Promise<number> | undefined;
+    let pruned: Promise<unknown> | undefined;
     await outbox.db.transaction(async (tx) => {
       await retryDelivery(tx, delivery?.id ?? '', { force: true });
       pruned = outbox.db.transaction((other) => pruneEvents(other, clock.now(), 1000));

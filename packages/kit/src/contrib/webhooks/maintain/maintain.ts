@@ -3,10 +3,8 @@ import type { Database } from '../../../db/engine/db.ts';
 import { firstIdFrom } from '../publishing/event-id.ts';
 import {
   countSecrets,
+  FIRST_ID,
   findReplayable,
-  pruneEvents,
-  pruneOrphans,
-  prunePeriods,
   readSecrets,
   replaceStored,
   requeueFinished,
@@ -15,25 +13,8 @@ import {
 import { WAKE_CHANNEL } from '../publishing/publish-store.ts';
 import { formatOlderSecrets, parseOlderSecrets } from '../endpoints/older-secrets.ts';
 import { SecretUnavailable, type SecretBox } from '../../../db/sealing/secret-box.ts';
+import { BATCH } from '../delivery/prune.ts';
 import { webhooksOf } from '../webhooks.ts';
-
-/** Rows of one transaction: short enough not to hold up publishers and workers. */
-const BATCH = 500;
-const FIRST_ID = '00000000-0000-0000-0000-000000000000';
-
-/** Removes at most `limit` finished events from before a time. */
-export async function prune(db: Database, before: Date, limit: number): Promise<number> {
-  let removed = 0;
-  while (removed < limit) {
-    const batch = await db.transaction((tx) => pruneEvents(tx, before, Math.min(BATCH, limit - removed)), CONFLICT_RETRIES);
-    if (batch === 0) break;
-    removed += batch;
-  }
-  await prunePeriods(db, before, BATCH);
-  // Where finished events are left, their deliveries would all be looked at.
-  if (removed < limit) await pruneOrphans(db, before, BATCH);
-  return removed;
-}
 
 /** Sends finished deliveries again. Goes from id to id, so what a worker finishes meanwhile is not sent twice. */
 export async function replay(db: Database, filter: ReplayFilter, { dryRun = false } = {}): Promise<number> {

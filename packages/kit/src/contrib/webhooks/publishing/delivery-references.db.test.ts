@@ -3,7 +3,7 @@ import { untilSomebodyWaits } from '../../../../test/admin/lock-wait.ts';
 import { describeOutbox } from '../../../../test/webhooks/outbox.ts';
 import type { Db } from '../../../db/index.ts';
 import { recoverEndpoint } from '../maintain/recover.ts';
-import { prune } from '../maintain/maintain.ts';
+import { prune } from '../delivery/prune.ts';
 import { pingEndpoint } from '../endpoints/ping.ts';
 import { deleteEndpoint, findEndpoint, type WebhookEndpoint } from '../endpoints/store.ts';
 import { publish, publishMany } from './publish.ts';
