@@ -63,7 +63,7 @@ const guards: Readonly<Record<string, Guard>> = {
   },
   AuditController: { controller: AuditController, module: 'audit()', ...scoped },
   HealthController: { controller: HealthController, anonymous: 'all', keyWithoutScopes: 'all', keyWithEveryScope: 'all' },
-  JobController: { controller: JobController, module: 'jobs()', ...scoped },
+  JobController: { controller: JobController as unknown as ControllerClass, module: 'jobs()', ...scoped },
   UploadController: { controller: UploadController, module: 'uploads()', ...scoped },
   WebhookEndpointController: { controller: WebhookEndpointController, module: 'webhooks()', ...scoped },
   'CrudController()': {
@@ -93,7 +93,7 @@ const named = <T extends ControllerClass>(prefix: string, base: ControllerClass,
 
 /** Generic operations do not start outside of their class. */
 const LOOSE = 'routes taken out of their class';
-const hasVariant = (name: string, variant: string): boolean => variant !== LOOSE || !name.endsWith('()');
+const hasVariant = (name: string, variant: string): boolean => variant !== LOOSE || !('crudResource' in guards[name]!.controller);
 
 /** What an app may do to a controller, on purpose or not. */
 const variants: Readonly<Record<string, (base: ControllerClass) => ControllerClass>> = {

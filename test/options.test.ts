@@ -48,11 +48,11 @@ const aJob = jobs.job('options_test_job', { input: z.object({}), run: () => unde
 const start = () => undefined;
 const aModel = db.model('options_test_rows', { key: db.t.text(80).pk() });
 
-const mounted = (controller: kit.Controller) =>
+const mounted = (controller: InstanceType<kit.ControllerClass>) =>
   kit.createApp({ database: 'sqlite::memory:', log: { level: 'silent' }, mount: { '/v1': { '/things': controller } } });
 /** A subclass with the unknown static: options of controllers are statics. */
-const withStatic = (base: new () => kit.Controller) => (misspelt: Misspelt) => {
-  const Subclass = class extends base {};
+const withStatic = (base: kit.ControllerClass) => (misspelt: Misspelt) => {
+  const Subclass = class extends (base as new () => object) {} as kit.ControllerClass;
   Object.assign(Subclass, misspelt);
   mounted(new Subclass());
 };

@@ -28,11 +28,16 @@ const modules: Readonly<Record<keyof typeof ofClass, (databases: readonly string
 };
 
 /** What ready() rejects with, in an app with the databases `default` and `reports`. */
-async function faultsOf(name: keyof typeof ofClass, using: string, databases: readonly string[] = ['default']): Promise<readonly string[]> {
+async function faultsOf(
+  name: keyof typeof ofClass,
+  using: string,
+  databases: readonly string[] = ['default'],
+  others: readonly Module[] = [],
+): Promise<readonly string[]> {
   const reports = await openDatabase('sqlite::memory:', { name: 'reports' });
   const app = createApp({
     database: { default: 'sqlite::memory:', reports },
-    modules: [accounts({ passwordCost: { logN: 4, r: 8, p: 1 } }), modules[name](databases)],
+    modules: [accounts({ passwordCost: { logN: 4, r: 8, p: 1 } }), modules[name](databases), ...others],
     mount: { '/v1': { '/mounted': ofClass[name](using) } },
     log: { level: 'silent' },
   });
@@ -59,3 +64,11 @@ test.each(['audit', 'jobs', 'webhooks'] as const)(
     expect(await faultsOf(name, 'reports', ['default', 'reports'])).toEqual([]);
   },
 );
+
+test('jobs of a database without the tables of audit() cannot be cancelled: the app does not start', async () => {
+  const databases = ['default', 'reports'];
+  expect(await faultsOf('jobs', 'reports', databases, [audit()])).toEqual([
+    'Mounted: using is "reports", a database where audit() has no tables: no change could be saved. Use audit({ databases: ["default","reports"] }).',
+  ]);
+  expect(await faultsOf('jobs', 'reports', databases, [audit({ databases })])).toEqual([]);
+});

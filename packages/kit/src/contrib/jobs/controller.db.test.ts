@@ -1,19 +1,28 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
+import { countQueries } from '../../db/engine/query-observer.ts';
 import { testApp, type TestApp } from '../../testing/test-app.ts';
 import { describeDatabases } from '../../testing/index.ts';
 import type { Authenticator } from '../../auth/request/authenticator.ts';
 import { Controller } from '../../http/compile/controller.ts';
 import { route } from '../../http/declare/route.ts';
 import { isAuthenticated } from '../../permissions/built-ins.ts';
+import { AuditController } from '../audit/controller.ts';
+import { audit } from '../audit/module.ts';
 import { accepted, acceptsJob } from './start/accepted.ts';
 import { JobController } from './controller.ts';
 import { defineErrors } from '../../errors/catalog.ts';
 import { job } from './declare/job.ts';
-import type { JobRecord } from './rows/job-record.ts';
 import { jobs } from './module.ts';
+import { findJob } from './rows/store.ts';
 import { startJob } from './start/start-job.ts';
 import { runDueJobs, startJobWorker } from './manage/work-jobs.ts';
+
+/** A job as the API shows it. */
+interface JobRecord {
+  readonly id: string;
+  readonly status: string;
+}
 
 const shopErrors = defineErrors('jobs_controller_test', { closed: { status: 409, detail: 'The shop is closed.' } });
 const input = z.object({ n: z.int(), token: z.string() });
@@ -55,9 +64,9 @@ describeDatabases('the job controller', (database) => {
   beforeAll(async () => {
     kit = await testApp({
       database: database.db,
-      modules: [jobs({ jobs: [work] })],
+      modules: [jobs({ jobs: [work] }), audit()],
       authenticators: [byHeader],
-      mount: { '/v1': { '/jobs': JobController, '/work': WorkController } },
+      mount: { '/v1': { '/jobs': JobController, '/work': WorkController, '/audit': AuditController } },
     });
   });
   afterAll(() => kit.close());
@@ -66,6 +75,10 @@ describeDatabases('the job controller', (database) => {
     const headers = { 'x-user': user, ...(scopes === undefined ? {} : { 'x-scopes': scopes }) };
     const { statusCode: status, headers: answered, body } = await kit.inject({ method, url: `/v1${url}`, headers });
     return { status, headers: answered, json: (body === '' ? null : JSON.parse(body)) as never };
+  };
+  const entriesOf = async (id: string) => {
+    const { json } = await kit.inject({ url: `/v1/audit?target_type=job&target_id=${id}`, headers: { 'x-user': 'staff' } });
+    return json<{ items: Record<string, unknown>[] }>().items.toReversed();
   };
   const started = async (owner: string, n = 1): Promise<string> =>
     (await database.db.transaction((tx) => startJob(tx, work, { n, token: 'secret' }, { owner }))).id;
@@ -121,14 +134,18 @@ describeDatabases('the job controller', (database) => {
       previous: string | null;
     };
     expect([first.items.map(({ id }) => id), first.count, first.previous]).toEqual([ids.slice(0, 2), 5, null]);
-    const second = (await call('GET', `/jobs?limit=2&cursor=${first.next}`, 'eve')).json as typeof first;
+    const second = (await call('GET', `/jobs${first.next}`, 'eve')).json as typeof first;
     expect(second.items.map(({ id }) => id)).toEqual(ids.slice(2, 4));
-    const last = (await call('GET', `/jobs?limit=2&cursor=${second.next}`, 'eve')).json as { items: JobRecord[]; next: string | null };
+    const last = (await call('GET', `/jobs${second.next}`, 'eve')).json as { items: JobRecord[]; next: string | null };
     expect([last.items.map(({ id }) => id), last.next]).toEqual([ids.slice(4), null]);
-    const back = (await call('GET', `/jobs?limit=2&cursor=${second.previous}`, 'eve')).json as typeof first;
+    const back = (await call('GET', `/jobs${second.previous}`, 'eve')).json as typeof first;
     expect([back.items.map(({ id }) => id), back.previous]).toEqual([ids.slice(0, 2), null]);
+    // Clients that keep the value of `next` alone, or its cursor, get the same page.
+    const bare = new URLSearchParams(first.next.slice(1)).get('cursor') ?? '';
+    for (const cursor of [first.next, bare])
+      expect((await call('GET', `/jobs?limit=2&cursor=${encodeURIComponent(cursor)}`, 'eve')).json).toEqual(second);
     // Pages that were emptied lead back to every job that is left.
-    const page = async (cursor: string | null) => (await call('GET', `/jobs?limit=2&cursor=${cursor}`, 'eve')).json as typeof first;
+    const page = async (cursor: string | null) => (await call('GET', `/jobs${cursor}`, 'eve')).json as typeof first;
     await kit.app.db.query('delete from jobs where id = $1', [ids[4]]);
     const emptyLast = await page(second.next);
     expect([emptyLast.items, emptyLast.next]).toEqual([[], null]);
@@ -137,9 +154,42 @@ describeDatabases('the job controller', (database) => {
     const emptyFirst = await page(second.previous);
     expect([emptyFirst.items, emptyFirst.previous]).toEqual([[], null]);
     expect((await page(emptyFirst.next)).items.map(({ id }) => id)).toEqual(ids.slice(2, 4));
-    expect((await call('GET', `/jobs?limit=2&cursor=${first.next}`, 'ann')).status).toBe(422);
-    expect((await call('GET', `/jobs?limit=2&status=queued&cursor=${first.next}`, 'eve')).status).toBe(422);
+    expect((await call('GET', `/jobs${first.next}`, 'ann')).status).toBe(422);
+    expect((await call('GET', `/jobs${first.next}&status=queued`, 'eve')).status).toBe(422);
     expect((await call('GET', '/jobs?limit=101', 'eve')).status).toBe(422);
+  });
+
+  test('a list reads the rows of an owner by their partial index, and those of all by the key', async () => {
+    const { db } = database;
+    const isPostgres = db.dialect === 'postgres';
+    const id = isPostgres
+      ? `cast(lpad(to_hex(i), 8, '0') || '-0000-7000-8000-000000000000' as uuid)`
+      : `printf('%08x-0000-7000-8000-000000000000', i)`;
+    await db.query(
+      `with recursive n(i) as (select 1 union all select i + 1 from n where i < 20000)
+       insert into jobs (id, name, version, queue, status, is_ready, input, attempts_max, run_at, owner_id, created_at)
+       select ${id}, 'work', 1, 'default', 'succeeded', false, '{}', 1, $1, 'owner ' || (i % 500), $1 from n`,
+      [new Date()],
+    );
+    if (isPostgres) await db.query('analyze jobs');
+    for (const [user, index] of [
+      ['owner 7', /jobs_of_owner/],
+      ['staff', isPostgres ? /jobs_pkey/ : /autoindex_jobs/],
+    ] as const)
+      for (const query of ['', '&status=succeeded', '&name=work&queue=default']) {
+        const { result, queries } = await countQueries(() => call('GET', `/jobs?limit=2${query}`, user));
+        expect([result.status, (result.json as { items: unknown[] }).items.length]).toEqual([200, 2]);
+        const pages = queries.filter(({ sql }) => /from "jobs".* order by/s.test(sql));
+        expect(pages.length).toBe(1);
+        for (const { sql } of pages) {
+          const plan = await db.query(
+            `explain ${isPostgres ? '(generic_plan, costs off)' : 'query plan'} ${sql}`,
+            isPostgres ? [] : sql.match(/\$\d+/g)?.map(() => null),
+          );
+          expect(JSON.stringify(plan)).toMatch(index);
+        }
+      }
+    await db.query(`delete from jobs where owner_id like 'owner %'`);
   });
 
   test('cancel answers 200 and leaves what has ended unchanged; retry is for failed and cancelled jobs only', async () => {
@@ -153,6 +203,31 @@ describeDatabases('the job controller', (database) => {
       status: 'failed',
       error: { code: 'closed', message: 'The shop is closed.' },
     });
+  });
+
+  test('many jobs are cancelled and retried by one request, each with its own result, and a dry run changes none', async () => {
+    const [own, other] = [await started('ann'), await started('bob')];
+    const cancel = async (body: object) => {
+      const { json } = await kit.inject({ method: 'POST', url: '/v1/jobs/actions/cancel', headers: { 'x-user': 'ann' }, payload: body });
+      const { results, dry_run: isDry } = json<{ results: { status: number; code?: string; data?: JobRecord }[]; dry_run: boolean }>();
+      return [isDry, ...results.map(({ status, code, data }) => [status, code ?? data?.status])];
+    };
+    const statusOf = async (id: string) => (await findJob(database.db, id))?.status;
+    expect(await cancel({ ids: [own, other], dry_run: true })).toEqual([true, [200, 'cancelled'], [404, 'job_not_found']]);
+    expect([await statusOf(own), await entriesOf(own)]).toEqual(['queued', []]);
+    expect(await cancel({ ids: [own, other] })).toEqual([false, [200, 'cancelled'], [404, 'job_not_found']]);
+    expect([await statusOf(own), await statusOf(other)]).toEqual(['cancelled', 'queued']);
+  });
+
+  test('cancel and retry are recorded with their caller, and without the input', async () => {
+    const id = await started('ann');
+    await call('POST', `/jobs/${id}/cancel`);
+    await call('POST', `/jobs/${id}/retry`, 'staff');
+    expect(await entriesOf(id)).toMatchObject([
+      { action: 'job.cancelled', actor_id: 'ann', before: { status: 'queued' }, after: { status: 'cancelled' } },
+      { action: 'job.retried', actor_id: 'staff', before: { status: 'cancelled' }, after: { status: 'queued' } },
+    ]);
+    expect(JSON.stringify(await entriesOf(id))).not.toMatch(/token|secret/);
   });
 
   test('events tell the progress until the end, and a client that reconnects gets only what is new', async () => {

@@ -28,6 +28,6 @@ export type { WorkSummary } from './running/result-writer.ts';
 export type { JobWorker, WorkerOptions } from './running/worker.ts';
 export type { ScheduleOptions } from './declare/schedule.ts';
 export { startJob, startJobs, startJobSync, type StartedJob, type StartedJobs, type StartOptions } from './start/start-job.ts';
-export type { AcceptedJob } from './schemas.ts';
+export type { AcceptedJob } from './start/job-accepted.ts';
 export { findJob, type FailedJobFilter, type Job } from './rows/store.ts';
 export { runDueJobs, startJobWorker } from './manage/work-jobs.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { describeJobs } from '../../../test/jobs/describe-jobs.ts';
-import { jobRecord } from './rows/job-record.ts';
+import { payloadOf } from './rows/masked-payload.ts';
 import { job } from './declare/job.ts';
 import { startJobs } from './start/start-job.ts';
 import { attemptsOf, recordedSteps } from './rows/store.ts';
@@ -70,7 +70,7 @@ describeJobs('what jobs store', { jobs }, (bench) => {
       const { id } = await started();
       expect(await bench.run()).toMatchObject({ succeeded: 1 });
       expect(seen).toEqual([undefined]);
-      expect(jobRecord(await read(id), bench.jobs.settings.catalog).input).toBeNull();
+      expect(payloadOf(await read(id), 'input', bench.jobs.settings.catalog)).toBeNull();
     }
   });
 

@@ -6,8 +6,8 @@ import type { CompiledRoute } from '../../http/exchange/compiled-route.ts';
 import type { Exchange } from '../../http/exchange/exchange.ts';
 import { openStreamsOf } from '../../http/admit/open-streams.ts';
 import { followerOf, stateOf } from '../jobs/manage/job-follower.ts';
-import type { JobRecord } from '../jobs/rows/job-record.ts';
-import { JobAccepted, type AcceptedJob } from '../jobs/schemas.ts';
+import type { Job } from '../jobs/rows/store.ts';
+import { JobAccepted, type AcceptedJob } from '../jobs/start/job-accepted.ts';
 import type { CallerTools } from './caller-tools.ts';
 import { callHeaders } from './call-headers.ts';
 
@@ -21,6 +21,9 @@ export interface ProgressReport {
   readonly total: 100;
   readonly message: string;
 }
+
+/** What the route shows of a job, as far as it is reported. */
+type JobState = Pick<Job, 'id' | 'status' | 'attempts' | 'progress' | 'progress_message'> & { readonly finished_at: string | null };
 
 interface Following {
   readonly app: App;
@@ -74,9 +77,9 @@ async function reportUntilEnd(
   parent: Exchange,
   id: string,
   { app, signal, report }: Following,
-): Promise<JobRecord | null> {
+): Promise<JobState | null> {
   let reported = -1;
-  let last: JobRecord | null = null;
+  let last: JobState | null = null;
   while (!signal.aborted) {
     const job = await readJob(read, parent, id);
     if (job === null) break;
@@ -90,7 +93,7 @@ async function reportUntilEnd(
   return last;
 }
 
-async function readJob(read: CompiledRoute, parent: Exchange, id: string): Promise<JobRecord | null> {
+async function readJob(read: CompiledRoute, parent: Exchange, id: string): Promise<JobState | null> {
   const call = {
     url: read.path.replace(':id', id),
     params: { id },
@@ -100,10 +103,10 @@ async function readJob(read: CompiledRoute, parent: Exchange, id: string): Promi
     parent,
   };
   const { status, body } = await callRoute(read, call, parent.signal);
-  return status === 200 ? (jsonValue(String(body)) as JobRecord) : null;
+  return status === 200 ? (jsonValue(String(body)) as JobState) : null;
 }
 
 /** As the follower computes it from the row: times are texts here. */
-function seenState(job: JobRecord): string {
+function seenState(job: JobState): string {
   return stateOf({ ...job, finished_at: job.finished_at === null ? null : new Date(job.finished_at) });
 }

@@ -1,3 +1,5 @@
+import type { App } from '../../app/declare/module.ts';
+import type { Fault } from '../../options/fault.ts';
 import type { User } from '../../auth/people/principal.ts';
 import type { Db } from '../../db/engine/db.ts';
 import type { Model } from '../../db/declare/model.ts';
@@ -239,6 +241,10 @@ export type CrudBase<C extends Columns, U extends User | null, N extends string,
   /** A row, or several, as this caller may see them. */
   present(context: AnyContext, row: RowOf<C>): Promise<Json>;
   present(context: AnyContext, rows: readonly RowOf<C>[]): Promise<Json[]>;
+  /** What is wrong with the declaration: a subclass with checks of its own adds them to these. */
+  faults(app: App): readonly Fault[];
+  /** As `faults`, for checks that need the databases. */
+  databaseFaults(app: App): Promise<readonly Fault[]>;
 };
 
 type Statics = { readonly [K in (typeof controllerOptionNames)[number]]?: (typeof ControllerBase)[K] };

@@ -4,7 +4,7 @@ import { adminDone, adminEach } from '../../../app/admin/each.ts';
 import { isUuid } from '../../../db/values/uuid.ts';
 import type { AdminContext, AdminResource } from '../../../app/admin/declaration.ts';
 import type { AdminRow, AdminSection, AdminValue } from '../../../app/admin/shapes.ts';
-import { jobRecord, masked, sensitiveOf } from '../rows/job-record.ts';
+import { masked, payloadOf, sensitiveOf } from '../rows/masked-payload.ts';
 import { JOB_STATUSES, jobAttempts, jobSteps } from '../models.ts';
 import { attemptsOf, findJob, recordedSteps, type Job, type StoredAttempt, type StoredStepRow } from '../rows/store.ts';
 import { changeRecorded } from './change-recorded.ts';
@@ -144,7 +144,8 @@ async function linksOf({ linkTo, titlesOf }: AdminContext, job: Job): Promise<Li
 }
 
 function factsOf({ catalog }: AdminPlace, job: Job, links: Links): AdminSection[] {
-  const { input, result, error } = jobRecord(job, catalog());
+  const [input, result] = (['input', 'result'] as const).map((part) => payloadOf(job, part, catalog()));
+  const { error_code: code, error_message: message } = job;
   return [
     jobList.facts('Job', job, { ...jobRow(job).values, ...links }, [
       { name: 'started_at', label: 'Last attempt began' },
@@ -160,7 +161,7 @@ function factsOf({ catalog }: AdminPlace, job: Job, links: Links): AdminSection[
     ]),
     { kind: 'json', title: 'Input', value: input },
     ...(result === null ? [] : [{ kind: 'json', title: 'Result', value: result } as const]),
-    ...(error === null ? [] : [{ kind: 'text', title: 'Error', text: `${error.code}: ${error.message}` } as const]),
+    ...(code === null ? [] : [{ kind: 'text', title: 'Error', text: `${code}: ${message ?? ''}` } as const]),
   ];
 }
 

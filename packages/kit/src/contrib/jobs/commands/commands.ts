@@ -11,11 +11,12 @@ import { retryFailed, retryJob } from '../manage/retry.ts';
 import { scheduledJobs } from '../running/run-schedules.ts';
 import { readTicks } from '../running/schedule-store.ts';
 import { prometheusText, readStats } from '../rows/stats-store.ts';
-import { recentJobs, type Job } from '../rows/store.ts';
+import { recentJobs } from '../rows/store.ts';
 import { idOption, wholeNumberOption } from '../../../app/declare/command-options.ts';
 import { checkAll } from '../../../errors/fault-collector.ts';
 import { databaseNamed, type Context } from './command-options.ts';
 import { addFollow } from './follow-command.ts';
+import { jobJson } from './job-json.ts';
 import { addWork } from './work-command.ts';
 
 const DAY_MS = 86_400_000;
@@ -53,17 +54,13 @@ function addList(command: CommanderCommand, context: Context): void {
       const limit = wholeNumberOption('--limit', options.limit, 1, 10_000);
       const db = await databaseNamed(context, options.database);
       const found = await recentJobs(db, options, limit);
-      if (context.json) return context.print(JSON.stringify(found.map(asJson)));
+      if (context.json) return context.print(JSON.stringify(found.map(jobJson)));
       if (found.length === 0) context.print('There are no such jobs.');
       for (const { id, name, status, progress, attempts, attempts_max: max, error_code: code, created_at: at } of found)
         context.print(
           `${id}  ${status.padEnd(9)}  ${progress === null ? '   –' : `${String(progress).padStart(3)}%`}  ${attempts}/${max}  ${at.toISOString()}  ${name}${code === null ? '' : `  ${code}`}`,
         );
     });
-}
-
-function asJson({ id, name, queue, status, progress, attempts, attempts_max, error_code, created_at }: Job) {
-  return { id, name, queue, status, progress, attempts, attempts_max, error_code, created_at };
 }
 
 function addStats(command: CommanderCommand, context: Context): void {

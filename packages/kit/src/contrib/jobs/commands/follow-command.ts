@@ -1,9 +1,9 @@
 import type { Command as CommanderCommand } from 'commander';
 import { followJob } from '../manage/follow-job.ts';
-import { jobsOf } from '../rows/jobs.ts';
-import { findJob, recentJobs } from '../rows/store.ts';
+import { findJob, recentJobs, type Job } from '../rows/store.ts';
 import { idOption } from '../../../app/declare/command-options.ts';
 import { databaseNamed, type Context } from './command-options.ts';
+import { jobJson } from './job-json.ts';
 
 /** `kit jobs follow`: one line per change until the job has ended. */
 export function addFollow(command: CommanderCommand, context: Context): void {
@@ -19,13 +19,13 @@ export function addFollow(command: CommanderCommand, context: Context): void {
       const db = await databaseNamed(context, options.database);
       const first = id === undefined ? (await recentJobs(db, { name: options.name }, 1))[0] : await findJob(db, id);
       if (first === undefined || first === null) context.fail('The job does not exist.');
-      const { catalog } = jobsOf(db).settings;
       let status: string = first.status;
-      for await (const { data } of followJob(db, first, { catalog, signal: new AbortController().signal })) {
-        status = data.status;
-        const { progress, progress_message: message, error } = data;
+      const show = (job: Job) => job;
+      for await (const { data: job } of followJob(db, first, { show, signal: new AbortController().signal })) {
+        status = job.status;
+        const { progress, progress_message: message, error_message: error } = job;
         context.print(
-          context.json ? JSON.stringify(data) : `${data.name} ${status} ${bar(progress)}${message ?? error?.message ?? ''}`.trimEnd(),
+          context.json ? JSON.stringify(jobJson(job)) : `${job.name} ${status} ${bar(progress)}${message ?? error ?? ''}`.trimEnd(),
         );
       }
       if (status !== 'succeeded') context.fail(`The job has ${status}.`);

@@ -6,7 +6,7 @@ import { filledText, aDate, anObject, queryable } from '../../../options/value-r
 import { jobErrors } from '../errors.ts';
 import { jobsOf } from '../rows/jobs.ts';
 import { WAKE_CHANNEL, wakePayload } from '../start/start-store.ts';
-import { findFailed, findJob, isLeased, jobIdOf, requeueOne, type FailedJobFilter, type Job } from '../rows/store.ts';
+import { findFailed, findJob, jobIdOf, requeueOne, type FailedJobFilter, type Job } from '../rows/store.ts';
 
 /** Retries a failed or cancelled job with all its attempts. Recorded steps are not repeated. */
 export async function retryJob(tx: Db, given: string): Promise<Job> {
@@ -23,8 +23,8 @@ export async function retryJob(tx: Db, given: string): Promise<Job> {
     });
   const job = await findJob(tx, id);
   if (job === null) throw jobErrors.job_not_found();
-  if (requeued === null)
-    throw job.status === 'cancelled' && (await isLeased(tx, id, now)) ? jobErrors.job_still_running() : jobErrors.job_not_retryable();
+  // A cancelled job is not queued again only while it has a lease.
+  if (requeued === null) throw job.status === 'cancelled' ? jobErrors.job_still_running() : jobErrors.job_not_retryable();
   const isReady = requeued.serial_key === null;
   await database.notify(tx, WAKE_CHANNEL, wakePayload({ isReady, queue: requeued.queue }));
   if (isReady) await settings.taskQueue?.enqueue(tx, id, requeued);

@@ -48,13 +48,6 @@ export function jobIdOf(id: unknown): string | null {
   return typeof id === 'string' && isUuid(id) ? id.toLowerCase() : null;
 }
 
-/** Whose jobs a caller sees. */
-export interface JobScope {
-  readonly owner: string;
-  /** Empty: jobs without a tenant. Null: the app has no tenants. */
-  readonly tenantKey: string | null;
-}
-
 /** The job with this id, or undefined. */
 export async function findJob(db: Db, id: string): Promise<Job | null> {
   requireArguments('findJob()', { db }, { db: queryable });
@@ -137,11 +130,6 @@ export interface Requeued {
 export async function requeueOne(tx: Db, id: string, now: Date): Promise<Requeued | null> {
   const [row] = await tx.query<Requeued>(`${requeue(tx)} and id = $1 returning id, queue, priority, serial_key`, [id, now]);
   return row ?? null;
-}
-
-export async function isLeased(db: Db, id: string, now: Date): Promise<boolean> {
-  const parameters = db.dialect === 'postgres' ? [id] : [id, now];
-  return (await db.query(`select id from jobs where id = $1 and not ${leaseEnded(db, '$2')}`, parameters)).length > 0;
 }
 
 export interface FailedJobFilter {

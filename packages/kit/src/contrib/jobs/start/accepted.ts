@@ -1,6 +1,6 @@
 import { withAnswerFacts } from '../../../http/compile/answer-facts.ts';
 import type { HandlerContext } from '../../../http/declare/handler-context.ts';
-import { JobAccepted, type AcceptedJob } from '../schemas.ts';
+import { JobAccepted, type AcceptedJob } from './job-accepted.ts';
 import type { StartedJob } from './start-job.ts';
 import { requireArguments } from '../../../options/read-options.ts';
 import { isMembers, rule } from '../../../options/value-rule.ts';

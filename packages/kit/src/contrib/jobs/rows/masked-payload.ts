@@ -3,64 +3,12 @@ import { marksSensitive, sensitiveNames, withoutSensitive } from '../../../db/de
 import { jsonSchemaOf, type JsonSchema, type Schema } from '../../../http/declare/schema.ts';
 import type { JobDefinition } from '../declare/job.ts';
 import type { JobCatalog } from '../declare/job-catalog.ts';
-import type { JobStatus } from '../models.ts';
 import type { Job } from './store.ts';
 
-/** A job as the API shows it. */
-export interface JobRecord {
-  readonly id: string;
-  readonly name: string;
-  readonly queue: string;
-  readonly status: JobStatus;
-  readonly input: unknown;
-  readonly progress: number | null;
-  readonly progress_message: string | null;
-  readonly result: unknown;
-  readonly error: { readonly code: string; readonly message: string } | null;
-  readonly attempts: number;
-  readonly attempts_max: number;
-  readonly priority: number;
-  readonly run_at: Date;
-  readonly unique_key: string | null;
-  readonly serial_key: string | null;
-  readonly owner_id: string | null;
-  readonly tenant_key: string | null;
-  readonly created_at: Date;
-  readonly started_at: Date | null;
-  readonly finished_at: Date | null;
-}
+const MASK = '***';
 
-export const MASK = '***';
-
-export function jobRecord(job: Job, catalog: JobCatalog): JobRecord {
-  const { id, name, queue, status, progress, progress_message, attempts, attempts_max, priority, run_at, unique_key, serial_key } = job;
-  const sensitive = sensitiveOf(job, catalog);
-  return {
-    id,
-    name,
-    queue,
-    status,
-    input: masked(job.input, sensitive, sensitive?.input),
-    progress,
-    progress_message,
-    result: masked(job.result, sensitive, sensitive?.result),
-    error: job.error_code === null ? null : { code: job.error_code, message: job.error_message ?? '' },
-    attempts,
-    attempts_max,
-    priority,
-    run_at,
-    unique_key,
-    serial_key,
-    owner_id: job.owner_id === '' ? null : job.owner_id,
-    tenant_key: job.tenant_key === '' ? null : job.tenant_key,
-    created_at: job.created_at,
-    started_at: job.started_at,
-    finished_at: job.finished_at,
-  };
-}
-
-/** What is masked of a job: where its schemas mark it, and what has one of the names wherever it stands. */
-export interface SensitiveParts {
+/** The masked parts of a job: where its schemas mark them, and members with one of the names wherever they are. */
+interface SensitiveParts {
   /** Undefined: JSON Schema cannot describe the schema, or it marks nothing. */
   readonly input: JsonSchema | undefined;
   readonly result: JsonSchema | undefined;
@@ -93,6 +41,12 @@ function markingSchema(schema: Schema | undefined): JsonSchema | undefined {
   } catch {
     return undefined; // a schema that JSON Schema cannot describe marks nothing
   }
+}
+
+/** The input or the result of a job, its sensitive members masked. */
+export function payloadOf<P extends 'input' | 'result'>(job: Pick<Job, 'name' | P>, part: P, catalog: JobCatalog): unknown {
+  const sensitive = sensitiveOf(job, catalog);
+  return masked(job[part], sensitive, sensitive?.[part]);
 }
 
 /** JSON text as a value, sensitive members masked. */

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { job } from '../declare/job.ts';
 import { JobCatalog } from '../declare/job-catalog.ts';
-import { masked, sensitiveOf } from './job-record.ts';
+import { masked, sensitiveOf } from './masked-payload.ts';
 
 test('sensitive members are masked at any depth; escaped keys keep their names, and null is shown', () => {
   const sensitive = { names: new Set(['token', '0']) };

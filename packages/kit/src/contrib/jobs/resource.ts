@@ -1,0 +1,103 @@
+import { resource } from '../../crud/checks/declare-resource.ts';
+import type { WriteContext } from '../../crud/declare/resource.ts';
+import { jsonSchema } from '../../http/declare/json-schema.ts';
+import { isStaff } from '../../permissions/built-ins.ts';
+import type { RowOf } from '../../db/declare/rows.ts';
+import type { Db } from '../../db/engine/db.ts';
+import { jobErrors } from './errors.ts';
+import { cancelJob } from './manage/cancel.ts';
+import { retryJob } from './manage/retry.ts';
+import { jobRows } from './models.ts';
+import { payloadOf } from './rows/masked-payload.ts';
+import { jobsOf } from './rows/jobs.ts';
+import type { Job } from './rows/store.ts';
+
+type JobRow = RowOf<typeof jobRows.columns>;
+
+const textOrNull = jsonSchema<string | null>({ type: ['string', 'null'] });
+const JobError = jsonSchema<{ readonly code: string; readonly message: string } | null>({
+  type: ['object', 'null'],
+  description: 'Error of the last failed attempt.',
+  properties: { code: { type: 'string' }, message: { type: 'string' } },
+  required: ['code', 'message'],
+  additionalProperties: false,
+});
+
+/** Users have their own jobs in the tenant that they act for, staff has all. Workers write them: clients can only cancel and retry. */
+export const jobResource = resource(jobRows, {
+  name: 'job',
+  missing: jobErrors.job_not_found,
+  owner: { column: 'owner_id', none: '', unless: isStaff },
+  tenant: { column: 'tenant_key', none: '', unless: isStaff },
+  hidden: [
+    'version',
+    'is_ready',
+    'error_code',
+    'error_message',
+    'unique_lock',
+    'unique_until_started',
+    'turn_key',
+    'claim_token',
+    'claimed_until',
+    'worker',
+    'traceparent',
+    'request_id',
+  ],
+  shown: {
+    input: {
+      requires: ['name'],
+      response: jsonSchema<unknown>({ description: 'The input; sensitive fields are masked.' }),
+      load: (rows, { db }) => rows.map((row) => payloadOf(row, 'input', jobsOf(db).settings.catalog)),
+    },
+    result: {
+      requires: ['name'],
+      response: jsonSchema<unknown>({ description: 'The result; null until the job has succeeded, and for jobs without a result.' }),
+      load: (rows, { db }) => rows.map((row) => payloadOf(row, 'result', jobsOf(db).settings.catalog)),
+    },
+    owner_id: { requires: [], response: textOrNull, value: ({ owner_id: owner }) => owner || null },
+    tenant_key: { requires: [], response: textOrNull, value: ({ tenant_key: tenant }) => tenant || null },
+  },
+  computed: {
+    error: {
+      requires: ['error_code', 'error_message'],
+      response: JobError,
+      value: ({ error_code: code, error_message: message }) => (code === null ? null : { code, message: message ?? '' }),
+    },
+  },
+  actions: {
+    cancel: {
+      on: 'selection',
+      summary: 'Cancel a job',
+      run: (context) => recorded(context, 'job.cancelled', cancelJob),
+    },
+    retry: {
+      on: 'selection',
+      summary: 'Retry a failed or cancelled job',
+      raises: [jobErrors.job_not_retryable, jobErrors.job_still_running, jobErrors.unique_key_taken],
+      run: (context) => recorded(context, 'job.retried', retryJob),
+    },
+  },
+  // Who cancelled and retried is recorded by the actions: entries with whole rows would have inputs with their sensitive fields.
+  audit: false,
+});
+
+/** One change of a job with its audit entry. */
+async function recorded(
+  { tx, row, principal, requestId }: Pick<WriteContext, 'tx' | 'principal' | 'requestId'> & { readonly row: JobRow },
+  action: string,
+  change: (tx: Db, id: string) => Promise<Job>,
+): Promise<void> {
+  const { id, status } = row;
+  const after = await change(tx, id);
+  await jobsOf(tx).registry.audit?.record(tx, [
+    {
+      actor: principal,
+      action,
+      target_type: jobResource.name,
+      target_id: id,
+      before: { status },
+      after: { status: after.status },
+      request_id: requestId,
+    },
+  ]);
+}
