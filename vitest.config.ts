@@ -38,6 +38,8 @@ const isolated = ['packages/kit/src/contrib/apikeys/verify/verify.test.ts', 'tes
 // One to two minutes each: plans of every list of the admin site on large tables, its screens one by one under axe and with hostile data, and the
 // built documentation site, whose pages, links and fragments pages.test.ts checks before the build.
 const longOnly = [
+  // Fills tables with millions of rows and compares times.
+  'packages/kit/src/contrib/webhooks/maintain/large-tables.long.test.ts',
   // A cluster of Patroni, and four failovers.
   'packages/kit/src/db/engine/postgres/failover.long.test.ts',
   // Hovers and completions by the language service of TypeScript 5.9.

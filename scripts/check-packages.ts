@@ -85,12 +85,14 @@ function versionHere(peer: string): string {
 }
 
 /** Entry points that need an optional peer. */
-const BEHIND_PEERS: Readonly<Record<string, string>> = {
-  'kit/kysely': 'kysely',
-  'kit/contrib/jwt': 'jose',
-  'kit/contrib/accounts/smtp': 'nodemailer',
-  'kit/contrib/better-auth': 'better-auth',
-  'kit/contrib/mcp': '@modelcontextprotocol/server',
+const BEHIND_PEERS: Readonly<Record<string, readonly string[]>> = {
+  'kit/kysely': ['kysely'],
+  'kit/contrib/jwt': ['jose'],
+  'kit/contrib/accounts/smtp': ['nodemailer'],
+  'kit/contrib/better-auth': ['better-auth'],
+  'kit/contrib/mcp': ['@modelcontextprotocol/server'],
+  'kit/contrib/webhooks/nats': ['@nats-io/jetstream', '@nats-io/transport-node'],
+  'kit/contrib/webhooks/rabbitmq': ['amqplib'],
 };
 
 /** An empty project with the packed package installed in it, as a user would have it. */
@@ -132,7 +134,7 @@ async function check(staged: StagedPackage, linters: string): Promise<void> {
     writeFileSync(join(project, 'without-peers.mjs'), importing(entries.filter((entry) => !behindPeers.has(entry))));
     await run(process.execPath, ['--throw-deprecation', 'without-peers.mjs'], project);
     // The versions that our tests use: the newest of a range may need packages that the registry does not have.
-    const peers = [...behindPeers.values()].map((peer) => `${peer}@${versionHere(peer)}`);
+    const peers = [...behindPeers.values()].flat().map((peer) => `${peer}@${versionHere(peer)}`);
     await run('npm', ['install', '--ignore-scripts', '--no-save', ...peers], project);
   }
   writeFileSync(join(project, 'import.mjs'), importing(entries));

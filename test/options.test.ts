@@ -8,6 +8,8 @@ import * as kit from 'kit';
 import * as admin from 'kit/admin';
 import * as accounts from 'kit/contrib/accounts';
 import * as smtp from 'kit/contrib/accounts/smtp';
+import * as nats from 'kit/contrib/webhooks/nats';
+import * as rabbitmq from 'kit/contrib/webhooks/rabbitmq';
 import * as betterAuth from 'kit/contrib/better-auth';
 import * as jwt from 'kit/contrib/jwt';
 import * as apiKeys from 'kit/contrib/apikeys';
@@ -149,6 +151,17 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
     },
   },
   'kit/contrib/accounts/smtp': { module: smtp, entries: { smtpMail: smtp.smtpMail } },
+  'kit/contrib/webhooks/nats': {
+    module: nats,
+    entries: { natsDestination: (misspelt) => nats.natsDestination({ name: 'a', connection: {}, ...(misspelt as object) }) },
+  },
+  'kit/contrib/webhooks/rabbitmq': {
+    module: rabbitmq,
+    entries: {
+      rabbitMqDestination: (misspelt) =>
+        rabbitmq.rabbitMqDestination({ name: 'a', url: 'amqp://127.0.0.1', exchange: '', ...(misspelt as object) }),
+    },
+  },
   'kit/contrib/better-auth': {
     module: betterAuth,
     entries: {
@@ -270,6 +283,11 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
       URLPolicy: webhooks.URLPolicy,
       WebhookEndpointController: withStatic(webhooks.WebhookEndpointController),
       betterSqlite3Transaction: (misspelt) => webhooks.betterSqlite3Transaction(nothing, misspelt),
+      UndeliverableMessage: none,
+      cloudEvents: (misspelt) => webhooks.cloudEvents({ source: '/', ...(misspelt as object) }),
+      destination: (misspelt) => webhooks.destination({ name: 'a', send: () => Promise.resolve(), ...(misspelt as object) }),
+      redisStreamDestination: (misspelt) =>
+        webhooks.redisStreamDestination({ name: 'a', client: { call: () => Promise.resolve() }, ...(misspelt as object) }),
       createEndpoint: (misspelt) => webhooks.createEndpoint(nothing, misspelt),
       deliverDue: (misspelt) => webhooks.deliverDue(nothing, misspelt),
       deliverEvent: none,

@@ -40,6 +40,7 @@ export const groups: readonly Group[] = [
       'webhooks',
       'webhooks-publishing',
       'webhooks-operating',
+      'webhooks-brokers',
       'webhooks-receiving',
       'jobs',
       'browser-clients',

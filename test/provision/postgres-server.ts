@@ -57,10 +57,12 @@ async function reachableBy(id: Identity, folder: string, scratch: string): Promi
 export interface PostgresServerOptions {
   /** PostgreSQL's own durability, for benchmarks; tests do without waiting for the disk. */
   readonly durable?: boolean;
+  /** Such as `wal_level=logical`. */
+  readonly settings?: readonly string[];
 }
 
 /** Starts a fresh cluster in a temporary folder; about 2 s on two cores, most of it initdb. */
-export async function startPostgresServer({ durable = false }: PostgresServerOptions = {}): Promise<PostgresServer> {
+export async function startPostgresServer({ durable = false, settings = [] }: PostgresServerOptions = {}): Promise<PostgresServer> {
   const id = identity();
   const scratch = await mkdtemp(join(tmpdir(), 'kit-postgres-'));
   await chmod(scratch, 0o755);
@@ -88,12 +90,16 @@ export async function startPostgresServer({ durable = false }: PostgresServerOpt
     const flags = ['-D', data, '-p', String(port), '-h', '127.0.0.1', '-k', '', '-c', 'max_connections=200', '-c', 'shared_buffers=128MB'];
     // fsync off: a test run must survive kill -9 of processes, not the loss of power.
     const durability = durable ? [] : ['-c', 'fsync=off'];
-    const server = spawn(bin('postgres'), [...flags, ...durability, '-c', 'application_name=kit-test'], {
-      ...id,
-      env,
-      cwd: data,
-      stdio: ['ignore', 'ignore', 'pipe'],
-    });
+    const server = spawn(
+      bin('postgres'),
+      [...flags, ...durability, ...settings.flatMap((each) => ['-c', each]), '-c', 'application_name=kit-test'],
+      {
+        ...id,
+        env,
+        cwd: data,
+        stdio: ['ignore', 'ignore', 'pipe'],
+      },
+    );
     child = server;
     let log = '';
     await new Promise<void>((done, failed) => {

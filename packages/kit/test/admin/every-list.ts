@@ -36,7 +36,7 @@ const office: Module = {
   migrations: [migration('0001_initial', [createTable('tasks', columns, settings)])],
   admin: { resources: [modelResource(tasks)] },
 };
-const nothing = job('nothing', { input: z.object({}), run: () => Promise.resolve() });
+export const nothing = job('nothing', { input: z.object({}), run: () => Promise.resolve() });
 const nightly = job('nightly', { input: z.object({}), schedule: { cron: '0 3 * * *', input: {} }, run: () => Promise.resolve() });
 
 /** Tables that `fillEveryList` makes large. */

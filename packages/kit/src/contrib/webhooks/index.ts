@@ -9,6 +9,15 @@ export { typeOrmTransaction } from '../../db/engine/foreign/typeorm.ts';
 export { type Audience, type AudienceOptions } from './publishing/audience.ts';
 export { WebhookEndpointController } from './controller.ts';
 export { createEndpoint, type CreatedEndpoint, type EndpointInput } from './endpoints/create-endpoint.ts';
+export { cloudEvents, type CloudEventsOptions, type Envelope } from './destinations/envelope.ts';
+export {
+  destination,
+  UndeliverableMessage,
+  type Destination,
+  type DestinationMessage,
+  type DestinationOptions,
+} from './destinations/destination.ts';
+export { redisStreamDestination, type RedisStreamDestinationOptions } from './destinations/redis-stream-destination.ts';
 export { deliverDue, startWorker, type DeliverOptions } from './delivery/deliver.ts';
 export { deliverEvent } from './delivery/deliver-event.ts';
 export type { FailureReason } from './delivery/delivery-outcome.ts';

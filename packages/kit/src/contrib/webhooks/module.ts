@@ -15,10 +15,11 @@ import { openApiWebhooks } from './publishing/event-type.ts';
 import { publishMany } from './publishing/publish.ts';
 import { webhooksCommand } from './commands/commands.ts';
 import { startWorker } from './delivery/deliver.ts';
+import { declareDestinations } from './destinations/declare-destinations.ts';
 import { deleteEndpointsOf } from './endpoints/delete-endpoints-of.ts';
 import { hindrancesIn } from './endpoints/owner-standing.ts';
 import { unreachableEvents } from './unreachable-events.ts';
-import { bindWebhooks, unbindWebhooks } from './webhooks.ts';
+import { bindWebhooks, unbindWebhooks, webhooksOf } from './webhooks.ts';
 import { webhookMetrics, type WebhookMetrics } from './delivery/webhook-metrics.ts';
 import type { DeliveryWorker } from './delivery/worker.ts';
 
@@ -52,7 +53,7 @@ export function webhooks(options: WebhookOptions = {}): Module {
         hint: 'Set WEBHOOK_SECRET_KEYS. strictSecrets: true refuses to store a secret in plain text.',
       }),
     ],
-    openApiWebhooks: openApiWebhooks(given.eventTypes),
+    openApiWebhooks: openApiWebhooks(given.eventTypes, given.envelope.mode),
     commands: [webhooksCommand],
     admin: webhooksAdmin(
       given.databases,
@@ -98,8 +99,10 @@ export function webhooks(options: WebhookOptions = {}): Module {
       }
     },
     async start() {
-      if (!given.worker) return;
-      for (const database of bound) workers.push(await startWorker(database));
+      for (const database of bound) {
+        if (given.worker) workers.push(await startWorker(database));
+        else await declareDestinations(webhooksOf(database));
+      }
     },
     async stop() {
       await Promise.all(workers.splice(0).map((worker) => worker.stop()));

@@ -1,4 +1,6 @@
 import { isSchema } from '../../http/declare/schema.ts';
+import type { Destination } from './destinations/destination.ts';
+import { webhookEnvelope, type Envelope } from './destinations/envelope.ts';
 import type { EventType } from './publishing/event-type.ts';
 import { DEFAULT_DISABLE_AFTER_MS } from './delivery/delivery-outcome.ts';
 import { DEFAULT_SCHEDULE, parseSchedule, type RetrySchedule } from './endpoints/retry-schedule.ts';
@@ -48,6 +50,10 @@ export interface WebhookOptions {
   readonly retentionDays?: number | null;
   /** Declared types of events: listed at `/event-types` and in the OpenAPI document, and checked by `publish`. */
   readonly eventTypes?: readonly EventType[];
+  /** Where events are sent besides endpoints, for the operator: brokers and other systems. Default: none. */
+  readonly destinations?: readonly Destination[];
+  /** What endpoints receive. Default: the body `{ type, timestamp, data }`; `cloudEvents({ source })` sends CloudEvents 1.0. */
+  readonly envelope?: Envelope;
   /**
    * Sends receivers the `traceparent` of the request that published an event. Default: false, because it tells them when two events come from one
    * request. Needs tracing() where events are published.
@@ -86,6 +92,8 @@ const DEFAULTS = {
   worker: false,
   retentionDays: null,
   eventTypes: [] as readonly EventType[],
+  destinations: [] as readonly Destination[],
+  envelope: webhookEnvelope,
   sendTraceparent: false,
   databases: ['default'] as readonly string[],
 } as const;
@@ -117,6 +125,8 @@ export const webhookRules: OptionRules<WebhookOptions> = {
   worker: flag,
   retentionDays: nullable(wholeNumber(1, RETENTION_DAYS_MAX)),
   eventTypes: sentenceRule(eventTypesFault),
+  destinations: sentenceRule(destinationsFault),
+  envelope: objectWith('an envelope: cloudEvents({ source })', 'pack'),
   sendTraceparent: flag,
   databases: listOf(filledText, { min: 1 }),
 };
@@ -127,6 +137,14 @@ function eventTypesFault(value: unknown): string | null {
   const names = value.map((each: EventType) => each.name);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   return twice === undefined ? null : `declares "${twice}" twice.`;
+}
+
+function destinationsFault(value: unknown): string | null {
+  if (!Array.isArray(value) || !value.every((each) => each?.isDestination === true))
+    return 'is not a list of destinations: destination({ name, send }), natsDestination({ … }), …';
+  const names = value.map((each: Destination) => each.name);
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  return twice === undefined ? null : `declares the destination "${twice}" twice.`;
 }
 
 /** Every fault is reported at once; keys are never part of the message. */

@@ -1,6 +1,7 @@
 import type { Db } from '../../../db/engine/db.ts';
 import type { DeliverySummary } from './result-writer.ts';
 import { workerRules } from '../options.ts';
+import { checkDestinations, declareDestinations } from '../destinations/declare-destinations.ts';
 import { webhooksOf } from '../webhooks.ts';
 import { DeliveryWorker, type RunOptions, type WorkerOptions } from './worker.ts';
 import { type OptionRules, readOptions } from '../../../options/read-options.ts';
@@ -17,7 +18,9 @@ const deliverRules: OptionRules<DeliverOptions> = {
 /** Sends what is due now and returns: for cron jobs and tests. Any number of processes may do so at once. */
 export async function deliverDue(db: Db, options: DeliverOptions = {}): Promise<DeliverySummary> {
   const { limit, ...worker } = readOptions('deliverDue()', options, deliverRules);
-  const running = new DeliveryWorker(webhooksOf(db), worker);
+  const webhooks = webhooksOf(db);
+  await declareDestinations(webhooks);
+  const running = new DeliveryWorker(webhooks, worker);
   try {
     return await running.runOnce(limit === undefined ? {} : { limit });
   } finally {
@@ -28,7 +31,10 @@ export async function deliverDue(db: Db, options: DeliverOptions = {}): Promise<
 /** A worker that goes on until `stop()`. */
 export async function startWorker(db: Db, options: WorkerOptions = {}): Promise<DeliveryWorker> {
   const given = readOptions('startWorker()', options, workerOptionRules);
-  const worker = new DeliveryWorker(webhooksOf(db), given);
+  const webhooks = webhooksOf(db);
+  await declareDestinations(webhooks);
+  void checkDestinations(webhooks);
+  const worker = new DeliveryWorker(webhooks, given);
   await worker.start();
   return worker;
 }

@@ -17,6 +17,8 @@ export type FailureReason =
 /** The result of one attempt. `refused` means that nothing was sent. */
 export type AttemptResult =
   | { readonly kind: 'response'; readonly status: number; readonly retryAfter: string | null }
+  /** A destination has stored it. */
+  | { readonly kind: 'accepted' }
   | {
       readonly kind: 'failure';
       readonly reason: 'timeout' | 'connection' | 'tls' | 'blocked_address' | 'payload';
@@ -83,6 +85,7 @@ export function decideOutcome(
   options: OutcomeOptions,
 ): Outcome {
   const attempts = result.kind === 'refused' ? attemptsBefore : attemptsBefore + 1;
+  if (result.kind === 'accepted') return succeeded(attempts, null, now);
   const status = result.kind === 'refused' ? null : result.status;
   if (result.kind === 'response' && isSuccess(result.status)) return succeeded(attempts, result.status, now);
 
@@ -104,7 +107,7 @@ function isSuccess(status: number): boolean {
   return status >= 200 && status <= 299;
 }
 
-function succeeded(attempts: number, status: number, now: Date): Outcome {
+function succeeded(attempts: number, status: number | null, now: Date): Outcome {
   return {
     delivery: {
       status: 'succeeded',

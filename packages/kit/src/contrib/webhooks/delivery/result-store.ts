@@ -84,15 +84,14 @@ select ${ATTEMPT_VALUES} from (select ${['id', 'attempt_id', 'started_at', 'dura
 
 /** A result that needs no more than `succeed` writes. */
 export interface Success extends Finalised {
-  readonly status_code: number;
   readonly delivered_at: Date;
   readonly attempt_id: string;
   readonly excerpt: string;
 }
 
 export function isSuccess(result: Finalised): result is Success {
-  const { status, status_code: code, delivered_at: at, attempt_id: attempt, excerpt } = result;
-  return status === 'succeeded' && code !== undefined && at !== undefined && attempt !== undefined && excerpt !== undefined;
+  const { status, delivered_at: at, attempt_id: attempt, excerpt } = result;
+  return status === 'succeeded' && at !== undefined && attempt !== undefined && excerpt !== undefined;
 }
 
 /**
@@ -105,7 +104,7 @@ export async function succeed(db: Db, results: readonly Success[], worker: strin
     column(({ id }) => id),
     column(({ token }) => token),
     column(({ attempts }) => attempts),
-    column(({ status_code }) => status_code),
+    column(({ status_code }) => status_code ?? 'NULL'),
     column(({ delivered_at }) => delivered_at.getTime()),
     column(({ attempt_id }) => attempt_id),
     column(({ started_at }) => started_at.getTime()),

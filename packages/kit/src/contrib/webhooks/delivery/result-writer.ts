@@ -4,6 +4,7 @@ import type { Db } from '../../../db/engine/db.ts';
 import { drop, NO_OUTCOME, noRows, type Batch, type Result } from './result-batch.ts';
 import { bareFailureRow, healthChanges, resultRow } from './result-rows.ts';
 import { decideOutcome, type Outcome } from './delivery-outcome.ts';
+import { destinationNameOf } from '../publishing/audience.ts';
 import { disableEndpoint } from '../endpoints/disable.ts';
 
 import { countLostClaims } from './maintenance-store.ts';
@@ -127,7 +128,8 @@ export class ResultWriter {
     return decideOutcome(claim.attempts, result, { failingSince, consecutiveFailures }, endedAt, {
       schedule: schedule === null ? settings.schedule : this.#scheduleOf(schedule),
       random: settings.jitter ? Math.random : null,
-      disableAfterMs: settings.disableAfterMs,
+      // The operator's own destination is never given up: it is down for everybody.
+      disableAfterMs: destinationNameOf(claim.endpoint) === null ? settings.disableAfterMs : Infinity,
     });
   }
 

@@ -1,5 +1,5 @@
 import { BoundedMap } from '../../../db/values/bounded-map.ts';
-import { reaches, type Audience } from '../publishing/audience.ts';
+import { destinationNameOf, reaches, type Audience } from '../publishing/audience.ts';
 import { serverAttributes } from '../../../observe/server-attributes.ts';
 import { activeTracing, inSpan } from '../../../observe/tracing.ts';
 import { MESSAGING_SYSTEM } from '../publishing/traced-events.ts';
@@ -17,6 +17,7 @@ import {
   type TransportRequest,
   type TransportResult,
 } from '../network/transport.ts';
+import { sendToDestination } from '../destinations/send-to-destination.ts';
 import { VERSION } from '../version.ts';
 import { openHeaders, type CustomHeaders } from '../endpoints/custom-headers.ts';
 import { eventData } from '../endpoints/endpoint-record.ts';
@@ -104,6 +105,12 @@ export class Sender {
     let result: AttemptResult | null;
     let excerpt: string | null = null;
     try {
+      const name = destinationNameOf(claim.endpoint);
+      if (name !== null) {
+        result = await this.#sendToDestination(name, claim);
+        if (result?.kind === 'accepted') excerpt = '';
+        return this.#report({ claim, result, startedAt, excerpt }, start);
+      }
       const request = this.#requestOf(claim, startedAt);
       if (request === null || 'kind' in request) {
         result = request;
@@ -117,11 +124,26 @@ export class Sender {
       this.#webhooks.log.error({ err: error, delivery_id: claim.id }, 'could not send a webhook');
       result = failure('connection', 'The request failed inside the sender.');
     }
-    const endedAt = this.#webhooks.clock.now();
-    return { claim, result, startedAt, endedAt, durationMs: Math.round(performance.now() - start), excerpt };
+    return this.#report({ claim, result, startedAt, excerpt }, start);
+  }
+
+  #report(sent: Omit<SendReport, 'endedAt' | 'durationMs'>, start: number): SendReport {
+    return { ...sent, endedAt: this.#webhooks.clock.now(), durationMs: Math.round(performance.now() - start) };
+  }
+
+  async #sendToDestination(name: string, { event, endpoint, orderingKey }: Claim): Promise<AttemptResult | null> {
+    const { destinations, timeoutMs } = this.#webhooks.settings;
+    if (audienceOf(event) === null) return null;
+    if (!endpoint.is_active) return refused('endpoint_disabled', 'The destination is disabled.');
+    if (!isSendable(event)) return refused('payload', 'The stored data of the event is not JSON.');
+    const destination = destinations.find((each) => each.name === name);
+    if (destination === undefined) return failure('connection', 'This process does not declare the destination.');
+    const result = await sendToDestination(destination, { ...event, orderingKey }, timeoutMs);
+    return result.kind === 'accepted' ? result : { ...result, error: storable(result.error) };
   }
 
   async close(): Promise<void> {
+    await Promise.all(this.#webhooks.settings.destinations.map(({ close }) => close().catch(() => undefined)));
     if (this.#ownsTransport) await this.#transport.close();
   }
 
@@ -144,14 +166,14 @@ export class Sender {
       this.#webhooks.log.warn({ err: error, endpoint_id: endpoint.id }, 'the signing secret of a webhook endpoint cannot be used');
       return refused('secret_unavailable', 'The signing secret or the custom headers cannot be read.');
     }
-    const body = bodyOf(event);
-    if (body === null) {
+    if (!isSendable(event)) {
       this.#webhooks.log.error({ event_id: event.id }, 'the stored data of a webhook event is not JSON');
       return refused('payload', 'The stored data of the event is not JSON.');
     }
+    const { body, headers: packed } = this.#webhooks.settings.envelope.pack({ ...event, orderingKey: claim.orderingKey });
     const message = { id: `msg_${event.id}`, timestamp: Math.floor(now.getTime() / 1000), body };
     const headers = {
-      'content-type': 'application/json',
+      ...packed,
       'user-agent': USER_AGENT,
       'webhook-id': message.id,
       'webhook-timestamp': String(message.timestamp),
@@ -217,11 +239,9 @@ export class Sender {
   }
 }
 
-/** The same bytes for every endpoint and every attempt; null where the stored data is not the JSON that `publish` writes. */
-function bodyOf(event: Claim['event']): Buffer | null {
-  const { type, timestamp, data } = event;
-  if (!isEventType(type) || eventData(event) === null) return null;
-  return Buffer.from(`{"type":"${type}","timestamp":"${timestamp.toISOString()}","data":${data}}`);
+/** What `publish` stores, and no other text. */
+function isSendable(event: Claim['event']): boolean {
+  return isEventType(event.type) && eventData(event) !== null;
 }
 
 function withTraceparent(request: TransportRequest, traceparent: string | null): TransportRequest {

@@ -108,6 +108,7 @@ function secondsSince(moment: Date | null, now: Date): number {
 /** How an attempt ended, for the counter; undefined when nothing was tried. */
 export function outcomeOf(result: AttemptResult | null): (typeof OUTCOMES)[number] | undefined {
   if (result === null) return undefined;
+  if (result.kind === 'accepted') return 'succeeded';
   if (result.kind === 'response') return result.status >= 200 && result.status < 300 ? 'succeeded' : 'rejected';
   return result.kind === 'refused' ? 'refused' : result.reason;
 }

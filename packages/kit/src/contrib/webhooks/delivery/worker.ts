@@ -3,6 +3,7 @@ import { WorkLoop } from '../../../work/work-loop.ts';
 import { workerName } from '../../../work/worker-name.ts';
 import { WORKER_NAME_LENGTH_MAX } from '../models.ts';
 import { LEASE_MARGIN_MS } from '../options.ts';
+import { destinationNameOf } from '../publishing/audience.ts';
 import { WAKE_CHANNEL } from '../publishing/publish-store.ts';
 import type { Webhooks } from '../webhooks.ts';
 import type { Claim, ClaimLimits } from './claim-store.ts';
@@ -36,6 +37,8 @@ export interface RunOptions {
 
 /** Claims in a row of which nothing may be sent. */
 const REFUSED_CLAIMS_MAX = 20;
+/** How often to look again at the deliveries of a destination that this process does not declare. */
+const UNDECLARED_PAUSE_MS = 60_000;
 
 /** Sends due deliveries, at most so many to one endpoint at a time. */
 export class DeliveryWorker {
@@ -149,7 +152,7 @@ export class DeliveryWorker {
 
   /** The claims that may be sent now: not more than an endpoint's pace and rate limit allow. The others are given back. */
   async #admitted(found: readonly Claim[]): Promise<readonly Claim[]> {
-    const claims = await this.#withOwners(found);
+    const claims = await this.#withOwners(await this.#declared(found));
     let admitted = claims.filter(({ endpoint }) => this.#pace.admit(endpoint));
     if (admitted.some(({ endpoint }) => endpoint.rate_limit !== null)) admitted = await this.#withinRates(admitted);
     if (admitted.length < claims.length) {
@@ -157,6 +160,22 @@ export class DeliveryWorker {
       await this.#release(claims.filter((claim) => !kept.has(claim)));
     }
     return admitted;
+  }
+
+  /** Destinations that another process declares, or none any more: their deliveries wait, and lose no attempt. */
+  async #declared(claims: readonly Claim[]): Promise<readonly Claim[]> {
+    const { clock, settings } = this.#webhooks;
+    const names = new Set(settings.destinations.map(({ name }) => name));
+    const isDeclared = ({ endpoint }: Claim): boolean => {
+      const name = destinationNameOf(endpoint);
+      return name === null || names.has(name);
+    };
+    const others = claims.filter((claim) => !isDeclared(claim));
+    if (others.length === 0) return claims;
+    const until = new Date(clock.now().getTime() + UNDECLARED_PAUSE_MS);
+    for (const { endpoint } of others) this.#paused.set(endpoint.id, until);
+    await this.#release(others);
+    return claims.filter(isDeclared);
   }
 
   /** The same claims, marked where the owner of the endpoint may not act any longer. All are given back when that cannot be read. */

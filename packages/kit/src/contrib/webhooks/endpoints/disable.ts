@@ -1,5 +1,6 @@
 import type { Db } from '../../../db/engine/db.ts';
 import { recordEndpointChange } from './endpoint-record.ts';
+import { isOperators } from '../publishing/audience.ts';
 import { publish } from '../publishing/publish.ts';
 import { changeEndpoint, failPendingOf, hasSucceededSince, lockEndpoint, type WebhookEndpoint } from './store.ts';
 import { webhooksOf } from '../webhooks.ts';
@@ -50,6 +51,8 @@ export async function disableCounting(tx: Db, id: string, reason: DisabledReason
     await recordEndpointChange(tx, 'disabled', { before: endpoint, after: { ...endpoint, ...changes, updated_at: now } }, BY_WORKER);
   log.warn({ endpoint_id: id, reason, failed_deliveries: failed }, 'a webhook endpoint was disabled');
   const { owner_id: owner, tenant_key: tenantKey } = endpoint;
+  // The operator's own endpoints have no owner to inform.
+  if (isOperators({ owner, tenantKey })) return failed;
   await publish(
     tx,
     ENDPOINT_DISABLED_EVENT,

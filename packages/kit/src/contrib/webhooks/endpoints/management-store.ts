@@ -1,5 +1,6 @@
 // SQL of the management routes. Everything about endpoints starts from their owner and tenant.
 import type { Db } from '../../../db/engine/db.ts';
+import { operatorsSql } from '../publishing/audience.ts';
 import { firstIdFrom } from '../publishing/event-id.ts';
 import { WAITS_IN_ORDER } from './held-store.ts';
 import { webhookErrors } from '../errors.ts';
@@ -168,7 +169,7 @@ const subscribes = (table: string, row: string): string => `exists (select 1 fro
 const MISSED_EVENTS = `from webhook_endpoints p cross join webhook_events e
   where p.id = $1 and e.id >= $3 and e.timestamp >= $2 and e.timestamp >= p.created_at
     and e.type not in ('${PING_EVENT}', 'webhook.endpoint.disabled')
-    and (e.audience = 'broadcast'
+    and (e.audience = 'broadcast' or (${operatorsSql('p')} and e.audience is not null)
       or (e.audience = 'owner' and p.tenant_key = '' and e.owner_id = p.owner_id)
       or (e.audience = 'owner_in_tenant' and e.tenant_key = p.tenant_key and e.owner_id = p.owner_id)
       or (e.audience = 'tenant' and e.tenant_key = p.tenant_key))

@@ -1,6 +1,7 @@
 import type { Db } from '../../../db/engine/db.ts';
 import { FaultCollector } from '../../../errors/fault-collector.ts';
-import { endpointColumns, type EndpointFields } from './endpoint-fields.ts';
+import { endpointColumns, invalidField, type EndpointFields } from './endpoint-fields.ts';
+import { destinationNameOf } from '../publishing/audience.ts';
 import { openHeaders } from './custom-headers.ts';
 import { disableEndpoint, enableEndpoint } from './disable.ts';
 import { changeEndpoint, findEndpoint, type EndpointChanges, type WebhookEndpoint } from './store.ts';
@@ -32,6 +33,7 @@ export async function updateEndpoint(tx: Db, endpoint: WebhookEndpoint, edit: En
   const webhooks = webhooksOf(tx);
   const { isActive, ...fields } = edit;
   const faults = new FaultCollector();
+  if (destinationNameOf(endpoint) !== null) faults.check(() => checkDestinationEdit(fields));
   const current = fields.headers === undefined ? {} : openHeaders(webhooks.secrets, endpoint.headers);
   const columns = endpointColumns(webhooks, fields, faults, current);
   faults.throwIfAny();
@@ -41,4 +43,13 @@ export async function updateEndpoint(tx: Db, endpoint: WebhookEndpoint, edit: En
   // Saying "active" of an active endpoint is no reason to forget that it is failing.
   if (isActive === true && !endpoint.is_active) await enableEndpoint(tx, endpoint.id);
   return (await findEndpoint(tx, endpoint.id)) ?? endpoint;
+}
+
+/** What the application declares would be written again at its next start. */
+const OF_OPERATOR: ReadonlySet<string> = new Set(['description', 'availableEvents']);
+
+function checkDestinationEdit(fields: EndpointFields): void {
+  for (const [field, value] of Object.entries(fields))
+    if (value !== undefined && !OF_OPERATOR.has(field))
+      throw invalidField(field, 'This is a destination that the application declares: change it in webhooks({ destinations }).');
 }

@@ -56,8 +56,30 @@ export interface EndpointMembership {
   readonly tenantKey: string;
 }
 
+/** The scheme of the URL of a destination: what follows is its name. No URL policy admits it, and no caller can own such an endpoint. */
+export const DESTINATION_SCHEME = 'destination:';
+
+/** The operator's own endpoints belong to nobody and receive the events of every audience. */
+export function isOperators({ owner, tenantKey }: EndpointMembership): boolean {
+  return owner === '' && tenantKey === '';
+}
+
+/** SQL: the same of a row of endpoints, subscriptions or their periods. */
+export const operatorsSql = (row: string): string => `(${row}.owner_id = '' and ${row}.tenant_key = '')`;
+
+/** The name of the destination that an endpoint stands for; null: it is an HTTP endpoint. */
+export function destinationNameOf(endpoint: {
+  readonly owner_id: string;
+  readonly tenant_key: string;
+  readonly url: string;
+}): string | null {
+  const { owner_id: owner, tenant_key: tenantKey, url } = endpoint;
+  return isOperators({ owner, tenantKey }) && url.startsWith(DESTINATION_SCHEME) ? url.slice(DESTINATION_SCHEME.length) : null;
+}
+
 /** Whether the event is meant for the endpoint. An event without an audience (null, from older rows) is meant for no endpoint. */
 export function reaches(audience: Audience | null, endpoint: EndpointMembership): boolean {
+  if (audience !== null && isOperators(endpoint)) return true;
   switch (audience?.kind) {
     case 'owner':
       return endpoint.tenantKey === '' && endpoint.owner === audience.owner;

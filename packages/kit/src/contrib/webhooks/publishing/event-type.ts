@@ -63,17 +63,49 @@ function faultOf(schema: Schema, data: unknown): { readonly value?: unknown; rea
 }
 
 /** The `webhooks` of an OpenAPI document. */
-export function openApiWebhooks(types: readonly EventType[]): Readonly<Record<string, object>> {
-  return Object.fromEntries(types.map((type) => [type.name, { post: operationOf(type) }]));
+export function openApiWebhooks(types: readonly EventType[], mode: EnvelopeMode = 'webhook'): Readonly<Record<string, object>> {
+  return Object.fromEntries(types.map((type) => [type.name, { post: operationOf(type, mode) }]));
 }
 
-function operationOf({ name, description, example, jsonSchema }: EventType): object {
-  const timestamp = { type: 'string', format: 'date-time' };
-  const schema = {
-    type: 'object',
-    properties: { type: { const: name }, timestamp, data: jsonSchema },
-    required: ['type', 'timestamp', 'data'],
+/** Of the envelope that endpoints get. */
+type EnvelopeMode = 'webhook' | 'structured' | 'binary';
+
+const EXAMPLE_TIME = '2026-01-01T00:00:00.000Z';
+const text = { type: 'string' };
+
+/** The body by the envelope: its media type, schema and example. */
+function bodyOf({ name, example, jsonSchema }: EventType, mode: EnvelopeMode): readonly [mediaType: string, content: object] {
+  const time = { type: 'string', format: 'date-time' };
+  const members = {
+    webhook: { type: { const: name }, timestamp: time, data: jsonSchema },
+    structured: {
+      specversion: { const: '1.0' },
+      id: text,
+      source: text,
+      type: { const: name },
+      time,
+      datacontenttype: text,
+      data: jsonSchema,
+    },
   };
+  const heads = {
+    webhook: { type: name, timestamp: EXAMPLE_TIME },
+    structured: { specversion: '1.0', id: '0198c5b0-0000-7000-8000-000000000000', source: '/', type: name, time: EXAMPLE_TIME },
+  };
+  if (mode === 'binary') return ['application/json', { schema: jsonSchema, ...(example === null ? {} : { example }) }];
+  const properties = members[mode];
+  return [
+    mode === 'webhook' ? 'application/json' : 'application/cloudevents+json',
+    {
+      schema: { type: 'object', properties, required: Object.keys(properties) },
+      ...(example === null ? {} : { example: { ...heads[mode], data: example } }),
+    },
+  ];
+}
+
+function operationOf(type: EventType, mode: EnvelopeMode): object {
+  const { name, description } = type;
+  const [mediaType, content] = bodyOf(type, mode);
   const header = (header: string, text: string): object => ({
     name: header,
     in: 'header',
@@ -91,15 +123,7 @@ function operationOf({ name, description, example, jsonSchema }: EventType): obj
       header('webhook-timestamp', 'Unix time of this attempt, in seconds.'),
       header('webhook-signature', 'Signatures of `<id>.<timestamp>.<body>`, separated by spaces.'),
     ],
-    requestBody: {
-      required: true,
-      content: {
-        'application/json': {
-          schema,
-          ...(example === null ? {} : { example: { type: name, timestamp: '2026-01-01T00:00:00.000Z', data: example } }),
-        },
-      },
-    },
+    requestBody: { required: true, content: { [mediaType]: content } },
     responses: { '2XX': { description: 'Received. Any other response, or a timeout, is retried.' } },
   };
 }

@@ -1,5 +1,5 @@
 import type { Dialect } from '../../../db/dialect.ts';
-import type { Audience } from './audience.ts';
+import { operatorsSql, type Audience } from './audience.ts';
 import {
   markTransaction,
   transactionEnded,
@@ -108,10 +108,11 @@ function matchingMany(patterns: string): string {
     `select s.endpoint_id from webhook_subscriptions s where i.audience in (${audiences}) and s.pattern ${patterns}${members} and ${BY_INDEX}`;
   return `${subscribed(`'owner', 'owner_in_tenant'`, ' and s.tenant_key = i.tenant and s.owner_id = i.owner')}
     union ${subscribed(`'tenant'`, ' and s.tenant_key = i.tenant')}
-    union ${subscribed(`'broadcast'`, '')}`;
+    union ${subscribed(`'broadcast'`, '')}
+    union ${subscribed(`'owner', 'owner_in_tenant', 'tenant'`, ` and ${operatorsSql('s')}`)}`;
 }
 
-const MEMBER = `p.is_active and (i.audience = 'broadcast' or (p.tenant_key = i.tenant and (i.audience = 'tenant' or p.owner_id = i.owner)))`;
+const MEMBER = `p.is_active and (i.audience = 'broadcast' or ${operatorsSql('p')} or (p.tenant_key = i.tenant and (i.audience = 'tenant' or p.owner_id = i.owner)))`;
 
 // The endpoints as an array, because PostgreSQL may compare every endpoint with every subscription where it expects one of each (17 ms for 100).
 // They are locked as a foreign key would lock them, once: see the function that writes one event.
@@ -146,7 +147,7 @@ const publishManySqlite = (isOpen: string) => ({
   select ${DELIVERY_ID.sqlite}, i.id, p.id, i.type, 'pending', 0, i.timestamp, i.ordering_key, i.timestamp
   from ${MANY_SQLITE} i join webhook_events e on e.id = i.id
   join webhook_subscriptions s on s.pattern in (select value from json_each(i.patterns))
-    and (i.audience = 'broadcast' or (s.tenant_key = i.tenant and (i.audience = 'tenant' or s.owner_id = i.owner)))
+    and (i.audience = 'broadcast' or ${operatorsSql('s')} or (s.tenant_key = i.tenant and (i.audience = 'tenant' or s.owner_id = i.owner)))
   join webhook_endpoints p on p.id = s.endpoint_id and ${MEMBER}
   where ${isOpen} group by i.id, p.id returning event_id as id`,
 });
