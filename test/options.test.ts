@@ -122,7 +122,10 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
       admin: admin.admin,
       adminDone: none,
       adminEach: none,
+      chart: none,
       modelResource: (misspelt) => admin.modelResource(aModel, misspelt),
+      screen: (misspelt) => admin.screen(aModel, misspelt),
+      section: none,
     },
   },
   'kit/contrib/accounts': {

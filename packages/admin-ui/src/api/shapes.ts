@@ -43,4 +43,5 @@ export type {
   AdminStatePart,
 } from '../../../kit/src/admin/wire/wire.ts';
 export { ADMIN_COUNT_MAX } from '../../../kit/src/app/admin/shapes.ts';
-export { ADMIN_ACTION_IDS_MAX, adminFilterNames } from '../../../kit/src/admin/wire/wire.ts';
+export { adminFilterNames } from '../../../kit/src/app/admin/filter-names.ts';
+export { ADMIN_ACTION_IDS_MAX } from '../../../kit/src/admin/wire/wire.ts';

@@ -7,7 +7,7 @@ import { createTable, insert, migration, model, t, versioned } from '../db/index
 import { defineErrors } from '../errors/index.ts';
 import { denyAll, isAuthenticated } from '../permissions/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
-import { modelResource } from './model/model-resource.ts';
+import { modelResource } from '../screens/screen.ts';
 
 const parcels = model('parcels', {
   id: t.uuidv7().pk(),

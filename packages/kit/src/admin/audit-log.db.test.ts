@@ -10,7 +10,7 @@ import { createTable, migration, model, t } from '../db/index.ts';
 import { isSuperuser } from '../permissions/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
-import { modelResource } from './model/model-resource.ts';
+import { modelResource } from '../screens/screen.ts';
 
 const clock = fakeClock();
 

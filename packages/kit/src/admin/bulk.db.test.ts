@@ -9,7 +9,7 @@ import { CrudController, resource } from '../crud/index.ts';
 import { createTable, insertMany, migration, model, softDelete, softDeleteUnique, t, timestamps } from '../db/index.ts';
 import { isStaff } from '../permissions/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
-import { modelResource } from './model/model-resource.ts';
+import { modelResource } from '../screens/screen.ts';
 
 const columns = {
   id: t.uuidv7().pk(),

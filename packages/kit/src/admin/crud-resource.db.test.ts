@@ -11,7 +11,7 @@ import { denyAll, isAuthenticated, isStaff } from '../permissions/index.ts';
 import { countQueries } from '../db/engine/query-observer.ts';
 import { responseCache } from '../middleware/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
-import { modelResource } from './model/model-resource.ts';
+import { modelResource } from '../screens/screen.ts';
 
 const columns = {
   id: t.uuidv7().pk(),

@@ -6,7 +6,7 @@ import { CrudController, resource, visibleTo } from '../crud/index.ts';
 import { createTable, insertMany, migration, model, t } from '../db/index.ts';
 import { denyAll, isStaff } from '../permissions/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
-import { modelResource } from './model/model-resource.ts';
+import { modelResource } from '../screens/screen.ts';
 
 const columns = {
   id: t.uuidv7().pk(),

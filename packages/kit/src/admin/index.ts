@@ -1,5 +1,6 @@
 export { admin } from './module.ts';
-export { modelResource, type ModelResourceOptions } from './model/model-resource.ts';
+export { modelResource, screen } from '../screens/screen.ts';
+export { chart, section, type ScreenOptions } from '../screens/screen-words.ts';
 export { adminDone, adminEach } from '../app/admin/each.ts';
 export type { AdminOptions, AdminRole, AdminRoles } from './options.ts';
 export type { AdminAction, AdminContext, AdminDeclaration, AdminFile, AdminListQuery, AdminResource } from '../app/admin/declaration.ts';

@@ -4,7 +4,7 @@ import type { AdminPage } from '../app/admin/shapes.ts';
 import { SEARCHED_ROWS_MAX } from '../app/admin/list.ts';
 import { createTable, migration, model, t } from '../db/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
-import { modelResource } from './model/model-resource.ts';
+import { modelResource } from '../screens/screen.ts';
 
 // By counter: number 1 is the oldest. Every 25th of the searched rows is a lamp; the code of the oldest row is the name of many others.
 const ROWS = SEARCHED_ROWS_MAX + 500;

@@ -8,7 +8,7 @@ import { countQueries } from '../db/engine/query-observer.ts';
 import { createTable, insert, migration, model, softDelete, softDeleteUnique, t, timestamps, versioned } from '../db/index.ts';
 import { denyAll, isAuthenticated } from '../permissions/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
-import { modelResource } from './model/model-resource.ts';
+import { modelResource } from '../screens/screen.ts';
 import type { AdminRole } from './options.ts';
 
 const customerColumns = { id: t.uuidv7().pk(), name: t.text({ min: 1, max: 80 }), ...timestamps() };

@@ -3,7 +3,7 @@ import type { Module, ModuleMount } from '../app/declare/module.ts';
 import type { UserChangeListener } from '../app/declare/registry.ts';
 import type { Middleware } from '../http/exchange/middleware.ts';
 import { AdminSite } from './state/admin-site.ts';
-import { adminErrors } from './errors.ts';
+import { adminErrors } from '../screens/errors.ts';
 import { listController } from './serve/list-controller.ts';
 import { deleteSavedFiltersOf } from './model/saved-filters.ts';
 import { AlertWatch } from './alerts/alert-watch.ts';

@@ -7,7 +7,7 @@ import { apiKeys } from '../contrib/apikeys/index.ts';
 import { createTable, type Database, migration, model, openDatabase, t } from '../db/index.ts';
 import { engineOf } from '../db/engine/handle.ts';
 import type { SqliteEngine } from '../db/engine/sqlite/engine.ts';
-import { modelResource } from './model/model-resource.ts';
+import { modelResource } from '../screens/screen.ts';
 
 const columns = { id: t.uuidv7().pk(), name: t.text(40), weight: t.int() };
 const goods = model('goods', columns);

@@ -6,7 +6,7 @@ import { resource, visibleTo } from '../crud/index.ts';
 import { createTable, insert, migration, model, softDelete, t, timestamps, versioned } from '../db/index.ts';
 import { denyAll, isStaff } from '../permissions/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
-import { modelResource } from './model/model-resource.ts';
+import { modelResource } from '../screens/screen.ts';
 
 const shelfColumns = { id: t.uuidv7().pk(), name: t.text({ min: 1, max: 80 }), rows: t.int().dbDefault(1), ...timestamps() };
 const shelves = model('shelves', shelfColumns);

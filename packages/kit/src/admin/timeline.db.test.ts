@@ -9,7 +9,7 @@ import { createTable, insert, migration, model, t } from '../db/index.ts';
 import { Controller, route } from '../http/index.ts';
 import { allowAny } from '../permissions/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
-import { modelResource } from './model/model-resource.ts';
+import { modelResource } from '../screens/screen.ts';
 
 const columns = { id: t.uuidv7().pk(), name: t.text(40) };
 const orders = model('orders', columns);

@@ -3,7 +3,7 @@ import { desk, forget, startDesk, ticketResource } from '../../test/crud/desk.ts
 import { people, type Called, type Person, type ShopApp } from '../../test/crud/shop.ts';
 import { describeDatabases } from '../testing/databases.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
-import { AdminAccess } from './serve/admin-access.ts';
+import { AdminAccess } from './staff/admin-access.ts';
 import { crudOf } from './index.ts';
 
 const UNKNOWN = '01890000-0000-7000-8000-000000000000';

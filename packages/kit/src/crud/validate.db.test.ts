@@ -232,7 +232,7 @@ describeDatabases('validate of a resource', (database) => {
     const user = { id: people.ann.id, username: 'ann', email: null, is_active: true, is_staff: true, is_superuser: true };
     const own = crudOf(app.app, tripResource).as({ user, tenant: null }).write();
     await expect(own.update(id, { seats: 13 })).rejects.toMatchObject({ code: 'validation_error', errors: [{ code: 'unlucky' }] });
-    const { AdminAccess } = await import('./serve/admin-access.ts');
+    const { AdminAccess } = await import('./staff/admin-access.ts');
     const admin = new AdminAccess(app.app, tripResource, { user, tenant: null });
     await expect(admin.update(id, { seats: 13 }, { sent: ['seats'] })).rejects.toMatchObject({
       errors: [{ location: ['body', 'seats'], code: 'unlucky' }],

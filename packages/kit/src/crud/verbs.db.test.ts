@@ -2,14 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { people, startShop, type ShopApp } from '../../test/crud/shop.ts';
 import { createTable, insert, migration, model, t, update, type Db } from '../db/index.ts';
-import { modelResource } from '../admin/model/model-resource.ts';
+import { modelResource } from '../screens/screen.ts';
 import { createApp } from '../app/assemble/create-app.ts';
 import type { StartUpError } from '../app/check/start-up-error.ts';
 import { jsonSchema } from '../http/declare/json-schema.ts';
 import { route } from '../http/declare/route.ts';
 import { isAuthenticated } from '../permissions/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
-import { AdminAccess } from './serve/admin-access.ts';
+import { AdminAccess } from './staff/admin-access.ts';
 import { crudOf, CrudController, resource } from './index.ts';
 
 const tokens = model('tokens', {

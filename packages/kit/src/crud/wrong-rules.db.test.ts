@@ -9,7 +9,7 @@ import { observeQueries } from '../db/engine/query-observer.ts';
 import { describeDatabases } from '../testing/databases.ts';
 import { testApp, type TestApp } from '../testing/test-app.ts';
 import { crudOf } from './index.ts';
-import { AdminAccess } from './serve/admin-access.ts';
+import { AdminAccess } from './staff/admin-access.ts';
 
 class Rule {
   readonly owner_id = 'ann';

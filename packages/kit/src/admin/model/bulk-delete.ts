@@ -1,6 +1,6 @@
 import type { AdminAction, AdminContext, AdminResource } from '../../app/admin/declaration.ts';
 import { adminDone, adminEach } from '../../app/admin/each.ts';
-import { adminErrors } from '../errors.ts';
+import { adminErrors } from '../../screens/errors.ts';
 
 const NAME = 'delete-selected';
 

@@ -4,6 +4,7 @@ import type { App } from '../../app/declare/module.ts';
 import type { Model } from '../../db/declare/model.ts';
 import { policiesOf } from '../../crud/policy/policies.ts';
 import { isResource, STAFF } from '../../crud/declare/resource.ts';
+import { isStandIn } from '../../crud/policy/stand-in.ts';
 import type { Fault } from '../../options/fault.ts';
 import { implementationOf, type OptionRules } from '../../options/read-options.ts';
 import { aFunction, anything, filledText, flag, listOf, oneOf, required } from '../../options/value-rule.ts';
@@ -42,7 +43,8 @@ export function resourceFaults(resources: readonly AdminResource[]): Fault[] {
 export function sourceFaults(resources: readonly AdminResource[], app: App): Fault[] {
   const policies = policiesOf(app);
   return resources.flatMap(({ name, shows }): Fault[] => {
-    if (isResource(shows))
+    if (!isResource(shows)) return [];
+    if (!isStandIn(shows))
       return policies.has(shows)
         ? []
         : [
@@ -52,8 +54,8 @@ export function sourceFaults(resources: readonly AdminResource[], app: App): Fau
               hint: 'Mount its controller, or give it to createApp({ resources }).',
             },
           ];
-    const declared = shows === undefined ? undefined : policies.find(shows as Model, STAFF);
-    return declared === undefined
+    const declared = policies.find(shows.model as Model, STAFF);
+    return declared === undefined || policies.has(shows)
       ? []
       : [
           {

@@ -2,7 +2,7 @@ import { CONFLICT_RETRIES } from '../../db/engine/conflict-retries.ts';
 import type { Db } from '../../db/engine/db.ts';
 import type { Clock } from '../../db/clock.ts';
 import { uuidv7 } from '../../db/values/uuidv7.ts';
-import { adminErrors } from '../errors.ts';
+import { adminErrors } from '../../screens/errors.ts';
 import type { AdminSavedFilter } from '../wire/wire.ts';
 
 /** A longer list is not useful. */

@@ -14,7 +14,7 @@ import { route } from '../../http/declare/route.ts';
 import { exchangeOf } from '../../http/serve/serve-route.ts';
 import { isStaff } from '../../permissions/built-ins.ts';
 import type { AdminSite } from '../state/admin-site.ts';
-import { adminErrors } from '../errors.ts';
+import { adminErrors } from '../../screens/errors.ts';
 import { SAVED_NAME_LENGTH_MAX, SAVED_QUERY_LENGTH_MAX } from '../models.ts';
 import { type ListParameters, ListParametersSchema, readListQuery } from '../wire/read-list-query.ts';
 import { deleteSavedFilter, listSavedFilters, saveFilter } from '../model/saved-filters.ts';

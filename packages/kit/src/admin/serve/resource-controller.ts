@@ -28,7 +28,7 @@ import type { AdminRole } from '../options.ts';
 import { refusalOf, requireRole, roleOf, type StaffOperation } from '../staff/staff-roles.ts';
 import { previewOf } from '../model/dry-run.ts';
 import { inOrder } from '../wire/in-order.ts';
-import { adminErrors } from '../errors.ts';
+import { adminErrors } from '../../screens/errors.ts';
 import { linkedRows } from '../model/linked-rows.ts';
 import { readRecordFields } from '../wire/read-fields.ts';
 import { ListParametersSchema, readListQuery } from '../wire/read-list-query.ts';

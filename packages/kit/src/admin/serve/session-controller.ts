@@ -11,7 +11,7 @@ import type { HandlerContext } from '../../http/declare/handler-context.ts';
 import { allowAny, isAuthenticated } from '../../permissions/built-ins.ts';
 import { clientThrottle } from '../../throttle/throttles.ts';
 import type { AdminSite } from '../state/admin-site.ts';
-import { adminErrors } from '../errors.ts';
+import { adminErrors } from '../../screens/errors.ts';
 import { roleOf } from '../staff/staff-roles.ts';
 import type { AdminLogin, AdminSession } from '../wire/wire.ts';
 import { ownRecord } from '../../observe/own-record.ts';

@@ -8,7 +8,7 @@ import { createEndpoint, webhooks } from '../../contrib/webhooks/index.ts';
 import { createTable, insert, migration, model, t } from '../../db/index.ts';
 import { describeDatabases } from '../../testing/databases.ts';
 import { fakeClock } from '../../testing/fake-clock.ts';
-import { modelResource } from '../model/model-resource.ts';
+import { modelResource } from '../../screens/screen.ts';
 import type { AdminRole } from '../options.ts';
 
 const columns = { id: t.uuidv7().pk(), title: t.text(80) };

@@ -2,7 +2,7 @@ import type { AdminAction, AdminResource } from '../../app/admin/declaration.ts'
 import type { User } from '../../auth/people/principal.ts';
 import { didYouMean } from '../../options/did-you-mean.ts';
 import type { Fault } from '../../options/fault.ts';
-import { adminErrors } from '../errors.ts';
+import { adminErrors } from '../../screens/errors.ts';
 import type { AdminRole, AdminSettings } from '../options.ts';
 
 const OPERATIONS = ['read', 'create', 'update', 'remove', 'export', 'import'] as const;

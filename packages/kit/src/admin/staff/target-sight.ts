@@ -1,8 +1,8 @@
 import type { AdminContext, AdminResource, AdminSight } from '../../app/admin/declaration.ts';
 import type { App } from '../../app/declare/module.ts';
-import { resourceOfTarget } from '../../crud/serve/admin-access.ts';
+import { resourceOfTarget } from '../../crud/staff/admin-access.ts';
 import { STAFF } from '../../crud/declare/resource.ts';
-import { recordSight } from '../../crud/serve/record-sight.ts';
+import { recordSight } from '../../crud/staff/record-sight.ts';
 
 /**
  * What a staff member may know of records that another page speaks about, such as the audit log. `target`: the list that shows such records, if

@@ -6,7 +6,7 @@ import { createTable, insert, migration, model, t } from '../../db/index.ts';
 import { isSuperuser, Permission } from '../../permissions/index.ts';
 import { describeDatabases } from '../../testing/databases.ts';
 import type { AdminField, AdminResourceShape } from '../../app/admin/shapes.ts';
-import { modelResource } from '../model/model-resource.ts';
+import { modelResource } from '../../screens/screen.ts';
 
 const isOpenBill = new Permission({
   name: 'isOpenBill',

@@ -5,7 +5,7 @@ import { CURSOR_LENGTH_MAX, type Cursors } from '../../db/sql/keyset/cursor.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { FieldError } from '../../errors/kit-error.ts';
 import { jsonSchema } from '../../http/declare/json-schema.ts';
-import { adminFilterNames } from './wire.ts';
+import { adminFilterNames } from '../../app/admin/filter-names.ts';
 
 const LIMIT = 50;
 const LIMIT_MAX = 100;

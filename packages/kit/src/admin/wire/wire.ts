@@ -24,7 +24,7 @@
 // 409 response_not_kept. PATCH takes `if-match` with `form.tag`: 412 when the record was changed meanwhile.
 // Every unsafe request but the login carries `x-csrf-token`. Errors are problem+json; a 422 names the field in its location:
 // ["body", "url"] of a form, ["body", "fields", "reason"] of an action.
-import type { AdminFilter, AdminFilterOperator, AdminOverview, AdminRange, AdminResourceShape, AdminTone } from '../../app/admin/shapes.ts';
+import type { AdminOverview, AdminRange, AdminResourceShape, AdminTone } from '../../app/admin/shapes.ts';
 
 /** How staff log in. */
 export interface AdminLogin {
@@ -85,11 +85,3 @@ export const ADMIN_ACTION_IDS_MAX = 100;
 
 /** Stands in the built page where each answer puts its own nonce for style elements. */
 export const ADMIN_STYLE_NONCE = '__STYLE_NONCE__';
-
-/** The names that a filter travels under, and what each means. */
-export function adminFilterNames({ name, operators, ends }: AdminFilter): ReadonlyMap<string, AdminFilterOperator | 'from' | 'to'> {
-  const given = operators ?? (ends === undefined ? (['is'] as const) : []);
-  const named = given.map((operator) => [operator === 'is' ? name : `${name}.${operator}`, operator] as const);
-  const bounds = ends === undefined ? [] : [[ends[0], 'from'] as const, [ends[1], 'to'] as const];
-  return new Map([...bounds, ...named]);
-}

@@ -152,8 +152,10 @@ export interface AdminResource extends Omit<AdminResourceShape, 'actions'> {
   readonly refers?: Readonly<Record<string, string>>;
   /** By the name of a field that takes a file: the path of the controller that takes it. Default: the first one mounted. */
   readonly files?: Readonly<Record<string, string>>;
-  /** The model or the CRUD resource that it shows. */
+  /** The CRUD resource that it shows. */
   readonly shows?: object;
+  /** A CRUD resource that the app has because of this list. */
+  readonly brings?: object;
   /** Actions on a record or a selection. */
   readonly actions: readonly AdminAction[];
   /** The resource as it is in an app, where that says more about it. */

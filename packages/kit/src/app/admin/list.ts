@@ -29,6 +29,8 @@ export interface AdminOrder {
   readonly nullable?: boolean;
   /** The column, where it is one: it says more than `kind`. */
   readonly definition?: ColumnDefinition;
+  /** Characters that it compares, of a column with longer texts. */
+  readonly cut?: number;
   /** An index has the rows in this order. Of a large table without one the newest rows are put in order, see `boundOrder`. */
   readonly indexed?: boolean;
 }
@@ -212,19 +214,20 @@ export function countRows(
 
 const ORDER_KINDS = { text: 'text', number: 'float', time: 'timestamp' } as const;
 
-function keysetOfList(
-  { key, keyKind = 'uuid', isBounded = false }: AdminSelect,
+export function keysetOfList(
+  { key, keyKind = 'uuid', isBounded = false }: Pick<AdminSelect, 'key' | 'keyKind' | 'isBounded'>,
   order: AdminOrder | undefined,
   { sort }: Pick<AdminListQuery, 'sort'>,
   dialect: Dialect,
+  names = { value: 'order_value', key: 'order_key' },
 ): Keyset {
   // Without another order it goes by its key, newest first.
   const descending = order === undefined ? sort?.descending !== false : (sort?.descending ?? false);
-  const byKey = { name: 'order_key', sql: key, definition: { kind: keyKind, nullable: false }, descending };
+  const byKey = { name: names.key, sql: key, definition: { kind: keyKind, nullable: false }, descending };
   if (order === undefined) return new Keyset([byKey]);
   const definition = order.definition ?? { kind: ORDER_KINDS[order.kind], nullable: order.nullable === true };
   const sql = order.indexed === true && !isBounded ? order.sql : withoutIndex(order.sql, definition.kind, dialect);
-  return new Keyset([{ name: 'order_value', sql, definition, descending }, byKey]);
+  return new Keyset([{ name: names.value, sql, definition, descending }, byKey]);
 }
 
 /**
@@ -238,7 +241,7 @@ function withoutIndex(sql: string, kind: ColumnDefinition['kind'], dialect: Dial
   return kind === 'bool' ? sql : `(${sql} + 0)`;
 }
 
-function readCursor(content: CursorContent | undefined, keyset: Keyset): CursorContent {
+export function readCursor(content: CursorContent | undefined, keyset: Keyset): CursorContent {
   if (content !== undefined && keyset.accepts(content.position)) return content;
   throw coreErrors.validation_error({
     errors: [{ location: ['query', 'cursor'], code: 'invalid', message: 'The cursor is not from this list. Start at the first page.' }],

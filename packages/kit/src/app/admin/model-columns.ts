@@ -104,10 +104,10 @@ const ORDER_KINDS: Readonly<Partial<Record<ColumnSettings['kind'], AdminOrder['k
 const ORDERED_TEXT_MAX = 500;
 
 /** How the list is ordered by its columns; those without an order worth having are not among them. */
-export function ordersOf(model: Model, columns: readonly ModelColumn[]): AdminOrders {
+export function ordersOf(model: Model, columns: readonly ModelColumn[], alias?: string): AdminOrders {
   return Object.fromEntries(
     columns.flatMap((column): [string, AdminOrder][] => {
-      const order = orderOf(model, column);
+      const order = orderOf(model, column, alias);
       return order === undefined ? [] : [[column.name, order]];
     }),
   );
@@ -123,7 +123,7 @@ export function orderOf(model: Model, column: ModelColumn, alias = 't', key = mo
   const sql = `${alias}.${quoteName(name)}`;
   if (settings.kind === 'text' && (settings.max ?? Infinity) > ORDERED_TEXT_MAX) {
     const beginning = `substr(${sql}, 1, ${ORDERED_TEXT_MAX})`;
-    return { sql: beginning, kind, definition: { ...definition, max: ORDERED_TEXT_MAX }, indexed: false };
+    return { sql: beginning, kind, definition: { ...definition, max: ORDERED_TEXT_MAX }, cut: ORDERED_TEXT_MAX, indexed: false };
   }
   return { sql, kind, definition, indexed: isInOrder(model, column, key) };
 }

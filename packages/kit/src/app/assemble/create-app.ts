@@ -40,6 +40,7 @@ import { emptyRegistry, type Registry } from '../declare/registry.ts';
 import { undurableHandlers } from '../check/undurable-handlers.ts';
 import { isError, StartUpError } from '../check/start-up-error.ts';
 import { rememberDeleted } from '../data/remember-deleted.ts';
+import { resourcesOf } from '../declare/resources-of.ts';
 import { standingsOf } from '../declare/standing.ts';
 import { Steps } from './steps.ts';
 
@@ -100,7 +101,7 @@ class Application implements App {
     this.description = options.description;
     this.#plan = planApp(options);
     this.#cors = options.cors;
-    this.resources = [...(options.resources ?? []), ...this.#plan.modules.flatMap((module) => module.resources ?? [])];
+    this.resources = resourcesOf(options, this.#plan.modules);
     this.eventHandlers = [...(options.handlers ?? []), ...this.#plan.modules.flatMap((module) => module.handlers ?? [])];
     this.seeds = options.seeds ?? [];
     this.silencedChecks = options.silencedChecks ?? {};

@@ -33,6 +33,7 @@ import { foreignCopyFaults } from '../declare/define-plugin.ts';
 import { loginFaults, type LoginProvider } from '../declare/login-provider.ts';
 import type { Module } from '../declare/module.ts';
 import { moduleConflicts } from '../check/module-conflicts.ts';
+import { resourcesOf } from '../declare/resources-of.ts';
 import { anAuthenticator, aModule, appRules, aRegistration, versionOptionNames } from '../declare/option-rules.ts';
 import type { AppOptions, Controllers, VersionMount } from '../declare/options.ts';
 import { orderModules } from './order-modules.ts';
@@ -97,7 +98,7 @@ export function planApp(options: AppOptions): AppPlan {
     throttles: given<Throttle>('throttles', aThrottle),
     errors: options.errors,
     moduleErrors: ordered.flatMap((module) => module.errorMap ?? []),
-    resources: [...(options.resources ?? []), ...ordered.flatMap((module) => module.resources ?? [])],
+    resources: resourcesOf(options, ordered),
     modules: ordered,
     hasTenants: tenants.tenant !== undefined,
     rules: options.rules ?? {},

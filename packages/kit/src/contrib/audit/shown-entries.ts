@@ -1,8 +1,8 @@
 import type { App } from '../../app/declare/module.ts';
-import { resourceOfTarget } from '../../crud/serve/admin-access.ts';
+import { resourceOfTarget } from '../../crud/staff/admin-access.ts';
 import type { ProgramCaller } from '../../crud/serve/crud-of.ts';
 import { STAFF } from '../../crud/declare/resource.ts';
-import { recordSight, type RecordSight } from '../../crud/serve/record-sight.ts';
+import { recordSight, type RecordSight } from '../../crud/staff/record-sight.ts';
 import type { EntryRecord } from './schemas.ts';
 import type { StoredEntry } from './store.ts';
 

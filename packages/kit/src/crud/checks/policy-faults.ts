@@ -5,6 +5,7 @@ import { limits } from '../declare/limits.ts';
 import { hasResource, policiesOf } from '../policy/policies.ts';
 import { type Policy, uniqueColumn } from '../policy/policy.ts';
 import { type AnyResource, hasRowRule } from '../declare/resource.ts';
+import { isStandIn } from '../policy/stand-in.ts';
 import { columnFaults } from './column-faults.ts';
 import { inputNames } from './create-faults.ts';
 import { conditionFaults, nestedFaults, relationFaults, softDeleteFaults } from './relation-faults.ts';
@@ -23,7 +24,9 @@ export function resourceFaults(app: App): Fault[] {
     hint: 'A model can have one row policy: declare resource() once and pass it to every controller.',
   }));
   const all = [...policies.all()];
-  return [...repeated, ...all.flatMap((policy) => policyFaults(policy, app)), ...sharedRecorderFaults(all, app)];
+  // Nobody declared a stand-in: its model may have what a resource must not have.
+  const declared = all.filter(({ resource }) => !isStandIn(resource));
+  return [...repeated, ...declared.flatMap((policy) => policyFaults(policy, app)), ...sharedRecorderFaults(all, app)];
 }
 
 /** One wrong `audit({ databases })` is one fault, however many resources it leaves unrecorded. */

@@ -3,6 +3,7 @@ import type { ControllerBase } from '../../http/compile/controller.ts';
 import type { DeclaredParts } from '../../http/compile/declared-parts.ts';
 import { Policy } from './policy.ts';
 import { hasRowRule, isResource, type AnyResource } from '../declare/resource.ts';
+import { isStandIn } from './stand-in.ts';
 
 /** A controller that brings the policy of its model. */
 interface ResourceController {
@@ -38,7 +39,7 @@ export class Policies {
     this.#hasTenants = hasTenants;
     const [fromModules, own] = [new Map<Model, ByAudience>(), new Map<Model, ByAudience>()];
     const repeated: Repeated[] = [];
-    for (const resource of new Set(resources)) {
+    for (const resource of withoutIdle([...new Set(resources)])) {
       this.#policies.set(resource, new Map());
       repeated.push(...clashes(ofModules.has(resource) ? fromModules : own, resource));
     }
@@ -63,9 +64,12 @@ export class Policies {
     return resource === undefined ? undefined : this.of(resource, audience, moved(usingOf(resource)));
   }
 
-  /** One policy per model. */
+  /** One policy per model that has one for the audience. */
   *serving(audience: string | null = null, moved: Moved = asDeclared): Iterable<Policy> {
-    for (const model of this.#byModel.keys()) yield this.find(model, audience, moved) as Policy;
+    for (const model of this.#byModel.keys()) {
+      const policy = this.find(model, audience, moved);
+      if (policy !== undefined) yield policy;
+    }
   }
 
   /** `using`: the database of a controller. Resources of the same database, which relations lead to, move with it. */
@@ -91,6 +95,12 @@ export class Policies {
     }
     return policy;
   }
+}
+
+/** Stand-ins only serve models that no other resource declares. */
+function withoutIdle(resources: readonly AnyResource[]): AnyResource[] {
+  const declared = new Set(resources.flatMap((each) => (isStandIn(each) ? [] : [each.model])));
+  return resources.filter((each) => !isStandIn(each) || !declared.has(each.model));
 }
 
 /** The database that is used in place of another. */

@@ -218,7 +218,7 @@ export async function narrowWhole(db: Db, request: CrudRequest, policy: Policy):
 }
 
 /** A narrowing only leaves rows out: what the caller may see is decided by the same statement as ever. */
-async function selectPage(db: Db, request: CrudRequest, policy: Policy, selection: Selection, page: AccessPage): Promise<Item[]> {
+export async function selectPage(db: Db, request: CrudRequest, policy: Policy, selection: Selection, page: AccessPage): Promise<Item[]> {
   // Grants of deleted objects are hidden: deleted rows are not found through them.
   return policy.options.access?.page === undefined || selection.rows === 'deleted'
     ? selectRows(db, request, selection)
@@ -280,12 +280,12 @@ function about(estimate: number): Counted {
   return { number: null, text: `~${estimate}`, carried: -1 - estimate };
 }
 
-async function countBeyond(
+export async function countBeyond(
   db: Db,
   request: CrudRequest,
-  { isDeleted }: ListRequest,
+  { isDeleted }: Pick<ListRequest, 'isDeleted'>,
   where: readonly CompiledWhere[],
-  { options: { count: mode }, policy }: ListContext,
+  { options: { count: mode }, policy }: { readonly options: Pick<PageOptions, 'count'>; readonly policy: Policy },
 ): Promise<Counted> {
   const { compiled } = await policy.rows.visible(request, isDeleted ? 'deleted' : 'live');
   const sourceOf = (conditions: readonly CompiledWhere[]) => {

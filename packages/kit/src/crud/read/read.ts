@@ -32,6 +32,8 @@ export interface Selection {
   readonly rows?: RowState;
   /** The order of the rows, where an index may serve it. Set for pages: whether they may be long is decided by it. */
   readonly order?: readonly OrderTerm[];
+  /** It may be long whatever its order is: an index serves neither its conditions nor its order. */
+  readonly isLong?: boolean;
   /** One row by its key, under conditions on its own columns: it may share a connection with others of its kind. */
   readonly isShort?: boolean;
 }
@@ -84,12 +86,13 @@ async function selectStatement(
 const OFFSET_SHORT = 1_000;
 
 function longSelection(
-  { unit, order, after, offset = 0 }: Selection,
+  { unit, order, after, offset = 0, isLong = false }: Selection,
   conditions: readonly CompiledWhere[],
   dialect: Dialect,
 ): string | undefined {
-  if (order === undefined) return undefined;
   const { policy } = unit.shape;
+  if (isLong) return describe(policy, conditions, order);
+  if (order === undefined) return undefined;
   const passesOver = after?.isRange === false || offset > OFFSET_SHORT;
   return longPage(policy, conditions, dialect, order) ?? (passesOver ? `${describe(policy, conditions, order)}: a page far on` : undefined);
 }

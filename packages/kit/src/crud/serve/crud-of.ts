@@ -123,13 +123,13 @@ const known: KnownOperations = new WeakMap();
 const knownExpanding: KnownOperations = new WeakMap();
 
 /** The operations of a resource in an app, whether a controller offers them or not. */
-export function operationsOf(app: App, resource: AnyResource, audience: string | null = null): Operations {
-  return madeOnce(known, app, resource, audience, () => []);
+export function operationsOf(app: App, resource: AnyResource, audience: string | null = null, using?: string): Operations {
+  return madeOnce(known, app, resource, { audience, using }, () => []);
 }
 
 /** As {@link operationsOf}, and every relation to many can be expanded. */
-export function expandingOperationsOf(app: App, resource: AnyResource, audience: string | null): Operations {
-  return madeOnce(knownExpanding, app, resource, audience, () => {
+export function expandingOperationsOf(app: App, resource: AnyResource, audience: string | null, using?: string): Operations {
+  return madeOnce(knownExpanding, app, resource, { audience, using }, () => {
     const relations = Object.entries(resource.relations as Relations);
     return relations.filter(([, { kind }]) => kind === 'many').map(([name]) => name);
   });
@@ -139,15 +139,16 @@ function madeOnce(
   all: KnownOperations,
   app: App,
   resource: AnyResource,
-  audience: string | null,
+  { audience, using }: { readonly audience: string | null; readonly using: string | undefined },
   expand: () => readonly string[],
 ): Operations {
   let byPolicy = all.get(app);
   if (byPolicy === undefined) all.set(app, (byPolicy = new Map()));
-  const policy = policiesOf(app).of(resource, audience);
+  const policy = policiesOf(app).of(resource, audience, using);
   let operations = byPolicy.get(policy);
   if (operations === undefined) {
-    operations = new Operations(resource, { permission: allowAny, expand: expand(), ...(audience === null ? {} : { audience }) });
+    const place = { ...(audience === null ? {} : { audience }), ...(using === undefined ? {} : { using }) };
+    operations = new Operations(resource, { permission: allowAny, expand: expand(), ...place });
     operations.access.prepare(app);
     operations.access.install(app);
     byPolicy.set(policy, operations);
@@ -164,7 +165,13 @@ export function asCaller(app: App, caller: CallerInTransaction, audience: string
   };
 }
 
-function requestOf(app: App, caller: CallerInTransaction, action: string, services: ServiceScope, audience: string | null): CrudRequest {
+export function requestOf(
+  app: App,
+  caller: CallerInTransaction,
+  action: string,
+  services: ServiceScope,
+  audience: string | null,
+): CrudRequest {
   const { user, tenant = null, requestId = null } = caller;
   const principal = user === null ? null : (caller.principal ?? { user, scheme: 'program', scopes: null });
   const context: PermissionContext = {

@@ -1,10 +1,10 @@
-import { CONFLICT_RETRIES } from '../../db/engine/conflict-retries.ts';
-import type { AdminContext, AttachedFile } from '../../app/admin/declaration.ts';
-import { find } from '../../db/rows/repository.ts';
-import { scopeColumn } from '../../crud/declare/scope-rule.ts';
-import type { Db } from '../../db/engine/db.ts';
-import type { Plan, Row } from './model-plan.ts';
-import { keyOf } from './model-rows.ts';
+import { CONFLICT_RETRIES } from '../db/engine/conflict-retries.ts';
+import type { AdminContext, AttachedFile } from '../app/admin/declaration.ts';
+import { scopeColumn } from '../crud/declare/scope-rule.ts';
+import type { Db } from '../db/engine/db.ts';
+import { find, type Key } from '../db/rows/repository.ts';
+import type { Plan } from './screen-plan.ts';
+import type { ScreenRow as Row } from './screen-words.ts';
 
 /** Runs a write, and `attachFiles` in the same transaction when the form sent files. */
 export async function writeWithFiles(
@@ -39,11 +39,11 @@ function filesIn({ shown }: Plan, { uploads }: AdminContext, fields: Row): strin
 }
 
 async function ownerOf(tx: Db, plan: Plan, row: Row): Promise<AttachedFile['owner']> {
-  const { owner, tenant } = plan.resource?.options ?? {};
+  const { owner, tenant } = plan.resource.options;
   const column = scopeColumn(owner);
   const tenantColumn = scopeColumn(tenant);
   if (column === undefined) return null;
-  const stored: Row | undefined = await find(tx, plan.model, plan.key(keyOf(plan, row)));
+  const stored: Row | undefined = await find(tx, plan.model, row[plan.keyName] as Key);
   // Keys are texts or numbers.
   const value = (name: string) => stored?.[name] as string | number | bigint | null | undefined;
   const id = value(column) ?? null;

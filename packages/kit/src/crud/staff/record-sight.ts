@@ -2,7 +2,7 @@ import type { App } from '../../app/declare/module.ts';
 import { isKitError } from '../../errors/kit-error.ts';
 import type { AnyResource } from '../declare/resource.ts';
 import { AdminAccess } from './admin-access.ts';
-import type { CallerInTransaction } from './crud-of.ts';
+import type { CallerInTransaction } from '../serve/crud-of.ts';
 
 /** What a staff member may know of some records: which of them, and which of their fields. */
 export interface RecordSight {

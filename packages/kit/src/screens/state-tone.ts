@@ -1,4 +1,4 @@
-import type { AdminTone } from '../../app/admin/shapes.ts';
+import type { AdminTone } from '../app/admin/shapes.ts';
 
 /** Words that states are called by everywhere, and how they matter to an operator. */
 const WORDS: Readonly<Record<Exclude<AdminTone, 'neutral'>, readonly string[]>> = {

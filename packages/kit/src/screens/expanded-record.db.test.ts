@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import * as z from 'zod';
-import { AdminApp, type Browser } from '../../../test/admin/admin-app.ts';
-import type { Module } from '../../app/index.ts';
-import { many, one, resource, visibleTo } from '../../crud/index.ts';
-import { createTable, insert, insertMany, migration, model, t } from '../../db/index.ts';
-import { countQueries } from '../../db/engine/query-observer.ts';
-import { denyAll } from '../../permissions/index.ts';
-import { describeDatabases } from '../../testing/databases.ts';
-import { modelResource } from './model-resource.ts';
+import { AdminApp, type Browser } from '../../test/admin/admin-app.ts';
+import type { Module } from '../app/index.ts';
+import { many, one, resource, visibleTo } from '../crud/index.ts';
+import { createTable, insert, insertMany, migration, model, t } from '../db/index.ts';
+import { countQueries } from '../db/engine/query-observer.ts';
+import { denyAll } from '../permissions/index.ts';
+import { describeDatabases } from '../testing/databases.ts';
+import { modelResource } from './screen.ts';
 
 const customerColumns = { id: t.uuidv7().pk(), name: t.text(80), code: t.text(20).unique(), is_vip: t.bool().dbDefault(false) };
 const orderColumns = {

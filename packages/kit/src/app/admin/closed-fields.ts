@@ -1,5 +1,5 @@
-import type { AdminResource } from '../../app/admin/declaration.ts';
-import type { AdminField } from '../../app/admin/shapes.ts';
+import type { AdminResource } from './declaration.ts';
+import type { AdminField } from './shapes.ts';
 
 type Closed = Readonly<Record<string, string>>;
 

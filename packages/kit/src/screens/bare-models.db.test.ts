@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { AdminApp, type Browser } from '../../../test/admin/admin-app.ts';
-import { untilSomebodyWaits } from '../../../test/admin/lock-wait.ts';
-import type { Module } from '../../app/index.ts';
-import { users } from '../../contrib/accounts/index.ts';
-import { createTable, insert, migration, model, softDelete, t, timestamps, update } from '../../db/index.ts';
-import { describeDatabases } from '../../testing/databases.ts';
-import { modelResource } from './model-resource.ts';
-import { auditLog } from '../../../test/audit-log.ts';
+import { AdminApp, type Browser } from '../../test/admin/admin-app.ts';
+import { untilSomebodyWaits } from '../../test/admin/lock-wait.ts';
+import type { Module } from '../app/index.ts';
+import { users } from '../contrib/accounts/index.ts';
+import { createTable, insert, migration, model, softDelete, t, timestamps, update } from '../db/index.ts';
+import { describeDatabases } from '../testing/databases.ts';
+import { modelResource } from './screen.ts';
+import { auditLog } from '../../test/audit-log.ts';
 
 const shelfColumns = { id: t.uuidv7().pk(), name: t.text({ min: 1, max: 50 }).unique() };
 const shelves = model('shelves', shelfColumns);

@@ -2,10 +2,11 @@ import type { App } from '../../app/declare/module.ts';
 import type { Db } from '../../db/engine/db.ts';
 import type { Model } from '../../db/declare/model.ts';
 import type { Where } from '../../db/sql/where/where.ts';
-import { asCaller, expandingOperationsOf, operationsOf, type CallerInTransaction } from './crud-of.ts';
+import { asCaller, type CallerInTransaction, expandingOperationsOf, operationsOf, requestOf } from '../serve/crud-of.ts';
 import { limits, usualLimits } from '../declare/limits.ts';
-import { narrowWhole, unitFor } from '../read/list.ts';
-import type { AsCaller, Programs } from './programs.ts';
+import { conditions, unitFor } from '../read/list.ts';
+import { staffExport, type StaffItem, type StaffListQuery, type StaffPage, staffPage, type StaffPageQuery } from './staff-list.ts';
+import type { AsCaller, Programs } from '../serve/programs.ts';
 import type { MountedResource } from '../mount/mounted-resource.ts';
 import { policiesOf } from '../policy/policies.ts';
 import type { Edge, Policy } from '../policy/policy.ts';
@@ -15,8 +16,7 @@ import { readKey } from '../parameters/parameter-value.ts';
 import { presentRows, selectRows } from '../read/read.ts';
 import type { NamedRule } from '../declare/action-rule.ts';
 import { type AnyResource, STAFF } from '../declare/resource.ts';
-import type { SearchBackend } from '../declare/search-backend.ts';
-import { callerOf, type CrudRequest } from '../policy/crud-request.ts';
+import type { CrudRequest } from '../policy/crud-request.ts';
 import type { Item } from '../declare/item.ts';
 import type { Asked, Intent } from '../write/intent.ts';
 import { ofVersion } from '../write/precondition.ts';
@@ -43,10 +43,14 @@ export interface AdminImport {
   readonly isDryRun: boolean;
 }
 
-/** What the declaration of a resource adds to a row. */
-export interface AdminExpansion {
-  /** Computed fields, by name. */
-  readonly computed: Item;
+/** A row as its page needs it. */
+export interface AdminRecordRow {
+  /** As code has it, hidden columns included. */
+  readonly row: Item;
+  /** As this staff member sees it. */
+  readonly item: Item;
+  /** The names of its computed fields, and of its columns in another form. */
+  readonly computed: readonly string[];
   readonly related: readonly RelatedRows[];
 }
 
@@ -62,8 +66,6 @@ export interface RelatedRows {
   /** There are more than the limit of the relation. */
   readonly hasMore: boolean;
 }
-
-const NOTHING_MORE: AdminExpansion = Object.freeze({ computed: {}, related: [] });
 
 /** The resource that declares a model in this app. */
 export function resourceOfModel(app: App, model: Model): AnyResource | undefined {
@@ -85,10 +87,15 @@ export class AdminAccess {
   readonly #mounted: MountedResource;
   readonly #programs: Programs;
   readonly #as: AsCaller;
+  readonly #using: string | undefined;
+  readonly #caller: CallerInTransaction;
 
-  constructor(app: App, resource: AnyResource, caller: CallerInTransaction) {
+  /** `using`: the database, where it is not that of the resource. */
+  constructor(app: App, resource: AnyResource, caller: CallerInTransaction, using?: string) {
     this.#app = app;
-    const { access, programs } = operationsOf(app, resource, STAFF);
+    this.#using = using;
+    this.#caller = caller;
+    const { access, programs } = operationsOf(app, resource, STAFF, using);
     this.#mounted = access;
     this.#programs = programs;
     this.#as = asCaller(app, caller, STAFF);
@@ -114,56 +121,67 @@ export class AdminAccess {
   }
 
   /** Those of these keys, as text, whose rows the site shows, deleted ones included. A text that cannot be a key is not among them. */
-  knownKeys(texts: readonly string[]): Promise<ReadonlySet<string>> {
+  async knownKeys(texts: readonly string[]): Promise<ReadonlySet<string>> {
+    return new Set((await this.byKeys(texts, 'any', [])).map(({ key }) => key));
+  }
+
+  /** Fields of the rows with these keys, as text. A text that cannot be a key is that of no row. */
+  async byKeys(texts: readonly string[], rows: RowState, fields: readonly string[]): Promise<readonly StaffItem[]> {
+    const { key } = this.#mounted.policy;
+    const keys = texts.flatMap((text) => {
+      const read = readKey(key.settings, text);
+      return read.fault === undefined ? [read.value] : [];
+    });
+    const found = keys.length === 0 ? [] : await this.fieldsBy(key.name, keys, fields, rows);
+    return found.map(({ value, item }) => ({ key: String(value), item }));
+  }
+
+  /** One page of the list. */
+  list(query: StaffPageQuery): Promise<StaffPage> {
+    return this.#as('list', (request) => staffPage(this.#mounted, request, query));
+  }
+
+  /** The rows of a list as a file. */
+  async *export(query: StaffListQuery, format: FileFormat): AsyncGenerator<string, void> {
+    await using services = this.#app.services.scope();
+    yield* staffExport(this.#mounted, requestOf(this.#app, this.#caller, 'list', services, STAFF), query, format);
+  }
+
+  /** Fields of the rows whose `column` has one of these values, with the value: among the rows that the site shows, deleted ones included. */
+  fieldsBy(
+    column: string,
+    values: readonly unknown[],
+    fields: readonly string[],
+    rows: RowState = 'any',
+  ): Promise<readonly { value: unknown; item: Item }[]> {
     return this.#as('list', async (request) => {
       const { policy } = this.#mounted;
-      const key = policy.key.name;
-      const settings = policy.settingsOf(key);
-      const values = texts.flatMap((text) => {
-        const read = readKey(settings, text);
-        return read.fault === undefined ? [read.value] : [];
-      });
-      if (values.length === 0) return new Set<string>();
-      const rows = await this.#programs.rowsAs(request, { [key]: { in: values } } as Where, values.length, 'any');
-      return new Set(rows.map((row) => String(row[key])));
+      const shape = this.#mounted.shape(await this.#mounted.view(request), { fields, expand: [] }, 1);
+      const unit = unitFor(shape, [column]);
+      const db = policy.database(request);
+      const where = await conditions(request, policy, [{ [column]: { in: values } } as Where], []);
+      const found = await selectRows(db, request, { unit, where, limit: values.length, rows, isFreeForm: true });
+      const items = await presentRows(db, request, unit, found);
+      return items.map((item, index) => ({ value: unit.extra(found[index] as Item, column), item }));
     });
   }
 
-  /** The condition on the rows that the site shows, for a statement of its own; values are appended to `parameters`. `true` is every row. */
-  condition(dialect: Db['dialect'], alias: string, parameters: unknown[], rows: RowState = 'live'): Promise<string | boolean> {
-    return this.#as('list', async (request) => {
-      const { policy } = this.#mounted;
-      const { compiled } = await policy.rows.visible(request, rows);
-      if (compiled.constant !== undefined) return compiled.constant;
-      const whole = rows === 'live' ? await narrowWhole(policy.database(request), request, policy) : [];
-      return [...whole, compiled].map((each) => each.append(dialect, alias, parameters)).join(' and ');
-    });
-  }
-
-  /** The condition of a search, for a statement of the site's own; values are appended to `parameters`. */
-  search(backend: SearchBackend, text: string, dialect: Db['dialect'], alias: string, parameters: unknown[]): Promise<string | boolean> {
-    return this.#as('list', async (request) => {
-      const { policy } = this.#mounted;
-      const where = await backend.where(text, { caller: callerOf(request), model: policy.model, dialect });
-      const compiled = await policy.rows.compiled(request, where);
-      return compiled.constant ?? compiled.append(dialect, alias, parameters);
-    });
-  }
-
-  /** The columns this member of staff sees. One that is shown on some rows only is not among them. */
+  /** The columns and computed fields that this staff member sees. A column that is shown on some rows only is not among them. */
   columns(): Promise<ReadonlySet<string>> {
     return this.#as('list', async (request) => {
       const view = await this.#mounted.view(request);
-      return new Set(view.shownColumns().flatMap(({ name, shown }) => (shown === 'always' ? [name] : [])));
+      return new Set(
+        [...view.fields.values()].flatMap((field) => (field.kind === 'computed' || field.shown === 'always' ? [field.name] : [])),
+      );
     });
   }
 
   /**
-   * Computed fields of a row, and rows of its relations to many: those whose resource is in the site too, by its own rules. Relations that
-   * `isShownElsewhere` are left out.
+   * A row whole, as code has it, and as this staff member sees it, with the rows of its relations to many: those whose resource is in the site, too, by
+   * its own rules. Relations that `isShownElsewhere` are left out. 404 where the site does not show the row.
    */
-  expanded(key: string, isShownElsewhere: (model: Model, column: string) => boolean): Promise<AdminExpansion> {
-    const { access } = expandingOperationsOf(this.#app, this.#mounted.resource, STAFF);
+  record(key: string, rows: RowState, isShownElsewhere: (model: Model, column: string) => boolean): Promise<AdminRecordRow> {
+    const { access } = expandingOperationsOf(this.#app, this.#mounted.resource, STAFF, this.#using);
     return this.#as('retrieve', async (request) => {
       const { policy } = access;
       const view = await access.view(request);
@@ -172,15 +190,17 @@ export class AdminAccess {
       );
       const expand = edges.map(({ name }) => name);
       const shape = access.shape(view, { fields: undefined, expand }, 1);
-      if (shape.computed.length === 0 && edges.length === 0) return NOTHING_MORE;
-      const unit = unitFor(shape, []);
+      const unit = unitFor(shape, policy.codeColumns);
       const { column, value } = access.rowKey(key);
       const db = policy.database(request);
       const where = [policy.rows.compile(request, { [column.name]: value } as Where)];
-      const [item] = await presentRows(db, request, unit, await selectRows(db, request, { unit, where, limit: 1, isFreeForm: true }));
-      if (item === undefined) return NOTHING_MORE;
+      const [row] = await selectRows(db, request, { unit, where, limit: 1, rows, isFreeForm: true, forCode: true });
+      if (row === undefined) throw policy.missing();
+      const [item = {}] = await presentRows(db, request, unit, [row]);
       return {
-        computed: Object.fromEntries(shape.computed.filter(({ name }) => name in item).map(({ name }) => [name, item[name]])),
+        row: Object.fromEntries(policy.codeColumns.map((name) => [name, unit.extra(row, name)])),
+        item,
+        computed: shape.computed.map(({ name }) => name),
         related: shape.edges.map(({ edge, shape: below }) => ({
           name: edge.name,
           model: edge.target.model,
@@ -190,22 +210,6 @@ export class AdminAccess {
           hasMore: item[`${edge.name}_more`] === true,
         })),
       };
-    });
-  }
-
-  /** Computed fields of rows, by the text of their keys, in one statement. Fields that this member of staff may not see are left out. */
-  computed(keys: readonly unknown[], names: readonly string[]): Promise<ReadonlyMap<string, Item>> {
-    return this.#as('list', async (request) => {
-      const { policy } = this.#mounted;
-      const view = await this.#mounted.view(request);
-      const fields = view.computedFields().flatMap(({ name }) => (names.includes(name) ? [name] : []));
-      if (fields.length === 0 || keys.length === 0) return new Map<string, Item>();
-      const unit = unitFor(this.#mounted.shape(view, { fields, expand: [] }, keys.length), []);
-      const db = policy.database(request);
-      const where = [policy.rows.compile(request, { [policy.key.name]: { in: keys } } as Where)];
-      const rows = await selectRows(db, request, { unit, where, limit: keys.length, isFreeForm: true });
-      const items = await presentRows(db, request, unit, rows);
-      return new Map(items.map((item) => [String(item[policy.key.name]), item]));
     });
   }
 
@@ -292,6 +296,16 @@ export class AdminAccess {
     return this.#as('transitions', (request) =>
       possibleTransitions(this.#mounted.policy, request, row).then((found) => found.map(({ name }) => name)),
     );
+  }
+
+  /** The actions that this staff member may run on the row. */
+  actions(row: Item): Promise<string[]> {
+    return this.#as('actions', async (request) => {
+      const names: string[] = [];
+      for (const [name, { permission }] of Object.entries(this.#mounted.actionRules))
+        if (permission === undefined || (await permission.evaluate(request.context, row)) === true) names.push(name);
+      return names;
+    });
   }
 
   /** By name, why this member of staff cannot make a transition of the row now. Nothing where the state is hidden: the reason would tell it. */

@@ -1,0 +1,109 @@
+import type { AdminContext, AdminListQuery } from '../app/admin/declaration.ts';
+import { type AdminOrder, keysetOfList, readCursor, type SearchNote } from '../app/admin/list.ts';
+import { ADMIN_COUNT_MAX } from '../app/admin/shapes.ts';
+import { usualLimits } from '../crud/declare/limits.ts';
+import type { BoundedWhere } from '../crud/read/bounded.ts';
+import { blankSeparated, searchedWords } from '../crud/read/search.ts';
+import type { AdminAccess } from '../crud/staff/admin-access.ts';
+import type { StaffItem, StaffListQuery, StaffOrder, StaffSearch } from '../crud/staff/staff-list.ts';
+import type { Db } from '../db/engine/db.ts';
+import { quoteName } from '../db/declare/names.ts';
+import { isUuid } from '../db/values/uuid.ts';
+import type { Where } from '../db/sql/where/where.ts';
+import { filterWhere, indexedRange, isFilterIndexed, rangeOrders, usedFilters } from './screen-filters.ts';
+import type { Plan } from './screen-plan.ts';
+
+type Narrowing = Pick<AdminListQuery, 'search' | 'filters' | 'sort'>;
+
+/** One page of the list, with what it says about its search. */
+export async function listPage(
+  access: AdminAccess,
+  plan: Plan,
+  context: AdminContext,
+  query: AdminListQuery,
+): Promise<{ readonly items: readonly StaffItem[]; readonly count: number | null; readonly next: string | null } & SearchNote> {
+  const boundTo = (order: string) => `${query.bound} ${order}`;
+  const { items, count, next, keyset, bounded } = await access.list({
+    ...listQuery(plan, context, query, false),
+    limit: query.limit,
+    countMax: ADMIN_COUNT_MAX,
+    start: (known) => (query.cursor === null ? undefined : readCursor(query.cursors.read(query.cursor, boundTo(known.shape)), known)),
+  });
+  return {
+    items,
+    count,
+    next: next === undefined ? null : query.cursors.write({ position: next, backwards: false, count }, boundTo(keyset.shape)),
+    ...(bounded.searched === undefined ? {} : { searched: bounded.searched }),
+    ...(bounded.isCut ? { atLeast: true } : {}),
+  };
+}
+
+/**
+ * The rows that the search and the filters leave: for a page, and `isWhole` for a file, which has all of them whether an index finds them or not.
+ */
+export function listQuery(plan: Plan, context: AdminContext, query: Narrowing, isWhole: boolean): StaffListQuery {
+  return {
+    rows: plan.softDeletes && query.filters['deleted'] === 'yes' ? 'deleted' : 'live',
+    fields: plan.fields,
+    narrow: (bounded, shows, search) => narrow(plan, context, query, { bounded, shows, search, isWhole }),
+  };
+}
+
+interface Narrow {
+  readonly bounded: BoundedWhere;
+  readonly shows: (name: string) => boolean;
+  readonly search: StaffSearch;
+  readonly isWhole: boolean;
+}
+
+async function narrow(plan: Plan, context: AdminContext, query: Narrowing, how: Narrow): Promise<StaffOrder> {
+  const { bounded, shows, isWhole } = how;
+  const { dialect } = context.databases[plan.using] as Db;
+  if (query.search !== null) await addSearch(plan, query.search, how);
+  const used = usedFilters(plan, query.filters);
+  for (const filter of used) bounded.add(await filterWhere(filter, shows, context));
+  const isUnbounded = isWhole || bounded.searched !== undefined || isFilterIndexed(plan, used, query.filters);
+  const range = isUnbounded ? undefined : indexedRange(plan, used, dialect);
+  if (range !== undefined) await bounded.newestOf(range.column.name, range.bounds);
+  else if (!isUnbounded) await bounded.newest();
+  // Rows of a range come in its order, while the newest rows by key may be far from it.
+  const ofRange = range !== undefined && shows(range.column.name) ? { column: range.column.name, descending: true } : null;
+  const sort = query.sort ?? ofRange;
+  const orders = range === undefined ? plan.orders : rangeOrders(plan, range.column);
+  const order = sort === null || !shows(sort.column) ? undefined : orders[sort.column];
+  if (!isWhole && range === undefined && order !== undefined && order.indexed !== true) await bounded.newest();
+  // Of a range, the index has the rows in order.
+  return orderOf(plan, order, sort, { dialect, isBounded: range === undefined && bounded.searched !== undefined });
+}
+
+function orderOf(
+  { keyName, keyKind }: Plan,
+  order: AdminOrder | undefined,
+  sort: AdminListQuery['sort'],
+  { dialect, isBounded }: { readonly dialect: Db['dialect']; readonly isBounded: boolean },
+): StaffOrder {
+  const names = { value: sort?.column ?? keyName, key: keyName };
+  const keyset = keysetOfList({ key: `t0.${quoteName(keyName)}`, keyKind, isBounded }, order, { sort }, dialect, names);
+  return {
+    keyset,
+    isIndexed: order === undefined || order.indexed === true,
+    ...(order?.cut === undefined ? {} : { cut: { [names.value]: order.cut } }),
+  };
+}
+
+/** By the backend of the resource where it has one and this staff member sees its columns, else by what the text columns contain. */
+async function addSearch(plan: Plan, text: string, { bounded, shows, search, isWhole }: Narrow): Promise<void> {
+  const { model, keyName, keyKind, backend, searched } = plan;
+  const isKey = keyKind === 'uuid' && isUuid(text.toLowerCase());
+  const id = text.toLowerCase();
+  if (backend !== null && backend.columns.every(shows)) {
+    if (isKey) return bounded.add({ [keyName]: id } as Where);
+    const words = searchedWords(backend, text).slice(0, usualLimits.searchWords).join(' ');
+    return bounded.add(await search(backend, words));
+  }
+  const columns = searched.filter(shows);
+  const unique = columns.filter((name) => model.columns[name]?.settings.unique === true);
+  const equals = [...(isKey ? [{ column: keyName, value: id }] : []), ...unique.map((column) => ({ column, value: text }))];
+  // As in the API: every word, in whichever column.
+  return bounded.search({ columns, equals, words: blankSeparated(text).slice(0, usualLimits.searchWords) }, isWhole);
+}

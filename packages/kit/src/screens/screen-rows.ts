@@ -1,0 +1,88 @@
+import type { AdminContext } from '../app/admin/declaration.ts';
+import type { ModelColumn } from '../app/admin/model-columns.ts';
+import type { AdminRow, AdminValue } from '../app/admin/shapes.ts';
+import { coreErrors } from '../errors/core-errors.ts';
+import type { SchemaResult } from '../http/declare/schema.ts';
+import type { ReferenceTitles } from './reference-titles.ts';
+import { DELETED, type Plan } from './screen-plan.ts';
+import type { ScreenOptions, ScreenRow } from './screen-words.ts';
+import { stateTone } from './state-tone.ts';
+
+export function isDeleted({ softDeletes }: Plan, row: ScreenRow): boolean {
+  return softDeletes && row[DELETED] !== null;
+}
+
+export function keyOf({ keyName }: Plan, row: ScreenRow): string {
+  return String(row[keyName]);
+}
+
+/** An item of the lane as the site draws it: `shows` are the names that this staff member sees. */
+export function rowOf(
+  context: AdminContext,
+  plan: Plan,
+  { key, item }: { readonly key: string; readonly item: ScreenRow },
+  shows: (name: string) => boolean,
+  titles: ReferenceTitles = new Map(),
+): AdminRow {
+  const { cells = {}, tones } = plan.words;
+  const columns = new Map(plan.shown.map((column) => [column.name, column]));
+  const values = plan.fields.flatMap((name): [string, AdminValue][] => {
+    const cell = cells[name];
+    if (cell !== undefined) return [[name, cell(item, context)]];
+    if (!shows(name) || !(name in item)) return [];
+    const column = columns.get(name);
+    const value = plainValue(item[name]);
+    return [[name, column === undefined ? stateOf(tones, name, value) : cellOf(context, column, value, titles, tones)]];
+  });
+  return { id: key, title: titleOf(plan, item, key, shows), values: Object.fromEntries(values) };
+}
+
+export function titleOf({ title: name, words }: Plan, item: ScreenRow, key: string, shows: (name: string) => boolean): string {
+  const title = words.cells?.[name] === undefined && shows(name) ? item[name] : undefined;
+  return typeof title === 'string' && title !== '' ? title : key;
+}
+
+export function cellOf(
+  { linkTo }: AdminContext,
+  { name, settings }: ModelColumn,
+  value: AdminValue,
+  titles: ReferenceTitles,
+  tones?: ScreenOptions['tones'],
+): AdminValue {
+  if (value === null) return null;
+  if (settings.reference === undefined) return stateOf(tones, name, value, settings.kind === 'enum');
+  const { target } = settings.reference;
+  const table = typeof target === 'string' ? target : target().name;
+  const id = value as string | number;
+  const text = titles.get(name)?.get(String(id));
+  return linkTo(table, String(id), text) ?? text ?? id;
+}
+
+/** A value with the tone, or the whole state, that the words give it. Default: by what the word means in English. */
+function stateOf(tones: ScreenOptions['tones'], name: string, value: AdminValue, isState = false): AdminValue {
+  if (typeof value !== 'string' || (!isState && tones?.[name] === undefined)) return value;
+  const tone = tones?.[name]?.[value];
+  return typeof tone === 'object' ? tone : { value, tone: tone ?? stateTone(value) };
+}
+
+/** As JSON has it. */
+export function plainValue(value: unknown): AdminValue {
+  if (value instanceof Date) return value.toISOString();
+  if (typeof value === 'bigint') return String(value);
+  return value ?? null;
+}
+
+/** The value of a form, or a 422 whose locations name its fields. */
+export function checked(result: SchemaResult<unknown> | Promise<SchemaResult<unknown>>, at: readonly string[] = ['body']): object {
+  if (result instanceof Promise) throw new TypeError('The schemas of models must be synchronous.');
+  if (result.issues === undefined) return result.value as object;
+  const errors = result.issues.map((issue) => ({
+    location: [
+      ...at,
+      ...(issue.path ?? []).map((step) => (typeof step === 'object' ? String(step.key) : typeof step === 'number' ? step : String(step))),
+    ],
+    code: issue.code ?? 'invalid',
+    message: issue.message,
+  }));
+  throw coreErrors.validation_error({ errors });
+}

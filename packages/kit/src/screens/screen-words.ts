@@ -1,0 +1,232 @@
+import type { AdminAction, AdminContext, AdminResource } from '../app/admin/declaration.ts';
+import type {
+  AdminColumn,
+  AdminField,
+  AdminFilter,
+  AdminNotice,
+  AdminRange,
+  AdminResourceShape,
+  AdminResult,
+  AdminSection,
+  AdminState,
+  AdminTone,
+  AdminValue,
+} from '../app/admin/shapes.ts';
+import type { Where } from '../db/sql/where/where.ts';
+import type { OptionRules } from '../options/read-options.ts';
+import {
+  anything,
+  aFunction,
+  filledText,
+  flag,
+  guard,
+  isMembers,
+  listOf,
+  objectWith,
+  oneOf,
+  recordOf,
+  rule,
+  text,
+} from '../options/value-rule.ts';
+
+export type ScreenRow = Readonly<Record<string, unknown>>;
+
+/** A column with the words that its model does not have. */
+export type ScreenColumn = string | (Pick<AdminColumn, 'name'> & Partial<AdminColumn>);
+
+/** A filter of a column by another name, or one that the model does not have. */
+export type ScreenFilter =
+  | string
+  | (Partial<Omit<AdminFilter, 'name'>> & {
+      /** The column that it compares. */
+      readonly column: string;
+      /** Default: the name of the column. */
+      readonly name?: string;
+    })
+  | (AdminFilter & {
+      /** The rows that it leaves. */
+      readonly where: (value: string, context: AdminContext) => Where | Promise<Where>;
+      /** An index finds them. Without it a large table is searched in its newest rows. */
+      readonly isIndexed?: boolean;
+    });
+
+/** The words of a transition or an action of the resource. */
+export interface ScreenActionWords<R = ScreenRow> extends Partial<
+  Pick<AdminAction, 'label' | 'tone' | 'confirm' | 'confirmLabel' | 'dismissLabel' | 'reason' | 'needs' | 'fields' | 'on'>
+> {
+  readonly name: string;
+  /** The records afterwards: `paid`, as in `3 orders paid`. */
+  readonly done?: string;
+  /** Records that it makes sense on. Default: all. */
+  readonly when?: (row: R) => boolean;
+}
+
+/** What a part of a record's page is made of. */
+export interface ScreenSectionContext<R = ScreenRow> {
+  readonly context: AdminContext;
+  readonly id: string;
+  /** Whole, as code has it. */
+  readonly row: R;
+  /** Of the charts of the page. */
+  readonly range: AdminRange;
+}
+
+type Sections = AdminSection | readonly AdminSection[] | null;
+
+/** A part of a record's page: what {@link section} and {@link chart} return. */
+export interface ScreenSection {
+  readonly load: (of: ScreenSectionContext<never>) => Sections | Promise<Sections>;
+  readonly hasRange: boolean;
+}
+
+/** A part of the page of a record that its columns do not show. */
+export function section<R = ScreenRow>(load: (of: ScreenSectionContext<R>) => Sections | Promise<Sections>): ScreenSection {
+  return { load: load, hasRange: false };
+}
+
+/** As {@link section}, for a time that people choose. */
+export function chart<R = ScreenRow>(load: (of: ScreenSectionContext<R>) => Sections | Promise<Sections>): ScreenSection {
+  return { load: load, hasRange: true };
+}
+
+type Tone = AdminTone | AdminState;
+
+/** The words of a list of the admin site. Everything else follows from its resource. */
+export interface ScreenOptions<R = ScreenRow>
+  extends
+    Pick<AdminResource, 'needsPresence' | 'related' | 'isRestricted' | 'suggestions' | 'auditedAs' | 'refers'>,
+    Partial<Pick<AdminResourceShape, 'icon' | 'plural' | 'live' | 'shortcuts' | 'removal' | 'searches'>> {
+  /** In the navigation. Default: the table's name in words. */
+  readonly label?: string;
+  /** What one record is called. Default: the label. */
+  readonly singular?: string;
+  /** Its part of the address. Default: the table's name with dashes. */
+  readonly name?: string;
+  /** The heading in the navigation. Default: `Data`. */
+  readonly group?: string;
+  /** A sentence above the list. */
+  readonly description?: string;
+  /** The column that people call a record by. */
+  readonly title?: string;
+  /**
+   * The columns of the list, and computed fields of the resource. Default: the first eight columns. A record's page shows all that are not
+   * sensitive.
+   */
+  readonly columns?: readonly ScreenColumn[];
+  /** The columns of a record's page, after those of the list. Default: all. */
+  readonly facts?: readonly ScreenColumn[];
+  /** Text columns that are searched. Default: all of at most 255 characters. */
+  readonly search?: readonly string[];
+  /** Columns the list can be filtered by; the first three stand beside the search. Default: enums and booleans first, then every other. */
+  readonly filters?: readonly ScreenFilter[];
+  /** By column and value: the color of a state, or its text, color and hint. Default: by what the word means in English. */
+  readonly tones?: Readonly<Record<string, Readonly<Record<string, Tone>>>>;
+  /** By column: how a value is shown, where it is not the value itself. Null: a dash. */
+  readonly cells?: Readonly<Record<string, (row: R, context: AdminContext) => AdminValue>>;
+  /** The column or computed field whose value stands beside the title of a record's page. */
+  readonly state?: string;
+  /** What an operator has to know first about a record. */
+  readonly notice?: (row: R, context: AdminContext) => AdminNotice | null | Promise<AdminNotice | null>;
+  /** More parts of a record's page: `section(load)`, `chart(load)`. */
+  readonly sections?: readonly ScreenSection[];
+  /** Columns that may be edited. Default: all that are writable. */
+  readonly edit?: readonly string[];
+  /** By column: the words of its form field. */
+  readonly fields?: Readonly<Record<string, Partial<Omit<AdminField, 'name'>>>>;
+  /** By the name of an `uploadRef()` column: the path of the UploadController its files are sent to. Default: the first one mounted. */
+  readonly files?: Readonly<Record<string, string>>;
+  /** Buttons for a record, or for the selected records of the list: the words of a transition or action of the resource, or an action of its own. */
+  readonly actions?: readonly (AdminAction | ScreenActionWords<R>)[];
+  /** Why records are not created here, or a form that creates them by a function of its own. */
+  readonly creation?: { readonly refused: string } | ScreenCreation;
+  /** False: records cannot be removed here. */
+  readonly removable?: boolean;
+  /** Nothing can be created, edited or removed. */
+  readonly readOnly?: boolean;
+  /** Reading a record is recorded in the audit log. */
+  readonly auditReads?: boolean;
+  /** The alias of the database. Default: that of the resource, or `default`. */
+  readonly using?: string;
+}
+
+/** A form whose fields are not the columns of the model. */
+export interface ScreenCreation {
+  readonly fields: readonly AdminField[];
+  /** As in an `AdminResource`. */
+  readonly validate?: (context: AdminContext, fields: ScreenRow) => Promise<void>;
+  readonly create: (context: AdminContext, fields: ScreenRow) => Promise<AdminResult>;
+}
+
+const TONES: readonly unknown[] = ['neutral', 'good', 'warning', 'bad', 'info'] satisfies readonly AdminTone[];
+
+function isTone(value: unknown): boolean {
+  return TONES.includes(value) || (isMembers(value) && typeof value['value'] === 'string' && TONES.includes(value['tone']));
+}
+
+function isTones(value: unknown): boolean {
+  return isMembers(value) && Object.values(value).every((each) => isMembers(each) && Object.values(each).every(isTone));
+}
+
+function isPathByColumn(value: unknown): boolean {
+  return isMembers(value) && Object.values(value).every((path) => typeof path === 'string' && path.startsWith('/'));
+}
+
+const named = rule('a name, or an object with one: { name, label }', (value) => isNamed(value, 'name'));
+const filter = rule(
+  'a column, { column, label } or { name, label, kind, where }',
+  (value) => isNamed(value, 'column') || isNamed(value, 'name'),
+);
+const action = rule(
+  'an action { name, label, run }, or the words of one of the resource: { name, label }',
+  (value) => isMembers(value) && isNamed(value, 'name'),
+);
+
+function isNamed(value: unknown, member: string): boolean {
+  const name = isMembers(value) ? value[member] : value;
+  return typeof name === 'string' && name.trim() !== '';
+}
+
+const creation = rule(
+  '{ refused: "why" } or { fields: [ … ], create }',
+  (value) =>
+    isMembers(value) && (typeof value['refused'] === 'string' || (Array.isArray(value['fields']) && typeof value['create'] === 'function')),
+);
+
+export const screenRules: OptionRules<ScreenOptions> = {
+  label: filledText,
+  singular: filledText,
+  plural: filledText,
+  name: filledText,
+  group: filledText,
+  icon: oneOf('key', 'endpoint', 'delivery', 'event', 'user', 'audit', 'table'),
+  description: text,
+  auditedAs: filledText,
+  title: filledText,
+  columns: guard(listOf(named)),
+  facts: guard(listOf(named)),
+  search: listOf(filledText),
+  searches: filledText,
+  filters: listOf(filter),
+  tones: rule('tones by column and value: { status: { paid: "good" } }', isTones),
+  cells: recordOf(aFunction),
+  state: filledText,
+  notice: aFunction,
+  sections: listOf(objectWith('what section() or chart() returns', 'load')),
+  edit: guard(listOf(filledText)),
+  fields: recordOf(rule('the words of a field: { label, help }', isMembers)),
+  files: rule('paths of mounted UploadControllers by column: { invoice_id: "/v1/invoices" }', isPathByColumn),
+  actions: listOf(action),
+  creation: guard(creation),
+  removable: guard(flag),
+  removal: filledText,
+  readOnly: guard(flag),
+  auditReads: guard(flag),
+  needsPresence: guard(listOf(filledText)),
+  related: listOf(rule('{ to, filter }', (value) => isMembers(value) && isNamed(value, 'to') && isNamed(value, 'filter'))),
+  refers: recordOf(filledText),
+  isRestricted: guard(flag),
+  live: flag,
+  shortcuts: listOf(anything),
+  suggestions: aFunction,
+  using: filledText,
+};

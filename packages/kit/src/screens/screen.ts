@@ -1,0 +1,320 @@
+import type { AdminAction, AdminContext, AdminResource } from '../app/admin/declaration.ts';
+import { adminDone, adminEach } from '../app/admin/each.ts';
+import { shownColumns } from '../app/admin/model-columns.ts';
+import type { AdminFileFormat, AdminRange, AdminRecord, AdminSection, AdminState } from '../app/admin/shapes.ts';
+import type { App } from '../app/declare/module.ts';
+import { type AnyResource, isResource, type Resource } from '../crud/declare/resource.ts';
+import type { SearchBackend } from '../crud/declare/search-backend.ts';
+import type { AdminRecordRow } from '../crud/staff/admin-access.ts';
+import { mountedResourceOf } from '../crud/serve/controller.ts';
+import type { Model } from '../db/declare/model.ts';
+import type { Columns, RowOf } from '../db/declare/rows.ts';
+import { requireArguments } from '../options/read-options.ts';
+import { isMembers, rule } from '../options/value-rule.ts';
+import { namedActions, presenceOf, wordsOf } from './named-actions.ts';
+import { computedFacts, relatedSection } from './record-facts.ts';
+import { changesOf, closedFields, fieldOf, formOf } from './record-form.ts';
+import { referenceTitles } from './reference-titles.ts';
+import { RowStore, unlessMissing } from './row-store.ts';
+import { listPage, listQuery } from './screen-list.ts';
+import { type Plan, planOf } from './screen-plan.ts';
+import { isDeleted, keyOf, rowOf, titleOf } from './screen-rows.ts';
+import type { ScreenOptions, ScreenRow } from './screen-words.ts';
+
+/**
+ * A list of the admin site for the rows of a resource: its columns, filters, search, forms, actions, files and history follow from the resource, with the
+ * audience `staff`; the words are given here. For a model without a resource, staff see and change every row.
+ *
+ * @example
+ * ```ts
+ * const shop: Module = { name: 'shop', models: [orders], admin: { resources: [screen(orderResource, { group: 'Shop' })] } };
+ * createApp({ modules: [accounts(), shop, admin()], mount });
+ * ```
+ */
+export function screen<C extends Columns>(
+  // oxlint-disable-next-line typescript/no-explicit-any -- whatever else the resource declares
+  source: Model<C> | Resource<C, any, any, any, any, any>,
+  words: ScreenOptions<RowOf<C>> = {},
+): AdminResource {
+  requireArguments(
+    'screen()',
+    { source },
+    { source: rule('a model or a resource of kit/crud', (value) => isMembers(value) && ('table' in value || isResource(value))) },
+  );
+  const [given, options] = [source, words as ScreenOptions];
+  const listed = adminResource(given, options);
+  // Its controllers say what a search looks into; which there are is known when the app is.
+  return {
+    ...listed,
+    installedIn(app) {
+      if (!isResource(given) || options.search !== undefined) return listed;
+      const { backend, columns } = declaredSearch(app as App, given);
+      if (backend !== null) return adminResource(given, options, backend);
+      return columns.length === 0 ? listed : adminResource(given, { ...options, search: columns });
+    },
+  };
+}
+
+/** An alias of {@link screen}. */
+export const modelResource = screen;
+
+interface DeclaredSearch {
+  /** The first that a controller names. */
+  readonly backend: SearchBackend | null;
+  /** What the controllers search by their texts. */
+  readonly columns: readonly string[];
+}
+
+/** How the mounted controllers of the resource search. */
+function declaredSearch(app: App, resource: AnyResource): DeclaredSearch {
+  const declared = app.controllers.flatMap((controller) => {
+    const mounted = mountedResourceOf(controller);
+    return mounted?.resource === resource && mounted.options.search !== undefined ? [mounted.options.search] : [];
+  });
+  const shown = new Set(shownColumns(resource.model as Model).map(({ name }) => name));
+  const { hidden = [] } = resource.options as { readonly hidden?: readonly string[] };
+  const columns = declared.flatMap((search) => ('columns' in search ? search.columns : search));
+  return {
+    backend: declared.find((search): search is SearchBackend => 'columns' in search) ?? null,
+    columns: [...new Set(columns)].filter((name) => shown.has(name) && !hidden.includes(name)),
+  };
+}
+
+function adminResource(source: Model | AnyResource, words: ScreenOptions, search: SearchBackend | null = null): AdminResource {
+  const plan = planOf(source, words, search);
+  const { resource, model } = plan;
+  const { creation, isEditable, isRemovable } = changesOf(plan);
+  const store = new RowStore(plan);
+  const refers = { ...refersOf(plan), ...words.refers };
+  const noun = [plan.shape.singular.toLowerCase(), (plan.shape.plural ?? plan.shape.label).toLowerCase()] as const;
+  const restores = plan.softDeletes && isRemovable;
+  const own = (words.actions ?? []).flatMap((each): AdminAction[] => ('run' in each ? [each] : []));
+  const actions = [
+    ...(words.readOnly === true ? [] : namedActions(plan)),
+    ...own,
+    ...(isEditable && plan.writable.length > 0 ? [bulkEditAction(plan, store, noun)] : []),
+    ...(restores ? [restoreAction(store, noun)] : []),
+  ];
+  const createsRows = words.creation === undefined && 'fields' in creation;
+  const presence = presenceOf(plan);
+  return {
+    ...plan.shape,
+    auditedAs: words.auditedAs ?? resource.name,
+    table: model.name,
+    shows: resource,
+    ...(plan.isBare ? { brings: resource } : {}),
+    refers,
+    ...(words.files === undefined ? {} : { files: words.files }),
+    related: [...relatedOf(plan), ...(words.related ?? [])],
+    ...(words.isRestricted === true ? { isRestricted: true } : {}),
+    ...(words.suggestions === undefined ? {} : { suggestions: words.suggestions }),
+    ...(words.auditReads === true ? { auditReads: true } : {}),
+    ...(presence.length === 0 ? {} : { needsPresence: presence }),
+    creation,
+    editable: isEditable,
+    removable: isRemovable,
+    ...(restores && plan.shape.removal === undefined ? { removal: 'The record is hidden from lists and can be restored.' } : {}),
+    actions,
+    exports: FORMATS,
+    async *exportRows(context, query, format: AdminFileFormat) {
+      yield* (await store.access(context)).export(listQuery(plan, context, query, true), format);
+    },
+    ...(plan.isBare || !createsRows ? {} : { imports: importsOf(plan), importRows: store.importRows.bind(store) }),
+    async list(context, query) {
+      const access = await store.access(context);
+      const { items, ...page } = await listPage(access, plan, context, query);
+      const shows = await namesSeenBy(access);
+      const titles = await referenceTitles(
+        context,
+        plan.shown,
+        items.map(({ item }) => item),
+      );
+      return { ...page, items: items.map((each) => rowOf(context, plan, each, shows, titles)) };
+    },
+    closedFields: (context) => (isEditable || createsRows ? closedFields(context, plan) : Promise.resolve({})),
+    async titles(context, ids) {
+      const access = await store.access(context);
+      const shows = await namesSeenBy(access);
+      const found = await access.byKeys(ids, plan.softDeletes ? 'any' : 'live', shows(plan.title) ? [plan.title] : []);
+      return new Map(found.map(({ key, item }) => [key, titleOf(plan, item, key, shows)]));
+    },
+    async read(context, id, range) {
+      const access = await store.access(context);
+      const isListed = (of: { readonly name: string }, column: string): boolean => context.refersTo(of.name, column) === model.name;
+      const record = await unlessMissing(() => access.record(id, plan.softDeletes ? 'any' : 'live', isListed));
+      return record === undefined ? null : recordOf({ plan, context, access, record, isEditable, isRemovable, restores }, range);
+    },
+    ...('fields' in creation
+      ? words.creation !== undefined && 'create' in words.creation
+        ? { create: words.creation.create, ...(words.creation.validate === undefined ? {} : { validate: words.creation.validate }) }
+        : {
+            async create(context: AdminContext, fields: ScreenRow) {
+              const { id, title } = await named(context, await store.create(context, fields));
+              return { message: `${title} created.`, id };
+            },
+          }
+      : {}),
+    ...(isEditable
+      ? {
+          async update(context: AdminContext, id: string, fields: ScreenRow, version: number | null) {
+            const { title } = await named(context, await store.update(context, id, fields, version));
+            return { message: `${title} saved.`, id };
+          },
+        }
+      : {}),
+    ...(isRemovable
+      ? {
+          async remove(context: AdminContext, id: string) {
+            const { title } = await named(context, await store.remove(context, id));
+            return { message: `${title} removed.`, ...(restores ? { undo: { action: RESTORE, ids: [id] } } : {}) };
+          },
+        }
+      : {}),
+  };
+
+  /** What a row is called by those who may see its title. */
+  async function named(context: AdminContext, row: ScreenRow): Promise<{ readonly id: string; readonly title: string }> {
+    const id = keyOf(plan, row);
+    return { id, title: titleOf(plan, row, id, await namesSeenBy(await store.access(context))) };
+  }
+}
+
+type Access = Awaited<ReturnType<RowStore['access']>>;
+
+async function namesSeenBy(access: Access): Promise<(name: string) => boolean> {
+  const seen = await access.columns();
+  return (name) => seen.has(name);
+}
+
+interface Reading {
+  readonly plan: Plan;
+  readonly context: AdminContext;
+  readonly access: Access;
+  readonly record: AdminRecordRow;
+  readonly isEditable: boolean;
+  readonly isRemovable: boolean;
+  readonly restores: boolean;
+}
+
+const RANGE_DEFAULT: AdminRange = '30d';
+
+async function recordOf({ plan, context, access, record, ...may }: Reading, range: AdminRange = RANGE_DEFAULT): Promise<AdminRecord> {
+  const { words, shape } = plan;
+  const { row, item } = record;
+  const shows = await namesSeenBy(access);
+  const titles = await referenceTitles(context, plan.shown, [item]);
+  const key = keyOf(plan, row);
+  const shown = rowOf(context, plan, { key, item }, shows, titles);
+  const deleted = isDeleted(plan, row);
+  const { facts } = plan;
+  const more = deleted ? { columns: [], values: {} } : computedFacts(plan, record);
+  const related = deleted ? [] : await Promise.all(record.related.map((rows) => relatedSection(context, rows)));
+  const sections: AdminSection[] = [];
+  for (const { load } of words.sections ?? [])
+    sections.push(...[(await load({ context, id: key, row: row as never, range })) ?? []].flat());
+  const state = words.state === undefined ? undefined : (shown.values[words.state] as AdminState | null | undefined);
+  const notice = await words.notice?.(row, context);
+  return {
+    ...shown,
+    ...(deleted ? { state: { value: 'deleted', tone: 'neutral' } } : typeof state === 'object' && state !== null ? { state } : {}),
+    ...(notice === undefined || notice === null ? {} : { notice }),
+    sections: [
+      {
+        kind: 'facts',
+        title: shape.singular,
+        columns: [...facts.filter(({ name }) => shows(name) || name in (words.cells ?? {})), ...more.columns],
+        values: { ...shown.values, ...more.values },
+      },
+      ...related,
+      ...sections,
+    ],
+    ...(words.sections?.some(({ hasRange }) => hasRange) === true ? { range } : {}),
+    ...(may.isEditable && !deleted ? { form: await formOf(context, plan, row, shows) } : {}),
+    ...(deleted ? { actions: may.restores ? [RESTORE] : [] } : await actionsOn(plan, access, row)),
+    ...(deleted && may.isRemovable ? { refused: { edit: DELETED_REASON, remove: DELETED_REASON } } : {}),
+    removable: may.isRemovable && !deleted,
+  };
+}
+
+/** The actions that make sense on a record for this staff member, and why not the others. */
+async function actionsOn({ words, resource }: Plan, access: Access, row: ScreenRow): Promise<Pick<AdminRecord, 'actions' | 'unavailable'>> {
+  const own = (words.actions ?? []).flatMap((each) => ('run' in each ? [each.name] : []));
+  if (words.readOnly === true) return { actions: own };
+  const hasTransitions = Object.keys(resource.options.transitions ?? {}).length > 0;
+  const named = [...(hasTransitions ? await access.transitions(row) : []), ...(await access.actions(row))];
+  return {
+    actions: [...named.filter((name) => wordsOf(words, name).when?.(row) !== false), ...own],
+    ...(hasTransitions ? { unavailable: await access.refusedTransitions(row) } : {}),
+  };
+}
+
+/** Columns that refer to other tables. */
+function refersOf({ shown }: Plan): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    shown.flatMap(({ name, settings: { reference } }) =>
+      reference === undefined ? [] : [[name, typeof reference.target === 'string' ? reference.target : reference.target().name]],
+    ),
+  );
+}
+
+/** The page of what a record refers to lists it, by the filter of the column. */
+function relatedOf(plan: Plan): NonNullable<AdminResource['related']> {
+  const refers = refersOf(plan);
+  return plan.filters.flatMap(({ column, shape }) => {
+    const to = column === undefined ? undefined : refers[column.name];
+    return to === undefined ? [] : [{ to, filter: shape.name }];
+  });
+}
+
+function importsOf({ creatable, uniqueColumn }: Plan): NonNullable<AdminResource['imports']> {
+  return {
+    formats: FORMATS,
+    columns: creatable.map(({ name }) => name),
+    ...(uniqueColumn === undefined ? {} : { by: uniqueColumn }),
+  };
+}
+
+const FORMATS = ['csv', 'jsonl'] as const;
+const BULK_EDIT = 'edit-selected';
+
+/** The same values for every selected record. Each is a change of its own: checked, recorded, and refused alone. */
+function bulkEditAction({ words, writable, resource }: Plan, store: RowStore, noun: readonly [string, string]): AdminAction {
+  const rules = (resource.options.fields ?? {}) as Readonly<Record<string, { readonly visibleTo?: object } | undefined>>;
+  return {
+    name: BULK_EDIT,
+    label: 'Edit selected',
+    tone: 'neutral',
+    on: 'selection',
+    needs: 'update',
+    sets: true,
+    dryRun: 'changed',
+    confirm: 'The values are replaced, and the old ones are in the audit log only.',
+    confirmLabel: 'Change',
+    // The list is the same for everybody: what only some may see is edited on its own page.
+    fields: writable.filter(({ name }) => rules[name]?.visibleTo === undefined).map((column) => fieldOf(words, column, false)),
+    async run(context, ids, values) {
+      const result = await adminEach(context, ids, async (id) => {
+        await store.update(context, id, values, null);
+      });
+      return adminDone(result, noun, 'changed');
+    },
+  };
+}
+
+const RESTORE = 'restore';
+const DELETED_REASON = 'The record is deleted. Restore it first.';
+
+function restoreAction(store: RowStore, noun: readonly [string, string]): AdminAction {
+  return {
+    name: RESTORE,
+    label: { one: 'Restore', many: 'Restore selected' },
+    tone: 'neutral',
+    on: 'selection',
+    dryRun: 'restored',
+    confirm: 'Restores the record and everything deleted with it.',
+    async run(context, ids) {
+      const result = await adminEach(context, ids, (id) => store.restore(context, id));
+      return adminDone(result, noun, 'restored');
+    },
+  };
+}
