@@ -56,6 +56,7 @@ export const groups: readonly Group[] = [
       'deployment',
       'upgrading',
       'backup-and-failover',
+      'sqlite-to-postgresql',
       'operate',
       'publishing',
     ],

@@ -1,7 +1,7 @@
 import { checkDrift, type Drift, modelDrift, unwritableTables } from '../../db/migrations/drift.ts';
 import { newerMigrations, readHistory } from '../../db/migrations/history.ts';
 import { migrate, pendingMigrations, type MigrateOptions, type MigrationReport } from '../../db/migrations/migrate.ts';
-import type { Database } from '../../db/engine/db.ts';
+import type { Database, Db } from '../../db/engine/db.ts';
 import { findTable } from '../../db/migrations/found-schema.ts';
 import { type MigrationModule, planMigrations } from '../../db/migrations/plan.ts';
 import { secretsAndIdempotency } from '../../db/migrations/core/migrations/0002_secrets_and_idempotency.ts';
@@ -39,10 +39,21 @@ function targetsOf(app: App): readonly Target[] {
   const aliases = ['default', ...Object.keys(app.databases).filter((alias) => alias !== 'default')];
   return aliases.flatMap((alias) => {
     const database = app.databases[alias];
-    const inIt = app.modules.filter((module) => databasesOf(module).includes(alias));
-    const modules = alias === 'default' ? [core, ...inIt] : inIt;
+    const modules = modulesIn(app, alias);
     return database === undefined || modules.length === 0 ? [] : [{ alias, database, modules }];
   });
+}
+
+/** The modules that have tables in the database of this alias. */
+export function modulesIn(app: App, alias: string): readonly (MigrationModule & Pick<Module, 'verifyData'>)[] {
+  const inIt = app.modules.filter((module) => databasesOf(module).includes(alias));
+  return alias === 'default' ? [core, ...inIt] : inIt;
+}
+
+/** What is wrong with the data of a database, as its modules say. */
+export async function dataFaults(app: App, alias: string, db: Db): Promise<readonly string[]> {
+  const faults = await Promise.all(modulesIn(app, alias).map(async (module) => module.verifyData?.(db) ?? []));
+  return faults.flat();
 }
 
 /** The aliases of the databases that a module has tables in. */

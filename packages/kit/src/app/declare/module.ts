@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyPluginAsync, InjectOptions, LightMyRequest
 import type { Authenticator } from '../../auth/request/authenticator.ts';
 import type { UserDirectory, UserSource } from '../../auth/people/user-directory.ts';
 import type { Clock } from '../../db/clock.ts';
-import type { Database } from '../../db/engine/db.ts';
+import type { Database, Db } from '../../db/engine/db.ts';
 import type { Migration } from '../../db/migrations/migration.ts';
 import type { Container } from '../../di/container.ts';
 import type { Registration } from '../../di/registration.ts';
@@ -83,6 +83,11 @@ export interface Module {
   readonly healthChecks?: Readonly<Record<string, HealthCheck>>;
   /** What the admin site shows for this module. */
   readonly admin?: AdminDeclaration;
+  /**
+   * What is wrong with the module's data in this database, in sentences; empty where nothing is. Asked after a restore and after a copy, of databases
+   * that are not open in the app. It changes nothing.
+   */
+  verifyData?(db: Db): Promise<readonly string[]>;
   /** Looks at every route of the app while it is created; throwing is a fault of the route. */
   onRoute?(route: CompiledRoute): void;
   /**

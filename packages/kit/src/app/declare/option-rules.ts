@@ -104,6 +104,7 @@ export const moduleRules: OptionRules<Module> = {
   resources: listOf(objectWith('a resource, such as resource(orders, { … })')),
   jobs: listOf(objectWith('a job: job("reports.send", { … })')),
   seeds: listOf(aSeed),
+  verifyData: aFunction,
   onRoute: aFunction,
   middleware: listOf(middleware),
   commands: listOf(command),

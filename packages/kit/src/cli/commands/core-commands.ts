@@ -26,6 +26,16 @@ export const CORE_COMMANDS: readonly ListedCommand[] = [
   { name: 'start', summary: 'serve the app until SIGINT or SIGTERM', load: async () => (await import('./start.ts')).startCommand },
   { name: 'migrate', summary: 'bring the databases up to date', load: async () => (await import('./migrate.ts')).migrateCommand },
   {
+    name: 'database',
+    summary: 'copy a SQLite database into PostgreSQL',
+    load: async () => (await import('./database.ts')).databaseCommand,
+  },
+  {
+    name: 'backup',
+    summary: 'copy a SQLite database that is in use, and verify backups',
+    load: async () => (await import('./backup.ts')).backupCommand,
+  },
+  {
     name: 'scaffold',
     summary: 'write a resource: model, migration, controller, admin list and tests',
     load: async () => (await import('./scaffold.ts')).scaffoldCommand,

@@ -12,6 +12,7 @@ import { auditChain, auditEntries, auditInbox } from './models.ts';
 import { auditSink } from './record.ts';
 import { Sealer, sealers } from './sealer.ts';
 import { unsealed } from './store.ts';
+import { verifyChain } from './verify-chain.ts';
 
 export interface AuditOptions {
   /** Aliases of the databases whose changes are recorded; each has a chain of its own. Default: `default` alone. */
@@ -61,6 +62,10 @@ export function audit(options: AuditOptions = {}): Module {
         labels: { database: databases },
         read: () => Promise.all(databases.map((alias) => unsealedAge(app, alias))),
       });
+    },
+    async verifyData(db) {
+      const { fault } = await verifyChain(db);
+      return fault === null ? [] : [`The chain of audit entries is broken: ${fault.message}`];
     },
     setup(app) {
       for (const alias of databases) {

@@ -141,7 +141,7 @@ export interface Engine extends StatementRunner {
   /** Sent when the transaction of `db` commits, at once outside one. */
   notify(db: NotifyingHandle, channel: string, payload: string): Promise<void>;
   /** Copies the last committed state to a file whose name ends with `suffix`, and returns its path; undefined where that is not possible. */
-  backUp(suffix: string): Promise<string | undefined>;
+  backUp(target: (file: string) => string): Promise<string | undefined>;
   /** Statement and row-shape caches are dropped: the tables have changed. */
   forgetStatements(): void;
   /** PostgreSQL: what its server and the connections are like. Opens two connections to find out. */

@@ -181,7 +181,7 @@ async function backUp(tx: Db, engine: Engine, step: PlannedMigration): Promise<s
       .now()
       .toISOString()
       .replaceAll(/[-:]|\.\d+/g, '');
-    const path = await engine.backUp(`.before-${step.module}-${step.migration.name}-${time}`);
+    const path = await engine.backUp((file) => `${file}.before-${step.module}-${step.migration.name}-${time}`);
     return path === undefined ? [] : [path];
   }
   return [];

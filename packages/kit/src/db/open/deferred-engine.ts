@@ -79,8 +79,8 @@ export class DeferredEngine implements Engine {
     await (await this.opened()).notify(db, channel, payload);
   }
 
-  async backUp(suffix: string): Promise<string | undefined> {
-    return (await this.opened()).backUp(suffix);
+  async backUp(target: (file: string) => string): Promise<string | undefined> {
+    return (await this.opened()).backUp(target);
   }
 
   forgetStatements(): void {}

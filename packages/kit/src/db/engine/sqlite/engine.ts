@@ -214,16 +214,17 @@ export class SqliteEngine implements Engine {
   }
 
   /** Works while a transaction is open on the writer: it reads the last commit. */
-  async backUp(suffix: string): Promise<string | undefined> {
+  async backUp(target: (file: string) => string): Promise<string | undefined> {
     if (this.#inMemory) return undefined;
+    const path = target(this.file);
     const connection = await openReader(this.file, this.options);
     try {
-      await createPrivateFile(this.file + suffix);
-      await loadNodeSqlite().backup(connection.database, this.file + suffix);
+      await createPrivateFile(path);
+      await loadNodeSqlite().backup(connection.database, path);
     } finally {
       connection.close();
     }
-    return this.file + suffix;
+    return path;
   }
 
   /** Runs `work` while this process's writer connection belongs to it alone. */
