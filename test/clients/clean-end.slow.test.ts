@@ -96,7 +96,7 @@ const clients: Readonly<Record<string, Followed>> = {
 numbers = []
 try:
     for event in api.Client(os.environ["URL"], retries=1000).count.${method}():
-        numbers.append(event.data["number"])
+        numbers.append(event.data.number)
     print(*numbers)
 except api.ClientError as error:
     print(len(numbers), type(error).__name__)

@@ -71,11 +71,11 @@ test('the Python client sends arguments as cookies, beside those that httpx keep
 client = api.Client(os.environ["URL"])
 for theme in ("a; b=\\u00fc", "dark"):
     seen = client.page.show(id="1", theme=theme, size=3)
-    print(seen["theme"] == theme, seen["size"], sorted(seen["sent"]))
+    print(seen.theme == theme, seen.size, sorted(seen.sent))
 
 async def main() -> None:
     async with api.AsyncClient(os.environ["URL"]) as own:
-        print((await own.page.show(id="1", theme="light"))["sent"])
+        print((await own.page.show(id="1", theme="light")).sent)
 
 asyncio.run(main())
 `;

@@ -84,7 +84,7 @@ test('all() of the Python client does the same', { timeout: FIVE_MINUTES }, asyn
   context.skip(PYTHON === undefined && process.env['KIT_REQUIRE_PYTHON'] === undefined, 'Python with httpx is not installed');
   const script = `import asyncio, json, os, api
 given = [{}, {"page_size": 1000}, {"page": 2}, {"page": 3}, {"page": 9}, {"number__gt": 19, "page_size": 20}]
-ends = lambda items: [len(items), items[0]["number"] if items else None, items[-1]["number"] if items else None]
+ends = lambda items: [len(items), items[0].number if items else None, items[-1].number if items else None]
 client = api.Client(os.environ["URL"])
 print(json.dumps([ends(list(client.book.all(**args))) for args in given]))
 

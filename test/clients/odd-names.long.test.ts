@@ -193,9 +193,9 @@ test.skipIf(PYTHON === undefined)('… and strict Python', { timeout: FIVE_MINUT
     `import json, os, api
 client = api.Client(os.environ["URL"])
 imports = client.import_controller
-print(json.loads(imports.list(x_y="1", x_y_2="2", filter_a_="f", in_=["a,b", "c"], a_b="s", lambda_="a,b")["query"]))
+print(json.loads(imports.list(x_y="1", x_y_2="2", filter_a_="f", in_=["a,b", "c"], a_b="s", lambda_="a,b").query))
 items = list(imports.list_all())
-print(len(items), imports.all(body=items[0]) == items[0], items[0]["word"] == "\\U0001f600")
+print(len(items), imports.all(body=api.to_dict(items[0])) == items[0], items[0].word == "\\U0001f600")
 print(imports.import_(body={"file": b"xyz", "tags": ["a", "b"], "note": None}))
 for id in ("", ".", ".."):
     try:
@@ -204,7 +204,7 @@ for id in ("", ".", ".."):
         print(error)
 print(imports.int_(id="a/../b?c"))
 row = client.amount.create(body={"kind": "a,b", "total": "1.0000", "big": "9007199254740993"})
-print(row["total"], row["big"], len(client.amount.list(kind__in=["a,b"], limit=1)["items"]))
+print(row.total, row.big, len(client.amount.list(kind__in=["a,b"], limit=1).items))
 print([event.data for event in api.Client(os.environ["BUSY"]).import_controller.ticks()])
 print(api._wait_of({"retry-after": "soon"}), api._wait_of({"retry-after": "2"}))
 `,

@@ -46,7 +46,7 @@ describe.skipIf(PYTHON === undefined)('the generated Python client', () => {
       'client.orders.list(statsu="paid")',
       'client.orders.list(status="lost")',
       'client.orders.create(body={"item": 1})',
-      'client.orders.list()["itms"]',
+      'client.orders.list().itms',
     ];
     writeFileSync(join(folder, 'wrong.py'), `import api\nclient = api.Client("")\n${wrong.join('\n')}\n`);
     const { stdout } = await runScript(
@@ -64,18 +64,18 @@ describe.skipIf(PYTHON === undefined)('the generated Python client', () => {
     const { stdout, stderr } = await python(`${HEAD}
 for quantity in (1, 2, 3):
     client.orders.create(body={"item": f"shelf {quantity}", "quantity": quantity})
-print([order["quantity"] for order in client.orders.all(item__contains="shelf", limit=1, ordering=["created_at"])])
-order = client.orders.list(item__contains="shelf", limit=1)["items"][0]
-first = client.orders.retrieve(id=order["id"])
-client.orders.partial_update(id=order["id"], body={"quantity": 7}, call=api.CallOptions(if_match=first))
+print([order.quantity for order in client.orders.all(item__contains="shelf", limit=1, ordering=["created_at"])])
+order = client.orders.list(item__contains="shelf", limit=1).items[0]
+first = client.orders.retrieve(id=order.id)
+client.orders.partial_update(id=order.id, body={"quantity": 7}, call=api.CallOptions(if_match=first))
 try:
-    client.orders.partial_update(id=order["id"], body={"quantity": 8}, call=api.CallOptions(if_match=first))
+    client.orders.partial_update(id=order.id, body={"quantity": 8}, call=api.CallOptions(if_match=first))
 except api.PreconditionFailedProblem as problem:
     print(problem.status, problem.code)
-listed = client.orders.list(item__contains="shelf", limit=1)["items"][0]
-client.orders.partial_update(id=listed["id"], body={"quantity": 8}, call=api.CallOptions(if_match=listed))
+listed = client.orders.list(item__contains="shelf", limit=1).items[0]
+client.orders.partial_update(id=listed.id, body={"quantity": 8}, call=api.CallOptions(if_match=listed))
 try:
-    client.orders.partial_update(id=listed["id"], body={"quantity": 9}, call=api.CallOptions(if_match=listed))
+    client.orders.partial_update(id=listed.id, body={"quantity": 9}, call=api.CallOptions(if_match=listed))
 except api.PreconditionFailedProblem as problem:
     print("listed", problem.status)
 try:
@@ -83,7 +83,7 @@ try:
 except api.NotFoundProblem as problem:
     print(problem.status, problem.code, problem.request_id is not None)
 job = client.orders.export_all()
-print([event.data["status"] for event in client.jobs.events(id=job["id"])][-1])
+print([event.data.status for event in client.jobs.events(id=job.id)][-1])
 `);
     expect([stderr, stdout.trim().split('\n')]).toEqual([
       '',
@@ -97,9 +97,9 @@ print([event.data["status"] for event in client.jobs.events(id=job["id"])][-1])
 ${HEAD}
 with open("invoice.pdf", "rb") as file:
     uploaded = client.invoices.upload(file=file)
-print(uploaded["state"], uploaded["filename"], uploaded["content_type"], uploaded["size"])
+print(uploaded.state, uploaded.filename, uploaded.content_type, uploaded.size)
 order = client.orders.create(body={"item": "with invoice", "quantity": 1})
-print(client.orders.partial_update(id=order["id"], body={"invoice_id": uploaded["id"]})["invoice_id"] == uploaded["id"])
+print(client.orders.partial_update(id=order.id, body={"invoice_id": uploaded.id}).invoice_id == uploaded.id)
 try:
     client.invoices.upload(file=b"x", filename="page.html")
 except api.TypeNotAllowedProblem as problem:
@@ -108,7 +108,7 @@ except api.TypeNotAllowedProblem as problem:
 async def main() -> None:
     async with api.AsyncClient(os.environ["URL"], api_key=os.environ["KEY"]) as own:
         again = await own.invoices.upload(file=b"%PDF-1.4 short", filename="b.pdf", content_type="application/pdf")
-        print(again["state"], again["size"])
+        print(again.state, again.size)
 
 asyncio.run(main())
 `);
@@ -125,9 +125,9 @@ import api
 async def main() -> None:
     async with api.AsyncClient(os.environ["URL"], api_key=os.environ["KEY"]) as client:
         await asyncio.gather(*[client.orders.create(body={"item": "stool", "quantity": n}) for n in (1, 2, 3)])
-        print(sorted([order["quantity"] async for order in client.orders.all(item__contains="stool", limit=2)]))
+        print(sorted([order.quantity async for order in client.orders.all(item__contains="stool", limit=2)]))
         job = await client.orders.export_all()
-        print([event.data["status"] async for event in client.jobs.events(id=job["id"])][-1])
+        print([event.data.status async for event in client.jobs.events(id=job.id)][-1])
 
 asyncio.run(main())
 `);
@@ -146,7 +146,7 @@ asyncio.run(main())
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { stdout, stderr } = await python(
       `${HEAD}
-print(client.orders.create(body={"item": "desk", "quantity": 1})["id"])
+print(client.orders.create(body={"item": "desk", "quantity": 1}).id)
 try:
     client.account.logout()
 except api.Problem as problem:

@@ -62,3 +62,35 @@ test('a file that cannot be written leaves nothing behind, and a refused operati
   expect(await client(['python', '--out', file, '--dates'])).toContain('--dates is for typescript');
   expect(await client(['typescript', '--out', file, '--mount', '/v9'])).toContain('No route is mounted at "/v9"');
 });
+
+test('--package writes a wheel, the same bytes each time, and says why there is none', async () => {
+  const folders = ['one', 'two'].map((name) => join(folder, name));
+  for (const each of folders) expect(await client(['python', '--package', 'acme-api', '--out', each])).toContain('acme_api-');
+  const [name] = readdirSync(folders[0]!) as [string];
+  expect(name).toMatch(/^acme_api-\d.*-py3-none-any\.whl$/);
+  const [first, second] = folders.map((each) => readFileSync(join(each, name)));
+  expect(first!.equals(second!)).toBe(true);
+  expect(await client(['python', '--package', 'acme-api', '--out', folders[0]!, '--check'])).toContain('is current.');
+  expect(await client(['python', '--package', 'acme-api', '--out', join(folder, 'none'), '--check'])).toContain(
+    'Write it with: npx kit client python --out ',
+  );
+  expect(await client(['python', '--package', '../x', '--out', folder])).toContain('failed: --package: "../x" is not a name');
+  expect(await client(['typescript', '--package', 'acme', '--out', folder])).toContain('--package is for python');
+});
+
+test('--check lists the methods that have another name now', async () => {
+  class BookController extends Controller {
+    static override readonly tags = ['books'];
+    read = route.get('/', { permission: allowAny }, () => undefined);
+  }
+  class NamedController extends BookController {
+    static override readonly tags = ['novels'];
+  }
+  for (const language of ['typescript', 'python']) {
+    const file = join(folder, `renamed.${language}`);
+    await client([language, '--out', file], BookController);
+    expect(await client([language, '--out', file, '--check'], NamedController)).toContain(
+      '\nclient.books.read is now client.novels.read (GET /v1/ping).',
+    );
+  }
+});

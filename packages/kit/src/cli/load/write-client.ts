@@ -20,11 +20,11 @@ export async function keepClientCurrent({ routes, title, version }: App, file: s
 }
 
 /** The old file, or the whole new one: never a part. Its folder is created where it is missing. */
-export async function replaceFile(file: string, text: string): Promise<void> {
+export async function replaceFile(file: string, content: string | Buffer): Promise<void> {
   const draft = `${file}.${randomBytes(6).toString('hex')}.tmp`;
   await mkdir(dirname(file), { recursive: true });
   try {
-    await writeFile(draft, text, { flag: 'wx' });
+    await writeFile(draft, content, { flag: 'wx' });
     await rename(draft, file);
   } catch (error) {
     await rm(draft, { force: true });
