@@ -224,7 +224,7 @@ print(api._wait_of({"retry-after": "soon"}), api._wait_of({"retry-after": "2"}))
     [
       "{'x-y': '1', 'x_y': '2', 'filter[a]': 'f', 'in': ['a,b', 'c'], 'a b': 's', 'lambda': 'a,b'}",
       '2 True True',
-      "{'bytes': 3, 'tags': ['a', 'b'], 'note': 'none'}",
+      "ImportImportOutput(bytes=3, tags=['a', 'b'], note='none')",
       "id is '', which cannot be part of a URL.",
       "id is '.', which cannot be part of a URL.",
       "id is '..', which cannot be part of a URL.",

@@ -70,7 +70,10 @@ describe.skipIf(PYTHON === undefined)('calls of a Python client', () => {
     slow = createServer((request, response) => {
       request.resume();
       seen.push(`${request.method} ${request.url}`);
-      if (request.url?.startsWith('/busy') === true) return void response.writeHead(503, { 'retry-after': '5' }).end('{}');
+      if (request.url?.startsWith('/busy') === true) {
+        response.writeHead(503, { 'retry-after': '5' }).end('{}');
+        return;
+      }
       response.writeHead(200, { 'content-type': 'application/json' });
       const timer = setInterval(() => response.write(' '), 50);
       response.on('close', () => clearInterval(timer));
