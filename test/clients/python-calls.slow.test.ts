@@ -66,7 +66,7 @@ describe.skipIf(PYTHON === undefined)('calls of a Python client', () => {
   beforeAll(async () => {
     kit = await testApp({ mount: { '/v1': { '/files': FileController } } });
     writeFileSync(join(folder, 'api.py'), generateClient(kit.app.routes, { language: 'python', title: 'Files', version: '1' }));
-    // One byte each 50 ms, for ever; or an error that asks for a pause.
+    // One byte each 50 ms, forever; or an error that asks for a pause.
     slow = createServer((request, response) => {
       request.resume();
       seen.push(`${request.method} ${request.url}`);
