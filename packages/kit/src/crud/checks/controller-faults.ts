@@ -9,6 +9,7 @@ import { surelyAdmitsAnonymous } from '../../permissions/admits-anonymous.ts';
 import type { Permission } from '../../permissions/permission.ts';
 import { statsFaults } from '../read/stats.ts';
 import { isRoute } from '../../http/declare/route.ts';
+import { fieldOf } from '../options/operation-field.ts';
 import { resourceRules } from '../options/option-rules.ts';
 import { type NamedRule, selectionField } from '../declare/action-rule.ts';
 import { audienceFaults } from './audience-faults.ts';
@@ -53,7 +54,7 @@ class ControllerFaults {
     this.#import();
     this.#guarded(controller);
     if (options.stats !== undefined) this.#faults.push(...statsFaults(this.#name, policy, options.stats));
-    if (['create', 'bulkCreate', 'import'].some((name) => name in controller))
+    if (['create', 'bulkCreate', 'import'].some((name) => fieldOf(options, name) in controller))
       this.#faults.push(
         ...createFaults(
           policy,
@@ -68,8 +69,8 @@ class ControllerFaults {
 
   /** Deleting a row needs no column, and passes over what a module does when one of its rows goes. */
   #guarded(controller: object): void {
-    const { policy } = this.#mounted;
-    const offered = ['destroy', 'bulkDestroy'].filter((name) => name in controller);
+    const { policy, options } = this.#mounted;
+    const offered = ['destroy', 'bulkDestroy'].filter((name) => fieldOf(options, name) in controller);
     const isGuarded = policy.statements.columns.some(({ settings }) => settings.guarded === true);
     if (offered.length === 0 || !isGuarded || policy.options.hooks?.destroy !== undefined) return;
     this.#add(
@@ -155,6 +156,16 @@ class ControllerFaults {
           'Give it another name.',
         );
     }
+    const offered = new Set([...Object.keys(this.#mounted.transitionRules), ...Object.keys(this.#mounted.actionRules), ...selections]);
+    for (const [operation, given] of Object.entries(options.operations ?? {})) {
+      const field = typeof given === 'object' ? given.field : undefined;
+      if (field === undefined) continue;
+      if (!taken.has(field) && !offered.has(field)) {
+        offered.add(field);
+        continue;
+      }
+      this.#add('E018', `operations.${operation}.field takes the name of another operation: "${field}".`, 'Give it another name.');
+    }
     for (const [name, value] of Object.entries(controller))
       // A bare `rows = …` is reported as the option that it looks like.
       if ((isRoute(value) || !Object.hasOwn(resourceRules, name)) && RESERVED.includes(name) && !transitions.includes(name))
@@ -179,7 +190,7 @@ class ControllerFaults {
           `operations refers to the unknown operation "${name}".`,
           didYouMean(name, known).trim() || `Known: ${known.join(', ')}.`,
         );
-      else if (DECLARED.includes(name) && typeof options.operations?.[name] === 'object' && !(name in controller))
+      else if (DECLARED.includes(name) && typeof options.operations?.[name] === 'object' && !(fieldOf(options, name) in controller))
         this.#add('E012', `operations configures "${name}", which the controller does not offer.`, 'Declare the operation.');
     }
   }

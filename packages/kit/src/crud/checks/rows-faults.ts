@@ -42,6 +42,7 @@ const CALLERS: readonly CrudCaller<User>[] = [false, true].flatMap((isStaff) =>
       tenant: NO_ID,
       action,
       audience: null,
+      controller: null,
       now: new Date(0),
       get services(): never {
         throw new Error('No services are at hand at startup.');

@@ -2,6 +2,8 @@ import { isRoute } from '../../http/declare/route.ts';
 import { didYouMean } from '../../options/did-you-mean.ts';
 import type { Fault } from '../../options/fault.ts';
 import type { MountedResource } from '../mount/mounted-resource.ts';
+import type { AnyCrudOptions } from '../options/crud-options.ts';
+import { fieldOf, operationOf } from '../options/operation-field.ts';
 import type { ActionRule } from '../declare/action-rule.ts';
 import type { AnyResource } from '../declare/resource.ts';
 
@@ -23,7 +25,7 @@ export function writeFaults(name: string, controller: object, { resource, policy
   const add = (id: string, message: string, hint: string) => void faults.push({ id, message: `${name}: ${message}`, hint });
   const { once = {}, transitions = {} } = resource.options;
   if (resource.options.writes === 'verbs')
-    for (const [operation, hook] of missingHooks(controller, options.import?.by !== undefined, resource))
+    for (const [operation, hook] of missingHooks(controller, options, resource))
       add(
         'E013',
         hook === undefined
@@ -31,7 +33,7 @@ export function writeFaults(name: string, controller: object, { resource, policy
           : `offers ${operation}, but resource(${policy.model.name}) writes by verbs and has no ${hook} hook.`,
         hook === undefined ? 'Remove the operation.' : `Add hooks.${hook}, or remove the operation: operations: { ${operation}: false }.`,
       );
-  const fields = Object.entries(controller).flatMap(([field, value]) => (isRoute(value) ? [field] : []));
+  const fields = Object.entries(controller).flatMap(([field, value]) => (isRoute(value) ? [operationOf(options, field)] : []));
   const showing = new Set(['create', ...Object.keys(transitions), ...fields.filter((field) => !(field in HOOK_OF) && !READS.has(field))]);
   for (const [value, { on }] of Object.entries(once)) {
     for (const operation of on)
@@ -58,7 +60,7 @@ export function writeFaults(name: string, controller: object, { resource, policy
     )
       add('E018', `once.${value} takes the name of a column, computed field or relation.`, 'Give it another name.');
     if (on.includes('create'))
-      for (const operation of ['bulkCreate', 'import'].filter((each) => each in controller))
+      for (const operation of ['bulkCreate', 'import'].filter((each) => fieldOf(options, each) in controller))
         add(
           'E013',
           `offers ${operation}, whose response would not show once.${value}.`,
@@ -82,12 +84,12 @@ const READS: ReadonlySet<string> = new Set([
 
 function* missingHooks(
   controller: object,
-  isUpsert: boolean,
+  given: AnyCrudOptions,
   { options: { hooks = {}, transitions = {} } }: AnyResource,
 ): Iterable<[string, string | undefined]> {
-  for (const [operation, hook] of Object.entries(HOOK_OF))
-    if (operation in controller && hooks[hook] === undefined) yield [operation, hook];
-  if ('import' in controller && isUpsert && hooks.update === undefined) yield ['import', 'update'];
-  if ('restore' in controller) yield ['restore', undefined];
+  const offers = (operation: string) => fieldOf(given, operation) in controller;
+  for (const [operation, hook] of Object.entries(HOOK_OF)) if (offers(operation) && hooks[hook] === undefined) yield [operation, hook];
+  if (offers('import') && given.import?.by !== undefined && hooks.update === undefined) yield ['import', 'update'];
+  if (offers('restore')) yield ['restore', undefined];
   if (Object.keys(transitions).length > 0 && hooks.transition === undefined) yield [Object.keys(transitions).join(', '), 'transition'];
 }

@@ -10,6 +10,8 @@ export interface CrudCaller<U extends User | null = User | null> {
   readonly action: string;
   /** The audience of the controller; null for the resource's own rules. */
   readonly audience: string | null;
+  /** The class of the controller, for rules that depend on its statics; null for programs and the admin site. */
+  readonly controller: object | null;
   readonly now: Date;
   readonly services: ServiceScope;
 }

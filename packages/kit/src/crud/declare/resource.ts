@@ -32,6 +32,7 @@ export interface WriteContext<U extends User | null = User | null> {
   readonly services: ServiceScope;
   readonly requestId: string | null;
   readonly now: Date;
+  readonly caller: CrudCaller;
 }
 
 /** How a change came about. */
@@ -47,7 +48,6 @@ export interface Change<C extends Columns = Columns, T extends string = string> 
   readonly after: RowOf<C> | null;
   /** Columns whose value differs, without those that every write moves (timestamps, version, user stamps). */
   readonly changed: readonly Name<C>[];
-  readonly caller: CrudCaller;
 }
 
 /** The columns of the models that relations lead to. */

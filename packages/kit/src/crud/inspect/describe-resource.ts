@@ -2,6 +2,7 @@ import type { App, MountedController } from '../../app/declare/module.ts';
 import type { ResponseFacts } from '../../http/exchange/compiled-route.ts';
 import { mountedResourceOf } from '../serve/controller.ts';
 import type { MountedResource } from '../mount/mounted-resource.ts';
+import { operationOf } from '../options/operation-field.ts';
 import type { OwnerRule, TenantRule } from '../declare/scope-rule.ts';
 import type { FieldRule } from '../declare/field-rule.ts';
 import { widestView } from '../policy/make-view.ts';
@@ -75,7 +76,7 @@ function describe(app: App, controller: MountedController, mounted: MountedResou
         throttles: route.throttles.map(({ name }) => name),
         transaction: route.atomic !== undefined,
         idempotency: route.idempotency === undefined ? 'none' : mounted.options.idempotency === 'required' ? 'required' : 'accepted',
-        statements: statementsOf(mounted, route.field, app),
+        statements: statementsOf(mounted, operationOf(mounted.options, route.field), app),
         responses: route.responseFacts,
       })),
     relations: relationsOf(mounted),

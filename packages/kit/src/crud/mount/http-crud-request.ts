@@ -5,6 +5,9 @@ import type { ServiceScope } from '../../di/container.ts';
 import type { Exchange } from '../../http/exchange/exchange.ts';
 import type { CrudRequest, Scope, Verdicts } from '../policy/crud-request.ts';
 
+/** The controller of a route. */
+type Mounted = Pick<CrudRequest, 'audience' | 'controller'>;
+
 /** A request of a route. A class, because an object literal with an accessor takes ten times as long to make (2.8 µs). */
 export class HttpCrudRequest implements CrudRequest {
   readonly context: Exchange;
@@ -12,14 +15,16 @@ export class HttpCrudRequest implements CrudRequest {
   readonly action: string;
   readonly databases: Readonly<Record<string, Db>>;
   readonly audience: string | null;
+  readonly controller: object | null;
   readonly scopes: CrudRequest['scopes'] = new Map<object, Scope>();
   readonly verdicts = new Map<object, Verdicts>();
 
-  constructor(exchange: Exchange, tenant: string | null, action: string, audience: string | null) {
+  constructor(exchange: Exchange, tenant: string | null, action: string, { audience, controller }: Mounted) {
     this.context = exchange;
     this.tenant = tenant;
     this.action = action;
     this.audience = audience;
+    this.controller = controller;
     const { tx, host } = exchange;
     this.databases = tx === undefined ? host.databases : { ...host.databases, [tx.using]: tx };
   }

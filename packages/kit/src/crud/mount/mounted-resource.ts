@@ -34,6 +34,8 @@ export class MountedResource {
   readonly resource: AnyResource;
   readonly options: AnyCrudOptions;
   readonly limits: ControllerLimits;
+  /** The class of the controller; null without one. */
+  readonly controller: object | null;
   readonly #taken = new Set<string>();
   #policy: Policy | undefined;
   #policies: Policies | undefined;
@@ -49,7 +51,8 @@ export class MountedResource {
   /** Without, GET of one record costs four times as much (crud-retrieve on SQLite): the reader of its rows is compiled again. */
   readonly #shapes = new BoundedMap<string, Shape>(limits.plans);
 
-  constructor(resource: AnyResource, options: AnyCrudOptions) {
+  constructor(resource: AnyResource, options: AnyCrudOptions, controller: object | null = null) {
+    this.controller = controller;
     this.resource = resource;
     this.options = options;
     this.limits = limitsOf(options.limits);

@@ -55,8 +55,15 @@ type FilterOf<C extends Columns, R extends Relations, K, W> = unknown extends W
 
 export type Operation = 'list' | 'query' | 'retrieve' | 'create' | 'update' | 'partialUpdate' | 'destroy';
 
-/** Facts of one operation; a permission is added to the controller's. `false` removes the operation. */
-export type OperationOptions = Partial<RouteFacts & { readonly permission: Permission; readonly path: string }>;
+/** Facts of one operation; a permission and errors are added. `false` removes the operation. */
+export type OperationOptions = Partial<
+  RouteFacts & {
+    readonly permission: Permission;
+    readonly path: string;
+    /** The name of the route field, and so of the operation id: `{ retrieve: { field: 'read' } }`. Default: the name of the operation. */
+    readonly field: string;
+  }
+>;
 /** Operations that exist only where an option declares them. */
 export type DeclaredOperation = 'export' | 'import' | 'stats' | 'meta' | 'restore' | 'bulkCreate' | 'bulkUpdate' | 'bulkDestroy';
 /** Shown by the compiler for settings of an operation that does not exist. No value has this type. */
@@ -73,8 +80,11 @@ type OperationsOf<N, T> = {
       : OperationOptions
     : UnknownOperation<K>;
 } & { readonly [K in Operation | DeclaredOperation]?: unknown };
-/** The operations that are not `false`. */
-export type Offered<N, X = never> = Exclude<Operation | X, { [K in keyof N]: N[K] extends false ? K : never }[keyof N]>;
+type FieldOf<O, K> = O extends false ? never : O extends { readonly field: infer F extends string } ? F : K;
+/** The route fields of the operations that are not `false`. */
+export type Offered<N, X = never> = { [K in Operation | Extract<X, string>]: K extends keyof N ? FieldOf<N[K], K> : K }[
+  | Operation
+  | Extract<X, string>];
 /** The operations that options ask for. */
 export type Extra<Q, B> =
   | (Q extends true ? 'restore' : never)

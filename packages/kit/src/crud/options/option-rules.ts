@@ -140,7 +140,8 @@ const limitRules: OptionRules<LimitOptions> = {
   importErrors: wholeNumber(1),
 };
 
-const addedFacts = guards({ permission: aPermission, throttles: anything, path: filledText });
+const aField = rule('the name of a class field, such as "read"', (value) => typeof value === 'string' && /^[A-Za-z_]\w*$/.test(value));
+const addedFacts = guards({ permission: aPermission, throttles: anything, path: filledText, field: aField });
 const operationFacts: ValueRule = (value, place, name) => {
   if (value === false) return [];
   if (!isMembers(value)) return [wrongValue(place, name, value, 'false, or facts of the operation')];

@@ -42,6 +42,8 @@ export interface CrudRequest {
   readonly databases: Readonly<Record<string, Db>>;
   /** The audience of the controller: its policies have the rows. Null: the resource's own rules. */
   readonly audience: string | null;
+  /** The class of the controller; null for programs and the admin site. */
+  readonly controller: object | null;
   /** By policy. */
   readonly verdicts: Map<object, Verdicts>;
   /** By policy. */
@@ -50,7 +52,7 @@ export interface CrudRequest {
 
 /** The same request, for another action of its caller. */
 export function forAction(request: CrudRequest, action: string): CrudRequest {
-  const { context, user, principal, tenant, clock, requestId, databases, audience, verdicts, scopes } = request;
+  const { context, user, principal, tenant, clock, requestId, databases, audience, controller, verdicts, scopes } = request;
   return {
     context,
     user,
@@ -64,11 +66,12 @@ export function forAction(request: CrudRequest, action: string): CrudRequest {
     requestId,
     databases,
     audience,
+    controller,
     verdicts,
     scopes,
   };
 }
 
-export function callerOf({ user, principal, tenant, action, audience, clock, services }: CrudRequest): CrudCaller {
-  return { user, principal, tenant, action, audience, now: clock.now(), services };
+export function callerOf({ user, principal, tenant, action, audience, controller, clock, services }: CrudRequest): CrudCaller {
+  return { user, principal, tenant, action, audience, controller, now: clock.now(), services };
 }

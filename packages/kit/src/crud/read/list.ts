@@ -46,7 +46,8 @@ export interface ListResult {
 export interface ListContext {
   readonly policy: Policy;
   readonly options: PageOptions;
-  readonly cursors: Cursors;
+  /** Of lists with the style `cursor`: others need no secret. */
+  readonly cursors: () => Promise<Cursors>;
   /** Tells lists apart, by operation and parent: a cursor belongs to one. */
   readonly operation: string;
   /** The query string of the request, without the question mark. */
@@ -79,7 +80,8 @@ async function byCursor(
   where: readonly CompiledWhere[],
   context: ListContext,
 ): Promise<ListResult> {
-  const { policy, options, cursors } = context;
+  const { policy, options } = context;
+  const cursors = await context.cursors();
   const keyset = keysetFor(policy, list.ordering);
   const bound = boundTo(request, list, keyset, context.operation);
   const from = list.cursor === undefined ? undefined : cursors.read(list.cursor, bound);

@@ -32,7 +32,7 @@ interface CallerView {
 
 /** The schemas of an operation with the names of the caller's view only: the same code makes those of the document, from the widest view. */
 export async function callerSchemas(access: ResourceAccess, operation: string, exchange: Exchange): Promise<CallerSchemas> {
-  const request = new HttpCrudRequest(exchange, await exchange.tenant, operation, access.audience);
+  const request = new HttpCrudRequest(exchange, await exchange.tenant, operation, access);
   const view = await access.view(request);
   const input = await writableColumns(access.policy, access.input, request);
   const nested = await nestedBody(access, request);

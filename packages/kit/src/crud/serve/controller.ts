@@ -28,6 +28,7 @@ import { OperationRoutes } from './operation-routes.ts';
 import { namedActions } from '../mount/named-actions.ts';
 import { RouteMaker } from './route-maker.ts';
 import { doingTheSameAs } from '../options/implied-operations.ts';
+import { fieldOf, operationOf } from '../options/operation-field.ts';
 import type { MountedResource } from '../mount/mounted-resource.ts';
 import type { Context } from '../read/list-access.ts';
 import { checkControllerOptions, controllerRules, requireResource, resourceRules } from '../options/option-rules.ts';
@@ -111,7 +112,7 @@ function crudClass(declared: AnyResource, options: AnyCrudOptions): unknown {
     static readonly crudOptions = options;
     readonly crudResource!: AnyResource;
     readonly keyParams!: Schema;
-    readonly #operations = new Operations(declared, ofClass(this.constructor, options));
+    readonly #operations = new Operations(declared, ofClass(this.constructor, options), this.constructor);
 
     constructor() {
       super();
@@ -131,10 +132,12 @@ function crudClass(declared: AnyResource, options: AnyCrudOptions): unknown {
       const { permission } = facts;
       if (permission === undefined) return wrapped;
       const fields = this as unknown as Record<string, Route | undefined>;
-      const selected = namedActions(this.#operations.access).some(({ name, rule }) => name === field && rule.on === 'selection');
-      for (const name of [...doingTheSameAs(field, options), ...(selected ? [selectionField(field)] : [])]) {
-        const other = fields[name];
-        if (other !== undefined) fields[name] = routeAround(other, { permission });
+      const operation = operationOf(options, field);
+      const selected = namedActions(this.#operations.access).some(({ name, rule }) => name === operation && rule.on === 'selection');
+      for (const name of [...doingTheSameAs(operation, options), ...(selected ? [selectionField(operation)] : [])]) {
+        const otherField = fieldOf(options, name);
+        const other = fields[otherField];
+        if (other !== undefined) fields[otherField] = routeAround(other, { permission });
       }
       return wrapped;
     }
@@ -152,7 +155,7 @@ function crudClass(declared: AnyResource, options: AnyCrudOptions): unknown {
       const db = app.databases[policy.using];
       if (db === undefined) return [unknownDatabase(this.constructor.name, policy.using, app)];
       // Read here, so that the first list needs no more statements than the others. A database without tables has none yet.
-      await cursorsOf(app).catch(() => undefined);
+      if (list.page.style === 'cursor') await cursorsOf(app).catch(() => undefined);
       if (list.search?.check === undefined) return [];
       const found = await list.search.check({ model: policy.model, db });
       return found.map(({ id, message, hint }) => ({ id, message: `${this.constructor.name}: ${message}`, hint }));

@@ -199,6 +199,7 @@ export function requestOf(
     requestId,
     databases: caller.databases ?? app.databases,
     audience,
+    controller: null,
     verdicts: new Map(),
     scopes: new Map(),
   };

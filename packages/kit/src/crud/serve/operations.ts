@@ -25,8 +25,8 @@ export class Operations {
   readonly importer: Importer | undefined;
   readonly stats: Stats | undefined;
 
-  constructor(resource: AnyResource, options: AnyCrudOptions) {
-    const access = new ResourceAccess(resource, options);
+  constructor(resource: AnyResource, options: AnyCrudOptions, controller: object | null = null) {
+    const access = new ResourceAccess(resource, options, controller);
     const { bulk, export: exported, import: imported, stats } = options;
     this.access = access;
     this.answering = new Answering(options);

@@ -96,7 +96,7 @@ export class Reading {
     const read = await readList(db, request, plan, {
       policy: access.policy,
       options: access.list.page,
-      cursors: await access.cursors(),
+      cursors: () => access.cursors(),
       operation: this.#listName(context, operation),
       queryString: queryStringOf(exchangeOf(context.request).url),
       offsetMax: access.limits.offset,

@@ -32,7 +32,7 @@ interface SingleShape {
 export class ResourceAccess extends MountedResource {
   async request(context: Context, action: string): Promise<CrudRequest> {
     const exchange = exchangeOf(context.request);
-    return new HttpCrudRequest(exchange, await exchange.tenant, action, this.audience);
+    return new HttpCrudRequest(exchange, await exchange.tenant, action, this);
   }
 
   /** What of one row, or of as many as a bulk operation has, the caller gets. */

@@ -13,6 +13,7 @@ import { scopeRule } from '../declare/scope-rule.ts';
 import type { Context } from '../read/list-access.ts';
 import { callerSchemas } from './caller-schemas.ts';
 import { impliedBy } from '../options/implied-operations.ts';
+import { fieldOf } from '../options/operation-field.ts';
 import { lazyQuery } from '../mount/lazy-schema.ts';
 import type { Operations } from './operations.ts';
 
@@ -72,11 +73,11 @@ export class RouteMaker {
     if (given === false || ofEach === false) return;
     // The record of keys is in the default database: it cannot be saved together with rows of another.
     const isDefault = this.#operations.access.using === 'default';
-    const { permission: added, path: otherPath, ...more } = given ?? {};
+    const { permission: added, path: otherPath, raises: addedErrors = [], field: _field, ...more } = given ?? {};
     const { resource: declared } = this.#operations.access;
     const implied = impliedBy(name, this.#options).flatMap((other) => this.#options.operations?.[other] || []);
     const permission = this.#permission(facts.permission, ...implied.map((other) => other.permission), ofEach?.permission, added);
-    const raises = [...(facts.raises ?? []), ...(needsTenant(declared) ? [coreErrors.tenant_required] : [])];
+    const raises = [...(facts.raises ?? []), ...(needsTenant(declared) ? [coreErrors.tenant_required] : []), ...addedErrors];
     const options: Route['options'] = {
       ...facts,
       raises,
@@ -119,7 +120,7 @@ export class RouteMaker {
         : {}),
       ...(access === 'read' && method === 'POST' ? { isRead: true } : {}),
     };
-    yield [name, route];
+    yield [fieldOf(this.#options, name), route];
   }
 
   /** The member of the rows of a page that says which version they have: clients send it back in `If-Match`. */

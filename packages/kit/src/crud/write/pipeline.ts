@@ -7,7 +7,7 @@ import type { Change, WriteContext } from '../declare/resource.ts';
 import type { AccessWrite } from '../declare/row-access.ts';
 import { actionRulesOf } from '../declare/action-rule.ts';
 import type { TransitionRule } from '../declare/transition-rule.ts';
-import { callerOf, type CrudRequest, type WriteScope } from '../policy/crud-request.ts';
+import type { CrudRequest, WriteScope } from '../policy/crud-request.ts';
 import type { Policy, StoredColumn } from '../policy/policy.ts';
 import { deletionOf, type SoftDelete } from '../policy/soft-delete.ts';
 import { cascadeDeletion, cascadeRestore, type CascadeOptions, refuseBelowDeleted } from './cascade.ts';
@@ -274,17 +274,16 @@ export class Pipeline {
     const operation: Change['operation'] = verb === 'transition' || verb === 'action' ? `${verb}:${action?.name}` : verb;
     const context = writeContext(tx, request);
     for (const { before, after, isWritten } of rows)
-      if (isWritten)
-        await this.#noteChange(changes, context, request, { operation, via, before, after: verb === 'destroy' ? null : after });
+      if (isWritten) await this.#noteChange(changes, context, { operation, via, before, after: verb === 'destroy' ? null : after });
   }
 
-  async #noteChange(changes: PendingChange[], context: WriteContext, request: CrudRequest, written: NotedChange): Promise<void> {
+  async #noteChange(changes: PendingChange[], context: WriteContext, written: NotedChange): Promise<void> {
     const { policy } = this;
     const { before, after } = written;
     const changed = before === null || after === null ? policy.codeColumns : changedColumns(policy, before, after);
     // An action is recorded also where it changes no column: that somebody did it is the record.
     if (changed.length === 0 && !written.operation.startsWith('action:')) return;
-    const change = { ...context, ...written, changed, caller: callerOf(request) } as unknown as Change;
+    const change = { ...context, ...written, changed } as unknown as Change;
     await policy.options.onChange?.(change as never);
     changes.push({ policy, change });
   }
@@ -313,7 +312,7 @@ export class Pipeline {
         const pipeline = this.of(policy);
         await pipeline.#tellAccess(tx, request, operation, before, after);
         const written = { operation, via: 'cascade', before, after: operation === 'destroy' ? null : after } as const;
-        if (pipeline.#plan.isWatched) await pipeline.#noteChange(changes, writeContext(tx, request), request, written);
+        if (pipeline.#plan.isWatched) await pipeline.#noteChange(changes, writeContext(tx, request), written);
       },
     };
   }

@@ -5,7 +5,7 @@ import type { Item } from '../declare/item.ts';
 import type { WriteContext } from '../declare/resource.ts';
 import { type ActionRule, actionRulesOf } from '../declare/action-rule.ts';
 import type { TransitionRule } from '../declare/transition-rule.ts';
-import type { CrudRequest, Scope, WriteScope } from '../policy/crud-request.ts';
+import { callerOf, type CrudRequest, type Scope, type WriteScope } from '../policy/crud-request.ts';
 import type { Policy } from '../policy/policy.ts';
 import { newDeletion, noDeletion, type SoftDelete } from '../policy/soft-delete.ts';
 import type { Asked, Intent, RowIntent } from './intent.ts';
@@ -339,8 +339,10 @@ export class RowWriter {
   }
 }
 
-export function writeContext(tx: Db, { user, principal, tenant, services, requestId, clock }: CrudRequest): WriteContext {
-  return { tx, user, principal, tenant, services, requestId, now: clock.now() };
+export function writeContext(tx: Db, request: CrudRequest): WriteContext {
+  const caller = callerOf(request);
+  const { user, principal, tenant, services, now } = caller;
+  return { tx, user, principal, tenant, services, requestId: request.requestId, now, caller };
 }
 
 /** What the work of one row throws says which row it was, where a request has several. */
