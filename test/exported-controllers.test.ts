@@ -55,7 +55,7 @@ const guards: Readonly<Record<string, Guard>> = {
     keyWithEveryScope: account,
   },
   ApiKeyController: {
-    controller: ApiKeyController,
+    controller: ApiKeyController as unknown as ControllerClass,
     module: 'apiKeys()',
     anonymous: 'none',
     keyWithoutScopes: 'none',

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startShop, type ShopApp } from '../../test/crud/shop.ts';
 import { createApp } from '../app/assemble/create-app.ts';
-import type { StartUpError } from '../app/check/start-up-error.ts';
 import { createTable, migration, model, openDatabase, t } from '../db/index.ts';
 import { defineErrors } from '../errors/catalog.ts';
 import type { ControllerClass } from '../http/compile/controller.ts';
@@ -88,15 +87,10 @@ test.each([
   [{ retrieve: { field: 'wrap' } }, 'operations.retrieve.field takes the name of another operation: "wrap".'],
   [{ retrieve: { field: 'read' }, destroy: { field: 'read' } }, 'operations.destroy.field takes the name of another operation: "read".'],
 ])('a name that is taken stops the app: %j', (operations, message) => {
-  class Wrong extends CrudController(memoResource, { permission: isStaff, operations: operations as object }) {}
+  class Wrong extends CrudController(memoResource, { permission: isStaff, operations }) {}
   const start = () =>
     createApp({ database: 'sqlite::memory:', log: { level: 'silent' }, mount: { '/v1': { '/x': Wrong as unknown as ControllerClass } } });
-  expect(start).toThrow();
-  try {
-    start();
-  } catch (error) {
-    expect((error as StartUpError).faults.map((fault) => fault.message)).toContain(`Wrong: ${message}`);
-  }
+  expect(start).toThrow(`Wrong: ${message}`);
 });
 
 test('a name that no field can have fails where it is written', () => {

@@ -472,20 +472,15 @@ describeDatabases(
     class OpenKeys extends ApiKeyController {
       static override readonly permission = allowAny;
       override list = this.wrap('list', { permission: allowAny });
-      override create = routeAround(new ApiKeyController().create, { permission: allowAny });
-    }
-    class Loose extends Controller {
-      read = new ApiKeyController().read;
-      rotate = new ApiKeyController().rotate;
-      revoke = new ApiKeyController().revoke;
+      override create = this.wrap('create', { permission: allowAny });
+      override rotate = this.wrap('rotate', { permission: allowAny, raises: [] }, (_context, next) => next());
     }
 
     test.each([
       ['a subclass with its own permission', StaffKeys],
       ['a subclass and wrapped routes open to everyone', OpenKeys],
-      ['routes taken out of their class', Loose],
     ])('through %s', async (_, controller) => {
-      const kit = await startKeyApp(database.db, { controller: controller as typeof ApiKeyController });
+      const kit = await startKeyApp(database.db, { controller });
       try {
         const staff = await kit.user(`staff-${controller.name.toLowerCase()}`, { is_staff: true });
         const key = await kit.key(staff, { scopes: ['*'] });
@@ -500,7 +495,6 @@ describeDatabases(
         for (const headers of [{ 'x-api-key': key.raw }, { authorization: `Bearer ${key.raw}` }]) {
           for (const [method, path, payload] of calls) {
             const answer = await kit.call(method, `/v1/api-keys${path}`, headers, payload);
-            if (answer.status === 405 || answer.status === 404) continue; // Loose has not all of them
             expect([method, path, answer.status, answer.body.code]).toEqual([method, path, 403, 'keys_cannot_manage_keys']);
           }
         }
@@ -508,6 +502,14 @@ describeDatabases(
       } finally {
         await kit.app.close();
       }
+    });
+
+    test('routes that are taken out of their class are not served: the app does not start', async () => {
+      class Loose extends Controller {
+        read = new ApiKeyController().read;
+        create = routeAround(new ApiKeyController().create, { permission: allowAny });
+      }
+      await expect(startKeyApp(database.db, { controller: Loose as unknown as typeof ApiKeyController })).rejects.toThrow('is not mounted');
     });
   },
   { prepare: prepareAccountsAndKeys, template: 'accounts_and_keys' },

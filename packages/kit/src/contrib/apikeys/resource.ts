@@ -1,0 +1,184 @@
+import type { User } from '../../auth/people/principal.ts';
+import { sameId } from '../../auth/people/same-id.ts';
+import { resource } from '../../crud/checks/declare-resource.ts';
+import type { CrudCaller } from '../../crud/declare/crud-caller.ts';
+import { visibleTo, writableBy } from '../../crud/declare/field-rule.ts';
+import { STAFF, type WriteContext } from '../../crud/declare/resource.ts';
+import type { Db } from '../../db/engine/db.ts';
+import { coreErrors } from '../../errors/core-errors.ts';
+import type { FieldError } from '../../errors/kit-error.ts';
+import { jsonSchema } from '../../http/declare/json-schema.ts';
+import { hasRecentLogin, isStaff } from '../../permissions/built-ins.ts';
+import { Permission } from '../../permissions/permission.ts';
+import { apiKeyErrors } from './errors.ts';
+import type { ApiKey } from './key/api-key.ts';
+import { defaultGrantable, grantFaults } from './key/grant.ts';
+import { KEY_STATES, keyState, type KeyState } from './key/state.ts';
+import { createApiKey } from './manage/create.ts';
+import { revokeApiKey } from './manage/revoke.ts';
+import { rotateApiKey } from './manage/rotate.ts';
+import { updateApiKey } from './manage/update.ts';
+import { apiKeys } from './models.ts';
+import { fieldFaults } from './rows/field-rules.ts';
+import { findUsers } from '../../auth/people/find-users.ts';
+import { RevokeBody, RotateBody } from './schemas.ts';
+import { keyringOf } from './verify/keyring.ts';
+
+/** Statics of a controller of keys. */
+export interface KeyControllerOptions {
+  readonly grantableScopes: readonly string[] | null;
+  readonly allowRateLimit: boolean;
+}
+
+/** The fields of a key that callers send. */
+type KeyInput = Partial<Pick<ApiKey, 'name' | 'scopes' | 'expires_at' | 'rate_limit'>>;
+
+/** The holder of a superuser's narrow key must not be able to widen it to the superuser's whole power. Revoking takes away only. */
+const notOfAnotherSuperuser = new Permission({
+  name: 'notOfAnotherSuperuser',
+  requires: ['owner_id'],
+  async evaluate({ db, user }, key) {
+    if (user === null) return false;
+    if (user.is_superuser) return true;
+    if (key === undefined) return 'unknown';
+    const { owner_id: owner } = key as Pick<ApiKey, 'owner_id'>;
+    return sameId(owner, user.id) || (await keyringOf(db).users.findById(db, owner))?.is_superuser !== true;
+  },
+});
+const changeable = writableBy(notOfAnotherSuperuser);
+
+/** The keys of users, which the functions of this module write: controllers, the admin site and programs call them by its hooks. */
+export const apiKeyResource = resource(apiKeys, {
+  name: 'api_key',
+  missing: apiKeyErrors.api_key_not_found,
+  owner: 'owner_id',
+  audiences: { [STAFF]: { rows: true } },
+  input: ['name', 'scopes', 'rate_limit', 'expires_at'],
+  hidden: ['digest', 'previous_digest'],
+  fields: {
+    name: changeable,
+    scopes: changeable,
+    rate_limit: changeable,
+    expires_at: changeable,
+    revoked_reason: visibleTo(isStaff),
+  },
+  computed: {
+    state: {
+      requires: ['revoked_at', 'expires_at', 'owner_id'],
+      response: jsonSchema<KeyState>({ type: 'string', enum: [...KEY_STATES] }),
+      load: async (keys, { db, now, caller }) => {
+        const isActive = await activeOwners(db, caller, keys);
+        return keys.map((key) => keyState({ ...key, owner_is_active: isActive(key.owner_id) }, now));
+      },
+    },
+  },
+  once: { key: { on: ['create', 'rotate'], description: 'The whole key. Shown this once.' } },
+  validate: ({ input, before, caller, db }) => keyFaults(db, caller, input, before),
+  writes: 'verbs',
+  hooks: {
+    async create({ input, user, once, ...context }) {
+      const { name, scopes, ...others } = fieldsOf(input as KeyInput);
+      const { apiKey, raw } = await createApiKey(context.tx, {
+        user: user as User,
+        name: name as string,
+        scopes: scopes as readonly string[],
+        ...others,
+        ...by(context),
+      });
+      once('key', raw);
+      return apiKey as never;
+    },
+    update: async ({ before, input, ...context }) =>
+      (await updateApiKey(context.tx, before.id, { ...fieldsOf(input as KeyInput), ...by(context) })) as never,
+    destroy: ({ before, ...context }) => revokeApiKey(context.tx, before.id, by(context)),
+  },
+  actions: {
+    rotate: {
+      input: RotateBody,
+      // For what hands out a credential: an open browser is not enough.
+      permission: hasRecentLogin,
+      raises: [apiKeyErrors.key_revoked, apiKeyErrors.impersonated_session, coreErrors.recent_login_required],
+      summary: 'Give an API key a new secret',
+      async run({ row, input, once, ...context }) {
+        const { tx, caller } = context;
+        const check = ({ scopes }: ApiKey) => requireGrantable(tx, caller, scopes);
+        once('key', (await rotateApiKey(tx, row.id, { graceSeconds: input.grace_seconds, check, ...by(context) })).raw);
+      },
+    },
+    revoke: {
+      on: 'selection',
+      audience: STAFF,
+      input: RevokeBody,
+      summary: 'Revoke an API key permanently',
+      run: ({ row, input, ...context }) => revokeApiKey(context.tx, row.id, { ...input, ...by(context) }),
+    },
+  },
+});
+
+/** The values that a key cannot have, and the scopes that the caller cannot grant. */
+function keyFaults(
+  db: Db,
+  caller: CrudCaller,
+  input: KeyInput,
+  before: Pick<ApiKey, 'scopes' | 'rate_limit' | 'expires_at'> | null,
+): FieldError[] {
+  const faults = [...rateLimitFaults(caller, input, before), ...fieldFaults(fieldsOf(input), caller.now)];
+  const granted = input.scopes ?? (before !== null && livesLonger(before, input.expires_at) ? before.scopes : []);
+  return [...faults, ...scopeFaults(db, caller, granted)];
+}
+
+/** Null is what a key has without a limit. */
+function rateLimitFaults(
+  { audience, controller }: CrudCaller,
+  { rate_limit: limit }: KeyInput,
+  before: Pick<ApiKey, 'rate_limit'> | null,
+): FieldError[] {
+  const { allowRateLimit = false } = (controller ?? {}) as Partial<KeyControllerOptions>;
+  if (limit === undefined || audience === STAFF || allowRateLimit) return [];
+  if (limit === null && (before?.rate_limit ?? null) === null) return [];
+  return [{ location: ['body', 'rate_limit'], code: 'not_allowed', message: 'The rate limit cannot be set here.' }];
+}
+
+function scopeFaults(db: Db, { user, principal, controller }: CrudCaller, scopes: readonly string[]): FieldError[] {
+  const { grantableScopes = null } = (controller ?? {}) as Partial<KeyControllerOptions>;
+  const grantable = grantableScopes ?? defaultGrantable(keyringOf(db).routeScopes(), { is_staff: user?.is_staff === true });
+  const faults = grantFaults(scopes, grantable);
+  // An access token cannot hand out scopes that it does not carry.
+  const own = principal?.scopes ?? null;
+  return own === null || faults.length > 0 ? faults : grantFaults(scopes, own);
+}
+
+function requireGrantable(db: Db, caller: CrudCaller, scopes: readonly string[]): void {
+  const errors = scopeFaults(db, caller, scopes);
+  if (errors.length > 0) throw coreErrors.validation_error({ errors });
+}
+
+/** A longer life hands out the key's scopes again; a shorter one takes away only. */
+function livesLonger({ expires_at }: Pick<ApiKey, 'expires_at'>, expiresAt: Date | null | undefined): boolean {
+  if (expiresAt === undefined || expires_at === null) return false;
+  return expiresAt === null || expiresAt > expires_at;
+}
+
+/** The fields of a request in the words of programs. */
+function fieldsOf({ name, scopes, expires_at: expiresAt, rate_limit: rateLimit }: KeyInput) {
+  return { name, scopes, expiresAt, rateLimit };
+}
+
+function by({ principal, requestId }: Pick<WriteContext, 'principal' | 'requestId'>) {
+  return { by: principal, requestId };
+}
+
+/** Which owners are active. Other callers than staff see their own keys only. */
+async function activeOwners(
+  db: Db,
+  { audience, user }: CrudCaller,
+  keys: readonly Pick<ApiKey, 'owner_id'>[],
+): Promise<(id: string) => boolean> {
+  if (audience !== STAFF) return () => user?.is_active === true;
+  const owners = await findUsers(
+    db,
+    keyringOf(db).users.table,
+    keys.map((key) => key.owner_id),
+  );
+  return (id) => owners.get(id)?.is_active === true;
+}
