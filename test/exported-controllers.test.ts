@@ -65,7 +65,7 @@ const guards: Readonly<Record<string, Guard>> = {
   HealthController: { controller: HealthController, anonymous: 'all', keyWithoutScopes: 'all', keyWithEveryScope: 'all' },
   JobController: { controller: JobController as unknown as ControllerClass, module: 'jobs()', ...scoped },
   UploadController: { controller: UploadController, module: 'uploads()', ...scoped },
-  WebhookEndpointController: { controller: WebhookEndpointController, module: 'webhooks()', ...scoped },
+  WebhookEndpointController: { controller: WebhookEndpointController as unknown as ControllerClass, module: 'webhooks()', ...scoped },
   'CrudController()': {
     controller: StaffNotes as unknown as ControllerClass,
     anonymous: 'none',

@@ -44,6 +44,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'destinations',
     'delivery',
     'maintain',
+    'resources',
     'receiving',
     'admin',
     'commands',

@@ -1,5 +1,6 @@
 import { Writable } from 'node:stream';
 import { createApp, type App, type AppOptions } from '../src/app/index.ts';
+import { coreTables } from '../src/app/data/migration-modules.ts';
 import { accounts } from '../src/contrib/accounts/index.ts';
 import { accountsDirectory } from '../src/contrib/accounts/users/user-directory.ts';
 import { accountsOf } from '../src/contrib/accounts/users/accounts.ts';
@@ -52,7 +53,7 @@ const actAs: Authenticator = {
 };
 
 export async function prepareAccountsAndKeys(db: Database): Promise<void> {
-  await migrate(db, [accounts(), apiKeys()] as readonly MigrationModule[]);
+  await migrate(db, [coreTables, accounts(), apiKeys()] as readonly MigrationModule[]);
 }
 
 export interface Called {

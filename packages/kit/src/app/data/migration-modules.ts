@@ -16,7 +16,7 @@ import { requireArguments } from '../../options/read-options.ts';
 import { objectWith } from '../../options/value-rule.ts';
 
 /** Tables of the toolkit itself, under the module name `kit`. */
-const core: MigrationModule = {
+export const coreTables: MigrationModule = {
   name: 'kit',
   models: [throttleModel, secrets, idempotency, deletedUsers],
   migrations: [throttleMigration, secretsAndIdempotency, deletedUsersMigration],
@@ -24,7 +24,7 @@ const core: MigrationModule = {
 
 /** Everything that has tables, whatever the database, the core first. */
 export function migrationModules(app: App): readonly MigrationModule[] {
-  return [core, ...app.modules];
+  return [coreTables, ...app.modules];
 }
 
 /** A database and what has tables in it. */
@@ -47,7 +47,7 @@ function targetsOf(app: App): readonly Target[] {
 /** The modules that have tables in the database of this alias. */
 export function modulesIn(app: App, alias: string): readonly (MigrationModule & Pick<Module, 'verifyData'>)[] {
   const inIt = app.modules.filter((module) => databasesOf(module).includes(alias));
-  return alias === 'default' ? [core, ...inIt] : inIt;
+  return alias === 'default' ? [coreTables, ...inIt] : inIt;
 }
 
 /** What is wrong with the data of a database, as its modules say. */

@@ -58,7 +58,7 @@ describeHookApp('WebhookEndpointController', { endpointsPerOwnerMax: 3 }, (app) 
     expect(read.status).toBe(200);
     expect(Object.keys(read.body).sort()).toEqual([...FIELDS].sort());
     const list = await call(user, 'GET', '/hooks');
-    expect(list.body).toEqual({ items: [read.body], count: 1, next: null });
+    expect(list.body).toEqual({ items: [read.body], count: 1, next: null, previous: null });
     expect(JSON.stringify([read.body, list.body, app.kit.log])).not.toContain(body.secret.slice('whsec_'.length));
   });
 
@@ -67,10 +67,13 @@ describeHookApp('WebhookEndpointController', { endpointsPerOwnerMax: 3 }, (app) 
     const ids: string[] = [];
     for (let index = 0; index < 3; index++) ids.unshift((await create(user)).body.id);
     const first = await call(user, 'GET', '/hooks?limit=2');
-    expect(first.body).toMatchObject({ items: [{ id: ids[0] }, { id: ids[1] }], count: 3, next: ids[1] });
-    const second = await call(user, 'GET', `/hooks?limit=2&cursor=${first.body.next}`);
-    expect(second.body).toMatchObject({ items: [{ id: ids[2] }], count: 3, next: null });
-    expect((await call(user, 'GET', '/hooks?cursor=nonsense')).status).toBe(422);
+    expect(first.body).toMatchObject({ items: [{ id: ids[0] }, { id: ids[1] }], count: 3, next: expect.stringMatching(/^\?cursor=/) });
+    // As it is, as the parameter `cursor`, and as the id of the last endpoint, which `next` once was.
+    for (const query of [first.body.next, `?limit=2&cursor=${encodeURIComponent(first.body.next)}`, `?limit=2&cursor=${ids[1]}`]) {
+      const second = await call(user, 'GET', `/hooks${query}`);
+      expect(second.body).toMatchObject({ items: [{ id: ids[2] }], count: 3, next: null, previous: expect.any(String) });
+    }
+    expect(await call(user, 'GET', '/hooks?cursor=nonsense')).toMatchObject({ status: 422, body: { code: 'invalid_cursor' } });
   });
 
   test('ids and cursors may be written in upper case', async () => {

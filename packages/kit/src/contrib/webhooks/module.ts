@@ -18,6 +18,7 @@ import { startWorker } from './delivery/deliver.ts';
 import { declareDestinations } from './destinations/declare-destinations.ts';
 import { deleteEndpointsOf } from './endpoints/delete-endpoints-of.ts';
 import { hindrancesIn } from './endpoints/owner-standing.ts';
+import { endpointResource } from './resources/endpoints.ts';
 import { unreachableEvents } from './unreachable-events.ts';
 import { bindWebhooks, unbindWebhooks, webhooksOf } from './webhooks.ts';
 import { webhookMetrics, type WebhookMetrics } from './delivery/webhook-metrics.ts';
@@ -42,6 +43,7 @@ export function webhooks(options: WebhookOptions = {}): Module {
     name: 'webhooks',
     models: webhookModels,
     migrations: webhookMigrations,
+    resources: [endpointResource],
     databases: given.databases,
     errors: webhookErrors,
     checks: [

@@ -233,14 +233,14 @@ interface SharedFields {
   readonly send_traceparent?: boolean;
 }
 
-export interface EndpointFields extends SharedFields {
+export interface CreateFields extends SharedFields {
   readonly url: string;
   readonly events: readonly string[];
   readonly signature?: SignatureVersion;
   readonly headers?: CustomHeaders;
 }
 
-export const CreateBody = jsonSchema<EndpointFields>(
+export const CreateBody = jsonSchema<CreateFields>(
   {
     ...closed(
       {

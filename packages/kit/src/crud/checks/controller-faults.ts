@@ -338,6 +338,8 @@ const MEMBERS = [
   'write',
   'present',
   'onceSchema',
+  'below',
+  'tenantOf',
   'presentOnce',
   'keyParams',
   'prepare',

@@ -6,6 +6,7 @@ import type { AnyCrudOptions } from '../options/crud-options.ts';
 import { fieldOf, operationOf } from '../options/operation-field.ts';
 import type { ActionRule } from '../declare/action-rule.ts';
 import type { AnyResource } from '../declare/resource.ts';
+import { widestView } from '../policy/make-view.ts';
 
 /** Which hook writes the rows of an operation. */
 const HOOK_OF: Readonly<Record<string, 'create' | 'update' | 'destroy'>> = {
@@ -33,6 +34,12 @@ export function writeFaults(name: string, controller: object, { resource, policy
           : `offers ${operation}, but resource(${policy.model.name}) writes by verbs and has no ${hook} hook.`,
         hook === undefined ? 'Remove the operation.' : `Add hooks.${hook}, or remove the operation: operations: { ${operation}: false }.`,
       );
+  if (resource.options.bodies !== undefined) {
+    if (resource.options.writes !== 'verbs')
+      add('E013', `resource(${policy.model.name}) has bodies, but does not write by verbs.`, "Add writes: 'verbs', or remove bodies.");
+    for (const operation of ['bulkCreate', 'bulkUpdate', 'import'].filter((each) => each in controller))
+      add('E013', `offers ${operation}, but resource(${policy.model.name}) has bodies of its own.`, 'Remove the operation.');
+  }
   const fields = Object.entries(controller).flatMap(([field, value]) => (isRoute(value) ? [operationOf(options, field)] : []));
   const showing = new Set(['create', ...Object.keys(transitions), ...fields.filter((field) => !(field in HOOK_OF) && !READS.has(field))]);
   for (const [value, { on }] of Object.entries(once)) {
@@ -54,7 +61,7 @@ export function writeFaults(name: string, controller: object, { resource, policy
         );
     }
     if (
-      policy.hasColumn(value) ||
+      widestView(policy).knows(value) !== undefined ||
       Object.hasOwn(resource.options.computed ?? {}, value) ||
       Object.hasOwn(resource.relations as object, value)
     )

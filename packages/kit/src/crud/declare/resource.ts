@@ -100,6 +100,15 @@ export interface OnceValue {
   readonly on: readonly string[];
   /** For the OpenAPI document. */
   readonly description?: string;
+  /** The response has null where the hook does not give the value. Default: an error. */
+  readonly nullable?: true;
+}
+
+/** Bodies that are not made of columns. */
+export interface BodySchemas {
+  readonly create: Schema;
+  /** Of PATCH, and of PUT, which then keeps what is left out, too. */
+  readonly update: Schema;
 }
 
 /** Gives a value that the response shows once; its name is in `once` of the resource. */
@@ -265,6 +274,11 @@ export interface ResourceOptions<
    * hooks do not call `next`. Every operation that writes needs a hook.
    */
   readonly writes?: 'verbs';
+  /**
+   * With `writes: 'verbs'`: what clients send, where it is not columns of the table, such as settings that the functions seal. `input` of the hooks and of
+   * `validate` has the values that the schema returns. The resource takes no files, bulk writes or nested rows then.
+   */
+  readonly bodies?: BodySchemas;
   /**
    * Values that a response shows once, such as the secret of a new key, which is stored only as a hash: `{ key: { on: ['create', 'rotate'] } }`. The hook
    * gives them with `once('key', raw)`, a route of the controller's own with `this.presentOnce()`.

@@ -34,8 +34,6 @@ export class MountedResource {
   readonly resource: AnyResource;
   readonly options: AnyCrudOptions;
   readonly limits: ControllerLimits;
-  /** The class of the controller; null without one. */
-  readonly controller: object | null;
   readonly #taken = new Set<string>();
   #policy: Policy | undefined;
   #policies: Policies | undefined;
@@ -51,8 +49,7 @@ export class MountedResource {
   /** Without, GET of one record costs four times as much (crud-retrieve on SQLite): the reader of its rows is compiled again. */
   readonly #shapes = new BoundedMap<string, Shape>(limits.plans);
 
-  constructor(resource: AnyResource, options: AnyCrudOptions, controller: object | null = null) {
-    this.controller = controller;
+  constructor(resource: AnyResource, options: AnyCrudOptions) {
     this.resource = resource;
     this.options = options;
     this.limits = limitsOf(options.limits);
@@ -175,6 +172,7 @@ export class MountedResource {
 
   /** Columns a client may send. */
   get input(): readonly string[] {
+    if (this.resource.options.bodies !== undefined) return [];
     const own = this.options.input;
     const { tenant, owner, options } = this.policy;
     const kept = new Set([tenant?.column, options.version, options.state, owner?.column, this.parent?.edge.column]);

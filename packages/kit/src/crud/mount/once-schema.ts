@@ -4,10 +4,10 @@ import type { Policy } from '../policy/policy.ts';
 import { onceNames } from '../policy/give-once.ts';
 
 /** The schema of values that are shown once: sensitive, so that logs mask them. */
-export function onceJson(names: readonly string[], descriptions: Readonly<Record<string, string | undefined>> = {}): JsonSchema {
+export function onceJson(names: readonly string[], { options: { once = {} } }: Policy): JsonSchema {
   const properties = names.map((name) => {
-    const description = descriptions[name] ?? 'Shown this once.';
-    return [name, { type: 'string', 'x-sensitive': true, description }];
+    const { description = 'Shown this once.', nullable } = once[name] ?? {};
+    return [name, { type: nullable === true ? ['string', 'null'] : 'string', 'x-sensitive': true, description }];
   });
   return { type: 'object', properties: Object.fromEntries(properties) as JsonSchema };
 }
@@ -26,8 +26,7 @@ export function withOnceSchema(policy: Policy, operation: string, item: Schema):
       required?: readonly string[];
       'x-always'?: readonly string[];
     };
-    const descriptions = Object.fromEntries(names.map((name) => [name, policy.options.once?.[name]?.description]));
-    const shown = onceJson(names, descriptions)['properties'] as JsonSchema;
+    const shown = onceJson(names, policy)['properties'] as JsonSchema;
     const { 'x-always': always, required = [], properties, ...more } = root;
     const whole = {
       ...more,

@@ -161,6 +161,8 @@ export function bodySchemas(
   nested?: NestedBody,
   address: Address = keyAddress(policy),
 ): { readonly create: Schema; readonly update: Schema; readonly patch: Schema } {
+  const { bodies } = policy.options;
+  if (bodies !== undefined) return { create: bodies.create, update: bodies.update, patch: bodies.update };
   const columns = policy.inputColumns(input);
   const create = inputSchema<Record<string, unknown>>(columns) as unknown as Schema;
   // A PUT leaves what its caller may not see or write as it is: nobody needs to send it. Who may is told by the handler.

@@ -248,6 +248,13 @@ export type CrudBase<C extends Columns, U extends User | null, N extends string,
   onceSchema(field: string): Schema<Json>;
   /** The row as this caller may see it, with values that only this response shows. They are stored for no idempotency key, and no cache has them. */
   presentOnce(context: AnyContext, row: RowOf<C>, values: Readonly<Record<string, string>>): Promise<Json>;
+  /**
+   * The routes of another controller below the records of this one, to be made fields: `readonly #lines = this.below('/:order_id/lines', new Lines())`
+   * and `lines = this.#lines['list']`. That controller has `parent`, and its resource is one of the app or of a module.
+   */
+  below(path: string, other: ControllerBase): Readonly<Record<string, Route>>;
+  /** The tenant that requests act for, decided by the server; null for none. Where a subclass has it, it takes the place of the app's `tenant`. */
+  tenantOf?(context: AnyContext): string | null | Promise<string | null>;
   /** A row, or several, as this caller may see them. */
   present(context: AnyContext, row: RowOf<C>): Promise<Json>;
   present(context: AnyContext, rows: readonly RowOf<C>[]): Promise<Json[]>;

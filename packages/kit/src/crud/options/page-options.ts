@@ -22,6 +22,8 @@ export interface PageOptions {
   readonly max: number;
   /** How the rows of a list are counted. Default: `{ upTo: 1000 }`; lists with the style `page` are always counted exactly. */
   readonly count: CountMode;
+  /** `cursor` also accepts the key of a row, for the rows behind it: for lists in the order of their key that had such cursors before. */
+  readonly keyCursors: boolean;
 }
 
 export function pageOptions(given: Partial<PageOptions> = {}): PageOptions {
@@ -32,5 +34,6 @@ export function pageOptions(given: Partial<PageOptions> = {}): PageOptions {
     max = given.default === undefined ? usualMax : Math.max(usualMax, given.default),
     count = isNumbered ? 'exact' : { upTo: limits.countUpTo },
   } = given;
-  return { style, max, default: given.default ?? Math.min(limits.page, max), count };
+  const { keyCursors = false } = given;
+  return { style, max, default: given.default ?? Math.min(limits.page, max), count, keyCursors };
 }

@@ -8,7 +8,7 @@ export function onceNames({ options: { once = {} } }: Policy, operation: string)
 }
 
 /** What a hook gives values with. A value that no response would show is an error, so that the write is undone: it cannot be asked for again. */
-export function giveOnce(policy: Policy, operation: string, collected: Map<string, string> | undefined): GiveOnce {
+export function giveOnce(policy: Policy, operation: string, collected: Map<string, string | null> | undefined): GiveOnce {
   return (name, value) => {
     const known = onceNames(policy, operation);
     const place = `resource(${policy.model.name})`;
@@ -25,9 +25,11 @@ export function giveOnce(policy: Policy, operation: string, collected: Map<strin
   };
 }
 
-/** An error where a value is missing that the response promises. */
-export function requireOnce(policy: Policy, operation: string, given: ReadonlyMap<string, string>): void {
-  const missing = onceNames(policy, operation).filter((name) => !given.has(name));
+/** An error where a value is missing that the response promises; null for one that may be. */
+export function requireOnce(policy: Policy, operation: string, given: Map<string, string | null>): void {
+  const absent = onceNames(policy, operation).filter((name) => !given.has(name));
+  const missing = absent.filter((name) => policy.options.once?.[name]?.nullable !== true);
+  for (const name of absent) given.set(name, null);
   if (missing.length > 0)
     throw new Error(
       `"${operation}" of resource(${policy.model.name}) shows "${missing.join('", "')}" once, but nothing gave it: call once("${missing[0]}", value).`,

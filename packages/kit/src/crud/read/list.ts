@@ -1,7 +1,7 @@
 import { BoundedMap } from '../../db/values/bounded-map.ts';
 import type { Db } from '../../db/engine/db.ts';
 import { countUpTo, estimateCount } from '../../db/rows/count-rows.ts';
-import type { Cursors } from '../../db/sql/keyset/cursor.ts';
+import type { CursorContent, Cursors } from '../../db/sql/keyset/cursor.ts';
 import {
   cutPage,
   type Keyset,
@@ -22,6 +22,7 @@ import { limits } from '../declare/limits.ts';
 import type { OrderTerm } from '../options/ordering.ts';
 import type { CountMode, PageOptions } from '../options/page-options.ts';
 import type { Policy } from '../policy/policy.ts';
+import { readKey } from '../parameters/parameter-value.ts';
 import { describe, longPage } from './index-serves.ts';
 import { type PageStart, presentRows, selectRows, type Selection, unlessStopped } from './read.ts';
 import type { AccessNarrowing, AccessPage } from '../declare/row-access.ts';
@@ -84,7 +85,8 @@ async function byCursor(
   const cursors = await context.cursors();
   const keyset = keysetFor(policy, list.ordering);
   const bound = boundTo(request, list, keyset, context.operation);
-  const from = list.cursor === undefined ? undefined : cursors.read(list.cursor, bound);
+  const behindKey = list.cursor === undefined || !options.keyCursors ? undefined : startBehind(policy, keyset, list.cursor);
+  const from = list.cursor === undefined ? undefined : (behindKey ?? cursors.read(list.cursor, bound));
   const values = from === undefined ? undefined : keyset.valuesIfAccepted(db.dialect, from.position);
   if (list.cursor !== undefined && values === undefined) throw invalidCursor();
   const unit = unitFor(shape, keyset.names);
@@ -106,8 +108,8 @@ async function byCursor(
   });
   const { rows, hasMore } = cutPage(found, list.limit, backwards);
   const count =
-    from === undefined
-      ? await countRows(db, request, list, where, context, { found: found.length, hasMore })
+    from === undefined || behindKey !== undefined
+      ? await countRows(db, request, list, where, context, { found: found.length, hasMore: hasMore || behindKey !== undefined })
       : carried(from.count, options.count);
   const items = await presentRows(db, request, unit, rows);
   const positionOf = (row: Item | undefined): KeysetPosition | undefined => {
@@ -120,6 +122,14 @@ async function byCursor(
   const linkTo = (cursor: string | null) => (cursor === null ? null : `?${[`cursor=${cursor}`, ...others].join('&')}`);
   const links = { next: linkTo(next), previous: linkTo(previous) };
   return { page: { items, count: count.number, ...links }, ...links, first: `?${others.join('&')}`, totalCount: count.text };
+}
+
+/** The rows behind the one with this key, in a list that is ordered by keys alone. */
+function startBehind(policy: Policy, keyset: Keyset, text: string): CursorContent | undefined {
+  const [column, ...others] = keyset.columns;
+  if (others.length > 0 || column?.name !== policy.key.name) return undefined;
+  const read = readKey(policy.settingsOf(column.name), text);
+  return read.fault === undefined ? { position: [read.value], backwards: false, count: null } : undefined;
 }
 
 async function byNumber(

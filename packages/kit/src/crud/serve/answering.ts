@@ -5,6 +5,7 @@ import type { Route } from '../../http/declare/route.ts';
 import { exchangeOf } from '../../http/serve/serve-route.ts';
 import type { Item } from '../declare/item.ts';
 import { onceJson } from '../mount/once-schema.ts';
+import type { Policy } from '../policy/policy.ts';
 import { bodyTag, type TagSource } from '../read/etag.ts';
 import type { ListResult } from '../read/list.ts';
 import type { Context } from '../read/list-access.ts';
@@ -36,12 +37,12 @@ export class Answering {
   }
 
   /** The item with values that are shown once: no cache and no record of idempotency keys may have the response. */
-  withOnce(context: Context, item: Item, once: ReadonlyMap<string, string>): Item {
+  withOnce(context: Context, policy: Policy, item: Item, once: ReadonlyMap<string, string | null>): Item {
     if (once.size === 0) return item;
     exchangeOf(context.request).isShownOnce = true;
     context.reply.header('cache-control', 'no-store');
     const shown = { ...item, ...Object.fromEntries(once) };
-    rememberInput(shown, onceJson([...once.keys()]));
+    rememberInput(shown, onceJson([...once.keys()], policy));
     return shown;
   }
 

@@ -36,6 +36,7 @@ import type { Relations } from '../declare/relation.ts';
 import type { AnyResource, Resource } from '../declare/resource.ts';
 import { selectionField } from '../declare/action-rule.ts';
 import type { Item } from '../declare/item.ts';
+import type { MountedBy, ResourceAccess } from './resource-access.ts';
 
 /**
  * A base class with the generic operations of a resource. The resource defines which rows and fields a caller can see and change; the options
@@ -70,7 +71,7 @@ export function CrudController<
   return crudClass(source as AnyResource, options as unknown as AnyCrudOptions) as CrudClass<C, U, Offered<N, Extra<Q, B>>, T, I, P>;
 }
 
-const mountedByController = new WeakMap<object, MountedResource>();
+const mountedByController = new WeakMap<object, ResourceAccess>();
 
 /** The resource of a controller that CrudController() made; undefined for any other. For inspection and tests. */
 export function mountedResourceOf(controller: object): MountedResource | undefined {
@@ -101,6 +102,12 @@ function ofClass(type: object, options: AnyCrudOptions): AnyCrudOptions {
   return typeof using === 'string' ? { ...options, using } : options;
 }
 
+/** The tenant that the requests of a controller act for, where a method of its class decides. */
+function tenantOf(controller: object): MountedBy['tenantOf'] {
+  const deciding = controller as { readonly tenantOf?: (context: Context) => string | null | Promise<string | null> };
+  return typeof deciding.tenantOf === 'function' ? (context) => deciding.tenantOf?.(context) ?? null : undefined;
+}
+
 function crudClass(declared: AnyResource, options: AnyCrudOptions): unknown {
   class Crud extends Controller {
     static readonly crudResource = declared;
@@ -112,7 +119,9 @@ function crudClass(declared: AnyResource, options: AnyCrudOptions): unknown {
     static readonly crudOptions = options;
     readonly crudResource!: AnyResource;
     readonly keyParams!: Schema;
-    readonly #operations = new Operations(declared, ofClass(this.constructor, options), this.constructor);
+    readonly #mountedBy: MountedBy = { controller: this.constructor, tenantOf: tenantOf(this) };
+    readonly #operations = new Operations(declared, ofClass(this.constructor, options), this.#mountedBy);
+    readonly #below: Crud[] = [];
 
     constructor() {
       super();
@@ -142,15 +151,42 @@ function crudClass(declared: AnyResource, options: AnyCrudOptions): unknown {
       return wrapped;
     }
 
+    /** The routes of another controller, below the records of this one. It is not mounted by itself. */
+    below(path: string, other: Crud): Readonly<Record<string, Route>> {
+      this.#below.push(other);
+      mountedByController.get(other)?.mountBelow(this.#mountedBy);
+      const routes = Object.entries(other as object as Readonly<Record<string, Partial<Route>>>).filter(
+        ([, each]) => each?.isRoute === true,
+      );
+      return Object.fromEntries(
+        routes.map(([name, each]) => [name, { ...(each as Route), path: `${path}${each.path === '/' ? '' : each.path}` }]),
+      );
+    }
+
     prepare(given: DeclaredParts): void {
       this.#operations.access.prepare(given, takenSegments(this));
+      for (const other of this.#below) other.prepare(given);
     }
 
     faults(app: App): readonly Fault[] {
-      return controllerFaults(this.constructor.name, this, this.#operations.access, app);
+      const faults = controllerFaults(this.constructor.name, this, this.#operations.access, app);
+      return [...faults, ...this.#below.flatMap((other) => [...this.#otherDatabase(other), ...other.faults(app)])];
+    }
+
+    #otherDatabase(other: Crud): Fault[] {
+      const { using } = this.#operations.access;
+      const found = mountedByController.get(other)?.using;
+      if (using === found) return [];
+      const message = `${this.constructor.name}: uses the database "${using}", and ${other.constructor.name} below its records "${found}".`;
+      return [{ id: 'E013', message, hint: `Give it the same database: CrudController(resource, { using: '${using}' }).` }];
     }
 
     async databaseFaults(app: App): Promise<readonly Fault[]> {
+      const below = await Promise.all(this.#below.map((other) => other.databaseFaults(app)));
+      return [...(await this.#ownDatabaseFaults(app)), ...below.flat()];
+    }
+
+    async #ownDatabaseFaults(app: App): Promise<readonly Fault[]> {
       const { policy, list } = this.#operations.access;
       const db = app.databases[policy.using];
       if (db === undefined) return [unknownDatabase(this.constructor.name, policy.using, app)];
@@ -163,6 +199,7 @@ function crudClass(declared: AnyResource, options: AnyCrudOptions): unknown {
 
     install(app: App): void {
       this.#operations.access.install(app);
+      for (const other of this.#below) other.install(app);
     }
 
     find(context: Context, key: string): Promise<Item> {
@@ -185,10 +222,10 @@ function crudClass(declared: AnyResource, options: AnyCrudOptions): unknown {
     async presentOnce(context: Context, row: Item, values: Readonly<Record<string, string>>): Promise<Item> {
       const { access, answering, programs } = this.#operations;
       const { field } = exchangeOf(context.request).route as CompiledRoute;
-      const collected = new Map<string, string>();
+      const collected = new Map<string, string | null>();
       for (const [name, value] of Object.entries(values)) giveOnce(access.policy, field, collected)(name, value);
       requireOnce(access.policy, field, collected);
-      return answering.withOnce(context, await programs.present(context, row), collected);
+      return answering.withOnce(context, access.policy, await programs.present(context, row), collected);
     }
 
     present(context: Context, rows: Item | readonly Item[]): Promise<Item | Item[]> {

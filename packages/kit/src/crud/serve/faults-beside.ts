@@ -34,22 +34,26 @@ export class FaultsBeside {
   /** For the route of an operation; nothing where the resource has no rules. */
   of(action: 'create' | 'update' | 'partialUpdate' | 'bulkCreate' | 'bulkUpdate'): { readonly validate?: Judge } {
     if (this.#access.resource.options.validate === undefined) return {};
+    const hasBodies = this.#access.resource.options.bodies !== undefined;
     const isBulk = action === 'bulkCreate' || action === 'bulkUpdate';
     const judge = isBulk ? this.#ofItems(action === 'bulkCreate' ? 'create' : 'partialUpdate') : this.#ofBody(action);
     return {
-      validate: async (_accepted, context) => {
+      validate: async (accepted, context) => {
         // A permission about the row is not settled yet: what the rules say could tell of a row that the caller may not change.
         if (context.body !== undefined || exchangeOf(context.request).verdict === 'unknown') return [];
-        return judge(context);
+        return judge(context, hasBodies ? (accepted as Item) : undefined);
       },
     };
   }
 
-  #ofBody(action: 'create' | 'update' | 'partialUpdate'): (context: Context) => Promise<FieldError[]> {
-    return async (context) => {
+  #ofBody(action: 'create' | 'update' | 'partialUpdate'): (context: Context, accepted?: Item) => Promise<FieldError[]> {
+    return async (context, accepted) => {
       const request = await this.#access.request(context, action);
       const [before] = action === 'create' ? [null] : await this.#rows(context, request, [(context.request.params as { id: string }).id]);
-      return before === undefined ? [] : this.#judge(request, [{ given: context.request.body, before }]);
+      if (before === undefined) return [];
+      // What clients send is not columns: the schema of the body has read it.
+      if (accepted !== undefined) return this.#ask(request, [{ before, values: accepted }]);
+      return this.#judge(request, [{ given: context.request.body, before }]);
     };
   }
 
@@ -104,6 +108,11 @@ export class FaultsBeside {
     const rows: JudgedRow[] = [];
     for (const { given, at, before } of items)
       rows.push({ ...(at === undefined ? {} : { at }), before, values: await acceptedValues(policy, input, given) });
+    return this.#ask(request, rows);
+  }
+
+  #ask(request: CrudRequest, rows: readonly JudgedRow[]): Promise<FieldError[]> {
+    const { policy } = this.#access;
     return ruleFaults(policy, policy.database(request), request, rows);
   }
 

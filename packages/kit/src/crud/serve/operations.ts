@@ -9,7 +9,7 @@ import { BulkOperations } from './bulk.ts';
 import { FaultsBeside } from './faults-beside.ts';
 import { Programs } from './programs.ts';
 import { Reading } from './reading.ts';
-import { ResourceAccess } from './resource-access.ts';
+import { type MountedBy, ResourceAccess } from './resource-access.ts';
 import { Writing } from './writing.ts';
 
 /** The parts of one mounted controller. Those that an option declares are undefined without it. */
@@ -25,8 +25,8 @@ export class Operations {
   readonly importer: Importer | undefined;
   readonly stats: Stats | undefined;
 
-  constructor(resource: AnyResource, options: AnyCrudOptions, controller: object | null = null) {
-    const access = new ResourceAccess(resource, options, controller);
+  constructor(resource: AnyResource, options: AnyCrudOptions, mountedBy?: MountedBy) {
+    const access = new ResourceAccess(resource, options, mountedBy);
     const { bulk, export: exported, import: imported, stats } = options;
     this.access = access;
     this.answering = new Answering(options);

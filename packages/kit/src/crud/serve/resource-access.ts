@@ -5,7 +5,9 @@ import type { Exchange } from '../../http/exchange/exchange.ts';
 import type { QueryValues } from '../../http/input/query-string.ts';
 import { exchangeOf } from '../../http/serve/serve-route.ts';
 import type { Item } from '../declare/item.ts';
+import type { AnyResource } from '../declare/resource.ts';
 import { MountedResource } from '../mount/mounted-resource.ts';
+import type { AnyCrudOptions } from '../options/crud-options.ts';
 import type { CrudRequest } from '../policy/crud-request.ts';
 import type { Edge, Policy } from '../policy/policy.ts';
 import { tagOf } from '../read/etag.ts';
@@ -23,6 +25,15 @@ import { HttpCrudRequest } from '../mount/http-crud-request.ts';
 export const WHOLE: ShapeParameters = Object.freeze({ fields: undefined, expand: [] });
 export const NO_CONDITIONS: readonly CompiledWhere[] = Object.freeze([]);
 
+/** The controller of a mounted resource. */
+export interface MountedBy {
+  readonly controller: object | null;
+  /** The tenant that its requests act for, where it is not the app's. */
+  readonly tenantOf?: ((context: Context) => string | null | Promise<string | null>) | undefined;
+}
+
+const NO_CONTROLLER: MountedBy = { controller: null };
+
 interface SingleShape {
   readonly shape: Shape;
   readonly isFreeForm: boolean;
@@ -30,9 +41,27 @@ interface SingleShape {
 
 /** A mounted resource as requests reach it: what the address, the permission and the parameters say of rows. */
 export class ResourceAccess extends MountedResource {
+  #mountedBy: MountedBy;
+
+  constructor(resource: AnyResource, options: AnyCrudOptions, mountedBy: MountedBy = NO_CONTROLLER) {
+    super(resource, options);
+    this.#mountedBy = mountedBy;
+  }
+
+  get controller(): object | null {
+    return this.#mountedBy.controller;
+  }
+
+  /** Its controller is below the records of another, whose class and tenant are those of its requests. */
+  mountBelow({ controller, tenantOf }: MountedBy): void {
+    this.#mountedBy = { controller, tenantOf: this.#mountedBy.tenantOf ?? tenantOf };
+  }
+
   async request(context: Context, action: string): Promise<CrudRequest> {
     const exchange = exchangeOf(context.request);
-    return new HttpCrudRequest(exchange, await exchange.tenant, action, this);
+    const { tenantOf } = this.#mountedBy;
+    const tenant = tenantOf === undefined ? await exchange.tenant : await tenantOf(context);
+    return new HttpCrudRequest(exchange, tenant, action, this);
   }
 
   /** What of one row, or of as many as a bulk operation has, the caller gets. */

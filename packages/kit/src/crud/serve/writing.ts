@@ -67,7 +67,8 @@ export class Writing {
     const { shape } = await this.#access.singleShape(context, request);
     const { values, children } = this.#splitBody(context, request);
     if (action === 'update') this.#requireNested(context);
-    const { valuesOfRow, ...given }: Replacement = action === 'update' ? await this.#replaced(context, request, values) : { values };
+    const replaces = action === 'update' && this.#access.resource.options.bodies === undefined;
+    const { valuesOfRow, ...given }: Replacement = replaces ? await this.#replaced(context, request, values) : { values };
     this.#requirePrecondition(context);
     const row = { ...given, sent: sentNames(context), ...this.#keyed(context) };
     const written = await this.#written(context, request, shape, { verb: 'update', rows: [row] }, { valuesOfRow, children });
@@ -204,7 +205,7 @@ export class Writing {
     let item: Item | undefined;
     const db = policy.database(request);
     const operation = intent.action?.name ?? intent.verb;
-    const once = new Map<string, string>();
+    const once = new Map<string, string | null>();
     // The parent in the address first.
     await this.#access.parentRows(context, request, db, true);
     const { fixed, asked } = this.#access.asked(context, shape);
@@ -213,7 +214,7 @@ export class Writing {
       item = built;
     });
     const [row] = await pipeline.run(db, request, { ...intent, via: 'single', fixed, asked: { ...asked, ...more, present, once } });
-    return { row: row as Item, item: this.#answering.withOnce(context, item as Item, once) };
+    return { row: row as Item, item: this.#answering.withOnce(context, policy, item as Item, once) };
   }
 
   #presentOne(request: CrudRequest, shape: Shape, done: (item: Item | undefined) => void): Present {

@@ -47,7 +47,7 @@ export interface Asked {
   /** Gets what the code of an action returned, for each row. */
   readonly returned?: ((value: unknown) => void) | undefined;
   /** Collects values that the response shows once. Without it, nobody would see them: a hook that gives one fails. */
-  readonly once?: Map<string, string>;
+  readonly once?: Map<string, string | null>;
   /** Names the transitions that the caller may make now, for 409. Default: those of the resource. */
   readonly transitionsOf?: (row: Item) => Promise<readonly string[]>;
   /** Makes the tag of the row as it is now, for 412. */

@@ -44,6 +44,7 @@ const usedBy = {
   hooks: [],
   validate: ['validate'],
   writes: [],
+  bodies: [],
   once: [],
   onChange: ['changed'],
   audit: [],

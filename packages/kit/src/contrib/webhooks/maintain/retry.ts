@@ -2,7 +2,7 @@ import type { Db } from '../../../db/engine/db.ts';
 import { webhookErrors } from '../errors.ts';
 import { heldBehind } from '../endpoints/held-store.ts';
 import { WAKE_CHANNEL } from '../publishing/publish-store.ts';
-import { findDelivery, findEndpoint, requeueDelivery, type WebhookDelivery } from '../endpoints/store.ts';
+import { findDelivery, lockEndpoint, requeueDelivery, type WebhookDelivery } from '../endpoints/store.ts';
 import { requireOwner } from './require-owner.ts';
 import { webhooksOf } from '../webhooks.ts';
 import { readOptions } from '../../../options/read-options.ts';
@@ -19,7 +19,8 @@ export async function retryDelivery(db: Db, id: string, options: RetryOptions = 
   const { clock, database } = webhooksOf(db);
   const delivery = await findDelivery(db, id);
   if (delivery === null) throw webhookErrors.delivery_not_found();
-  if ((await findEndpoint(db, delivery.endpoint_id))?.is_active !== true) throw webhookErrors.endpoint_disabled();
+  // Locked: what is queued while the endpoint is being disabled would be seen by nobody.
+  if ((await lockEndpoint(db, delivery.endpoint_id))?.is_active !== true) throw webhookErrors.endpoint_disabled();
   await requireOwner(db, delivery.endpoint_id);
   const earlier = (await heldBehind(db, [delivery])).get(id);
   if (earlier !== undefined) throw webhookErrors.delivery_held({ extensions: { waits_for: earlier.id } });
