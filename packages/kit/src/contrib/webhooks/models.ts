@@ -160,8 +160,8 @@ export const webhookDeliveries = model(
   {
     id: t.uuidv7().pk(),
     /** No foreign keys: the statements that write a delivery lock what it refers to, and triggers remove deliveries with it. */
-    event_id: t.uuid(),
-    endpoint_id: t.uuid(),
+    event_id: t.uuid().refersTo(() => webhookEvents),
+    endpoint_id: t.uuid().refersTo(() => webhookEndpoints),
     event_type: t.text(EVENT_TYPE_LENGTH_MAX),
     status: t.enum(DELIVERY_STATUSES).dbDefault('pending'),
     /** Attempts since the last manual retry, which starts at 0 again. */
@@ -213,7 +213,7 @@ export const webhookAttempts = model(
   'webhook_attempts',
   {
     /** No foreign key: the statement that writes an attempt holds its delivery, and a trigger removes attempts with it. */
-    delivery_id: t.uuid(),
+    delivery_id: t.uuid().refersTo(() => webhookDeliveries),
     id: t.uuidv7(),
     started_at: t.timestamp(),
     duration_ms: t.int(),

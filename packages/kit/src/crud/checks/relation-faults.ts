@@ -73,7 +73,8 @@ export function relationFaults(policy: Policy, place: string): Fault[] {
 function otherReference(kind: 'one' | 'many', holder: Policy, column: ModelColumn, referred: Policy): string {
   const declaration = `t.ref(() => ${referred.model.name})`;
   const target = column.settings.reference?.target;
-  if (target === undefined) return `Declare it: ${column.name}: ${declaration}.`;
+  if (target === undefined)
+    return `Declare it: ${column.name}: ${declaration}, or without a foreign key t.uuid().refersTo(() => ${referred.model.name}).`;
   const fitting = [...holder.statements.byName.values()].filter((each) => refersTo(holder, each, referred)).map(({ name }) => name);
   if (fitting.length > 0) return `Name a column that does: ${fitting.join(', ')}.`;
   const model = typeof target === 'string' ? target : (target() as { readonly name: string }).name;

@@ -205,7 +205,13 @@ export class Policy {
   get selfReferences(): readonly { readonly name: string; readonly to: string }[] {
     return (this.#selfReferences ??= this.statements.columns.flatMap((column) => {
       const { reference, nullable } = column.settings;
-      if (reference?.onDelete !== 'restrict' || !nullable || this.referenced(column)?.model !== this.model) return [];
+      if (
+        reference?.onDelete !== 'restrict' ||
+        reference.isConstrained === false ||
+        !nullable ||
+        this.referenced(column)?.model !== this.model
+      )
+        return [];
       return [{ name: column.name, to: reference.column ?? (this.model.primaryKey[0] as string) }];
     }));
   }

@@ -244,7 +244,7 @@ export class RowStatements {
     if (kind !== 'foreign_key' || columns !== undefined) return [];
     // SQLite does not say which reference it was: where only one was written, it was that one, else they are looked up.
     const names = new Set(rows.flatMap((row) => Object.keys(row)));
-    const references = [...names].filter((name) => statements.byName.get(name)?.settings.reference !== undefined && isSent(name));
+    const references = [...names].filter((name) => isConstrained(statements.byName.get(name)) && isSent(name));
     return references.length < 2 ? references : ((await brokenReferences(db, model, rows, references)) ?? []);
   }
 
@@ -386,4 +386,9 @@ function allowedRow({ allowed }: WriteScope, row: Item): Item {
       extensions: { action: allowed.action },
     });
   return rest;
+}
+
+function isConstrained(column: StoredColumn | undefined): boolean {
+  const reference = column?.settings.reference;
+  return reference !== undefined && reference.isConstrained !== false;
 }

@@ -134,8 +134,9 @@ export async function referencesOf(policy: Policy, request: CrudRequest, rows: r
       if (value === null || value === undefined) continue;
       if (before !== null && before !== undefined && isSame(policy.statements.column(name), before[name], value)) continue;
       const scope = await target.rows.ofEdge(request);
-      // Every row is visible: the database's own check of the reference is enough.
-      if (scope.compiled.constant === true) continue;
+      // Every row is visible: the database's own check of the reference is enough, where it has one.
+      const isConstrained = policy.statements.column(name).settings.reference?.isConstrained !== false;
+      if (scope.compiled.constant === true && isConstrained) continue;
       const check = checks.get(target) ?? { target, scope, references: [] };
       checks.set(target, check);
       check.references.push({ location: [...at, name], value });

@@ -3,7 +3,7 @@ import type { ColumnDefinition, ColumnKind, DatabaseDefault, OnDelete, Reference
 import { uuidv7 } from '../values/uuidv7.ts';
 import type { Clock } from '../clock.ts';
 import { type OptionRules, readOptions, requireArguments } from '../../options/read-options.ts';
-import { filledText, instanceOf, listOf, oneOf, rule, sentenceRule, text, wholeNumber } from '../../options/value-rule.ts';
+import { aFunction, filledText, instanceOf, listOf, oneOf, rule, sentenceRule, text, wholeNumber } from '../../options/value-rule.ts';
 
 /** The table a reference points to: a model (as a function, so that declarations may be in any order) or a table's name. */
 export interface ReferenceTarget {
@@ -66,6 +66,8 @@ export interface ColumnSettings {
     readonly column?: string;
     /** What becomes of the row when the other row is deleted. */
     readonly onDelete: OnDelete;
+    /** False: the database does not check it. */
+    readonly isConstrained?: false;
   };
   /** Shown in documents and in the admin site. */
   readonly description?: string;
@@ -128,6 +130,15 @@ export class Column<S, O extends boolean = false, W extends boolean = true> {
    */
   guarded(): Column<S, O, false> {
     return this.#with({ guarded: true, readOnly: true });
+  }
+
+  /**
+   * Refers to a row of another model by its key, without a constraint of the database: relations follow it, and generic CRUD accepts only rows that the
+   * caller sees. What becomes of it when the other row is deleted is up to the application.
+   */
+  refersTo(target: () => ReferenceTarget): Column<S, O, W> {
+    requireArguments('refersTo()', { target }, { target: aFunction });
+    return this.#with({ reference: { target, onDelete: 'restrict', isConstrained: false } });
   }
 
   /** Describes the field in the OpenAPI document. */
@@ -328,7 +339,7 @@ export function columnDefinition(declared: ColumnSettings): ColumnDefinition {
     ...(values === undefined ? {} : { values: [...values] }),
     ...(of === undefined ? {} : { of: columnDefinition(of) }),
     ...(dbDefault === undefined ? {} : { dbDefault }),
-    ...(reference === undefined ? {} : { references: referenceOf(reference) }),
+    ...(reference === undefined || reference.isConstrained === false ? {} : { references: referenceOf(reference) }),
   };
 }
 
