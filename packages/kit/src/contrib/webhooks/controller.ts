@@ -3,38 +3,24 @@ import { requiredDatabase } from '../../app/declare/required-database.ts';
 import { requiredModule } from '../../app/declare/required-module.ts';
 import type { User } from '../../auth/people/principal.ts';
 import { CrudController } from '../../crud/serve/controller.ts';
-import { CONFLICT_RETRIES } from '../../db/engine/conflict-retries.ts';
 import type { Database } from '../../db/engine/db.ts';
 import { databaseNamed } from '../../db/open/named-database.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { controllerOptions } from '../../http/declare/controller-options.ts';
 import type { HandlerContext } from '../../http/declare/handler-context.ts';
-import type { Page } from '../../http/declare/page.ts';
-import { route } from '../../http/declare/route.ts';
+import { route, type Route } from '../../http/declare/route.ts';
 import type { Fault } from '../../options/fault.ts';
 import { filledText, listOf, nullable, oneOf, rule, sentenceRule } from '../../options/value-rule.ts';
 import { hasScopes } from '../../permissions/built-ins.ts';
 import { rateFault } from '../../throttle/rate.ts';
 import type { Throttle } from '../../throttle/throttle.ts';
 import { userThrottle } from '../../throttle/throttles.ts';
-import { deliveryDetail, deliveryRecord } from './endpoints/endpoint-record.ts';
-import { countDeliveries, findDeliveryOf, listDeliveries } from './endpoints/management-store.ts';
-import { attemptsOf, findEvent } from './endpoints/store.ts';
 import { webhookErrors } from './errors.ts';
-import { retryDelivery } from './maintain/retry.ts';
 import { misspeltEvents } from './misspelt-events.ts';
 import { isEventType } from './publishing/subscription.ts';
+import { endpointDeliveries } from './resources/endpoint-deliveries.ts';
 import { endpointResource } from './resources/endpoints.ts';
-import {
-  DeliveryDetailOut,
-  DeliveryId,
-  EndpointId,
-  DeliveryOut,
-  DeliveryPage,
-  DeliveryQuery,
-  EventTypePage,
-  RetryBody,
-} from './schemas.ts';
+import { EventTypePage } from './schemas.ts';
 import { webhooksOf } from './webhooks.ts';
 
 type Context = HandlerContext<unknown, unknown, unknown, unknown, User>;
@@ -43,9 +29,6 @@ const PAGE_SIZE = 100;
 // Sessions may do everything here; credentials that carry scopes, such as API keys, need the one of the route.
 const permission = hasScopes({ allowUnscoped: true });
 const reads = { permission, scope: 'webhooks:read' } as const;
-const writes = { permission, scope: 'webhooks:write' } as const;
-const notFound = [webhookErrors.endpoint_not_found] as const;
-const notFoundDelivery = [webhookErrors.endpoint_not_found, webhookErrors.delivery_not_found] as const;
 const { url_not_allowed, invalid_events, unknown_event, invalid_endpoint, quota_exceeded } = webhookErrors;
 const refusals = [url_not_allowed, invalid_events, unknown_event, invalid_endpoint] as const;
 
@@ -131,7 +114,7 @@ export class WebhookEndpointController extends OwnEndpoints {
     (context) => {
       const { eventTypes } = webhooksOf(this.#db(context)).settings;
       const items = eventTypes.map(({ name, description, jsonSchema: schema, example }) => ({ name, description, schema, example }));
-      return { items, count: items.length, next: null };
+      return { items, count: items.length, next: null, previous: null };
     },
   );
 
@@ -139,73 +122,10 @@ export class WebhookEndpointController extends OwnEndpoints {
 
   override recover = this.wrap('recover', { throttles: this.#sends });
 
-  deliveries = route.get(
-    '/:id/deliveries',
-    {
-      ...reads,
-      params: EndpointId,
-      query: DeliveryQuery,
-      response: DeliveryPage,
-      raises: notFound,
-      summary: 'List the deliveries of a webhook endpoint, newest first',
-    },
-    async (context) => {
-      const { params, query } = context;
-      const { status, event_type: eventType, cursor: after, limit = PAGE_SIZE } = query;
-      const { id } = await this.find(context, params.id);
-      const db = this.#db(context);
-      const found = await listDeliveries(db, id, { status, eventType }, { limit: limit + 1, after });
-      return slice(found.map(deliveryRecord), limit, await countDeliveries(db, id, { status, eventType }));
-    },
-  );
-
-  delivery = route.get(
-    '/:id/deliveries/:delivery_id',
-    {
-      ...reads,
-      params: DeliveryId,
-      response: DeliveryDetailOut,
-      raises: notFoundDelivery,
-      summary: 'Read a delivery, its payload and attempts',
-    },
-    async (context) => {
-      const endpoint = await this.find(context, context.params.id);
-      const db = this.#db(context);
-      const delivery = await findDeliveryOf(db, endpoint.id, context.params.delivery_id);
-      const event = delivery === null ? null : await findEvent(db, delivery.event_id);
-      if (delivery === null || event === null) throw webhookErrors.delivery_not_found();
-      return deliveryDetail(delivery, event, await attemptsOf(db, delivery.id));
-    },
-  );
-
-  retry = route.post(
-    '/:id/deliveries/:delivery_id/retry',
-    {
-      ...writes,
-      throttles: this.#sends,
-      params: DeliveryId,
-      body: RetryBody,
-      response: DeliveryOut,
-      raises: [
-        ...notFoundDelivery,
-        webhookErrors.delivery_claimed,
-        webhookErrors.delivery_held,
-        webhookErrors.delivery_succeeded,
-        webhookErrors.endpoint_disabled,
-        webhookErrors.endpoint_owner_not_allowed,
-      ],
-      summary: 'Send a delivery again, with all its attempts',
-      description: 'The receiver may have processed it already; it deduplicates on `webhook-id`.',
-    },
-    async (context) => {
-      const { id } = await this.find(context, context.params.id);
-      return this.#db(context).transaction(async (tx) => {
-        const delivery = await findDeliveryOf(tx, id, context.params.delivery_id);
-        if (delivery === null) throw webhookErrors.delivery_not_found();
-        return deliveryRecord(await retryDelivery(tx, delivery.id, { force: context.body.force === true }));
-      }, CONFLICT_RETRIES);
-    },
-  );
+  readonly #deliveries = this.below('/:endpoint_id/deliveries', endpointDeliveries(this.#options.using, this.#sends));
+  deliveries = this.#deliveries['list'] as Route;
+  delivery = this.#deliveries['delivery'] as Route;
+  retry = this.#deliveries['retry'] as Route;
 
   get #options(): typeof WebhookEndpointController {
     return this.constructor as typeof WebhookEndpointController;
@@ -235,10 +155,4 @@ export class WebhookEndpointController extends OwnEndpoints {
     const hint = 'Add a tenant resolver to createApp, tenant: ({ user }) => …, or override tenantKey() of the controller.';
     return [...faults, { id: 'E013', message, hint }];
   }
-}
-
-/** One entry more than the page holds was read, to know whether there is a next one. */
-function slice<Item extends { readonly id: string }>(found: readonly Item[], limit: number, count: number | null): Page<Item> {
-  const items = found.slice(0, limit);
-  return { items, count, next: found.length > limit ? (items.at(-1)?.id ?? null) : null };
 }

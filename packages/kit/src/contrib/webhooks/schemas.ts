@@ -1,13 +1,11 @@
-import { idParams, jsonSchema, namedSchema } from '../../http/declare/json-schema.ts';
-import type { Page } from '../../http/declare/page.ts';
+import { jsonSchema, namedSchema } from '../../http/declare/json-schema.ts';
+import { page } from '../../http/declare/page.ts';
 import type { JsonSchema, Schema } from '../../http/declare/schema.ts';
-import type { DeliveryDetail, DeliveryRecord, EndpointRecord } from './endpoints/endpoint-record.ts';
+import type { DeliveryDetail, DeliveryRecord } from './endpoints/endpoint-record.ts';
 import { HEADER_VALUE_LENGTH_MAX, HEADERS_MAX, type CustomHeaders, type HeaderEdit } from './endpoints/custom-headers.ts';
-import { DELIVERY_STATUSES, DESCRIPTION_LENGTH_MAX, DISABLED_REASONS, FAILURE_REASONS, RATE_LENGTH_MAX, SIGNATURES } from './models.ts';
+import { DELIVERY_STATUSES, DESCRIPTION_LENGTH_MAX, FAILURE_REASONS, RATE_LENGTH_MAX, SIGNATURES } from './models.ts';
 import type { SignatureVersion } from './signing/signature.ts';
 import type { Recovered } from './maintain/recover.ts';
-import type { WebhookDelivery } from './endpoints/store.ts';
-import { webhookErrors } from './errors.ts';
 import { EVENT_TYPE_LENGTH_MAX, PATTERNS_MAX } from './publishing/subscription.ts';
 
 const uuid = { type: 'string', format: 'uuid' };
@@ -68,28 +66,6 @@ function closed(properties: Record<string, object>, required: readonly string[] 
   return { type: 'object', properties, required, additionalProperties: false };
 }
 
-const endpointProperties = {
-  id: uuid,
-  url: { type: 'string' },
-  events: { type: 'array', items: { type: 'string' } },
-  description: { type: 'string' },
-  is_active: { type: 'boolean' },
-  tenant_key: { type: 'string', description: 'Empty for personal endpoints.' },
-  disabled_reason: { type: ['string', 'null'], enum: [...DISABLED_REASONS, null] },
-  disabled_at: timestampOrNull,
-  failing_since: { ...timestampOrNull, description: 'The first failure since the last success.' },
-  consecutive_failures: { type: 'integer' },
-  signature: { type: ['string', 'null'], enum: [...SIGNATURES, null], description: 'null if the secret cannot be decrypted.' },
-  public_key: { ...textOrNull, description: 'The key that receivers verify `v1a` signatures with.' },
-  schedule: { type: ['array', 'null'], items: { type: 'number' }, description: 'null for the schedule of the application.' },
-  header_names: { type: 'array', items: { type: 'string' }, description: 'Names of the custom headers; their values are not shown.' },
-  rate_limit: textOrNull,
-  send_traceparent: { type: 'boolean' },
-  previous_secret_expires_at: { ...timestampOrNull, description: 'When the previous secret stops signing.' },
-  created_at: timestamp,
-  updated_at: timestamp,
-};
-
 const deliveryProperties = {
   id: uuid,
   event_id: uuid,
@@ -118,38 +94,7 @@ const attempt = namedSchema(
   }),
 );
 
-function pageOf(item: object, count: object): object {
-  return closed({ items: { type: 'array', items: item }, count, next: { ...textOrNull, description: 'The `cursor` of the next page.' } });
-}
-
-const endpoint = namedSchema('WebhookEndpoint', closed(endpointProperties));
-const delivery = namedSchema('WebhookDelivery', closed(deliveryProperties));
-
-export const EndpointOut = jsonSchema<EndpointRecord>(endpoint);
-
-export const EndpointWithSecret = jsonSchema<EndpointRecord & { readonly secret: string | null }>(
-  {
-    ...closed({
-      ...endpointProperties,
-      secret: {
-        type: ['string', 'null'],
-        'x-sensitive': true,
-        description: 'The signing secret. Shown this once. null for `v1a`, whose private key stays here: receivers need `public_key`.',
-      },
-    }),
-  },
-  { name: 'WebhookEndpointWithSecret' },
-);
-
-export const EndpointPage = jsonSchema<Page<EndpointRecord>>({
-  ...pageOf(endpoint, { type: 'integer', minimum: 0 }),
-});
-
-export const DeliveryOut = jsonSchema<DeliveryRecord>(delivery);
-
-export const DeliveryPage = jsonSchema<Page<DeliveryRecord>>({
-  ...pageOf(delivery, { type: ['integer', 'null'], minimum: 0, description: 'null above 10,000.' }),
-});
+export const DeliveryOut = jsonSchema<DeliveryRecord>(namedSchema('WebhookDelivery', closed(deliveryProperties)));
 
 export const DeliveryDetailOut = jsonSchema<DeliveryDetail>(
   {
@@ -184,8 +129,8 @@ export interface EventTypeRecord {
   readonly example: object | null;
 }
 
-export const EventTypePage = jsonSchema<Page<EventTypeRecord>>({
-  ...pageOf(
+export const EventTypePage = page(
+  jsonSchema<EventTypeRecord>(
     namedSchema(
       'WebhookEventType',
       closed({
@@ -195,36 +140,8 @@ export const EventTypePage = jsonSchema<Page<EventTypeRecord>>({
         example: { type: ['object', 'null'], additionalProperties: true },
       }),
     ),
-    { type: 'integer', minimum: 0 },
   ),
-});
-
-export const EndpointId = idParams<{ readonly id: string }>({ id: uuid }, () => webhookErrors.endpoint_not_found());
-export const DeliveryId = idParams<{ readonly id: string; readonly delivery_id: string }>({ id: uuid, delivery_id: uuid }, (name) =>
-  name === 'id' ? webhookErrors.endpoint_not_found() : webhookErrors.delivery_not_found(),
 );
-
-const cursor = { ...uuid, description: '`next` of the page before.' };
-const limit = { type: 'integer', minimum: 1, maximum: 100, default: 100 };
-
-export const EndpointQuery = jsonSchema<{ readonly cursor?: string; readonly limit?: number }>({ ...closed({ cursor, limit }, []) });
-
-export const DeliveryQuery = jsonSchema<{
-  readonly status?: WebhookDelivery['status'];
-  readonly event_type?: string;
-  readonly cursor?: string;
-  readonly limit?: number;
-}>({
-  ...closed(
-    {
-      status: { type: 'string', enum: [...DELIVERY_STATUSES] },
-      event_type: { type: 'string', maxLength: EVENT_TYPE_LENGTH_MAX },
-      cursor,
-      limit,
-    },
-    [],
-  ),
-});
 
 interface SharedFields {
   readonly description?: string;

@@ -4,7 +4,7 @@ import { iso } from '../../../app/admin/iso.ts';
 import { adminBuckets } from '../../../app/admin/range.ts';
 import type { AdminColumn, AdminRange, AdminRow, AdminSection } from '../../../app/admin/shapes.ts';
 import type { Db } from '../../../db/engine/db.ts';
-import { listDeliveries, type WaitingOfEndpoint } from '../endpoints/management-store.ts';
+import { newestDeliveriesOf, type WaitingOfEndpoint } from '../endpoints/management-store.ts';
 import type { WebhookDelivery } from '../endpoints/store.ts';
 import { deliveryRow } from './deliveries.ts';
 import { deliveryList, endpointList } from './lists.ts';
@@ -62,7 +62,7 @@ const recentColumns = [
 ];
 
 export async function recent(place: AdminPlace, db: Db, endpoint: ShownEndpoint): Promise<AdminSection> {
-  const deliveries = await listDeliveries(db, endpoint.id, {}, { limit: RECENT_MAX });
+  const deliveries = await newestDeliveriesOf(db, endpoint.id, RECENT_MAX);
   return deliveryTable(place, db, endpoint, deliveries, {
     title: 'Recent deliveries',
     columns: recentColumns,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { describeOutbox } from '../../../../test/webhooks/outbox.ts';
 import type { Db } from '../../../db/engine/db.ts';
-import { countDeliveries, listDeliveries, requeueFailedOf } from './management-store.ts';
+import { requeueFailedOf } from './management-store.ts';
 import { publish } from '../publishing/publish.ts';
 
 /** The database's plans instead of what was asked for. */
@@ -19,7 +19,7 @@ function explaining(db: Db, plans: string[]): Db {
 }
 
 describeOutbox('the few deliveries of an endpoint that failed', (outbox) => {
-  test('are listed, counted and sent again without reading the many that succeeded, or that failed elsewhere', async () => {
+  test('are sent again without reading the many that succeeded, or that failed elsewhere', async () => {
     const { db, owner, endpoint, clock } = outbox;
     const [mine, broken] = [owner(), owner()];
     const { id } = await endpoint({ owner: mine });
@@ -31,17 +31,11 @@ describeOutbox('the few deliveries of an endpoint that failed', (outbox) => {
     await db.query(`update webhook_deliveries set status = case event_type when 'order.lost' then 'failed' else 'succeeded' end`);
     await db.query(db.dialect === 'postgres' ? 'analyze webhook_deliveries' : 'analyze');
 
-    const failed = await listDeliveries(db, id, { status: 'failed' }, { limit: 100 });
-    expect(failed.map(({ event_type }) => event_type)).toEqual(['order.lost', 'order.lost', 'order.lost']);
-    expect(await countDeliveries(db, id, { status: 'failed' })).toBe(3);
-
     const plans: string[] = [];
     const planned = explaining(db, plans);
     const window = { since: new Date(0), now: clock.now(), limit: 100 };
-    await listDeliveries(planned, id, { status: 'failed' }, { limit: 100 });
-    await countDeliveries(planned, id, { status: 'failed' });
     await requeueFailedOf(planned, id, window);
-    expect(plans).toHaveLength(3);
+    expect(plans).toHaveLength(1);
     for (const plan of plans) expect(plan).toContain('webhook_deliveries_failed_of_endpoint');
     expect(await requeueFailedOf(db, id, window)).toBe(3);
   });

@@ -1,4 +1,4 @@
-// SQL of the management routes. Everything about endpoints starts from their owner and tenant.
+// SQL about the deliveries of one endpoint, for the verbs and the admin site.
 import type { Db } from '../../../db/engine/db.ts';
 import { operatorsSql } from '../publishing/audience.ts';
 import { firstIdFrom } from '../publishing/event-id.ts';
@@ -7,107 +7,16 @@ import { webhookErrors } from '../errors.ts';
 import { PING_EVENT } from './ping-event.ts';
 import type { WebhookDelivery, WebhookEndpoint, WebhookEvent } from './store.ts';
 
-/** Whose endpoints a caller manages; `tenantKey` is empty for personal ones. */
-export interface EndpointScope {
-  readonly owner: string;
-  readonly tenantKey: string;
-}
-
-const OWN = 'owner_id = $1 and tenant_key = $2';
-
-export async function findOwnEndpoint(db: Db, { owner, tenantKey }: EndpointScope, id: string): Promise<WebhookEndpoint | null> {
-  const [row] = await db.query<WebhookEndpoint>(`select * from webhook_endpoints where ${OWN} and id = $3`, [
-    owner,
-    tenantKey,
-    asStored(id),
-  ]);
-  return row ?? null;
-}
-
-/** Ids of requests may be in upper case; SQLite stores and compares them as text. */
-function asStored(id: string): string {
-  return id.toLowerCase();
-}
-
-/** The row as it is until the end of the transaction. */
-export async function lockOwnEndpoint(tx: Db, { owner, tenantKey }: EndpointScope, id: string): Promise<WebhookEndpoint | null> {
-  const lock = tx.dialect === 'postgres' ? ' for no key update' : '';
-  const parameters = [owner, tenantKey, asStored(id)];
-  const [row] = await tx.query<WebhookEndpoint>(`select * from webhook_endpoints where ${OWN} and id = $3${lock}`, parameters);
-  return row ?? null;
-}
-
-export interface Slice {
-  readonly limit: number;
-  /** The last id of the slice before. */
-  readonly after?: string | undefined;
-}
-
-/** Newest first. */
-export async function listOwnEndpoints(db: Db, { owner, tenantKey }: EndpointScope, { limit, after }: Slice): Promise<WebhookEndpoint[]> {
-  return db.query<WebhookEndpoint>(
-    `select * from webhook_endpoints where ${OWN}${after === undefined ? '' : ' and id < $4'} order by id desc limit $3`,
-    [owner, tenantKey, limit, ...(after === undefined ? [] : [asStored(after)])],
-  );
-}
-
-export interface DeliveryFilter {
-  readonly status?: WebhookDelivery['status'] | undefined;
-  readonly eventType?: string | undefined;
-}
-
 // The words of the index `webhook_deliveries_failed_of_endpoint`, which only a query with the same words can use, and which no other index has: with
 // `status = 'failed'` PostgreSQL may read what failed at all endpoints instead.
 const FAILED = "status <> 'pending' and status <> 'succeeded'";
-const STATUS: Readonly<Record<WebhookDelivery['status'], string>> = {
-  pending: "status = 'pending'",
-  succeeded: "status = 'succeeded'",
-  failed: FAILED,
-};
-
-function filtered(endpointId: string, { status, eventType }: DeliveryFilter): { where: string; parameters: unknown[] } {
-  const parameters: unknown[] = [endpointId];
-  const conditions = ['endpoint_id = $1'];
-  if (status !== undefined) conditions.push(STATUS[status]);
-  if (eventType !== undefined) conditions.push(`event_type = $${parameters.push(eventType)}`);
-  return { where: conditions.join(' and '), parameters };
-}
 
 /** Newest first. */
-export async function listDeliveries(
-  db: Db,
-  endpointId: string,
-  filter: DeliveryFilter,
-  { limit, after }: Slice,
-): Promise<WebhookDelivery[]> {
-  const { where, parameters } = filtered(endpointId, filter);
-  const before = after === undefined ? '' : ` and id < $${parameters.push(asStored(after))}`;
-  return db.query<WebhookDelivery>(
-    `select * from webhook_deliveries where ${where}${before} order by id desc limit $${parameters.push(limit)}`,
-    parameters,
-  );
-}
-
-/** Counted to here and no further: an exact count of millions would cost more than the list. */
-const COUNT_MAX = 10_000;
-
-/** Null: more than are counted. */
-export async function countDeliveries(db: Db, endpointId: string, filter: DeliveryFilter): Promise<number | null> {
-  const { where, parameters } = filtered(endpointId, filter);
-  const [row] = await db.query<{ count: number }>(
-    `select count(*) as count from (select 1 as one from webhook_deliveries where ${where} limit ${COUNT_MAX + 1}) counted`,
-    parameters,
-  );
-  const count = row?.count ?? 0;
-  return count > COUNT_MAX ? null : count;
-}
-
-export async function findDeliveryOf(db: Db, endpointId: string, id: string): Promise<WebhookDelivery | null> {
-  const [row] = await db.query<WebhookDelivery>('select * from webhook_deliveries where endpoint_id = $1 and id = $2', [
+export function newestDeliveriesOf(db: Db, endpointId: string, limit: number): Promise<WebhookDelivery[]> {
+  return db.query<WebhookDelivery>('select * from webhook_deliveries where endpoint_id = $1 order by id desc limit $2', [
     endpointId,
-    asStored(id),
+    limit,
   ]);
-  return row ?? null;
 }
 
 const insertFor = (values: string, lock: string): string =>
