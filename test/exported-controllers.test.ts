@@ -61,7 +61,7 @@ const guards: Readonly<Record<string, Guard>> = {
     keyWithoutScopes: 'none',
     keyWithEveryScope: 'none',
   },
-  AuditController: { controller: AuditController, module: 'audit()', ...scoped },
+  AuditController: { controller: AuditController as unknown as ControllerClass, module: 'audit()', ...scoped },
   HealthController: { controller: HealthController, anonymous: 'all', keyWithoutScopes: 'all', keyWithEveryScope: 'all' },
   JobController: { controller: JobController as unknown as ControllerClass, module: 'jobs()', ...scoped },
   UploadController: { controller: UploadController, module: 'uploads()', ...scoped },

@@ -1,4 +1,3 @@
-import { cursorsOf } from '../../app/data/cursors.ts';
 import { migrateApp } from '../../app/data/migration-modules.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { prepareAccountsAndKeys, startKeyApp, type KeyApp } from '../../../test/key-app.ts';
@@ -9,7 +8,6 @@ import { modelDrift } from '../../db/migrations/drift.ts';
 import { migrate } from '../../db/migrations/migrate.ts';
 import { describeDatabases } from '../../testing/databases.ts';
 import { fakeClock } from '../../testing/fake-clock.ts';
-import { listEntries } from './list-entries.ts';
 import { auditMigrations } from './migrations/all.ts';
 import { auditChain, auditEntries, auditInbox } from './models.ts';
 import { pruneAudit } from './prune.ts';
@@ -299,20 +297,11 @@ describeDatabases(
       ]);
       const one = '?action=api_key.created&limit=1&until=2030-01-01T00:03:00Z';
       const first = (await list(one)).body;
-      const second = (await list(`${one}&cursor=${first.next}`)).body;
+      const second = (await list(first.next)).body;
       expect([second.items[0].after.name, second.count, first.previous]).toEqual(['two', first.count, null]);
-      expect((await list(`${one}&cursor=${second.previous}`)).body.items).toEqual(first.items);
-      // Pruning takes the oldest entries: what is left of the list ends at its cursor.
-      const [all] = await database.db.query<{ seq: bigint }>("select min(seq) as seq from audit_entries where action = 'api_key.created'");
-      const filter = { action: 'api_key.created' };
-      const cursors = await cursorsOf(kit.app);
-      const end = cursors.write({ position: [String(all?.seq)], backwards: false, count: null }, JSON.stringify(['audit', filter]));
-      const emptyLast = await listEntries(database.db, cursors, filter, { limit: 1, cursor: end });
-      expect([emptyLast.items, emptyLast.next]).toEqual([[], null]);
-      const back = await listEntries(database.db, cursors, filter, { limit: 1, cursor: emptyLast.previous ?? undefined });
-      expect(back.items).toMatchObject([{ after: { name: 'one' } }]);
-      for (const cursor of [`${one.replace('03:00', '04:00')}&cursor=${first.next}`, `?cursor=${first.next}`, '?cursor=x'])
-        expect((await list(cursor)).body.errors).toMatchObject([{ location: ['query', 'cursor'], code: 'invalid_cursor' }]);
+      expect((await list(second.previous)).body.items).toEqual(first.items);
+      for (const cursor of [first.next.replace('03:00', '04:00'), `?cursor=${encodeURIComponent(first.next)}`, '?cursor=x'])
+        expect((await list(cursor)).body).toMatchObject({ code: 'invalid_cursor' });
       expect(await names('?since=2030-01-01T00:01:00Z&until=2030-01-01T00:02:00Z')).toEqual(['two']);
       const { body } = await list('?action=api_key.created&limit=1');
       const [entry] = body.items;
@@ -352,7 +341,7 @@ describeDatabases(
         await kit.app.registry.audit?.record(kit.db, [{ action: 'many', target_type: 'thing', target_id: String(index) }]);
       const { next } = (await list('?action=many&limit=100')).body;
       const sizes = [];
-      for (const query of ['', '&limit=100', `&limit=100&cursor=${next}`]) sizes.push((await names(`?action=many${query}`)).length);
+      for (const query of ['?action=many', '?action=many&limit=100', next]) sizes.push((await names(query)).length);
       expect(sizes).toEqual([50, 100, 1]);
       for (const query of ['limit=101', 'limit=0', 'page=1', 'page_size=5'])
         expect([query, (await list(`?${query}`)).status]).toEqual([query, 422]);
@@ -365,7 +354,7 @@ describeDatabases(
       ['until', '0001-01-01T00:00:00%2B12:00'],
     ])('422 at its place for %s=%s', async (name, moment) => {
       const { status, body } = await list(`?${name}=${moment}`);
-      expect([status, body.errors]).toMatchObject([422, [{ location: ['query', name], code: 'invalid_date' }]]);
+      expect([status, body.errors]).toMatchObject([422, [{ location: ['query', name], code: 'invalid' }]]);
     });
 
     test('422: both times of a range are reported at once', async () => {

@@ -1,98 +1,68 @@
-import { databaseNamed } from '../../db/open/named-database.ts';
-import type { Database } from '../../db/engine/db.ts';
-import { Cursors } from '../../db/sql/keyset/cursor.ts';
-import { getOrCreateSecret } from '../../db/rows/secrets.ts';
-import { coreErrors } from '../../errors/core-errors.ts';
-import { checkAll } from '../../errors/fault-collector.ts';
-import { Controller } from '../../http/compile/controller.ts';
-import { route } from '../../http/declare/route.ts';
-import { hasScopes, isStaff } from '../../permissions/built-ins.ts';
-import { all, type Permission } from '../../permissions/permission.ts';
-import { Entry, EntryId, EntryPage, type EntryRecord, ListQuery } from './schemas.ts';
-import { sealBeforeReading } from './seal.ts';
-import { listEntries } from './list-entries.ts';
-import { shownEntries } from './shown-entries.ts';
-import { findEntry } from './store.ts';
-import { controllerOptions } from '../../http/declare/controller-options.ts';
-import { filledText } from '../../options/value-rule.ts';
 import type { App } from '../../app/declare/module.ts';
 import { requiredDatabase } from '../../app/declare/required-database.ts';
 import { requiredModule } from '../../app/declare/required-module.ts';
+import { filter } from '../../crud/declare/filter.ts';
+import { STAFF } from '../../crud/declare/resource.ts';
+import { CrudController } from '../../crud/serve/controller.ts';
+import { databaseNamed } from '../../db/open/named-database.ts';
+import { IDENTITY_LENGTH_MAX } from '../../db/values/identity-length.ts';
+import { controllerOptions } from '../../http/declare/controller-options.ts';
+import type { HandlerContext } from '../../http/declare/handler-context.ts';
+import { jsonSchema } from '../../http/declare/json-schema.ts';
 import type { Fault } from '../../options/fault.ts';
+import { filledText } from '../../options/value-rule.ts';
+import { hasScopes, isStaff } from '../../permissions/built-ins.ts';
+import { all } from '../../permissions/permission.ts';
+import { EntryTime } from './entry-time.ts';
+import { auditResource } from './resource.ts';
+import { sealBeforeReading } from './seal.ts';
 
-const LIMIT = 50;
+const text = jsonSchema<string>({ type: 'string', minLength: 1, maxLength: IDENTITY_LENGTH_MAX });
 
-/** On the class and on every route: a route taken out of its class keeps it. */
-const permission = all(isStaff, hasScopes({ allowUnscoped: true }));
+const Entries = CrudController(auditResource, {
+  permission: all(isStaff, hasScopes({ allowUnscoped: true })),
+  scope: 'audit',
+  audience: STAFF,
+  lookup: 'id',
+  filters: {
+    actor_id: filter(text, (id) => ({ actor_id: id })),
+    credential_id: filter(text, (id) => ({ credential_id: id })),
+    action: filter(text, (action) => ({ action }), { description: 'For example `api_key.revoked`.' }),
+    target_type: filter(text, (type) => ({ target_type: type })),
+    target_id: filter(text, (id) => ({ target_id: id })),
+    request_id: filter(text, (id) => ({ request_id: id })),
+    since: filter(EntryTime, (at) => ({ at: { gte: at } }), { description: 'At this time or later.' }),
+    until: filter(EntryTime, (at) => ({ at: { lt: at } }), { description: 'Before this time.' }),
+  },
+  queryMethod: false,
+  ordering: { by: ['seq'], default: ['-seq'] },
+  page: { default: 50, max: 100, count: 'exact' },
+  operations: { create: false, update: false, partialUpdate: false, destroy: false },
+});
 
 /** Staff reads the entries, with the values of records that they may see, by session or by a key with the scope `audit:read`. Nothing can be written. */
-export class AuditController extends Controller {
+export class AuditController extends Entries {
   static override readonly tags: readonly string[] = ['audit'];
-  static override readonly permission: Permission = permission;
   /** The database whose entries are read. */
-  static readonly [controllerOptions] = { using: filledText };
   static readonly using: string = 'default';
-  #app: App | undefined;
+  static readonly [controllerOptions] = { using: filledText };
 
-  list = route.get(
-    '/',
-    { query: ListQuery, response: EntryPage, permission, scope: 'audit:read', summary: 'List audit entries, newest first' },
-    async ({ databases, query, db: own, caller }) => {
-      const { limit = LIMIT, cursor, since, until, ...equal } = query;
-      const times = checkAll({ since: () => momentOf('since', since), until: () => momentOf('until', until) });
-      const filter = { ...equal, ...times };
-      const db = this.#db(databases);
-      await sealBeforeReading(db);
-      const cursors = new Cursors([await getOrCreateSecret(own, 'audit cursors')]);
-      const page = await listEntries(db, cursors, filter, { limit, cursor });
-      return { ...page, items: await shownEntries(this.#installed(), await caller(), page.items) };
-    },
-  );
+  override list = this.wrap('list', { summary: 'List audit entries, newest first' }, (context, next) => this.#sealed(context, next));
+  override retrieve = this.wrap('retrieve', {}, (context, next) => this.#sealed(context, next));
 
-  read = route.get(
-    '/:id',
-    { params: EntryId, response: Entry, permission, scope: 'audit:read', summary: 'Read an audit entry' },
-    async ({ databases, params, caller }) => {
-      const db = this.#db(databases);
-      await sealBeforeReading(db);
-      const entry = await findEntry(db, 'id', params.id.toLowerCase());
-      if (entry === null) throw coreErrors.not_found();
-      const [record] = await shownEntries(this.#installed(), await caller(), [entry]);
-      return record as EntryRecord;
-    },
-  );
-
-  #db(databases: Readonly<Record<string, Database>>): Database {
+  async #sealed<R>({ databases }: Pick<HandlerContext, 'databases'>, read: () => Promise<R>): Promise<R> {
     const { using, name } = this.constructor as typeof AuditController;
-    return databaseNamed(databases, using, `${name}.using`);
+    await sealBeforeReading(databaseNamed(databases, using, `${name}.using`));
+    return read();
   }
 
-  install(app: App): void {
-    this.#app = app;
+  override faults(app: App): readonly Fault[] {
+    return [...requiredModule(app, 'audit', this.constructor.name, 'audit()'), ...super.faults(app)];
   }
 
-  #installed(): App {
-    if (this.#app === undefined) throw new Error(`${this.constructor.name} belongs to no app.`);
-    return this.#app;
-  }
-
-  faults(app: App): readonly Fault[] {
-    return requiredModule(app, 'audit', this.constructor.name, 'audit()');
-  }
-
-  async databaseFaults(app: App): Promise<readonly Fault[]> {
+  override async databaseFaults(app: App): Promise<readonly Fault[]> {
     const { using, name } = this.constructor as typeof AuditController;
-    return requiredDatabase(app, 'audit', name, using, 'audit');
+    const faults = requiredDatabase(app, 'audit', name, using, 'audit');
+    return faults.length > 0 ? faults : super.databaseFaults(app);
   }
-}
-
-const [EARLIEST, LATEST] = [new Date('0001-01-01T00:00:00.000Z'), new Date('9999-12-31T23:59:59.999Z')];
-
-/** A valid date-time may still be outside what a database can hold: a leap second, the year 10000 after an offset. */
-function momentOf(name: string, text: string | undefined): Date | undefined {
-  if (text === undefined) return undefined;
-  const moment = new Date(text);
-  if (moment >= EARLIEST && moment <= LATEST) return moment;
-  const message = 'Use a time in the years 1 to 9999.';
-  throw coreErrors.validation_error({ errors: [{ location: ['query', name], code: 'invalid_date', message }] });
 }

@@ -47,6 +47,22 @@ export const auditEntries = model(
   },
 );
 
+/**
+ * The same table as lists read it: by the place in the chain, which the indexes of the filters end with. Lists seal before they read, so that every
+ * entry has its place.
+ */
+export const sealedEntries = model(
+  'audit_entries',
+  {
+    id: t.uuidv7().unique(),
+    seq: t.bigint().pk().describe('Position in the chain: an integer, from 1 without gaps.'),
+    ...content(),
+    previous_hash: t.text(64),
+    hash: t.text(64).describe('SHA-256 over this entry and every entry before it.'),
+  },
+  { guarded: true },
+);
+
 /** One row: where the chain ends, and where it starts after pruning. */
 export const auditChain = model(
   'audit_chain',

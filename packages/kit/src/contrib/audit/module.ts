@@ -11,6 +11,7 @@ import { auditMigrations } from './migrations/all.ts';
 import { auditChain, auditEntries, auditInbox } from './models.ts';
 import { auditSink } from './record.ts';
 import { Sealer, sealers } from './sealer.ts';
+import { recordingApps } from './sight.ts';
 import { unsealed } from './store.ts';
 import { verifyChain } from './verify-chain.ts';
 
@@ -72,6 +73,7 @@ export function audit(options: AuditOptions = {}): Module {
         const database = app.databases[alias];
         if (database === undefined) continue;
         sealers.bind(database, new Sealer(database, app.log));
+        recordingApps.bind(database, app);
         sealed.push(database);
       }
     },
@@ -82,6 +84,7 @@ export function audit(options: AuditOptions = {}): Module {
       for (const database of sealed.splice(0)) {
         await sealers.of(database).stop();
         sealers.release(database);
+        recordingApps.release(database);
       }
     },
   };

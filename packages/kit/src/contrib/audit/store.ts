@@ -1,4 +1,3 @@
-import type { KeysetStart } from '../../db/sql/keyset/keyset.ts';
 import type { Db } from '../../db/engine/db.ts';
 import { sendStatement } from '../../db/engine/handle.ts';
 import { json } from '../../db/values/json-parameter.ts';
@@ -283,49 +282,4 @@ export async function removeThrough(tx: Db, seq: bigint, hash: string): Promise<
   const { count } = await tx.execute('delete from audit_entries where seq <= $1', [seq]);
   await tx.query('update audit_chain set pruned_through = $1, pruned_hash = $2 where id = 1', [seq, hash]);
   return count;
-}
-
-export interface EntryFilter {
-  readonly actor_id?: string | undefined;
-  readonly credential_id?: string | undefined;
-  readonly action?: string | undefined;
-  readonly target_type?: string | undefined;
-  readonly target_id?: string | undefined;
-  readonly request_id?: string | undefined;
-  readonly since?: Date | undefined;
-  readonly until?: Date | undefined;
-}
-
-const EQUAL = ['actor_id', 'credential_id', 'action', 'target_type', 'target_id', 'request_id'] as const;
-
-export async function countEntries(db: Db, filter: EntryFilter): Promise<number> {
-  const { where, parameters } = conditionsOf(filter);
-  const [row] = await db.query<{ count: number | bigint }>(`select count(*) as count from audit_entries${where}`, parameters);
-  return Number(row?.count ?? 0);
-}
-
-/** Newest first, from the place of an entry; backwards the nearest first. */
-export async function readPage(
-  db: Db,
-  filter: EntryFilter,
-  { limit, from }: { readonly limit: number; readonly from: KeysetStart | undefined },
-): Promise<readonly StoredEntry[]> {
-  const backwards = from?.backwards ?? false;
-  const { where, parameters } = conditionsOf(filter, from);
-  const order = `order by seq ${backwards ? 'asc' : 'desc'} limit $${parameters.push(limit)}`;
-  return db.query<StoredEntry>(`select ${COLUMNS} from audit_entries${where} ${order}`, parameters);
-}
-
-function conditionsOf(filter: EntryFilter, from?: KeysetStart): { readonly where: string; readonly parameters: unknown[] } {
-  const parameters: unknown[] = [];
-  const parameter = (value: unknown) => `$${parameters.push(value)}`;
-  const conditions: string[] = [];
-  const { since, until } = filter;
-  // In the order of this list, not of the filter's members: that keeps the number of different statements small.
-  for (const name of EQUAL) if (filter[name] !== undefined) conditions.push(`${name} = ${parameter(filter[name])}`);
-  if (since !== undefined) conditions.push(`at >= ${parameter(since)}`);
-  if (until !== undefined) conditions.push(`at < ${parameter(until)}`);
-  if (from !== undefined)
-    conditions.push(`seq ${from.backwards ? '>' : '<'}${from.inclusive === true ? '=' : ''} ${parameter(String(from.position[0]))}`);
-  return { where: conditions.length === 0 ? '' : ` where ${conditions.join(' and ')}`, parameters };
 }
