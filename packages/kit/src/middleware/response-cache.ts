@@ -3,12 +3,11 @@ import { canonicalJson } from '../db/values/canonical-json.ts';
 import { announceWritesOf, hearsTableWrites, watchTableWrites } from '../db/rows/table-writes.ts';
 import { matchesNone } from '../http/respond/conditional-request.ts';
 import type { Caller } from '../http/declare/caller.ts';
-import type { CompiledRoute, ResponseFacts, RouteSchema } from '../http/exchange/compiled-route.ts';
-import { cookieValues } from '../http/declare/read-cookie.ts';
+import type { CompiledRoute, ResponseFacts } from '../http/exchange/compiled-route.ts';
 import type { Exchange } from '../http/exchange/exchange.ts';
 import type { Host } from '../http/exchange/host.ts';
 import type { MadeResponse, Middleware } from '../http/exchange/middleware.ts';
-import { flattened, propertiesOf } from '../http/json/schema-node.ts';
+import { declaredValues } from '../http/input/declared-values.ts';
 import { type OptionRules, readOptions, valueFaults, InvalidOptions, unknownNames } from '../options/read-options.ts';
 import { aFunction, isMembers, listOf, filledText, milliseconds, required, wholeNumber } from '../options/value-rule.ts';
 import { ResponseStore } from './response-store.ts';
@@ -156,12 +155,8 @@ function policyOf(route: CompiledRoute, given: unknown, maxAgeMs: number): Route
 }
 
 /** Everything the response may depend on. The caller as a whole: whoever lost a role, in general or in the tenant, or a scope has another key. */
-function keyOf(
-  { route, url, headers, authenticator, request }: Exchange,
-  { principal, tenant, membership }: Caller,
-  audience: string,
-): string {
-  const cookies = cookieValues(headers['cookie']);
+function keyOf(exchange: Exchange, { principal, tenant, membership }: Caller, audience: string): string {
+  const { route, url, headers, authenticator, request } = exchange;
   const parts = [
     route?.operationId,
     route?.method,
@@ -174,15 +169,10 @@ function keyOf(
     headers.host,
     headers['accept'],
     headers['accept-language'],
-    declaredNames(route?.headers).map((name) => headers[name.toLowerCase()]),
-    declaredNames(route?.cookies).map((name) => cookies.get(name)),
+    ...declaredValues(exchange),
     request.body === undefined ? null : canonicalJson(request.body),
   ];
   return createHash('sha256').update(JSON.stringify(parts, whole)).digest('base64');
-}
-
-function declaredNames(schema: RouteSchema | undefined): string[] {
-  return schema === undefined ? [] : propertiesOf(flattened(schema.json, schema.json)).map(([name]) => name);
 }
 
 /** Users are the application's own objects: what JSON cannot say, or would leave out, is part of the key too. */

@@ -27,7 +27,16 @@ import {
   prolongClaim,
   releaseClaim,
 } from './record-store.ts';
-import { audienceOf, callerText, fingerprintOf, type IdentifiedRequest, readKey, scopeHash } from './request-identity.ts';
+import { declaredValues } from '../input/declared-values.ts';
+import {
+  audienceOf,
+  callerText,
+  fingerprintOf,
+  type IdentifiedRequest,
+  readKey,
+  scopeHash,
+  UNCOUNTED_HEADERS,
+} from './request-identity.ts';
 
 /** Larger bodies are not kept. */
 export const BODY_BYTES_MAX = 256 * 1024;
@@ -149,7 +158,8 @@ function attemptAs(
 ): KeyedAttempt {
   const { principal, method, url, knownMembership } = exchange;
   const { operationId } = exchange.route as CompiledRoute;
-  const identified: IdentifiedRequest = { principal, anonymous, tenant, operationId, method, url, body: exchange.request.body };
+  const declared = declaredValues(exchange, UNCOUNTED_HEADERS);
+  const identified: IdentifiedRequest = { principal, anonymous, tenant, operationId, method, url, body: exchange.request.body, declared };
   const request: KeyedRequest = {
     scopeHash: scopeHash(identified, key),
     key,

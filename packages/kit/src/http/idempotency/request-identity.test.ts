@@ -12,6 +12,7 @@ const request = (more: Partial<IdentifiedRequest> = {}): IdentifiedRequest => ({
   method: 'POST',
   url: '/v1/orders?b=2&a=1',
   body: { item: 'x', nested: { a: 1, b: [1, 2] } },
+  declared: [['north'], [['dark']]],
   ...more,
 });
 
@@ -58,6 +59,9 @@ describe('whether it is the same request', () => {
   test.each<[string, Partial<IdentifiedRequest>]>([
     ['method', { method: 'DELETE' }],
     ['path', { url: '/v1/order?b=2&a=1' }],
+    ['declared header', { declared: [['south'], [['dark']]] }],
+    ['declared cookie', { declared: [['north'], [['light']]] }],
+    ['declared cookie, absent', { declared: [['north'], [undefined]] }],
     ['parameter', { url: '/v1/orders?b=2&a=2' }],
     ['body', { body: { item: 'y', nested: { a: 1, b: [1, 2] } } }],
     ['order of a list', { body: { item: 'x', nested: { a: 1, b: [2, 1] } } }],

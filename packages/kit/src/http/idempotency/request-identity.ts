@@ -16,6 +16,8 @@ export interface IdentifiedRequest {
   readonly url: string;
   /** As it was sent: parsed JSON, or bytes. */
   readonly body: unknown;
+  /** Headers and cookies that the route declares as its input. */
+  readonly declared: readonly unknown[];
 }
 
 /** 1 to 255 visible ASCII characters; undefined without the header. */
@@ -50,11 +52,23 @@ export function callerText({ principal, anonymous, tenant }: IdentifiedRequest):
 const CALLER_LENGTH_MAX = 400;
 
 /** Equal for the same request, whatever the order of its members and parameters: SHA-256, in hex. */
-export function fingerprintOf({ method, url, body }: IdentifiedRequest): string {
+export function fingerprintOf({ method, url, body, declared }: IdentifiedRequest): string {
   const [path, query] = split(url);
   const content = body instanceof Uint8Array ? ['bytes', hash('sha256', body, 'hex')] : ['json', canonicalJson(body ?? null)];
-  return digest([method, path, query.split('&').toSorted(), content]);
+  return digest([method, path, query.split('&').toSorted(), content, ...declared]);
 }
+
+/** A repeated request may have others of these: a new token, another attempt of a trace. */
+export const UNCOUNTED_HEADERS: ReadonlySet<string> = new Set([
+  'authorization',
+  'cookie',
+  'x-api-key',
+  'x-csrf-token',
+  'x-request-id',
+  'traceparent',
+  'tracestate',
+  'user-agent',
+]);
 
 /** Who may see the answer: a replay to a caller with other rights is not made. */
 export function audienceOf(principal: Principal | null, membership: Membership | null, view: string): string {
