@@ -26,8 +26,8 @@ class NewsController extends Controller {
   own = route.stream('/own', { permission: isAuthenticated, response: Any, heartbeatMs: 20 }, endless);
 }
 
-/** By user and tenant: the roles, or an error that the application throws. */
-const members = new Map<string, readonly string[] | Error>();
+/** By user and tenant: the roles, an error that the application throws, or a promise that it waits for. */
+const members = new Map<string, readonly string[] | Error | Promise<readonly string[]>>();
 let questions: string[] = [];
 let app: App;
 let url = '';
@@ -38,7 +38,7 @@ beforeAll(async () => {
     tenant: ({ headers }) => headers['x-tenant']?.toString() ?? null,
     membership: async ({ user: { id }, tenant }) => {
       questions.push(`${id} ${tenant}`);
-      const roles = members.get(`${id} ${tenant}`);
+      const roles = await members.get(`${id} ${tenant}`);
       if (roles instanceof Error) throw roles;
       return roles === undefined ? null : { roles };
     },
@@ -88,6 +88,23 @@ test('a database that does not respond ends nothing; the next look does', async 
   members.delete('ann north');
   expect(await stream.ended).toContain('not_a_member');
 });
+
+test.each([
+  ['fails', () => new Error('the database of the tenant is away')],
+  ['hangs', () => new Promise<readonly string[]>(() => undefined)],
+])(
+  'a membership that %s keeps only the streams of its own user open',
+  async (_name, answer) => {
+    const [kept, left] = [await follow('bob', 'north'), await follow('ann', 'north')];
+    members.set('bob north', answer());
+    members.delete('ann north');
+    expect(await left.ended).toContain('not_a_member');
+    const open = Symbol('open');
+    expect(await Promise.race([kept.ended, Promise.resolve(open)])).toBe(open);
+    kept.stop();
+  },
+  60_000,
+);
 
 test('users with several streams are asked about once per look, and the same roles in another order are the same', async () => {
   members.set('ann north', ['reader', 'writer']);

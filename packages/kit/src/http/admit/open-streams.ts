@@ -2,6 +2,7 @@ import type { Authenticator } from '../../auth/request/authenticator.ts';
 import type { Membership } from '../../auth/people/membership.ts';
 import type { Principal } from '../../auth/people/principal.ts';
 import { withStaffRights } from '../../auth/rights/staff-rights.ts';
+import type { Standing } from '../../auth/rights/standing.ts';
 import type { Database } from '../../db/engine/db.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { isKitError } from '../../errors/kit-error.ts';
@@ -14,6 +15,8 @@ const LOOK_EVERY_MS = 500;
 const RETRY_AFTER_SECONDS = 10;
 /** A caller who cannot be authenticated again, or whose tenant is not found, in this time is not known, and the next one is asked. */
 const ASK_AGAIN_MS_MAX = 5000;
+/** An app without `memberships` is asked about one caller after the other. */
+const MEMBERSHIP_MS = 20;
 
 /**
  * The event streams and exports of one app that are open in this process. An ordinary request is over before its credential changes; a stream would
@@ -121,17 +124,30 @@ export class OpenStreams {
     const proved = [...this.#streams].filter(
       ({ principal, knownMembership, signal }) => principal !== null && knownMembership !== null && !signal.aborted,
     );
-    const asked = proved.flatMap(({ principal, knownTenant: tenant }) =>
-      principal === null ? [] : [{ userId: principal.user.id, tenant, principal }],
-    );
-    const { db, standings } = this.#host;
-    const current = await standings.of(db, asked);
-    for (const [index, exchange] of proved.entries()) {
-      const now = current[index];
-      if (now === undefined || !now.ok) exchange.abort(coreErrors.not_a_member());
+    for (const [exchange, now] of await this.#standingsNow(proved))
+      if (!now.ok) exchange.abort(coreErrors.not_a_member());
       else if (!hasSameRoles(exchange.knownMembership, now.membership))
         exchange.abort(coreErrors.permission_denied({ detail: 'Your roles in this tenant have changed.' }));
+  }
+
+  /** Asked together; where that fails one by one, so that the tenant of one caller, which cannot be asked, keeps no other caller's stream open. */
+  async #standingsNow(streams: readonly Exchange[]): Promise<ReadonlyMap<Exchange, Standing>> {
+    const now = new Map<Exchange, Standing>();
+    const ask = async (exchanges: readonly Exchange[]): Promise<void> => {
+      const { db, standings } = this.#host;
+      const asked = exchanges.flatMap(({ principal, knownTenant: tenant }) =>
+        principal === null ? [] : [{ userId: principal.user.id, tenant, principal }],
+      );
+      const found = await inTime('the memberships', standings.of(db, asked), ASK_AGAIN_MS_MAX + exchanges.length * MEMBERSHIP_MS);
+      for (const [index, standing] of found.entries()) now.set(exchanges[index] as Exchange, standing);
+    };
+    try {
+      await ask(streams);
+    } catch (error) {
+      this.#noteFailure(error);
+      if (streams.length > 1) for (const exchange of streams) await ask([exchange]).catch(() => undefined);
     }
+    return now;
   }
 }
 
@@ -182,9 +198,9 @@ async function authenticatedAgain(authenticator: Authenticator, exchange: Exchan
   }
 }
 
-async function inTime<T>(what: string, work: Promise<T>): Promise<T> {
+async function inTime<T>(what: string, work: Promise<T>, ms = ASK_AGAIN_MS_MAX): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new Error(`${what} was not found within ${ASK_AGAIN_MS_MAX} ms`)), ASK_AGAIN_MS_MAX);
+  const timer = setTimeout(() => reject(new Error(`${what} was not found within ${ms} ms`)), ms);
   try {
     return await Promise.race([work, late]);
   } finally {
