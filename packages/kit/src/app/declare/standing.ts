@@ -3,6 +3,7 @@ import { findUsers } from '../../auth/people/find-users.ts';
 import type { Membership } from '../../auth/people/membership.ts';
 import { couldBeUserId } from '../../auth/people/user-table.ts';
 import type { Principal, User } from '../../auth/people/principal.ts';
+import { inTime } from '../../auth/rights/in-time.ts';
 import { ruleResult } from '../../auth/rights/rule-result.ts';
 import { judge, type MembershipSource, type Standing, type StandingQuestion, type Standings } from '../../auth/rights/standing.ts';
 import type { UserDirectory } from '../../auth/people/user-directory.ts';
@@ -84,10 +85,8 @@ async function ask(db: Db, members: readonly Member[], directory: StandingSource
   const { membership, memberships } = directory;
   if (members.length === 0) return [];
   if (typeof memberships === 'function') {
-    const found = await memberships(
-      db,
-      members.map(({ user, tenant }) => ({ userId: user.id, tenant })),
-    );
+    const questions = members.map(({ user, tenant }) => ({ userId: user.id, tenant }));
+    const found = await inTime('the memberships', Promise.resolve(memberships(db, questions)));
     // One for each, or it cannot be said whose is whose.
     if (!Array.isArray(found) || found.length !== members.length)
       throw new TypeError(`memberships() returned ${Array.isArray(found) ? found.length : typeof found} for ${members.length} users.`);
@@ -109,7 +108,8 @@ async function askOne(
   const asking = principal === undefined ? withoutCredential(user) : { principal, needsCredential: () => false };
   try {
     if (membership === undefined) return null;
-    const found = ruleResult('membership', 'createApp()', await membership({ user, tenant, principal: asking.principal, db }));
+    const answer = await inTime('the membership', Promise.resolve(membership({ user, tenant, principal: asking.principal, db })));
+    const found = ruleResult('membership', 'createApp()', answer);
     return found === null && asking.needsCredential() ? 'not_known' : found;
   } catch (error) {
     if (asking.needsCredential()) return 'not_known';

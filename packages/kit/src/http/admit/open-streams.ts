@@ -1,8 +1,9 @@
 import type { Authenticator } from '../../auth/request/authenticator.ts';
 import type { Membership } from '../../auth/people/membership.ts';
 import type { Principal } from '../../auth/people/principal.ts';
+import { inTime } from '../../auth/rights/in-time.ts';
+import { settledStandings } from '../../auth/rights/settled-standings.ts';
 import { withStaffRights } from '../../auth/rights/staff-rights.ts';
-import type { Standing } from '../../auth/rights/standing.ts';
 import type { Database } from '../../db/engine/db.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { isKitError } from '../../errors/kit-error.ts';
@@ -13,10 +14,6 @@ import type { Host } from '../exchange/host.ts';
 /** How often the callers of open streams are looked up: a revoked credential ends its streams within a second. */
 const LOOK_EVERY_MS = 500;
 const RETRY_AFTER_SECONDS = 10;
-/** A caller who cannot be authenticated again, or whose tenant is not found, in this time is not known, and the next one is asked. */
-const ASK_AGAIN_MS_MAX = 5000;
-/** An app without `memberships` is asked about one caller after the other. */
-const MEMBERSHIP_MS = 20;
 
 /**
  * The event streams and exports of one app that are open in this process. An ordinary request is over before its credential changes; a stream would
@@ -124,30 +121,20 @@ export class OpenStreams {
     const proved = [...this.#streams].filter(
       ({ principal, knownMembership, signal }) => principal !== null && knownMembership !== null && !signal.aborted,
     );
-    for (const [exchange, now] of await this.#standingsNow(proved))
-      if (!now.ok) exchange.abort(coreErrors.not_a_member());
-      else if (!hasSameRoles(exchange.knownMembership, now.membership))
+    const { db, standings } = this.#host;
+    const asked = proved.flatMap(({ principal, knownTenant: tenant }) =>
+      principal === null ? [] : [{ userId: principal.user.id, tenant, principal }],
+    );
+    const settled = await settledStandings(standings, db, asked);
+    let failure: unknown;
+    for (const [index, exchange] of proved.entries()) {
+      const found = settled[index];
+      if (found?.status !== 'fulfilled') failure ??= found?.reason;
+      else if (!found.value.ok) exchange.abort(coreErrors.not_a_member());
+      else if (!hasSameRoles(exchange.knownMembership, found.value.membership))
         exchange.abort(coreErrors.permission_denied({ detail: 'Your roles in this tenant have changed.' }));
-  }
-
-  /** Asked together; where that fails one by one, so that the tenant of one caller, which cannot be asked, keeps no other caller's stream open. */
-  async #standingsNow(streams: readonly Exchange[]): Promise<ReadonlyMap<Exchange, Standing>> {
-    const now = new Map<Exchange, Standing>();
-    const ask = async (exchanges: readonly Exchange[]): Promise<void> => {
-      const { db, standings } = this.#host;
-      const asked = exchanges.flatMap(({ principal, knownTenant: tenant }) =>
-        principal === null ? [] : [{ userId: principal.user.id, tenant, principal }],
-      );
-      const found = await inTime('the memberships', standings.of(db, asked), ASK_AGAIN_MS_MAX + exchanges.length * MEMBERSHIP_MS);
-      for (const [index, standing] of found.entries()) now.set(exchanges[index] as Exchange, standing);
-    };
-    try {
-      await ask(streams);
-    } catch (error) {
-      this.#noteFailure(error);
-      if (streams.length > 1) for (const exchange of streams) await ask([exchange]).catch(() => undefined);
     }
-    return now;
+    if (failure !== undefined) this.#noteFailure(failure);
   }
 }
 
@@ -195,16 +182,6 @@ async function authenticatedAgain(authenticator: Authenticator, exchange: Exchan
   } catch (error) {
     if (isKitError(error) && error.status === 401) return null;
     throw error;
-  }
-}
-
-async function inTime<T>(what: string, work: Promise<T>, ms = ASK_AGAIN_MS_MAX): Promise<T> {
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new Error(`${what} was not found within ${ms} ms`)), ms);
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
   }
 }
 

@@ -38,14 +38,20 @@ export async function ownerLinks(place: AdminPlace, context: AdminContext, ids: 
   };
 }
 
-/** By endpoint: why its owner may not receive anything. */
+/** By endpoint: why its owner may not receive anything; where that cannot be found out, it is not known. */
 export async function ownerHindrances(
   place: AdminPlace,
   context: AdminContext,
   endpoints: readonly ShownEndpoint[],
 ): Promise<ReadonlyMap<string, Hindrance>> {
   const found = await webhooksOf(databaseOf(place, context)).findHindrances(context.db, endpoints);
-  return new Map(endpoints.flatMap(({ id }, index) => (found[index] ? [[id, found[index]] as const] : [])));
+  return new Map(
+    endpoints.flatMap(({ id }, index) => {
+      const each = found[index];
+      const hindrance = each?.status === 'fulfilled' ? each.value : 'not_known';
+      return hindrance === null ? [] : [[id, hindrance] as const];
+    }),
+  );
 }
 
 /** The id of the owner that was typed: a user name, an address, or an id. */

@@ -168,6 +168,32 @@ describeDatabases('webhook endpoints of people who lost their rights', (database
     expect(count('/ann')).toBe(1);
   });
 
+  test.each([
+    ['fails', () => Promise.reject(new Error('the directory of acme is down'))],
+    ['hangs', () => new Promise<never>(() => undefined)],
+  ])(
+    'a membership that %s delays the deliveries of its own user only, which are sent once it is known again',
+    async (_name, answer) => {
+      let isDown = false;
+      await start({
+        tenant,
+        membership: (asked) => (isDown && asked.tenant === 'acme' ? answer() : membership(asked)),
+      });
+      await subscribe(await member('ann'), '/ann');
+      await subscribe(await member('bob', ['other']), '/bob', 'other');
+      isDown = true;
+      await announce();
+      await announce('other');
+      await deliverDue(database.db);
+      expect([count('/ann'), count('/bob')]).toEqual([0, 1]);
+      expect(await failed()).toEqual([]);
+      isDown = false;
+      await deliverDue(database.db);
+      expect([count('/ann'), count('/bob')]).toEqual([1, 1]);
+    },
+    60_000,
+  );
+
   const warnings = () => kit.records.flatMap(({ check, msg }) => (check === 'W031' ? [msg] : []));
 
   test('where only an access token has the membership, deliveries go on, and startup says so unless the app does', async () => {

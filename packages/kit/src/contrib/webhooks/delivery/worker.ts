@@ -39,6 +39,8 @@ export interface RunOptions {
 const REFUSED_CLAIMS_MAX = 20;
 /** How often to look again at the deliveries of a destination that this process does not declare. */
 const UNDECLARED_PAUSE_MS = 60_000;
+/** How long deliveries wait whose owner could not be looked up: others are due behind them. */
+const OWNER_UNKNOWN_MS = 10_000;
 
 /** Sends due deliveries, at most so many to one endpoint at a time. */
 export class DeliveryWorker {
@@ -50,7 +52,7 @@ export class DeliveryWorker {
   readonly #perEndpoint: number;
   readonly #pace: EndpointPace;
   readonly #retention: Retention | null;
-  /** Endpoints at their rate limit, and until when. */
+  /** Endpoints at their rate limit, or whose owner could not be looked up, and until when. */
   readonly #paused = new Map<string, Date>();
   #stopped: Promise<void> | undefined;
 
@@ -164,7 +166,7 @@ export class DeliveryWorker {
 
   /** Destinations that another process declares, or none any more: their deliveries wait, and lose no attempt. */
   async #declared(claims: readonly Claim[]): Promise<readonly Claim[]> {
-    const { clock, settings } = this.#webhooks;
+    const { settings } = this.#webhooks;
     const names = new Set(settings.destinations.map(({ name }) => name));
     const isDeclared = ({ endpoint }: Claim): boolean => {
       const name = destinationNameOf(endpoint);
@@ -172,29 +174,40 @@ export class DeliveryWorker {
     };
     const others = claims.filter((claim) => !isDeclared(claim));
     if (others.length === 0) return claims;
-    const until = new Date(clock.now().getTime() + UNDECLARED_PAUSE_MS);
-    for (const { endpoint } of others) this.#paused.set(endpoint.id, until);
-    await this.#release(others);
+    await this.#wait(others, UNDECLARED_PAUSE_MS);
     return claims.filter(isDeclared);
   }
 
-  /** The same claims, marked where the owner of the endpoint may not act any longer. All are given back when that cannot be read. */
+  /**
+   * The same claims, marked where the owner of the endpoint may not act any longer. Where that cannot be found out, claims are given back and their
+   * endpoints wait: nothing is sent to them, and the others do not wait for them.
+   */
   async #withOwners(claims: readonly Claim[]): Promise<readonly Claim[]> {
     if (claims.length === 0) return claims;
-    const { database, findHindrances } = this.#webhooks;
-    try {
-      const hindrances = await findHindrances(
-        database,
-        claims.map(({ endpoint }) => endpoint),
-      );
-      return claims.map((claim, index) => {
-        const ownerHindrance = hindrances[index] ?? null;
-        return ownerHindrance === null ? claim : { ...claim, ownerHindrance };
-      });
-    } catch (error) {
-      await this.#release(claims);
-      throw error;
-    }
+    const { database, findHindrances, log } = this.#webhooks;
+    const found = await findHindrances(
+      database,
+      claims.map(({ endpoint }) => endpoint),
+    );
+    const known = claims.flatMap((claim, index) => {
+      const each = found[index];
+      if (each?.status !== 'fulfilled') return [];
+      return [each.value === null ? claim : { ...claim, ownerHindrance: each.value }];
+    });
+    const failure = found.find((each) => each.status === 'rejected');
+    if (failure === undefined) return known;
+    const failed = claims.filter((_, index) => found[index]?.status !== 'fulfilled');
+    log.warn({ err: failure.reason, deliveries: failed.length }, 'could not look up the owners of webhook endpoints; their deliveries wait');
+    await this.#wait(failed, OWNER_UNKNOWN_MS);
+    if (known.length === 0) throw failure.reason;
+    return known;
+  }
+
+  /** Gives the claims back and leaves their endpoints alone for a while. */
+  async #wait(claims: readonly Claim[], ms: number): Promise<void> {
+    const until = new Date(this.#webhooks.clock.now().getTime() + ms);
+    for (const { endpoint } of claims) this.#paused.set(endpoint.id, until);
+    await this.#release(claims);
   }
 
   async #withinRates(claims: readonly Claim[]): Promise<Claim[]> {

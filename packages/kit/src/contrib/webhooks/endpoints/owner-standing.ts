@@ -1,11 +1,15 @@
+import { settledStandings } from '../../../auth/rights/settled-standings.ts';
 import { type Hindrance, hindranceOf, type Standings } from '../../../auth/rights/standing.ts';
 import type { Database, Db } from '../../../db/engine/db.ts';
 import type { WebhookEndpoint } from './store.ts';
 
 export type OwnedEndpoint = Pick<WebhookEndpoint, 'owner_id' | 'tenant_key'>;
 
-/** Why the owners of these endpoints may not receive anything, in the order given; null for those who may. `db` is the handle at hand. */
-export type FindHindrances = (db: Db, endpoints: readonly OwnedEndpoint[]) => Promise<readonly (Hindrance | null)[]>;
+/**
+ * Why the owners of these endpoints may not receive anything, in the order given; null for those who may, and rejected where it cannot be found out.
+ * `db` is the handle at hand.
+ */
+export type FindHindrances = (db: Db, endpoints: readonly OwnedEndpoint[]) => Promise<readonly PromiseSettledResult<Hindrance | null>[]>;
 
 /**
  * An endpoint receives what its owner may still read. An owner need not be a user (decision 058), and its tenant may be one that only the
@@ -14,8 +18,10 @@ export type FindHindrances = (db: Db, endpoints: readonly OwnedEndpoint[]) => Pr
 export function hindrancesIn(standings: Standings, database: Database): FindHindrances {
   return async (db, endpoints) => {
     const asked = endpoints.map(({ owner_id: userId, tenant_key: tenant }) => ({ userId, tenant }));
-    const found = await standings.of(db.database === database ? db : database, asked);
-    return found.map((standing) => hindranceOf(standing, ['unknown_user', 'not_known']));
+    const found = await settledStandings(standings, db.database === database ? db : database, asked);
+    return found.map((each) =>
+      each.status === 'rejected' ? each : { ...each, value: hindranceOf(each.value, ['unknown_user', 'not_known']) },
+    );
   };
 }
 

@@ -8,6 +8,8 @@ import { webhooksOf } from '../webhooks.ts';
 export async function requireOwner(db: Db, endpointId: string): Promise<void> {
   const endpoint = await findEndpoint(db, endpointId);
   if (endpoint === null) throw webhookErrors.endpoint_not_found();
-  const [hindrance] = await webhooksOf(db).findHindrances(db, [endpoint]);
-  if (hindrance !== null && hindrance !== undefined) throw webhookErrors.endpoint_owner_not_allowed({ detail: HINDRANCES[hindrance] });
+  for (const found of await webhooksOf(db).findHindrances(db, [endpoint])) {
+    if (found.status === 'rejected') throw found.reason;
+    if (found.value !== null) throw webhookErrors.endpoint_owner_not_allowed({ detail: HINDRANCES[found.value] });
+  }
 }
