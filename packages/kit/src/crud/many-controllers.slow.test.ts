@@ -9,6 +9,8 @@ import { byName } from '../../test/crud/shop.ts';
 import { CrudController, one, resource } from './index.ts';
 
 const root = join(import.meta.dirname, '..', '..', '..', '..');
+/** From the folder of each program below. */
+const SOURCES = '../../../src';
 const folder = join(root, 'packages', 'kit', '.data', `many-controllers-${process.pid}`);
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -33,9 +35,9 @@ export class Controller${index} extends CrudController(resource${index}, {
 }) {}
 `,
   );
-  return `import { model, t, timestamps, versioned } from '../db/index.ts';
-import { CrudController, one, resource } from './index.ts';
-import { isAuthenticated } from '../permissions/index.ts';
+  return `import { model, t, timestamps, versioned } from '${SOURCES}/db/index.ts';
+import { CrudController, one, resource } from '${SOURCES}/crud/index.ts';
+import { isAuthenticated } from '${SOURCES}/permissions/index.ts';
 const parents = model('parents', { id: t.uuidv7().pk(), name: t.text(100) });
 ${controllers.join('')}export { parents };
 `;
@@ -45,8 +47,7 @@ ${controllers.join('')}export { parents };
 function instantiations(count: number): number {
   const place = join(folder, String(count));
   mkdirSync(place, { recursive: true });
-  // Two levels below packages/kit, as the imports have it.
-  writeFileSync(join(place, 'controllers.ts'), source(count).replaceAll('../../src/', '../../../src/'));
+  writeFileSync(join(place, 'controllers.ts'), source(count));
   writeFileSync(
     join(place, 'tsconfig.json'),
     JSON.stringify({
