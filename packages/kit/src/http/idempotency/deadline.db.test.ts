@@ -66,7 +66,11 @@ describeDatabases('an operation with an idempotency key that is cut by its deadl
   const placed = async (key: string) => (await database.db.query('select key from placed where key = $1', [key])).length;
 
   test.each<[string, string, (tx: Db) => unknown]>([
-    ['its read passes its deadline', 'statement_timeout', (tx) => tx.query(endless[tx.dialect], [], { long: { deadlineMs: 20, reads: 'all of it' } })],
+    [
+      'its read passes its deadline',
+      'statement_timeout',
+      (tx) => tx.query(endless[tx.dialect], [], { long: { deadlineMs: 20, reads: 'all of it' } }),
+    ],
     ['its handler passes the time of its route', 'deadline_exceeded', () => new Promise((done) => setTimeout(done, 2 * TIME_MS))],
   ])('saves nothing when %s, and the next attempt with the key does it, once', async (name, code, work) => {
     const key = name.replaceAll(' ', '-');
