@@ -1,3 +1,4 @@
+import { clientKey } from '../../throttle/client-key.ts';
 import type { Exchange } from './exchange.ts';
 
 /** How much each caller has open of one kind. */
@@ -24,7 +25,7 @@ export class CallerCounts {
   }
 }
 
-/** An anonymous caller is known by its address. */
+/** An anonymous caller is known by its address, of IPv6 by its network. */
 function callerKey({ principal, clientAddress }: Exchange): string {
-  return principal === null ? `address ${clientAddress}` : `user ${principal.user.id}`;
+  return principal === null ? `address ${clientKey(clientAddress)}` : `user ${principal.user.id}`;
 }

@@ -13,6 +13,7 @@ import type { CompiledRoute } from './compiled-route.ts';
 import type { Host } from './host.ts';
 import type { IdempotencyOutcome } from '../declare/idempotency-outcome.ts';
 import type { Log } from '../log.ts';
+import { clientKey } from '../../throttle/client-key.ts';
 
 /** Where the request of a call keeps the exchange that it is part of. Clients cannot set it. */
 export const parentKey: unique symbol = Symbol('kit.parent');
@@ -195,10 +196,10 @@ export class Exchange implements AuthRequest, PermissionContext, StatementCause 
     return this.host.inputLimits.exportBatchMs;
   }
 
-  /** A key counts for itself: the programs of one user do not wait for each other. */
+  /** A key counts for itself: the programs of one user do not wait for each other. Anonymous callers of one IPv6 network are one. */
   get statementOwner(): string {
     const { principal } = this;
-    if (principal === null) return `address ${this.clientAddress}`;
+    if (principal === null) return `address ${clientKey(this.clientAddress)}`;
     return principal.scheme === 'api_key' && principal.credentialId !== undefined
       ? `key ${principal.credentialId}`
       : `user ${principal.user.id}`;
