@@ -40,10 +40,16 @@ export function admin(options: AdminOptions = {}): Module {
     mount: ({ login }) => (login === null ? {} : controllers(site, login)),
     provides: () => ({ userChanges: [forgetUser(site)] }),
     install: (app) => site.installIn(app),
-    setup: () => site.readFiles(),
+    async setup({ databases, clock }) {
+      site.stoppedReads.start(Object.values(databases), () => clock.now());
+      await site.readFiles();
+    },
     metrics: (registry) => watch.declareMetrics(registry),
     start: () => watch.start(),
-    stop: () => watch.stop(),
+    async stop() {
+      site.stoppedReads.stop();
+      await watch.stop();
+    },
   };
 }
 

@@ -15,6 +15,7 @@ import { resourceFaults, sourceFaults } from '../model/resource-faults.ts';
 import { readSite, type SiteFile } from './site-files.ts';
 import { targetSight } from '../staff/target-sight.ts';
 import { neededRoleFaults, refusalOf, roleOf, type StaffOperation } from '../staff/staff-roles.ts';
+import { StoppedReads } from './stopped-reads.ts';
 
 /** Fields that hold the id of a user, wherever they are. */
 const USER_FIELDS: ReadonlySet<string> = new Set([
@@ -44,6 +45,7 @@ type ContextFacts = Pick<AdminContext, 'db' | 'databases' | 'clock' | 'requestId
 /** The module at run time: what the modules of the app declare, and the built browser application. */
 export class AdminSite {
   readonly settings: AdminSettings;
+  readonly stoppedReads = new StoppedReads();
   #app: App | undefined;
   #declarations: readonly AdminDeclaration[] = [];
   #resources: ReadonlyMap<string, AdminResource> = new Map();

@@ -1,6 +1,7 @@
 import { statfs } from 'node:fs/promises';
 import type { AdminContext } from '../../app/admin/declaration.ts';
 import type { AdminOverview, AdminRow, AdminTile, AdminTone } from '../../app/admin/shapes.ts';
+import type { StoppedReads } from './stopped-reads.ts';
 
 /** A statement that reads no table: a slower answer means a busy or distant server. */
 const SLOW_MS = 250;
@@ -8,9 +9,9 @@ const SLOW_MS = 250;
 const FREE_WARNING = 15;
 const FREE_BAD = 5;
 
-/** The databases, the disk of this process, and every tile of the modules that needs attention, as alerts. */
-export async function healthPart(context: AdminContext, parts: readonly AdminOverview[]): Promise<AdminOverview> {
-  const tiles = [...(await databaseTiles(context)), ...(await diskTiles(process.cwd()))];
+/** The databases, the reads that they stopped, the disk of this process, and every tile of the modules that needs attention, as alerts. */
+export async function healthPart(context: AdminContext, stopped: StoppedReads, parts: readonly AdminOverview[]): Promise<AdminOverview> {
+  const tiles = [...(await databaseTiles(context)), stopped.tile(context.clock.now()), ...(await diskTiles(process.cwd()))];
   return { title: 'Health', tiles, charts: [], tables: [alertsTable([{ title: 'Health', tiles }, ...parts])] };
 }
 

@@ -10,7 +10,11 @@ export const overviewOf = keptAnswer(countOverview);
 
 export async function countOverview(site: AdminSite, context: AdminContext, range: AdminRange): Promise<AdminOverviewAnswer> {
   const parts = await Promise.all(site.declarations.flatMap((each) => each.overview?.(context, range) ?? []));
-  return { range, at: context.clock.now().toISOString(), parts: [await healthPart(context, parts), ...worstFirst(parts)] };
+  return {
+    range,
+    at: context.clock.now().toISOString(),
+    parts: [await healthPart(context, site.stoppedReads, parts), ...worstFirst(parts)],
+  };
 }
 
 const SEVERITY: Readonly<Record<AdminTone, number>> = { bad: 0, warning: 1, neutral: 2, info: 2, good: 2 };

@@ -9,7 +9,7 @@ export interface DatabaseObserver {
   readonly wantsQuery?: () => boolean;
   /** A transaction is run again after a serialization failure or a deadlock. */
   readonly onRetry?: () => void;
-  /** A read of a request ended early: `timed_out`, `cancelled` (its client went away) or `rejected` (503 `too_busy`). */
+  /** A read of a request ended early: `timed_out`, `cancelled` (its client went away) or `rejected` (503 `too_busy` or `database_busy`). */
   readonly onStatementEnd?: (outcome: StatementOutcome, caller: OwnerKind) => void;
 }
 

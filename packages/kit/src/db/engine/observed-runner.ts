@@ -187,7 +187,7 @@ function namingReads(error: Error, { reads = 'a statement' }: LongStatement): Er
 function outcomeOf(error: unknown, { signal }: LongStatement): StatementOutcome | undefined {
   if (signal?.aborted === true) return 'cancelled';
   if (isKitError(error, 'statement_timeout')) return 'timed_out';
-  return isKitError(error, 'too_busy') ? 'rejected' : undefined;
+  return isKitError(error, 'too_busy') || isKitError(error, 'database_busy') ? 'rejected' : undefined;
 }
 
 /** A code or a class, never the message: PostgreSQL's messages repeat values. */

@@ -20,7 +20,7 @@ export function hindrancesIn(standings: Standings, database: Database): FindHind
     const asked = endpoints.map(({ owner_id: userId, tenant_key: tenant }) => ({ userId, tenant }));
     const found = await settledStandings(standings, db.database === database ? db : database, asked);
     return found.map((each) =>
-      each.status === 'rejected' ? each : { ...each, value: hindranceOf(each.value, ['unknown_user', 'not_known']) },
+      each.status === 'rejected' ? each : { status: each.status, value: hindranceOf(each.value, ['unknown_user', 'not_known']) },
     );
   };
 }
