@@ -197,7 +197,10 @@ export class DeliveryWorker {
     const failure = found.find((each) => each.status === 'rejected');
     if (failure === undefined) return known;
     const failed = claims.filter((_, index) => found[index]?.status !== 'fulfilled');
-    log.warn({ err: failure.reason, deliveries: failed.length }, 'could not look up the owners of webhook endpoints; their deliveries wait');
+    log.warn(
+      { err: failure.reason, deliveries: failed.length },
+      'could not look up the owners of webhook endpoints; their deliveries wait',
+    );
     await this.#wait(failed, OWNER_UNKNOWN_MS);
     if (known.length === 0) throw failure.reason;
     return known;
