@@ -116,7 +116,6 @@ describeDatabases('controllers of modules', (database) => {
         {
           name: 'feeds',
           models: [feeds, posts],
-          resources: [feedResource, postResource],
           migrations: [
             migration('0001_initial', [
               createTable('feeds', feeds.columns),
@@ -260,7 +259,7 @@ describe('at startup', () => {
       createApp({
         database: 'sqlite::memory:',
         log: { level: 'silent' },
-        resources: [postResource],
+
         mount: { '/v1': { '/feeds': Elsewhere } },
       });
     expect(app).toThrow(/Elsewhere: uses the database "other", and FeedPosts below its records "default"/);

@@ -18,8 +18,6 @@ import { startWorker } from './delivery/deliver.ts';
 import { declareDestinations } from './destinations/declare-destinations.ts';
 import { deleteEndpointsOf } from './endpoints/delete-endpoints-of.ts';
 import { hindrancesIn } from './endpoints/owner-standing.ts';
-import { deliveryResource } from './resources/deliveries.ts';
-import { endpointResource } from './resources/endpoints.ts';
 import { unreachableEvents } from './unreachable-events.ts';
 import { bindWebhooks, unbindWebhooks, webhooksOf } from './webhooks.ts';
 import { webhookMetrics, type WebhookMetrics } from './delivery/webhook-metrics.ts';
@@ -44,7 +42,6 @@ export function webhooks(options: WebhookOptions = {}): Module {
     name: 'webhooks',
     models: webhookModels,
     migrations: webhookMigrations,
-    resources: [endpointResource, deliveryResource],
     databases: given.databases,
     errors: webhookErrors,
     checks: [

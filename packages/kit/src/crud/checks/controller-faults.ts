@@ -339,6 +339,7 @@ const MEMBERS = [
   'present',
   'onceSchema',
   'below',
+  'controllersBelow',
   'tenantOf',
   'presentOnce',
   'keyParams',

@@ -250,7 +250,7 @@ export type CrudBase<C extends Columns, U extends User | null, N extends string,
   presentOnce(context: AnyContext, row: RowOf<C>, values: Readonly<Record<string, string>>): Promise<Json>;
   /**
    * The routes of another controller below the records of this one, to be made fields: `readonly #lines = this.below('/:order_id/lines', new Lines())`
-   * and `lines = this.#lines['list']`. That controller has `parent`, and its resource is one of the app or of a module.
+   * and `lines = this.#lines['list']`. That controller has `parent`.
    */
   below(path: string, other: ControllerBase): Readonly<Record<string, Route>>;
   /** The tenant that requests act for, decided by the server; null for none. Where a subclass has it, it takes the place of the app's `tenant`. */

@@ -8,6 +8,8 @@ import { isStandIn } from './stand-in.ts';
 /** A controller that brings the policy of its model. */
 interface ResourceController {
   readonly crudResource: AnyResource;
+  /** Controllers whose routes are below the records of this one. */
+  readonly controllersBelow?: readonly ControllerBase[];
 }
 
 export function hasResource(controller: object): controller is ResourceController {
@@ -125,10 +127,14 @@ function clashes(known: Map<Model, ByAudience>, resource: AnyResource): Repeated
 /** Controllers of one app share one list, and so their policies. */
 const known = new WeakMap<readonly ControllerBase[], Policies>();
 
+function resourcesOf(controller: object): AnyResource[] {
+  return hasResource(controller) ? [controller.crudResource, ...(controller.controllersBelow ?? []).flatMap(resourcesOf)] : [];
+}
+
 export function policiesOf({ controllers, resources, modules, hasTenants }: DeclaredParts): Policies {
   let policies = known.get(controllers);
   if (policies === undefined) {
-    const mounted = controllers.flatMap((controller) => (hasResource(controller) ? [controller.crudResource] : []));
+    const mounted = controllers.flatMap(resourcesOf);
     const ofModules = new Set(modules.flatMap((module) => module.resources ?? []));
     policies = new Policies([...mounted, ...resources.filter(isResource)], ofModules, hasTenants);
     known.set(controllers, policies);

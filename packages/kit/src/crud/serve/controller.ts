@@ -163,6 +163,10 @@ function crudClass(declared: AnyResource, options: AnyCrudOptions): unknown {
       );
     }
 
+    get controllersBelow(): readonly Crud[] {
+      return this.#below;
+    }
+
     prepare(given: DeclaredParts): void {
       this.#operations.access.prepare(given, takenSegments(this));
       for (const other of this.#below) other.prepare(given);
