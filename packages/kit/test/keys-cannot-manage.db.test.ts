@@ -81,27 +81,38 @@ describeDatabases(
       ({ id } = await insert(database.db, seals, { owner_id: user.id, name: 'mine', code: 'one' }));
     });
     afterAll(() => kit.app.close());
-    const routes = () => kit.app.routes.filter(({ controller }) => controller === 'SealController');
+    const routesOf = (name: string) => kit.app.routes.filter(({ controller }) => controller === name);
+    const denied = async (name: string, row: string) => {
+      for (const { method, path, field } of routesOf(name))
+        for (const headers of [{ 'x-api-key': raw }, { authorization: `Bearer ${raw}` }]) {
+          const hasBody = method !== 'GET' && method !== 'DELETE';
+          const type = hasBody ? { 'content-type': 'application/json' } : {};
+          const url = `${path.replace(':id', row)}?nonsense=1`;
+          const answer = await kit.call(method, url, { ...headers, ...type }, hasBody ? 'not even JSON' : undefined);
+          expect([field, answer.status, answer.body.code]).toEqual([field, 403, 'keys_cannot_manage_keys']);
+        }
+    };
+
+    test('every route of ApiKeyController: 403 before the input is read, and the key stays as it is', async () => {
+      const [before] = await database.db.query<{ id: string }>('select * from api_keys');
+      expect(
+        routesOf('ApiKeyController')
+          .map(({ field }) => field)
+          .toSorted(),
+      ).toEqual(['create', 'edit', 'list', 'read', 'revoke', 'rotate']);
+      await denied('ApiKeyController', String(before?.id));
+      const [after] = await database.db.query<{ last_used_at: Date }>('select * from api_keys');
+      expect({ ...after, last_used_at: null }).toEqual({ ...before, last_used_at: null });
+    });
 
     test('403 before the input is read, in either form of the key; nothing is read or written', async () => {
-      const fields = routes().map(({ field }) => field);
+      const fields = routesOf('SealController').map(({ field }) => field);
       const known =
         'list query queryAlias retrieve create update partialUpdate destroy restore export import bulkCreate bulkUpdate bulkDestroy stats meta shut stamp transitions';
       const ofSelections = fields.filter((field) => /^(?:shut|stamp)./.test(field));
       expect(fields.toSorted()).toEqual([...known.split(' '), ...ofSelections].toSorted());
       expect(ofSelections).toHaveLength(2);
-      for (const { method, path, field } of routes())
-        for (const headers of [{ 'x-api-key': raw }, { authorization: `Bearer ${raw}` }]) {
-          const hasBody = method !== 'GET' && method !== 'DELETE';
-          const type = hasBody ? { 'content-type': 'application/json' } : {};
-          const answer = await kit.call(
-            method,
-            `${path.replace(':id', id)}?nonsense=1`,
-            { ...headers, ...type },
-            hasBody ? 'not even JSON' : undefined,
-          );
-          expect([field, answer.status, answer.body.code]).toEqual([field, 403, 'keys_cannot_manage_keys']);
-        }
+      await denied('SealController', id);
       expect(await database.db.query('select name, status, deleted_at from seals')).toEqual([
         { name: 'mine', status: 'open', deleted_at: null },
       ]);

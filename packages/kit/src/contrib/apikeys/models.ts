@@ -10,21 +10,23 @@ export const apiKeys = model(
     id: t.uuidv7().pk(),
     /** The owner's key in the app's user table, whatever its type there; not a foreign key, because that table may be anyone's. */
     owner_id: t.text(IDENTITY_LENGTH_MAX),
-    name: t.text({ min: 1, max: NAME_LENGTH_MAX }),
-    prefix: t.text(PREFIX_LENGTH).unique(),
+    name: t.text({ min: 1, max: NAME_LENGTH_MAX }).describe('A label for people.'),
+    prefix: t.text(PREFIX_LENGTH).unique().describe('The part of the key that is not secret; use it to tell keys apart.'),
     /** SHA-256, or HMAC-SHA-256 under the pepper, of the secret; in hexadecimal. */
     digest: t.text(64).sensitive(),
-    scopes: t.array(t.text()),
-    rate_limit: t.text(40).nullable(),
+    scopes: t
+      .array(t.text())
+      .describe('What the key may do: `*`, `<resource>:*` or `<resource>:<action>`. Stored sorted and without repetition; at most 100.'),
+    rate_limit: t.text(40).nullable().describe('`<count>/<period>`, for example `1000/hour` or `20/5min`.'),
     created_at: t.timestamp(),
-    last_used_at: t.timestamp().nullable(),
+    last_used_at: t.timestamp().nullable().describe('Exact to about a minute.'),
     expires_at: t.timestamp().nullable(),
     revoked_at: t.timestamp().nullable(),
     revoked_reason: t.text(200).nullable(),
     /** The secret before the last rotation, while its grace lasts. */
     previous_digest: t.text(64).nullable().sensitive(),
-    previous_expires_at: t.timestamp().nullable(),
-    previous_last_used_at: t.timestamp().nullable(),
+    previous_expires_at: t.timestamp().nullable().describe('Until when the secret from before the last rotation works.'),
+    previous_last_used_at: t.timestamp().nullable().describe('When that secret was last used.'),
   },
   {
     guarded: true,

@@ -88,8 +88,12 @@ export const apiKeyResource = resource(apiKeys, {
       once('key', raw);
       return apiKey as never;
     },
-    update: async ({ before, input, ...context }) =>
-      (await updateApiKey(context.tx, before.id, { ...fieldsOf(input as KeyInput), ...by(context) })) as never,
+    async update({ before, input, ...context }) {
+      const { rateLimit, ...fields } = fieldsOf(input as KeyInput);
+      // Who may not change the limit may send the one that there is.
+      const changed = rateLimit === before.rate_limit ? {} : { rateLimit };
+      return (await updateApiKey(context.tx, before.id, { ...fields, ...changed, ...by(context) })) as never;
+    },
     destroy: ({ before, ...context }) => revokeApiKey(context.tx, before.id, by(context)),
   },
   actions: {

@@ -63,7 +63,9 @@ function isAlwaysThere(field: ViewField): boolean {
 function fieldSchema(field: ViewField): JsonSchema {
   if (field.kind === 'computed') return markVisible(jsonSchemaOf(field.response, 'output'), field);
   const { settings, rule } = field;
-  const schema = markVisible(columnJsonSchema(settings, 'output'), field);
+  // A guarded column that the resource opens is read-only in its model only.
+  const isOpened = settings.guarded === true && rule?.writableBy !== undefined && rule.writableBy !== rule.visibleTo;
+  const schema = markVisible(columnJsonSchema(isOpened ? { ...settings, readOnly: false } : settings, 'output'), field);
   return rule?.hidden === 'null' && !settings.nullable ? orNull(schema) : schema;
 }
 
@@ -340,7 +342,7 @@ function rowProperties({ filters, search, ordering, limits }: ListDeclaration): 
           },
         }
       : {}),
-    ...(ordering === undefined
+    ...(ordering === undefined || ordering.by.length === 0
       ? {}
       : {
           ordering: commaList(
