@@ -61,6 +61,17 @@ export async function check(): Promise<void> {
   await client.orders.list({ status: 'lost' });
   // @ts-expect-error There is no such field.
   await client.orders.list({ fields: ['totl'] });
+  // @ts-expect-error There is no such field of the relation.
+  await client.orders.list({ fields: ['invoice.nothing'] });
+  const found = await client.orders.query({ body: { fields: ['id', 'invoice.filename'] } });
+  same<Equal<keyof (typeof found.items)[number], 'id' | 'invoice'>>();
+  void found.items[0]?.invoice?.filename;
+  // @ts-expect-error Not among the fields of the relation.
+  void found.items[0]?.invoice?.size;
+  for await (const order of client.orders.queryAll({ body: { fields: ['total'] } })) void order.total.length;
+  const names: ('id' | 'total')[] = ['id'];
+  const perhaps = await client.orders.list({ fields: names });
+  same<Equal<(typeof perhaps.items)[number]['total'], string | undefined>>();
   // @ts-expect-error The body is required.
   await client.orders.create({});
   try {

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { basename, extname, join, resolve } from 'node:path';
 import { ClientRefused } from '../../openapi/clients/client-plan.ts';
-import { CLIENT_LANGUAGES, type ClientLanguage, type ClientOptions, generateClient } from '../../openapi/clients/generate-client.ts';
+import { CLIENT_LANGUAGES, type ClientLanguage, generateClient, generateTanstack } from '../../openapi/clients/generate-client.ts';
 import { pythonWheel, wheelFault } from '../../openapi/clients/python-wheel.ts';
 import { renamedMethods } from '../../openapi/clients/renamed-methods.ts';
 import type { App } from '../../app/declare/module.ts';
@@ -16,6 +16,7 @@ interface ClientCommandOptions {
   readonly mount?: string;
   readonly dates?: boolean;
   readonly package?: string;
+  readonly with?: string;
 }
 
 /** `kit client typescript --out src/api.ts`. */
@@ -27,16 +28,19 @@ export const clientCommand: CoreCommand = (command, context) => {
     .option('--mount <prefix>', 'only the operations of one version, e.g. /v1')
     .option('--dates', 'TypeScript: points in time are Dates instead of strings')
     .option('--package <name>', 'Python: a wheel of this name for pip, with the version of the app')
+    .option('--with <library>', 'TypeScript: helpers in a second file; tanstack is for TanStack Query 5')
     .addHelpText('after', '\nThe same routes always give the same text. No database is opened.')
     .action((language: string, options: ClientCommandOptions) => generate(language, options, context));
 };
 
 async function generate(language: string, options: ClientCommandOptions, context: CliContext): Promise<void> {
-  const { out, mount, dates = false, package: name } = options;
+  const { out, mount, dates = false, package: name, with: library } = options;
   if (!isLanguage(language)) return context.fail(`Clients are generated in typescript or python, not ${JSON.stringify(language)}.`);
   if (dates && language !== 'typescript') return context.fail('--dates is for typescript; clients in Python have strings.');
   if (name !== undefined && language !== 'python')
     return context.fail('--package is for python; a client in TypeScript is one file of your project.');
+  if (library !== undefined && (library !== 'tanstack' || language !== 'typescript' || extname(out) === ''))
+    return context.fail('--with knows tanstack, for clients in typescript, whose file has an ending such as .ts.');
   const app = await context.bareApp();
   const fault = name === undefined ? undefined : wheelFault(name, app.version);
   if (fault !== undefined) context.fail(fault);
@@ -44,45 +48,72 @@ async function generate(language: string, options: ClientCommandOptions, context
     context.fail(
       `No route is mounted at ${JSON.stringify(mount)}; there are ${[...new Set(app.routes.map((route) => route.mount))].join(', ')}.`,
     );
-  const text = textOf(app, { language, mount, dates }, context);
-  const wheel = name === undefined ? undefined : pythonWheel(text, { name, version: app.version, title: app.title });
-  const file = wheel === undefined ? out : join(out, wheel.file);
-  const content = wheel?.bytes ?? Buffer.from(text);
-  if (options.check === true) return check(file, content, { language, options, isText: wheel === undefined }, context);
-  await replaceFile(resolve(file), content).catch((error: Error) => context.fail(unwritable(file, error)));
-  context.print(context.json ? JSON.stringify({ file, language }) : `${file} written.`);
+  const files = filesOf(app, language, options, context);
+  if (options.check === true) for (const each of files) await check(each, language, options, context);
+  else
+    for (const { file, content } of files)
+      await replaceFile(resolve(file), content).catch((error: Error) => context.fail(unwritable(file, error)));
+  const [{ file }] = files;
+  if (context.json) context.print(JSON.stringify(options.check === true ? { ok: true, file } : { file, language }));
+  else for (const each of files) context.print(`${each.file} ${options.check === true ? 'is current' : 'written'}.`);
 }
 
-interface Checked {
-  readonly language: ClientLanguage;
-  readonly options: ClientCommandOptions;
-  readonly isText: boolean;
+interface GeneratedFile {
+  readonly file: string;
+  readonly content: Buffer;
+  /** The client itself, whose methods can be compared. */
+  readonly isClient: boolean;
 }
 
-async function check(file: string, content: Buffer, { language, options, isText }: Checked, context: CliContext): Promise<void> {
+function filesOf(
+  app: App,
+  language: ClientLanguage,
+  { out, mount, dates, package: name, with: library }: ClientCommandOptions,
+  context: CliContext,
+): [GeneratedFile, ...GeneratedFile[]] {
+  const { title, version, routes } = app;
+  const options = { title, version, mount, dates };
+  return expressible(context, () => {
+    const text = generateClient(routes, { language, ...options });
+    if (name !== undefined) {
+      const { file, bytes } = pythonWheel(text, { name, version, title });
+      return [{ file: join(out, file), content: bytes, isClient: false }];
+    }
+    const client = { file: out, content: Buffer.from(text), isClient: true };
+    if (library === undefined) return [client];
+    const helpers = Buffer.from(generateTanstack(routes, `./${basename(out)}`, options));
+    return [client, { file: `${out.slice(0, -extname(out).length)}.tanstack${extname(out)}`, content: helpers, isClient: false }];
+  });
+}
+
+async function check(
+  { file, content, isClient }: GeneratedFile,
+  language: ClientLanguage,
+  options: ClientCommandOptions,
+  context: CliContext,
+): Promise<void> {
   const again = commandOf(language, options);
   const stored = await readFile(resolve(file)).catch((error: NodeJS.ErrnoException) =>
     context.fail(error.code === 'ENOENT' ? `There is no file ${file}. Write it with: ${again}` : unreadable(file, error)),
   );
-  if (!stored.equals(content)) {
-    const renamed = isText ? renamedMethods(stored.toString(), content.toString(), language) : [];
-    context.fail([`${file} is not the current client. Write it again with: ${again}`, ...renamed].join('\n'));
-  }
-  context.print(context.json ? JSON.stringify({ ok: true, file }) : `${file} is current.`);
+  if (stored.equals(content)) return;
+  const renamed = isClient ? renamedMethods(stored.toString(), content.toString(), language) : [];
+  context.fail([`${file} is not the current client. Write it again with: ${again}`, ...renamed].join('\n'));
 }
 
-function commandOf(language: ClientLanguage, { out, mount, dates, package: name }: ClientCommandOptions): string {
+function commandOf(language: ClientLanguage, { out, mount, dates, package: name, with: library }: ClientCommandOptions): string {
   const flags = [
     ...(mount === undefined ? [] : [`--mount ${mount}`]),
     ...(dates === true ? ['--dates'] : []),
     ...(name === undefined ? [] : [`--package ${name}`]),
+    ...(library === undefined ? [] : [`--with ${library}`]),
   ];
   return [`npx kit client ${language} --out ${out}`, ...flags].join(' ');
 }
 
-function textOf(app: App, options: Pick<ClientOptions, 'language' | 'mount' | 'dates'>, context: CliContext): string {
+function expressible<T>(context: CliContext, generated: () => T): T {
   try {
-    return generateClient(app.routes, { ...options, title: app.title, version: app.version });
+    return generated();
   } catch (error) {
     if (error instanceof ClientRefused) return context.fail(error.message);
     throw error;

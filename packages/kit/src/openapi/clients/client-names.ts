@@ -13,22 +13,37 @@ export const aliasOf = (route: CompiledRoute, own: readonly CompiledRoute[]): Co
 /** A member of every client. */
 const TAKEN = 'connection';
 
-/** After the tag of the controller where it is the only one with it, otherwise after the controller; in full where that is taken, too. */
+/**
+ * After the tag of the controller. Of several with one tag, the widest has it: the one nearest to the root, then the one with the shortest name. So a
+ * second one changes no name; it is called after its controller, and in full where that is taken, too.
+ */
 export function groupNames(controllers: readonly (readonly CompiledRoute[])[]): ReadonlyMap<string, string> {
-  const tagOf = ([first]: readonly CompiledRoute[]) => camelCase(first?.tags[0] ?? '');
-  const tags = controllers.map(tagOf);
-  const short = controllers.map((own) => {
-    const tag = tagOf(own);
-    const isOnly = tag !== '' && tags.filter((each) => each === tag).length === 1;
-    return isOnly ? tag : camelCase(controllerName(own[0]!));
-  });
-  return new Map(
-    controllers.map(([first], index) => {
-      const name = short[index]!;
-      const isFree = name !== TAKEN && short.filter((each) => each === name).length === 1;
-      return [first!.controller, isFree ? name : `${camelCase(controllerName(first!))}Controller`];
-    }),
+  const names = new Map<string, string>();
+  const taken = new Set([TAKEN]);
+  const claim = (controller: string, wanted: string): boolean => {
+    if (wanted === '' || taken.has(wanted) || names.has(controller)) return false;
+    taken.add(wanted);
+    names.set(controller, wanted);
+    return true;
+  };
+  const owners = controllers.map((own) => ({
+    controller: own[0]!.controller,
+    // A name without a letter of ASCII becomes that of any other such name.
+    tag: /^\w/.test(own[0]!.controller) ? camelCase(own[0]!.tags[0] ?? '') : '',
+    plain: camelCase(controllerName(own[0]!)),
+    depth: Math.min(...own.map(({ path }) => path.split('/').length)),
+  }));
+  const byWidth = owners.toSorted(
+    (a, b) => a.depth - b.depth || a.controller.length - b.controller.length || (a.controller < b.controller ? -1 : 1),
   );
+  for (const { controller, tag } of byWidth) claim(controller, tag);
+  const called = Map.groupBy(
+    byWidth.filter(({ controller }) => !names.has(controller)),
+    ({ plain }) => plain,
+  );
+  for (const [plain, same] of called)
+    for (const { controller } of same) if (same.length > 1 || !claim(controller, plain)) names.set(controller, `${plain}Controller`);
+  return names;
 }
 
 /** The method of a client by operation id: `order_list` is `['orders', 'list']`. */

@@ -5,6 +5,7 @@ import { errorsOfRoute } from '../errors-of-route.ts';
 import { openApiPath } from '../operation.ts';
 import { pascalCase } from '../schema-names.ts';
 import { aliasOf, camelCase, groupNames } from './client-names.ts';
+import { type ClientRow, rowOf, typedBody } from './client-row.ts';
 
 export interface ClientParameter {
   readonly name: string;
@@ -50,7 +51,7 @@ export interface ClientOperation {
   readonly isNumbered: boolean;
   readonly itemsName: string | undefined;
   /** The row behind `fields` and `expand`, whether in a page or alone. */
-  readonly row: { readonly schema: string; readonly relations: readonly string[]; readonly isPage: boolean } | undefined;
+  readonly row: ClientRow | undefined;
   /** What callers of a deprecated operation should know. */
   readonly deprecation: string | undefined;
   /** The member of each item of a page that is its version: `ifMatch` takes such items. */
@@ -188,7 +189,8 @@ function operationOf(
       : value;
   const pathItem = document.paths[path] as Json;
   const operation = pathItem[route.method.toLowerCase()];
-  const parameters: Json[] = [...(pathItem.parameters ?? []), ...(operation.parameters ?? [])].map(resolve);
+  const parametersOf = (each: Json): Json[] => [...(pathItem.parameters ?? []), ...(each?.parameters ?? [])].map(resolve);
+  const parameters = parametersOf(operation);
   const placed = (place: string): ClientParameter[] =>
     parameters
       .filter((each) => each.in === place)
@@ -222,8 +224,14 @@ function operationOf(
   // A page that was asked for with a body has its cursor there.
   const isNumbered = query.some(({ name }) => name === 'page');
   const page = pageItem(result.schemas, isNumbered ? 'count' : 'next', resolve);
-  const item = route.method === 'GET' ? page : undefined;
+  const isRead = route.method === 'GET' || route.method === 'QUERY' || original !== undefined;
+  // Without a parameter that could lead to the next page, the first one is all.
+  const isPaged = query.some(({ name }) => !['fields', 'expand', 'limit', 'page_size'].includes(name));
+  const item = isRead && isPaged ? page : undefined;
   const seen = new Set<string>();
+  // The list beside a read with a body: its parameters name the relations.
+  const listed = parametersOf((document.paths[path.replace(/\/query$/, '')] as Json)?.get);
+  const row = rowOf(page ?? result.schemas[0], { isPage: page !== undefined, query, body: body?.schema, listed }, resolve);
   return {
     name: camelCase(field),
     typeName: pascalCase(route.operationId).replace(/^(?=\d)/, '_'),
@@ -233,7 +241,7 @@ function operationOf(
     pathParameters,
     query,
     cookies,
-    body,
+    body: body === undefined ? undefined : { ...body, schema: typedBody(body.schema, row, resolve) },
     result,
     problems: errorsOfRoute(route)
       .filter(({ code }) => !seen.has(code) && seen.add(code))
@@ -243,7 +251,7 @@ function operationOf(
     item,
     isNumbered,
     itemsName: undefined,
-    row: rowOf(page ?? result.schemas[0], page !== undefined, query, resolve),
+    row,
     deprecation: deprecationOf(operation),
     version: page === undefined ? undefined : versionOf(route, resolve(page)),
     apiVersion: route.responseFacts.versions?.supported[0],
@@ -310,21 +318,4 @@ function pageItem(
 ): JsonSchema | undefined {
   const { properties } = schema === undefined || others.length > 0 ? ({} as Json) : resolve(schema);
   return properties?.[told] !== undefined && properties?.items?.items !== undefined ? (properties.items.items as JsonSchema) : undefined;
-}
-
-/** Where `fields` or `expand` can be given, the result is narrowed by what was asked for. */
-function rowOf(
-  schema: JsonSchema | undefined,
-  isPage: boolean,
-  query: readonly ClientParameter[],
-  resolve: (value: Json) => Json,
-): ClientOperation['row'] {
-  const reference = schema?.['$ref'];
-  if (typeof reference !== 'string' || !query.some(({ name, isJoined }) => isJoined && (name === 'fields' || name === 'expand')))
-    return undefined;
-  const { properties = {}, required = [] } = resolve(schema);
-  const expand = query.find(({ name }) => name === 'expand')?.schema as Json;
-  const offered: string[] = (expand?.items?.enum ?? []).map((path: string) => path.split('.')[0]);
-  const relations = [...new Set(offered)].filter((name) => name in properties && !(required as string[]).includes(name));
-  return { schema: reference.split('/').at(-1)!, relations, isPage };
 }

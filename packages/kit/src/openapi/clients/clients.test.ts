@@ -226,3 +226,44 @@ test('an operation that a method cannot express is refused with a sentence', () 
   ])
     expect(refused).toThrow(sentence);
 });
+
+test('a second controller with the tag of the first changes none of its names', () => {
+  class OrderController extends Controller {
+    static override readonly tags = ['orders'];
+    read = route.get('/:id', { permission: allowAny }, () => undefined);
+  }
+  class AdminOrderController extends OrderController {}
+  class ArchivedOrderController extends OrderController {}
+  const namesOf = (mount: Readonly<Record<`/${string}`, new () => Controller>>) => {
+    const { routes } = createApp({ database: 'sqlite::memory:', log: { level: 'silent' }, docs: false, mount: { '/v1': mount } });
+    return Object.fromEntries(clientPlan(routes, { title: 'x', version: '1' }).groups.map((each) => [each.operations[0]!.path, each.name]));
+  };
+  expect(namesOf({ '/orders': OrderController })).toEqual({ '/v1/orders/{id}': 'orders' });
+  expect(namesOf({ '/archive': ArchivedOrderController, '/admin/orders': AdminOrderController, '/orders': OrderController })).toEqual({
+    '/v1/orders/{id}': 'orders',
+    '/v1/archive/{id}': 'archivedOrder',
+    '/v1/admin/orders/{id}': 'adminOrder',
+  });
+});
+
+test('every list that can have a second page has all(), also a read with a body, and no other list has', () => {
+  const Rows = z.strictObject({ items: z.array(z.string()), next: z.string().nullable() });
+  const empty = () => ({ items: [], next: null });
+  const cursor = z.strictObject({ cursor: z.string().optional() });
+  const body = z.strictObject({ text: z.string() });
+  class ListController extends Controller {
+    list = route.get('/', { permission: allowAny, query: cursor, response: Rows }, empty);
+    types = route.get('/types', { permission: allowAny, response: Rows }, empty);
+    limited = route.get(
+      '/limited',
+      { permission: allowAny, query: z.strictObject({ limit: z.string().optional() }), response: Rows },
+      empty,
+    );
+    query = route.query('/', { permission: allowAny, query: cursor, body, response: Rows }, empty);
+    queryAlias = route.post('/query', { permission: allowAny, throttled: false, query: cursor, body, response: Rows }, empty);
+    search = route.query('/search', { permission: allowAny, query: cursor, body, response: Rows }, empty);
+    report = route.post('/report', { permission: allowAny, throttled: false, query: cursor, body, response: Rows }, empty);
+  }
+  const [group] = clientPlan(routesOf(ListController), { title: 'x', version: '1' }).groups;
+  expect(group!.operations.flatMap(({ itemsName }) => itemsName ?? []).toSorted()).toEqual(['all', 'queryAll', 'searchAll']);
+});

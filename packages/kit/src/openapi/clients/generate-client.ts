@@ -4,6 +4,8 @@ import { flag, oneOf, required, text } from '../../options/value-rule.ts';
 import { clientPlan } from './client-plan.ts';
 import { pythonClient } from './python-client.ts';
 import { typescriptClient } from './typescript-client.ts';
+import { withDates } from './typescript-dates.ts';
+import { typescriptTanstack } from './typescript-tanstack.ts';
 
 export const CLIENT_LANGUAGES = ['typescript', 'python'] as const;
 export type ClientLanguage = (typeof CLIENT_LANGUAGES)[number];
@@ -34,4 +36,11 @@ export function generateClient(routes: readonly CompiledRoute[], options: Client
   const { language, dates, ...rest } = readOptions('generateClient()', options, rules);
   const plan = clientPlan(routes, rest);
   return language === 'python' ? pythonClient(plan) : typescriptClient(plan, { dates });
+}
+
+/** The helpers for TanStack Query beside a client that is imported as `client`. */
+export function generateTanstack(routes: readonly CompiledRoute[], client: string, options: Omit<ClientOptions, 'language'>): string {
+  const { dates, ...rest } = readOptions('generateTanstack()', { ...options, language: 'typescript' as const }, rules);
+  const plan = clientPlan(routes, rest);
+  return typescriptTanstack(dates === true ? withDates(plan) : plan, typescriptClient(plan, { dates }), client);
 }

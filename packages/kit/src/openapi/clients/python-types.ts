@@ -106,6 +106,20 @@ export class PythonTypes {
     return [...this.#classes.values()].join('\n\n\n');
   }
 
+  /** The type of a list of paths, which operations of one row share. */
+  paths(name: string, paths: readonly string[]): string {
+    const own = this.#choice(this.#name(name), `Literal[${paths.map(pythonText).join(', ')}]`);
+    return `List[${own}]`;
+  }
+
+  #choice(name: string, type: string): string {
+    const text = `${name}: TypeAlias = ${pythonText(type)}`;
+    let own = name;
+    for (let count = 2; this.#classes.has(own) && this.#classes.get(own) !== text.replace(name, own); count += 1) own = `${name}${count}`;
+    this.#classes.set(own, text.replace(name, own));
+    return own;
+  }
+
   #name(name: string): string {
     const plain = pythonName(name);
     return reservedNames().has(plain) ? `${plain}Schema` : plain;

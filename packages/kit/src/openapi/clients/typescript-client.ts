@@ -52,18 +52,40 @@ const oneLine = (text: string): string => text.replaceAll(/[\r\n\u2028\u2029]+/g
 
 const NARROWED = `/** The first part of a dotted path. */
 type Named<Path> = Path extends \`\${infer First}.\${string}\` ? First : Path;
+/** What follows a name in dotted paths. */
+type Below<Path, Name extends PropertyKey> = Path extends \`\${Name & string}.\${infer Rest}\` ? Rest : never;
+type Related<Member> = NonNullable<Member> extends readonly (infer Item)[] ? Item : NonNullable<Member>;
+type At<Row, Path> = Path extends \`\${infer First}.\${infer Rest}\` ? (First extends keyof Row ? At<Related<Row[First]>, Rest> : never) : Path extends keyof Row ? Related<Row[Path]> : never;
+
+/** Paths of \`fields\`: members of the row, and of the rows that \`expand\` offers. */
+export type FieldOf<Row, Relation extends string> = Extract<keyof Row, string> | { [Path in Relation]: \`\${Path}.\${Extract<keyof At<Row, Path>, string>}\` }[Relation];
 
 /** A row as the request asked for it: literal \`fields\` and \`expand\` decide its members. */
-export type Narrowed<Row, Relation extends keyof Row, Fields, Expand> = (Fields extends readonly string[]
-  ? string extends Fields[number]
-    ? Partial<Omit<Row, Relation>>
-    : Pick<Row, Extract<Named<Fields[number]>, keyof Row>>
-  : Omit<Row, Relation>) &
-  (Expand extends readonly string[]
-    ? string extends Expand[number]
-      ? Partial<Pick<Row, Relation>>
-      : Required<Pick<Row, Extract<Named<Expand[number]>, keyof Row>>>
-    : unknown);`;
+export type Narrowed<Row, Relation extends string, Fields, Expand> = Fields extends readonly string[]
+  ? number extends Fields['length']
+    ? Partial<Row>
+    : Shaped<Row, Relation, Fields[number], Expanded<Expand>>
+  : Expand extends readonly string[]
+    ? number extends Expand['length']
+      ? Omit<Row, Named<Relation>> & Partial<Pick<Row, Extract<Named<Relation>, keyof Row>>>
+      : Shaped<Row, Relation, undefined, Expand[number]>
+    : Omit<Row, Named<Relation>>;
+type Expanded<Expand> = Expand extends readonly string[] ? Expand[number] : never;
+/** Without \`fields\`, every member that is no relation. */
+type Shaped<Row, Relation extends string, Fields extends string | undefined, Expand extends string> = Pick<
+  Row,
+  Exclude<Fields extends undefined ? keyof Row : Extract<Named<Fields>, keyof Row>, Named<Relation>>
+> & { readonly [Name in Extract<Named<Relation>, Named<Fields> | Named<Expand>> & keyof Row]-?: Inner<Exclude<Row[Name], undefined>, Below<Relation, Name>, Below<Fields, Name>, Below<Expand, Name>> };
+type Inner<Member, Relation extends string, Fields extends string, Expand extends string> = [Fields] extends [never]
+  ? [Relation] extends [never]
+    ? Member
+    : Each<Member, Relation, undefined, Expand>
+  : Each<Member, Relation, Fields, Expand>;
+type Each<Member, Relation extends string, Fields extends string | undefined, Expand extends string> = Member extends readonly (infer Item)[]
+  ? readonly Shaped<Item, Relation, Fields, Expand>[]
+  : Member extends object
+    ? Shaped<Member, Relation, Fields, Expand>
+    : Member;`;
 
 function argumentsText(operation: ClientOperation): string {
   const { pathParameters, query, cookies, body } = operation;
@@ -87,8 +109,7 @@ function argumentsText(operation: ClientOperation): string {
 /** Names in `fields` are those of the row, or paths below its relations. */
 function queryType({ row }: ClientOperation, name: string, type: string): string {
   if (row === undefined || name !== 'fields') return type;
-  const below = row.relations.map((relation) => `\`${relation}.\${string}\``);
-  return `readonly (${[`Extract<keyof ${schemaName(row.schema)}, string>`, ...below].join(' | ')})[]`;
+  return `readonly FieldOf<${schemaName(row.schema)}, ${union(row.expand.map(literal))}>[]`;
 }
 
 function bodyType(body: NonNullable<ClientOperation['body']>): string {
@@ -96,13 +117,13 @@ function bodyType(body: NonNullable<ClientOperation['body']>): string {
   return body.kind === 'form' && body.schema === undefined ? 'Readonly<Record<string, unknown>>' : typeOf(body.schema, '  ');
 }
 
-const hasArguments = ({ pathParameters, query, cookies, body }: ClientOperation): boolean =>
+export const hasArguments = ({ pathParameters, query, cookies, body }: ClientOperation): boolean =>
   pathParameters.length + query.length + cookies.length > 0 || body !== undefined;
-const needsArguments = ({ pathParameters, query, body }: ClientOperation): boolean =>
+export const needsArguments = ({ pathParameters, query, body }: ClientOperation): boolean =>
   pathParameters.length > 0 || body !== undefined || query.some(({ isRequired }) => isRequired);
 
 /** The parts of a signature. `first` is what comes before the named arguments. */
-function signature(
+export function signature(
   operation: ClientOperation,
   first: readonly string[],
 ): { readonly generics: string; readonly parameters: string; readonly result: string; readonly item: string } {
@@ -119,12 +140,15 @@ function signature(
       item,
     };
   }
-  const own = ['fields', 'expand'].filter((name) => operation.query.some((each) => each.name === name));
-  const element = (name: string) => `NonNullable<${typeName}Arguments[${literal(name)}]>[number]`;
+  const given = row.isInBody ? Object.keys(operation.body?.schema?.['properties'] ?? {}) : operation.query.map(({ name }) => name);
+  const own = ['fields', 'expand'].filter((name) => given.includes(name));
+  const holder = row.isInBody ? `${typeName}Arguments['body']` : `${typeName}Arguments`;
+  const element = (name: string) => `NonNullable<${holder}[${literal(name)}]>[number]`;
   const generic = (name: string) => (own.includes(name) ? name.charAt(0).toUpperCase() : 'undefined');
   const generics = `<${own.map((name) => `const ${generic(name)} extends readonly ${element(name)}[] | undefined = undefined`).join(', ')}>`;
-  const args = `Omit<${typeName}Arguments, ${union(own.map(literal))}> & { ${own.map((name) => `readonly ${name}?: ${generic(name)}`).join('; ')} }`;
-  const narrowed = `Narrowed<${schemaName(row.schema)}, ${union(row.relations.map(literal))}, ${generic('fields')}, ${generic('expand')}>`;
+  const chosen = `Omit<${holder}, ${union(own.map(literal))}> & { ${own.map((name) => `readonly ${name}?: ${generic(name)}`).join('; ')} }`;
+  const args = row.isInBody ? `Omit<${typeName}Arguments, "body"> & { readonly body: ${chosen} }` : chosen;
+  const narrowed = `Narrowed<${schemaName(row.schema)}, ${union(row.expand.map(literal))}, ${generic('fields')}, ${generic('expand')}>`;
   const result = row.isPage ? `Omit<${resultType(operation)}, 'items'> & { readonly items: readonly ${narrowed}[] }` : narrowed;
   return { generics, parameters: listed(`args${mark}: ${args}`), result, item: narrowed };
 }

@@ -5,9 +5,10 @@ import type { JsonSchema } from '../../http/declare/schema.ts';
 type Json = any;
 
 const RUNTIME_PARTS = ['runtime', 'pages', 'numbered-pages', 'streams', 'transfer', 'uploads'] as const;
+type RuntimePart = (typeof RUNTIME_PARTS)[number] | 'tanstack';
 
 /** A part of the client that is the same for every API. */
-export function runtimePart(name: (typeof RUNTIME_PARTS)[number]): string {
+export function runtimePart(name: RuntimePart): string {
   return readFileSync(new URL(`typescript-${name}.txt`, import.meta.url), 'utf8').trimEnd();
 }
 
@@ -15,7 +16,7 @@ const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
 
 /** Types that the generated text names; those of the runtime are read from it. */
 const TYPES =
-  'Arguments AsyncGenerator Client Date Dates Error Extract FieldError Named Narrowed NonNullable Omit Partial Pick Problem Promise Readonly Record Required Response StreamEvent';
+  'Arguments AsyncGenerator At Below Client Date Dates Each Error Exclude Expanded Extract FieldError FieldOf Inner Named Narrowed NonNullable Omit Partial Pick PropertyKey Problem Promise Readonly Record Required Related Response Shaped StreamEvent';
 const WORDS =
   'any arguments as async await bigint boolean break case catch class const continue debugger default delete do else enum eval export extends false finally for function if implements import in instanceof interface keyof let never new null number object package private protected public readonly return static string super switch symbol this throw true try type typeof undefined unknown var void while with yield';
 /** What functions of the generated text use beside the runtime. */
