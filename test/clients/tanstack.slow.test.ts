@@ -64,7 +64,7 @@ test('infinite lists follow cursors and numbers to the last page, and no further
     [helpers.noteListInfiniteQuery(connection, { number__gt: 2 }), 1],
   ]) {
     const observer = new InfiniteQueryObserver(new QueryClient(), options);
-    let result: Generated = await observer.fetchOptimistic(observer.options as Generated);
+    let result: Generated = await observer.fetchOptimistic(observer.options);
     const close = observer.subscribe(() => undefined);
     while (result.hasNextPage) result = await observer.fetchNextPage();
     expect(result.data.pages).toHaveLength(last);

@@ -98,9 +98,9 @@ test('--check lists the methods that have another name now', async () => {
 test('--with tanstack writes and checks a second file', async () => {
   const file = join(folder, 'with', 'api.ts');
   const helpers = join(folder, 'with', 'api.tanstack.ts');
-  expect(await client(['typescript', '--out', file, '--with', 'tanstack'])).toBe(`${file} written.\n${helpers} written.`);
+  expect(await client(['typescript', '--out', file, '--with', 'tanstack'])).toBe(`${file} written.${helpers} written.`);
   expect(readFileSync(helpers, 'utf8')).toContain('from "./api.ts";');
-  expect(await client(['typescript', '--out', file, '--with', 'tanstack', '--check'])).toBe(`${file} is current.\n${helpers} is current.`);
+  expect(await client(['typescript', '--out', file, '--with', 'tanstack', '--check'])).toBe(`${file} is current.${helpers} is current.`);
   writeFileSync(helpers, '');
   expect(await client(['typescript', '--out', file, '--with', 'tanstack', '--check'])).toBe(
     `failed: ${helpers} is not the current client. Write it again with: npx kit client typescript --out ${file} --with tanstack`,
