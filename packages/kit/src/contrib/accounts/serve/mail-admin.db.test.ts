@@ -57,6 +57,17 @@ describeDatabases('mails in the admin site', (database) => {
     }
   });
 
+  test('hide them also where the application wrote the mail: in the subject, and in a link inside of another one', async () => {
+    const link = `http://127.0.0.1/admin/#reset=${'a'.repeat(43)}`;
+    await mail.send({ to: 'ann@example.com', subject: `Set it: ${link}`, text: `https://t.example.com/?u=${encodeURIComponent(link)}` });
+    const id = (await mail.sent?.list(1))?.[0]?.id ?? '';
+    for (const path of ['resources/mails', `resources/mails/${id}`]) {
+      const { text } = await site.get(people.boss, path);
+      expect(text).toContain('#reset=(hidden)');
+      expect(text).not.toContain('aaaa');
+    }
+  });
+
   test('show a link to an administrator who asks, with an audit entry, and to no role below', async () => {
     const user = await site.newUser({ username: 'bea', email: 'bea@example.com' });
     const id = await resetMailOf('bea');

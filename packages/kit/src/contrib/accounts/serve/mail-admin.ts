@@ -44,7 +44,7 @@ export function mailsResource(sent: SentMail): AdminResource {
         ...row,
         sections: [
           { kind: 'facts', title: 'Mail', columns, values: row.values },
-          { kind: 'text', title: 'Text', text: mail.text.replaceAll(TOKEN, '#$1=(hidden)') },
+          { kind: 'text', title: 'Text', text: hidden(mail.text) },
         ],
         actions: linkOf(mail) === null ? [] : ['show-link'],
         removable: false,
@@ -53,8 +53,10 @@ export function mailsResource(sent: SentMail): AdminResource {
   };
 }
 
-/** The token of a link sets a password, so it is a credential of the user who gets the mail. */
-const TOKEN = /#(reset|invitation|email)=[\w-]+/g;
+/** The token of a link sets a password, so it is a credential of the user who gets the mail. A link may stand inside of another one. */
+const TOKEN = /((?:#|%23)(?:reset|invitation|email)(?:=|%3D))[\w-]+/gi;
+const hidden = (text: string): string => text.replaceAll(TOKEN, '$1(hidden)');
+
 const LINK = /https?:\/\/\S+#(?:reset|invitation|email)=[\w-]+/;
 
 function linkOf({ text }: StoredMail): string | null {
@@ -91,5 +93,6 @@ function showLink(sent: SentMail): AdminAction {
 }
 
 function rowOf({ id, to, subject, sentAt }: StoredMail): AdminRow {
-  return { id, title: subject, values: { subject, to, sent_at: sentAt.toISOString() } };
+  const title = hidden(subject);
+  return { id, title, values: { subject: title, to, sent_at: sentAt.toISOString() } };
 }
