@@ -4,7 +4,7 @@ import { adminDone, adminEach } from '../app/admin/each.ts';
 import { labelOf } from '../app/admin/model-columns.ts';
 import { actionRulesOf, type NamedRule } from '../crud/declare/action-rule.ts';
 import { STAFF } from '../crud/declare/resource.ts';
-import type { TransitionRule } from '../crud/declare/transition-rule.ts';
+import type { TransitionRule } from '../crud/declare/action-rule.ts';
 import type { AdminAccess } from '../crud/staff/admin-access.ts';
 import { jsonSchemaOf } from '../http/declare/schema.ts';
 import { hasRecentLogin } from '../permissions/built-ins.ts';

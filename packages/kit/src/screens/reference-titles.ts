@@ -7,7 +7,7 @@ import { accessToModel, unlessRefused } from './staff-access.ts';
 export type ReferenceTitles = ReadonlyMap<string, ReadonlyMap<string, string>>;
 
 /**
- * One statement per column that refers to a model; a column whose target is only a table's name has no titles. The rules of the target hold:
+ * One statement per column that refers to a model, or to users; a column whose target is only a table's name has no titles. The rules of the target hold:
  * a row or a name that this staff member may not see has no title.
  */
 export async function referenceTitles(
@@ -18,11 +18,14 @@ export async function referenceTitles(
   const titles = new Map<string, ReadonlyMap<string, string>>();
   for (const { name, settings } of columns) {
     const { reference } = settings;
-    if (reference === undefined || typeof reference.target === 'string') continue;
-    const target = reference.target() as Model;
-    const key = reference.column ?? target.primaryKey[0] ?? '';
+    if (reference === undefined) continue;
     const keys = [...new Set(items.map((item) => item[name]).filter((value) => value !== null && value !== undefined))];
     if (keys.length === 0) continue;
+    if (reference.target === 'user' && context.linkTo('user', '') !== null)
+      titles.set(name, await unlessRefused(() => context.titlesOf('user', keys.map(String)), new Map<string, string>()));
+    if (typeof reference.target === 'string') continue;
+    const target = reference.target() as Model;
+    const key = reference.column ?? target.primaryKey[0] ?? '';
     titles.set(name, await unlessRefused(() => titlesOf(context, target, key, keys), new Map<string, string>()));
   }
   return titles;

@@ -14,6 +14,7 @@ import {
   writableColumns,
 } from '../app/admin/model-columns.ts';
 import { opensColumn } from '../crud/declare/field-rule.ts';
+import { isPeople } from '../crud/declare/people.ts';
 import type { Relations } from '../crud/declare/relation.ts';
 import { type AnyResource, isResource, STAFF } from '../crud/declare/resource.ts';
 import { scopeColumn } from '../crud/declare/scope-rule.ts';
@@ -223,7 +224,7 @@ function withRelations(columns: readonly ModelColumn[], resource: AnyResource): 
     const relation = settings.reference === undefined ? relations.find((each) => each.kind === 'one' && each.column === name) : undefined;
     return relation === undefined
       ? column
-      : { name, settings: { ...settings, reference: { target: relation.model, onDelete: 'restrict' } } };
+      : { name, settings: { ...settings, reference: { target: isPeople(relation) ? 'user' : relation.model, onDelete: 'restrict' } } };
   });
 }
 

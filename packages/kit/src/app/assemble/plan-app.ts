@@ -91,6 +91,7 @@ export function planApp(options: AppOptions): AppPlan {
   const login = loginOf(options, ordered, declared, faults);
   const middleware = [...given<Middleware>('middleware', aMiddleware), ...ordered.flatMap((module) => module.middleware ?? [])];
   const tenants = tenantsOf(options, ordered, faults);
+  const users = usersOf(options, ordered, faults);
   const reference = referenceMount(options, settings, ordered, () => compiled.routes);
   const compiled: CompiledMount = compileRoutes([...mountPlans(options.mount, faults), ...moduleMounts(ordered, login), ...reference], {
     authenticators,
@@ -101,6 +102,7 @@ export function planApp(options: AppOptions): AppPlan {
     resources: resourcesOf(options, ordered),
     modules: ordered,
     hasTenants: tenants.tenant !== undefined,
+    users,
     rules: options.rules ?? {},
     rates: settings.throttleRates,
     bodyBytesMax: inputLimits.bodyBytes,
@@ -118,7 +120,7 @@ export function planApp(options: AppOptions): AppPlan {
     log: createLog(options.log, settings, () => (sensitive ??= sensitiveShapesOf({ modules: ordered, routes: compiled.routes }))),
     modules: ordered,
     authenticators,
-    users: usersOf(options, ordered, faults),
+    users,
     login,
     tenants,
     middleware,

@@ -1,8 +1,7 @@
 import { didYouMean } from '../../options/did-you-mean.ts';
 import type { Fault } from '../../options/fault.ts';
-import { actionRulesOf } from '../declare/action-rule.ts';
+import { actionRulesOf, isTransitionName } from '../declare/action-rule.ts';
 import { PAST_OPERATIONS } from '../declare/event-types.ts';
-import { isTransitionName } from '../declare/transition-rule.ts';
 import { widestView } from '../policy/make-view.ts';
 import type { Policy } from '../policy/policy.ts';
 import { transitionRulesOf } from '../write/possible-transitions.ts';
@@ -91,7 +90,9 @@ function computedFaults(policy: Policy, place: string): Fault[] {
       const edge = policy.edge(first);
       if (second === undefined) {
         if (!known.includes(first)) add('E012', `requires the unknown column "${first}".`, didYouMean(first, known).trim() || undefined);
-      } else if (edge?.kind !== 'one' || !edge.target.statements.byName.has(second) || deeper.length > 0)
+      } else if (edge?.isLoaded === true)
+        add('E017', `requires "${path}", but the users are in another database.`, 'Load it: load: (rows, …) => ….');
+      else if (edge?.kind !== 'one' || !edge.target.statements.byName.has(second) || deeper.length > 0)
         add('W006', `requires "${path}", which is not a column of a to-one relation.`, 'The field receives null for it.');
     }
   }

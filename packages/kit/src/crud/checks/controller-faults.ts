@@ -3,6 +3,7 @@ import { didYouMean } from '../../options/did-you-mean.ts';
 import type { Fault } from '../../options/fault.ts';
 import type { MountedResource } from '../mount/mounted-resource.ts';
 import { widestView } from '../policy/make-view.ts';
+import { PEOPLE } from '../declare/people.ts';
 import type { Policy } from '../policy/policy.ts';
 import { visibleToNames } from '../policy/rule-marks.ts';
 import { surelyAdmitsAnonymous } from '../../permissions/admits-anonymous.ts';
@@ -121,6 +122,8 @@ class ControllerFaults {
           `parent refers to the unknown to-one relation "${parent.relation}".`,
           didYouMean(parent.relation, Object.keys(policy.resource.relations as object)).trim() || undefined,
         );
+      else if (edge.target.model === PEOPLE)
+        this.#add('E017', `parent is "${parent.relation}", which leads to users.`, "Use a filter: filters: { 'owner.id': ['eq'] }.");
       else if (policy.statements.byName.get(edge.column)?.nullable === true)
         this.#add(
           'E013',

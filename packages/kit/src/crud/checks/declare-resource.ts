@@ -5,7 +5,7 @@ import { InvalidOptions, requireArguments } from '../../options/read-options.ts'
 import { aModel } from '../../options/value-rule.ts';
 import type { NoOtherValue } from '../declare/checked-where.ts';
 import { eventTypesOf } from '../declare/event-types.ts';
-import { singular } from '../declare/names.ts';
+import { singular } from '../../db/declare/component-name.ts';
 import { checkOptions, resourceRules } from '../options/option-rules.ts';
 import { databaseFaults, resourceFaults } from './policy-faults.ts';
 import type { Name, Relations } from '../declare/relation.ts';

@@ -55,6 +55,10 @@ class ListFaults {
       if (isCustomFilter(given)) continue;
       const operators = given as readonly string[];
       const column = filteredColumn(policy, path, operators as readonly WhereOperator[]);
+      if (column === undefined && leadsAway(policy, path)) {
+        this.#add('E017', `the filter "${path}" leads to users in another database.`, 'One statement reads both: remove the filter.');
+        continue;
+      }
       if (column === undefined && isHiddenColumn(policy, path)) {
         this.#add(
           'E016',
@@ -105,7 +109,7 @@ class ListFaults {
       ['input', options.input],
     ] as const) {
       for (const column of given ?? []) {
-        if (!policy.statements.byName.has(column))
+        if (!policy.statements.byName.has(column) && !(option === 'search' && isSearchable(policy, column)))
           this.#add(
             'E012',
             `${option} refers to the unknown column "${column}".`,
@@ -115,8 +119,7 @@ class ListFaults {
     }
     for (const { id, message, hint } of list.search?.faults?.({ model: policy.model }) ?? []) this.#add(id, message, hint);
     for (const column of list.search?.columns ?? []) {
-      const isSeen = widestView(policy).knows(column) !== undefined && policy.ruleOf(column)?.visibleTo === undefined;
-      if (policy.hasColumn(column) && !isSeen)
+      if (policy.hasColumn(column.split('.', 1)[0] as string) ? !isSeenByAll(policy, column) : isHiddenPath(policy, column))
         this.#add(
           'E016',
           `search uses "${column}", which some callers cannot see.`,
@@ -258,6 +261,30 @@ class ListFaults {
       this.#add('E012', `page.count is set, but pages with numbers always have the exact count.`, "Remove it, or use style: 'offset'.");
     if (list.page.default > list.page.max) this.#add('E012', `page.default is ${list.page.default}, more than page.max ${list.page.max}.`);
   }
+}
+
+function isSeenByAll(policy: Policy, column: string): boolean {
+  return widestView(policy).knows(column) !== undefined && policy.ruleOf(column)?.visibleTo === undefined;
+}
+
+/** Whether a path leads to a column of one other row that a statement can read. */
+function isSearchable(policy: Policy, path: string): boolean {
+  const [name = '', column = '', ...deeper] = path.split('.');
+  const edge = policy.edge(name);
+  return edge?.kind === 'one' && !edge.isLoaded && deeper.length === 0 && edge.target.hasColumn(column);
+}
+
+/** Whether not every caller can see a column of a relation, or follow the relation. */
+function isHiddenPath(policy: Policy, path: string): boolean {
+  if (!isSearchable(policy, path)) return false;
+  const [name = '', column = ''] = path.split('.');
+  const edge = policy.edge(name);
+  return edge !== undefined && (policy.ruleOf(edge.column)?.visibleTo !== undefined || !isSeenByAll(edge.target, column));
+}
+
+/** Whether a path leads to users in another database. */
+function leadsAway(policy: Policy, path: string): boolean {
+  return policy.edge(path.split('.', 1)[0] as string)?.isLoaded === true;
 }
 
 /** Whether a path names a column of the model, or of a relation's, that is on no response. */

@@ -4,7 +4,10 @@ import type { Where } from '../../db/sql/where/where.ts';
 import { didYouMean } from '../../options/did-you-mean.ts';
 import type { Fault } from '../../options/fault.ts';
 import { limits } from '../declare/limits.ts';
+import { isPeople } from '../declare/people.ts';
+import type { Relation } from '../declare/relation.ts';
 import { orderTerm } from '../options/ordering.ts';
+import { hasIdsOf } from '../policy/people-join.ts';
 import type { Policy } from '../policy/policy.ts';
 import { createFaults, inputNames } from './create-faults.ts';
 import { isIndexed } from './unindexed.ts';
@@ -27,6 +30,10 @@ export function relationFaults(policy: Policy, place: string): Fault[] {
     )
       add('E018', `the relation "${name}" shows "${more}" beside it, which is the name of a field.`, 'Give one of them another name.');
     const edge = policy.edge(name);
+    if (isPeople(relation as Relation)) {
+      faults.push(...peopleFaults(policy, place, name, relation.column));
+      continue;
+    }
     if (edge === undefined) {
       const target = (relation.model() as { readonly name: string }).name;
       add(
@@ -67,6 +74,24 @@ export function relationFaults(policy: Policy, place: string): Fault[] {
       add('W007', `the relation "${name}" has no limit; 20 rows per parent are returned.`, 'Set it: many(…, { limit: 20 }).');
   }
   return faults;
+}
+
+/** A relation to the users of the app, who are in whatever table. */
+function peopleFaults(policy: Policy, place: string, name: string, columnName: string): Fault[] {
+  const fault = (id: string, message: string, hint: string | undefined) => [
+    { id, message: `${place}: the relation "${name}" ${message}`, hint },
+  ];
+  const column = policy.statements.byName.get(columnName);
+  if (column === undefined) {
+    const hint = didYouMean(columnName, [...policy.statements.byName.keys()]).trim() || undefined;
+    return fault('E012', `refers to the unknown column "${columnName}" of "${policy.model.name}".`, hint);
+  }
+  if (policy.users === null)
+    return fault('E017', 'leads to users, and the app has none.', 'Add accounts() to its modules, or set createApp({ users }).');
+  const { kind } = policy.settingsOf(columnName);
+  const { idType = 'uuid', name: table } = policy.users.table;
+  if (hasIdsOf(policy.users.table, kind)) return [];
+  return fault('E017', `is through "${columnName}", a ${kind} column, but the ids of "${table}" are ${idType}.`, 'Use t.text().');
 }
 
 /** What to write instead: the column is what it is declared to be, unless it refers to nothing. */

@@ -299,9 +299,9 @@ export interface ResourceOptions<
    * Other rows for other callers, by name: `{ staff: { rows: true, tenant: 'all' }, team: { rows: true } }`. A controller serves one of them with its
    * option `audience`; the admin site serves `staff`. The audience's rule is in the place of `owner` and `rows`.
    */
-  readonly audiences?: { readonly [audience: string]: AudienceRule<Where<C>> };
+  readonly audiences?: { readonly [audience: string]: AudienceRule<Where<C, RelatedOf<R>>> };
   /** Short for `audiences: { staff: … }`: the rows of the admin site. Without it the resource is not in the site. */
-  readonly admin?: AudienceRule<Where<C>>;
+  readonly admin?: AudienceRule<Where<C, RelatedOf<R>>>;
   /** The 404 of a row that does not exist or that the caller cannot see: an error of your catalog. Default: `not_found`. */
   readonly missing?: ErrorDefinition;
   /** The database's alias. Default: `default`. */

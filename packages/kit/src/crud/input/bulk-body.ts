@@ -3,7 +3,7 @@ import { patchSchema } from '../../db/declare/model-schema.ts';
 import { inexactNumberFaults, reportInexactNumbersByPart } from '../../http/json/inexact-numbers.ts';
 import { type JsonSchema, jsonSchemaOf, type Schema, type SchemaIssue, type SchemaResult } from '../../http/declare/schema.ts';
 import { type ItemOptions, ItemReader, keyJson, type ReadItem, repeatedKeys } from './item-reader.ts';
-import { pascal } from '../declare/names.ts';
+import { pascal } from '../../db/declare/component-name.ts';
 import { keyText } from '../parameters/parameter-value.ts';
 import { markWritable } from '../policy/rule-marks.ts';
 import type { Item } from '../declare/item.ts';

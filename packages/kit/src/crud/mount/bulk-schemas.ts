@@ -1,6 +1,6 @@
 import { jsonSchema } from '../../http/declare/json-schema.ts';
 import { type JsonSchema, jsonSchemaOf, type Schema } from '../../http/declare/schema.ts';
-import { pascal } from '../declare/names.ts';
+import { pascal } from '../../db/declare/component-name.ts';
 import type { Policy } from '../policy/policy.ts';
 
 /** `{ items: […] }`: the rows in the order of the request. */

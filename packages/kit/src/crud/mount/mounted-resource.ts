@@ -11,8 +11,7 @@ import { type ControllerLimits, limits, limitsOf } from '../declare/limits.ts';
 import { pageOptions } from '../options/page-options.ts';
 import type { AnyResource } from '../declare/resource.ts';
 import type { SearchBackend } from '../declare/search-backend.ts';
-import { type ActionRule, actionRulesOf } from '../declare/action-rule.ts';
-import type { TransitionRule } from '../declare/transition-rule.ts';
+import { type ActionRule, actionRulesOf, type TransitionRule } from '../declare/action-rule.ts';
 import type { CrudRequest } from '../policy/crud-request.ts';
 import { requiredPolicies, Views } from '../policy/make-view.ts';
 import { policiesOf, type Policies } from '../policy/policies.ts';
@@ -138,7 +137,7 @@ export class MountedResource {
     const found = new Map<Policy, string>();
     const visit = (policy: Policy): void => {
       if (found.has(policy)) return;
-      found.set(policy, policy.model.name);
+      found.set(policy, policy.tableName);
       for (const name of Object.keys(policy.resource.relations as object)) {
         const edge = policy.edge(name);
         if (edge !== undefined) visit(edge.target);
@@ -243,7 +242,7 @@ function prefixes(path: string): string[] {
   return steps.map((_, index) => steps.slice(0, index + 1).join('.'));
 }
 
-function involvedPolicies(policy: Policy, { expand, filters }: ListDeclaration): Set<Policy> {
+function involvedPolicies(policy: Policy, { expand, filters, search }: ListDeclaration): Set<Policy> {
   const found = new Set([policy]);
   for (const path of expand) {
     let at: Policy | undefined = policy;
@@ -252,8 +251,10 @@ function involvedPolicies(policy: Policy, { expand, filters }: ListDeclaration):
       if (at !== undefined) found.add(at);
     }
   }
-  for (const { relation } of filters.columns.values()) {
-    const target = relation === undefined ? undefined : policy.edge(relation)?.target;
+  const filtered = [...filters.columns.values()].flatMap(({ relation }) => relation ?? []);
+  const searched = (search?.columns ?? []).flatMap((path) => (path.includes('.') ? (path.split('.', 1)[0] as string) : []));
+  for (const relation of [...filtered, ...searched]) {
+    const target = policy.edge(relation)?.target;
     if (target !== undefined) found.add(target);
   }
   // A Set is walked to what is added on the way.

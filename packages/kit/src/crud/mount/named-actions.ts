@@ -1,9 +1,8 @@
 import { jsonSchema } from '../../http/declare/json-schema.ts';
 import { jsonSchemaOf, type Schema } from '../../http/declare/schema.ts';
-import type { ActionRule, NamedRule } from '../declare/action-rule.ts';
+import { type ActionRule, type NamedRule, isTransitionName } from '../declare/action-rule.ts';
 import type { Item } from '../declare/item.ts';
 import { limits } from '../declare/limits.ts';
-import { isTransitionName } from '../declare/transition-rule.ts';
 import { actionBody, type ActionBody, type BulkBodyOptions } from '../input/bulk-body.ts';
 import { resultsJson } from './bulk-schemas.ts';
 import type { MountedResource } from './mounted-resource.ts';

@@ -1,5 +1,5 @@
 import { type JsonSchema, jsonSchemaOf, type Schema } from '../../http/declare/schema.ts';
-import { pascal } from '../declare/names.ts';
+import { pascal } from '../../db/declare/component-name.ts';
 import type { Policy } from '../policy/policy.ts';
 import { onceNames } from '../policy/give-once.ts';
 

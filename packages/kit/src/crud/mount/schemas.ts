@@ -1,7 +1,7 @@
 import { CURSOR_LENGTH_MAX } from '../../db/sql/keyset/cursor.ts';
 import type { ColumnSettings } from '../../db/declare/column.ts';
 import { columnJsonSchema, orNull } from '../../db/declare/column-json.ts';
-import { pascal } from '../declare/names.ts';
+import { pascal } from '../../db/declare/component-name.ts';
 import { inputSchema, patchSchema } from '../../db/declare/model-schema.ts';
 import type { Columns } from '../../db/declare/rows.ts';
 import type { ErrorDefinition } from '../../errors/catalog.ts';

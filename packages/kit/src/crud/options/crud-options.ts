@@ -133,8 +133,8 @@ export interface CrudOptions<
   readonly output?: readonly (Name<C> | X)[];
   /** Filters of the list: operators by column or path, or `filter(schema, where)`: `{ status: ['eq', 'in'], 'customer.name': ['contains'] }`. */
   readonly filters?: { readonly [K in keyof F]: FilterOf<C, R, K, F[K]> } & { readonly [K in Name<C> | Paths<R>]?: unknown };
-  /** Columns that `search` looks into, or how it finds rows: `fullText({ columns: ['title'] })`. */
-  readonly search?: readonly Name<C>[] | SearchBackend<Name<C>>;
+  /** Columns that `search` looks into, also of to-one relations (`customer.name`), or how it finds rows: `fullText({ columns: ['title'] })`. */
+  readonly search?: readonly (Name<C> | Paths<R>)[] | SearchBackend<Name<C>>;
   /** Columns that a client may sort by, and the order without `ordering`: `{ by: ['total'], default: ['-total'] }`. */
   readonly ordering?: {
     /** Columns that a client may sort by. */

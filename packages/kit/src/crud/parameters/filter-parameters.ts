@@ -85,7 +85,7 @@ export function filteredColumn(policy: Policy, path: string, operators: readonly
   if (found === undefined || found.field.kind !== 'column') return undefined;
   const [first, ...deeper] = found.edges;
   // One level, to one row: of several, none would be meant.
-  if (deeper.length > 0 || first?.edge.kind === 'many') return undefined;
+  if (deeper.length > 0 || first?.edge.kind === 'many' || first?.edge.isLoaded === true) return undefined;
   return { path, relation: first?.edge.name, column: found.field, settings: found.field.settings, operators };
 }
 

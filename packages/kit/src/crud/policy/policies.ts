@@ -1,7 +1,9 @@
+import type { UserDirectory } from '../../auth/people/user-directory.ts';
 import type { Model } from '../../db/declare/model.ts';
 import type { ControllerBase } from '../../http/compile/controller.ts';
 import type { DeclaredParts } from '../../http/compile/declared-parts.ts';
 import { Policy } from './policy.ts';
+import { PEOPLE } from '../declare/people.ts';
 import { hasRowRule, isResource, type AnyResource } from '../declare/resource.ts';
 import { isStandIn } from './stand-in.ts';
 
@@ -36,9 +38,13 @@ export class Policies {
   readonly repeated: readonly Repeated[];
 
   readonly #hasTenants: boolean;
+  readonly #users: UserDirectory | null;
+  #people: Policy | undefined;
 
-  constructor(resources: Iterable<AnyResource>, ofModules: ReadonlySet<object>, hasTenants: boolean) {
+  constructor(resources: Iterable<AnyResource>, { modules, hasTenants, users }: Pick<DeclaredParts, 'modules' | 'hasTenants' | 'users'>) {
     this.#hasTenants = hasTenants;
+    this.#users = users;
+    const ofModules = new Set<object>(modules.flatMap((module) => module.resources ?? []));
     const [fromModules, own] = [new Map<Model, ByAudience>(), new Map<Model, ByAudience>()];
     const repeated: Repeated[] = [];
     for (const resource of withoutIdle([...new Set(resources)])) {
@@ -61,6 +67,7 @@ export class Policies {
 
   /** The policy that others reach the rows of a model by. An audience that no resource of the model has sees what it would see without one. */
   find(model: Model, audience: string | null = null, moved: Moved = asDeclared): Policy | undefined {
+    if ((model as object) === PEOPLE) return this.#ofPeople();
     const known = this.#byModel.get(model);
     const resource = known?.get(audience) ?? known?.get(null);
     return resource === undefined ? undefined : this.of(resource, audience, moved(usingOf(resource)));
@@ -90,12 +97,20 @@ export class Policies {
         policyOf: (model) => this.find(model, audience, moved),
         all: () => this.serving(audience, moved),
         hasTenants: this.#hasTenants,
+        users: this.#users,
         audience,
         using,
       });
       made.set(place, policy);
     }
     return policy;
+  }
+
+  /** The users of the app, which relations lead to; undefined where it has none. They are in its default database. */
+  #ofPeople(): Policy | undefined {
+    if (this.#users === null) return undefined;
+    const place = { policyOf: () => undefined, all: () => [], hasTenants: false, users: this.#users, audience: null, using: 'default' };
+    return (this.#people ??= new Policy(PEOPLE_RESOURCE, place));
   }
 }
 
@@ -104,6 +119,15 @@ function withoutIdle(resources: readonly AnyResource[]): AnyResource[] {
   const declared = new Set(resources.flatMap((each) => (isStandIn(each) ? [] : [each.model])));
   return resources.filter((each) => !isStandIn(each) || !declared.has(each.model));
 }
+
+const PEOPLE_RESOURCE: AnyResource = Object.freeze({
+  isResource: true,
+  name: 'app_user',
+  model: PEOPLE,
+  options: { unscoped: true as const },
+  relations: {},
+  eventTypes: {},
+});
 
 /** The database that is used in place of another. */
 type Moved = (using: string) => string;
@@ -131,12 +155,12 @@ function resourcesOf(controller: object): AnyResource[] {
   return hasResource(controller) ? [controller.crudResource, ...(controller.controllersBelow ?? []).flatMap(resourcesOf)] : [];
 }
 
-export function policiesOf({ controllers, resources, modules, hasTenants }: DeclaredParts): Policies {
+export function policiesOf(declared: DeclaredParts): Policies {
+  const { controllers, resources } = declared;
   let policies = known.get(controllers);
   if (policies === undefined) {
     const mounted = controllers.flatMap(resourcesOf);
-    const ofModules = new Set(modules.flatMap((module) => module.resources ?? []));
-    policies = new Policies([...mounted, ...resources.filter(isResource)], ofModules, hasTenants);
+    policies = new Policies([...mounted, ...resources.filter(isResource)], declared);
     known.set(controllers, policies);
   }
   return policies;

@@ -1,18 +1,21 @@
+import type { UserDirectory } from '../../auth/people/user-directory.ts';
 import { opened, resolveReference, type ColumnSettings } from '../../db/declare/column.ts';
 import type { Db } from '../../db/engine/db.ts';
 import type { Model } from '../../db/declare/model.ts';
 import { statementsOf, type ModelColumn, type ModelStatements } from '../../db/sql/model-statements.ts';
 import type { Columns } from '../../db/declare/rows.ts';
-import type { Where } from '../../db/sql/where/where.ts';
+import type { JoinedTable, Where } from '../../db/sql/where/where.ts';
 import type { ErrorDefinition } from '../../errors/catalog.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { Permission } from '../../permissions/permission.ts';
 import { type FieldRule, opensColumn } from '../declare/field-rule.ts';
+import { PEOPLE } from '../declare/people.ts';
 import { EXPAND_LIMIT_DEFAULT } from '../declare/relation.ts';
 import type { AnyResource, AnyResourceOptions, AudienceRule } from '../declare/resource.ts';
 import type { ComputedField } from '../declare/computed-field.ts';
 import { type OwnerRule, scopeRule, type TenantRule } from '../declare/scope-rule.ts';
 import type { CrudRequest } from './crud-request.ts';
+import { peopleJoin } from './people-join.ts';
 import { RowScope } from './row-scope.ts';
 import { type SoftDelete, softDeleteOf } from './soft-delete.ts';
 
@@ -30,6 +33,10 @@ export interface Edge {
   readonly where: Where | undefined;
   /** Of a to-one relation: which rows at its end are seen by whoever sees the row at its start. */
   readonly seenWithRow: Where | undefined;
+  /** Set where the rows at its end are not in the table of their model: users of the app. */
+  readonly table: JoinedTable | undefined;
+  /** The rows at its end are in another database: they are loaded after the statement, and conditions cannot lead there. */
+  readonly isLoaded: boolean;
 }
 
 /** Finds the policy of a model among all of the app. */
@@ -40,6 +47,7 @@ export interface PolicyPlace {
   readonly policyOf: PolicyOf;
   readonly all: () => Iterable<Policy>;
   readonly hasTenants: boolean;
+  readonly users: UserDirectory | null;
   readonly audience: string | null;
   readonly using: string;
 }
@@ -60,6 +68,8 @@ export class Policy {
   readonly tenant: TenantRule | undefined;
   /** Whether the app has tenants. */
   readonly hasTenants: boolean;
+  /** The users of the app, which {@link PEOPLE} relations lead to. */
+  readonly users: UserDirectory | null;
   readonly using: string;
   /** Computed fields, and columns in another form. */
   readonly computed: Readonly<Record<string, ComputedField>>;
@@ -82,7 +92,7 @@ export class Policy {
   readonly #edges = new Map<string, Edge | undefined>();
   #references: ReadonlyMap<string, Policy> | undefined;
 
-  constructor(resource: AnyResource, { policyOf, all, hasTenants, audience, using }: PolicyPlace) {
+  constructor(resource: AnyResource, { policyOf, all, hasTenants, users, audience, using }: PolicyPlace) {
     this.resource = resource;
     this.name = resource.name;
     this.model = resource.model;
@@ -91,6 +101,7 @@ export class Policy {
     this.key = uniqueColumn(this.model, this.statements) ?? (this.statements.key[0] as ModelColumn);
     this.#policyOf = policyOf;
     this.#all = all;
+    this.users = users;
     this.softDelete = softDeleteOf(this.statements, this.options.softDelete);
     const { owner, tenant, fields = {}, computed, shown = {}, missing = coreErrors.not_found } = this.options;
     this.owner = scopeRule<OwnerRule>(owner);
@@ -114,6 +125,11 @@ export class Policy {
   /** The table's name as SQL has it. */
   get table(): string {
     return this.statements.table;
+  }
+
+  /** The tables' own name, which changes of its rows are told by. */
+  get tableName(): string {
+    return this.model === PEOPLE && this.users !== null ? this.users.table.name : this.model.name;
   }
 
   /** Every column of the table, hidden or not: for whole rows that code gets, never for the wire. */
@@ -187,10 +203,29 @@ export class Policy {
     const target = this.#policyOf(relation.model() as Model);
     if (target === undefined) return undefined;
     const { kind, column } = relation;
-    if (kind === 'one')
-      return { name, kind, target, column, order: [], limit: 1, where: undefined, seenWithRow: relation.seenWithRow as Where | undefined };
+    if (kind === 'one') {
+      const seenWithRow = relation.seenWithRow as Where | undefined;
+      const isLoaded = target.model === PEOPLE && target.using !== this.using;
+      return {
+        name,
+        kind,
+        target,
+        column,
+        order: [],
+        limit: 1,
+        where: undefined,
+        seenWithRow,
+        table: this.#tableOf(target, column),
+        isLoaded,
+      };
+    }
     const { order, limit = EXPAND_LIMIT_DEFAULT, where } = relation;
-    return { name, kind, target, column, order, limit, where, seenWithRow: undefined };
+    return { name, kind, target, column, order, limit, where, seenWithRow: undefined, table: undefined, isLoaded: false };
+  }
+
+  #tableOf(target: Policy, column: string): JoinedTable | undefined {
+    if (target.model !== PEOPLE || this.users === null || !this.hasColumn(column)) return undefined;
+    return peopleJoin(this.users.table, this.settingsOf(column).kind);
   }
 
   /** The policy of the model that a column refers to. */

@@ -5,7 +5,7 @@ import { identityValue } from '../../db/sql/identity-value.ts';
 import type { Model } from '../../db/declare/model.ts';
 import type { ModelStatements } from '../../db/sql/model-statements.ts';
 import { compileWhere, type CompiledWhere } from '../../db/sql/where/compile-where.ts';
-import type { Where, WhereRelation } from '../../db/sql/where/where.ts';
+import type { JoinedTable, Where, WhereRelation } from '../../db/sql/where/where.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { isKitError } from '../../errors/kit-error.ts';
 import type { CrudCaller } from '../declare/crud-caller.ts';
@@ -49,6 +49,8 @@ interface ScopedEdge {
   readonly column: string;
   readonly where: Where | undefined;
   readonly seenWithRow: Where | undefined;
+  readonly table: JoinedTable | undefined;
+  readonly isLoaded: boolean;
 }
 
 /** Which rows of a resource a caller may see and change, as conditions of SQL. Every path to the rows asks here. */
@@ -235,7 +237,7 @@ export class RowScope {
     try {
       compileWhere(this.#policy.model, where, (name, model) => {
         const edge = this.#policyOf(model)?.edge(name);
-        return edge === undefined ? undefined : { kind: edge.kind, model: edge.target.model, column: edge.column };
+        return edge === undefined || edge.isLoaded ? undefined : { kind: edge.kind, model: edge.target.model, column: edge.column };
       });
       return undefined;
     } catch (error) {
@@ -328,9 +330,10 @@ export class RowScope {
   /** Where relations of a condition lead, with the rows the caller sees there. */
   #relation(request: CrudRequest, name: string, related: RowState): WhereRelation | undefined {
     const edge = this.#policy.edge(name);
-    if (edge === undefined) return undefined;
-    const { kind, target, column, where, seenWithRow } = edge;
-    if (seenWithRow !== undefined) return { kind, model: target.model, column, where: target.rows.#seenWithRow(seenWithRow, related) };
+    if (edge === undefined || edge.isLoaded) return undefined;
+    const { kind, target, column, where, seenWithRow, table } = edge;
+    if (seenWithRow !== undefined)
+      return { kind, model: target.model, column, where: target.rows.#seenWithRow(seenWithRow, related), table };
     const { rows } = target;
     const scope = request.scopes.get(rows.#keys[related]) ?? request.scopes.get(rows.#unreached);
     if (scope === undefined) throw new Error(`The rows of "${target.name}" were not decided before a condition asked for them.`);

@@ -3,7 +3,7 @@ import { didYouMean } from '../../options/did-you-mean.ts';
 import { type FilteredColumn, filterValueJson, operandJson } from '../parameters/filter-parameters.ts';
 import type { ListDeclaration } from './list-query.ts';
 import { sizeName, sizeSchema } from './page-parameters.ts';
-import { pascal } from '../declare/names.ts';
+import { pascal } from '../../db/declare/component-name.ts';
 import { markVisible } from '../policy/rule-marks.ts';
 
 /** The body of QUERY: a tree of the declared filters. */

@@ -1,3 +1,4 @@
+import { findUsers } from '../../auth/people/find-users.ts';
 import type { Db } from '../../db/engine/db.ts';
 import type { Dialect } from '../../db/dialect.ts';
 import type { QueryOptions } from '../../db/engine/engine.ts';
@@ -12,7 +13,7 @@ import { keyType, orderBySql } from '../policy/portable-columns.ts';
 import { every, type RowState } from '../policy/row-scope.ts';
 import { describe, longChildren, longPage } from './index-serves.ts';
 import { buildItems } from './present.ts';
-import { type Batch, SelectUnit } from './select.ts';
+import { type Batch, type LoadedPeople, SelectUnit } from './select.ts';
 import type { Shape } from './shape.ts';
 
 /** What a SELECT is narrowed by, besides the rows the caller sees. */
@@ -105,7 +106,8 @@ export function unlessStopped(dialect: Dialect, { key }: Pick<Policy, 'key'>, al
 /** Reads rows of a policy among those the caller sees, in one statement, with its to-one relations. Not yet turned into items. */
 export async function selectRows(db: Db, request: CrudRequest, selection: Selection): Promise<Item[]> {
   const statement = await selectStatement(db, request, selection);
-  return statement === undefined ? [] : db.query<Item>(statement.text, statement.values, marked(queryOptions(selection), statement));
+  if (statement === undefined) return [];
+  return selection.unit.decoded(await db.query<Item>(statement.text, statement.values, marked(queryOptions(selection), statement)));
 }
 
 function marked(options: QueryOptions, { mayBeLong }: SelectStatement): QueryOptions {
@@ -123,7 +125,8 @@ export async function* streamRows(
   const statement = await selectStatement(db, request, selection, true);
   if (statement === undefined) return;
   // An export that finds no connection free is refused; its client may come back.
-  yield* db.stream<Item>(statement.text, statement.values, chunkSize, { ...(isWire(selection) ? WIRE : PLAIN), waitMsMax: 0, mayBeLong });
+  const options = { ...(isWire(selection) ? WIRE : PLAIN), waitMsMax: 0, mayBeLong };
+  for await (const rows of db.stream<Item>(statement.text, statement.values, chunkSize, options)) yield selection.unit.decoded(rows);
 }
 
 async function scopesOf(edges: readonly Edge[], request: CrudRequest): Promise<Scope[]> {
@@ -153,6 +156,7 @@ const REPLANNED_WIRE: QueryOptions = Object.freeze({ replanned: true, as: 'wire'
 /** Turns rows into items and adds the rows of to-many relations: one statement per relation, however many rows there are. */
 export async function presentRows(db: Db, request: CrudRequest, unit: SelectUnit, rows: readonly Item[]): Promise<Item[]> {
   const items = await buildItems(db, request, unit, rows);
+  for (const people of unit.people) await attachPeople(request, people, rows, items);
   // One relation after the other: they may share the connection of a transaction.
   for (const batch of unit.batches) await attach(db, request, batch, rows, items);
   return items;
@@ -188,6 +192,27 @@ async function attach(db: Db, request: CrudRequest, batch: Batch, rows: readonly
   }
 }
 
+/** Users who are in another database: one statement for all rows. */
+async function attachPeople(
+  request: CrudRequest,
+  { edge, shape, idColumn, path }: LoadedPeople,
+  rows: readonly Item[],
+  items: readonly Item[],
+): Promise<void> {
+  const table = edge.target.users?.table;
+  if (table === undefined) return;
+  const idOf = (row: Item) => String((row[idColumn] as RowKeyValue) ?? '');
+  const users = await findUsers(edge.target.database(request), table, rows.map(idOf));
+  for (const [index, row] of rows.entries()) {
+    let item: Item | null = items[index] as Item;
+    for (const step of path) item = item === null ? null : (item[step] as Item | null);
+    const user = users.get(idOf(row));
+    const person: Item | undefined = user && { id: user.id, name: user.username, is_active: user.is_active };
+    if (item !== null)
+      item[edge.name] = person === undefined ? null : Object.fromEntries(shape.columns.map(({ name }) => [name, person[name]]));
+  }
+}
+
 const childUnits = new WeakMap<Shape, SelectUnit>();
 
 function childUnit({ shape }: Batch): SelectUnit {
@@ -210,7 +235,7 @@ async function selectChildren(db: Db, request: CrudRequest, batch: Batch, unit: 
   const rule = where === undefined ? scope.compiled : await target.rows.compiled(request, every([scope.where, where]));
   if (rule.constant === false) return [];
   const statement = childrenStatement(db, batch, unit, rule, await scopesOf(unit.joined(), request), keys);
-  return db.query<Item>(statement.text, statement.values, marked(unit.isWire ? REPLANNED_WIRE : REPLANNED, statement));
+  return unit.decoded(await db.query<Item>(statement.text, statement.values, marked(unit.isWire ? REPLANNED_WIRE : REPLANNED, statement)));
 }
 
 /**

@@ -2,6 +2,7 @@ import { fullTextCondition, fullTextWords } from '../../db/declare/full-text.ts'
 import { fullTextDrift } from '../../db/migrations/full-text-drift.ts';
 import type { Model } from '../../db/declare/model.ts';
 import type { FullTextDefinition } from '../../db/declare/table-definition.ts';
+import type { Where } from '../../db/sql/where/where.ts';
 import { whereSql } from '../../db/sql/where/where-sql.ts';
 import { type OptionRules, readOptions } from '../../options/read-options.ts';
 import { filledText, flag, listOf, required } from '../../options/value-rule.ts';
@@ -13,12 +14,18 @@ export function containsSearch(columns: readonly string[]): SearchBackend {
     name: 'contains',
     columns,
     description: `Words that ${columns.join(' or ')} must contain, all of them.`,
-    where: (text) => ({ and: blankSeparated(text).map((word) => ({ or: columns.map((column) => ({ [column]: { contains: word } })) })) }),
+    where: (text) => ({ and: blankSeparated(text).map((word) => ({ or: columns.map((path) => containsWord(path, word)) })) }) as Where,
     faults: ({ model }) =>
       columns
         .filter((column) => Object.hasOwn(model.table.columns, column) && model.table.columns[column]?.kind !== 'text')
         .map((column) => ({ id: 'E012', message: `search uses "${column}", which is not text.` })),
   };
+}
+
+/** Of the row, or of the row that a relation leads to. */
+function containsWord(path: string, word: string): object {
+  const [column = '', related] = path.split('.');
+  return related === undefined ? { [column]: { contains: word } } : { [column]: { is: { [related]: { contains: word } } } };
 }
 
 /** What of a text is searched for. */

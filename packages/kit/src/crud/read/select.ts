@@ -1,6 +1,8 @@
+import { isTrue } from '../../auth/people/user-table.ts';
 import { sensitiveSchemaOf } from '../../db/declare/column-json.ts';
 import type { Dialect } from '../../db/dialect.ts';
 import { quoteName } from '../../db/declare/names.ts';
+import { PEOPLE } from '../declare/people.ts';
 import type { Scope } from '../policy/crud-request.ts';
 import type { Edge, Policy } from '../policy/policy.ts';
 import type { ViewColumn } from '../policy/view.ts';
@@ -38,14 +40,31 @@ export interface Batch {
   readonly path: readonly string[];
 }
 
+/** A relation to a user in another database; loaded for all rows at once. */
+export interface LoadedPeople {
+  readonly edge: Edge;
+  readonly shape: Shape;
+  /** The result column with the user's id. */
+  readonly idColumn: string;
+  /** Relations from the item down to the one that gets the user. */
+  readonly path: readonly string[];
+}
+
 /** Result columns that are not members of the item start with this. */
 const EXTRA = '~';
+
+/** Relations of a statement whose rows other statements read. */
+interface ReadLater {
+  readonly batches: Batch[];
+  readonly people: LoadedPeople[];
+}
 
 /** One SELECT over a table and the to-one relations of a shape. Columns that were not requested, or are hidden, are not selected. */
 export class SelectUnit {
   readonly shape: Shape;
   readonly key: string;
   readonly batches: readonly Batch[];
+  readonly people: readonly LoadedPeople[];
   /** Code reads values (a rule about the row, a computed field), so that they must be in the form that code uses. */
   readonly needsCode: boolean;
   readonly root: Table;
@@ -55,21 +74,26 @@ export class SelectUnit {
   readonly resultColumns: readonly string[];
   readonly #tables: Table[] = [];
   readonly #extra: readonly string[];
+  readonly #flags: readonly string[];
   #joined: readonly Edge[] | undefined;
 
   /** `extra`: columns of the root that the reader of the rows needs, shown or not: the ordering's, the version. */
   constructor(shape: Shape, extra: readonly string[] = []) {
     this.shape = shape;
     this.key = `${shape.key}+${extra.join()}`;
-    const batches: Batch[] = [];
-    this.root = this.#table(shape.policy, undefined, '', shape, batches, []);
-    this.batches = batches;
+    const later: ReadLater = { batches: [], people: [] };
+    this.root = this.#table(shape.policy, undefined, '', shape, later, []);
+    this.batches = later.batches;
+    this.people = later.people;
     this.#extra = [...new Set(extra)].filter((name) => !this.root.columns.has(name));
     const columns = this.#columns();
     this.columnsSql = columns
       .map(({ sql, name }) => (sql.endsWith(`.${quoteName(name)}`) ? sql : `${sql} as ${quoteName(name)}`))
       .join(', ');
     this.resultColumns = columns.map(({ name }) => name);
+    this.#flags = this.#tables.flatMap(({ policy, prefix, columns: own }) =>
+      policy.model === PEOPLE && own.has('is_active') ? [`${prefix}is_active`] : [],
+    );
     this.needsCode = this.#tables.some(
       ({ shape: own }) => own !== undefined && (own.computed.length > 0 || own.columns.some(({ shown }) => shown === 'row')),
     );
@@ -77,7 +101,7 @@ export class SelectUnit {
 
   /** True when an item takes more than the row it is made of. */
   get readsRelations(): boolean {
-    return this.batches.length > 0 || this.joined().length > 0;
+    return this.batches.length > 0 || this.people.length > 0 || this.joined().length > 0;
   }
 
   #table(
@@ -85,7 +109,7 @@ export class SelectUnit {
     edge: Edge | undefined,
     prefix: string,
     shape: Shape | undefined,
-    batches: Batch[],
+    later: ReadLater,
     path: readonly string[],
   ): Table {
     const table: Table = { alias: `t${this.#tables.length}`, policy, edge, prefix, columns: new Set([policy.key.name]), shape, joins: [] };
@@ -100,24 +124,29 @@ export class SelectUnit {
     }
     for (const { edge, shape: below } of shape.edges) {
       if (edge.kind === 'many') {
-        batches.push({ edge, shape: below, keyColumn: `${prefix}${policy.key.name}`, path });
+        later.batches.push({ edge, shape: below, keyColumn: `${prefix}${policy.key.name}`, path });
         continue;
       }
-      const joined = this.#join(table, edge, below, batches, path);
+      if (edge.isLoaded) {
+        table.columns.add(edge.column);
+        later.people.push({ edge, shape: below, idColumn: `${prefix}${edge.column}`, path });
+        continue;
+      }
+      const joined = this.#join(table, edge, below, later, path);
       for (const name of needed.get(edge.name) ?? []) joined.columns.add(name);
       needed.delete(edge.name);
     }
     for (const [relation, names] of needed) {
       const edge = policy.edge(relation);
       if (edge === undefined) continue;
-      const joined = this.#join(table, edge, undefined, batches, path);
+      const joined = this.#join(table, edge, undefined, later, path);
       for (const name of names) joined.columns.add(name);
     }
     return table;
   }
 
-  #join(table: Table, edge: Edge, shape: Shape | undefined, batches: Batch[], path: readonly string[]): Table {
-    const joined = this.#table(edge.target, edge, `${this.#tables.length}.`, shape, batches, [...path, edge.name]);
+  #join(table: Table, edge: Edge, shape: Shape | undefined, later: ReadLater, path: readonly string[]): Table {
+    const joined = this.#table(edge.target, edge, `${this.#tables.length}.`, shape, later, [...path, edge.name]);
     table.joins.push({ edge, table: joined });
     return joined;
   }
@@ -125,6 +154,13 @@ export class SelectUnit {
   /** Rows come in their JSON form, straight from the database. */
   get isWire(): boolean {
     return !this.needsCode;
+  }
+
+  /** Rows as a statement returned them, with the flags of users as booleans: they are expressions, which no database gives a type. */
+  decoded<R extends Record<string, unknown>>(rows: R[]): R[] {
+    for (const flag of this.#flags)
+      for (const row of rows) if (row[flag] !== null) (row as Record<string, unknown>)[flag] = isTrue(row[flag]);
+    return rows;
   }
 
   /** The alias of the root table. */
@@ -143,6 +179,7 @@ export class SelectUnit {
     return [
       `${this.root.policy.model.name}${joins}`,
       ...this.batches.map(({ edge, path }) => `batch ${[...path, edge.name].join('.')} limit ${edge.limit}`),
+      ...this.people.map(({ edge, path }) => `users ${[...path, edge.name].join('.')}`),
     ].join('; ');
   }
 
@@ -162,8 +199,9 @@ export class SelectUnit {
       for (const { edge, table } of parent.joins) {
         const { compiled } = scopes[index++] as Scope;
         const condition = compiled.constant === true ? '' : ` and ${compiled.append(dialect, table.alias, values)}`;
-        const on = `${table.alias}.${quoteName(table.policy.key.name)} = ${parent.alias}.${quoteName(edge.column)}`;
-        text += ` left join ${table.policy.table} ${table.alias} on ${on}${condition}`;
+        const mine = `${parent.alias}.${quoteName(edge.column)}`;
+        const on = edge.table?.on(table.alias, mine, dialect) ?? `${table.alias}.${quoteName(table.policy.key.name)} = ${mine}`;
+        text += ` left join ${edge.table?.source ?? table.policy.table} ${table.alias} on ${on}${condition}`;
         add(table);
       }
     };

@@ -18,7 +18,7 @@ import type { ListPage } from '../options/list-page.ts';
 import type { Context, ListAccess } from './list-access.ts';
 import { ListQueryReader } from './list-query.ts';
 import { type Metric, metricKinds } from '../declare/metric.ts';
-import { pascal } from '../declare/names.ts';
+import { pascal } from '../../db/declare/component-name.ts';
 import { widestView } from '../policy/make-view.ts';
 import type { Policy } from '../policy/policy.ts';
 import type { View, ViewColumn } from '../policy/view.ts';

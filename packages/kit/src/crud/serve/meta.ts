@@ -8,7 +8,7 @@ import { filterJsonSchema } from '../parameters/filter-parameters.ts';
 import type { ControllerLimits } from '../declare/limits.ts';
 import type { Context } from '../read/list-access.ts';
 import { ListQueryReader } from '../read/list-query.ts';
-import { pascal } from '../declare/names.ts';
+import { pascal } from '../../db/declare/component-name.ts';
 import { NestedBody } from '../write/nested-body.ts';
 import type { NestedPlan } from '../write/nested.ts';
 import { defaultOrdering } from '../read/ordering.ts';

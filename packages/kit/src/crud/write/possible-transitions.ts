@@ -4,7 +4,7 @@ import { allowedOperations } from '../read/allowed-operations.ts';
 import { callerOf, type CrudRequest } from '../policy/crud-request.ts';
 import type { Policy } from '../policy/policy.ts';
 import type { Item } from '../declare/item.ts';
-import type { TransitionRule } from '../declare/transition-rule.ts';
+import type { TransitionRule } from '../declare/action-rule.ts';
 
 export interface PossibleTransition {
   readonly name: string;

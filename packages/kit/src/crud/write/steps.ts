@@ -4,7 +4,7 @@ import { coreErrors } from '../../errors/core-errors.ts';
 import type { FieldError } from '../../errors/kit-error.ts';
 import type { FieldRule } from '../declare/field-rule.ts';
 import type { Item } from '../declare/item.ts';
-import type { TransitionRule } from '../declare/transition-rule.ts';
+import type { TransitionRule } from '../declare/action-rule.ts';
 import { callerOf, type CrudRequest, type Scope } from '../policy/crud-request.ts';
 import type { Policy } from '../policy/policy.ts';
 import { isSame } from './change.ts';

@@ -35,18 +35,14 @@ export interface MountPlan {
   readonly permission: Permission | undefined;
 }
 
-export interface RouteDefaults {
+/** What the routes of an app have in common, and what controllers that prepare themselves get. */
+export interface RouteDefaults extends Omit<DeclaredParts, 'controllers'> {
   readonly authenticators: readonly Authenticator[];
   readonly throttles: readonly Throttle[];
   readonly errors: ErrorMap | undefined;
   /** Asked last. */
   readonly moduleErrors: readonly ErrorMap[];
   readonly middleware: readonly Middleware[];
-  /** Policies given to the app and its modules: passed on to controllers that prepare themselves. */
-  readonly resources: readonly object[];
-  /** The modules, each with its own policies. */
-  readonly modules: readonly { readonly resources?: readonly object[] | undefined }[];
-  readonly hasTenants: boolean;
   readonly rules: Readonly<Record<string, Rule>>;
   readonly rates: ThrottleRates;
   readonly bodyBytesMax: number;
@@ -123,13 +119,9 @@ class RouteCompiler implements CompiledMount {
 
   prepare(controllers: readonly ControllerBase[]): void {
     this.controllers = controllers;
+    const { resources, modules, hasTenants, users } = this.#defaults;
     for (const controller of controllers)
-      (controller as PreparedController).prepare?.({
-        controllers,
-        resources: this.#defaults.resources,
-        modules: this.#defaults.modules,
-        hasTenants: this.#defaults.hasTenants,
-      });
+      (controller as PreparedController).prepare?.({ controllers, resources, modules, hasTenants, users });
   }
 
   /** What the toolkit serves unless the application has an operation at the same address (`metadata: { yields: true }`). */

@@ -1,3 +1,4 @@
+import type { UserDirectory } from '../../auth/people/user-directory.ts';
 import type { ControllerBase } from './controller.ts';
 
 /** What an app declares, as a controller gets it before its routes are compiled. */
@@ -9,4 +10,6 @@ export interface DeclaredParts {
   readonly modules: readonly { readonly resources?: readonly object[] | undefined }[];
   /** Whether the app, or a module of it, has a `tenant` resolver. */
   readonly hasTenants: boolean;
+  /** The users of the app; null: it has none. */
+  readonly users: UserDirectory | null;
 }

@@ -156,7 +156,7 @@ function parseRelation(name: string, relation: WhereRelation, value: unknown, pl
   };
 }
 
-function edgeOf({ kind, model, column, references }: WhereRelation, place: Place): Edge {
+function edgeOf({ kind, model, column, references, table: joined }: WhereRelation, place: Place): Edge {
   const referred = kind === 'one' ? model : place.model;
   const [key = '', ...rest] = referred.primaryKey;
   if (references === undefined && rest.length > 0) throw refuse(place, `must name the column of "${referred.name}": its key has several`);
@@ -165,6 +165,7 @@ function edgeOf({ kind, model, column, references }: WhereRelation, place: Place
     table: model.name,
     theirColumn: statementsOf(model).column(theirColumn).name,
     myColumn: statementsOf(place.model).column(myColumn).name,
+    joined,
   };
 }
 

@@ -1,5 +1,6 @@
 import type { ModelColumn } from '../model-statements.ts';
 import type { SqlCondition } from './where-sql.ts';
+import type { JoinedTable } from './where.ts';
 
 /** A tree of conditions after it was checked: names are resolved, values are in the form that statements take. */
 export type WhereNode =
@@ -20,6 +21,8 @@ export interface Edge {
   readonly table: string;
   readonly theirColumn: string;
   readonly myColumn: string;
+  /** Set where the other rows are not in the table. */
+  readonly joined: JoinedTable | undefined;
 }
 
 export type CompareOperator = 'eq' | 'ne' | 'gt' | 'gte' | 'lt' | 'lte';

@@ -1,3 +1,4 @@
+import type { Dialect } from '../../dialect.ts';
 import type { Model } from '../../declare/model.ts';
 import type { Columns, RowOf } from '../../declare/rows.ts';
 import type { WhereSql } from './where-sql.ts';
@@ -47,6 +48,14 @@ export type Where<C extends Columns = Columns, R extends RelatedColumns = {}> =
   | WhereSql
   | ({ readonly [K in Extract<keyof C, string>]?: Condition<NonNullable<RowOf<C>[K]>> } & Logic<C, R> & RelationConditions<R>);
 
+/** How rows of a model are read from something else than its table. */
+export interface JoinedTable {
+  /** What stands in `from`. */
+  readonly source: string;
+  /** The condition that joins it, under an alias, to a column (SQL). */
+  on(alias: string, column: string, dialect: Dialect): string;
+}
+
 /** What a relation leads to; needed to compile a tree that has relations. */
 export interface WhereRelation {
   readonly kind: 'one' | 'many';
@@ -58,6 +67,8 @@ export interface WhereRelation {
   readonly references?: string;
   /** Which of the other rows exist for this caller: soft deletion, policy. */
   readonly where?: Where | boolean;
+  /** Set where the other rows are not in the table of their model. */
+  readonly table?: JoinedTable | undefined;
 }
 
 /** Finds a relation of a model by its name; undefined when there is none. */

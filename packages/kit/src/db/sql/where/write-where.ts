@@ -96,9 +96,11 @@ class Writer {
 
   #exists({ edge, negated, of }: Extract<WhereNode, { node: 'exists' }>, alias: string, depth: number): string {
     const target = `kit_w${depth}`;
-    const joined = `${target}.${quoteName(edge.theirColumn)} = ${alias}.${quoteName(edge.myColumn)}`;
+    const mine = `${alias}.${quoteName(edge.myColumn)}`;
+    const joined = edge.joined?.on(target, mine, this.#dialect) ?? `${target}.${quoteName(edge.theirColumn)} = ${mine}`;
     const condition = this.write(of, target, depth + 1);
-    return `${negated ? 'not ' : ''}exists (select 1 from ${quoteName(edge.table)} ${target} where ${joined} and ${condition})`;
+    const source = edge.joined?.source ?? quoteName(edge.table);
+    return `${negated ? 'not ' : ''}exists (select 1 from ${source} ${target} where ${joined} and ${condition})`;
   }
 
   #placeholders(count: number): string {

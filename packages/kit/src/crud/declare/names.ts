@@ -1,1 +1,0 @@
-export { pascal, singular } from '../../db/declare/component-name.ts';
