@@ -12,6 +12,7 @@ export type { ImportResult } from './files/row-import.ts';
 export type { ImportOptions } from './options/file-options.ts';
 export type { ListPage } from './options/list-page.ts';
 export type { CountMode, PageOptions } from './options/page-options.ts';
+export { derived, type Derived, type DerivedContext } from './declare/derived.ts';
 export { people } from './declare/people.ts';
 export { many, one, type ManyOptions, type Relation, type Relations, type ToMany, type ToOne } from './declare/relation.ts';
 export type { Change, ChangeEvent, Resource, ResourceOptions, Transition, Via, WriteContext } from './declare/resource.ts';

@@ -84,6 +84,7 @@ function computedFaults(policy: Policy, place: string): Fault[] {
   for (const [name, { requires }] of Object.entries(policy.options.computed ?? {})) {
     const add = (id: string, message: string, hint?: string) =>
       void faults.push({ id, message: `${place}: the computed field "${name}" ${message}`, hint });
+    faults.push(...derivedFaults(policy, place, name));
     if (isTaken(name)) add('E018', 'has the name of a column or relation.', 'Give it another name.');
     for (const path of requires) {
       const [first = '', second, ...deeper] = path.split('.');
@@ -97,6 +98,21 @@ function computedFaults(policy: Policy, place: string): Fault[] {
     }
   }
   return faults;
+}
+
+/** Conditions of a derived state: the database and JavaScript must be able to decide them. */
+function derivedFaults(policy: Policy, place: string, name: string): Fault[] {
+  const state = policy.derived.get(name);
+  if (state === undefined) return [];
+  const problem = state.problem() ?? state.conditions(new Date(0)).flatMap((where) => policy.rows.refusalOf(where) ?? [])[0];
+  if (problem === undefined) return [];
+  return [
+    {
+      id: 'E012',
+      message: `${place}: the derived state "${name}" has a condition that cannot be used: ${problem}`,
+      hint: 'Use conditions on columns of the row, and on columns of to-one relations: { owner: { is: { is_active: true } } }.',
+    },
+  ];
 }
 
 /** A key is part of addresses and cursors: it is the same wherever it stands. */

@@ -141,10 +141,11 @@ interface FilterRequest {
   readonly reason?: string;
 }
 
-function filterRequests({ path, relation, operators }: FilteredColumn, sample: Stretch['sample']): FilterRequest[] {
+function filterRequests({ path, relation, operators, column: { derived } }: FilteredColumn, sample: Stretch['sample']): FilterRequest[] {
   return operators.map((operator) => {
     const asked = `${path.replace('.', '__')}${operator === 'eq' ? '' : `__${operator}`}`;
     if (relation !== undefined) return { asked, where: {} as Where, reason: `it is asked of ${relation}, row by row` };
+    if (derived !== undefined) return { asked, where: {} as Where, reason: 'conditions decide about each row' };
     const value = sample[path] ?? null;
     const text = operator === 'contains' || operator === 'starts' || operator === 'ends';
     if (text) return { asked, where: { [path]: { [operator]: 'a' } } as Where };

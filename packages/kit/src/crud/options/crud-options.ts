@@ -42,15 +42,18 @@ type OperatorOf<V> = [V] extends [string]
       ? 'eq' | 'ne' | 'in' | 'nin' | 'isnull'
       : 'isnull';
 
-type OperatorList<C extends Columns, R, K> =
+/** `X` has the computed fields: those that are derived can be filtered. */
+type OperatorList<C extends Columns, R, K, X> =
   K extends Name<C>
     ? readonly OperatorOf<NonNullable<RowOf<C>[K]>>[]
     : K extends Paths<R>
       ? readonly OperatorOf<NonNullable<PathValue<R, K>>>[]
-      : UnknownColumn<K>;
+      : K extends X
+        ? readonly ('eq' | 'ne' | 'in' | 'nin')[]
+        : UnknownColumn<K>;
 /** `W` is the condition of a custom filter; unknown where a list of operators is given. */
-type FilterOf<C extends Columns, R extends Relations, K, W> = unknown extends W
-  ? OperatorList<C, R, K>
+type FilterOf<C extends Columns, R extends Relations, K, W, X> = unknown extends W
+  ? OperatorList<C, R, K, X>
   : NamesChecked<W, C, R> & CustomFilter<W> & CustomFilter<Where<C, RelatedOf<R>>>;
 
 export type Operation = 'list' | 'query' | 'retrieve' | 'create' | 'update' | 'partialUpdate' | 'destroy';
@@ -131,8 +134,8 @@ export interface CrudOptions<
   readonly input?: readonly Name<C>[];
   /** Columns and computed fields shown; narrower than the resource's. */
   readonly output?: readonly (Name<C> | X)[];
-  /** Filters of the list: operators by column or path, or `filter(schema, where)`: `{ status: ['eq', 'in'], 'customer.name': ['contains'] }`. */
-  readonly filters?: { readonly [K in keyof F]: FilterOf<C, R, K, F[K]> } & { readonly [K in Name<C> | Paths<R>]?: unknown };
+  /** Filters of the list: operators by column, path or derived state, or `filter(schema, where)`: `{ status: ['eq', 'in'], 'customer.name': ['contains'] }`. */
+  readonly filters?: { readonly [K in keyof F]: FilterOf<C, R, K, F[K], X> } & { readonly [K in Name<C> | Paths<R> | X]?: unknown };
   /** Columns that `search` looks into, also of to-one relations (`customer.name`), or how it finds rows: `fullText({ columns: ['title'] })`. */
   readonly search?: readonly (Name<C> | Paths<R>)[] | SearchBackend<Name<C>>;
   /** Columns that a client may sort by, and the order without `ordering`: `{ by: ['total'], default: ['-total'] }`. */
@@ -165,7 +168,7 @@ export interface CrudOptions<
   /** `POST /import`: all rows of a file, or none. */
   readonly import?: ImportOptions<Name<C>>;
   /** `GET /stats`: counts, sums and means by groups. */
-  readonly stats?: StatsOptions<Name<C>>;
+  readonly stats?: StatsOptions<Name<C>, X>;
   /** `GET /meta`: what a caller may see, send and do. */
   readonly meta?: boolean;
   /** Settings of single operations, such as `{ destroy: { permission: isStaff } }`; `false` removes one. A permission is added. */

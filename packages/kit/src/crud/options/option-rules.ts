@@ -23,6 +23,7 @@ import {
   wrongValue,
 } from '../../options/value-rule.ts';
 import { Permission } from '../../permissions/permission.ts';
+import { isDerived } from '../declare/derived.ts';
 import { isCustomFilter } from '../declare/filter.ts';
 import { type LimitOptions, limits } from '../declare/limits.ts';
 import { isMetric } from '../declare/metric.ts';
@@ -76,6 +77,7 @@ const action = part({
 const audience = part({ rows: required(aCondition), tenant: oneOf('all'), access: oneOf(false) });
 const computedParts = part({ requires: required(names), response: required(aSchema), value: aFunction, load: aFunction });
 const computed: ValueRule = (value, place, name) => {
+  if (isMembers(value) && isDerived(value)) return [];
   const faults = computedParts(value, place, name);
   if (faults.length > 0 || !isMembers(value) || 'value' in value !== 'load' in value) return faults;
   return [wrongValue(place, name, value, 'either value, for each row, or load, for the rows of a page')];

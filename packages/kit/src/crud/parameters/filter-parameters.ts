@@ -1,6 +1,7 @@
 import { ruleResult } from '../../auth/rights/rule-result.ts';
 import type { ColumnSettings } from '../../db/declare/column.ts';
 import { operatorsOf, type WhereOperator } from '../../db/sql/where/operators.ts';
+import { notTrue } from '../../db/sql/where/not-true.ts';
 import type { Where } from '../../db/sql/where/where.ts';
 import { columnJsonSchema } from '../../db/declare/column-json.ts';
 import type { FieldError } from '../../errors/kit-error.ts';
@@ -90,14 +91,26 @@ export function filteredColumn(policy: Policy, path: string, operators: readonly
 }
 
 /** The condition of a value, below its relation where the column has one. */
-function columnCondition(column: FilteredColumn, operator: WhereOperator, value: unknown): Where {
-  const condition = ownCondition(column, operator, value);
+function columnCondition(column: FilteredColumn, operator: WhereOperator, value: unknown, now: Date): Where {
+  const condition = ownCondition(column, operator, value, now);
   return column.relation === undefined ? condition : ({ [column.relation]: { is: condition } } as Where);
 }
 
 /** The condition of a value on the table that has the column: for a tree, which says the relation itself. */
-function ownCondition({ column }: FilteredColumn, operator: WhereOperator, value: unknown): Where {
+function ownCondition({ column }: FilteredColumn, operator: WhereOperator, value: unknown, now: Date): Where {
+  const { derived } = column;
+  if (derived !== undefined) {
+    const where = derived.isOneOf(Array.isArray(value) ? value : [value as string], now);
+    return operator === 'ne' || operator === 'nin' ? notTrue(where) : where;
+  }
   return { [column.name]: { [operator]: value } } as Where;
+}
+
+/** The condition of a leaf: what stands beside it in a tree may negate it, so that a derived state must not be unknown. */
+function leafCondition(column: FilteredColumn, operator: WhereOperator, value: unknown, now: Date): Where {
+  const condition = ownCondition(column, operator, value, now);
+  // The condition stands by itself, too: an index may serve it.
+  return column.column.derived === undefined ? condition : ({ and: [condition, notTrue(notTrue(condition))] } as Where);
 }
 
 /** Reads the text of one parameter; faults are added with their place. */
@@ -105,6 +118,7 @@ export function readColumnFilter(
   { name, column, operator }: Extract<FilterParameter, { kind: 'column' }>,
   given: string | readonly string[],
   valuesMax: number,
+  now: Date,
   faults: FieldError[],
 ): Where | undefined {
   const refuse = (code: string, message: string): undefined => {
@@ -122,11 +136,11 @@ export function readColumnFilter(
       if (read.fault !== undefined) return refuse('invalid', sentence(read.fault));
       values.push(read.value);
     }
-    return columnCondition(column, operator, values);
+    return columnCondition(column, operator, values, now);
   }
   if (typeof given !== 'string') return refuse('duplicate', 'Give this parameter once.');
   const read = readOperand(settings, operator, given, readParameter);
-  return read.fault === undefined ? columnCondition(column, operator, read.value) : refuse('invalid', sentence(read.fault));
+  return read.fault === undefined ? columnCondition(column, operator, read.value, now) : refuse('invalid', sentence(read.fault));
 }
 
 /** Reads one leaf of a query body: `{ gte: '10.00' }` or a plain value. The condition is about the column's own table. */
@@ -135,6 +149,7 @@ export function readJsonFilter(
   operator: WhereOperator,
   given: unknown,
   valuesMax: number,
+  now: Date,
 ): { readonly where: Where } | { readonly fault: string } {
   const { settings } = column;
   if (operator === 'in' || operator === 'nin') {
@@ -146,7 +161,7 @@ export function readJsonFilter(
       if (read.fault !== undefined) return { fault: read.fault };
       values.push(read.value);
     }
-    return { where: ownCondition(column, operator, values) };
+    return { where: leafCondition(column, operator, values, now) };
   }
   const read =
     operator === 'isnull'
@@ -158,7 +173,7 @@ export function readJsonFilter(
           ? { value: given }
           : { fault: 'must be a string' }
         : readJsonValue(settings, given);
-  return read.fault === undefined ? { where: ownCondition(column, operator, read.value) } : { fault: read.fault };
+  return read.fault === undefined ? { where: leafCondition(column, operator, read.value, now) } : { fault: read.fault };
 }
 
 const textOperators: ReadonlySet<string> = new Set(['contains', 'starts', 'ends']);

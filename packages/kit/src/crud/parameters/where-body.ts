@@ -93,7 +93,7 @@ export class WhereBody {
     if (!this.#countLeaf(location)) return NOTHING;
     if (!(column.operators as readonly string[]).includes(operator))
       return this.#refuse(location, 'unknown_operator', `Not declared here. Known: ${column.operators.join(', ')}.`);
-    const read = readJsonFilter(column, operator as WhereOperator, value, this.#limits.listValues);
+    const read = readJsonFilter(column, operator as WhereOperator, value, this.#limits.listValues, this.#caller().now);
     return 'fault' in read ? this.#refuse(location, 'invalid', `It ${read.fault}.`) : read.where;
   }
 

@@ -10,11 +10,13 @@ import { coreErrors } from '../../errors/core-errors.ts';
 import type { Permission } from '../../permissions/permission.ts';
 import { type FieldRule, opensColumn } from '../declare/field-rule.ts';
 import { PEOPLE } from '../declare/people.ts';
-import { EXPAND_LIMIT_DEFAULT } from '../declare/relation.ts';
+import { isDerived } from '../declare/derived.ts';
+import { EXPAND_LIMIT_DEFAULT, type Relations } from '../declare/relation.ts';
 import type { AnyResource, AnyResourceOptions, AudienceRule } from '../declare/resource.ts';
 import type { ComputedField } from '../declare/computed-field.ts';
 import { type OwnerRule, scopeRule, type TenantRule } from '../declare/scope-rule.ts';
 import type { CrudRequest } from './crud-request.ts';
+import { DerivedState } from './derived-state.ts';
 import { peopleJoin } from './people-join.ts';
 import { RowScope } from './row-scope.ts';
 import { type SoftDelete, softDeleteOf } from './soft-delete.ts';
@@ -73,6 +75,8 @@ export class Policy {
   readonly using: string;
   /** Computed fields, and columns in another form. */
   readonly computed: Readonly<Record<string, ComputedField>>;
+  /** Computed fields that conditions decide, and that filters and statistics know, too. */
+  readonly derived = new Map<string, DerivedState>();
   /** The 404 of a row that is not there, or that the caller does not see. */
   readonly missing: ErrorDefinition;
   /** Relations lead to policies of the same audience. Null: the resource's own rules. */
@@ -109,7 +113,10 @@ export class Policy {
     this.hasTenants = hasTenants;
     this.using = using;
     const ofColumns = Object.entries(shown).map(([name, field]) => [name, { ...field, requires: [name, ...field.requires] }] as const);
-    this.computed = { ...computed, ...Object.fromEntries(ofColumns) };
+    for (const [name, field] of Object.entries(computed ?? {}))
+      if (isDerived(field)) this.derived.set(name, new DerivedState(field, this.model, resource.relations as Relations));
+    const states = [...this.derived].map(([name, state]) => [name, state.field] as const);
+    this.computed = { ...computed, ...Object.fromEntries([...states, ...ofColumns]) };
     this.missing = missing;
     this.audience = audience;
     this.audienceRule = audience === null ? undefined : this.options.audiences?.[audience];

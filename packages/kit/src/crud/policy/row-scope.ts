@@ -5,6 +5,7 @@ import { identityValue } from '../../db/sql/identity-value.ts';
 import type { Model } from '../../db/declare/model.ts';
 import type { ModelStatements } from '../../db/sql/model-statements.ts';
 import { compileWhere, type CompiledWhere } from '../../db/sql/where/compile-where.ts';
+import { NotTrue } from '../../db/sql/where/not-true.ts';
 import type { JoinedTable, Where, WhereRelation } from '../../db/sql/where/where.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { isKitError } from '../../errors/kit-error.ts';
@@ -264,6 +265,7 @@ export class RowScope {
   /** Adds the policies of relations in a condition to those found so far. */
   #related(where: unknown, found: Set<ScopedPolicy>): Set<ScopedPolicy> {
     if (Array.isArray(where)) for (const each of where) this.#related(each, found);
+    else if (where instanceof NotTrue) this.#related(where.of, found);
     else if (typeof where === 'object' && where !== null && Object.getPrototypeOf(where) === Object.prototype) {
       for (const [name, inner] of Object.entries(where)) {
         if (name === 'and' || name === 'or' || name === 'not') this.#related(inner, found);

@@ -3,6 +3,7 @@ import type { Schema } from '../../http/declare/schema.ts';
 import type { Permission } from '../../permissions/permission.ts';
 import type { FieldRule } from '../declare/field-rule.ts';
 import type { ComputedField } from '../declare/computed-field.ts';
+import type { DerivedState } from './derived-state.ts';
 import type { Edge, Policy } from './policy.ts';
 
 /** What a name is used for. What is decided per row can be shown, and nothing else: an order or a filter would tell its value. */
@@ -14,6 +15,8 @@ export interface ViewColumn {
   /** With references resolved to the column they refer to. */
   readonly settings: ColumnSettings;
   readonly rule: FieldRule | undefined;
+  /** Set for a state that conditions decide: it can be filtered and grouped, and is no column. */
+  readonly derived?: DerivedState;
   /** `row`: the rule decides on each row. `null`: the caller gets null, whatever the value is. */
   readonly shown: 'always' | 'row' | 'null';
 }
@@ -71,6 +74,7 @@ export class View {
   /** Members of a row, in the order of the wire: columns, then computed fields. */
   readonly fields: ReadonlyMap<string, ViewField>;
   readonly #columns: ReadonlyMap<string, ViewColumn>;
+  readonly #computed: ReadonlyMap<string, ViewComputed>;
   readonly #edgeOf: (name: string) => ViewEdge | undefined;
   readonly #edges = new Map<string, ViewEdge | undefined>();
 
@@ -79,6 +83,7 @@ export class View {
     this.mask = mask;
     this.hidesColumns = hidesColumns;
     this.#columns = columns;
+    this.#computed = computed;
     this.#edgeOf = edgeOf;
     const isOutput = (name: string) => output === undefined || output.has(name) || name === policy.key.name;
     // A column in another form is in the place of the column.
@@ -124,7 +129,8 @@ export class View {
 
   /** A column of this name whose values the caller may compare, order, group or measure. */
   comparable(name: string, use: Exclude<NameUse, 'show'>): ViewColumn | undefined {
-    return this.find(name, use)?.field as ViewColumn | undefined;
+    const found = this.find(name, use)?.field as ViewColumn | undefined;
+    return found?.derived !== undefined && use !== 'filter' && use !== 'group' ? undefined : found;
   }
 
   /** How the caller sees a column, whether the controller shows it or not; undefined when it does not. */
@@ -134,7 +140,17 @@ export class View {
 
   /** What a controller declares may be compared, whether it is shown or not; what the caller does not see on every row may not. */
   #comparable(name: string): ViewColumn | undefined {
-    const column = this.#columns.get(name);
+    const column = this.#columns.get(name) ?? this.#derived(name);
     return column?.shown === 'always' ? column : undefined;
+  }
+
+  /** A derived state in the form of a column, where the caller sees everything that it depends on in every row. */
+  #derived(name: string): ViewColumn | undefined {
+    const state = this.policy.derived.get(name);
+    const field = this.#computed.get(name);
+    if (state === undefined || field === undefined || field.rowRules.length > 0) return undefined;
+    const [visibleTo] = field.visibleTo;
+    const rule = visibleTo === undefined ? undefined : { visibleTo, hidden: 'omit' as const };
+    return { kind: 'column', name, settings: state.settings, rule, shown: 'always', derived: state };
   }
 }

@@ -179,7 +179,7 @@ export class ListQueryReader {
 
   async #filter(parameter: FilterParameter, value: string | string[]): Promise<Where | undefined> {
     const { filters, limits: bounds } = this.#list;
-    if (parameter.kind === 'column') return readColumnFilter(parameter, value, bounds.listValues, this.#faults);
+    if (parameter.kind === 'column') return readColumnFilter(parameter, value, bounds.listValues, this.#request.clock.now(), this.#faults);
     const { filter, name } = parameter;
     return readCustomFilter(filter, coerceParameter(filter, value), ['query', name], filters.policy, callerOf(this.#request), this.#faults);
   }

@@ -2,6 +2,7 @@ import { columnDefinition, type ColumnSettings } from '../../db/declare/column.t
 import { columnJsonSchema } from '../../db/declare/column-json.ts';
 import { compareValues, type Comparable } from '../../db/declare/comparable.ts';
 import { quoteName } from '../../db/declare/names.ts';
+import type { Dialect } from '../../db/dialect.ts';
 import type { CompiledWhere } from '../../db/sql/where/compile-where.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { FieldError } from '../../errors/kit-error.ts';
@@ -76,6 +77,8 @@ export class Stats {
     const { statsRows } = list.limits;
     const db = policy.database(request);
     const { compiled } = await policy.rows.visible(request);
+    for (const { column } of groups)
+      if (column.derived !== undefined) await policy.rows.load(request, column.derived.conditions(request.clock.now()));
     const parameters: unknown[] = [];
     const terms = [compiled, ...where].filter(({ constant }) => constant !== true).map((each) => each.append(db.dialect, 't0', parameters));
     terms.unshift(...unlessStopped(db.dialect, policy, 't0'));
@@ -85,7 +88,7 @@ export class Stats {
       return { name, ...plan };
     });
     const selected = [
-      ...groups.map((group, index) => `${groupSql(group, db.dialect)} as ${quoteName(`g${index}`)}`),
+      ...groups.map((group, index) => `${this.#groupSql(request, group, db.dialect, parameters)} as ${quoteName(`g${index}`)}`),
       ...plans.flatMap(({ columns }, index) => columns.map((sql, part) => `${sql} as ${quoteName(`m${index}.${part}`)}`)),
     ];
     const by = groups.length === 0 ? '' : ` group by ${groups.map((_, index) => index + 1).join(', ')}`;
@@ -108,6 +111,18 @@ export class Stats {
       return item;
     });
     return items.sort(this.#comparison(groups, metrics, ordering));
+  }
+
+  /** The value of a group, with its values among the parameters of the statement. */
+  #groupSql(request: CrudRequest, group: Group, dialect: Dialect, parameters: unknown[]): string {
+    const { derived } = group.column;
+    if (derived === undefined) return groupSql(group, dialect);
+    const { rows } = this.#access.policy;
+    const conditions = derived
+      .conditions(request.clock.now())
+      .map((where) => rows.compile(request, where).append(dialect, 't0', parameters));
+    const cases = conditions.map((condition, index) => `when ${condition} then ${quoteText(derived.names[index] as string)}`);
+    return `case ${cases.join(' ')} else ${quoteText(derived.names.at(-1) as string)} end`;
   }
 
   /** At most a thousand rows unless the controller says otherwise: ordered here, where both databases agree. NULLs are last. */
@@ -193,6 +208,10 @@ function chosen(
   return names.filter((name) => known.includes(name)).slice(0, max);
 }
 
+function quoteText(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`;
+}
+
 function groupSql({ column: { name, settings }, bucket }: Group, dialect: 'sqlite' | 'postgres'): string {
   const sql = `t0.${quoteName(name)}`;
   return bucket === undefined ? sql : bucketSql(sql, settings.kind as 'timestamp' | 'date', bucket, dialect);
@@ -239,7 +258,7 @@ export function statsFaults(place: string, policy: Policy, { by = [], metrics }:
   const faults: Fault[] = [];
   const add = (message: string, hint?: string, id = 'E007') => faults.push({ id, message: `${place}: ${message}`, hint });
   const check = (role: string, name: string, kinds: readonly string[], verb: string) => {
-    const shown = view.comparable(name, 'group');
+    const shown = view.comparable(name, role === 'stats.by' ? 'group' : 'measure');
     if (shown === undefined)
       add(
         `${role} refers to a column "${name}" that does not exist or that callers cannot see.`,

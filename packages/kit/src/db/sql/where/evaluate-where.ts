@@ -18,6 +18,8 @@ export function evaluateWhere(node: WhereNode, row: Row): ThreeValued {
       return combine(node.of, row, true);
     case 'not':
       return negate(evaluateWhere(node.of, row));
+    case 'untrue':
+      return evaluateWhere(node.of, row) !== true;
     case 'null':
       return (valueOf(node.column, row) === null) === node.isNull;
     case 'empty': {
@@ -40,18 +42,30 @@ export function evaluateWhere(node: WhereNode, row: Row): ThreeValued {
       if (node.operator === 'contains') return text.includes(node.folded);
       return node.operator === 'starts' ? text.startsWith(node.folded) : text.endsWith(node.folded);
     }
+    case 'exists':
+      return existsIn(node, row);
     default:
-      throw new TypeError('Relations and SQL cannot be evaluated in JavaScript: read the row again under the condition.');
+      throw new TypeError('SQL cannot be evaluated in JavaScript: read the row again under the condition.');
   }
 }
 
-/** Whether {@link evaluateWhere} can answer: relations and SQL need the database. */
+/** A row that was read together with the row of its relation has that one below its name, or null. */
+function existsIn({ name, of }: Extract<WhereNode, { node: 'exists' }>, row: Row): boolean {
+  const other = Object.hasOwn(row, name) ? row[name] : undefined;
+  if (other === null) return false;
+  if (typeof other !== 'object' || Array.isArray(other))
+    throw new TypeError(`The row was read without "${name}": read it again under the condition.`);
+  return evaluateWhere(of, other as Row) === true;
+}
+
+/** Whether {@link evaluateWhere} can answer for a row alone: relations and SQL need the database. */
 export function isEvaluable(node: WhereNode): boolean {
   switch (node.node) {
     case 'all':
     case 'any':
       return node.of.every(isEvaluable);
     case 'not':
+    case 'untrue':
       return isEvaluable(node.of);
     default:
       return node.node !== 'exists' && node.node !== 'sql';

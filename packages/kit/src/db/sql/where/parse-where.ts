@@ -13,9 +13,11 @@ import {
   foldCase,
   notOf,
   TRUE,
+  untrueOf,
   type WhereNode,
   type WhereValue,
 } from './where-node.ts';
+import { NotTrue } from './not-true.ts';
 import { SqlCondition, sqlNames } from './where-sql.ts';
 import type { WhereRelation, WhereRelations } from './where.ts';
 
@@ -62,6 +64,7 @@ function parseTree(where: unknown, place: Place): WhereNode {
   if (place.depth > DEPTH_MAX) throw refuse(place, `is nested deeper than ${DEPTH_MAX} levels`);
   if (typeof where === 'boolean') return where ? TRUE : FALSE;
   if (where instanceof SqlCondition) return parseSql(where, place);
+  if (where instanceof NotTrue) return untrueOf(parseTree(where.of, inside(place, 'not true')));
   if (!isPlainObject(where)) throw refuse(place, 'must be an object of conditions');
   const names = sortedNames(where);
   if (names.length === 1) return parseMember(names[0] as string, where[names[0] as string], inside(place, names[0] as string));

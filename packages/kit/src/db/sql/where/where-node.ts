@@ -7,6 +7,8 @@ export type WhereNode =
   | { readonly node: 'constant'; readonly value: boolean }
   | { readonly node: 'all' | 'any'; readonly of: readonly WhereNode[] }
   | { readonly node: 'not'; readonly of: WhereNode }
+  /** False or unknown. */
+  | { readonly node: 'untrue'; readonly of: WhereNode }
   | { readonly node: 'null'; readonly column: ModelColumn; readonly isNull: boolean }
   /** Is, or is not, the empty text: written into the statement, so that a partial index with the same words serves it. */
   | { readonly node: 'empty'; readonly column: ModelColumn; readonly isEmpty: boolean }
@@ -53,6 +55,10 @@ export function anyOf(nodes: readonly WhereNode[]): WhereNode {
 export function notOf(of: WhereNode): WhereNode {
   if (of.node === 'constant') return of.value ? FALSE : TRUE;
   return of.node === 'not' ? of.of : { node: 'not', of };
+}
+
+export function untrueOf(of: WhereNode): WhereNode {
+  return of.node === 'constant' ? notOf(of) : { node: 'untrue', of };
 }
 
 /** The ASCII letters, and nothing else, in lower case: what both databases fold in the same way. */

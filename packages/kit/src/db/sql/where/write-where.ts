@@ -52,6 +52,8 @@ class Writer {
         return `(${node.of.map((each) => this.write(each, alias, depth)).join(node.node === 'all' ? ' and ' : ' or ')})`;
       case 'not':
         return `not (${this.write(node.of, alias, depth)})`;
+      case 'untrue':
+        return `(${this.write(node.of, alias, depth)}) is not true`;
       case 'null':
         return `${columnSql(node.column, alias)} is ${node.isNull ? '' : 'not '}null`;
       case 'empty':
@@ -126,6 +128,7 @@ export function pushWhereValues(node: WhereNode, dialect: Dialect, values: unkno
       for (const each of node.of) pushWhereValues(each, dialect, values);
       return;
     case 'not':
+    case 'untrue':
     case 'exists':
       pushWhereValues(node.of, dialect, values);
       return;
@@ -166,6 +169,8 @@ export function whereShape(node: WhereNode): string {
       return `${node.node}(${node.of.map(whereShape).join()})`;
     case 'not':
       return `not(${whereShape(node.of)})`;
+    case 'untrue':
+      return `untrue(${whereShape(node.of)})`;
     case 'null':
       return `${node.column.name}.${node.isNull ? 'null' : 'notnull'}`;
     case 'empty':
