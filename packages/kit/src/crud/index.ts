@@ -5,7 +5,7 @@ export { crudOf, type CrudProgram, type ProgramCaller } from './serve/crud-of.ts
 export type { CrudClass, CrudOptions, Extra, Offered, RowWriter } from './options/crud-options.ts';
 export type { ExportOptions, FileFormat } from './options/file-options.ts';
 export { visibleTo, writableBy, type FieldRule } from './declare/field-rule.ts';
-export { filter, type CustomFilter } from './declare/filter.ts';
+export { filter, words, type CustomFilter } from './declare/filter.ts';
 export { avg, count, countDistinct, max, min, sum, type Metric, type MetricKind } from './declare/metric.ts';
 export type { StatsOptions } from './options/stats-options.ts';
 export type { ImportResult } from './files/row-import.ts';

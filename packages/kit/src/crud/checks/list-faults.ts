@@ -2,7 +2,8 @@ import type { App } from '../../app/declare/module.ts';
 import { operatorsOf, type WhereOperator } from '../../db/sql/where/operators.ts';
 import { didYouMean } from '../../options/did-you-mean.ts';
 import type { Fault } from '../../options/fault.ts';
-import { isCustomFilter } from '../declare/filter.ts';
+import { indexWords } from '../../db/sql/where/where-sql.ts';
+import { type CustomFilter, isCustomFilter } from '../declare/filter.ts';
 import { limits } from '../declare/limits.ts';
 import { orderTerm } from '../options/ordering.ts';
 import type { MountedResource } from '../mount/mounted-resource.ts';
@@ -52,7 +53,10 @@ class ListFaults {
     const reserved = reservedParameters(this.#mounted.list);
     for (const [path, given] of Object.entries(options.filters ?? {})) {
       if (reserved.has(path)) this.#add('E018', `the filter "${path}" takes the name of a parameter of lists.`, 'Give it another name.');
-      if (isCustomFilter(given)) continue;
+      if (isCustomFilter(given)) {
+        this.#words(path, given);
+        continue;
+      }
       const operators = given as readonly string[];
       const column = filteredColumn(policy, path, operators as readonly WhereOperator[]);
       if (column === undefined && leadsAway(policy, path)) {
@@ -100,6 +104,16 @@ class ListFaults {
     for (const name of this.#mounted.list.filters.collisions)
       this.#add('E018', `two filters take the parameter "${name}".`, 'Give one of them another name.');
     if (Object.keys(options.filters ?? {}).length > 200) this.#add('E012', 'has more than 200 filters.');
+  }
+
+  /** A condition that no index has would read every row. */
+  #words(path: string, { words }: CustomFilter): void {
+    const { policy } = this.#mounted;
+    const known = policy.model.table.indexes.flatMap(({ where }) => where ?? []);
+    if (words === undefined || known.some((where) => indexWords(where) === indexWords(words))) return;
+    const hint =
+      known.length === 0 ? `Add one to the model: { columns: […], where: "${indexWords(words)}" }.` : `Known: ${known.join('; ')}.`;
+    this.#add('E012', `the filter "${path}" is in words that no index of "${policy.model.name}" has as its condition.`, hint);
   }
 
   #columns(): void {

@@ -1,5 +1,8 @@
 import type { OutputOf, Schema } from '../../http/declare/schema.ts';
-import { readOptions } from '../../options/read-options.ts';
+import { notTrue } from '../../db/sql/where/not-true.ts';
+import { inIndexWords, type WhereSql } from '../../db/sql/where/where-sql.ts';
+import { jsonSchema } from '../../http/declare/json-schema.ts';
+import { readOptions, requireArguments } from '../../options/read-options.ts';
 import { filledText } from '../../options/value-rule.ts';
 import type { CrudCaller } from './crud-caller.ts';
 
@@ -9,6 +12,8 @@ export interface CustomFilter<W = unknown> {
   readonly schema: Schema;
   readonly where: (value: never, caller: CrudCaller) => W;
   readonly description: string | undefined;
+  /** The condition of the index that serves it; see {@link words}. */
+  readonly words?: string;
 }
 
 /**
@@ -33,6 +38,39 @@ export function filter<S extends Schema, const W>(
 ): CustomFilter<W> {
   readOptions('filter()', options, { description: filledText });
   return Object.freeze({ isFilter: true, schema, where: where, description: options.description });
+}
+
+/**
+ * A filter that is the condition of a partial index, in its words: `?failed=true` lists the rows of the index, `false` all others. The columns are
+ * written as `this.column`.
+ *
+ * @example
+ * ```ts
+ * class DeliveryController extends CrudController(deliveryResource, {
+ *   permission: isAuthenticated,
+ *   filters: { failed: words("this.status <> 'pending' and this.status <> 'succeeded'") },
+ * }) {}
+ * ```
+ */
+export function words(
+  text: string,
+  options: {
+    /** Of the parameter, for the OpenAPI document. */
+    readonly description?: string;
+  } = {},
+): CustomFilter<WhereSql> {
+  requireArguments('words()', { text }, { text: filledText });
+  readOptions('words()', options, { description: filledText });
+  const condition = inIndexWords(text);
+  // In a plain object: a rule of the application returns those, or SQL.
+  const where = (isWanted: boolean) => (isWanted ? condition : ({ and: [notTrue(condition)] } as unknown as WhereSql));
+  return Object.freeze({
+    isFilter: true,
+    schema: jsonSchema<boolean>({ type: 'boolean' }),
+    where,
+    description: options.description,
+    words: text,
+  });
 }
 
 export function isCustomFilter(value: unknown): value is CustomFilter {

@@ -5,7 +5,8 @@ import type { ModelIndex } from '../../db/declare/table-from-columns.ts';
 import { t } from '../../db/declare/column.ts';
 import { compileWhere } from '../../db/sql/where/compile-where.ts';
 import type { Where } from '../../db/sql/where/where.ts';
-import { whereSql } from '../../db/sql/where/where-sql.ts';
+import { notTrue } from '../../db/sql/where/not-true.ts';
+import { inIndexWords, whereSql } from '../../db/sql/where/where-sql.ts';
 import { orderTerm } from '../options/ordering.ts';
 import { longRead, termsOf } from './long-read.ts';
 
@@ -138,5 +139,31 @@ test('an index that would help is named, column by column; none where no index h
   expect(read({ ...OWNER, title: { contains: 'secret' } }, ['-id'])).toEqual({
     reason: 'a condition on title, which no index serves',
     index: undefined,
+  });
+});
+
+describe("conditions in an index's own words", () => {
+  const open = { columns: ['owner_id', '-created_at', '-id'], where: `"status" <> 'done'  and "due_at" is not null` } as const;
+  const inWords = inIndexWords("this.status <> 'done' and this.due_at is not null") as Where<Columns>;
+  const order = ['-created_at', '-id'];
+
+  test('are served by that index, in its order', () => {
+    expect(read({ and: [OWNER, inWords] }, order, [open])).toBe(served);
+    expect(read({ and: [OWNER, inWords] }, order, [open], 'postgres')).toBe(served);
+  });
+
+  test.each<[string, Where<Columns>, ModelIndex<keyof Columns>[]]>([
+    ['no index has the words', { and: [OWNER, inWords] }, [{ columns: open.columns }]],
+    ['the index begins with another column', { and: [{ title: 'x' }, inWords] }, [open]],
+    ['another condition is left', { and: [OWNER, inWords, { title: { contains: 'x' } }] }, [open]],
+    ['the words are negated', { and: [OWNER, notTrue(inWords)] }, [open]],
+    ['two conditions are in words', { and: [OWNER, inWords, inIndexWords('this.due_at is null')] }, [open]],
+    [
+      'the same text is not said to be an index condition',
+      { and: [OWNER, whereSql("this.status <> 'done' and this.due_at is not null")] },
+      [open],
+    ],
+  ])('are not served where %s', (_name, where, indexes) => {
+    expect(read(where, order, indexes)).toBeDefined();
   });
 });

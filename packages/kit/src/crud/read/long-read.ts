@@ -2,6 +2,7 @@ import type { Dialect } from '../../db/dialect.ts';
 import type { ColumnDefinition, IndexDefinition } from '../../db/declare/table-definition.ts';
 import type { CompiledWhere } from '../../db/sql/where/compile-where.ts';
 import { isStoredAsCompared, type WhereTerm } from '../../db/sql/where/where-terms.ts';
+import { indexWords } from '../../db/sql/where/where-sql.ts';
 import type { OrderTerm } from '../options/ordering.ts';
 
 /** A table, as far as its indexes go. */
@@ -52,14 +53,16 @@ export function longRead({ table, terms, ordering, dialect, mayTie = isTime(tabl
       (term.kind === 'filled' && !equal.has(term.column)),
   );
   const filled = new Set(terms.flatMap((term) => (term.kind === 'filled' ? [term.column] : [])));
+  const words = new Set(terms.flatMap((term) => (term.kind === 'words' ? [term.text] : [])));
   const [range, ...moreRanges] = ranges;
   const isInOrder = range === undefined || left.length === 0 || left[0]?.column === range;
   const byExpression = left.find(({ column }) => !isStored(table, column, dialect));
   if (unserved.length > 0) return long(`${conditionsOn(unserved)}, which no index serves`);
   if (moreRanges.length > 0 || !isInOrder) return long(`a range of ${[...ranges].join(' and ')}, which no index serves with its order`);
   if (byExpression !== undefined) return long(`the order of ${byExpression.column}, which is compared as a number and stored as text`);
-  const stretch: Stretch = { equal, filled, range, left, dialect, mayTie };
+  const stretch: Stretch = { equal, filled, words, range, left, dialect, mayTie };
   if (indexesOf(table).some((index) => serves(table, index, stretch))) return undefined;
+  if (words.size > 0) return long(`no index where ${[...words].join(' and ')} begins with the rest`);
   const columns = [...equal, ...(left.length === 0 && range !== undefined ? [range] : left.map(written))];
   return long(`no index begins with ${columns.join(', ')}`, columns);
 }
@@ -73,6 +76,8 @@ interface Stretch {
   readonly equal: ReadonlySet<string>;
   /** Columns that are not the empty text. */
   readonly filled: ReadonlySet<string>;
+  /** Conditions of partial indexes. */
+  readonly words: ReadonlySet<string>;
   readonly range: string | undefined;
   readonly left: readonly OrderTerm[];
   readonly dialect: Dialect;
@@ -102,9 +107,12 @@ function neededOrder(table: IndexedTable, ordering: readonly OrderTerm[], equal:
   return needed;
 }
 
-function serves(table: IndexedTable, index: IndexDefinition, { equal, filled, range, left, dialect, mayTie }: Stretch): boolean {
+function serves(table: IndexedTable, index: IndexDefinition, { equal, filled, words, range, left, dialect, mayTie }: Stretch): boolean {
   const covered = new Set<string>();
-  if (index.where !== undefined) {
+  const isInWords = index.where !== undefined && words.has(indexWords(index.where));
+  // Another index would pass over the rows that the words leave out.
+  if (words.size > (isInWords ? 1 : 0)) return false;
+  if (index.where !== undefined && !isInWords) {
     const [, column = '', condition] = /^"?([a-z_][a-z0-9_]*)"? (is null|<> '')$/i.exec(index.where.trim()) ?? [];
     if (condition === "<> ''" ? !filled.has(column) : !equal.has(column)) return false;
     if (condition !== "<> ''") covered.add(column);
@@ -153,7 +161,9 @@ function isStored({ columns }: IndexedTable, name: string, dialect: Dialect): bo
 }
 
 function conditionsOn(terms: readonly WhereTerm[]): string {
-  const columns = [...new Set(terms.flatMap((term) => (term.kind === 'other' ? term.columns : [term.column])))];
+  const columns = [
+    ...new Set(terms.flatMap((term) => (term.kind === 'other' ? term.columns : term.kind === 'words' ? [] : [term.column]))),
+  ];
   return columns.length === 0 ? 'a condition' : `a condition on ${columns.join(', ')}`;
 }
 

@@ -14,10 +14,13 @@ export interface WhereSql {
 export class SqlCondition {
   readonly #text: SqlText;
   readonly values: readonly unknown[];
+  /** Its text is the condition of a partial index: see {@link indexWords}. */
+  readonly isIndexed: boolean;
 
-  constructor(text: SqlText, values: readonly unknown[]) {
+  constructor(text: SqlText, values: readonly unknown[], isIndexed = false) {
     this.#text = text;
     this.values = values;
+    this.isIndexed = isIndexed;
   }
 
   textFor(dialect: Dialect): string {
@@ -40,6 +43,20 @@ export class SqlCondition {
 export function whereSql(text: SqlText, values: readonly unknown[] = []): WhereSql {
   requireArguments('whereSql()', { values }, { values: aList });
   return new SqlCondition(text, [...values]) as unknown as WhereSql;
+}
+
+/** The condition of a partial index of the model, in its words: the database finds the rows by that index. */
+export function inIndexWords(text: string): WhereSql {
+  return new SqlCondition(text, [], true) as unknown as WhereSql;
+}
+
+/** The words of a condition as an index has them: without `this.`, quotes around names, and differences in spaces and case. */
+export function indexWords(text: string): string {
+  return text
+    .replaceAll(/\bthis\./g, '')
+    .replaceAll(/"([a-z_][a-z0-9_]*)"/g, '$1')
+    .replaceAll(/\s+/g, ' ')
+    .trim();
 }
 
 /** Quoted text, quoted names and comments are left alone; what is left is placeholders and columns of the row. */

@@ -1,6 +1,7 @@
 import type { Dialect } from '../../dialect.ts';
 import type { ModelColumn } from '../model-statements.ts';
 import type { WhereNode } from './where-node.ts';
+import { indexWords } from './where-sql.ts';
 
 /** One of the conditions that every row of a statement meets, as far as an index can serve it. */
 export type WhereTerm =
@@ -10,6 +11,8 @@ export type WhereTerm =
   | { readonly kind: 'range'; readonly column: string }
   /** The column is not the empty text. */
   | { readonly kind: 'filled'; readonly column: string }
+  /** The condition of a partial index, in its words. */
+  | { readonly kind: 'words'; readonly text: string }
   /** No index serves it: each row is looked at. */
   | { readonly kind: 'other'; readonly columns: readonly string[] };
 
@@ -31,6 +34,8 @@ export function whereTerms(node: WhereNode, dialect: Dialect): WhereTerm[] {
       return [node.negated || !isStoredAsCompared(node.column, dialect) ? other(node.column) : equal(node.column, node.values.length)];
     case 'text':
       return [other(node.column)];
+    case 'sql':
+      return node.condition.isIndexed ? [{ kind: 'words', text: indexWords(node.condition.textFor(dialect)) }] : [other()];
     default:
       return [other()];
   }
