@@ -146,7 +146,7 @@ for (const [way, tenancy] of Object.entries(memberships))
       Object.assign(ids, {
         '/jobs': { id: started.id },
         '/uploads': { id: upload },
-        '/hooks': { id: hook, delivery_id: delivery?.id },
+        '/hooks': { id: hook, endpoint_id: hook, delivery: delivery?.id },
         '/papers': { id: paper, grant_id: given.id },
       });
     });
@@ -193,7 +193,10 @@ for (const [way, tenancy] of Object.entries(memberships))
         );
         return mount === undefined ? [] : [{ name: `${method} ${below}`, mount, method, path: below, hasParams: below.includes(':') }];
       });
-    const fill = ({ path, mount }: Tried): string => path.replaceAll(/:(\w+)/g, (_, name: string) => ids[mount]?.[name] ?? `no ${name}`);
+    // Below an endpoint, `:id` is a delivery.
+    const nameIn = (path: string, name: string) => (name === 'id' && path.includes(':endpoint_id') ? 'delivery' : name);
+    const fill = ({ path, mount }: Tried): string =>
+      path.replaceAll(/:(\w+)/g, (_, name: string) => ids[mount]?.[nameIn(path, name)] ?? `no ${name}`);
     const bodyOf = ({ name, method }: Tried): unknown => (method === 'GET' || method === 'DELETE' ? undefined : (bodies[name] ?? {}));
     /** Everything that the tables contain. */
     const stored = async (): Promise<string> => {
