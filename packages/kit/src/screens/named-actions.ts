@@ -54,7 +54,7 @@ function asksForPresence(permission: Permission): boolean {
 }
 
 /** The words of a transition or action; those of an action of the list's own are not among them. */
-export function wordsOf({ actions = [] }: ScreenOptions, name: string): Words {
+function wordsOf({ actions = [] }: ScreenOptions, name: string): Words {
   const { name: _, ...words } = actions.find((each) => each.name === name && !('run' in each)) ?? { name };
   return words;
 }

@@ -37,7 +37,10 @@ export class RowStore {
   }
 
   async create(context: AdminContext, fields: ScreenRow): Promise<ScreenRow> {
-    const values = checked(this.#creation['~standard'].validate({ ...fields })) as ScreenRow;
+    const { columns } = this.#plan.model;
+    // A form may leave a column with a default empty, whose null it does not take.
+    const given = Object.entries(fields).filter(([name, value]) => value !== null || columns[name]?.settings.nullable === true);
+    const values = checked(this.#creation['~standard'].validate(Object.fromEntries(given))) as ScreenRow;
     const access = await this.access(context);
     const sent = this.#sent(fields);
     return this.#withFiles(context, fields, (transaction) => access.create(values, { sent, ...transaction }));
@@ -113,7 +116,9 @@ export class RowStore {
 
   /** What the right to write is asked for: not the owner and the tenant, which the site gives. */
   #sent(fields: ScreenRow): string[] {
-    return this.#plan.writable.map(({ name }) => name).filter((name) => name in fields);
+    const { writable, creatable, given } = this.#plan;
+    const names = new Set([...writable, ...creatable].map(({ name }) => name));
+    return [...names].filter((name) => name in fields && !given.has(name));
   }
 }
 

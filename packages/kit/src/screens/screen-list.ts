@@ -95,6 +95,7 @@ function orderOf(
 async function addSearch(plan: Plan, text: string, { bounded, shows, search, isWhole }: Narrow): Promise<void> {
   const { model, keyName, keyKind, backend, searched } = plan;
   const isKey = keyKind === 'uuid' && isUuid(text.toLowerCase());
+  // Login names and addresses are stored in lower case.
   const id = text.toLowerCase();
   if (backend !== null && backend.columns.every(shows)) {
     if (isKey) return bounded.add({ [keyName]: id } as Where);
@@ -103,7 +104,10 @@ async function addSearch(plan: Plan, text: string, { bounded, shows, search, isW
   }
   const columns = searched.filter(shows);
   const unique = columns.filter((name) => model.columns[name]?.settings.unique === true);
-  const equals = [...(isKey ? [{ column: keyName, value: id }] : []), ...unique.map((column) => ({ column, value: text }))];
+  const equals = [
+    ...(isKey ? [{ column: keyName, values: [id] }] : []),
+    ...unique.map((column) => ({ column, values: [...new Set([text, id])] })),
+  ];
   // As in the API: every word, in whichever column.
   return bounded.search({ columns, equals, words: blankSeparated(text).slice(0, usualLimits.searchWords) }, isWhole);
 }

@@ -112,13 +112,15 @@ export function planOf(source: Model | AnyResource, words: ScreenOptions, declar
   const listed =
     named.find(words.columns?.map(nameOf), shown, 'columns', made) ??
     shown.filter(({ name, settings }) => settings.kind !== 'json' && name !== keyName).slice(0, LISTED_COLUMNS);
-  named.find(words.facts?.map(nameOf), shown, 'facts', made);
+  const ownFacts = words.facts?.flatMap((each) => (typeof each === 'string' || each.kind === undefined ? [nameOf(each)] : []));
+  named.find(ownFacts, shown, 'facts', made);
   const set = policyColumns(resource);
   const opens = (name: string) => !isBare && opensColumn(resource.options, name);
   const accepted = withRelations(writableColumns(model, opens), resource).filter(
     ({ name, settings }) => !set.has(name) && (input === undefined || settings.guarded === true || input.includes(name)),
   );
   const writable = named.find(words.edit, accepted, 'edit') ?? accepted;
+  const created = named.find(words.create, accepted, 'create') ?? writable;
   const given = shownColumns(model).filter(({ name, settings }) => settings.guarded !== true && givenByForm(resource).has(name));
   const short = texts.filter(({ settings }) => (settings.max ?? Infinity) <= SEARCHED_LENGTH_MAX);
   const usable = declared ?? (isBare ? modelFullText(model) : null);
@@ -132,7 +134,10 @@ export function planOf(source: Model | AnyResource, words: ScreenOptions, declar
   if (named.faults.length > 0) throw new TypeError(`${where}: ${named.faults.join(' ')}`);
   const label = words.label ?? labelOf(model.name);
   const softDeletes = DELETED in model.columns && 'deletion_id' in model.columns && softDelete !== false;
-  const orders = ordersOf(model, listed, 't0');
+  // A column that is said to be sortable has the order of the key.
+  const byKey = new Set(words.columns?.flatMap((each) => (typeof each !== 'string' && each.sortable === true ? [each.name] : [])));
+  const ordered = listed.filter(({ name }) => !byKey.has(name));
+  const orders = ordersOf(model, ordered, 't0');
   const columnOf = (column: ScreenColumn, isSecondary: boolean): AdminColumn => {
     const own = typeof column === 'string' ? { name: column } : column;
     const found = shown.find(({ name }) => name === own.name);
@@ -156,14 +161,14 @@ export function planOf(source: Model | AnyResource, words: ScreenOptions, declar
     fields: [...new Set([...shown.map(({ name }) => name), ...columns.map(({ name }) => name)])],
     orders,
     writable,
-    creatable: [...given, ...writable],
+    creatable: [...given, ...created],
     given: new Set(given.map(({ name }) => name)),
     searched,
     backend,
     filters,
     title: words.title ?? title?.[0]?.name ?? titleColumn(shown) ?? keyName,
     softDeletes,
-    uniqueColumn: [...given, ...writable].find((column) => isUnique(model, column))?.name,
+    uniqueColumn: [...given, ...created].find((column) => isUnique(model, column))?.name,
     shape: {
       name: words.name ?? model.name.replaceAll('_', '-'),
       label,

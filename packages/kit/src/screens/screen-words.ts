@@ -17,6 +17,7 @@ import type { OptionRules } from '../options/read-options.ts';
 import {
   anything,
   aFunction,
+  either,
   filledText,
   flag,
   guard,
@@ -58,7 +59,13 @@ export interface ScreenActionWords<R = ScreenRow> extends Partial<
   /** The records afterwards: `paid`, as in `3 orders paid`. */
   readonly done?: string;
   /** Records that it makes sense on. Default: all. */
-  readonly when?: (row: R) => boolean;
+  readonly when?: ScreenAction<R>['when'];
+}
+
+/** An action with a function of its own. */
+export interface ScreenAction<R = ScreenRow> extends AdminAction {
+  /** Records that it makes sense on. Default: all. */
+  readonly when?: (row: R, context: AdminContext) => boolean | Promise<boolean>;
 }
 
 /** What a part of a record's page is made of. */
@@ -121,6 +128,8 @@ export interface ScreenOptions<R = ScreenRow>
   readonly filters?: readonly ScreenFilter[];
   /** By column and value: the color of a state, or its text, color and hint. Default: by what the word means in English. */
   readonly tones?: Readonly<Record<string, Readonly<Record<string, Tone>>>>;
+  /** More values of a record's page, by the names of `facts` that have a `kind`. */
+  readonly values?: (row: R, context: AdminContext) => Readonly<Record<string, AdminValue>> | Promise<Readonly<Record<string, AdminValue>>>;
   /** By column: how a value is shown, where it is not the value itself. Null: a dash. */
   readonly cells?: Readonly<Record<string, (row: R, context: AdminContext) => AdminValue>>;
   /** The column or computed field whose value stands beside the title of a record's page. */
@@ -131,16 +140,24 @@ export interface ScreenOptions<R = ScreenRow>
   readonly sections?: readonly ScreenSection[];
   /** Columns that may be edited. Default: all that are writable. */
   readonly edit?: readonly string[];
+  /** Columns that the form of a new record has. Default: those that may be edited. */
+  readonly create?: readonly string[];
   /** By column: the words of its form field. */
   readonly fields?: Readonly<Record<string, Partial<Omit<AdminField, 'name'>>>>;
   /** By the name of an `uploadRef()` column: the path of the UploadController its files are sent to. Default: the first one mounted. */
   readonly files?: Readonly<Record<string, string>>;
   /** Buttons for a record, or for the selected records of the list: the words of a transition or action of the resource, or an action of its own. */
-  readonly actions?: readonly (AdminAction | ScreenActionWords<R>)[];
+  readonly actions?: readonly (ScreenAction<R> | ScreenActionWords<R>)[];
   /** Why records are not created here, or a form that creates them by a function of its own. */
   readonly creation?: { readonly refused: string } | ScreenCreation;
-  /** False: records cannot be removed here. */
-  readonly removable?: boolean;
+  /** False: records cannot be removed here. A function decides it for a record. */
+  readonly removable?: boolean | ((row: R, context: AdminContext) => boolean);
+  /** False: the list cannot be downloaded. */
+  readonly exports?: false;
+  /** False: records are not created from files. */
+  readonly imports?: false;
+  /** False: the fields of several records are not set together. */
+  readonly bulkEdit?: false;
   /** Nothing can be created, edited or removed. */
   readonly readOnly?: boolean;
   /** Reading a record is recorded in the audit log. */
@@ -213,11 +230,16 @@ export const screenRules: OptionRules<ScreenOptions> = {
   notice: aFunction,
   sections: listOf(objectWith('what section() or chart() returns', 'load')),
   edit: guard(listOf(filledText)),
+  create: guard(listOf(filledText)),
   fields: recordOf(rule('the words of a field: { label, help }', isMembers)),
   files: rule('paths of mounted UploadControllers by column: { invoice_id: "/v1/invoices" }', isPathByColumn),
   actions: listOf(action),
   creation: guard(creation),
-  removable: guard(flag),
+  removable: guard(either('true, false, or a function', flag, aFunction)),
+  exports: guard(oneOf(false)),
+  imports: guard(oneOf(false)),
+  bulkEdit: guard(oneOf(false)),
+  values: aFunction,
   removal: filledText,
   readOnly: guard(flag),
   auditReads: guard(flag),

@@ -1,4 +1,4 @@
-import type { AdminAction, AdminContext, AdminResource } from '../app/admin/declaration.ts';
+import type { AdminAction, AdminContext, AdminListQuery, AdminResource } from '../app/admin/declaration.ts';
 import { adminDone, adminEach } from '../app/admin/each.ts';
 import { shownColumns } from '../app/admin/model-columns.ts';
 import type { AdminFileFormat, AdminRange, AdminRecord, AdminSection, AdminState } from '../app/admin/shapes.ts';
@@ -11,7 +11,7 @@ import type { Model } from '../db/declare/model.ts';
 import type { Columns, RowOf } from '../db/declare/rows.ts';
 import { requireArguments } from '../options/read-options.ts';
 import { isMembers, rule } from '../options/value-rule.ts';
-import { namedActions, presenceOf, wordsOf } from './named-actions.ts';
+import { namedActions, presenceOf } from './named-actions.ts';
 import { computedFacts, relatedSection } from './record-facts.ts';
 import { changesOf, closedFields, fieldOf, formOf } from './record-form.ts';
 import { referenceTitles } from './reference-titles.ts';
@@ -88,11 +88,15 @@ function adminResource(source: Model | AnyResource, words: ScreenOptions, search
   const refers = { ...refersOf(plan), ...words.refers };
   const noun = [plan.shape.singular.toLowerCase(), (plan.shape.plural ?? plan.shape.label).toLowerCase()] as const;
   const restores = plan.softDeletes && isRemovable;
-  const own = (words.actions ?? []).flatMap((each): AdminAction[] => ('run' in each ? [each] : []));
+  const own = (words.actions ?? []).flatMap((each): AdminAction[] => {
+    if (!('run' in each)) return [];
+    const { when: _, ...action } = each;
+    return [action];
+  });
   const actions = [
     ...(words.readOnly === true ? [] : namedActions(plan)),
     ...own,
-    ...(isEditable && plan.writable.length > 0 ? [bulkEditAction(plan, store, noun)] : []),
+    ...(isEditable && plan.writable.length > 0 && words.bulkEdit !== false ? [bulkEditAction(plan, store, noun)] : []),
     ...(restores ? [restoreAction(store, noun)] : []),
   ];
   const createsRows = words.creation === undefined && 'fields' in creation;
@@ -115,11 +119,17 @@ function adminResource(source: Model | AnyResource, words: ScreenOptions, search
     removable: isRemovable,
     ...(restores && plan.shape.removal === undefined ? { removal: 'The record is hidden from lists and can be restored.' } : {}),
     actions,
-    exports: FORMATS,
-    async *exportRows(context, query, format: AdminFileFormat) {
-      yield* (await store.access(context)).export(listQuery(plan, context, query, true), format);
-    },
-    ...(plan.isBare || !createsRows ? {} : { imports: importsOf(plan), importRows: store.importRows.bind(store) }),
+    ...(words.exports === false
+      ? {}
+      : {
+          exports: FORMATS,
+          async *exportRows(context: AdminContext, query: AdminListQuery, format: AdminFileFormat) {
+            yield* (await store.access(context)).export(listQuery(plan, context, query, true), format);
+          },
+        }),
+    ...(plan.isBare || !createsRows || words.imports === false
+      ? {}
+      : { imports: importsOf(plan), importRows: store.importRows.bind(store) }),
     async list(context, query) {
       const access = await store.access(context);
       const { items, ...page } = await listPage(access, plan, context, query);
@@ -207,6 +217,8 @@ async function recordOf({ plan, context, access, record, ...may }: Reading, rang
   const shown = rowOf(context, plan, { key, item }, shows, titles);
   const deleted = isDeleted(plan, row);
   const { facts } = plan;
+  const isKnown = (name: string) => plan.fields.includes(name) || record.computed.includes(name);
+  const own = await words.values?.(row, context);
   const more = deleted ? { columns: [], values: {} } : computedFacts(plan, record);
   const related = deleted ? [] : await Promise.all(record.related.map((rows) => relatedSection(context, rows)));
   const sections: AdminSection[] = [];
@@ -222,28 +234,39 @@ async function recordOf({ plan, context, access, record, ...may }: Reading, rang
       {
         kind: 'facts',
         title: shape.singular,
-        columns: [...facts.filter(({ name }) => shows(name) || name in (words.cells ?? {})), ...more.columns],
-        values: { ...shown.values, ...more.values },
+        columns: [...facts.filter(({ name }) => shows(name) || !isKnown(name) || name in (words.cells ?? {})), ...more.columns],
+        values: { ...shown.values, ...more.values, ...own },
       },
       ...related,
       ...sections,
     ],
     ...(words.sections?.some(({ hasRange }) => hasRange) === true ? { range } : {}),
     ...(may.isEditable && !deleted ? { form: await formOf(context, plan, row, shows) } : {}),
-    ...(deleted ? { actions: may.restores ? [RESTORE] : [] } : await actionsOn(plan, access, row)),
+    ...(deleted ? { actions: may.restores ? [RESTORE] : [] } : await actionsOn(plan, context, access, row)),
     ...(deleted && may.isRemovable ? { refused: { edit: DELETED_REASON, remove: DELETED_REASON } } : {}),
-    removable: may.isRemovable && !deleted,
+    removable: may.isRemovable && !deleted && (typeof words.removable !== 'function' || words.removable(row, context)),
   };
 }
 
 /** The actions that make sense on a record for this staff member, and why not the others. */
-async function actionsOn({ words, resource }: Plan, access: Access, row: ScreenRow): Promise<Pick<AdminRecord, 'actions' | 'unavailable'>> {
-  const own = (words.actions ?? []).flatMap((each) => ('run' in each ? [each.name] : []));
+async function actionsOn(
+  { words, resource }: Plan,
+  context: AdminContext,
+  access: Access,
+  row: ScreenRow,
+): Promise<Pick<AdminRecord, 'actions' | 'unavailable'>> {
+  const meant = async (names: readonly string[]): Promise<string[]> => {
+    const found: string[] = [];
+    for (const name of names)
+      if ((await words.actions?.find((each) => each.name === name)?.when?.(row, context)) !== false) found.push(name);
+    return found;
+  };
+  const own = await meant((words.actions ?? []).flatMap((each) => ('run' in each ? [each.name] : [])));
   if (words.readOnly === true) return { actions: own };
   const hasTransitions = Object.keys(resource.options.transitions ?? {}).length > 0;
   const named = [...(hasTransitions ? await access.transitions(row) : []), ...(await access.actions(row))];
   return {
-    actions: [...named.filter((name) => wordsOf(words, name).when?.(row) !== false), ...own],
+    actions: [...(await meant(named)), ...own],
     ...(hasTransitions ? { unavailable: await access.refusedTransitions(row) } : {}),
   };
 }

@@ -39,7 +39,8 @@ const text = Buffer.from('hello, world');
 
 describeDatabases('files of a table without a resource', (database) => {
   test('only a complete file of the member of staff itself can be attached, and a refusal changes nothing', async () => {
-    const post = { name: 'post', requires: ['uploads'], models: [notes], migrations: [initial] };
+    const resource = modelResource(notes);
+    const post = { name: 'post', requires: ['uploads'], models: [notes], migrations: [initial], admin: { resources: [resource] } };
     await using app = await uploadApp({ database: database.db, modules: [post] });
     const user = { id: 'ann', username: 'ann', email: null, is_active: true, is_staff: true, is_superuser: false };
     const { log, clock } = app.test.app;
@@ -59,15 +60,14 @@ describeDatabases('files of a table without a resource', (database) => {
       refersTo: () => null,
       uploads: adminUploads(diskStore({ folder: app.folder })),
     };
-    const resource = modelResource(notes);
     const create = (title: string, file_id: string) =>
       Promise.resolve(resource.create?.(context, { title, file_id })).catch((error: { errors?: unknown }) => error.errors);
     const [own, pending] = [(await app.upload(text)).body.id, (await app.announce(text)).body.id];
     const foreign = (await app.announce(text, {}, { 'x-user': 'bob' })).body.id;
     await app.db.query(`update uploads set state = 'complete' where id = $1`, [foreign]);
     expect(await create('mine', own)).toMatchObject({ message: 'mine created.' });
-    expect(await create('pending', pending)).toMatchObject([{ location: ['body', 'file_id'], code: 'not_ready' }]);
-    expect(await create('foreign', foreign)).toMatchObject([{ location: ['body', 'file_id'], code: 'unknown_upload' }]);
+    expect(await create('pending', pending)).toMatchObject([{ location: ['body', 'file_id'], code: 'unknown_reference' }]);
+    expect(await create('foreign', foreign)).toMatchObject([{ location: ['body', 'file_id'], code: 'unknown_reference' }]);
     const stored = await app.db.query<{ id: string; title: string; file_id: string }>('select id, title, file_id from notes');
     expect(stored).toMatchObject([{ title: 'mine', file_id: own }]);
     const update = (file_id: string) => resource.update?.(context, stored[0]?.id ?? '', { file_id }, null);

@@ -1,38 +1,29 @@
 import { CONFLICT_RETRIES } from '../../db/engine/conflict-retries.ts';
-import { isUuid } from '../../db/values/uuid.ts';
-import { modelList, modelView } from '../../app/admin/model-list.ts';
+import { modelView } from '../../app/admin/model-list.ts';
 import { adminDone, adminEach } from '../../app/admin/each.ts';
-import type { AdminAction, AdminContext, AdminDeclaration, AdminResource } from '../../app/admin/declaration.ts';
-import type { AdminField, AdminResult, AdminRow, AdminSection, AdminState, AdminWords } from '../../app/admin/shapes.ts';
+import type { AdminContext, AdminDeclaration, AdminResource } from '../../app/admin/declaration.ts';
+import type { AdminField, AdminResult, AdminSection, AdminValue, AdminWords } from '../../app/admin/shapes.ts';
 import type { User } from '../../auth/people/principal.ts';
+import type { Clock } from '../../db/clock.ts';
 import type { Db } from '../../db/engine/db.ts';
+import { screen } from '../../screens/screen.ts';
+import { type ScreenAction, type ScreenSectionContext, section } from '../../screens/screen-words.ts';
 import { accountsOf } from './users/accounts.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { accountErrors } from './errors.ts';
 import { identitiesOf } from './users/identity-store.ts';
 import { inviteUser } from './mail/invite-user.ts';
 import { mailsResource } from './serve/mail-admin.ts';
-import { sessions, userIdentities, users } from './models.ts';
+import { sessions, userIdentities } from './models.ts';
 import type { AccountsSettings } from './options.ts';
 import { removeSecondFactor, secondFactorState } from './factors/second-factor.ts';
 import { startInvitation, startReset } from './mail/send-link.ts';
-import { activateUser, changeStaff, deactivateUser, deleteUser } from './users/manage-users.ts';
+import { activateUser, changeStaff, deactivateUser } from './users/manage-users.ts';
 import type { UserManagement } from './users/user-management.ts';
-import { groupsResource } from './serve/group-admin.ts';
+import { groupsScreen } from './serve/group-admin.ts';
+import { requireChangeable, userResource } from './serve/user-resource.ts';
 import { groupsOfUser } from './users/group-store.ts';
-import { countSessionsOf, findUserById, lockUser, openSessionsOf, type UserRow } from './users/store.ts';
-
-type ShownUser = Omit<UserRow, 'password_hash'>;
-
-const list = modelList(users, 'u', {
-  columns: [
-    { name: 'username', label: 'User name' },
-    { name: 'email', label: 'E-mail', secondary: true },
-    { name: 'state', kind: 'state' },
-    { name: 'roles', kind: 'chips' },
-    { name: 'created_at', label: 'Created', sortable: true, secondary: true },
-  ],
-});
+import { countSessionsOf, openSessionsOf, type UserRow } from './users/store.ts';
 
 const sessionView = modelView(sessions, [
   { name: 'created_at', label: 'Logged in' },
@@ -50,16 +41,11 @@ const GROUPS_SHOWN = 100;
 const SESSIONS_SHOWN = 10;
 const IDENTITIES_SHOWN = 20;
 
-const yesNo = [
-  { value: 'yes', label: 'Yes' },
-  { value: 'no', label: 'No' },
-];
-
 /** The admin site's lists of users and groups. */
 export function accountsAdmin({ signUp, mail }: Pick<AccountsSettings, 'signUp' | 'mail'>): AdminDeclaration {
   const isInviting = signUp === 'invitation' && mail !== null;
   const sent = mail?.sent === undefined ? [] : [mailsResource(mail.sent)];
-  return { resources: [usersResource({ isInviting, isMailing: mail !== null }), groupsResource(), ...sent] };
+  return { resources: [usersScreen({ isInviting, isMailing: mail !== null }), groupsScreen, ...sent] };
 }
 
 const invitation: { readonly fields: readonly AdminField[] } = {
@@ -69,28 +55,46 @@ const invitation: { readonly fields: readonly AdminField[] } = {
   ],
 };
 
-function usersResource({ isInviting, isMailing }: { readonly isInviting: boolean; readonly isMailing: boolean }): AdminResource {
-  return {
-    name: 'users',
+function usersScreen({ isInviting, isMailing }: { readonly isInviting: boolean; readonly isMailing: boolean }): AdminResource {
+  return screen(userResource, {
     label: 'Users',
     singular: 'user',
     group: 'Access',
     icon: 'user',
-    auditedAs: 'user',
-    table: 'users',
-    columns: list.columns,
-    filters: [
-      { name: 'active', label: 'Active', kind: 'select', choices: yesNo },
-      { name: 'staff', label: 'Staff', kind: 'select', choices: yesNo },
+    title: 'username',
+    columns: [
+      { name: 'username', label: 'User name' },
+      { name: 'email', label: 'E-mail', secondary: true },
+      'state',
+      'roles',
+      { name: 'created_at', label: 'Created', sortable: true, secondary: true },
     ],
+    facts: [
+      { name: 'updated_at', label: 'Changed' },
+      { name: 'password', kind: 'text' },
+      { name: 'second_factor', kind: 'text' },
+      { name: 'sessions', label: 'Open sessions', kind: 'number' },
+      'id',
+    ],
+    tones: {
+      state: {
+        active: 'good',
+        deactivated: { value: 'deactivated', tone: 'neutral', hint: 'Cannot log in; API keys do not work.' },
+      },
+    },
+    state: 'state',
+    filters: [
+      { column: 'is_active', name: 'active', label: 'Active' },
+      { column: 'is_staff', name: 'staff', label: 'Staff' },
+    ],
+    search: ['username', 'email'],
     searches: 'user name or e-mail',
     creation: isInviting
-      ? invitation
+      ? { ...invitation, create: invite }
       : { refused: "Invitations are not enabled. Use `kit user create` on the server, or accounts({ signUp: 'invitation', mail })." },
+    exports: false,
     needsPresence: ['create', 'make-staff', 'send-reset', 'send-invitation', 'reset-factor'],
-    editable: false,
-    removable: true,
-    dryRunsRemoval: true,
+    removable: ({ id, is_superuser: isSuperuser }, { principal: { user } }) => id !== user.id && (user.is_superuser || !isSuperuser),
     removal:
       'Sessions, memberships, API keys and grants are deleted with the user. Refused while other records refer to the user: deactivate the user instead. This cannot be undone.',
     actions: [
@@ -99,6 +103,7 @@ function usersResource({ isInviting, isMailing }: { readonly isInviting: boolean
       resetFactor,
       userAction(activateUser, {
         name: 'activate',
+        isOpen: (user) => !user.is_active,
         label: 'Activate',
         tone: 'neutral',
         participle: 'activated',
@@ -109,6 +114,7 @@ function usersResource({ isInviting, isMailing }: { readonly isInviting: boolean
       }),
       userAction(deactivateUser, {
         name: 'deactivate',
+        isOpen: (user) => user.is_active,
         label: 'Deactivate',
         tone: 'bad',
         participle: 'deactivated',
@@ -119,6 +125,7 @@ function usersResource({ isInviting, isMailing }: { readonly isInviting: boolean
       }),
       userAction((db, id, management) => changeStaff(db, id, true, management), {
         name: 'make-staff',
+        isOpen: (user) => !user.is_staff,
         label: 'Make staff',
         tone: 'neutral',
         participle: 'made staff',
@@ -129,6 +136,7 @@ function usersResource({ isInviting, isMailing }: { readonly isInviting: boolean
       }),
       userAction((db, id, management) => changeStaff(db, id, false, management), {
         name: 'remove-staff',
+        isOpen: (user) => user.is_staff,
         label: 'Remove staff',
         tone: 'bad',
         participle: 'no longer staff',
@@ -138,84 +146,61 @@ function usersResource({ isInviting, isMailing }: { readonly isInviting: boolean
         },
       }),
     ],
-    ...(isInviting ? { create: invite } : {}),
-    async list({ db }, query) {
-      const equals = ['username', 'email'].map((column) => ({ column, values: [query.search?.toLowerCase()] }));
-      const search = { columns: ['username', 'email'], equals };
-      const where = await list.conditions(db, query, { search, equals: { active: 'is_active', staff: 'is_staff' } });
-      const columns = 'u.id, u.username, u.email, u.is_active, u.is_staff, u.is_superuser, u.created_at, u.updated_at';
-      const { rows, ...page } = await list.rows<ShownUser>(db, query, where, { columns });
-      return { items: rows.map(rowOf), ...page };
-    },
-    titles: ({ db }, ids) => list.titles(db, ids, 'username'),
-    async read({ db, clock, principal, linkTo }, id) {
-      const user = isUuid(id) ? await findUserById(db, id) : null;
-      if (user === null) return null;
-      const seenAfter = new Date(clock.now().getTime() - accountsOf(db).settings.sessionIdleMs);
-      const openSessions = await countSessionsOf(db, user.id, clock.now(), seenAfter);
-      const open = await openSessionsOf(db, user.id, clock.now(), seenAfter, SESSIONS_SHOWN);
-      const factor = await secondFactorState(db, user.id);
-      const identities = await identitiesOf(db, user.id, IDENTITIES_SHOWN);
-      const memberships = await groupsOfUser(db, user.id, GROUPS_SHOWN);
-      const row = rowOf(user);
-      return {
-        ...row,
-        state: stateOf(user),
-        sections: [
-          list.facts(
-            'Account',
-            user,
-            {
-              ...row.values,
-              password: user.password_hash === null ? 'not set: cannot log in with one' : 'set',
-              second_factor: factor.confirmedAt === null ? 'not set up' : `one-time codes; ${factor.recoveryCodes} recovery codes left`,
-              sessions: openSessions,
-            },
-            [
-              { name: 'updated_at', label: 'Changed' },
-              { name: 'password', kind: 'text' },
-              { name: 'second_factor', kind: 'text' },
-              { name: 'sessions', label: 'Open sessions', kind: 'number' },
-              'id',
-            ],
-          ),
-          {
-            kind: 'table',
-            title: 'Open sessions',
-            columns: sessionView.columns,
-            rows: open.map((session) => ({ id: session.id, title: session.id, values: sessionView.values(session) })),
-            empty: 'Not logged in anywhere.',
-          },
-          {
-            kind: 'table',
-            title: 'Groups',
-            columns: [{ name: 'group', label: 'Group', kind: 'link' }],
-            rows: memberships.map((group) => ({
-              id: group.id,
-              title: group.name,
-              values: { group: linkTo('group', group.id, group.name) },
-            })),
-            empty: 'In no group.',
-          },
-          ...(identities.length === 0 ? [] : [identitySection(identities)]),
-        ],
-        actions: [
-          ...actionsOn(user, principal.user),
-          ...(isMailing && canReset(user, principal.user) ? ['send-reset'] : []),
-          ...(isInviting && identities.length === 0 && canInvite(user, principal.user) ? ['send-invitation'] : []),
-          ...(factor.confirmedAt !== null && isChangeable(user, principal.user) ? ['reset-factor'] : []),
-        ],
-        removable: user.id !== principal.user.id && (principal.user.is_superuser || !user.is_superuser),
-      };
-    },
-    async remove(context, id) {
-      const management = accountsOf(context.db).management(context.principal, context.requestId);
-      const { username } = await context.db.transaction(async (tx) => {
-        await requireChangeable(tx, context, id, true);
-        return deleteUser(tx, id, management);
-      }, CONFLICT_RETRIES);
-      return { message: `${username} is deleted.` };
-    },
+    values: loginFacts,
+    sections: [section(sessionSection), section(groupSection), section(identitySection)],
+  });
+}
+
+/** How a user logs in. */
+async function loginFacts(
+  { id, password_hash: hash }: UserRow,
+  { db, clock }: AdminContext,
+): Promise<Readonly<Record<string, AdminValue>>> {
+  const factor = await secondFactorState(db, id);
+  return {
+    password: hash === null ? 'not set: cannot log in with one' : 'set',
+    second_factor: factor.confirmedAt === null ? 'not set up' : `one-time codes; ${factor.recoveryCodes} recovery codes left`,
+    sessions: await countSessionsOf(db, id, clock.now(), seenAfter(db, clock)),
+  };
+}
+
+function seenAfter(db: Db, clock: Clock): Date {
+  return new Date(clock.now().getTime() - accountsOf(db).settings.sessionIdleMs);
+}
+
+type OfUser = ScreenSectionContext<UserRow>;
+
+async function sessionSection({ row, context: { db, clock } }: OfUser): Promise<AdminSection> {
+  const open = await openSessionsOf(db, row.id, clock.now(), seenAfter(db, clock), SESSIONS_SHOWN);
+  return {
+    kind: 'table',
+    title: 'Open sessions',
+    columns: sessionView.columns,
+    rows: open.map((session) => ({ id: session.id, title: session.id, values: sessionView.values(session) })),
+    empty: 'Not logged in anywhere.',
+  };
+}
+
+async function groupSection({ row, context: { db, linkTo } }: OfUser): Promise<AdminSection> {
+  const memberships = await groupsOfUser(db, row.id, GROUPS_SHOWN);
+  return {
+    kind: 'table',
+    title: 'Groups',
+    columns: [{ name: 'group', label: 'Group', kind: 'link' }],
+    rows: memberships.map(({ id, name }) => ({ id, title: name, values: { group: linkTo('group', id, name) } })),
+    empty: 'In no group.',
+  };
+}
+
+async function identitySection({ row, context: { db } }: OfUser): Promise<AdminSection | null> {
+  const identities = await identitiesOf(db, row.id, IDENTITIES_SHOWN);
+  if (identities.length === 0) return null;
+  return {
+    kind: 'table',
+    title: 'Identity providers',
+    columns: identityView.columns,
+    rows: identities.map((each) => ({ id: `${each.issuer} ${each.subject}`, title: each.subject, values: identityView.values(each) })),
+    empty: '',
   };
 }
 
@@ -232,8 +217,9 @@ async function invite({ db, principal, requestId }: AdminContext, fields: Readon
   }
 }
 
-const sendReset: AdminAction = {
+const sendReset: ScreenAction<UserRow> = {
   name: 'send-reset',
+  when: (user, { principal }) => canReset(user, principal.user),
   label: 'Send password link',
   tone: 'neutral',
   on: 'record',
@@ -244,7 +230,7 @@ const sendReset: AdminAction = {
   async run(context, ids) {
     const result = await adminEach(context, ids, (id) =>
       context.db.transaction(async (tx) => {
-        const user = await requireChangeable(tx, context, id, false);
+        const user = await requireChangeable(tx, context.principal, id, false);
         if (!canReset(user, context.principal.user))
           throw accountErrors.user_not_found({ detail: 'The user has no password or no e-mail address.' });
         await startReset(tx, user.username);
@@ -255,8 +241,9 @@ const sendReset: AdminAction = {
   },
 };
 
-const sendInvitation: AdminAction = {
+const sendInvitation: ScreenAction<UserRow> = {
   name: 'send-invitation',
+  when: async (user, { db, principal }) => canInvite(user, principal.user) && (await identitiesOf(db, user.id, 1)).length === 0,
   label: 'Send the invitation again',
   tone: 'neutral',
   on: 'record',
@@ -268,7 +255,7 @@ const sendInvitation: AdminAction = {
     const { principal } = context;
     const result = await adminEach(context, ids, (id) =>
       context.db.transaction(async (tx) => {
-        const user = await requireChangeable(tx, context, id, false);
+        const user = await requireChangeable(tx, context.principal, id, false);
         if (!canInvite(user, principal.user) || (await identitiesOf(tx, user.id, 1)).length > 0)
           throw accountErrors.user_not_found({ detail: 'The user has a password, logs in elsewhere, or has no e-mail address.' });
         await startInvitation(tx, user, principal);
@@ -279,8 +266,10 @@ const sendInvitation: AdminAction = {
   },
 };
 
-const resetFactor: AdminAction = {
+const resetFactor: ScreenAction<UserRow> = {
   name: 'reset-factor',
+  when: async (user, { db, principal }) =>
+    isChangeable(user, principal.user) && (await secondFactorState(db, user.id)).confirmedAt !== null,
   label: 'Reset the second factor',
   tone: 'bad',
   on: 'record',
@@ -292,7 +281,7 @@ const resetFactor: AdminAction = {
   async run(context, ids) {
     const result = await adminEach(context, ids, (id) =>
       context.db.transaction(async (tx) => {
-        const user = await requireChangeable(tx, context, id, true);
+        const user = await requireChangeable(tx, context.principal, id, true);
         const change = { actor: context.principal, request_id: context.requestId };
         if (!(await removeSecondFactor(tx, user, change)))
           throw accountErrors.no_second_factor({ detail: `${user.username} has no second factor.` });
@@ -321,30 +310,25 @@ function canInvite(user: UserRow, actor: User): boolean {
   return user.is_active && user.email !== null && user.password_hash === null && (actor.is_superuser || !user.is_superuser);
 }
 
-function identitySection(identities: Awaited<ReturnType<typeof identitiesOf>>): AdminSection {
-  return {
-    kind: 'table',
-    title: 'Identity providers',
-    columns: identityView.columns,
-    rows: identities.map((each) => ({ id: `${each.issuer} ${each.subject}`, title: each.subject, values: identityView.values(each) })),
-    empty: '',
-  };
-}
-
 interface UserActionFacts {
   readonly name: string;
   readonly label: string;
   readonly tone: 'neutral' | 'bad';
   readonly participle: string;
   readonly confirm: AdminWords;
+  /** The rest depends on who does it. */
+  readonly isOpen: (user: UserRow) => boolean;
 }
 
 function userAction(
   change: (db: Db, id: string, management: UserManagement) => Promise<unknown>,
-  { participle, ...shape }: UserActionFacts,
-): AdminAction {
+  { participle, isOpen, ...shape }: UserActionFacts,
+): ScreenAction<UserRow> {
+  const takesAway = shape.tone === 'bad';
   return {
     ...shape,
+    when: (user, { principal: { user: actor } }) =>
+      isOpen(user) && (actor.is_superuser || !user.is_superuser) && !(takesAway && user.id === actor.id),
     dryRun: participle,
     on: 'selection',
     ...(shape.name === 'deactivate' ? { reason: 'optional' as const } : {}),
@@ -352,42 +336,11 @@ function userAction(
       const management = accountsOf(context.db).management(context.principal, context.requestId);
       const result = await adminEach(context, ids, (id) =>
         context.db.transaction(async (tx) => {
-          await requireChangeable(tx, context, id, shape.tone === 'bad');
+          await requireChangeable(tx, context.principal, id, takesAway);
           await change(tx, id, management);
         }, CONFLICT_RETRIES),
       );
       return adminDone(result, ['user', 'users'], participle);
     },
   };
-}
-
-/** Users cannot lock themselves out, and only a superuser changes a superuser: else staff could take the site from its owners. */
-async function requireChangeable(tx: Db, { principal }: AdminContext, id: string, takesAway: boolean): Promise<UserRow> {
-  const user = isUuid(id) ? await lockUser(tx, id) : null;
-  if (user === null) throw accountErrors.user_not_found();
-  if (takesAway && user.id === principal.user.id)
-    throw accountErrors.own_account({ detail: `${user.username} is your own account; another staff member has to do this.` });
-  if (user.is_superuser && !principal.user.is_superuser)
-    throw accountErrors.superuser_only({ detail: `${user.username} is a superuser; only a superuser may change that account.` });
-  return user;
-}
-
-function actionsOn(user: User, actor: User): string[] {
-  if (user.is_superuser && !actor.is_superuser) return [];
-  const own = user.id === actor.id;
-  return [
-    ...(user.is_active ? (own ? [] : ['deactivate']) : ['activate']),
-    ...(user.is_staff ? (own ? [] : ['remove-staff']) : ['make-staff']),
-  ];
-}
-
-function rowOf(user: ShownUser): AdminRow {
-  const roles = [...(user.is_staff ? ['staff'] : []), ...(user.is_superuser ? ['superuser'] : [])];
-  return { id: user.id, title: user.username, values: list.values(user, { state: stateOf(user), roles }) };
-}
-
-function stateOf({ is_active }: User | ShownUser): AdminState {
-  return is_active
-    ? { value: 'active', tone: 'good' }
-    : { value: 'deactivated', tone: 'neutral', hint: 'Cannot log in; API keys do not work.' };
 }

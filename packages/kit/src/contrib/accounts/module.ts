@@ -19,6 +19,8 @@ import { accountLinks, groupMembers, groups, sessions, userFactors, userIdentiti
 import { readAccountsOptions, type AccountsOptions } from './options.ts';
 import { sendLink } from './mail/send-link.ts';
 import { sessionAuthenticator } from './sessions/session-authenticator.ts';
+import { groupResource } from './serve/group-resource.ts';
+import { userResource } from './serve/user-resource.ts';
 import { accountsDirectory } from './users/user-directory.ts';
 
 /**
@@ -49,6 +51,7 @@ export function accounts(options: AccountsOptions = {}): Module {
       { name: 'account_mail', run: () => storedMailFaults(settings.mail) },
     ],
     provides: () => ({ groups: accountsGroups, identities: accountsIdentities }),
+    resources: [userResource, groupResource],
     admin: accountsAdmin(settings),
     ...(settings.mail === null ? {} : { healthChecks: { mail: ({ databases }: HealthContext) => mailHealth(databases['default']) } }),
     metrics(registry) {

@@ -75,7 +75,7 @@ export function unknownDatabase(place: string, using: string, app: App): Fault {
 export function recorderFaults({ options, using }: Policy, place: string, app: App): Fault[] {
   const { audit, events } = app.registry;
   const recorders = [
-    ['audit', audit, options.audit !== false],
+    ['audit', audit, options.audit !== false && options.writes !== 'verbs'],
     ['webhooks', events, options.events !== undefined && options.events !== false],
   ] as const;
   return recorders.flatMap(([module, sink, isOn]) => {

@@ -16,7 +16,7 @@ export interface BoundedSearch {
   readonly columns: readonly string[];
   readonly words: readonly string[];
   /** Columns with an index: a row with exactly this value is found however old it is. */
-  readonly equals: readonly { readonly column: string; readonly value: unknown }[];
+  readonly equals: readonly { readonly column: string; readonly values: readonly unknown[] }[];
 }
 
 /**
@@ -63,7 +63,7 @@ export class BoundedWhere {
    */
   async search({ columns, words, equals }: BoundedSearch, isWhole: boolean): Promise<void> {
     const contains = { and: words.map((word) => ({ or: columns.map((column) => ({ [column]: { contains: word } })) })) } as Where;
-    const exact = equals.map(({ column, value }) => ({ [column]: value }) as Where);
+    const exact = equals.map(({ column, values }) => ({ [column]: { in: values } }) as Where);
     const key = this.#policy.key.name;
     const oldest = isWhole ? undefined : await this.#oldest();
     if (oldest === undefined) return this.add({ or: [contains, ...exact] } as Where);
@@ -101,7 +101,7 @@ export class BoundedWhere {
     const parameters: unknown[] = [];
     const condition = compiled.constant === true ? '' : ` where ${compiled.append(this.#db.dialect, 't', parameters)}`;
     const found = await this.#db.query<{ id: unknown }>(
-      `select t.${quoteName(key.name)} as id from ${table} t${condition} limit ${FOUND_MAX + 1}`,
+      `select t.${quoteName(key.name)} as id from ${table} t${condition} order by t.${quoteName(key.name)} desc limit ${FOUND_MAX + 1}`,
       parameters,
       { replanned: true, mayBeLong: `search of ${model.name}` },
     );

@@ -139,3 +139,14 @@ export async function setMemberships(tx: Db, userId: string, issuer: string, nam
   for (const { id } of wanted) await insertMember(tx, id, userId, now);
   return wanted;
 }
+
+/** By the id of a group; a group without members is not in it. */
+export async function countMembers(db: Db, ids: readonly string[]): Promise<ReadonlyMap<string, number>> {
+  if (ids.length === 0) return new Map();
+  const listed = ids.map((_, index) => `$${index + 1}`).join(', ');
+  const rows = await db.query<{ group_id: string; members: number | bigint }>(
+    `select group_id, count(*) as members from group_members where group_id in (${listed}) group by group_id`,
+    ids,
+  );
+  return new Map(rows.map(({ group_id, members }) => [group_id, Number(members)]));
+}

@@ -69,9 +69,7 @@ describeDatabases('groups', (database) => {
     expect(shown.find(({ title }: { title: string }) => title === 'Groups').rows).toMatchObject([{ title: 'Desk' }]);
     await site.send(staff, 'POST', 'resources/groups/actions/remove-member', { ids: [id], fields: { user: 'desk-clerk' } });
     expect((await site.get(staff, `resources/groups/${id}`)).body.sections[1].rows).toEqual([]);
-    expect((await site.send(staff, 'PATCH', `resources/groups/${id}`, { name: 'Front desk' })).body.message).toBe(
-      'The group is now named Front desk.',
-    );
+    expect((await site.send(staff, 'PATCH', `resources/groups/${id}`, { name: 'Front desk' })).body.message).toBe('Front desk saved.');
     expect((await site.send(staff, 'DELETE', `resources/groups/${id}`)).status).toBe(200);
     expect((await site.get(staff, `resources/groups/${id}`)).status).toBe(404);
   });

@@ -1,0 +1,57 @@
+import { resource } from '../../../crud/checks/declare-resource.ts';
+import { writableBy } from '../../../crud/declare/field-rule.ts';
+import { coreErrors } from '../../../errors/core-errors.ts';
+import { jsonSchema } from '../../../http/declare/json-schema.ts';
+import { isStaff } from '../../../permissions/built-ins.ts';
+import { groups } from '../models.ts';
+import { countMembers } from '../users/group-store.ts';
+import { createGroup, deleteGroup, renameGroup } from '../users/groups.ts';
+
+/** Its columns are guarded: only the functions of this module set them. */
+interface GroupInput {
+  readonly name: string;
+  readonly tenant_key?: string;
+}
+
+/** Groups as staff see them. The functions of this module write them. */
+export const groupResource = resource(groups, {
+  name: 'group',
+  admin: { rows: true },
+  writes: 'verbs',
+  hidden: ['managed_by'],
+  fields: { name: writableBy(isStaff), tenant_key: writableBy(isStaff) },
+  computed: {
+    members: {
+      requires: ['id'],
+      response: jsonSchema<number>({ type: 'integer' }),
+      async load(rows, { db }) {
+        const counts = await countMembers(
+          db,
+          rows.map(({ id }) => id),
+        );
+        return rows.map(({ id }) => counts.get(id) ?? 0);
+      },
+    },
+  },
+  hooks: {
+    create({ input, tx, principal, requestId }) {
+      const { name, tenant_key: tenantKey = '' } = input as GroupInput;
+      return named(() => createGroup(tx, { name, tenantKey: tenantKey === '' ? null : tenantKey }, { by: principal, requestId }));
+    },
+    update: ({ before, input, tx, principal, requestId }) =>
+      named(() => renameGroup(tx, before.id, (input as Partial<GroupInput>).name ?? before.name, { by: principal, requestId })),
+    destroy: ({ before, tx, principal, requestId }) => deleteGroup(tx, before.id, { by: principal, requestId }),
+  },
+});
+
+/** A name that cannot be used is a fault of its field. */
+async function named<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const code = (error as { code?: string }).code;
+    if (code !== 'group_name_taken' && code !== 'invalid_group') throw error;
+    const message = (error as { detail?: string }).detail ?? 'The name cannot be used.';
+    throw coreErrors.validation_error({ errors: [{ location: ['body', 'name'], code, message }] });
+  }
+}
