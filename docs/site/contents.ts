@@ -58,6 +58,7 @@ export const groups: readonly Group[] = [
       'backup-and-failover',
       'sqlite-to-postgresql',
       'operate',
+      'scale',
       'publishing',
     ],
   },
