@@ -38,7 +38,9 @@ const isolated = ['packages/kit/src/contrib/apikeys/verify/verify.test.ts', 'tes
 // One to two minutes each: plans of every list of the admin site on large tables, its screens one by one under axe and with hostile data, and the
 // built documentation site, whose pages, links and fragments pages.test.ts checks before the build.
 const longOnly = [
-  // Fills tables with millions of rows and compares times.
+  // The whole project of database tests once more.
+  'test/pgbouncer.long.test.ts',
+  // Tables of millions of rows.
   'packages/kit/src/contrib/webhooks/maintain/large-tables.long.test.ts',
   // A cluster of Patroni, and four failovers.
   'packages/kit/src/db/engine/postgres/failover.long.test.ts',

@@ -57,13 +57,18 @@ export function describeDatabases(name: string, define: (database: TestDatabase)
   });
   if (server === undefined) return;
   describe(`${name} (postgres)`, () => {
-    if (template === undefined) return withDatabase(vitest, 'postgres', () => createPostgresDatabase(server), define, options);
+    const pooler = postgresPooler(vitest);
+    const pooled = (given: DescribeDatabasesOptions): DescribeDatabasesOptions =>
+      // A pooler in transaction mode keeps no prepared statements.
+      pooler === undefined ? given : { ...given, database: { prepare: false, ...given.database } };
+    if (template === undefined)
+      return withDatabase(vitest, 'postgres', async () => behind(pooler, await createPostgresDatabase(server)), define, pooled(options));
     const database = `kit_template_${template.run}_${template.name}`;
     const create = async (): Promise<DatabasePlace> => {
       await ensurePostgresTemplate(server, database, (url) => fill(url, prepare));
-      return createPostgresDatabase(server, database);
+      return behind(pooler, await createPostgresDatabase(server, database));
     };
-    return withDatabase(vitest, 'postgres', create, define, prepared);
+    return withDatabase(vitest, 'postgres', create, define, pooled(prepared));
   });
 }
 
@@ -93,6 +98,20 @@ function postgresServer({ inject }: typeof Vitest): string | undefined {
   return typeof provided === 'string' && provided !== '' ? provided : testPostgresUrl();
 }
 
+/** Host and port of a pooler in front of the server (provided to vitest as `postgresPooler`): the tests' own connections go through it. */
+function postgresPooler({ inject }: typeof Vitest): string | undefined {
+  const provided = (inject as (key: string) => unknown)('postgresPooler');
+  return typeof provided === 'string' && provided !== '' ? provided : undefined;
+}
+
+/** The same database by the address of the pooler. It is created and removed directly. */
+function behind(pooler: string | undefined, place: DatabasePlace): DatabasePlace {
+  if (pooler === undefined) return place;
+  const url = new URL(place.url);
+  url.host = pooler;
+  return { ...place, url: url.href };
+}
+
 function withDatabase(
   { beforeAll, afterAll }: typeof Vitest,
   dialect: Dialect,
@@ -103,7 +122,7 @@ function withDatabase(
   let place: DatabasePlace | undefined;
   const opened: Database[] = [];
   const open = async (settings?: DatabaseOptions): Promise<Database> => {
-    const database = await openDatabase(made().url, settings);
+    const database = await openDatabase(made().url, { ...(options.database?.prepare === false ? { prepare: false } : {}), ...settings });
     opened.push(database);
     return database;
   };

@@ -1,4 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
+import { isBehindPooler, NOTIFICATIONS_ARE_LOST } from '../../../../../../test/provision/behind-pooler.ts';
 import { z } from 'zod';
 import { describeJobs } from '../../../../test/jobs/describe-jobs.ts';
 import { countQueries, type Db } from '../../../db/index.ts';
@@ -43,7 +44,8 @@ describeJobs('starting jobs', { jobs: [count, other] }, (bench) => {
     });
   });
 
-  test('workers are woken after the commit and by no statement of the transaction, which would let transactions commit one at a time', async () => {
+  test('workers are woken after the commit and by no statement of the transaction, which would let transactions commit one at a time', async (context) => {
+    context.skip(bench.db.dialect === 'postgres' && isBehindPooler(), NOTIFICATIONS_ARE_LOST);
     begin();
     const woken: string[] = [];
     const stop = await bench.db.listen(WAKE_CHANNEL, (payload) => woken.push(payload));

@@ -22,7 +22,7 @@ export interface WebhookStats {
   readonly endpoints: number;
   readonly disabled_endpoints: number;
   readonly events_without_audience: number;
-  /** Of the newest 100,000 events, those that no endpoint can receive, whatever it subscribes to: there is none in their audience. */
+  /** Of the newest 10,000 events, those that no endpoint can receive, whatever it subscribes to: there is none in their audience. */
   readonly events_without_endpoint: number;
   /** Results that came after the lease had ended, since the tables exist: each is a duplicate at its receiver. */
   readonly lost_claims: number;

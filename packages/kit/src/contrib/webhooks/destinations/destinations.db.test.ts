@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { describeOutbox, LOOPBACK } from '../../../../test/webhooks/outbox.ts';
-import { deliverDue } from '../delivery/deliver.ts';
+import { deliverDue, startWorker } from '../delivery/deliver.ts';
 import { readStats } from '../delivery/maintenance-store.ts';
 import { createEndpoint } from '../endpoints/create-endpoint.ts';
 import { disableEndpoint, enableEndpoint } from '../endpoints/disable.ts';
@@ -169,6 +169,26 @@ describeOutbox('destinations', (outbox) => {
     await expect(outbox.db.transaction((tx) => updateEndpoint(tx, row, { events: ['*'] }))).rejects.toMatchObject({
       code: 'invalid_endpoint',
     });
+  });
+
+  test('a worker says at its start which destination loses events, and which stored one it does not declare', async () => {
+    const logged: string[] = [];
+    const write = (values: object, text = ''): void => void logged.push(`${JSON.stringify(values)} ${text}`);
+    const log = { warn: write, error: write, info: write };
+    const forgetful = destination({ name: 'forgetful', send: async () => undefined, check: async () => 'it keeps everything in memory.' });
+    const unreachable = destination({ name: 'unreachable', send: async () => undefined, check: () => Promise.reject(new Error('no')) });
+    bind({ destinations: [forgetful, unreachable], log });
+    const worker = await startWorker(outbox.db);
+    await vi.waitFor(() => expect(logged.join('\n')).toContain('the destination "forgetful" loses events: it keeps everything in memory.'));
+    await vi.waitFor(() => expect(logged.join('\n')).toContain('could not check a destination of events'));
+    await worker.stop();
+    expect(
+      logged.filter((line) => line.includes('is not declared')).map((line) => line.includes('warehouse') || line.includes('paid-only')),
+    ).toEqual([true, true]);
+    for (const name of ['forgetful', 'unreachable'])
+      await outbox.db.query('delete from webhook_endpoints where url = $1', [`destination:${name}`]);
+    bind({ destinations: [warehouse, paidOnly] });
+    await deliverDue(outbox.db);
   });
 
   test('no caller can create an endpoint that is one, by its URL or by having no owner', async () => {

@@ -10,7 +10,7 @@ const HELP: Readonly<Record<keyof WebhookStats, string>> = {
   endpoints: 'Webhook endpoints.',
   disabled_endpoints: 'Disabled webhook endpoints.',
   events_without_audience: 'Events that are not sent because they have no audience.',
-  events_without_endpoint: 'Events, of the newest 100,000, for whose audience there is no endpoint.',
+  events_without_endpoint: 'Events, of the newest 10,000, for whose audience there is no endpoint.',
   lost_claims: 'Results that came after their lease had ended; each is a duplicate at its receiver.',
   oldest_pending_age_seconds: 'Age of the oldest pending delivery; absent when nothing is pending.',
 };
