@@ -17,6 +17,7 @@ export { people } from './declare/people.ts';
 export { many, one, type ManyOptions, type Relation, type Relations, type ToMany, type ToOne } from './declare/relation.ts';
 export type { Change, ChangeEvent, Resource, ResourceOptions, Transition, Via, WriteContext } from './declare/resource.ts';
 export { resource } from './checks/declare-resource.ts';
+export { touched } from './write/touched.ts';
 export { fullText, type FullTextOptions } from './read/search.ts';
 export type { SearchBackend, SearchContext } from './declare/search-backend.ts';
 export type { AccessContext, AccessNarrowing, AccessPage, AccessWrite, RowAccess } from './declare/row-access.ts';

@@ -8,7 +8,7 @@ import { absentValue } from '../input/absent-value.ts';
 import type { Asked, Intent, RowIntent } from '../write/intent.ts';
 import { type CrudRequest, forAction } from '../policy/crud-request.ts';
 import type { FileFormat } from '../options/file-options.ts';
-import { noteItems } from '../write/note-items.ts';
+import { noteItems } from '../policy/note-items.ts';
 import type { StoredColumn } from '../policy/policy.ts';
 import type { Item } from '../declare/item.ts';
 import { requiredPolicies, Views } from '../policy/make-view.ts';

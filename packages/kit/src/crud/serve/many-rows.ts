@@ -12,7 +12,7 @@ import { presentRows, selectRows } from '../read/read.ts';
 import type { Shape } from '../read/shape.ts';
 import type { Item } from '../declare/item.ts';
 import type { Asked, Intent, RowIntent } from '../write/intent.ts';
-import { noteItems } from '../write/note-items.ts';
+import { noteItems } from '../policy/note-items.ts';
 import { ofVersion } from '../write/precondition.ts';
 import type { PendingChange } from '../write/record-changes.ts';
 import type { RowKey } from '../write/row-statements.ts';

@@ -2,7 +2,7 @@ import { resolveReference } from '../../db/declare/column.ts';
 import type { Db } from '../../db/engine/db.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { type FieldError, isKitError } from '../../errors/kit-error.ts';
-import { noteItems } from './note-items.ts';
+import { noteItems } from '../policy/note-items.ts';
 import type { RowIntent } from './intent.ts';
 import type { Pipeline } from './pipeline.ts';
 import type { CrudRequest } from '../policy/crud-request.ts';

@@ -29,6 +29,7 @@ import {
   refuseTransition,
   refuseUnwritable,
 } from './steps.ts';
+import { touched } from './touched.ts';
 import { WritePlan } from './write-plan.ts';
 
 const NOTHING_ASKED: Asked = Object.freeze({});
@@ -138,6 +139,7 @@ export class Pipeline {
     await this.#writable(state);
     await this.#valid(state);
     await this.#writer.write(state);
+    await this.#touched(state);
     await this.#access(state);
     if (verb === 'create') await this.#authorizeMade(state);
     await this.#changed(state);
@@ -234,6 +236,17 @@ export class Pipeline {
       const target = this.policy.references.get(name);
       return target?.softDelete === undefined ? [] : [{ target, value }];
     });
+  }
+
+  /** Functions of a module write without statements of the resource: nobody else announces their rows. */
+  async #touched({ tx, intent: { verb }, rows }: WriteState): Promise<void> {
+    const { resource, options, key } = this.policy;
+    if (options.writes !== 'verbs' && verb !== 'action') return;
+    await touched(
+      tx,
+      resource,
+      rows.map(({ before, after }) => (after ?? before)?.[key.name]),
+    );
   }
 
   // 8: grants follow the row; then it is still among the rows that the caller sees.

@@ -1,0 +1,19 @@
+import type { Db } from '../../db/engine/db.ts';
+import { announceTableWrite } from '../../db/rows/table-writes.ts';
+import type { AnyResource } from '../declare/resource.ts';
+
+/**
+ * Announces rows of a resource that were written without it, by a worker or by SQL: in the transaction that writes them, and told when it commits.
+ * Without it, a response cache sends what it has until its age is over. Writes of the resource, its actions and its verbs announce themselves.
+ *
+ * @example
+ * ```ts
+ * await db.transaction(async (tx) => {
+ *   const sent = await tx.query<{ id: string }>(`update mails set status = 'sent' where status = 'new' returning id`);
+ *   await touched(tx, mailResource, sent.map(({ id }) => id));
+ * });
+ * ```
+ */
+export async function touched(tx: Db, { model }: AnyResource, keys: readonly unknown[]): Promise<void> {
+  if (keys.length > 0) await announceTableWrite(tx, (model as { readonly name: string }).name);
+}
