@@ -35,6 +35,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   'contrib/apikeys': ['key', 'rows', 'verify', 'manage', 'request'],
   'contrib/grants': ['declare', 'caller', 'rows', 'backends', 'grant', 'serve'],
   'contrib/jobs': ['declare', 'rows', 'start', 'running', 'queues', 'manage', 'admin', 'commands'],
+  'contrib/mcp': ['tools', 'calls', 'serve'],
   'contrib/uploads': ['declare', 'stores', 'rows', 'life', 'serve'],
   'contrib/webhooks': [
     'signing',

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { people, startShop, type ShopApp } from '../../test/crud/shop.ts';
-import { toolOf } from '../contrib/mcp/tool.ts';
-import { toolRequest } from '../contrib/mcp/tool-request.ts';
+import { toolOf } from '../contrib/mcp/tools/tool.ts';
+import { toolRequest } from '../contrib/mcp/calls/tool-request.ts';
 import { createTable, insertMany, migration, model, t } from '../db/index.ts';
 import { isAuthenticated } from '../permissions/index.ts';
 import { describeDatabases } from '../testing/databases.ts';

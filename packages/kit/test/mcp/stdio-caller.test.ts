@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Authenticator } from '../../src/auth/index.ts';
 import { mcp } from '../../src/contrib/mcp/index.ts';
-import { callerOverStdio } from '../../src/contrib/mcp/stdio.ts';
-import type { WithCaller } from '../../src/contrib/mcp/protocol.ts';
+import { callerOverStdio } from '../../src/contrib/mcp/serve/stdio.ts';
+import type { WithCaller } from '../../src/contrib/mcp/serve/protocol.ts';
 import { testApp, type TestApp } from '../../src/testing/test-app.ts';
 
 // What `kit mcp` does with one message, without its program.

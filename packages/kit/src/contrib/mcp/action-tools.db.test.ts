@@ -65,8 +65,8 @@ describeDatabases('actions as tools', (database) => {
   test('one tool for a record and one for many, without the fields that the caller cannot see', async () => {
     const { tools } = await client.listTools();
     expect(tools.map(({ name, description }) => [name, description])).toEqual([
-      ['note_stamp', 'Does "stamp" for a note record.'],
-      ['note_stamp_many', expect.stringContaining('Does "stamp" for several note records.')],
+      ['note_stamp', 'Does "stamp" for a note.'],
+      ['note_stamp_many', expect.stringContaining('Does "stamp" for several notes.')],
     ]);
     expect(JSON.stringify(tools)).toContain('dry_run');
     expect(JSON.stringify(tools)).not.toContain('margin');

@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import type { Command } from '../../app/declare/command.ts';
 import type { App } from '../../app/declare/module.ts';
-import { keyFromEnvironment } from './config.ts';
-import { mcpServer, type McpServerParts } from './protocol.ts';
-import { callerOverStdio } from './stdio.ts';
+import { keyFromEnvironment } from './serve/config.ts';
+import { mcpServer, type McpServerParts } from './serve/protocol.ts';
+import { callerOverStdio } from './serve/stdio.ts';
 
 /** `kit mcp`: tools for an agent on this machine, which starts the program and talks to it by its standard input and output. */
 export function mcpCommand(running: () => McpServerParts): Command<App> {

@@ -12,7 +12,7 @@ import { route, type Route } from '../../http/declare/route.ts';
 import { exchangeOf } from '../../http/serve/serve-route.ts';
 import { throttledError } from '../../throttle/enforce.ts';
 import { isAuthenticated } from '../../permissions/built-ins.ts';
-import type { McpRequest } from './protocol.ts';
+import type { McpRequest } from './serve/protocol.ts';
 
 /** What the endpoint needs of the running module. */
 export interface McpEndpoint {

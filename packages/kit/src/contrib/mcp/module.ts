@@ -1,14 +1,14 @@
 import type { App, Module } from '../../app/declare/module.ts';
 import type { Exchange } from '../../http/exchange/exchange.ts';
 import type { Middleware } from '../../http/exchange/middleware.ts';
-import { CallerTools } from './caller-tools.ts';
+import { CallerTools } from './tools/caller-tools.ts';
 import { mcpCommand } from './commands.ts';
 import { type McpEndpoint, mcpController, type Message } from './controller.ts';
-import { allowedHosts, refuseForeignHost } from './host-guard.ts';
+import { allowedHosts, refuseForeignHost } from './serve/host-guard.ts';
 import { type McpOptions, readMcpOptions } from './options.ts';
-import { metadataMounts, ProtectedResource } from './protected-resource.ts';
-import { mcpHandler, type McpServerParts } from './protocol.ts';
-import { toolFaults, toolRoutes } from './tool-table.ts';
+import { metadataMounts, ProtectedResource } from './serve/protected-resource.ts';
+import { mcpHandler, type McpServerParts } from './serve/protocol.ts';
+import { toolFaults, toolRoutes } from './tools/tool-table.ts';
 
 interface Running extends McpServerParts, McpEndpoint {
   readonly hosts: ReadonlySet<string>;
@@ -48,7 +48,7 @@ export function mcp(options: McpOptions = {}): Module {
   };
 
   function start(app: App): Running {
-    const tools = new CallerTools(toolRoutes(app.routes, settings));
+    const tools = new CallerTools(toolRoutes(app.routes, settings), settings.confirms);
     const resource = new ProtectedResource(app, settings, tools);
     const parts: McpServerParts = { app, settings, tools };
     const admit = async (exchange: Exchange, messages: readonly Message[]): Promise<void> => {

@@ -1,7 +1,7 @@
 import type { CompiledRoute } from '../../http/exchange/compiled-route.ts';
 import { ControllerBase } from '../../http/compile/controller.ts';
 import { readOptions, type OptionRules } from '../../options/read-options.ts';
-import { aFunction, either, filledText, guard, listOf, rule, wholeNumber } from '../../options/value-rule.ts';
+import { aFunction, either, filledText, flag, guard, listOf, rule, wholeNumber } from '../../options/value-rule.ts';
 
 type ControllerClass = abstract new (...given: never[]) => ControllerBase;
 
@@ -22,6 +22,11 @@ export interface McpOptions {
   readonly audience?: string | readonly string[];
   /** Instructions for the agent, sent when it connects. */
   readonly instructions?: string;
+  /**
+   * The user of the agent confirms each call of a DELETE, and of an operation with `tool: { destructive: true }`: the client asks where it can, else the
+   * agent calls a second time with a token. Default: only calls of operations with `tool: { confirm: true }`.
+   */
+  readonly confirm?: boolean;
   /** A longer result is replaced by an error that says how to ask for less. Default: 131,072. */
   readonly resultBytesMax?: number;
 }
@@ -34,6 +39,7 @@ export interface McpSettings {
   readonly audience: readonly string[] | undefined;
   readonly instructions: string | undefined;
   readonly resultBytesMax: number;
+  readonly confirms: (route: CompiledRoute) => boolean;
 }
 
 const isControllerClass = (value: unknown): value is ControllerClass =>
@@ -50,6 +56,7 @@ const rules: OptionRules<McpOptions> = {
   ),
   audience: guard(either('a non-empty string, or a list of them', filledText, listOf(filledText, { min: 1 }))),
   instructions: filledText,
+  confirm: flag,
   resultBytesMax: wholeNumber(1024, 100_000_000),
 };
 
@@ -58,7 +65,15 @@ function isHostName(value: string): boolean {
 }
 
 export function readMcpOptions(given: McpOptions): McpSettings {
-  const { path = '/mcp', include, hosts, audience, instructions, resultBytesMax = 131_072 } = readOptions('mcp()', given, rules);
+  const {
+    path = '/mcp',
+    include,
+    hosts,
+    audience,
+    instructions,
+    confirm = false,
+    resultBytesMax = 131_072,
+  } = readOptions('mcp()', given, rules);
   return Object.freeze({
     path,
     includes: typeof include === 'function' ? include : includedBy(include ?? []),
@@ -66,7 +81,13 @@ export function readMcpOptions(given: McpOptions): McpSettings {
     audience: typeof audience === 'string' ? [audience] : audience,
     instructions,
     resultBytesMax,
+    confirms: (route: CompiledRoute) => isConfirmedOperation(route, confirm),
   });
+}
+
+function isConfirmedOperation({ method, tool }: CompiledRoute, confirm: boolean): boolean {
+  const facts = typeof tool === 'object' ? tool : {};
+  return facts.confirm === true || (confirm && (method === 'DELETE' || facts.destructive === true));
 }
 
 function includedBy(selected: readonly (string | ControllerClass)[]): McpSettings['includes'] {

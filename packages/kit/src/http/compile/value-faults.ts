@@ -73,6 +73,7 @@ const toolFacts = objectOf<ToolFacts>({
   description: filledText,
   arguments: recordOf(toolName),
   destructive: rule('true, or leave it out', (value) => value === true),
+  confirm: rule('true, or leave it out', (value) => value === true),
 });
 const tool: ValueRule = (value, place, name) => {
   if (typeof value === 'boolean') return [];

@@ -44,6 +44,8 @@ export interface ToolFacts {
   readonly arguments?: Readonly<Record<string, string>>;
   /** Marks an operation as destructive that does not look like it. Agents may ask their user first. */
   readonly destructive?: true;
+  /** Each call is confirmed by the user of the agent. */
+  readonly confirm?: true;
 }
 
 export interface RouteFacts {

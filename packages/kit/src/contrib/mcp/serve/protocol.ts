@@ -1,14 +1,15 @@
 import { createMcpHandler, ProtocolError, ProtocolErrorCode, Server } from '@modelcontextprotocol/server';
-import type { McpHttpHandler, McpRequestContext, ServerContext } from '@modelcontextprotocol/server';
-import type { App } from '../../app/declare/module.ts';
-import type { Exchange } from '../../http/exchange/exchange.ts';
-import { throttledError } from '../../throttle/enforce.ts';
-import { callTool, type ToolCall } from './call-tool.ts';
-import type { CallerTools } from './caller-tools.ts';
-import { followStartedJob, type ProgressReport } from './job-progress.ts';
-import type { McpSettings } from './options.ts';
-import type { CallAnswer } from '../../http/serve/call-route.ts';
-import type { RouteTool } from './tool.ts';
+import type { CallToolResult, McpHttpHandler, McpRequestContext, ServerContext } from '@modelcontextprotocol/server';
+import type { App } from '../../../app/declare/module.ts';
+import type { Exchange } from '../../../http/exchange/exchange.ts';
+import { throttledError } from '../../../throttle/enforce.ts';
+import { callTool, type ToolCall } from '../calls/call-tool.ts';
+import type { CallerTools } from '../tools/caller-tools.ts';
+import { confirmationOf } from '../calls/confirm-call.ts';
+import { followStartedJob, type ProgressReport } from '../calls/job-progress.ts';
+import type { McpSettings } from '../options.ts';
+import type { CallAnswer } from '../../../http/serve/call-route.ts';
+import type { RouteTool } from '../tools/tool.ts';
 
 /** Tools of one page of the list. Clients read all pages before they begin; a request more costs as much CPU as 70 tools (640 µs and 9 µs). */
 const TOOLS_PER_PAGE = 200;
@@ -68,8 +69,11 @@ export function mcpServer(parts: McpServerParts, withCaller: WithCaller): Server
       () =>
         withCaller(async (request) => {
           const tool = await findTool(parts, request.exchange, params.name);
+          const given = request.argumentsOf(context.mcpReq.id, params.arguments) ?? {};
+          const question = await confirmationOf(app, tool, request.exchange, given, context);
+          if (question !== undefined) return question as CallToolResult;
           const call: ToolCall = {
-            arguments: request.argumentsOf(context.mcpReq.id, params.arguments) ?? {},
+            arguments: given,
             client: clientName(context, server, request.exchange),
             traceparent: textOf(metaOf(context)?.['traceparent']),
             signal: context.mcpReq.signal,

@@ -1,9 +1,9 @@
-import { BoundedMap } from '../../db/values/bounded-map.ts';
-import { isKitError } from '../../errors/kit-error.ts';
-import { probeRoute } from '../../http/serve/call-route.ts';
-import type { CompiledRoute } from '../../http/exchange/compiled-route.ts';
-import type { Exchange } from '../../http/exchange/exchange.ts';
-import { scopeCovers } from '../../permissions/scope.ts';
+import { BoundedMap } from '../../../db/values/bounded-map.ts';
+import { isKitError } from '../../../errors/kit-error.ts';
+import { probeRoute } from '../../../http/serve/call-route.ts';
+import type { CompiledRoute } from '../../../http/exchange/compiled-route.ts';
+import type { Exchange } from '../../../http/exchange/exchange.ts';
+import { scopeCovers } from '../../../permissions/scope.ts';
 import { callHeaders } from './call-headers.ts';
 import { toolName, toolOf, type RouteTool } from './tool.ts';
 
@@ -23,7 +23,10 @@ export class CallerTools {
   /** Without, tools/list costs four times as much and a call 60 % more (mcp-call, 200 tools): schemas are written again. */
   readonly #known = new Map<CompiledRoute, BoundedMap<string, RouteTool>>();
 
-  constructor(routes: readonly CompiledRoute[]) {
+  readonly #confirms: (route: CompiledRoute) => boolean;
+
+  constructor(routes: readonly CompiledRoute[], confirms: (route: CompiledRoute) => boolean = () => false) {
+    this.#confirms = confirms;
     this.#routes = new Map(routes.map((route) => [toolName(route), route]));
   }
 
@@ -95,6 +98,6 @@ export class CallerTools {
     const schemas = await route.route.schemasFor?.(exchange);
     let kinds = this.#known.get(route);
     if (kinds === undefined) this.#known.set(route, (kinds = new BoundedMap(KINDS_MAX)));
-    return kinds.getOrMake(schemas?.key ?? '', () => toolOf(route, schemas?.make()));
+    return kinds.getOrMake(schemas?.key ?? '', () => toolOf(route, schemas?.make(), this.#confirms(route)));
   }
 }

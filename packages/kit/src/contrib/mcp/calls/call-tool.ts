@@ -1,13 +1,13 @@
-import { requestChannel } from '../../auth/request/request-channel.ts';
-import { coreErrors } from '../../errors/core-errors.ts';
-import { FAULTS_MAX } from '../../errors/fault-collector.ts';
-import { type FieldError, isKitError, type KitError } from '../../errors/kit-error.ts';
-import { callRoute, type CallAnswer, type RouteCall } from '../../http/serve/call-route.ts';
-import type { CompiledRoute } from '../../http/exchange/compiled-route.ts';
-import type { Exchange } from '../../http/exchange/exchange.ts';
-import { compileInput } from '../../http/input/read-input.ts';
-import { callHeaders } from './call-headers.ts';
-import type { RouteTool } from './tool.ts';
+import { requestChannel } from '../../../auth/request/request-channel.ts';
+import { coreErrors } from '../../../errors/core-errors.ts';
+import { FAULTS_MAX } from '../../../errors/fault-collector.ts';
+import { type FieldError, isKitError, type KitError } from '../../../errors/kit-error.ts';
+import { callRoute, type CallAnswer, type RouteCall } from '../../../http/serve/call-route.ts';
+import type { CompiledRoute } from '../../../http/exchange/compiled-route.ts';
+import type { Exchange } from '../../../http/exchange/exchange.ts';
+import { compileInput } from '../../../http/input/read-input.ts';
+import { callHeaders } from '../tools/call-headers.ts';
+import type { RouteTool } from '../tools/tool.ts';
 import { toolRequest } from './tool-request.ts';
 import { toolResult, type ToolResult } from './tool-result.ts';
 

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server';
-import { callRoute } from '../../http/serve/call-route.ts';
-import type { CompiledRoute } from '../../http/exchange/compiled-route.ts';
-import { isKitError } from '../../errors/kit-error.ts';
-import { noteInexactNumbers } from '../../http/json/inexact-numbers.ts';
-import { type JsonLimits, parseJson } from '../../http/json/parse-json.ts';
-import { stdioWork } from './controller.ts';
+import { callRoute } from '../../../http/serve/call-route.ts';
+import type { CompiledRoute } from '../../../http/exchange/compiled-route.ts';
+import { isKitError } from '../../../errors/kit-error.ts';
+import { noteInexactNumbers } from '../../../http/json/inexact-numbers.ts';
+import { type JsonLimits, parseJson } from '../../../http/json/parse-json.ts';
+import { stdioWork } from '../controller.ts';
 import type { WithCaller } from './protocol.ts';
 
 type Arguments = Readonly<Record<string, unknown>>;

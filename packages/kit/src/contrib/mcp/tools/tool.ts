@@ -1,13 +1,13 @@
-import type { CompiledRoute } from '../../http/exchange/compiled-route.ts';
-import type { CallerSchemas, ToolFacts } from '../../http/declare/route.ts';
-import type { JsonSchema } from '../../http/declare/schema.ts';
-import { safeMethods } from '../../permissions/built-ins.ts';
+import type { CompiledRoute } from '../../../http/exchange/compiled-route.ts';
+import type { CallerSchemas, ToolFacts } from '../../../http/declare/route.ts';
+import type { JsonSchema } from '../../../http/declare/schema.ts';
+import { safeMethods } from '../../../permissions/built-ins.ts';
 import { Definitions, objectRoot, type Part, plainSchema } from './tool-schema.ts';
 import { describedBy } from './tool-description.ts';
 
 /** Where an argument goes. */
 export interface ToolArgument {
-  readonly part: Part | 'idempotency-key';
+  readonly part: Part | 'idempotency-key' | 'confirmation';
   /** Its name there; null for the whole body. */
   readonly name: string | null;
   /** How a list is written into the query string. */
@@ -38,7 +38,12 @@ export interface RouteTool {
   readonly arguments: ReadonlyMap<string, ToolArgument>;
   /** Rows of a list, where the caller does not say how many, and the parameter that says it. */
   readonly rows: { readonly parameter: string; readonly count: number } | null;
+  /** Each call is confirmed by the user of the agent. */
+  readonly confirms: boolean;
 }
+
+/** The argument of the second call, where the client cannot ask its user by itself. */
+export const CONFIRMATION = 'confirmation_token';
 
 /** A tool that a route cannot be. The message goes after the name of the operation. */
 export class UnusableTool extends Error {
@@ -62,7 +67,11 @@ export function factsOf(tool: CompiledRoute['tool']): ToolFacts {
 }
 
 /** Describes a route as a tool; `schemas` replaces those of the route by those of one kind of caller. */
-export function toolOf(route: CompiledRoute, schemas: Partial<ReturnType<CallerSchemas['make']>> = {}): RouteTool {
+export function toolOf(
+  route: CompiledRoute,
+  schemas: Partial<ReturnType<CallerSchemas['make']>> = {},
+  confirms: boolean = factsOf(route.tool).confirm === true,
+): RouteTool {
   refuseOtherContent(route);
   const reader = new ArgumentReader(route);
   reader.part('params', route.params?.json);
@@ -71,6 +80,7 @@ export function toolOf(route: CompiledRoute, schemas: Partial<ReturnType<CallerS
   reader.preconditions();
   reader.body(schemas.body ?? route.body?.json);
   reader.idempotencyKey();
+  if (confirms) reader.confirmation();
   const { input, rows } = reader.inputSchema();
   const output = outputSchema(route, schemas.response ?? route.response?.json);
   return {
@@ -84,6 +94,7 @@ export function toolOf(route: CompiledRoute, schemas: Partial<ReturnType<CallerS
     },
     arguments: reader.arguments,
     rows,
+    confirms,
   };
 }
 
@@ -138,7 +149,11 @@ class ArgumentReader {
         "Give it a name: tool: { arguments: { body: 'lines' } }, or declare an object.",
       );
     const rename = this.#definitions.add(root.defs, { type: 'object', properties: root.properties, required: root.required, ...root.rest });
-    for (const [name, schema] of Object.entries(root.properties)) this.#add('body', name, rename(schema), root.required.includes(name));
+    // A QUERY takes the length of its page in both; a page is asked for beside its cursor.
+    const { operation } = (this.#route.metadata['crud'] ?? {}) as { readonly operation?: string };
+    const isQuery = operation === 'query';
+    for (const [name, schema] of Object.entries(root.properties))
+      if (!isQuery || this.arguments.get(name)?.part !== 'query') this.#add('body', name, rename(schema), root.required.includes(name));
   }
 
   /** Conditions that the handler reads itself: `If-Match` as `if_match`. Nothing is kept by an agent, so there is no `If-None-Match`. */
@@ -160,6 +175,15 @@ class ArgumentReader {
       'Choose a new value, such as a UUID, for each thing to do. Repeat the call with the same value if you do not know whether it succeeded: it is done once.';
     const schema = { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x21-\\x7e]+$', description };
     this.#set('idempotency_key', schema, idempotency.isRequired, { part: 'idempotency-key', name: null, style: 'repeated' });
+  }
+
+  confirmation(): void {
+    const description = 'Only after the user has confirmed the call: the token of the first call, which had the same other arguments.';
+    this.#set(CONFIRMATION, { type: 'string', maxLength: 100, description }, false, {
+      part: 'confirmation',
+      name: null,
+      style: 'repeated',
+    });
   }
 
   inputSchema(): { readonly input: ToolEntry['inputSchema']; readonly rows: RouteTool['rows'] } {

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
-import { createApp } from '../../app/assemble/create-app.ts';
-import type { CompiledRoute } from '../../http/exchange/compiled-route.ts';
-import { Controller } from '../../http/compile/controller.ts';
-import type { Exchange } from '../../http/exchange/exchange.ts';
-import { jsonSchema } from '../../http/declare/json-schema.ts';
-import { route } from '../../http/declare/route.ts';
-import { allowAny } from '../../permissions/built-ins.ts';
+import { createApp } from '../../../app/assemble/create-app.ts';
+import type { CompiledRoute } from '../../../http/exchange/compiled-route.ts';
+import { Controller } from '../../../http/compile/controller.ts';
+import type { Exchange } from '../../../http/exchange/exchange.ts';
+import { jsonSchema } from '../../../http/declare/json-schema.ts';
+import { route } from '../../../http/declare/route.ts';
+import { allowAny } from '../../../permissions/built-ins.ts';
 import { CallerTools } from './caller-tools.ts';
 
 const Out = jsonSchema<object>({ type: 'object', properties: { ok: { type: 'boolean' } } });

@@ -1,7 +1,7 @@
-import type { CompiledRoute } from '../../http/exchange/compiled-route.ts';
-import { TOOL_NAME } from '../../http/compile/value-faults.ts';
-import type { Fault } from '../../options/fault.ts';
-import type { McpSettings } from './options.ts';
+import type { CompiledRoute } from '../../../http/exchange/compiled-route.ts';
+import { TOOL_NAME } from '../../../http/compile/value-faults.ts';
+import type { Fault } from '../../../options/fault.ts';
+import type { McpSettings } from '../options.ts';
 import { factsOf, toolName, toolOf, UnusableTool } from './tool.ts';
 import { describedBy, isMeaningful } from './tool-description.ts';
 

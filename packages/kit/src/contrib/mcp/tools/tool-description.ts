@@ -1,21 +1,21 @@
-import type { CompiledRoute } from '../../http/exchange/compiled-route.ts';
+import type { CompiledRoute } from '../../../http/exchange/compiled-route.ts';
 
 /** What generic operations do, for those without a summary. No name of a column: not every caller knows all of them. */
-const CRUD: Readonly<Record<string, (name: string) => string>> = {
-  list: (name) => `Lists ${name} records that you can see, a page at a time.`,
-  query: (name) => `Finds ${name} records by a tree of conditions, a page at a time.`,
-  retrieve: (name) => `Returns one ${name} record by its id.`,
-  create: (name) => `Creates ${article(name)} ${name} record.`,
-  update: (name) => `Replaces ${article(name)} ${name} record. To change some fields only, use the tool that updates it.`,
-  partialUpdate: (name) => `Updates some fields of ${article(name)} ${name} record. Fields that are not sent keep their values.`,
-  destroy: (name) => `Deletes ${article(name)} ${name} record.`,
-  restore: (name) => `Restores a deleted ${name} record.`,
-  bulkCreate: (name) => `Creates several ${name} records.`,
-  bulkUpdate: (name) => `Updates several ${name} records.`,
-  bulkDestroy: (name) => `Deletes several ${name} records.`,
-  stats: (name) => `Counts and sums ${name} records, in groups if asked.`,
-  meta: (name) => `Describes what you can see, send and do with ${name} records.`,
-  transitions: (name) => `Lists the changes of state that are possible for ${article(name)} ${name} record.`,
+const CRUD: Readonly<Record<string, (one: string, many: string) => string>> = {
+  list: (_, many) => `Lists the ${many} that you can see, a page at a time.`,
+  query: (_, many) => `Finds ${many} by a tree of conditions, a page at a time.`,
+  retrieve: (one) => `Returns ${one} by its id.`,
+  create: (one) => `Creates ${one}.`,
+  update: (one) => `Replaces ${one}. To change some fields only, use the tool that updates it.`,
+  partialUpdate: (one) => `Updates some fields of ${one}. Fields that are not sent keep their values.`,
+  destroy: (one) => `Deletes ${one}.`,
+  restore: (one) => `Restores ${one} that was deleted.`,
+  bulkCreate: (_, many) => `Creates several ${many}.`,
+  bulkUpdate: (_, many) => `Updates several ${many}.`,
+  bulkDestroy: (_, many) => `Deletes several ${many}.`,
+  stats: (_, many) => `Counts and sums ${many}, in groups if asked.`,
+  meta: (_, many) => `Describes what you can see, send and do with ${many}.`,
+  transitions: (one) => `Lists the changes of state that are possible for ${one}.`,
 };
 
 /** The sentence that tells an agent what the tool does. Made of declarations: never of stored values. */
@@ -37,13 +37,16 @@ function ofCrud({ metadata }: CompiledRoute): string | undefined {
   const crud = metadata['crud'] as CrudMetadata | undefined;
   if (crud === undefined) return undefined;
   const name = crud.resource.replaceAll('_', ' ');
-  const own = CRUD[crud.operation]?.(name);
+  const [one, many] = [`${article(name)} ${name}`, plural(name)];
+  const own = CRUD[crud.operation]?.(one, many);
   if (own !== undefined) return own;
-  if (crud.of === 'many')
-    return `Does "${crud.operation}" for several ${name} records. Each has its own result; a dry run says what would happen.`;
-  return crud.of === 'one'
-    ? `Does "${crud.operation}" for ${article(name)} ${name} record.`
-    : `Changes the state of ${article(name)} ${name} record: ${crud.operation}.`;
+  if (crud.of === 'many') return `Does "${crud.operation}" for several ${many}. Each has its own result; a dry run says what would happen.`;
+  return crud.of === 'one' ? `Does "${crud.operation}" for ${one}.` : `Changes the state of ${one}: ${crud.operation}.`;
+}
+
+function plural(name: string): string {
+  if (/[^aeiou]y$/.test(name)) return `${name.slice(0, -1)}ies`;
+  return /(?:s|x|z|ch|sh)$/.test(name) ? `${name}es` : `${name}s`;
 }
 
 /** By the letter: good enough for the words that resources are called by, `user` and its like excepted. */

@@ -1,7 +1,7 @@
-import type { CallAnswer } from '../../http/serve/call-route.ts';
-import type { FieldError } from '../../errors/kit-error.ts';
-import type { RouteTool } from './tool.ts';
-import { jsonValue } from '../../db/values/json-value.ts';
+import type { CallAnswer } from '../../../http/serve/call-route.ts';
+import type { FieldError } from '../../../errors/kit-error.ts';
+import type { RouteTool } from '../tools/tool.ts';
+import { jsonValue } from '../../../db/values/json-value.ts';
 
 export interface ToolResult {
   readonly content: { type: 'text'; text: string }[];

@@ -1,4 +1,4 @@
-import type { JsonSchema } from '../../http/declare/schema.ts';
+import type { JsonSchema } from '../../../http/declare/schema.ts';
 
 /** Parts of a request that arguments of a tool belong to. */
 export type Part = 'params' | 'query' | 'headers' | 'body';

@@ -1,14 +1,14 @@
-import type { App } from '../../app/declare/module.ts';
-import { coreErrors } from '../../errors/core-errors.ts';
-import type { KitError } from '../../errors/kit-error.ts';
-import { Controller } from '../../http/compile/controller.ts';
-import type { Exchange } from '../../http/exchange/exchange.ts';
-import { jsonSchema } from '../../http/declare/json-schema.ts';
-import { route } from '../../http/declare/route.ts';
-import { exchangeOf } from '../../http/serve/serve-route.ts';
-import { allowAny } from '../../permissions/built-ins.ts';
-import type { McpSettings } from './options.ts';
-import type { CallerTools } from './caller-tools.ts';
+import type { App } from '../../../app/declare/module.ts';
+import { coreErrors } from '../../../errors/core-errors.ts';
+import type { KitError } from '../../../errors/kit-error.ts';
+import { Controller } from '../../../http/compile/controller.ts';
+import type { Exchange } from '../../../http/exchange/exchange.ts';
+import { jsonSchema } from '../../../http/declare/json-schema.ts';
+import { route } from '../../../http/declare/route.ts';
+import { exchangeOf } from '../../../http/serve/serve-route.ts';
+import { allowAny } from '../../../permissions/built-ins.ts';
+import type { McpSettings } from '../options.ts';
+import type { CallerTools } from '../tools/caller-tools.ts';
 
 const WELL_KNOWN = '/.well-known/oauth-protected-resource';
 

@@ -1,9 +1,9 @@
-import { FAULTS_MAX } from '../../errors/fault-collector.ts';
-import type { FieldError } from '../../errors/kit-error.ts';
-import { inexactNumberFaults, moveInexactNumbers } from '../../http/json/inexact-numbers.ts';
-import { unknownField } from '../../http/json/unknown-fields.ts';
-import { INPUT_LIMITS } from '../../options/input-limits.ts';
-import type { RouteTool, ToolArgument } from './tool.ts';
+import { FAULTS_MAX } from '../../../errors/fault-collector.ts';
+import type { FieldError } from '../../../errors/kit-error.ts';
+import { inexactNumberFaults, moveInexactNumbers } from '../../../http/json/inexact-numbers.ts';
+import { unknownField } from '../../../http/json/unknown-fields.ts';
+import { INPUT_LIMITS } from '../../../options/input-limits.ts';
+import type { RouteTool, ToolArgument } from '../tools/tool.ts';
 
 type Given = Readonly<Record<string, unknown>>;
 
@@ -40,6 +40,7 @@ export function toolRequest({ route, arguments: known, rows }: RouteTool, given:
       continue;
     }
     const { part, name: inside, style } = argument;
+    if (part === 'confirmation') continue;
     if (part === 'body') {
       bodyNames.set(name, inside);
       if (inside === null) whole = value;

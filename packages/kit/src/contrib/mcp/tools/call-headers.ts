@@ -1,4 +1,4 @@
-import type { Exchange } from '../../http/exchange/exchange.ts';
+import type { Exchange } from '../../../http/exchange/exchange.ts';
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 

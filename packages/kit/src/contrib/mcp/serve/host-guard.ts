@@ -1,5 +1,5 @@
-import type { App } from '../../app/declare/module.ts';
-import { coreErrors } from '../../errors/core-errors.ts';
+import type { App } from '../../../app/declare/module.ts';
+import { coreErrors } from '../../../errors/core-errors.ts';
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { createApp } from '../../app/assemble/create-app.ts';
-import { resource } from '../../crud/checks/declare-resource.ts';
-import { CrudController } from '../../crud/serve/controller.ts';
-import { model, t } from '../../db/index.ts';
-import { Controller } from '../../http/compile/controller.ts';
-import { route } from '../../http/declare/route.ts';
-import { allowAny } from '../../permissions/built-ins.ts';
-import { toolOf } from './tool.ts';
+import { createApp } from '../../../app/assemble/create-app.ts';
+import { resource } from '../../../crud/checks/declare-resource.ts';
+import { CrudController } from '../../../crud/serve/controller.ts';
+import { model, t } from '../../../db/index.ts';
+import { Controller } from '../../../http/compile/controller.ts';
+import { route } from '../../../http/declare/route.ts';
+import { allowAny } from '../../../permissions/built-ins.ts';
+import { toolOf } from '../tools/tool.ts';
 import { toolRequest } from './tool-request.ts';
 
 const facts = { permission: allowAny, summary: 'Takes some arguments', response: z.object({ ok: z.boolean() }) } as const;

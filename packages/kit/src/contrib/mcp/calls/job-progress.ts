@@ -1,15 +1,15 @@
-import type { App } from '../../app/declare/module.ts';
-import { jsonValue } from '../../db/values/json-value.ts';
-import { isKitError } from '../../errors/kit-error.ts';
-import { callRoute, type CallAnswer } from '../../http/serve/call-route.ts';
-import type { CompiledRoute } from '../../http/exchange/compiled-route.ts';
-import type { Exchange } from '../../http/exchange/exchange.ts';
-import { openStreamsOf } from '../../http/admit/open-streams.ts';
-import { followerOf, stateOf } from '../jobs/manage/job-follower.ts';
-import type { Job } from '../jobs/rows/store.ts';
-import { JobAccepted, type AcceptedJob } from '../jobs/start/job-accepted.ts';
-import type { CallerTools } from './caller-tools.ts';
-import { callHeaders } from './call-headers.ts';
+import type { App } from '../../../app/declare/module.ts';
+import { jsonValue } from '../../../db/values/json-value.ts';
+import { isKitError } from '../../../errors/kit-error.ts';
+import { callRoute, type CallAnswer } from '../../../http/serve/call-route.ts';
+import type { CompiledRoute } from '../../../http/exchange/compiled-route.ts';
+import type { Exchange } from '../../../http/exchange/exchange.ts';
+import { openStreamsOf } from '../../../http/admit/open-streams.ts';
+import { followerOf, stateOf } from '../../jobs/manage/job-follower.ts';
+import type { Job } from '../../jobs/rows/store.ts';
+import { JobAccepted, type AcceptedJob } from '../../jobs/start/job-accepted.ts';
+import type { CallerTools } from '../tools/caller-tools.ts';
+import { callHeaders } from '../tools/call-headers.ts';
 
 /** Agents and the proxies before them do not wait longer; the job goes on, and can be read. */
 const FOLLOW_MS_MAX = 5 * 60_000;

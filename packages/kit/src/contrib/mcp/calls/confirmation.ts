@@ -1,0 +1,39 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+
+/** A call that a person has to confirm. */
+export interface ConfirmedCall {
+  readonly tool: string;
+  readonly arguments: Readonly<Record<string, unknown>>;
+  /** Who calls: another caller's confirmation is none. */
+  readonly caller: string;
+}
+
+/** How long a person may think about it. */
+const VALID_MS = 5 * 60_000;
+
+/** What a client sends back after its user has confirmed a call: for the same tool, arguments and caller, for five minutes. Nothing is stored. */
+export function confirmationToken(call: ConfirmedCall, secret: Uint8Array, now: number): string {
+  const expiry = (now + VALID_MS).toString(36);
+  return `${expiry}.${signatureOf(call, expiry, secret).toString('base64url')}`;
+}
+
+export function isConfirmed(token: unknown, call: ConfirmedCall, secret: Uint8Array, now: number): boolean {
+  const [, expiry, signature] = (typeof token === 'string' && /^([0-9a-z]{1,10})\.([\w-]{43})$/.exec(token)) || [];
+  if (expiry === undefined || signature === undefined || Number.parseInt(expiry, 36) < now) return false;
+  return timingSafeEqual(Buffer.from(signature, 'base64url'), signatureOf(call, expiry, secret));
+}
+
+function signatureOf({ tool, arguments: given, caller }: ConfirmedCall, expiry: string, secret: Uint8Array): Buffer {
+  return createHmac('sha256', secret)
+    .update(JSON.stringify([expiry, caller, tool, sorted(given)]))
+    .digest();
+}
+
+/** Clients need not send members in the same order again. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.entries(value)
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, inner]) => [name, sorted(inner)]);
+}
