@@ -131,7 +131,7 @@ describeDatabases('lists of the admin site', (database) => {
     const [entry] = await auditLog(database.db, { action: 'parcel.exported' });
     expect(entry).toMatchObject({ target_id: 'parcels', actor_id: staff.userId, metadata: { format: 'csv', search: 'A-' } });
     expect((await site.get(staff, 'lists/parcels/export?filter.nothing=1')).status).toBe(422);
-    expect((await site.get(staff, 'lists/api-keys/export')).status).toBe(409);
+    expect((await site.get(staff, 'lists/users/export')).status).toBe(409);
   });
 
   test('an export that finds no connection free is 503, and takes none', async () => {

@@ -59,7 +59,7 @@ describeDatabases(
       const note = (list: string, column: string) =>
         resources.find(({ name }) => name === list)?.columns.find(({ name }) => name === column)?.sortNote;
       expect(note('api-keys', 'name')).toBe('Has no index: of more than 50,000 records, the newest 50,000 are sorted.');
-      expect(note('api-keys', 'state')).toBe('Cannot be sorted: the value is calculated for each record.');
+      expect(note('api-keys', 'state')).toBe('Cannot be sorted: it is computed from other columns.');
       expect(note('api-keys', 'scopes')).toBe('Cannot be sorted: each value is a list or a structure.');
       for (const [list, column] of [
         ['api-keys', 'prefix'],

@@ -2,8 +2,8 @@ import type { AdminAction } from '../app/admin/declaration.ts';
 import type { AdminField } from '../app/admin/shapes.ts';
 import { adminDone, adminEach } from '../app/admin/each.ts';
 import { labelOf } from '../app/admin/model-columns.ts';
-import { actionRulesOf, type NamedRule, type TransitionRule } from '../crud/declare/action-rule.ts';
-import { STAFF } from '../crud/declare/resource.ts';
+import { type ActionRule, actionRulesOf, type NamedRule, type TransitionRule } from '../crud/declare/action-rule.ts';
+import { type AnyResource, STAFF } from '../crud/declare/resource.ts';
 import type { AdminAccess } from '../crud/staff/admin-access.ts';
 import { jsonSchemaOf } from '../http/declare/schema.ts';
 import { hasRecentLogin } from '../permissions/built-ins.ts';
@@ -19,7 +19,7 @@ type Words = Omit<ScreenActionWords, 'name'>;
 export function namedActions(plan: Plan): readonly AdminAction[] {
   const { resource, words } = plan;
   const transitions = Object.entries((resource.options.transitions ?? {}) as unknown as Readonly<Record<string, TransitionRule>>);
-  const actions = Object.entries(actionRulesOf(resource.options, STAFF));
+  const actions = Object.entries(siteActionsOf(resource));
   return [
     ...transitions.map(([name, rule]) =>
       namedAction(plan, name, rule, wordsOf(words, name), {
@@ -38,11 +38,17 @@ export function namedActions(plan: Plan): readonly AdminAction[] {
   ];
 }
 
+/** The actions of the site. One that shows a value once is for the person who gets the value: here, somebody else would. */
+export function siteActionsOf({ options }: AnyResource): Readonly<Record<string, ActionRule>> {
+  const shown = new Set(Object.values(options.once ?? {}).flatMap(({ on }) => on));
+  return Object.fromEntries(Object.entries(actionRulesOf(options, STAFF)).filter(([name]) => !shown.has(name)));
+}
+
 /** Those that only somebody who has logged in recently may do: the site asks for the login before it sends them. */
 export function presenceOf({ resource, words: { needsPresence = [] } }: Plan): readonly string[] {
   const rules: readonly (readonly [string, NamedRule])[] = [
     ...Object.entries((resource.options.transitions ?? {}) as unknown as Readonly<Record<string, NamedRule>>),
-    ...Object.entries(actionRulesOf(resource.options, STAFF)),
+    ...Object.entries(siteActionsOf(resource)),
   ];
   const needing = rules.flatMap(([name, { permission }]) => (permission !== undefined && asksForPresence(permission) ? [name] : []));
   return [...new Set([...needsPresence, ...needing])];

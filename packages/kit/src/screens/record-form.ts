@@ -84,8 +84,13 @@ export async function formOf(
   const closed = await closedFields(context, plan, row);
   const shown = writable.filter(({ name }) => shows(name));
   const version = resource.options.version as string | undefined;
+  const suggested = await words.suggestions?.(context);
+  const field = (column: ModelColumn): AdminField => {
+    const suggestions = suggested?.[column.name];
+    return { ...fieldOf(words, column, false), ...(suggestions === undefined ? {} : { suggestions }) };
+  };
   return {
-    fields: shown.map((column) => closing(fieldOf(words, column, false), closed)),
+    fields: shown.map((column) => closing(field(column), closed)),
     values: Object.fromEntries(shown.map(({ name, settings }) => [name, toJson(settings, row[name])])),
     ...(version === undefined ? {} : { version: Number(row[version]) }),
   };

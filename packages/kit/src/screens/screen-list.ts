@@ -59,7 +59,7 @@ interface Narrow {
 async function narrow(plan: Plan, context: AdminContext, query: Narrowing, how: Narrow): Promise<StaffOrder> {
   const { bounded, shows, isWhole } = how;
   const { dialect } = context.databases[plan.using] as Db;
-  if (query.search !== null) await addSearch(plan, query.search, how);
+  if (query.search !== null) await addSearch(plan, context, query.search, how);
   const used = usedFilters(plan, query.filters);
   for (const filter of used) bounded.add(await filterWhere(filter, shows, context));
   const isUnbounded = isWhole || bounded.searched !== undefined || isFilterIndexed(plan, used, query.filters);
@@ -92,7 +92,7 @@ function orderOf(
 }
 
 /** By the backend of the resource where it has one and this staff member sees its columns, else by what the text columns contain. */
-async function addSearch(plan: Plan, text: string, { bounded, shows, search, isWhole }: Narrow): Promise<void> {
+async function addSearch(plan: Plan, context: AdminContext, text: string, { bounded, shows, search, isWhole }: Narrow): Promise<void> {
   const { model, keyName, keyKind, backend, searched } = plan;
   const isKey = keyKind === 'uuid' && isUuid(text.toLowerCase());
   // Login names and addresses are stored in lower case.
@@ -104,9 +104,11 @@ async function addSearch(plan: Plan, text: string, { bounded, shows, search, isW
   }
   const columns = searched.filter(shows);
   const unique = columns.filter((name) => model.columns[name]?.settings.unique === true);
+  const also = Object.entries((await plan.words.alsoFinds?.(text, context)) ?? {}).filter(([column]) => shows(column));
   const equals = [
     ...(isKey ? [{ column: keyName, values: [id] }] : []),
     ...unique.map((column) => ({ column, values: [...new Set([text, id])] })),
+    ...also.map(([column, values]) => ({ column, values })),
   ];
   // As in the API: every word, in whichever column.
   return bounded.search({ columns, equals, words: blankSeparated(text).slice(0, usualLimits.searchWords) }, isWhole);

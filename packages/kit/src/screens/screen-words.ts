@@ -124,6 +124,8 @@ export interface ScreenOptions<R = ScreenRow>
   readonly facts?: readonly ScreenColumn[];
   /** Text columns that are searched. Default: all of at most 255 characters. */
   readonly search?: readonly string[];
+  /** Values that a search finds, too, by columns with an index: the ids of owners whose name contains the text. */
+  readonly alsoFinds?: (text: string, context: AdminContext) => Promise<Readonly<Record<string, readonly unknown[]>>>;
   /** Columns the list can be filtered by; the first three stand beside the search. Default: enums and booleans first, then every other. */
   readonly filters?: readonly ScreenFilter[];
   /** By column and value: the color of a state, or its text, color and hint. Default: by what the word means in English. */
@@ -142,6 +144,8 @@ export interface ScreenOptions<R = ScreenRow>
   readonly edit?: readonly string[];
   /** Columns that the form of a new record has. Default: those that may be edited. */
   readonly create?: readonly string[];
+  /** Records that may be edited. Default: all. */
+  readonly editable?: (row: R, context: AdminContext) => boolean;
   /** By column: the words of its form field. */
   readonly fields?: Readonly<Record<string, Partial<Omit<AdminField, 'name'>>>>;
   /** By the name of an `uploadRef()` column: the path of the UploadController its files are sent to. Default: the first one mounted. */
@@ -222,6 +226,7 @@ export const screenRules: OptionRules<ScreenOptions> = {
   columns: guard(listOf(named)),
   facts: guard(listOf(named)),
   search: listOf(filledText),
+  alsoFinds: aFunction,
   searches: filledText,
   filters: listOf(filter),
   tones: rule('tones by column and value: { status: { paid: "good" } }', isTones),
@@ -231,6 +236,7 @@ export const screenRules: OptionRules<ScreenOptions> = {
   sections: listOf(objectWith('what section() or chart() returns', 'load')),
   edit: guard(listOf(filledText)),
   create: guard(listOf(filledText)),
+  editable: guard(aFunction),
   fields: recordOf(rule('the words of a field: { label, help }', isMembers)),
   files: rule('paths of mounted UploadControllers by column: { invoice_id: "/v1/invoices" }', isPathByColumn),
   actions: listOf(action),

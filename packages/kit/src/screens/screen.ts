@@ -11,7 +11,7 @@ import type { Model } from '../db/declare/model.ts';
 import type { Columns, RowOf } from '../db/declare/rows.ts';
 import { requireArguments } from '../options/read-options.ts';
 import { isMembers, rule } from '../options/value-rule.ts';
-import { namedActions, presenceOf } from './named-actions.ts';
+import { namedActions, presenceOf, siteActionsOf } from './named-actions.ts';
 import { computedFacts, relatedSection } from './record-facts.ts';
 import { changesOf, closedFields, fieldOf, formOf } from './record-form.ts';
 import { referenceTitles } from './reference-titles.ts';
@@ -241,7 +241,7 @@ async function recordOf({ plan, context, access, record, ...may }: Reading, rang
       ...sections,
     ],
     ...(words.sections?.some(({ hasRange }) => hasRange) === true ? { range } : {}),
-    ...(may.isEditable && !deleted ? { form: await formOf(context, plan, row, shows) } : {}),
+    ...(may.isEditable && !deleted && words.editable?.(row, context) !== false ? { form: await formOf(context, plan, row, shows) } : {}),
     ...(deleted ? { actions: may.restores ? [RESTORE] : [] } : await actionsOn(plan, context, access, row)),
     ...(deleted && may.isRemovable ? { refused: { edit: DELETED_REASON, remove: DELETED_REASON } } : {}),
     removable: may.isRemovable && !deleted && (typeof words.removable !== 'function' || words.removable(row, context)),
@@ -264,7 +264,10 @@ async function actionsOn(
   const own = await meant((words.actions ?? []).flatMap((each) => ('run' in each ? [each.name] : [])));
   if (words.readOnly === true) return { actions: own };
   const hasTransitions = Object.keys(resource.options.transitions ?? {}).length > 0;
-  const named = [...(hasTransitions ? await access.transitions(row) : []), ...(await access.actions(row))];
+  const named = [
+    ...(hasTransitions ? await access.transitions(row) : []),
+    ...(await access.actions(row)).filter((name) => Object.hasOwn(siteActionsOf(resource), name)),
+  ];
   return {
     actions: [...(await meant(named)), ...own],
     ...(hasTransitions ? { unavailable: await access.refusedTransitions(row) } : {}),

@@ -1,34 +1,20 @@
-import { iso } from '../../app/admin/iso.ts';
-import { modelField, modelView } from '../../app/admin/model-list.ts';
-import { userLink } from '../../app/admin/user-link.ts';
-import { adminBuckets, rangeFilters } from '../../app/admin/range.ts';
-import { adminDone, adminEach } from '../../app/admin/each.ts';
-import { isUuid } from '../../db/values/uuid.ts';
-import type { AdminContext, AdminDeclaration, AdminResource } from '../../app/admin/declaration.ts';
-import type { AdminField, AdminOverview, AdminRange, AdminRow, AdminState, AdminSection } from '../../app/admin/shapes.ts';
-import { coreErrors } from '../../errors/core-errors.ts';
-import {
-  COUNTED_KEYS_MAX,
-  countKeysForAdmin,
-  findKeyForAdmin,
-  keyList,
-  lastUsesByBucket,
-  listKeysForAdmin,
-  type ListedKey,
-} from './manage/admin-store.ts';
-import { apiKeyErrors } from './errors.ts';
-import { fieldFaults } from './rows/field-rules.ts';
-import { defaultGrantable, grantFaults } from './key/grant.ts';
-import { keyringOf } from './verify/keyring.ts';
+import type { AdminContext, AdminDeclaration } from '../../app/admin/declaration.ts';
+import { modelView } from '../../app/admin/model-list.ts';
+import { adminBuckets } from '../../app/admin/range.ts';
+import type { AdminRange, AdminSection } from '../../app/admin/shapes.ts';
+import { usersNamedLike } from '../../auth/people/users-named-like.ts';
+import type { RowOf } from '../../db/declare/rows.ts';
+import type { Where } from '../../db/sql/where/where.ts';
+import { screen } from '../../screens/screen.ts';
+import { chart, section } from '../../screens/screen-words.ts';
+import { KEY_STATES, type KeyState } from './key/state.ts';
+import { keyOverview } from './manage/overview.ts';
 import { apiKeys } from './models.ts';
-import { revokeApiKey } from './manage/revoke.ts';
-import { KEY_STATES, keyState, type KeyState } from './key/state.ts';
-import { updateApiKey } from './manage/update.ts';
+import { apiKeyResource, mayChangeKeyOf } from './resource.ts';
 import { usageOf } from './rows/usage-store.ts';
-import { groupDigits } from '../../app/admin/group-digits.ts';
+import { keyringOf } from './verify/keyring.ts';
 
-const DAY_MS = 86_400_000;
-const SOON_MS = 7 * DAY_MS;
+type KeyRow = RowOf<typeof apiKeys.columns>;
 
 const LABELS: Readonly<Record<KeyState, string>> = {
   active: 'Active',
@@ -36,110 +22,113 @@ const LABELS: Readonly<Record<KeyState, string>> = {
   revoked: 'Revoked',
   owner_inactive: 'Owner inactive',
 };
+/** Owners whose name contains the text of a search; more than these and the search says too little. */
+const OWNERS_MAX = 100;
 
-const STATES: Readonly<Record<KeyState, AdminState>> = {
-  active: { value: 'active', tone: 'good' },
-  expired: { value: 'expired', tone: 'neutral', hint: 'Its expiry has passed. A later one makes it work again.' },
-  revoked: { value: 'revoked', tone: 'bad', hint: 'A revoked key never works again.' },
-  owner_inactive: { value: 'owner inactive', tone: 'warning', hint: 'Works again when its owner is activated.' },
-};
-
-const resource: AdminResource = {
+const keyScreen = screen(apiKeyResource, {
   name: 'api-keys',
   label: 'API keys',
   singular: 'API key',
+  plural: 'Keys',
   group: 'Access',
   icon: 'key',
-  auditedAs: 'api_key',
-  needsPresence: ['create'],
-  columns: keyList.columns,
+  title: 'name',
+  columns: [
+    'name',
+    { name: 'prefix', kind: 'code' },
+    { name: 'owner_id', label: 'Owner' },
+    { name: 'scopes', secondary: true },
+    'state',
+    { name: 'rate_limit', secondary: true, sortNote: 'Cannot be sorted: limits have different units of time.' },
+    { name: 'last_used_at', label: 'Last used' },
+    { name: 'expires_at', label: 'Expires', secondary: true },
+    { name: 'created_at', label: 'Created', secondary: true },
+  ],
+  facts: ['id', { name: 'revoked_at', label: 'Revoked' }, { name: 'revoked_reason', label: 'Reason' }],
+  state: 'state',
+  tones: {
+    state: {
+      active: { value: 'active', tone: 'good' },
+      expired: { value: 'expired', tone: 'neutral', hint: 'Its expiry has passed. A later one makes it work again.' },
+      revoked: { value: 'revoked', tone: 'bad', hint: 'A revoked key never works again.' },
+      owner_inactive: { value: 'owner inactive', tone: 'warning', hint: 'Works again when its owner is activated.' },
+    },
+  },
+  search: ['name', 'prefix'],
+  searches: 'name, prefix or owner',
+  alsoFinds: async (text, { db }) => ({ owner_id: await usersNamedLike(db, keyringOf(db).users, text, OWNERS_MAX) }),
   filters: [
-    { name: 'state', label: 'State', kind: 'select', choices: KEY_STATES.map((value) => ({ value, label: LABELS[value] })) },
-    { name: 'owner', label: 'Owner', kind: 'reference', of: 'user' },
-    { name: 'used', label: 'Last used', kind: 'time', ends: ['used_since', 'used_before'] },
-    { name: 'expires_before', label: 'Expires before', kind: 'time' },
-    { name: 'revoked', label: 'Revoked', kind: 'time', ends: ['revoked_since', 'revoked_before'] },
+    {
+      name: 'state',
+      label: 'State',
+      kind: 'select',
+      choices: KEY_STATES.map((value) => ({ value, label: LABELS[value] })),
+      where: (state, { clock }) => inState(state as KeyState, clock.now()),
+    },
+    {
+      name: 'owner',
+      label: 'Owner',
+      kind: 'reference',
+      of: 'user',
+      isIndexed: true,
+      where: async (owner, { db }) => ({ owner_id: (await keyringOf(db).users.findByLogin(db, owner))?.id ?? owner }) as Where,
+    },
+    { column: 'last_used_at', name: 'used', label: 'Last used', ends: ['used_since', 'used_before'] },
+    { column: 'expires_at', name: 'expires', label: 'Expires', ends: ['expires_since', 'expires_before'] },
+    { column: 'revoked_at', name: 'revoked', label: 'Revoked', ends: ['revoked_since', 'revoked_before'] },
   ],
   related: [{ to: 'user', filter: 'owner' }],
-  searches: 'name, prefix or owner',
+  notice: async ({ owner_id }, { db, principal }) =>
+    (await mayChangeKeyOf(db, principal.user, owner_id))
+      ? null
+      : { tone: 'info', text: 'Only a superuser can edit this key: its owner is one. It can be revoked by every staff member.' },
   creation: {
     refused:
       'A key is shown once, when it is made, and only its owner may see it. Owners create keys themselves; operators use `kit apikey create` and hand the key over.',
   },
-  editable: true,
   removable: false,
+  editable: ({ revoked_at }) => revoked_at === null,
+  fields: {
+    name: { required: true },
+    scopes: {
+      help: 'What the key may do: `orders:read`, `orders:*`, or `*` for everything. Without scopes, the key can call only operations that need none.',
+      maxLength: 129,
+    },
+    rate_limit: { placeholder: '1000/hour' },
+    expires_at: { label: 'Expires', help: 'Empty: never.' },
+  },
+  suggestions: async ({ db }) => {
+    const scopes = keyringOf(db).routeScopes();
+    return { scopes: [...scopes, ...new Set(scopes.map((scope) => `${scope.split(':', 1)[0]}:*`)), '*'] };
+  },
   actions: [
     {
       name: 'revoke',
-      dryRun: 'revoked',
       label: { one: 'Revoke', many: 'Revoke selected keys' },
       tone: 'bad',
-      on: 'selection',
       confirm: { one: 'The key stops working immediately and permanently.', many: 'The keys stop working immediately and permanently.' },
       confirmLabel: 'Revoke',
+      done: 'revoked',
+      when: ({ revoked_at }) => revoked_at === null,
       fields: [{ name: 'reason', label: 'Reason', kind: 'text', maxLength: 200, help: 'Stored with the key and in the audit log.' }],
-      async run(context, ids, { reason }) {
-        const by = { by: context.principal, requestId: context.requestId, reason: (reason as string | undefined) ?? null };
-        const result = await adminEach(context, ids, async (id) => {
-          if (!isUuid(id)) throw apiKeyErrors.api_key_not_found();
-          await revokeApiKey(context.db, id, by);
-        });
-        return adminDone(result, ['key', 'keys'], 'revoked');
-      },
     },
   ],
-  async list(context, query) {
-    const now = context.clock.now();
-    const { rows, ...page } = await listKeysForAdmin(context.db, query, now);
-    return { ...page, items: rows.map((key) => rowOf(context, key, now)) };
-  },
-  titles: ({ db }, ids) => keyList.titles(db, ids, 'name'),
-  async read(context, id, range = '30d') {
-    const key = isUuid(id) ? await findKeyForAdmin(context.db, id) : null;
-    if (key === null) return null;
-    const now = context.clock.now();
-    const row = rowOf(context, key, now);
-    const revoked = key.revoked_at !== null;
-    const beyond = await isBeyond(context, key);
-    return {
-      ...row,
-      state: row.values['state'] as AdminState,
-      sections: [
-        keyList.facts('Key', key, { ...row.values, ...(beyond ? { editing: 'only by a superuser: its owner is one' } : {}) }, [
-          'id',
-          ...(revoked ? REVOCATION : beyond ? [{ name: 'editing', kind: 'text' } as const] : []),
-        ]),
-        ...oldSecret(key, now),
-        await usageChart(context, key.id, range),
-      ],
-      ...(revoked || beyond ? {} : { form: { fields: formFields(context), values: formValues(key) } }),
-      range,
-      actions: revoked ? [] : ['revoke'],
-      removable: false,
-    };
-  },
-  async validate(context, fields) {
-    checkedForm(context, fields);
-  },
-  async update(context, id, fields) {
-    const { db, principal, requestId } = context;
-    const key = await updateApiKey(db, id, { ...checkedForm(context, fields), by: principal, requestId });
-    return { message: `${key.name} saved.`, id };
-  },
-};
-
-/** Every fault at once: of the fields themselves, and of scopes that the member of staff may not grant. */
-function checkedForm({ db, principal }: AdminContext, form: Readonly<Record<string, unknown>>) {
-  const { name, scopes, rate_limit: rateLimit, expires_at } = form as Partial<ReturnType<typeof formValues>>;
-  const fields = { name, scopes, rateLimit, expiresAt: typeof expires_at === 'string' ? new Date(expires_at) : expires_at };
-  const { clock, routeScopes } = keyringOf(db);
-  const errors = [...fieldFaults(fields, clock.now()), ...grantFaults(scopes ?? [], defaultGrantable(routeScopes(), principal.user))];
-  if (errors.length > 0) throw coreErrors.validation_error({ errors });
-  return fields;
-}
+  sections: [
+    section<KeyRow>(({ context, row }) => oldSecret(row, context.clock.now())),
+    chart(({ context, id, range }) => usageChart(context, id, range)),
+  ],
+});
 
 /** The admin site's list of keys, and what it shows of them at a glance. */
-export const apiKeysAdmin: AdminDeclaration = { resources: [resource], overview };
+export const apiKeysAdmin: AdminDeclaration = { resources: [keyScreen], overview: keyOverview };
+
+function inState(state: KeyState, now: Date): Where {
+  if (state === 'revoked') return { revoked_at: { isnull: false } } as Where;
+  if (state === 'expired') return { revoked_at: null, expires_at: { lte: now } } as Where;
+  const isActive = { owner: { is: { is_active: true } } };
+  const ofOwner = state === 'active' ? isActive : { not: isActive };
+  return { revoked_at: null, or: [{ expires_at: null }, { expires_at: { gt: now } }], ...ofOwner } as Where;
+}
 
 const HOUR_MS = 3_600_000;
 
@@ -164,111 +153,16 @@ async function usageChart({ db, clock }: AdminContext, id: string, range: AdminR
   };
 }
 
-const REVOCATION = [
-  { name: 'revoked_at', label: 'Revoked' },
-  { name: 'revoked_reason', label: 'Reason' },
-];
-
 const oldSecretView = modelView(apiKeys, [
   { name: 'previous', label: 'Old secret', kind: 'text' },
   { name: 'previous_expires_at', label: 'Works until' },
   { name: 'previous_last_used_at', label: 'Last used' },
 ]);
 
-/** The holder of a superuser's narrow key must not be able to widen it to the superuser's whole power. Revoking takes away only. */
-async function isBeyond({ db, principal }: AdminContext, { owner_id }: ListedKey): Promise<boolean> {
-  if (principal.user.is_superuser) return false;
-  return (await keyringOf(db).users.findById(db, owner_id))?.is_superuser === true;
-}
-
 /** Of a key that was rotated with a grace period. */
-function oldSecret(key: ListedKey, now: Date): AdminSection[] {
+function oldSecret(key: KeyRow, now: Date): AdminSection[] {
   if (key.previous_expires_at === null) return [];
   const previous = key.previous_expires_at > now ? 'still works beside the new one' : 'no longer works';
   const { columns } = oldSecretView;
   return [{ kind: 'facts', title: 'Secret from before the last rotation', columns, values: oldSecretView.values(key, { previous }) }];
-}
-
-function formFields({ db }: AdminContext): readonly AdminField[] {
-  const scopes = keyringOf(db).routeScopes();
-  const wildcards = [...new Set(scopes.map((scope) => `${scope.split(':', 1)[0]}:*`)), '*'];
-  return [
-    modelField(apiKeys, 'name'),
-    {
-      name: 'scopes',
-      label: 'Scopes',
-      kind: 'strings',
-      help: 'What the key may do: `orders:read`, `orders:*`, or `*` for everything. Without scopes, the key can call only operations that need none.',
-      suggestions: [...scopes, ...wildcards],
-      maxLength: 129,
-    },
-    modelField(apiKeys, 'rate_limit', { placeholder: '1000/hour' }),
-    modelField(apiKeys, 'expires_at', { label: 'Expires', help: 'Empty: never.' }),
-  ];
-}
-
-function formValues({ name, scopes, rate_limit, expires_at }: ListedKey) {
-  return { name, scopes, rate_limit, expires_at: iso(expires_at) };
-}
-
-function rowOf(context: AdminContext, key: ListedKey, now: Date): AdminRow {
-  const owner = userLink(context, key.owner_id, key.owner_username);
-  return { id: key.id, title: key.name, values: keyList.values(key, { owner, state: STATES[keyState(key, now)] }) };
-}
-
-async function overview({ db, clock }: AdminContext, range: AdminRange): Promise<AdminOverview> {
-  const now = clock.now();
-  const buckets = adminBuckets(range, now);
-  const soon = new Date(now.getTime() + SOON_MS);
-  const counts = await countKeysForAdmin(db, { since: buckets.since, until: buckets.until, now, soon });
-  const bounded = counts.all < COUNTED_KEYS_MAX ? '' : ` Of the newest ${groupDigits(COUNTED_KEYS_MAX)} keys.`;
-  const keys = (filters: Readonly<Record<string, string>>) => ({ resource: 'api-keys', filters });
-  return {
-    title: 'API keys',
-    tiles: [
-      {
-        label: 'Active keys',
-        value: counts.active,
-        unit: 'count',
-        tone: 'neutral',
-        ...(bounded === '' ? {} : { hint: bounded.trim() }),
-        link: keys({ state: 'active' }),
-      },
-      {
-        label: 'Used',
-        value: counts.used,
-        unit: 'count',
-        tone: 'info',
-        hint: `Keys whose last use falls into the range.${bounded}`,
-        link: keys(rangeFilters(buckets, now, ['used_since', 'used_before'])),
-      },
-      {
-        label: 'Expire within 7 days',
-        value: counts.expiring,
-        unit: 'count',
-        tone: counts.expiring > 0 ? 'warning' : 'neutral',
-        hint: `Active keys that stop working soon unless their expiry is moved.${bounded}`,
-        link: keys({ state: 'active', expires_before: soon.toISOString() }),
-      },
-      {
-        label: 'Revoked',
-        value: counts.revoked,
-        unit: 'count',
-        tone: 'neutral',
-        hint: `In the range.${bounded}`,
-        link: keys({ state: 'revoked', ...rangeFilters(buckets, now, ['revoked_since', 'revoked_before']) }),
-      },
-    ],
-    charts: [
-      {
-        title: 'Keys by the time they were last used',
-        kind: 'bars',
-        unit: 'count',
-        buckets: buckets.starts.map((start) => start.toISOString()),
-        series: [{ name: 'Keys', tone: 'info', values: await lastUsesByBucket(db, buckets) }],
-        empty: 'No key was used in this time.',
-      },
-    ],
-    tables: [],
-  };
 }

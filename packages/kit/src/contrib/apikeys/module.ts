@@ -11,6 +11,7 @@ import { ownerChanged } from './verify/invalidation.ts';
 import { apiKeyMigrations } from './migrations/all.ts';
 import { apiKeys as keys, apiKeyUsage } from './models.ts';
 import { pepperFault, previousPepperFault, readApiKeyOptions, type ApiKeyOptions } from './options.ts';
+import { apiKeyResource } from './resource.ts';
 import { startKeyring, type ApiKeysInUse } from './request/use-api-keys.ts';
 import { VERIFICATION_OUTCOMES } from './verify/verify.ts';
 
@@ -29,6 +30,7 @@ export function apiKeys(options: ApiKeyOptions = {}): Module {
   return {
     name: 'apikeys',
     models: [keys, apiKeyUsage],
+    resources: [apiKeyResource],
     migrations: apiKeyMigrations,
     authenticators: [new ApiKeyAuth(), new ApiKeyBearer()],
     errors: apiKeyErrors,

@@ -2,25 +2,24 @@ import type { User } from '../../auth/people/principal.ts';
 import { sameId } from '../../auth/people/same-id.ts';
 import { resource } from '../../crud/checks/declare-resource.ts';
 import type { CrudCaller } from '../../crud/declare/crud-caller.ts';
+import { derived } from '../../crud/declare/derived.ts';
 import { visibleTo, writableBy } from '../../crud/declare/field-rule.ts';
+import { people } from '../../crud/declare/people.ts';
 import { STAFF, type WriteContext } from '../../crud/declare/resource.ts';
 import type { Db } from '../../db/engine/db.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { FieldError } from '../../errors/kit-error.ts';
-import { jsonSchema } from '../../http/declare/json-schema.ts';
 import { hasRecentLogin, isStaff } from '../../permissions/built-ins.ts';
 import { Permission } from '../../permissions/permission.ts';
 import { apiKeyErrors } from './errors.ts';
 import type { ApiKey } from './key/api-key.ts';
 import { defaultGrantable, grantFaults } from './key/grant.ts';
-import { KEY_STATES, keyState, type KeyState } from './key/state.ts';
 import { createApiKey } from './manage/create.ts';
 import { revokeApiKey } from './manage/revoke.ts';
 import { rotateApiKey } from './manage/rotate.ts';
 import { updateApiKey } from './manage/update.ts';
 import { apiKeys } from './models.ts';
 import { fieldFaults } from './rows/field-rules.ts';
-import { findUsers } from '../../auth/people/find-users.ts';
 import { RevokeBody, RotateBody } from './schemas.ts';
 import { keyringOf } from './verify/keyring.ts';
 
@@ -34,18 +33,27 @@ export interface KeyControllerOptions {
 type KeyInput = Partial<Pick<ApiKey, 'name' | 'scopes' | 'expires_at' | 'rate_limit'>>;
 
 /** The holder of a superuser's narrow key must not be able to widen it to the superuser's whole power. Revoking takes away only. */
+export async function mayChangeKeyOf(db: Db, user: User, owner: string): Promise<boolean> {
+  if (user.is_superuser || sameId(owner, user.id)) return true;
+  return (await keyringOf(db).users.findById(db, owner))?.is_superuser !== true;
+}
+
 const notOfAnotherSuperuser = new Permission({
   name: 'notOfAnotherSuperuser',
   requires: ['owner_id'],
-  async evaluate({ db, user }, key) {
+  evaluate({ db, user }, key) {
     if (user === null) return false;
-    if (user.is_superuser) return true;
-    if (key === undefined) return 'unknown';
-    const { owner_id: owner } = key as Pick<ApiKey, 'owner_id'>;
-    return sameId(owner, user.id) || (await keyringOf(db).users.findById(db, owner))?.is_superuser !== true;
+    return key === undefined ? user.is_superuser || 'unknown' : mayChangeKeyOf(db, user, (key as Pick<ApiKey, 'owner_id'>).owner_id);
   },
 });
 const changeable = writableBy(notOfAnotherSuperuser);
+
+/** The same decisions as `keyState` of a key in memory: the states are compared on both. */
+const keyState = derived(['revoked', 'expired', 'active', 'owner_inactive'], {
+  revoked: () => ({ revoked_at: { isnull: false } }),
+  expired: ({ now }) => ({ expires_at: { lte: now } }),
+  active: () => ({ owner: { is: { is_active: true } } }),
+});
 
 /** The keys of users, which the functions of this module write: controllers, the admin site and programs call them by its hooks. */
 export const apiKeyResource = resource(apiKeys, {
@@ -62,16 +70,8 @@ export const apiKeyResource = resource(apiKeys, {
     expires_at: changeable,
     revoked_reason: visibleTo(isStaff),
   },
-  computed: {
-    state: {
-      requires: ['revoked_at', 'expires_at', 'owner_id'],
-      response: jsonSchema<KeyState>({ type: 'string', enum: [...KEY_STATES] }),
-      load: async (keys, { db, now, caller }) => {
-        const isActive = await activeOwners(db, caller, keys);
-        return keys.map((key) => keyState({ ...key, owner_is_active: isActive(key.owner_id) }, now));
-      },
-    },
-  },
+  relations: { owner: people('owner_id') },
+  computed: { state: keyState },
   once: { key: { on: ['create', 'rotate'], description: 'The whole key. Shown this once.' } },
   validate: ({ input, before, caller, db }) => keyFaults(db, caller, input, before),
   writes: 'verbs',
@@ -170,19 +170,4 @@ function fieldsOf({ name, scopes, expires_at: expiresAt, rate_limit: rateLimit }
 
 function by({ principal, requestId }: Pick<WriteContext, 'principal' | 'requestId'>) {
   return { by: principal, requestId };
-}
-
-/** Which owners are active. Other callers than staff see their own keys only. */
-async function activeOwners(
-  db: Db,
-  { audience, user }: CrudCaller,
-  keys: readonly Pick<ApiKey, 'owner_id'>[],
-): Promise<(id: string) => boolean> {
-  if (audience !== STAFF) return () => user?.is_active === true;
-  const owners = await findUsers(
-    db,
-    keyringOf(db).users.table,
-    keys.map((key) => key.owner_id),
-  );
-  return (id) => owners.get(id)?.is_active === true;
 }

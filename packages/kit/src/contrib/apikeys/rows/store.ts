@@ -51,9 +51,6 @@ export interface KeyStatements {
   /** A left join: a key whose owner is gone must still be listed. */
   readonly from: string;
   readonly ownerIsActive: string;
-  readonly ownerUsername: string;
-  /** The same without the join: one look-up for each key, whatever the number of users. */
-  readonly lookedUpOwnerIsActive: string;
   readonly findByPrefix: string;
   /** The parameter is a list of ids. */
   readonly findByIds: string;
@@ -80,8 +77,6 @@ export function keyStatements(users: UserTable, types: ColumnTypes | undefined, 
     select,
     from,
     ownerIsActive,
-    ownerUsername: column(users.username),
-    lookedUpOwnerIsActive: `(select ${ownerIsActive} from ${table} u where ${column(users.id)} = ${userIdSql('k.owner_id', users, dialect)})`,
     // The whole cost of verifying: one read by the unique index on prefix, with the owner by its primary key.
     findByPrefix: `${verified} ${from} where k.prefix = $1`,
     findByIds: `${verified} ${from} where k.id ${inIds}`,
@@ -249,7 +244,7 @@ function conditionsOf(
 }
 
 /** The same decisions as `keyState`. */
-export function stateConditions(ownerIsActive: string, state: KeyState, now: Date, parameter: (value: unknown) => string): string[] {
+function stateConditions(ownerIsActive: string, state: KeyState, now: Date, parameter: (value: unknown) => string): string[] {
   if (state === 'revoked') return ['k.revoked_at is not null'];
   if (state === 'expired') return ['k.revoked_at is null', `k.expires_at <= ${parameter(now)}`];
   const unexpired = `(k.expires_at is null or k.expires_at > ${parameter(now)})`;
