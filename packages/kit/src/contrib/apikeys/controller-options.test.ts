@@ -37,6 +37,9 @@ describe('the options of a subclass of ApiKeyController', () => {
     }
     expect(faultsOf(Keys)).toEqual([]);
     expect(faultsOf(OwnKeys)).toEqual([]);
+    const mount = { '/v1': { '/api-keys': Keys } };
+    const { warnings } = createApp({ database: 'sqlite::memory:', log: { level: 'silent' }, modules: [accounts(), apiKeys()], mount });
+    expect(warnings.filter(({ message }) => message.includes('api_keys'))).toEqual([]);
   });
 
   test('as bare attributes stop the start, spelt right or not', () => {
