@@ -154,7 +154,7 @@ describe('API keys', () => {
     await expect.poll(() => page.evaluate('location.hash')).toBe('#/api-keys?sort=prefix');
     const note = (heading: string) => page.locator('thead').getByText(heading, { exact: true }).getAttribute('title');
     expect(await note('Name')).toBe('Has no index: of more than 50,000 records, the newest 50,000 are sorted.');
-    expect(await note('State')).toBe('Cannot be sorted: the value is calculated for each record.');
+    expect(await note('State')).toBe('Cannot be sorted: it is computed from other columns.');
   });
 
   test('cannot be created here, and the page says why', async () => {

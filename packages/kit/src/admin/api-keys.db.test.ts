@@ -154,7 +154,7 @@ describeDatabases('API keys in the admin site', (database) => {
       confirm: { one: expect.any(String), many: expect.any(String) },
     });
     expect((await site.act(staff, 'api-keys', 'revoke', [...ids, 'nonsense'], { reason: 'leaked' })).body).toMatchObject({
-      message: '2 keys revoked; 1 failed.',
+      message: '2 API keys revoked; 1 failed.',
       failures: [{ id: 'nonsense' }],
     });
     for (const { raw } of made) expect(await verifyApiKey(database.db, raw)).toBeNull();

@@ -9,7 +9,7 @@ import { jsonSchemaOf } from '../http/declare/schema.ts';
 import { hasRecentLogin } from '../permissions/built-ins.ts';
 import type { Permission } from '../permissions/permission.ts';
 import type { Plan } from './screen-plan.ts';
-import { checked } from './screen-rows.ts';
+import { checked, inSentence } from './screen-rows.ts';
 import type { ScreenActionWords, ScreenOptions, ScreenRow } from './screen-words.ts';
 import { accessOf } from './staff-access.ts';
 
@@ -80,7 +80,7 @@ function namedAction({ resource, words: { using }, shape }: Plan, name: string, 
   const noun =
     given.done === undefined
       ? ([resource.name, `${resource.name}s`] as const)
-      : ([shape.singular.toLowerCase(), (shape.plural ?? shape.label).toLowerCase()] as const);
+      : ([inSentence(shape.singular), inSentence(shape.plural ?? shape.label)] as const);
   return {
     name,
     label: rule.summary ?? labelOf(name),

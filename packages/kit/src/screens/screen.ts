@@ -18,7 +18,7 @@ import { referenceTitles } from './reference-titles.ts';
 import { RowStore, unlessMissing } from './row-store.ts';
 import { listPage, listQuery } from './screen-list.ts';
 import { type Plan, planOf } from './screen-plan.ts';
-import { isDeleted, keyOf, rowOf, titleOf } from './screen-rows.ts';
+import { inSentence, isDeleted, keyOf, rowOf, titleOf } from './screen-rows.ts';
 import type { ScreenOptions, ScreenRow } from './screen-words.ts';
 
 /**
@@ -86,7 +86,7 @@ function adminResource(source: Model | AnyResource, words: ScreenOptions, search
   const { creation, isEditable, isRemovable } = changesOf(plan);
   const store = new RowStore(plan);
   const refers = { ...refersOf(plan), ...words.refers };
-  const noun = [plan.shape.singular.toLowerCase(), (plan.shape.plural ?? plan.shape.label).toLowerCase()] as const;
+  const noun = [inSentence(plan.shape.singular), inSentence(plan.shape.plural ?? plan.shape.label)] as const;
   const restores = plan.softDeletes && isRemovable;
   const own = (words.actions ?? []).flatMap((each): AdminAction[] => {
     if (!('run' in each)) return [];

@@ -29,7 +29,6 @@ const keyScreen = screen(apiKeyResource, {
   name: 'api-keys',
   label: 'API keys',
   singular: 'API key',
-  plural: 'Keys',
   group: 'Access',
   icon: 'key',
   title: 'name',
