@@ -5,7 +5,7 @@ const KINDS: readonly (readonly [kind: string, pattern: RegExp])[] = [
   ['http-time', /\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT/g],
   ['id', /\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/gi],
   ['hex', /\b(?=[a-f]*\d)[0-9a-f]{16,}\b/g],
-  ['secret', /\bwhsec_[\w+/=]+/g],
+  ['secret', /\bwh(?:sec|sk|pk)_[\w+/=]+/g],
   ['token', /(?<![\w-])(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[\w-]{20,}={0,2}(?![\w-])/g],
   // The prefix of a key, alone.
   ['prefix', /(?<![\w-])(?=[a-z\d]*[A-Z])(?=[A-Z\d]*[a-z])[A-Za-z\d]{12}(?![\w-])/g],
