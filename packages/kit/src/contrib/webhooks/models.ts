@@ -73,8 +73,7 @@ export const webhookEndpoints = model(
   {
     id: t.uuidv7().pk(),
     owner_id: t.text(AUDIENCE_KEY_LENGTH_MAX),
-    /** Empty for personal endpoints. */
-    tenant_key: t.text(AUDIENCE_KEY_LENGTH_MAX).dbDefault(''),
+    tenant_key: t.text(AUDIENCE_KEY_LENGTH_MAX).dbDefault('').describe('Empty for personal endpoints.'),
     url: t.text(URL_LENGTH_MAX),
     /** What the owner asked for; the rows of `webhook_subscriptions` are what publishing reads. */
     events: t.array(t.text()),
@@ -82,16 +81,14 @@ export const webhookEndpoints = model(
     is_active: t.bool().dbDefault(true),
     disabled_reason: t.enum(DISABLED_REASONS).nullable(),
     disabled_at: t.timestamp().nullable(),
-    /** The first failure since the last success. */
-    failing_since: t.timestamp().nullable(),
+    failing_since: t.timestamp().nullable().describe('The first failure since the last success.'),
     consecutive_failures: t.int().dbDefault(0),
     /** As `SecretBox.seal` returns it: `fernet:<token>`, or as given without keys. */
     secret: t.text().sensitive(),
     /** The secret before the last rotation, which signs too until `previous_secret_expires_at`. */
     previous_secret: t.text().nullable().sensitive(),
-    previous_secret_expires_at: t.timestamp().nullable(),
-    /** Delays in seconds instead of the module's schedule. */
-    schedule: t.array(t.float()).nullable(),
+    previous_secret_expires_at: t.timestamp().nullable().describe('When the previous secret stops signing.'),
+    schedule: t.array(t.float()).nullable().describe('Delays between attempts, in seconds; null for the schedule of the application.'),
     /** The kind of signature. Null on rows from before it was stored, whose secret is encrypted. */
     signature: t.enum(SIGNATURES).nullable(),
     /** What receivers verify a `v1a` signature with. */
@@ -164,8 +161,8 @@ export const webhookDeliveries = model(
     endpoint_id: t.uuid().refersTo(() => webhookEndpoints),
     event_type: t.text(EVENT_TYPE_LENGTH_MAX),
     status: t.enum(DELIVERY_STATUSES).dbDefault('pending'),
-    /** Attempts since the last manual retry, which starts at 0 again. */
-    attempts: t.int().dbDefault(0),
+    /** A manual retry starts at 0 again. */
+    attempts: t.int().dbDefault(0).describe('Attempts made in the current retry schedule.'),
     /** When a pending delivery is due. Null: not before something happens (its event gets an audience). */
     next_attempt_at: t.timestamp().nullable(),
     ordering_key: t.text(EVENT_KEY_LENGTH_MAX).nullable(),

@@ -1,5 +1,5 @@
 import { jsonSchema, namedSchema } from '../../http/declare/json-schema.ts';
-import { page } from '../../http/declare/page.ts';
+import type { Page } from '../../http/declare/page.ts';
 import type { JsonSchema, Schema } from '../../http/declare/schema.ts';
 import type { DeliveryDetail, DeliveryRecord } from './endpoints/endpoint-record.ts';
 import { HEADER_VALUE_LENGTH_MAX, HEADERS_MAX, type CustomHeaders, type HeaderEdit } from './endpoints/custom-headers.ts';
@@ -94,7 +94,8 @@ const attempt = namedSchema(
   }),
 );
 
-export const DeliveryOut = jsonSchema<DeliveryRecord>(namedSchema('WebhookDelivery', closed(deliveryProperties)));
+/** The delivery of a ping. Lists have the schema of their resource. */
+export const DeliveryOut = jsonSchema<DeliveryRecord>(namedSchema('WebhookPing', closed(deliveryProperties)));
 
 export const DeliveryDetailOut = jsonSchema<DeliveryDetail>(
   {
@@ -129,19 +130,25 @@ export interface EventTypeRecord {
   readonly example: object | null;
 }
 
-export const EventTypePage = page(
-  jsonSchema<EventTypeRecord>(
-    namedSchema(
-      'WebhookEventType',
-      closed({
-        name: { type: 'string' },
-        description: { type: 'string' },
-        schema: { type: 'object', additionalProperties: true, description: 'The JSON Schema of `data`.' },
-        example: { type: ['object', 'null'], additionalProperties: true },
-      }),
-    ),
-  ),
+const eventType = namedSchema(
+  'WebhookEventType',
+  closed({
+    name: { type: 'string' },
+    description: { type: 'string' },
+    schema: { type: 'object', additionalProperties: true, description: 'The JSON Schema of `data`.' },
+    example: { type: ['object', 'null'], additionalProperties: true },
+  }),
 );
+
+/** All of them: there is no next page. */
+export const EventTypePage = jsonSchema<Page<EventTypeRecord>>({
+  ...closed({
+    items: { type: 'array', items: eventType },
+    count: { type: 'integer', minimum: 0 },
+    next: textOrNull,
+    previous: textOrNull,
+  }),
+});
 
 interface SharedFields {
   readonly description?: string;
