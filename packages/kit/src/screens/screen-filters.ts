@@ -40,7 +40,8 @@ const NONE = { or: [] } as Where;
 /** The filter as a condition. One on a value that is not shown would tell it. */
 export async function filterWhere(used: UsedFilter, shows: (name: string) => boolean, context: AdminContext): Promise<Where> {
   const { column, custom } = used.filter;
-  if (custom !== undefined) return custom.where(used.text, context);
+  const { operator } = used;
+  if (custom !== undefined) return custom.where(used.text, context, operator === 'from' || operator === 'to' ? operator : 'is');
   if (column === undefined || !shows(column.name)) return NONE;
   return columnWhere({ ...used, column });
 }
@@ -75,10 +76,15 @@ export function isFilterIndexed(plan: Plan, used: readonly UsedFilter[], set: Ad
   const isOfDeleted = plan.softDeletes && set['deleted'] === 'yes';
   if (used.length === 0 && !isOfDeleted) return true;
   return (
-    used.some(({ filter }) => filter.custom?.isIndexed === true) ||
+    used.some(({ filter, text }) => isCustomIndexed(filter, text)) ||
     ofColumns(used).some(({ column, operator }) => operator === 'is' && isIndexed(plan.model, column.name)) ||
     (isOfDeleted && isIndexed(plan.model, DELETED))
   );
+}
+
+function isCustomIndexed({ custom }: PlannedFilter, text: string): boolean {
+  const given = custom?.isIndexed;
+  return typeof given === 'function' ? given(text) : given === true;
 }
 
 /** A range of a column that an index has in order. */

@@ -44,7 +44,7 @@ export async function listPage(
 export function listQuery(plan: Plan, context: AdminContext, query: Narrowing, isWhole: boolean): StaffListQuery {
   return {
     rows: plan.softDeletes && query.filters['deleted'] === 'yes' ? 'deleted' : 'live',
-    fields: plan.fields,
+    fields: isWhole ? plan.fields : plan.listed,
     narrow: (bounded, shows, search) => narrow(plan, context, query, { bounded, shows, search, isWhole }),
   };
 }

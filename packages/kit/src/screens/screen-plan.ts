@@ -57,6 +57,8 @@ export interface Plan {
   readonly facts: readonly AdminColumn[];
   /** Columns and computed fields that the rows of the list have. */
   readonly fields: readonly string[];
+  /** Those that are read for a page of the list: a text without a limit only where the list has it as a column. */
+  readonly listed: readonly string[];
   /** By the names of the listed columns. */
   readonly orders: AdminOrders;
   /** Fields of the form of a record. */
@@ -128,7 +130,7 @@ export function planOf(source: Model | AnyResource, words: ScreenOptions, declar
   const searched = backend?.columns ?? (named.find(words.search, texts, 'search') ?? short).map(({ name }) => name);
   const filters = filtersOf(words, shown, resource, named);
   named.find(Object.keys(words.tones ?? {}), shown, 'tones', made);
-  const title = named.find(words.title === undefined ? undefined : [words.title], shown, 'title', made);
+  const titled = named.find(words.title === undefined ? undefined : [words.title], shown, 'title', made);
   named.find(Object.keys(words.files ?? {}), accepted, 'files');
   named.find(Object.keys(words.fields ?? {}), [...given, ...accepted], 'fields');
   if (named.faults.length > 0) throw new TypeError(`${where}: ${named.faults.join(' ')}`);
@@ -146,6 +148,9 @@ export function planOf(source: Model | AnyResource, words: ScreenOptions, declar
     return { ...known, ...(found === undefined && words.tones?.[own.name] !== undefined ? { kind: 'state' } : {}), ...own };
   };
   const columns = (words.columns ?? listed.map(({ name }) => name)).map((column, index) => columnOf(column, index >= MAIN_COLUMNS));
+  const title = words.title ?? titled?.[0]?.name ?? titleColumn(shown) ?? keyName;
+  const isListed = ({ name, settings }: ModelColumn) =>
+    settings.kind !== 'text' || settings.max !== undefined || name === title || columns.some((column) => column.name === name);
   const facts = (words.facts ?? shown.map(({ name }) => name)).filter((column) => words.facts !== undefined || isColumn(shown, column));
   const own = words.facts === undefined ? [] : columns;
   return {
@@ -159,6 +164,7 @@ export function planOf(source: Model | AnyResource, words: ScreenOptions, declar
     shown,
     facts: [...own, ...facts.map((column) => withWords(columnOf(column, false), columns))],
     fields: [...new Set([...shown.map(({ name }) => name), ...columns.map(({ name }) => name)])],
+    listed: [...new Set([...shown.filter(isListed), ...columns].map(({ name }) => name))],
     orders,
     writable,
     creatable: [...given, ...created],
@@ -166,7 +172,7 @@ export function planOf(source: Model | AnyResource, words: ScreenOptions, declar
     searched,
     backend,
     filters,
-    title: words.title ?? title?.[0]?.name ?? titleColumn(shown) ?? keyName,
+    title,
     softDeletes,
     uniqueColumn: [...given, ...created].find((column) => isUnique(model, column))?.name,
     shape: {

@@ -45,10 +45,10 @@ export type ScreenFilter =
       readonly name?: string;
     })
   | (AdminFilter & {
-      /** The rows that it leaves. */
-      readonly where: (value: string, context: AdminContext) => Where | Promise<Where>;
-      /** An index finds them. Without it a large table is searched in its newest rows. */
-      readonly isIndexed?: boolean;
+      /** The rows that it leaves. `end`: of a filter with two `ends`, which of them the value is. */
+      readonly where: (value: string, context: AdminContext, end: 'from' | 'to' | 'is') => Where | Promise<Where>;
+      /** An index finds them, or those of this value. Without it a large table is searched in its newest rows. */
+      readonly isIndexed?: boolean | ((value: string) => boolean);
     });
 
 /** The words of a transition or an action of the resource. */

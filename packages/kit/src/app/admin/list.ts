@@ -140,7 +140,7 @@ export class AdminConditions {
 }
 
 /** Of one request more rows than these are not listed. */
-const REQUEST_ROWS_MAX = 1_000;
+export const REQUEST_ROWS_MAX = 1_000;
 
 /** The filter of lists whose rows store the request that caused them. Several ids have commas between. */
 export const requestFilter: AdminFilter = { name: 'request_id', label: 'Request id', kind: 'text' };

@@ -14,6 +14,7 @@ import { bindJobs, unbindJobs } from './rows/jobs.ts';
 import { jobMigrations } from './migrations/all.ts';
 import { jobModels } from './models.ts';
 import { readJobsOptions, type JobsOptions, type JobsSettings } from './options.ts';
+import { jobResource } from './resource.ts';
 import { recordSchedules } from './running/run-schedules.ts';
 import type { JobWorker } from './running/worker.ts';
 import { checkedInput } from './start/start-job.ts';
@@ -39,6 +40,7 @@ export function jobs(options: JobsOptions = {}): Module {
     migrations: jobMigrations,
     databases: settings.databases,
     errors: jobErrors,
+    resources: [jobResource],
     checks: [actingJobsCheck(() => settings.catalog)],
     commands: [jobsCommand],
     admin: jobsAdmin(settings.databases, () => settings.catalog),

@@ -1,18 +1,12 @@
+import { visibleTo } from '../../crud/declare/field-rule.ts';
 import { resource } from '../../crud/checks/declare-resource.ts';
-import type { WriteContext } from '../../crud/declare/resource.ts';
 import { jsonSchema } from '../../http/declare/json-schema.ts';
 import { isStaff } from '../../permissions/built-ins.ts';
-import type { RowOf } from '../../db/declare/rows.ts';
-import type { Db } from '../../db/engine/db.ts';
 import { jobErrors } from './errors.ts';
-import { cancelJob } from './manage/cancel.ts';
-import { retryJob } from './manage/retry.ts';
+import { changeRecorded } from './manage/change-recorded.ts';
 import { jobRows } from './models.ts';
 import { payloadOf } from './rows/masked-payload.ts';
 import { jobsOf } from './rows/jobs.ts';
-import type { Job } from './rows/store.ts';
-
-type JobRow = RowOf<typeof jobRows.columns>;
 
 const textOrNull = jsonSchema<string | null>({ type: ['string', 'null'] });
 const JobError = jsonSchema<{ readonly code: string; readonly message: string } | null>({
@@ -39,10 +33,10 @@ export const jobResource = resource(jobRows, {
     'turn_key',
     'claim_token',
     'claimed_until',
-    'worker',
     'traceparent',
-    'request_id',
   ],
+  fields: { worker: visibleTo(isStaff), request_id: visibleTo(isStaff) },
+  audiences: { staff: { rows: true, tenant: 'all' } },
   shown: {
     input: {
       requires: ['name'],
@@ -65,39 +59,18 @@ export const jobResource = resource(jobRows, {
     },
   },
   actions: {
-    cancel: {
-      on: 'selection',
-      summary: 'Cancel a job',
-      run: (context) => recorded(context, 'job.cancelled', cancelJob),
-    },
     retry: {
       on: 'selection',
       summary: 'Retry a failed or cancelled job',
       raises: [jobErrors.job_not_retryable, jobErrors.job_still_running, jobErrors.unique_key_taken],
-      run: (context) => recorded(context, 'job.retried', retryJob),
+      run: (context) => changeRecorded(context, context.row, 'retry'),
+    },
+    cancel: {
+      on: 'selection',
+      summary: 'Cancel a job',
+      run: (context) => changeRecorded(context, context.row, 'cancel'),
     },
   },
   // Who cancelled and retried is recorded by the actions: entries with whole rows would have inputs with their sensitive fields.
   audit: false,
 });
-
-/** One change of a job with its audit entry. */
-async function recorded(
-  { tx, row, principal, requestId }: Pick<WriteContext, 'tx' | 'principal' | 'requestId'> & { readonly row: JobRow },
-  action: string,
-  change: (tx: Db, id: string) => Promise<Job>,
-): Promise<void> {
-  const { id, status } = row;
-  const after = await change(tx, id);
-  await jobsOf(tx).registry.audit?.record(tx, [
-    {
-      actor: principal,
-      action,
-      target_type: jobResource.name,
-      target_id: id,
-      before: { status },
-      after: { status: after.status },
-      request_id: requestId,
-    },
-  ]);
-}

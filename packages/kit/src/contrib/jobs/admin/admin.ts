@@ -1,7 +1,7 @@
 import type { AdminDeclaration } from '../../../app/admin/declaration.ts';
 import type { JobCatalog } from '../declare/job-catalog.ts';
 import { failuresResource } from './failures-resource.ts';
-import { jobsResource } from './jobs-resource.ts';
+import { jobsScreen } from './jobs-screen.ts';
 import { oldestReady } from '../rows/stats-store.ts';
 import { jobsOverview } from './overview.ts';
 import { databaseOf, type AdminPlace } from './place.ts';
@@ -17,7 +17,7 @@ export function jobsAdmin(databases: readonly string[], catalog: () => JobCatalo
   }));
   const [first] = places;
   return {
-    resources: places.flatMap((place) => [jobsResource(place), failuresResource(place), schedulesResource(place)]),
+    resources: places.flatMap((place) => [jobsScreen(place), failuresResource(place), schedulesResource(place)]),
     ...(first === undefined
       ? {}
       : {

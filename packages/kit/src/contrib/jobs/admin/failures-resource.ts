@@ -1,16 +1,17 @@
-import type { AdminAction, AdminResource } from '../../../app/admin/declaration.ts';
+import type { AdminAction, AdminContext, AdminResource } from '../../../app/admin/declaration.ts';
 import { adminCount, adminEach } from '../../../app/admin/each.ts';
 import { iso } from '../../../app/admin/iso.ts';
+import { modelView } from '../../../app/admin/model-list.ts';
 import { shortColumns, shortList } from '../../../app/admin/short-list.ts';
 import type { AdminRow } from '../../../app/admin/shapes.ts';
+import { CONFLICT_RETRIES } from '../../../db/engine/conflict-retries.ts';
 import type { Db } from '../../../db/engine/db.ts';
 import { jobErrors } from '../errors.ts';
-import { findFailed } from '../rows/store.ts';
-import { changeRecorded } from './change-recorded.ts';
+import { jobRows } from '../models.ts';
+import { findFailed, findJob, type Job } from '../rows/store.ts';
+import { changeRecorded } from '../manage/change-recorded.ts';
 import { COUNTED_MAX, countGroup, failedOf, failureGroups, type FailureGroup } from './failure-store.ts';
-import { jobRow } from './jobs-resource.ts';
-import { jobList } from './list-store.ts';
-import { databaseOf, type AdminPlace } from './place.ts';
+import { databaseOf, jobState, type AdminPlace } from './place.ts';
 import { groupDigits } from '../../../app/admin/group-digits.ts';
 
 /** Jobs that one request retries; the site asks again until none is left. */
@@ -25,6 +26,13 @@ const columns = shortColumns([
   { name: 'newest', label: 'Newest', kind: 'time' },
   { name: 'message', label: 'Message of the newest', kind: 'text', secondary: true },
   { name: 'oldest', label: 'Oldest', kind: 'time', secondary: true },
+]);
+
+const jobView = modelView(jobRows, [
+  { name: 'name', label: 'Job', kind: 'link' },
+  'status',
+  { name: 'progress', kind: 'progress' },
+  { name: 'created_at', label: 'Started' },
 ]);
 
 /** Failed jobs by name and error: a fault of a dependency is one line, and one click when it is repaired. */
@@ -55,8 +63,6 @@ export function failuresResource(place: AdminPlace): AdminResource {
       const jobs = group === null ? [] : await failedOf(db, group, 'newest', SHOWN_JOBS);
       if (group === null || jobs.length === 0) return null;
       const row = await rowOf(db, group);
-      const link = (jobId: string, text: string) => ({ resource: `jobs${place.suffix}`, id: jobId, text });
-      const [first, ...rest] = jobList.columns.filter(({ secondary }) => secondary !== true);
       return {
         ...row,
         sections: [
@@ -64,12 +70,8 @@ export function failuresResource(place: AdminPlace): AdminResource {
           {
             kind: 'table',
             title: 'Newest of them',
-            columns: [...(first === undefined ? [] : [{ ...first, kind: 'link' as const }]), ...rest],
-            rows: jobs.map(jobRow).map(({ id: jobId, title, values }) => ({
-              id: jobId,
-              title,
-              values: Object.assign({}, values, { name: link(jobId, group.name) }),
-            })),
+            columns: jobView.columns,
+            rows: jobs.map((job) => jobRow(place, job)),
             more: { resource: `jobs${place.suffix}`, filters: { status: 'failed', ...group } },
           },
         ],
@@ -77,6 +79,15 @@ export function failuresResource(place: AdminPlace): AdminResource {
         removable: false,
       };
     },
+  };
+}
+
+function jobRow({ suffix }: AdminPlace, job: Job): AdminRow {
+  const { id, name } = job;
+  return {
+    id,
+    title: `${name} ${id}`,
+    values: jobView.values(job, { status: jobState(job), name: { resource: `jobs${suffix}`, id, text: name } }),
   };
 }
 
@@ -140,7 +151,7 @@ function retryAll(place: AdminPlace): AdminAction {
       if (progress === null) throw jobErrors.job_not_found();
       const { group, after } = progress;
       const ids = await findFailed(databaseOf(place, context), group, after, BATCH);
-      const result = await adminEach(context, ids, (each) => changeRecorded(place, context, 'retry', each));
+      const result = await adminEach(context, ids, (each) => retryRecorded(place, context, each));
       const done = progress.done + result.done;
       // The rest of this group, or the next one; either takes along how many were done.
       const last = ids.length < BATCH ? undefined : ids.at(-1);
@@ -150,4 +161,13 @@ function retryAll(place: AdminPlace): AdminAction {
       return { message: `${adminCount(done, ['job', 'jobs'])} queued again.`, failures: result.failures, rest };
     },
   };
+}
+
+function retryRecorded(place: AdminPlace, context: AdminContext, id: string): Promise<void> {
+  const { principal, requestId } = context;
+  return databaseOf(place, context).transaction(async (tx) => {
+    const job = await findJob(tx, id);
+    if (job === null) throw jobErrors.job_not_found();
+    await changeRecorded({ tx, principal, requestId }, job, 'retry');
+  }, CONFLICT_RETRIES);
 }
