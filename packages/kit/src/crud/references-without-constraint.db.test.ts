@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createApp } from '../app/index.ts';
 import { startShop, type ShopApp } from '../../test/crud/shop.ts';
 import { createTable, insert, migration, model, remove, t } from '../db/index.ts';
 import { isAuthenticated } from '../permissions/index.ts';
@@ -62,4 +63,13 @@ describeDatabases('a reference without a constraint of the database', (database)
     await remove(database.db, rooms, room.id);
     expect((await call('GET', `chairs/${body.id}?expand=room`)).body).toMatchObject({ room_id: room.id, room: null });
   });
+});
+
+test('a reference without a constraint has the type of the key that it refers to', () => {
+  const notes = model('notes', { id: t.uuidv7().pk(), room_id: t.text(40).refersTo(() => rooms) });
+  class Notes extends CrudController(resource(notes, { unscoped: true }), { permission: isAuthenticated }) {}
+  const common = { database: 'sqlite::memory:', log: { level: 'silent' }, docs: false } as const;
+  expect(() => createApp({ ...common, resources: [resource(rooms, { unscoped: true })], mount: { '/v1': { '/notes': Notes } } })).toThrow(
+    /E017 .*"room_id" refers to "rooms" and is text, but "id" there is uuid/,
+  );
 });

@@ -10,7 +10,7 @@ const pastOperations: ReadonlySet<string> = new Set(Object.values(PAST_OPERATION
 
 /** What is wrong with the state, computed fields and unique columns of a resource. */
 export function columnFaults(policy: Policy, place: string): Fault[] {
-  const rules = [stateFaults, actionFaults, computedFaults, shownFaults, uniqueFaults];
+  const rules = [stateFaults, actionFaults, computedFaults, shownFaults, uniqueFaults, referenceFaults];
   return rules.flatMap((faults) => faults(policy, place));
 }
 
@@ -129,6 +129,18 @@ function shownFaults(policy: Policy, place: string): Fault[] {
         message: `${place}: shown ${problem} the unknown column "${each}".`,
         hint: didYouMean(each, known).trim() || undefined,
       }));
+  });
+}
+
+/** Without a constraint, the database does not say that two columns cannot be compared before a statement does. */
+function referenceFaults(policy: Policy, place: string): Fault[] {
+  return policy.statements.columns.flatMap((column): Fault[] => {
+    const { reference, kind } = column.settings;
+    const target = reference?.isConstrained === false ? policy.referenced(column) : undefined;
+    const other = target?.settingsOf(target.key.name).kind;
+    if (target === undefined || other === kind) return [];
+    const message = `${place}: "${column.name}" refers to "${target.model.name}" and is ${kind}, but "${target.key.name}" there is ${other}.`;
+    return [{ id: 'E017', message, hint: 'One statement compares both: give the columns the same type.' }];
   });
 }
 
