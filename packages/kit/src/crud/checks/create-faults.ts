@@ -1,11 +1,10 @@
 import type { Fault } from '../../options/fault.ts';
+import { clientColumns, serverSetColumns } from '../policy/column-roles.ts';
 import type { Policy } from '../policy/policy.ts';
 
 /** Columns that a resource takes from clients. */
 export function inputNames(policy: Policy): string[] {
-  const { options, statements, owner, tenant } = policy;
-  const kept = new Set([tenant?.column, options.version, options.state, owner?.column]);
-  return statements.columns.filter((column) => policy.accepts(column) && !kept.has(column.name)).map(({ name }) => name);
+  return clientColumns(policy).map(({ name }) => name);
 }
 
 /** A required column that is never set would fail at the first create. `parent`: the column that the address sets. */
@@ -15,9 +14,9 @@ export function createFaults(
   parent: string | undefined,
   input: readonly string[] = inputNames(policy),
 ): Fault[] {
-  const { options, statements, owner, tenant } = policy;
+  const { options, statements } = policy;
   if (options.hooks?.create !== undefined) return [];
-  const filled = new Set([...input, tenant?.column, owner?.column, options.state].filter((name) => name !== undefined));
+  const filled = new Set([...input, ...serverSetColumns(policy)]);
   return statements.columns
     .filter(
       ({ name, settings, nullable }) =>

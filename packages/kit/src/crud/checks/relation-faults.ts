@@ -176,7 +176,8 @@ export function nestedFaults(policy: Policy, place: string): Fault[] {
     }
     const { target } = edge;
     if (target.using !== policy.using) add('E012', 'leads to another database.', 'Write those rows at their own endpoint.');
-    const allowed = inputNames(target).filter((column) => column !== edge.column);
+    // The key says which row that exists is meant.
+    const allowed = [...new Set([target.key.name, ...inputNames(target)])].filter((column) => column !== edge.column);
     for (const column of nested.input)
       if (!allowed.includes(column))
         add(

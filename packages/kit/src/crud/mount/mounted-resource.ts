@@ -12,6 +12,7 @@ import { pageOptions } from '../options/page-options.ts';
 import type { AnyResource } from '../declare/resource.ts';
 import type { SearchBackend } from '../declare/search-backend.ts';
 import { type ActionRule, actionRulesOf, type TransitionRule } from '../declare/action-rule.ts';
+import { clientColumns } from '../policy/column-roles.ts';
 import type { CrudRequest } from '../policy/crud-request.ts';
 import { requiredPolicies, Views } from '../policy/make-view.ts';
 import { policiesOf, type Policies } from '../policy/policies.ts';
@@ -173,13 +174,8 @@ export class MountedResource {
   get input(): readonly string[] {
     if (this.resource.options.bodies !== undefined) return [];
     const own = this.options.input;
-    const { tenant, owner, options } = this.policy;
-    const kept = new Set([tenant?.column, options.version, options.state, owner?.column, this.parent?.edge.column]);
-    return this.policy
-      .acceptedColumns()
-      .filter((column) => !kept.has(column.name) && (own?.includes(column.name) ?? true))
-      .filter(({ settings }) => !(settings.primaryKey && settings.default !== undefined))
-      .map(({ name }) => name);
+    const parent = this.parent?.edge.column;
+    return clientColumns(this.policy).flatMap(({ name }) => (name !== parent && (own?.includes(name) ?? true) ? [name] : []));
   }
 
   /** Relations whose rows are written with theirs. */
