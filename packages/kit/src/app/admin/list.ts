@@ -186,24 +186,8 @@ export async function adminRows<R extends object>(db: Db, select: AdminSelect, q
   };
 }
 
-/** Every row of the list in its order, in one statement through a cursor. */
-export async function* adminStream<R extends object>(
-  db: Db,
-  select: AdminSelect,
-  query: Pick<AdminListQuery, 'sort'>,
-  chunkRows: number,
-): AsyncGenerator<R[], void> {
-  const { columns, from, conditions, parameters } = select;
-  const order = query.sort === null ? undefined : select.orders?.[query.sort.column];
-  const orderBy = keysetOfList(select, order, query, db.dialect).orderSql(db.dialect);
-  yield* db.stream<R>(`select ${columns} ${from}${where(conditions)} order by ${orderBy}`, parameters, chunkRows, {
-    waitMsMax: 0,
-    mayBeLong: `admin export ${from}`,
-  });
-}
-
 /** Null: more than `max`. */
-export function countRows(
+function countRows(
   db: Db,
   { from, countFrom, conditions, parameters }: AdminSelect,
   max: number = ADMIN_COUNT_MAX,

@@ -1,4 +1,4 @@
-// Lists and pages of a module, derived from its models as `modelResource` derives those of an application.
+// Lists and pages of a module that are not made of a resource: `screen()` makes those that are.
 import type { Db } from '../../db/engine/db.ts';
 import type { Model } from '../../db/declare/model.ts';
 import { quoteName } from '../../db/declare/names.ts';
