@@ -37,7 +37,7 @@ const Entries = CrudController(auditResource, {
   queryMethod: false,
   ordering: { by: ['seq'], default: ['-seq'] },
   page: { default: 50, max: 100, count: 'exact' },
-  operations: { create: false, update: false, partialUpdate: false, destroy: false },
+  operations: { retrieve: { field: 'read' }, create: false, update: false, partialUpdate: false, destroy: false },
 });
 
 /** Staff reads the entries, with the values of records that they may see, by session or by a key with the scope `audit:read`. Nothing can be written. */
@@ -48,7 +48,7 @@ export class AuditController extends Entries {
   static readonly [controllerOptions] = { using: filledText };
 
   override list = this.wrap('list', { summary: 'List audit entries, newest first' }, (context, next) => this.#sealed(context, next));
-  override retrieve = this.wrap('retrieve', {}, (context, next) => this.#sealed(context, next));
+  override read = this.wrap('read', {}, (context, next) => this.#sealed(context, next));
 
   async #sealed<R>({ databases }: Pick<HandlerContext, 'databases'>, read: () => Promise<R>): Promise<R> {
     const { using, name } = this.constructor as typeof AuditController;

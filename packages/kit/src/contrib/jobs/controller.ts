@@ -31,7 +31,7 @@ const OwnJobs = CrudController(jobResource, {
   filters: { status: filter(JobStatusName, (status) => ({ status })), name: ['eq'], queue: ['eq'] },
   queryMethod: false,
   page: { default: 20, max: 100, count: { upTo: 10_000 } },
-  operations: { create: false, update: false, partialUpdate: false, destroy: false },
+  operations: { retrieve: { field: 'read' }, create: false, update: false, partialUpdate: false, destroy: false },
 });
 
 /** Users see and manage their own jobs in the tenant that they act for, staff all jobs. Mounted where the app likes: `'/jobs': JobController`. */
@@ -42,7 +42,7 @@ export class JobController extends OwnJobs {
   static readonly [controllerOptions] = { using: filledText };
 
   override list = this.wrap('list', { summary: 'List your jobs, newest first; staff lists all' });
-  override retrieve = this.wrap('retrieve', { metadata: { jobs: 'read' } });
+  override read = this.wrap('read', { metadata: { jobs: 'read' } });
   override cancel = this.wrap('cancel', {
     description: 'A running job can no longer save results. Jobs that have ended do not change.',
   });
@@ -54,7 +54,7 @@ export class JobController extends OwnJobs {
       permission,
       scope: 'jobs:read',
       params: this.keyParams,
-      response: this.retrieve.options.response,
+      response: this.read.options.response,
       raises: [jobErrors.job_not_found],
       ends: true,
       summary: 'Follow a job until it ends',
