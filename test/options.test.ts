@@ -339,12 +339,16 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
         const app = kit.createApp({ database: 'sqlite::memory:', mount: {}, resources: [declared], log: { level: 'silent' } });
         crud.crudOf(app, declared).as(Object.assign({ user: null }, misspelt));
       },
+      derived: (misspelt) => crud.derived(['a', 'b'], Object.assign({ a: () => ({}) }, misspelt) as never),
       filter: (misspelt) => crud.filter(kit.raw('text/plain'), () => ({}), misspelt),
       fullText: (misspelt) => crud.fullText(Object.assign({ columns: ['a'] }, misspelt)),
       many: (misspelt) => crud.many(() => aModel, 'key', misspelt),
       one: none,
+      people: none,
       resource: (misspelt) => crud.resource(aModel, { unscoped: true, ...(misspelt as object) }),
+      touched: none,
       visibleTo: (misspelt) => crud.visibleTo(kit.isStaff, misspelt),
+      words: (misspelt) => crud.words('this.a = 1', misspelt),
       writableBy: none,
     },
   },

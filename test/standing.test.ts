@@ -8,6 +8,7 @@ const FORGETS = 'asks whether a user still exists, to delete what the user had';
 const NAMES = 'finds the user that somebody typed or chose';
 const OWN_FLAG = 'the flag of a webhook endpoint, not of a user';
 const ADMITTED = 'the caller was judged when the request was admitted; a program names the user and the tenant, and a job asks mayAct()';
+const SHOWN = 'a relation to a user shows the flag beside the name';
 const OWN_USERS = 'better-auth has users, bans and memberships of its own; these statements are its part of the directory';
 
 /** Files outside of auth/ and contrib/accounts that match, and why they need not ask `standings`. */
@@ -18,6 +19,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   'contrib/apikeys/commands.ts': NAMES,
   'contrib/apikeys/manage/create.ts': 'shown with the key',
   'contrib/apikeys/manage/key-limit.ts': 'counts keys of a deactivated owner, too',
+  'contrib/apikeys/resource.ts': 'protects the keys of superusers from other members of staff; the state of a key is shown',
   'contrib/apikeys/rows/store.ts': 'a key and its owner are one statement; state.ts gives the flag to judge()',
   'contrib/apikeys/verify/invalidation.ts': FORGETS,
   'contrib/better-auth/invitations.ts': OWN_USERS,
@@ -38,11 +40,14 @@ const ALLOWED: Readonly<Record<string, string>> = {
   'contrib/grants/rows/permission.ts': ADMITTED,
   'contrib/jwt/jwt-bearer.ts': 'applies the groups of the token to users who may log in; the request is admitted afterwards',
   'contrib/webhooks/admin/place.ts': NAMES,
-  'contrib/webhooks/controller.ts': OWN_FLAG,
   'contrib/webhooks/endpoints/update-endpoint.ts': OWN_FLAG,
   'contrib/webhooks/module.ts': FORGETS,
+  'contrib/webhooks/resources/endpoints.ts': OWN_FLAG,
   'contrib/webhooks/schemas.ts': OWN_FLAG,
+  'crud/declare/people.ts': SHOWN,
+  'crud/policy/people-join.ts': SHOWN,
   'crud/policy/row-scope.ts': ADMITTED,
+  'crud/read/read.ts': SHOWN,
   'http/admit/open-streams.ts': 'compares a looked-up principal with the one that was admitted',
 };
 

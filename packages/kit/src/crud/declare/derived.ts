@@ -1,6 +1,7 @@
 import { jsonSchema } from '../../http/declare/json-schema.ts';
 import type { Schema } from '../../http/declare/schema.ts';
-import { InvalidOptions } from '../../options/read-options.ts';
+import { InvalidOptions, requireArguments } from '../../options/read-options.ts';
+import { anObject, filledText, listOf } from '../../options/value-rule.ts';
 
 /** What the conditions of a derived state may depend on besides the row: the moment of the request. */
 export interface DerivedContext {
@@ -45,6 +46,7 @@ export function derived<const N extends readonly [string, string, ...string[]]>(
   names: N,
   conditions: { readonly [K in AllButLast<N>]: DerivedCondition },
 ): Derived<N[number]> {
+  requireArguments('derived()', { names, conditions }, { names: listOf(filledText, { min: 2 }), conditions: anObject });
   const given: Readonly<Record<string, unknown>> = conditions;
   const conditional = names.slice(0, -1);
   const missing = conditional.filter((name) => typeof given[name] !== 'function');

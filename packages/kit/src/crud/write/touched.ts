@@ -1,6 +1,10 @@
 import type { Db } from '../../db/engine/db.ts';
 import { announceTableWrite } from '../../db/rows/table-writes.ts';
-import type { AnyResource } from '../declare/resource.ts';
+import { type AnyResource, isResource } from '../declare/resource.ts';
+import { requireArguments } from '../../options/read-options.ts';
+import { aList, queryable, rule } from '../../options/value-rule.ts';
+
+const aResource = rule('what resource() of kit/crud returns', isResource);
 
 /**
  * Announces rows of a resource that were written without it, by a worker or by SQL: in the transaction that writes them, and told when it commits.
@@ -14,6 +18,7 @@ import type { AnyResource } from '../declare/resource.ts';
  * });
  * ```
  */
-export async function touched(tx: Db, { model }: AnyResource, keys: readonly unknown[]): Promise<void> {
-  if (keys.length > 0) await announceTableWrite(tx, (model as { readonly name: string }).name);
+export async function touched(tx: Db, resource: AnyResource, keys: readonly unknown[]): Promise<void> {
+  requireArguments('touched()', { tx, resource, keys }, { tx: queryable, resource: aResource, keys: aList });
+  if (keys.length > 0) await announceTableWrite(tx, (resource.model as { readonly name: string }).name);
 }
