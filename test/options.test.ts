@@ -339,7 +339,7 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
         const app = kit.createApp({ database: 'sqlite::memory:', mount: {}, resources: [declared], log: { level: 'silent' } });
         crud.crudOf(app, declared).as(Object.assign({ user: null }, misspelt));
       },
-      derived: (misspelt) => crud.derived(['a', 'b'], Object.assign({ a: () => ({}) }, misspelt) as never),
+      derived: (misspelt) => crud.derived(['a', 'b'], Object.assign({ a: () => ({}) }, misspelt)),
       filter: (misspelt) => crud.filter(kit.raw('text/plain'), () => ({}), misspelt),
       fullText: (misspelt) => crud.fullText(Object.assign({ columns: ['a'] }, misspelt)),
       many: (misspelt) => crud.many(() => aModel, 'key', misspelt),

@@ -6,11 +6,10 @@ import { access, copyFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { dataFaults, modulesIn } from '../../app/data/migration-modules.ts';
-import type { App } from '../../app/declare/module.ts';
 import { noSuchDatabase } from '../../db/open/named-database.ts';
 import { openDatabase } from '../../db/open/open-database.ts';
 import { backUpFile } from '../../db/transfer/back-up-file.ts';
-import { verifyDatabase } from '../../db/transfer/verify-database.ts';
+import { type VerifiedDatabase, verifyDatabase } from '../../db/transfer/verify-database.ts';
 import type { CliContext } from '../load/context.ts';
 import type { CoreCommand } from '../load/core-command.ts';
 import { table } from '../terminal/terminal.ts';
@@ -64,7 +63,12 @@ async function verify(context: CliContext, given: string, { database: alias, scr
   const restored = scratch === undefined ? await restoreFile(file) : await restoreArchive(context, file, scratch);
   try {
     const database = await openDatabase(restored.url, { name: alias, clock: app.clock, log: app.log, createFile: false });
-    const report = await verifyDatabase(database, modules, (db) => dataFaults(app as App, alias, db)).finally(() => database.close());
+    let report: VerifiedDatabase;
+    try {
+      report = await verifyDatabase(database, modules, (db) => dataFaults(app, alias, db));
+    } finally {
+      await database.close();
+    }
     if (context.json) context.print(JSON.stringify(report, null, 2));
     else {
       const rows = report.tables.filter((each) => each.rows > 0).map((each) => [each.table, String(each.rows)]);
@@ -95,7 +99,11 @@ async function restoreArchive(context: CliContext, file: string, server: string)
   url.pathname = `/${name}`;
   const onServer = async (statement: string): Promise<void> => {
     const database = await openDatabase(server, { poolMax: 1 });
-    await database.query(statement).finally(() => database.close());
+    try {
+      await database.query(statement);
+    } finally {
+      await database.close();
+    }
   };
   await onServer(`create database ${name}`);
   const remove = (): Promise<void> => onServer(`drop database if exists ${name} with (force)`);

@@ -53,8 +53,8 @@ async function copy(context: CliContext, from: string, to: string, { database: a
       modules,
       without: without ?? [],
       verify: (db) => dataFaults(app, alias, db),
-      onProgress: bars.advance,
-    }).finally(bars.end);
+      onProgress: (step, rows) => bars.advance(step, rows),
+    }).finally(() => bars.end());
     if (context.json) return context.print(JSON.stringify({ tables: report }, null, 2));
     const rows = report.filter((each) => each.rows > 0).map((each) => [each.table, String(each.rows), each.checksum.slice(0, 12)]);
     for (const line of table(['TABLE', 'ROWS', 'CHECKSUM'], rows)) context.print(line);
