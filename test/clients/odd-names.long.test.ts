@@ -159,7 +159,7 @@ test(
       '--noEmit --ignoreConfig --strict --exactOptionalPropertyTypes --noUncheckedIndexedAccess --noUnusedLocals --isolatedDeclarations --declaration --erasableSyntaxOnly --verbatimModuleSyntax --target es2023 --module esnext --moduleResolution bundler --lib es2023,dom,dom.iterable,dom.asynciterable';
     const tsc = join(root, 'node_modules/typescript/bin/tsc');
     expect((await runScript(process.execPath, [tsc, ...options.split(' '), join(folder, 'api.ts')], folder, {})).stdout).toBe('');
-    const { importController: imports, amount } = api.createClient({ baseUrl: url });
+    const { import: imports, amount } = api.createClient({ baseUrl: url });
     const sent = { 'x-y': '1', x_y: '2', 'filter[a]': 'f', in: ['a,b', 'c'], 'a b': 's', lambda: 'a,b' };
     expect(JSON.parse((await imports.list(sent)).query)).toEqual(sent);
     const items = [];
@@ -192,7 +192,7 @@ test.skipIf(PYTHON === undefined)('… and strict Python', { timeout: FIVE_MINUT
     join(folder, 'main.py'),
     `import json, os, api
 client = api.Client(os.environ["URL"])
-imports = client.import_controller
+imports = client.import_
 print(json.loads(imports.list(x_y="1", x_y_2="2", filter_a_="f", in_=["a,b", "c"], a_b="s", lambda_="a,b").query))
 items = list(imports.list_all())
 print(len(items), imports.all(body=api.to_dict(items[0])) == items[0], items[0].word == "\\U0001f600")
@@ -205,7 +205,7 @@ for id in ("", ".", ".."):
 print(imports.int_(id="a/../b?c"))
 row = client.amount.create(body={"kind": "a,b", "total": "1.0000", "big": "9007199254740993"})
 print(row.total, row.big, len(client.amount.list(kind__in=["a,b"], limit=1).items))
-print([event.data for event in api.Client(os.environ["BUSY"]).import_controller.ticks()])
+print([event.data for event in api.Client(os.environ["BUSY"]).import_.ticks()])
 print(api._wait_of({"retry-after": "soon"}), api._wait_of({"retry-after": "2"}))
 `,
   );
