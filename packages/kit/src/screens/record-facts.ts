@@ -1,6 +1,7 @@
 import type { AdminContext } from '../app/admin/declaration.ts';
 import { adminColumn, labelOf, shownColumns, titleColumn } from '../app/admin/model-columns.ts';
-import type { AdminCellKind, AdminColumn, AdminRow, AdminSection } from '../app/admin/shapes.ts';
+import type { AdminSection } from '../app/admin/sections.ts';
+import type { AdminCellKind, AdminColumn, AdminRow } from '../app/admin/shapes.ts';
 import type { AdminRecordRow, RelatedRows } from '../crud/staff/admin-access.ts';
 import { referenceTitles } from './reference-titles.ts';
 import type { Plan } from './screen-plan.ts';

@@ -1,7 +1,8 @@
 import type { AdminContext, AdminResource } from '../app/admin/declaration.ts';
 import { closing } from '../app/admin/closed-fields.ts';
 import { adminField, type ModelColumn, unfillableColumns, writableColumns } from '../app/admin/model-columns.ts';
-import type { AdminField, AdminRecord } from '../app/admin/shapes.ts';
+import type { AdminRecord } from '../app/admin/sections.ts';
+import type { AdminField } from '../app/admin/shapes.ts';
 import { scopeColumn } from '../crud/declare/scope-rule.ts';
 import type { AnyResource } from '../crud/declare/resource.ts';
 import { toJson } from '../db/declare/column-json.ts';

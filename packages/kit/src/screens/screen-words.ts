@@ -1,13 +1,12 @@
 import type { AdminAction, AdminContext, AdminResource } from '../app/admin/declaration.ts';
+import type { AdminNotice, AdminSection } from '../app/admin/sections.ts';
 import type {
   AdminColumn,
   AdminField,
   AdminFilter,
-  AdminNotice,
   AdminRange,
   AdminResourceShape,
   AdminResult,
-  AdminSection,
   AdminState,
   AdminTone,
   AdminValue,
@@ -55,6 +54,7 @@ export type ScreenFilter =
 export interface ScreenActionWords<R = ScreenRow> extends Partial<
   Pick<AdminAction, 'label' | 'tone' | 'confirm' | 'confirmLabel' | 'dismissLabel' | 'reason' | 'needs' | 'fields' | 'on'>
 > {
+  /** The name of the transition or action in the resource. */
   readonly name: string;
   /** The records afterwards: `paid`, as in `3 orders paid`. */
   readonly done?: string;
@@ -82,7 +82,9 @@ type Sections = AdminSection | readonly AdminSection[] | null;
 
 /** A part of a record's page: what {@link section} and {@link chart} return. */
 export interface ScreenSection {
+  /** Returns the content of the part; null: nothing is shown. */
   readonly load: (of: ScreenSectionContext<never>) => Sections | Promise<Sections>;
+  /** Staff can choose the period that the part covers. */
   readonly hasRange: boolean;
 }
 
@@ -153,7 +155,12 @@ export interface ScreenOptions<R = ScreenRow>
   /** Buttons for a record, or for the selected records of the list: the words of a transition or action of the resource, or an action of its own. */
   readonly actions?: readonly (ScreenAction<R> | ScreenActionWords<R>)[];
   /** Why records are not created here, or a form that creates them by a function of its own. */
-  readonly creation?: { readonly refused: string } | ScreenCreation;
+  readonly creation?:
+    | {
+        /** The reason why records cannot be created here. */
+        readonly refused: string;
+      }
+    | ScreenCreation;
   /** False: records cannot be removed here. A function decides it for a record. */
   readonly removable?: boolean | ((row: R, context: AdminContext) => boolean);
   /** False: the list cannot be downloaded. */
@@ -172,9 +179,11 @@ export interface ScreenOptions<R = ScreenRow>
 
 /** A form whose fields are not the columns of the model. */
 export interface ScreenCreation {
+  /** The fields of the form. */
   readonly fields: readonly AdminField[];
   /** As in an `AdminResource`. */
   readonly validate?: (context: AdminContext, fields: ScreenRow) => Promise<void>;
+  /** Creates the record from the values of the form, by the name of their field. */
   readonly create: (context: AdminContext, fields: ScreenRow) => Promise<AdminResult>;
 }
 

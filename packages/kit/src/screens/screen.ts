@@ -1,7 +1,8 @@
 import type { AdminAction, AdminContext, AdminListQuery, AdminResource } from '../app/admin/declaration.ts';
 import { adminDone, adminEach } from '../app/admin/each.ts';
 import { shownColumns } from '../app/admin/model-columns.ts';
-import type { AdminFileFormat, AdminRange, AdminRecord, AdminSection, AdminState } from '../app/admin/shapes.ts';
+import type { AdminRecord, AdminSection } from '../app/admin/sections.ts';
+import type { AdminFileFormat, AdminRange, AdminState } from '../app/admin/shapes.ts';
 import type { App } from '../app/declare/module.ts';
 import { type AnyResource, isResource, type Resource } from '../crud/declare/resource.ts';
 import type { SearchBackend } from '../crud/declare/search-backend.ts';
@@ -55,7 +56,14 @@ export function screen<C extends Columns>(
   };
 }
 
-/** An alias of {@link screen}. */
+/**
+ * An alias of {@link screen}.
+ *
+ * @example
+ * ```ts
+ * const shop: Module = { name: 'shop', models: [orders], admin: { resources: [modelResource(orderResource, { group: 'Shop' })] } };
+ * ```
+ */
 export const modelResource = screen;
 
 interface DeclaredSearch {

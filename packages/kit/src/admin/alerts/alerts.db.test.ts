@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { AdminApp } from '../../../test/admin/admin-app.ts';
-import type { AdminTile } from '../../app/admin/shapes.ts';
+import type { AdminTile } from '../../app/admin/sections.ts';
 import type { Module } from '../../app/index.ts';
 import { metrics } from '../../contrib/metrics/index.ts';
 import { createEndpoint, webhooks } from '../../contrib/webhooks/index.ts';

@@ -1,18 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { AdminAction, AdminContext, AdminResource, AdminTarget } from '../../app/admin/declaration.ts';
-import type {
-  AdminField,
-  AdminFieldChange,
-  AdminPage,
-  AdminPreview,
-  AdminRange,
-  AdminRecord,
-  AdminResult,
-  AdminRow,
-  AdminSection,
-  AdminState,
-  AdminTimelineEntry,
-} from '../../app/admin/shapes.ts';
+import type { AdminFieldChange, AdminRecord, AdminSection, AdminTimelineEntry } from '../../app/admin/sections.ts';
+import type { AdminField, AdminPage, AdminPreview, AdminRange, AdminResult, AdminRow, AdminState } from '../../app/admin/shapes.ts';
 import { cursorsOf } from '../../app/data/cursors.ts';
 import type { LoginProvider } from '../../app/declare/login-provider.ts';
 import { Controller } from '../../http/compile/controller.ts';

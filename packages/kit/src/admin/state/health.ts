@@ -1,6 +1,7 @@
 import { statfs } from 'node:fs/promises';
 import type { AdminContext } from '../../app/admin/declaration.ts';
-import type { AdminOverview, AdminRow, AdminTile, AdminTone } from '../../app/admin/shapes.ts';
+import type { AdminOverview, AdminTile } from '../../app/admin/sections.ts';
+import type { AdminRow, AdminTone } from '../../app/admin/shapes.ts';
 import type { StoppedReads } from './stopped-reads.ts';
 
 /** A statement that reads no table: a slower answer means a busy or distant server. */

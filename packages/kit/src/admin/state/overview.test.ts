@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { AdminApp, type Browser, HOST } from '../../../test/admin/admin-app.ts';
-import type { AdminOverview } from '../../app/admin/shapes.ts';
+import type { AdminOverview } from '../../app/admin/sections.ts';
 import { openDatabase } from '../../db/index.ts';
 import type { Database } from '../../db/engine/db.ts';
 import { type LongStatement, longStatement } from '../../db/engine/long-statement.ts';

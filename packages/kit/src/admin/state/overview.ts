@@ -1,5 +1,6 @@
 import type { AdminContext } from '../../app/admin/declaration.ts';
-import type { AdminOverview, AdminRange, AdminTone } from '../../app/admin/shapes.ts';
+import type { AdminOverview } from '../../app/admin/sections.ts';
+import type { AdminRange, AdminTone } from '../../app/admin/shapes.ts';
 import type { AdminSite } from './admin-site.ts';
 import { healthPart } from './health.ts';
 import { keptAnswer } from './kept-answer.ts';

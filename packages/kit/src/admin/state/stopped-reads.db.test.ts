@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { AdminApp, type Browser } from '../../../test/admin/admin-app.ts';
-import type { AdminTile } from '../../app/admin/shapes.ts';
+import type { AdminTile } from '../../app/admin/sections.ts';
 import { continuesSql } from '../../db/engine/sqlite/continues-sql.ts';
 import { describeDatabases } from '../../testing/databases.ts';
 

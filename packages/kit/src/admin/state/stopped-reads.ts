@@ -1,4 +1,4 @@
-import type { AdminTile } from '../../app/admin/shapes.ts';
+import type { AdminTile } from '../../app/admin/sections.ts';
 import type { Database } from '../../db/engine/db.ts';
 import type { StatementOutcome } from '../../db/engine/long-statement.ts';
 

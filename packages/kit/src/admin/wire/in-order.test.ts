@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { AdminTimelineEntry } from '../../app/admin/shapes.ts';
+import type { AdminTimelineEntry } from '../../app/admin/sections.ts';
 import { inOrder } from './in-order.ts';
 
 const entry = (title: string, ms: number, request?: string): AdminTimelineEntry => ({

@@ -1,4 +1,4 @@
-import type { AdminTimelineEntry } from '../../app/admin/shapes.ts';
+import type { AdminTimelineEntry } from '../../app/admin/sections.ts';
 
 /** A change and its effects are written in one transaction, in whichever order: of times this close together the change is the first. */
 const TOGETHER_MS = 1_000;

@@ -24,7 +24,8 @@
 // 409 response_not_kept. PATCH takes `if-match` with `form.tag`: 412 when the record was changed meanwhile.
 // Every unsafe request but the login carries `x-csrf-token`. Errors are problem+json; a 422 names the field in its location:
 // ["body", "url"] of a form, ["body", "fields", "reason"] of an action.
-import type { AdminOverview, AdminRange, AdminResourceShape, AdminTone } from '../../app/admin/shapes.ts';
+import type { AdminOverview } from '../../app/admin/sections.ts';
+import type { AdminRange, AdminResourceShape, AdminTone } from '../../app/admin/shapes.ts';
 
 /** How staff log in. */
 export interface AdminLogin {

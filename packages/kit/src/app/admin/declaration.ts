@@ -5,21 +5,18 @@ import type { Clock } from '../../db/clock.ts';
 import type { Db } from '../../db/engine/db.ts';
 import type { Cursors } from '../../db/sql/keyset/cursor.ts';
 import type { Log } from '../../http/log.ts';
+import type { AdminOverview, AdminRecord, AdminSection, AdminTimelineEntry } from './sections.ts';
 import type {
   AdminActionShape,
   AdminFileFormat,
   AdminFileTarget,
   AdminImportResult,
-  AdminOverview,
   AdminPage,
   AdminPreview,
   AdminRange,
-  AdminRecord,
   AdminResourceShape,
   AdminLink,
   AdminResult,
-  AdminSection,
-  AdminTimelineEntry,
 } from './shapes.ts';
 
 /** The caller, and what a declaration may use to answer. */

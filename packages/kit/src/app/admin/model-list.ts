@@ -16,7 +16,8 @@ import {
 } from './list.ts';
 import { adminColumn, adminField, isIndexed, keyKindOf, labelOf, type ModelColumn, orderOf, shownColumns } from './model-columns.ts';
 import { type AdminSearch, boundOrder, newestRows, searchRows } from './search-rows.ts';
-import type { AdminColumn, AdminField, AdminRow, AdminSection, AdminValue } from './shapes.ts';
+import type { AdminSection } from './sections.ts';
+import type { AdminColumn, AdminField, AdminRow, AdminValue } from './shapes.ts';
 
 /** A column by its name, or with what the model does not say about it. One that the model does not have needs its kind. */
 export type ShownColumn = string | (Pick<AdminColumn, 'name'> & Partial<AdminColumn>);

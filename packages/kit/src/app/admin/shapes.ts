@@ -21,7 +21,9 @@ export type AdminCellKind =
 
 /** A value with a tone, such as a state. */
 export interface AdminState {
+  /** The text that is shown: `paid`. */
   readonly value: string;
+  /** The meaning of the state, which sets its color. */
   readonly tone: AdminTone;
   /** Shown when pointed at: why it is so, or what to do. */
   readonly hint?: string;
@@ -29,8 +31,11 @@ export interface AdminState {
 
 /** A value that leads to a record of this or another resource. */
 export interface AdminLink {
+  /** The name of the resource that has the record. */
   readonly resource: string;
+  /** The id of the record. */
   readonly id: string;
+  /** The text of the link. */
   readonly text: string;
 }
 
@@ -53,9 +58,11 @@ export interface AdminColumn {
 }
 
 export interface AdminRow {
+  /** The id of the record. */
   readonly id: string;
   /** What people call it: in confirmations, titles and messages. */
   readonly title: string;
+  /** The values of the row, by the name of their column. */
   readonly values: Readonly<Record<string, AdminValue | undefined>>;
 }
 
@@ -272,129 +279,6 @@ export interface AdminPage {
   readonly searched?: number;
 }
 
-/** A part of a record's page. */
-export type AdminSection =
-  | { readonly kind: 'facts'; readonly title: string; readonly columns: readonly AdminColumn[]; readonly values: AdminRow['values'] }
-  | { readonly kind: 'json'; readonly title: string; readonly value: unknown }
-  | {
-      readonly kind: 'table';
-      readonly title: string;
-      readonly columns: readonly AdminColumn[];
-      readonly rows: readonly (AdminRow & {
-        /** Shown when the row is opened. */
-        readonly details?: readonly AdminSection[];
-        /** See `removes`. */
-        readonly removable?: boolean;
-      })[];
-      readonly empty?: string;
-      /** On the overview: stands before the charts. */
-      readonly urgent?: boolean;
-      /** Where the whole list is: a resource with filters. */
-      readonly more?: { readonly resource: string; readonly filters: Readonly<Record<string, string>> };
-      /** Records of another list can be created here. */
-      readonly adds?: AdminSectionAdds;
-      /** Rows that are `removable` are records of another list and can be deleted here. */
-      readonly removes?: AdminSectionRemoves;
-    }
-  | { readonly kind: 'text'; readonly title: string; readonly text: string; readonly code?: boolean }
-  /** What happened and what is planned, in order. */
-  | {
-      readonly kind: 'timeline';
-      readonly title: string;
-      readonly entries: readonly AdminTimelineEntry[];
-      readonly empty?: string;
-      /** As of a table. */
-      readonly more?: { readonly resource: string; readonly filters: Readonly<Record<string, string>> };
-    }
-  /** Field by field: the value before and after. */
-  | { readonly kind: 'changes'; readonly title: string; readonly rows: readonly AdminFieldChange[]; readonly empty?: string }
-  /** `url` is of the site's own origin, else it is shown as a link. */
-  | { readonly kind: 'image'; readonly title: string; readonly url: string; readonly text: string }
-  | { readonly kind: 'chart'; readonly chart: AdminChart };
-
-export interface AdminSectionAdds {
-  readonly resource: string;
-  /** Of the button and the form: `Grant access`. */
-  readonly label: string;
-  readonly fields: readonly AdminField[];
-  /** Sent along with the fields: what the section is about. */
-  readonly values: Readonly<Record<string, unknown>>;
-  /** Set by the site: why this staff member cannot create one; shown at the disabled button. */
-  readonly refused?: string;
-}
-
-export interface AdminSectionRemoves {
-  readonly resource: string;
-  readonly singular: string;
-  /** Of the button: `Revoke`. */
-  readonly label: string;
-  /** Shown before it is done. */
-  readonly removal: string;
-  /** As of {@link AdminSectionAdds}. */
-  readonly refused?: string;
-}
-
-export interface AdminTimelineEntry {
-  /** ISO 8601; null: not known yet. */
-  readonly at: string | null;
-  readonly title: string;
-  readonly text?: string;
-  readonly tone: AdminTone;
-  /** It has not happened yet. */
-  readonly planned?: boolean;
-  /** Who did it; absent: a program. */
-  readonly actor?: string;
-  /** Where more is said about it. */
-  readonly link?: AdminLink;
-  /** Of the request that it belongs to: entries of one request stand together. */
-  readonly request_id?: string;
-  /** What it did to the record that the timeline is of. */
-  readonly changes?: readonly AdminFieldChange[];
-}
-
-/** Absent values were not there: a field that is new has no `before`. Lists are compared item by item. */
-export interface AdminFieldChange {
-  readonly name: string;
-  readonly before?: AdminValue;
-  readonly after?: AdminValue;
-  /** The value before, as the form of the record takes it. Absent: this staff member cannot restore it. */
-  readonly restore?: unknown;
-}
-
-export interface AdminRecord extends AdminRow {
-  readonly state?: AdminState;
-  /** What an operator has to know first, above everything else. */
-  readonly notice?: AdminNotice;
-  readonly sections: readonly AdminSection[];
-  /** Of its charts; people can choose another one. Absent: the charts have no range to choose. */
-  readonly range?: AdminRange;
-  /** Absent: this record cannot be edited. `values` fill the fields. */
-  readonly form?: {
-    readonly fields: readonly AdminField[];
-    readonly values: Readonly<Record<string, unknown>>;
-    /** Sent back as `if-match: "3"`: a record that was changed meanwhile is then not overwritten. */
-    readonly version?: number;
-    /** Set by the site: what `if-match` takes, the version or, without one, a digest of the values. */
-    readonly tag?: string;
-  };
-  /** Why this staff member cannot edit or delete the record, where others can or where it is a matter of its state. */
-  readonly refused?: { readonly edit?: string; readonly remove?: string };
-  /** Names of the resource's actions that make sense on it now. */
-  readonly actions: readonly string[];
-  /** By the name of an action: why it cannot be run on this record now. */
-  readonly unavailable?: Readonly<Record<string, string>>;
-  /** By the name of an action: what its fields begin with. */
-  readonly defaults?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
-  readonly removable: boolean;
-}
-
-export interface AdminNotice {
-  readonly tone: AdminTone;
-  readonly text: string;
-  /** Where to go on; stands after the text. */
-  readonly link?: AdminLink;
-}
-
 /** A record that an action could not be done to. */
 export interface AdminFailure {
   /** The id of the record. */
@@ -442,33 +326,6 @@ export interface AdminImportResult {
   readonly dry_run: boolean;
   /** Columns of the file that are known and not taken. */
   readonly ignored: readonly string[];
-}
-
-export interface AdminTile {
-  readonly label: string;
-  readonly value: number | string | null;
-  readonly unit?: 'count' | 'percent' | 'ms' | 'age_ms';
-  readonly tone: AdminTone;
-  readonly hint?: string;
-  readonly link?: { readonly resource: string; readonly filters: Readonly<Record<string, string>> };
-}
-
-export interface AdminChart {
-  readonly title: string;
-  readonly kind: 'bars' | 'lines';
-  readonly unit: 'count' | 'percent' | 'ms';
-  /** Start of each bucket, ISO 8601. */
-  readonly buckets: readonly string[];
-  readonly series: readonly { readonly name: string; readonly tone: AdminTone; readonly values: readonly (number | null)[] }[];
-  readonly empty?: string;
-}
-
-/** What a module shows on the overview, for a range of time. */
-export interface AdminOverview {
-  readonly title: string;
-  readonly tiles: readonly AdminTile[];
-  readonly charts: readonly AdminChart[];
-  readonly tables: readonly Extract<AdminSection, { kind: 'table' }>[];
 }
 
 /** The time until now, or a time of its own: `2026-03-01T08:00:00.000Z/2026-03-01T09:30:00.000Z`. */

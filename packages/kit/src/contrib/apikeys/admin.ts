@@ -1,7 +1,8 @@
 import type { AdminContext, AdminDeclaration } from '../../app/admin/declaration.ts';
 import { modelView } from '../../app/admin/model-list.ts';
 import { adminBuckets } from '../../app/admin/range.ts';
-import type { AdminRange, AdminSection } from '../../app/admin/shapes.ts';
+import type { AdminSection } from '../../app/admin/sections.ts';
+import type { AdminRange } from '../../app/admin/shapes.ts';
 import { usersNamedLike } from '../../auth/people/users-named-like.ts';
 import type { RowOf } from '../../db/declare/rows.ts';
 import type { Where } from '../../db/sql/where/where.ts';

@@ -10,7 +10,8 @@ import type {
   AdminTimeline,
 } from '../../app/admin/declaration.ts';
 import { boundOrder, newestRows } from '../../app/admin/search-rows.ts';
-import type { AdminFieldChange, AdminRow, AdminSection, AdminTimelineEntry, AdminValue } from '../../app/admin/shapes.ts';
+import type { AdminFieldChange, AdminSection, AdminTimelineEntry } from '../../app/admin/sections.ts';
+import type { AdminRow, AdminValue } from '../../app/admin/shapes.ts';
 import type { UserDirectory } from '../../auth/people/user-directory.ts';
 import type { Db } from '../../db/engine/db.ts';
 import { changesOf, fieldChanges, type Change } from './changes.ts';

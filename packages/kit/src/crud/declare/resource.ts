@@ -106,6 +106,7 @@ export interface OnceValue {
 
 /** Bodies that are not made of columns. */
 export interface BodySchemas {
+  /** The body of POST. */
   readonly create: Schema;
   /** Of PATCH, and of PUT, which then keeps what is left out, too. */
   readonly update: Schema;

@@ -1,7 +1,8 @@
 import type { AdminContext } from '../../../app/admin/declaration.ts';
 import { groupDigits } from '../../../app/admin/group-digits.ts';
 import { adminBuckets, rangeFilters } from '../../../app/admin/range.ts';
-import type { AdminOverview, AdminRange } from '../../../app/admin/shapes.ts';
+import type { AdminOverview } from '../../../app/admin/sections.ts';
+import type { AdminRange } from '../../../app/admin/shapes.ts';
 import { countKeys, COUNTED_KEYS_MAX, lastUsesByBucket } from './count-keys.ts';
 
 const DAY_MS = 86_400_000;

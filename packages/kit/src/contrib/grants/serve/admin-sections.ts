@@ -1,5 +1,6 @@
 import type { AdminContext } from '../../../app/admin/declaration.ts';
-import type { AdminColumn, AdminField, AdminLink, AdminSection, AdminSectionRemoves } from '../../../app/admin/shapes.ts';
+import type { AdminSection, AdminSectionRemoves } from '../../../app/admin/sections.ts';
+import type { AdminColumn, AdminField, AdminLink } from '../../../app/admin/shapes.ts';
 import type { Db } from '../../../db/engine/db.ts';
 import { compileWhere } from '../../../db/sql/where/compile-where.ts';
 import { quoteName } from '../../../db/declare/names.ts';

@@ -1,7 +1,8 @@
 import type { AdminContext, AdminResource } from '../../../app/admin/declaration.ts';
 import { requestFilter } from '../../../app/admin/list.ts';
 import { modelView } from '../../../app/admin/model-list.ts';
-import type { AdminColumn, AdminSection, AdminValue } from '../../../app/admin/shapes.ts';
+import type { AdminSection } from '../../../app/admin/sections.ts';
+import type { AdminColumn, AdminValue } from '../../../app/admin/shapes.ts';
 import { screen } from '../../../screens/screen.ts';
 import { section } from '../../../screens/screen-words.ts';
 import { jobAttempts, jobSteps, JOB_STATUSES } from '../models.ts';

@@ -2,7 +2,8 @@ import { adminBuckets, type AdminBuckets, rangeFilters } from '../../../app/admi
 import { sampled, SAMPLE_ROWS_MAX } from '../../../app/admin/sample-rows.ts';
 import type { AdminContext } from '../../../app/admin/declaration.ts';
 import { uuidv7LowerBound } from '../../../db/values/uuidv7.ts';
-import type { AdminOverview, AdminRange, AdminSection, AdminTile } from '../../../app/admin/shapes.ts';
+import type { AdminOverview, AdminSection, AdminTile } from '../../../app/admin/sections.ts';
+import type { AdminRange } from '../../../app/admin/shapes.ts';
 import type { Db } from '../../../db/engine/db.ts';
 import { readStats, type JobStats } from '../rows/stats-store.ts';
 import { databaseOf, type AdminPlace } from './place.ts';

@@ -2,7 +2,8 @@
 import type { AdminContext } from '../../../app/admin/declaration.ts';
 import { iso } from '../../../app/admin/iso.ts';
 import { adminBuckets } from '../../../app/admin/range.ts';
-import type { AdminColumn, AdminRange, AdminRow, AdminSection } from '../../../app/admin/shapes.ts';
+import type { AdminSection } from '../../../app/admin/sections.ts';
+import type { AdminColumn, AdminRange, AdminRow } from '../../../app/admin/shapes.ts';
 import type { Db } from '../../../db/engine/db.ts';
 import { newestDeliveriesOf, type WaitingOfEndpoint } from '../endpoints/management-store.ts';
 import type { WebhookDelivery } from '../endpoints/store.ts';

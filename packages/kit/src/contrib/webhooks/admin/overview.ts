@@ -1,7 +1,8 @@
 import { adminBuckets, type AdminBuckets, rangeFilters } from '../../../app/admin/range.ts';
 import { adminCount } from '../../../app/admin/each.ts';
 import type { AdminContext } from '../../../app/admin/declaration.ts';
-import type { AdminChart, AdminOverview, AdminRange, AdminTile } from '../../../app/admin/shapes.ts';
+import type { AdminChart, AdminOverview, AdminTile } from '../../../app/admin/sections.ts';
+import type { AdminRange } from '../../../app/admin/shapes.ts';
 import type { Db } from '../../../db/engine/db.ts';
 import { sampled, SAMPLE_ROWS_MAX } from '../../../app/admin/sample-rows.ts';
 import { countTrouble, readBacklog, type Backlog, type TroubleCounts } from './overview-store.ts';

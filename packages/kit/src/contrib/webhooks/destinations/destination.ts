@@ -42,6 +42,7 @@ export interface DestinationOptions {
 
 /** A place besides HTTP endpoints that events are sent to. Declared by the operator in `webhooks({ destinations: […] })`. */
 export interface Destination extends Required<DestinationOptions> {
+  /** Set by `destination()`: `webhooks()` accepts only such objects. */
   readonly isDestination: true;
 }
 

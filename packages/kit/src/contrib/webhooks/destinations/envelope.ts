@@ -14,12 +14,15 @@ export interface PackedEvent {
 export interface Packed {
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
+  /** The bytes that are sent. */
   readonly body: Buffer;
 }
 
 /** How an event becomes a body and its headers. */
 export interface Envelope {
+  /** The format: the body of webhooks, or the structured or binary mode of CloudEvents. */
   readonly mode: 'webhook' | 'structured' | 'binary';
+  /** Returns the body and the headers of an event. */
   pack(event: PackedEvent): Packed;
 }
 
