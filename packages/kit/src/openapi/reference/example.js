@@ -2,7 +2,7 @@ import { resolve } from './api-document.js';
 
 /**
  * An example for a schema that brings none: enough to show the shape. One that is sent has null where null is accepted, and no ids that may be
- * left out: an id that was made up would be refused. `above`: the schemas that this one is in, so that one within itself ends.
+ * left out: an id that was made up would be rejected. `above`: the schemas that this one is in, so that one within itself ends.
  */
 export function example(schema, isSent = false, above = []) {
   const depth = above.length;
@@ -26,6 +26,8 @@ export function example(schema, isSent = false, above = []) {
         .map(([name, property]) => [name, example(property, isSent, path)]),
     );
   if (type === 'array' && target.prefixItems) return target.prefixItems.map((item) => example(item, isSent, path));
+  // A text that was made up, in a list that may be empty, would be rejected as often as an id.
+  if (type === 'array' && isSent && !(target.minItems > 0) && isFreeText(target.items)) return [];
   if (type === 'array')
     return target.items && target.items !== true && !path.includes(resolve(target.items)) ? [example(target.items, isSent, path)] : [];
   if (type === 'integer' || type === 'number') return Math.min(Math.max(1, target.minimum ?? 1), target.maximum ?? 1);
@@ -50,6 +52,11 @@ function isShown(property, isSent, path) {
   if (property.readOnly) return false;
   const isRepeated = path.includes(property) || (property.items && path.includes(resolve(property.items)));
   return !isRepeated && !(isSent && property.format === 'uuid');
+}
+
+function isFreeText(items) {
+  const { type, format, enum: values, examples, example: one } = items && items !== true ? resolve(items) : {};
+  return type === 'string' && [format, values, examples, one].every((each) => each === undefined);
 }
 
 function acceptsNull(schema) {

@@ -3,6 +3,7 @@ import { CrudController } from '../../../crud/serve/controller.ts';
 import { databaseNamed } from '../../../db/open/named-database.ts';
 import { whereSql } from '../../../db/sql/where/where-sql.ts';
 import type { Where } from '../../../db/sql/where/where.ts';
+import type { ControllerBase } from '../../../http/compile/controller.ts';
 import { jsonSchema } from '../../../http/declare/json-schema.ts';
 import { route } from '../../../http/declare/route.ts';
 import { hasScopes } from '../../../permissions/built-ins.ts';
@@ -20,7 +21,7 @@ type Status = WebhookDelivery['status'];
 const FAILED = whereSql("this.status <> 'pending' and this.status <> 'succeeded'") as Where<(typeof webhookDeliveries)['columns']>;
 
 /** The deliveries of an endpoint, for the controller of endpoints: in its database, and retried no more often than it allows. */
-export function endpointDeliveries(using: string, throttles: readonly Throttle[]) {
+export function endpointDeliveries(using: string, throttles: readonly Throttle[]): ControllerBase {
   const permission = hasScopes({ allowUnscoped: true });
   const notFound = [webhookErrors.endpoint_not_found, webhookErrors.delivery_not_found] as const;
 
