@@ -27,6 +27,12 @@ export const notes = model('notes', {
   title: t.text(200),
   pinned: t.bool().dbDefault(false),
 });
+export const tickets = model('tickets', {
+  id: t.uuidv7().pk(),
+  owner_id: t.uuid().readOnly(),
+  due_at: t.timestamp(),
+  closed_at: t.timestamp().nullable(),
+});
 export const OrderInput = orders.input;
 export const OrderOut = orders.output;
 
@@ -68,5 +74,9 @@ export interface ParcelOptions {
 export const initial = migration('0001_parcels', []);
 export const parcelErrors = defineErrors('parcels', { lost: { status: 410, detail: 'The parcel was lost.' } });
 export declare function tracking(options: ParcelOptions): Middleware;
+/** Of a broker that the toolkit does not know. */
+export declare const producer: {
+  send(record: { topic: string; messages: { key: string; headers: Record<string, string>; value: Buffer }[] }): Promise<void>;
+};
 export declare function onRoute(): void;
 export declare function setup(): Promise<void>;

@@ -29,9 +29,11 @@ const rules: OptionRules<AppDatabaseOptions> = {
  *
  * @example
  * ```ts
+ * import { betterAuth as createAuth } from 'better-auth';
+ *
  * const database = appDatabase({ defaultUrl: 'sqlite:./data/app.db' });
- * const auth = betterAuth({ database: { db: joinedKysely(database), type: database.dialect, transaction: true } });
- * export default createApp({ database, modules: [kitBetterAuth(auth)], mount: {} });
+ * const auth = createAuth({ database: { db: joinedKysely(database), type: database.dialect, transaction: true } });
+ * export default createApp({ database, modules: [betterAuth(auth)], mount: {} });
  * ```
  */
 export function appDatabase(options: AppDatabaseOptions = {}): Database {

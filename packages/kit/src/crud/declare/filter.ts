@@ -13,7 +13,7 @@ export interface CustomFilter<W = unknown> {
   readonly where: (value: never, caller: CrudCaller) => W;
   readonly description: string | undefined;
   /** The condition of the index that serves it; see {@link words}. */
-  readonly words?: string;
+  readonly words: string | undefined;
 }
 
 /**
@@ -37,18 +37,18 @@ export function filter<S extends Schema, const W>(
   } = {},
 ): CustomFilter<W> {
   readOptions('filter()', options, { description: filledText });
-  return Object.freeze({ isFilter: true, schema, where: where, description: options.description });
+  return Object.freeze({ isFilter: true, schema, where: where, description: options.description, words: undefined });
 }
 
 /**
- * A filter that is the condition of a partial index, in its words: `?failed=true` lists the rows of the index, `false` all others. The columns are
+ * A filter that is the condition of a partial index, in its words: `?discounted=true` lists the rows of the index, `false` all others. The columns are
  * written as `this.column`.
  *
  * @example
  * ```ts
- * class DeliveryController extends CrudController(deliveryResource, {
+ * class OrderController extends CrudController(orderResource, {
  *   permission: isAuthenticated,
- *   filters: { failed: words("this.status <> 'pending' and this.status <> 'succeeded'") },
+ *   filters: { discounted: words("this.status = 'open' and this.discount is not null") },
  * }) {}
  * ```
  */

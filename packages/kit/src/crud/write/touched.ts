@@ -13,8 +13,8 @@ const aResource = rule('what resource() of kit/crud returns', isResource);
  * @example
  * ```ts
  * await db.transaction(async (tx) => {
- *   const sent = await tx.query<{ id: string }>(`update mails set status = 'sent' where status = 'new' returning id`);
- *   await touched(tx, mailResource, sent.map(({ id }) => id));
+ *   const paid = await tx.query<{ id: string }>(`update orders set status = 'paid' where margin = 0 returning id`);
+ *   await touched(tx, orderResource, paid.map(({ id }) => id));
  * });
  * ```
  */

@@ -74,7 +74,10 @@ function patternsFault(value: unknown): string | null {
  *
  * @example
  * ```ts
- * const kafka = destination({ name: 'kafka', send: ({ id, type, headers, body }) => producer.send({ topic: type, messages: [{ key: id, headers, value: body }] }) });
+ * const kafka = destination({
+ *   name: 'kafka',
+ *   send: ({ id, type, headers, body }) => producer.send({ topic: type, messages: [{ key: id, headers, value: body }] }),
+ * });
  * webhooks({ destinations: [kafka] });
  * ```
  */
