@@ -70,7 +70,7 @@ export const r31 = () =>
 //: a computed field that uses a column it does not require | note
 export const r32 = () =>
   resource(orders, { unscoped: true, computed: { late: { requires: ['due_at'], response: z.boolean(), value: (row) => row.note === '' } } });
-//: a computed field whose value does not fit its schema | 'yes'
+//: a computed field whose value does not fit its schema | value
 export const r33 = () => resource(orders, { unscoped: true, computed: { late: { requires: ['due_at'], response: z.boolean(), value: () => 'yes' } } });
 //: a related row that may be null | row.customer
 export const r34 = () =>
