@@ -5,7 +5,7 @@ import { errorsOfRoute } from '../errors-of-route.ts';
 import { openApiPath } from '../operation.ts';
 import { pascalCase } from '../schema-names.ts';
 import { aliasOf, camelCase, groupNames } from './client-names.ts';
-import { type ClientRow, rowOf, typedBody } from './client-row.ts';
+import { type ClientRow, rowOf, typedBody, wholeSchema } from './client-row.ts';
 
 export interface ClientParameter {
   readonly name: string;
@@ -253,7 +253,7 @@ function operationOf(
     itemsName: undefined,
     row,
     deprecation: deprecationOf(operation),
-    version: page === undefined ? undefined : versionOf(route, resolve(page)),
+    version: page === undefined ? undefined : versionOf(route, wholeSchema(page, resolve)),
     apiVersion: route.responseFacts.versions?.supported[0],
   };
 }
@@ -316,6 +316,6 @@ function pageItem(
   told: 'next' | 'count',
   resolve: (value: Json) => Json,
 ): JsonSchema | undefined {
-  const { properties } = schema === undefined || others.length > 0 ? ({} as Json) : resolve(schema);
+  const { properties } = schema === undefined || others.length > 0 ? ({} as Json) : wholeSchema(schema, resolve);
   return properties?.[told] !== undefined && properties?.items?.items !== undefined ? (properties.items.items as JsonSchema) : undefined;
 }

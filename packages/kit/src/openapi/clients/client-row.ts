@@ -36,7 +36,7 @@ export function rowOf(
   const isInQuery = query.some(({ name, isJoined }) => isJoined && isShape(name));
   const isInBody = !isInQuery && isPage && Object.keys(resolve(body)?.properties ?? {}).some(isShape);
   if (!isInQuery && !isInBody) return undefined;
-  const { properties = {}, required = [] } = resolve(schema);
+  const { properties = {}, required = [] } = wholeSchema(schema, resolve);
   const parameters: readonly Json[] = isInBody ? listed : query;
   const given: string[] = parameters.find(({ name }) => name === 'expand')?.schema?.items?.enum ?? [];
   const expand = [...new Set(given)];
@@ -77,6 +77,18 @@ export function typedBody(
 
 export const isShape = (name: string): boolean => name === 'fields' || name === 'expand';
 
+/** A schema with the properties of the schemas that it extends: an issued key is `allOf` the key and its secret. */
+export function wholeSchema(schema: Json, resolve: (value: Json) => Json): Json {
+  const json = resolve(schema);
+  if (!Array.isArray(json?.allOf)) return json;
+  const parts: Json[] = [...json.allOf.map((each: Json) => wholeSchema(each, resolve)), json];
+  return {
+    ...json,
+    properties: Object.assign({}, ...parts.map((each) => each?.properties)),
+    required: [...new Set(parts.flatMap((each) => each?.required ?? []))],
+  };
+}
+
 /** The object at a path of relations, whether it is one, none or a list. */
 function objectAt(schema: Json, path: readonly string[], resolve: (value: Json) => Json): Json {
   const object = plainObject(schema, resolve);
@@ -85,9 +97,9 @@ function objectAt(schema: Json, path: readonly string[], resolve: (value: Json) 
 }
 
 function plainObject(schema: Json, resolve: (value: Json) => Json): Json {
-  const json = resolve(schema);
+  const json = wholeSchema(schema, resolve);
   if (json?.items !== undefined) return plainObject(json.items, resolve);
-  const alternatives: Json[] = json?.anyOf ?? json?.oneOf ?? json?.allOf ?? [];
+  const alternatives: Json[] = json?.anyOf ?? json?.oneOf ?? [];
   if (json?.properties !== undefined || alternatives.length === 0) return json;
   return alternatives.map((each) => plainObject(each, resolve)).find((each) => each?.properties !== undefined);
 }

@@ -6,6 +6,7 @@ import { Controller } from '../../http/compile/controller.ts';
 import { route } from '../../http/declare/route.ts';
 import { allowAny } from '../../permissions/built-ins.ts';
 import { clientPlan, ClientRefused } from './client-plan.ts';
+import { rowOf } from './client-row.ts';
 import { pythonClient } from './python-client.ts';
 import { pythonText, PythonTypes } from './python-types.ts';
 import { typescriptClient } from './typescript-client.ts';
@@ -266,4 +267,20 @@ test('every list that can have a second page has all(), also a read with a body,
   }
   const [group] = clientPlan(routesOf(ListController), { title: 'x', version: '1' }).groups;
   expect(group!.operations.flatMap(({ itemsName }) => itemsName ?? []).toSorted()).toEqual(['all', 'queryAll', 'searchAll']);
+});
+
+test('`fields` and `expand` of a schema that extends another one have the names of both', () => {
+  const text = { type: 'string' };
+  const schemas: Record<string, object> = {
+    Part: { type: 'object', properties: { size: text } },
+    WholePart: { allOf: [{ $ref: 'Part' }, { type: 'object', properties: { color: text } }] },
+    Key: { type: 'object', properties: { id: text, part: { anyOf: [{ $ref: 'WholePart' }, { type: 'null' }] } }, required: ['id'] },
+    IssuedKey: { allOf: [{ $ref: 'Key' }, { type: 'object', properties: { secret: text }, required: ['secret'] }] },
+  };
+  const query = [
+    { name: 'fields', isJoined: true, schema: {} },
+    { name: 'expand', isJoined: true, schema: { items: { enum: ['part'] } } },
+  ];
+  const row = rowOf({ $ref: 'IssuedKey' }, { isPage: false, query, body: undefined, listed: [] }, (value) => schemas[value?.$ref] ?? value);
+  expect(row).toMatchObject({ relations: ['part'], fields: ['id', 'part', 'secret', 'part.size', 'part.color'] });
 });
