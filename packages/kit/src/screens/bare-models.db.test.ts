@@ -127,6 +127,15 @@ describeDatabases('a model of your own in the admin site', (database) => {
     expect(JSON.stringify(shape)).not.toContain('vault_code');
   });
 
+  test('a search that is longer than a unique column can be looks into the other columns', async () => {
+    const title = 'Of the Rise and Progress of the Arts and Sciences';
+    const answer = await create({ title });
+    expect(answer.status).toBe(201);
+    expect(await titles(`search=${encodeURIComponent(title)}`)).toEqual([title]);
+    expect(await titles('search=a+book+that+nobody+has+written+yet')).toEqual([]);
+    await site.send(staff, 'DELETE', `resources/books/${answer.body.id}`);
+  });
+
   test('records are created, read, edited and removed, each recorded with what was before and after', async () => {
     const shelf = (await site.send(staff, 'POST', 'resources/shelves', { name: 'Fiction' })).body.id;
     const answer = await create({

@@ -2,6 +2,7 @@ import type { AdminContext, AdminListQuery } from '../app/admin/declaration.ts';
 import { type AdminOrder, keysetOfList, readCursor, type SearchNote } from '../app/admin/list.ts';
 import { ADMIN_COUNT_MAX } from '../app/admin/shapes.ts';
 import { usualLimits } from '../crud/declare/limits.ts';
+import { readParameter } from '../crud/parameters/parameter-value.ts';
 import type { BoundedWhere } from '../crud/read/bounded.ts';
 import { blankSeparated, searchedWords } from '../crud/read/search.ts';
 import type { AdminAccess } from '../crud/staff/admin-access.ts';
@@ -104,10 +105,15 @@ async function addSearch(plan: Plan, context: AdminContext, text: string, { boun
   }
   const columns = searched.filter(shows);
   const unique = columns.filter((name) => model.columns[name]?.settings.unique === true);
+  // No row has a text that the column cannot have, as one that is longer than its limit.
+  const possible = (column: string) => {
+    const settings = model.columns[column]?.settings;
+    return settings === undefined ? [] : [...new Set([text, id])].filter((value) => readParameter(settings, value).fault === undefined);
+  };
   const also = Object.entries((await plan.words.alsoFinds?.(text, context)) ?? {}).filter(([column]) => shows(column));
   const equals = [
     ...(isKey ? [{ column: keyName, values: [id] }] : []),
-    ...unique.map((column) => ({ column, values: [...new Set([text, id])] })),
+    ...unique.map((column) => ({ column, values: possible(column) })),
     ...also.map(([column, values]) => ({ column, values })),
   ];
   // As in the API: every word, in whichever column.
