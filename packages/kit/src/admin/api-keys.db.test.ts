@@ -42,6 +42,28 @@ describeDatabases('API keys in the admin site', (database) => {
     expect(await titles('filter.state=owner_inactive')).toEqual(['deploy north']);
   });
 
+  test('a search that is longer than a prefix can be finds keys by their name', async () => {
+    const { apiKey } = await newKey('invoices of the eastern office');
+    expect(await titles('search=invoices+of+the+eastern+office')).toEqual([apiKey.name]);
+    expect(await titles('search=invoices+of+no+office+at+all')).toEqual([]);
+  });
+
+  test('the page of a user lists their keys once, without the owner; the list has one filter of owners', async () => {
+    const owner = await site.newUser();
+    const { apiKey } = await newKey('listed on a page', owner.id);
+    const { sections } = (await site.get(staff, `resources/users/${owner.id}`)).body;
+    const keys = sections.filter(({ title }: { title: string }) => title === 'API keys');
+    expect(keys).toMatchObject([
+      {
+        rows: [{ id: apiKey.id, title: 'listed on a page' }],
+        more: { resource: 'api-keys', filters: { owner: owner.id } },
+      },
+    ]);
+    expect(keys[0].columns.map(({ name }: { name: string }) => name)).toEqual(['name', 'prefix', 'state', 'last_used_at']);
+    const shape = (await site.get(staff, 'session')).body.site.resources.find(({ name }: { name: string }) => name === 'api-keys');
+    expect(shape.filters.map(({ name }: { name: string }) => name)).toEqual(['state', 'owner', 'used', 'expires', 'revoked']);
+  });
+
   test('paging by a column that may be empty shows every key once', async () => {
     const owner = await site.newUser();
     for (const days of [3, null, 1, null, 2]) {

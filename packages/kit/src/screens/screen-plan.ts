@@ -211,7 +211,8 @@ function filtersOf(words: ScreenOptions, shown: readonly ModelColumn[], resource
   const chosen: readonly ScreenFilter[] = words.filters ?? filterable(shown, resource).map(({ name }) => name);
   const planned = chosen.flatMap((each): PlannedFilter[] => {
     if (typeof each !== 'string' && 'where' in each) {
-      const { where: _, isIndexed: __, ...shape } = each;
+      const { where: _, isIndexed: __, column, ...shape } = each;
+      named.find(column === undefined ? [] : [column], shown, 'filters');
       return [{ shape, custom: each }];
     }
     const { column: name, ...own } = typeof each === 'string' ? { column: each } : each;
@@ -222,9 +223,14 @@ function filtersOf(words: ScreenOptions, shown: readonly ModelColumn[], resource
     });
   });
   // The page of what a record refers to lists it by this filter.
-  const isFiltered = (column: ModelColumn) => planned.some((each) => each.column === column);
+  const isFiltered = ({ name }: ModelColumn) => planned.some((each) => filteredColumn(each) === name);
   const references = shown.filter((column) => column.settings.reference !== undefined && !isFiltered(column));
   return [...planned, ...references.map((column) => ({ shape: filterOf(column), column }))];
+}
+
+/** The name of the column that a filter is for. */
+export function filteredColumn({ column, custom }: PlannedFilter): string | undefined {
+  return column?.name ?? custom?.column;
 }
 
 /** A column that a to-one relation of the resource follows is a reference, with or without a foreign key. */

@@ -44,6 +44,8 @@ export type ScreenFilter =
       readonly name?: string;
     })
   | (AdminFilter & {
+      /** The column whose filter it is: no other filter is derived for this column. */
+      readonly column?: string;
       /** The rows that it leaves. `end`: of a filter with two `ends`, which of them the value is. */
       readonly where: (value: string, context: AdminContext, end: 'from' | 'to' | 'is') => Where | Promise<Where>;
       /** An index finds them, or those of this value. Without it a large table is searched in its newest rows. */

@@ -18,7 +18,7 @@ import { changesOf, closedFields, fieldOf, formOf } from './record-form.ts';
 import { referenceTitles } from './reference-titles.ts';
 import { RowStore, unlessMissing } from './row-store.ts';
 import { listPage, listQuery } from './screen-list.ts';
-import { type Plan, planOf } from './screen-plan.ts';
+import { filteredColumn, type Plan, planOf } from './screen-plan.ts';
 import { inSentence, isDeleted, keyOf, rowOf, titleOf } from './screen-rows.ts';
 import type { ScreenOptions, ScreenRow } from './screen-words.ts';
 
@@ -294,9 +294,10 @@ function refersOf({ shown }: Plan): Readonly<Record<string, string>> {
 /** The page of what a record refers to lists it, by the filter of the column. */
 function relatedOf(plan: Plan): NonNullable<AdminResource['related']> {
   const refers = refersOf(plan);
-  return plan.filters.flatMap(({ column, shape }) => {
-    const to = column === undefined ? undefined : refers[column.name];
-    return to === undefined ? [] : [{ to, filter: shape.name }];
+  return plan.filters.flatMap((filter) => {
+    const column = filteredColumn(filter);
+    const to = column === undefined ? undefined : refers[column];
+    return column === undefined || to === undefined ? [] : [{ to, filter: filter.shape.name, column }];
   });
 }
 

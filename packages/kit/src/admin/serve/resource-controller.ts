@@ -305,7 +305,7 @@ async function relatedOf(
   const sections: AdminSection[] = [];
   const entries: AdminTimelineEntry[] = [];
   for (const other of site.resources) {
-    for (const { to, filter } of other.related ?? []) {
+    for (const { to, filter, column = filter } of other.related ?? []) {
       if (to === REQUEST) continue;
       const isAny = to === '*';
       const value = isAny
@@ -330,7 +330,7 @@ async function relatedOf(
       if (items.length === 0) continue;
       if (isAny) entries.push(...items.map((item) => relatedEntry(other, item)));
       // All of them belong to this record: its own column says nothing.
-      const shown = other.columns.filter(({ secondary, name }) => secondary !== true && name !== filter);
+      const shown = other.columns.filter(({ secondary, name }) => secondary !== true && name !== column);
       sections.push({
         kind: 'table',
         title: other.label,

@@ -138,6 +138,8 @@ export interface AdminResource extends Omit<AdminResourceShape, 'actions'> {
     readonly to: string;
     /** The filter of this list that takes the id. */
     readonly filter: string;
+    /** The column of this list that shows the id: the other page leaves it out. Default: the one with the name of the filter. */
+    readonly column?: string;
   }[];
   /** `titles` knows only the records that the caller may see: other pages show nothing of the rest, except to superusers. */
   readonly isRestricted?: boolean;

@@ -38,9 +38,9 @@ const keyScreen = screen(apiKeyResource, {
     { name: 'prefix', kind: 'code' },
     { name: 'owner_id', label: 'Owner' },
     { name: 'scopes', secondary: true },
-    'state',
+    { name: 'state', secondary: false },
     { name: 'rate_limit', secondary: true, sortNote: 'Cannot be sorted: limits have different units of time.' },
-    { name: 'last_used_at', label: 'Last used' },
+    { name: 'last_used_at', label: 'Last used', secondary: false },
     { name: 'expires_at', label: 'Expires', secondary: true },
     { name: 'created_at', label: 'Created', secondary: true },
   ],
@@ -67,6 +67,7 @@ const keyScreen = screen(apiKeyResource, {
     },
     {
       name: 'owner',
+      column: 'owner_id',
       label: 'Owner',
       kind: 'reference',
       of: 'user',
@@ -77,7 +78,6 @@ const keyScreen = screen(apiKeyResource, {
     { column: 'expires_at', name: 'expires', label: 'Expires', ends: ['expires_since', 'expires_before'] },
     { column: 'revoked_at', name: 'revoked', label: 'Revoked', ends: ['revoked_since', 'revoked_before'] },
   ],
-  related: [{ to: 'user', filter: 'owner' }],
   notice: async ({ owner_id }, { db, principal }) =>
     (await mayChangeKeyOf(db, principal.user, owner_id))
       ? null

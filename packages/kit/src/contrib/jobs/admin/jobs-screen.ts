@@ -49,7 +49,7 @@ export function jobsScreen(place: AdminPlace): AdminResource {
       { name: 'queue', secondary: true },
       { name: 'attempts', kind: 'text', secondary: true },
       { name: 'run_at', label: 'Due', secondary: true },
-      { name: 'created_at', label: 'Started' },
+      { name: 'created_at', label: 'Started', secondary: false },
     ],
     facts: [
       { name: 'started_at', label: 'Last attempt began' },
