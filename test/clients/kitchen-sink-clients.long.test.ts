@@ -164,11 +164,11 @@ except api.ThingTakenProblem as problem:
 `);
     expect(lines).toEqual([
       'a+b',
-      "ThingShape2(kind='square', side=3)",
+      "Square(kind='square', side=3)",
       'found',
       'a,b',
-      "Attached(bytes=5, title='text/plain')",
-      "Attached(bytes=5, title='greeting')",
+      "ReceivedSchema(bytes=5, title='text/plain')",
+      "ReceivedSchema(bytes=5, title='greeting')",
       'None',
       'complete 5',
       "['A-1']",
