@@ -46,6 +46,7 @@ describeDatabases('API keys in the admin site', (database) => {
     const { apiKey } = await newKey('invoices of the eastern office');
     expect(await titles('search=invoices+of+the+eastern+office')).toEqual([apiKey.name]);
     expect(await titles('search=invoices+of+no+office+at+all')).toEqual([]);
+    expect(await titles(`filter.owner=${'x'.repeat(300)}`)).toEqual([]);
   });
 
   test('the page of a user lists their keys once, without the owner; the list has one filter of owners', async () => {

@@ -97,6 +97,9 @@ describeDatabases(
       )) as [{ n: number | bigint }];
       expect(await listed('filter.status=queued')).toHaveLength(Number(queued));
       expect((await listed('filter.due=waiting')).length + (await listed('filter.due=ready')).length).toBe(Number(queued));
+      // Longer than any job has it.
+      for (const filter of ['name', 'queue', 'code', 'owner', 'record', 'serial_key'])
+        expect([filter, await listed(`filter.${filter}=${'x'.repeat(300)}`)]).toEqual([filter, []]);
     });
 
     test('the overview says depth, runs and durations', async () => {

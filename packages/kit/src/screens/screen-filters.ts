@@ -5,7 +5,10 @@ import { isIndexed, type ModelColumn, ordersOf } from '../app/admin/model-column
 import type { AdminFilterOperator } from '../app/admin/shapes.ts';
 import { readParameter } from '../crud/parameters/parameter-value.ts';
 import type { Db } from '../db/engine/db.ts';
+import type { Model } from '../db/declare/model.ts';
+import { compileWhere } from '../db/sql/where/compile-where.ts';
 import type { Where } from '../db/sql/where/where.ts';
+import { isKitError } from '../errors/kit-error.ts';
 import { DELETED, type Plan, type PlannedFilter } from './screen-plan.ts';
 
 type Operator = AdminFilterOperator | 'from' | 'to';
@@ -38,12 +41,32 @@ function ofColumns(used: readonly UsedFilter[]): ColumnFilter[] {
 const NONE = { or: [] } as Where;
 
 /** The filter as a condition. One on a value that is not shown would tell it. */
-export async function filterWhere(used: UsedFilter, shows: (name: string) => boolean, context: AdminContext): Promise<Where> {
+export async function filterWhere(
+  { model }: Plan,
+  used: UsedFilter,
+  shows: (name: string) => boolean,
+  context: AdminContext,
+): Promise<Where> {
   const { column, custom } = used.filter;
   const { operator } = used;
-  if (custom !== undefined) return custom.where(used.text, context, operator === 'from' || operator === 'to' ? operator : 'is');
+  if (custom !== undefined) {
+    const where = await custom.where(used.text, context, operator === 'from' || operator === 'to' ? operator : 'is');
+    return isStorable(model, where) ? where : NONE;
+  }
   if (column === undefined || !shows(column.name)) return NONE;
   return columnWhere({ ...used, column });
+}
+
+/** False: a value of the condition is one that its column cannot have, as a text that is longer than its limit. No row has it. */
+function isStorable(model: Model, where: Where): boolean {
+  try {
+    compileWhere(model, where);
+    return true;
+  } catch (error) {
+    const { cause } = error as Error;
+    // Other faults, and relations of the resource, are for the statement.
+    return !isKitError(cause) || cause.code !== 'value_not_storable';
+  }
 }
 
 function columnWhere({ column: { name, settings }, operator, text }: ColumnFilter): Where {

@@ -62,7 +62,7 @@ async function narrow(plan: Plan, context: AdminContext, query: Narrowing, how: 
   const { dialect } = context.databases[plan.using] as Db;
   if (query.search !== null) await addSearch(plan, context, query.search, how);
   const used = usedFilters(plan, query.filters);
-  for (const filter of used) bounded.add(await filterWhere(filter, shows, context));
+  for (const filter of used) bounded.add(await filterWhere(plan, filter, shows, context));
   const isUnbounded = isWhole || bounded.searched !== undefined || isFilterIndexed(plan, used, query.filters);
   const range = isUnbounded ? undefined : indexedRange(plan, used, dialect);
   if (range !== undefined) await bounded.newestOf(range.column.name, range.bounds);
