@@ -45,7 +45,7 @@ export default createApp({
   modules: [accounts(), audit(), apiKeys(), webhooks(), jobs(), admin(),
     ...(own ? [{ name: 'things', models: [things, codes], migrations: [migration('0001_initial', [createTable('things', columns), createTable('codes', codeColumns)])] }] : [])],
   mount: {
-    '/v1': { '/account': AccountController, '/api-keys': ApiKeyController, '/webhooks': WebhookEndpointController, '/jobs': JobController, '/audit': AuditController,
+    '/v1': process.env['BARE'] === '1' ? { '/account': AccountController } : { '/account': AccountController, '/api-keys': ApiKeyController, '/webhooks': WebhookEndpointController, '/jobs': JobController, '/audit': AuditController,
       ...(own ? { '/things': ThingController, '/notes': NoteController } : {}) },
     '/': { '/health': HealthController },
   },
@@ -192,5 +192,10 @@ test('kit inspect shows a resource with its policy, operations and the SQL of it
   const refused = (args: string[], environment: Record<string, string>) =>
     program.run(['inspect', ...args, '--sql'], { environment }).then(({ code, stderr }) => [code, stderr]);
   expect(await refused([], { OWN: '1' })).toEqual([1, 'error: --sql is for one resource: kit inspect things --sql.\n']);
-  expect(await refused(['nothing'], {})).toEqual([1, 'error: --sql is for a resource; the app has none.\n']);
+  expect(await refused(['zzzzzz'], { OWN: '1' })).toEqual([
+    1,
+    expect.stringMatching(/^error: There is no resource "zzzzzz"\. Known: things, thing, /),
+  ]);
+  expect(await refused(['audit_entry'], {})).toEqual([0, '']);
+  expect(await refused(['nothing'], { BARE: '1' })).toEqual([1, 'error: --sql is for a resource; the app has none.\n']);
 });

@@ -1,6 +1,9 @@
 import { describeResources, type ResourceDescription } from '../../crud/inspect/describe-resource.ts';
 import type { App } from '../../app/declare/module.ts';
 import type { User } from '../../auth/people/principal.ts';
+import type { MountedResource } from '../../crud/mount/mounted-resource.ts';
+import type { Policy } from '../../crud/policy/policy.ts';
+import { mountedResourceOf } from '../../crud/serve/controller.ts';
 import { crudOf } from '../../crud/serve/crud-of.ts';
 import { observeQueries } from '../../db/engine/query-observer.ts';
 import type { CompiledRoute, ResponseFacts } from '../../http/exchange/compiled-route.ts';
@@ -10,7 +13,7 @@ import { fixedRate } from '../../throttle/fixed-rate.ts';
 import { formatRate, type Rate } from '../../throttle/rate.ts';
 import type { CoreCommand } from '../load/core-command.ts';
 import { cacheText, resourceTree, versionsText } from '../load/resource-tree.ts';
-import { shellScope } from '../load/shell-scope.ts';
+import { toolkitTables } from '../load/toolkit-tables.ts';
 import { table, tree } from '../terminal/terminal.ts';
 
 export const inspectCommand: CoreCommand = (command, context) => {
@@ -22,7 +25,7 @@ export const inspectCommand: CoreCommand = (command, context) => {
       const app = await context.bareApp();
       const described = describeResources(app);
       const resources = described.filter(({ resource, table: name }) => text === resource || text === name);
-      if (sql && resources.length === 0) context.fail(noResource(text, described));
+      if (sql && resources.length === 0) context.fail(noResource(text, ownFirst(app, described)));
       if (resources.length > 0) {
         const statements = sql ? await listStatements(await context.app(), text ?? '') : [];
         if (context.json)
@@ -61,6 +64,12 @@ function noResource(text: string | undefined, resources: readonly ResourceDescri
   return `There is no resource ${JSON.stringify(text)}.${didYouMean(text, names) || ` Known: ${names.join(', ')}.`}`;
 }
 
+/** Resources of the application before those of the toolkit's modules. */
+function ownFirst(app: App, resources: readonly ResourceDescription[]): ResourceDescription[] {
+  const tables = toolkitTables(app);
+  return resources.toSorted((a, b) => Number(tables.has(a.table)) - Number(tables.has(b.table)));
+}
+
 function resourceNames(resources: readonly ResourceDescription[]): string[] {
   return [...new Set(resources.flatMap(({ table: name, resource }) => [name, resource]))];
 }
@@ -80,9 +89,13 @@ async function listStatements(app: App, name: string): Promise<string[]> {
   const statements: string[] = [];
   const nobody = '00000000-0000-7000-8000-000000000000';
   const user: User = { id: nobody, username: nobody, email: null, is_active: true, is_staff: false, is_superuser: false };
-  for (const resource of Object.values(shellScope(app).resources)) {
-    if (resource.name !== name && resource.model.name !== name) continue;
-    const reached = crudOf(app, resource).as({ user, tenant: nobody });
+  const callers = new Map<Policy, MountedResource>();
+  for (const controller of app.controllers) {
+    const mounted = mountedResourceOf(controller);
+    if (mounted !== undefined && [mounted.policy.name, mounted.policy.model.name].includes(name)) callers.set(mounted.policy, mounted);
+  }
+  for (const { resource, audience } of callers.values()) {
+    const reached = crudOf(app, resource).as({ user, tenant: nobody, ...(audience === null ? {} : { audience }) });
     await observeQueries(
       ({ sql }) => void statements.push(sql),
       () => reached.rows({}, 1),

@@ -4,9 +4,10 @@ import { Recoverable, type ReplOptions, start, type REPLServer } from 'node:repl
 import { PassThrough } from 'node:stream';
 import { inspect, types } from 'node:util';
 import { CliFailure } from '../terminal/cli-failure.ts';
+import type { AnyResource } from '../../crud/declare/resource.ts';
 import type { CliContext } from '../load/context.ts';
 import type { CoreCommand } from '../load/core-command.ts';
-import { shellScope, type ShellScope } from '../load/shell-scope.ts';
+import { isReached, shellScope, type ShellScope } from '../load/shell-scope.ts';
 
 export const shellCommand: CoreCommand = (command, context) => {
   command.addHelpText('after', HELP).action(async () => {
@@ -22,14 +23,16 @@ resources   the CRUD resources by name
 as(user)    the resources as this user reaches them, by the rules of their policies:
               const ada = await as('ada', { tenant: 'north' })
               await ada.order.rows({ status: 'open' })
+            as('ada', { audience: 'staff' }) has the resources of this audience
 Lines may come from a pipe; the first that fails ends the command with exit code 1. Writes are not undone.`;
 
 async function interactive(scope: ShellScope, context: CliContext): Promise<void> {
   const names = Object.keys(scope.resources);
   const known = names.join(', ') || 'none';
   context.print(`${context.paint('bold', scope.app.title)} on ${scope.db.url}. app, db, as(user), resources: ${known}. Ctrl-D leaves.`);
-  if (names.length > 0 && scope.app.users !== null)
-    context.print(context.paint('dim', `Try: (await as('ada')).${names[0]}.rows()    with the name of a user`));
+  const example = names.find((name) => isReached(scope.resources[name] as AnyResource));
+  if (example !== undefined && scope.app.users !== null)
+    context.print(context.paint('dim', `Try: (await as('ada')).${example}.rows()    with the name of a user`));
   const repl = startRepl(scope, { prompt: 'kit> ', input: context.terminal.stdin, output: context.terminal.stdout });
   await once(repl, 'exit');
 }
