@@ -3,6 +3,7 @@ import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { type Broker, startNats, startRabbitMq } from '../../../test/provision/broker.ts';
 import { startRedisServer, type RedisServer } from '../../../test/provision/redis-server.ts';
 import { createPostgresDatabase } from '../src/testing/test-database.ts';
 
@@ -20,6 +21,8 @@ interface Trial {
   readonly beside?: readonly string[];
   /** Older versions are installed and not run. */
   readonly runsFrom?: string;
+  /** A message broker of the trial's own, whose URL the script is given. */
+  readonly broker?: () => Promise<Broker>;
 }
 
 const TRIALS: Readonly<Record<string, Trial>> = {
@@ -29,8 +32,11 @@ const TRIALS: Readonly<Record<string, Trial>> = {
     same: ['@mikro-orm/postgresql', '@mikro-orm/sql', '@mikro-orm/sqlite'],
   },
   '@modelcontextprotocol/server': { script: 'use-through.mjs', on: ['sqlite'] },
+  '@nats-io/jetstream': { script: 'use-through.mjs', on: ['sqlite'], same: ['@nats-io/transport-node'], broker: startNats },
+  '@nats-io/transport-node': { script: 'use-through.mjs', on: ['sqlite'], same: ['@nats-io/jetstream'], broker: startNats },
   '@opentelemetry/api': { script: 'trace-through.mjs', on: ['sqlite'] },
   '@prisma/client': { script: 'publish-through.mjs', on: ['postgres'], same: ['@prisma/adapter-pg'] },
+  amqplib: { script: 'use-through.mjs', on: ['sqlite'], broker: startRabbitMq },
   'better-auth': { script: 'use-through.mjs', on: ['postgres', 'sqlite'], beside: ['kysely@0.29.8'] },
   // Version 12, which TypeORM 1 asks for, has no binary in its package: it is only installed here.
   'better-sqlite3': { script: 'publish-through.mjs', on: ['sqlite'], runsFrom: '13.0.0' },
@@ -107,7 +113,7 @@ describe('the ranges of peers are what is tested', () => {
     });
 
     async function tryVersion(name: string, trial: Trial, version: string): Promise<void> {
-      const { script, on, same = [], beside = [], runsFrom } = trial;
+      const { script, on, same = [], beside = [], runsFrom, broker: startBroker } = trial;
       const project = join(scratch, `${name}-${version}`.replaceAll(/\W/g, '-'));
       mkdirSync(project);
       writeFileSync(join(project, 'package.json'), '{"private":true,"type":"module"}');
@@ -120,10 +126,13 @@ describe('the ranges of peers are what is tested', () => {
       for (const dialect of on) {
         const place = dialect === 'sqlite' ? undefined : await createPostgresDatabase(inject('postgresUrl' as never));
         const url = place?.url ?? `sqlite:${join(project, 'orders.db')}`;
-        const args = script === 'database.test.mjs' ? ['node_modules/vitest/vitest.mjs', 'run'] : [script, name, url, redis?.url ?? ''];
+        const broker = await startBroker?.();
+        const server = broker?.url ?? redis?.url ?? '';
+        const args = script === 'database.test.mjs' ? ['node_modules/vitest/vitest.mjs', 'run'] : [script, name, url, server];
         try {
           await run(process.execPath, args, project);
         } finally {
+          await broker?.close();
           await place?.remove();
         }
       }

@@ -1,11 +1,57 @@
-// Run in a project with the packed kit and one version of a library: node use-through.mjs <library> <database URL>. What kit does with it works.
+// Run in a project with the packed kit and one version of a library: node use-through.mjs <library> <database URL> <broker URL>. What kit does with it works.
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { createServer as createSocketServer } from 'node:net';
 import { allowAny, Controller, createApp, hasRole, isAuthenticated, route } from 'kit';
 import { openDatabase } from 'kit/db';
 
-const [, , library, url] = process.argv;
+const [, , library, url, brokerUrl] = process.argv;
+
+/** Publishes an event in an app with this destination; its worker sends it. Returns the id of the event once `read` has found a message. */
+async function publishedThrough(destination, read) {
+  const { publish, startWorker, webhooks } = await import('kit/contrib/webhooks');
+  const { accounts } = await import('kit/contrib/accounts');
+  const { migrateApp } = await import('kit');
+  const modules = [accounts(), webhooks({ destinations: [destination], pollIntervalMs: 50 })];
+  const app = createApp({ database: url, modules, log: { level: 'silent' } });
+  await migrateApp(app);
+  await app.ready();
+  const worker = await startWorker(app.db);
+  const { id } = await app.db.transaction((tx) => publish(tx, 'order.paid', { total: 12 }, { owner: 'nobody' }));
+  const message = await eventually(read);
+  await worker.stop();
+  await app.close();
+  const { type, data } = JSON.parse(message.body);
+  assert.deepEqual({ id: message.id, type, data }, { id, type: 'order.paid', data: { total: 12 } });
+}
+
+/** What `read` returns once it returns something. For a minute. */
+async function eventually(read) {
+  for (const end = Date.now() + 60_000; ; await new Promise((done) => setTimeout(done, 200))) {
+    const found = await read().catch((error) => {
+      if (Date.now() > end) throw error;
+    });
+    if (found) return found;
+    assert.ok(Date.now() < end, 'nothing was found in a minute');
+  }
+}
+
+async function useNats() {
+  const { natsDestination } = await import('kit/contrib/webhooks/nats');
+  const { connect } = await import('@nats-io/transport-node');
+  const { jetstreamManager } = await import('@nats-io/jetstream');
+  const connection = await connect({ servers: brokerUrl });
+  const { streams } = await jetstreamManager(connection);
+  await streams.add({ name: 'EVENTS', subjects: ['events.>'], storage: 'file' });
+  const destination = natsDestination({ name: 'broker', connection: { servers: brokerUrl } });
+  await publishedThrough(destination, async () => {
+    const message = await streams.getMessage('EVENTS', { seq: 1 });
+    if (message === null) return null;
+    assert.equal(message.subject, 'events.order.paid');
+    return { id: message.header.get('webhook-id').slice('msg_'.length), body: new TextDecoder().decode(message.data) };
+  });
+  await connection.close();
+}
 
 const uses = {
   async kysely() {
@@ -55,6 +101,25 @@ const uses = {
     assert.equal(await me(), 401);
     await app.close();
     await db.close();
+  },
+
+  '@nats-io/jetstream': useNats,
+  '@nats-io/transport-node': useNats,
+
+  async amqplib() {
+    const { rabbitMqDestination } = await import('kit/contrib/webhooks/rabbitmq');
+    const { connect } = await import('amqplib');
+    // RabbitMQ listens before it is ready.
+    const connection = await eventually(() => connect(brokerUrl));
+    const channel = await connection.createChannel();
+    await channel.assertExchange('events', 'topic', { durable: true });
+    await channel.assertQueue('events', { durable: true });
+    await channel.bindQueue('events', 'events', 'order.*');
+    await publishedThrough(rabbitMqDestination({ name: 'broker', url: brokerUrl, exchange: 'events' }), async () => {
+      const message = await channel.get('events', { noAck: true });
+      return message && { id: message.properties.messageId, body: message.content.toString() };
+    });
+    await connection.close();
   },
 
   async jose() {
