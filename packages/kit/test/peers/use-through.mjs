@@ -13,7 +13,7 @@ async function publishedThrough(destination, read) {
   const { accounts } = await import('kit/contrib/accounts');
   const { migrateApp } = await import('kit');
   const modules = [accounts(), webhooks({ destinations: [destination], pollIntervalMs: 50 })];
-  const app = createApp({ database: url, modules, log: { level: 'silent' } });
+  const app = createApp({ database: url, modules, mount: {}, log: { level: 'silent' } });
   await migrateApp(app);
   await app.ready();
   const worker = await startWorker(app.db);
