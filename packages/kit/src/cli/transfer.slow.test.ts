@@ -121,6 +121,8 @@ test('a copy of a file that is in use is private, complete and verified; a damag
   bytes.fill(0xff, 4096 * 20, 4096 * 24);
   await writeFile(damaged, bytes);
   expect(await program.run(['backup', 'verify', damaged])).toMatchObject({ code: 1 });
+  const other = join(folder, 'kit.config.ts');
+  expect((await program.run(['backup', 'verify', other])).stderr).toContain(`${other} is not a backup that can be opened`);
   expect((await program.run(['backup', 'verify', join(folder, 'nowhere.db')])).stderr).toContain('does not exist, or cannot be read');
 });
 

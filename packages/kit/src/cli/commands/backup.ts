@@ -62,7 +62,10 @@ async function verify(context: CliContext, given: string, { database: alias, scr
   await access(file, constants.R_OK).catch(() => context.fail(`The file ${file} does not exist, or cannot be read.`));
   const restored = scratch === undefined ? await restoreFile(file) : await restoreArchive(context, file, scratch);
   try {
-    const database = await openDatabase(restored.url, { name: alias, clock: app.clock, log: app.log, createFile: false });
+    const database = await openDatabase(restored.url, { name: alias, clock: app.clock, log: app.log, createFile: false }).catch(
+      // The reason names the scratch database, which is removed again.
+      () => context.fail(`${file} is not a backup that can be opened: it is not a SQLite file, or it is damaged. Use an older backup.`),
+    );
     let report: VerifiedDatabase;
     try {
       report = await verifyDatabase(database, modules, (db) => dataFaults(app, alias, db));
