@@ -16,6 +16,7 @@ export interface NamedRule {
 export interface ActionRule extends NamedRule {
   readonly audience?: string;
   readonly effects?: 'outside';
+  readonly lock?: false;
   readonly response?: Schema;
   readonly status?: number;
   readonly raises?: readonly ErrorDefinition[];

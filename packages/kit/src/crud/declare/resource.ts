@@ -184,6 +184,8 @@ export interface Action<C extends Columns, P, S = unknown> {
   readonly audience?: string;
   /** `outside`: it does something that a rollback does not undo, such as a call to another service. It has no dry run then. */
   readonly effects?: 'outside';
+  /** `false`: the row is read without a lock, and `run` locks what it writes, such as the parent of the row before the row. */
+  readonly lock?: false;
   /** The schema of what `run` returns. Default: the response is the row. */
   readonly response?: Schema;
   /** Of `POST /:id/<name>`. Default: 200. */
@@ -193,7 +195,7 @@ export interface Action<C extends Columns, P, S = unknown> {
   /** Of the route, for the OpenAPI document. */
   readonly summary?: string;
   /**
-   * Runs in the transaction, with the row locked. `next(changes)` writes columns of the row; code that calls a function of a module instead writes with
+   * Runs in the transaction, with the row locked unless `lock` is false. `next(changes)` writes columns of the row; code that calls a function of a module instead writes with
    * `tx`. It may run again after a conflict: what cannot be undone belongs into `tx.afterCommit()`.
    */
   readonly run: (

@@ -68,6 +68,7 @@ const action = part({
   permission: aPermission,
   audience: filledText,
   effects: oneOf('outside'),
+  lock: oneOf(false),
   response: aSchema,
   status: wholeNumber(200, 299),
   raises: listOf(anything),

@@ -155,7 +155,8 @@ export class Pipeline {
   async #target({ tx, scope, intent, asked, rows }: WriteState): Promise<void> {
     const keys = rows.map((row) => (row.intent.key as RowKey).value);
     const { column } = (rows[0] as WrittenRow).intent.key as RowKey;
-    const found = await this.statements.selectLocked(tx, scope, column, keys, intent);
+    const lock = intent.verb !== 'action' || actionRulesOf(this.policy.options)[intent.action?.name as string]?.lock !== false;
+    const found = await this.statements.selectLocked(tx, scope, column, keys, { fixed: intent.fixed, lock });
     const stored = (value: unknown) => String(column.encode(value));
     const byKey = new Map(found.map((row) => [stored(row[column.name]), row]));
     // The database says what is equal: a column may ignore case.

@@ -43,6 +43,8 @@ export interface RowConditions {
   readonly fixed?: Item | undefined;
   readonly ifMatch?: Precondition | undefined;
   readonly onlyFrom?: OnlyFrom;
+  /** False: the rows are read without a lock. */
+  readonly lock?: boolean;
 }
 
 /** An INSERT of several rows, and the columns it has. */
@@ -61,7 +63,7 @@ export class RowStatements {
     this.#policy = policy;
   }
 
-  /** Rows by unique values, locked against other writers in the order of their keys. 403 for one that the caller sees and may not do this to. */
+  /** Rows by unique values, locked against other writers in the order of their keys, unless `lock` is false. 403 for one that the caller sees and may not do this to. */
   async selectLocked(
     db: Db,
     scope: WriteScope,
@@ -70,7 +72,7 @@ export class RowStatements {
     conditions: RowConditions,
   ): Promise<Item[]> {
     if (values.length > 1) return this.selectMany(db, scope, column, values, conditions);
-    const row = await this.select(db, scope, { column, value: values[0] }, conditions, true);
+    const row = await this.select(db, scope, { column, value: values[0] }, conditions, conditions.lock ?? true);
     return row === undefined ? [] : [row];
   }
 
@@ -98,7 +100,7 @@ export class RowStatements {
     scope: WriteScope | undefined,
     column: StoredColumn,
     values: readonly unknown[],
-    { fixed, also, limit }: RowConditions & { readonly also?: string; readonly limit?: number } = {},
+    { fixed, lock = true, also, limit }: RowConditions & { readonly also?: string; readonly limit?: number } = {},
   ): Promise<Item[]> {
     const { statements, key } = this.#policy;
     const parameters: unknown[] = [];
@@ -107,7 +109,7 @@ export class RowStatements {
     if (also !== undefined) terms.push(also);
     if (scope !== undefined && scope.compiled.constant !== true) terms.push(scope.compiled.append(db.dialect, 't0', parameters));
     const most = limit === undefined ? '' : ` limit $${parameters.push(limit)}`;
-    const text = `select ${statements.list}${decision} from ${statements.table} t0 where ${terms.join(' and ')} order by t0.${quoteName(key.name)}${most}${locking(db, true)}`;
+    const text = `select ${statements.list}${decision} from ${statements.table} t0 where ${terms.join(' and ')} order by t0.${quoteName(key.name)}${most}${locking(db, lock)}`;
     const rows = await db.query<Item>(text, parameters, { replanned: true });
     return scope === undefined ? rows : rows.map((row) => allowedRow(scope, row));
   }

@@ -22,6 +22,8 @@ export const deliveryResource = resource(webhookDeliveries, {
     retry: {
       summary: 'Send a delivery again, with all its attempts',
       input: RetryBody,
+      // The endpoint is locked before its deliveries, as when it is disabled or deleted.
+      lock: false,
       raises: [
         webhookErrors.delivery_claimed,
         webhookErrors.delivery_held,
