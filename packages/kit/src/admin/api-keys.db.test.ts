@@ -185,6 +185,9 @@ describeDatabases('API keys in the admin site', (database) => {
     expect(record.form).toBeUndefined();
     expect(record.actions).toEqual([]);
     expect(record.sections[0].values).toMatchObject({ state: { value: 'revoked' }, revoked_reason: 'leaked' });
+    const named = ({ sections: [facts] }: typeof record) => facts.columns.map(({ name }: { name: string }) => name);
+    expect(named(record)).toEqual(expect.arrayContaining(['revoked_at', 'revoked_reason']));
+    expect(named(await read((await newKey('in use')).apiKey.id)).filter((name: string) => name.startsWith('revoked'))).toEqual([]);
     expect(await site.send(staff, 'PATCH', `resources/api-keys/${ids[0]}`, { name: 'x' })).toMatchObject({ status: 409 });
   });
 

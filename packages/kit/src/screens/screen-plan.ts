@@ -25,7 +25,7 @@ import type { Schema } from '../http/declare/schema.ts';
 import { didYouMean } from '../options/did-you-mean.ts';
 import { readOptions } from '../options/read-options.ts';
 import { bareResource } from './bare-resource.ts';
-import { type ScreenColumn, type ScreenFilter, type ScreenOptions, screenRules } from './screen-words.ts';
+import { type ScreenColumn, type ScreenFact, type ScreenFilter, type ScreenOptions, screenRules } from './screen-words.ts';
 
 const LISTED_COLUMNS = 8;
 const MAIN_COLUMNS = 4;
@@ -55,6 +55,8 @@ export interface Plan {
   readonly shown: readonly ModelColumn[];
   /** The columns of a record's page, with their words. */
   readonly facts: readonly AdminColumn[];
+  /** Names of those that only the page of a record with a value has. */
+  readonly factsIfSet: ReadonlySet<string>;
   /** Columns and computed fields that the rows of the list have. */
   readonly fields: readonly string[];
   /** Those that are read for a page of the list: a text without a limit only where the list has it as a column. */
@@ -162,7 +164,8 @@ export function planOf(source: Model | AnyResource, words: ScreenOptions, declar
     keyName,
     keyKind: keyKindOf(model, keyName),
     shown,
-    facts: [...own, ...facts.map((column) => withWords(columnOf(column, false), columns))],
+    facts: [...own, ...facts.map((column) => withWords(columnOf(withoutCondition(column), false), columns))],
+    factsIfSet: new Set(facts.flatMap((each) => (typeof each === 'object' && each.ifSet === true ? [each.name] : []))),
     fields: [...new Set([...shown.map(({ name }) => name), ...columns.map(({ name }) => name)])],
     listed: [...new Set([...shown.filter(isListed), ...columns].map(({ name }) => name))],
     orders,
@@ -191,6 +194,12 @@ export function planOf(source: Model | AnyResource, words: ScreenOptions, declar
           : { searches: `${backend === null ? '' : 'words of '}${searched.map(labelOf).join(', ').toLowerCase()}` }),
     },
   };
+}
+
+function withoutCondition(fact: ScreenFact): ScreenColumn {
+  if (typeof fact === 'string') return fact;
+  const { ifSet: _, ...column } = fact;
+  return column;
 }
 
 function isColumn(shown: readonly ModelColumn[], column: ScreenColumn): boolean {

@@ -34,6 +34,14 @@ export type ScreenRow = Readonly<Record<string, unknown>>;
 /** A column with the words that its model does not have. */
 export type ScreenColumn = string | (Pick<AdminColumn, 'name'> & Partial<AdminColumn>);
 
+/** A column of a record's page. */
+export type ScreenFact =
+  | string
+  | (Exclude<ScreenColumn, string> & {
+      /** True: the page of a record without a value leaves it out. */
+      readonly ifSet?: true;
+    });
+
 /** A filter of a column by another name, or one that the model does not have. */
 export type ScreenFilter =
   | string
@@ -125,7 +133,7 @@ export interface ScreenOptions<R = ScreenRow>
    */
   readonly columns?: readonly ScreenColumn[];
   /** The columns of a record's page, after those of the list. Default: all. */
-  readonly facts?: readonly ScreenColumn[];
+  readonly facts?: readonly ScreenFact[];
   /** Text columns that are searched. Default: all of at most 255 characters. */
   readonly search?: readonly string[];
   /** Values that a search finds, too, by columns with an index: the ids of owners whose name contains the text. */

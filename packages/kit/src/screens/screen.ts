@@ -2,7 +2,7 @@ import type { AdminAction, AdminContext, AdminListQuery, AdminResource } from '.
 import { adminDone, adminEach } from '../app/admin/each.ts';
 import { shownColumns } from '../app/admin/model-columns.ts';
 import type { AdminRecord, AdminSection } from '../app/admin/sections.ts';
-import type { AdminFileFormat, AdminRange, AdminState } from '../app/admin/shapes.ts';
+import type { AdminFileFormat, AdminRange, AdminRow, AdminState } from '../app/admin/shapes.ts';
 import type { App } from '../app/declare/module.ts';
 import { type AnyResource, isResource, type Resource } from '../crud/declare/resource.ts';
 import type { SearchBackend } from '../crud/declare/search-backend.ts';
@@ -224,10 +224,13 @@ async function recordOf({ plan, context, access, record, ...may }: Reading, rang
   const key = keyOf(plan, row);
   const shown = rowOf(context, plan, { key, item }, shows, titles);
   const deleted = isDeleted(plan, row);
-  const { facts } = plan;
   const isKnown = (name: string) => plan.fields.includes(name) || record.computed.includes(name);
   const own = await words.values?.(row, context);
   const more = deleted ? { columns: [], values: {} } : computedFacts(plan, record);
+  const values: AdminRow['values'] = { ...shown.values, ...more.values, ...own };
+  const facts = plan.facts.filter(
+    ({ name }) => (shows(name) || !isKnown(name) || name in (words.cells ?? {})) && (!plan.factsIfSet.has(name) || !isEmpty(values[name])),
+  );
   const related = deleted ? [] : await Promise.all(record.related.map((rows) => relatedSection(context, rows)));
   const sections: AdminSection[] = [];
   for (const { load } of words.sections ?? [])
@@ -242,8 +245,8 @@ async function recordOf({ plan, context, access, record, ...may }: Reading, rang
       {
         kind: 'facts',
         title: shape.singular,
-        columns: [...facts.filter(({ name }) => shows(name) || !isKnown(name) || name in (words.cells ?? {})), ...more.columns],
-        values: { ...shown.values, ...more.values, ...own },
+        columns: [...facts, ...more.columns],
+        values,
       },
       ...related,
       ...sections,
@@ -254,6 +257,10 @@ async function recordOf({ plan, context, access, record, ...may }: Reading, rang
     ...(deleted && may.isRemovable ? { refused: { edit: DELETED_REASON, remove: DELETED_REASON } } : {}),
     removable: may.isRemovable && !deleted && (typeof words.removable !== 'function' || words.removable(row, context)),
   };
+}
+
+function isEmpty(value: unknown): boolean {
+  return value === undefined || value === null || value === '';
 }
 
 /** The actions that make sense on a record for this staff member, and why not the others. */

@@ -44,7 +44,7 @@ const keyScreen = screen(apiKeyResource, {
     { name: 'expires_at', label: 'Expires', secondary: true },
     { name: 'created_at', label: 'Created', secondary: true },
   ],
-  facts: ['id', { name: 'revoked_at', label: 'Revoked' }, { name: 'revoked_reason', label: 'Reason' }],
+  facts: ['id', { name: 'revoked_at', label: 'Revoked', ifSet: true }, { name: 'revoked_reason', label: 'Reason', ifSet: true }],
   state: 'state',
   tones: {
     state: {
