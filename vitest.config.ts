@@ -13,17 +13,20 @@ const execArgv = ['--conditions=source'];
 // These packages have TypeScript under `source`, which Node does not run from node_modules.
 const server = { deps: { inline: [/@modelcontextprotocol\/client/, /eventsource/] } };
 
-// Kinds of test, told apart by file name:
-//   *.test.ts          fast, in-process or loopback                                       (project unit)
-//   *.db.test.ts       on the run's PostgreSQL server, and SQLite                         (project db)
-//   *.slow.test.ts     child processes, the built admin site, a real browser              (project integration)
-//   *.long.test.ts     soaks, storms, timing, crash loops: a short version                (project integration)
-//                      and, with KIT_TEST_LONG=1 as `npm run test:long` sets it, in full  (project long)
+// Kinds of test: the file name says what runs, and when.
+//   *.test.ts             fast, in-process or loopback                                     (project unit)
+//   *.db.test.ts          on the run's PostgreSQL server, and SQLite                       (project db)
+//   *.slow.test.ts        child processes, the built admin site, a real browser            (project integration)
+//   *.scaled.test.ts      soaks, crash loops, generated cases: few of them here            (project integration)
+//   *.scaled.db.test.ts   the same on both databases                                       (project db)
+//                         and all of them with KIT_TEST_LONG=1, as `npm run test:long` sets it: `scaled(short, full)`
+//   *.long.test.ts        minutes each, or no proof in a short version                     (project long alone)
 // Files of unit and db share two processes, one after the other: an own one for each took 1.2 s, to load and compile what they test.
-// Files of integration have their own.
+// Files of the others have their own.
 const long = ['**/*.long.test.ts'];
 const database = ['**/*.db.test.ts'];
-const slow = ['**/*.slow.test.ts', ...long];
+const scaled = ['**/*.scaled.test.ts'];
+const slow = ['**/*.slow.test.ts', ...scaled];
 // Before every test file: nothing it logs or stores may be a secret.
 const setupFiles = [
   'test/provision/clean-process.ts',
@@ -35,50 +38,6 @@ const setupFiles = [
 const globalSetup = ['test/provision/admin-site.ts', 'test/provision/global-setup.ts'];
 // Mocks of modules only work in a process that has not loaded them yet; pages of all errors have those that other tests declare.
 const isolated = ['packages/kit/src/contrib/apikeys/verify/verify.test.ts', 'test/reference-pages.test.ts'];
-// One to two minutes each: plans of every list of the admin site on large tables, its screens one by one under axe and with hostile data, and the
-// built documentation site, whose pages, links and fragments pages.test.ts checks before the build.
-const longOnly = [
-  // The whole project of database tests once more.
-  'test/pgbouncer.long.test.ts',
-  // Tables of millions of rows.
-  'packages/kit/src/contrib/webhooks/maintain/large-tables.long.test.ts',
-  // A cluster of Patroni, and four failovers.
-  'packages/kit/src/db/engine/postgres/failover.long.test.ts',
-  // Hovers and completions by the language service of TypeScript 5.9.
-  'test/mistakes/editor.long.test.ts',
-  'packages/kit/src/admin/plans.long.test.ts',
-  'packages/admin-ui/test/accessibility.slow.test.ts',
-  'packages/admin-ui/test/hostile-data.slow.test.ts',
-  // Keys of killed requests are free when their lease ends: half a minute of waiting.
-  'test/clients/killed-server.long.test.ts',
-  'docs/site/site.slow.test.ts',
-  'test/clients/kitchen-sink-clients.long.test.ts',
-  // 10 to 20 s each, of which a short version is no proof: times, memory and growth.
-  'packages/kit/src/contrib/apikeys/timing.long.test.ts',
-  'packages/kit/src/contrib/accounts/login/login-timing.long.test.ts',
-  'packages/kit/src/contrib/uploads/life/large-file.slow.test.ts',
-  'packages/kit/src/admin/large-tables.long.test.ts',
-  'packages/config-server/test/not-found-timing.long.test.ts',
-  // The same start as that of start.long.test.ts, with another login.
-  'examples/orders/better-auth/start.slow.test.ts',
-  'packages/kit/src/crud/hostile-growth.long.test.ts',
-  'packages/kit/src/crud/many-controllers.slow.test.ts',
-  'packages/config-server/src/http/stream-churn.long.test.ts',
-  'packages/config-server/test/fuzz-files.long.test.ts',
-  'packages/config-server/test/soak.long.test.ts',
-  'packages/kit/src/contrib/webhooks/publishing/wake-up.long.test.ts',
-  'packages/kit/src/contrib/webhooks/delivery/exactly-once.long.test.ts',
-  // 10 to 50 s each, most of it for starting processes: kills, restarts and several processes with one database.
-  'packages/kit/test/better-auth/processes.slow.test.ts',
-  'packages/kit/test/tracing/three-processes.slow.test.ts',
-  'packages/kit/test/reference-page.slow.test.ts',
-  'packages/kit/src/contrib/jobs/running/crash.long.test.ts',
-  'packages/kit/src/contrib/webhooks/delivery/crash.long.test.ts',
-  'packages/kit/src/db/engine/sqlite/checkpointer.slow.test.ts',
-  'packages/admin-ui/test/elsewhere.slow.test.ts',
-  'packages/config-server/test/git-storm.long.test.ts',
-  'packages/config-server/test/secret-storm.long.test.ts',
-];
 const ignored = ['**/node_modules/**', '**/dist/**', '**/.peers/**', '**/.data/**'];
 
 const longProject = {
@@ -86,16 +45,7 @@ const longProject = {
   ssr,
   test: {
     name: 'long',
-    // This one counts its cases by KIT_WHERE_CASES.
-    include: [
-      ...long,
-      ...longOnly,
-      'test/kitchen-sink/documented-errors.test.ts',
-      'packages/kit/src/db/sql/where/where.db.test.ts',
-      'packages/kit/src/crud/non-interference.db.test.ts',
-      'packages/kit/src/crud/generated-resources.db.test.ts',
-      'packages/kit/test/crud/reading-matrix.db.test.ts',
-    ],
+    include: [...long, ...scaled, '**/*.scaled.db.test.ts'],
     exclude: ignored,
     globalSetup,
     setupFiles,
@@ -120,7 +70,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['**/*.test.ts'],
-          exclude: [...ignored, ...database, ...slow, ...isolated],
+          exclude: [...ignored, ...database, ...slow, ...long, ...isolated],
           setupFiles,
           execArgv,
           server,
@@ -153,7 +103,7 @@ export default defineConfig({
         test: {
           name: 'integration',
           include: [...slow, ...isolated],
-          exclude: [...ignored, ...longOnly],
+          exclude: ignored,
           globalSetup,
           setupFiles,
           execArgv,

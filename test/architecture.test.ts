@@ -178,11 +178,19 @@ function transactionsOf(text: string): string[] {
 
 describe('test files', () => {
   test('that share a process mock no modules: an earlier file has loaded them', () => {
-    const isolated = /\.(slow|long)\.test\.ts$|apikeys\/verify\/verify\.test\.ts$|test\/architecture\.test\.ts$/;
+    const isolated = /\.(slow|scaled|long)\.test\.ts$|apikeys\/verify\/verify\.test\.ts$|test\/architecture\.test\.ts$/;
     const mocking = globSync('{packages,examples,docs,test,benchmarks}/**/*.test.ts', { cwd: root, exclude: ['**/node_modules/**'] })
       .filter((path) => !isolated.test(path))
       .filter((path) => /\bvi\.(mock|doMock|resetModules)\(/.test(readFileSync(join(root, path), 'utf8')));
     expect(mocking).toEqual([]);
+  });
+
+  test('say by their name when they run: those that do more in test:long are *.scaled.test.ts or *.scaled.db.test.ts, and no others', () => {
+    const asks = /\bscaled\(|\['KIT_TEST_LONG'\] === '1'/;
+    const wrong = globSync('{packages,examples,docs,test,scripts}/**/*.test.ts', { cwd: root, exclude: ['**/node_modules/**'] }).filter(
+      (path) => /\.scaled\./.test(path) !== asks.test(readFileSync(join(root, path), 'utf8')),
+    );
+    expect(wrong).toEqual([]);
   });
 });
 

@@ -6,7 +6,7 @@ import { commandLines, readyWhen, simpleCommands } from './docs/shell-commands.t
 const blocks = pages().flatMap((page) => codeBlocks(page));
 const place = ({ page, line }: { page: string; line: number }): string => `${page}:${line}`;
 
-// `sh` blocks are run by docs-shell.long.test.ts, those marked `tour` by the example's own test.
+// `sh` blocks are run by docs-shell.scaled.test.ts, those marked `tour` by the example's own test.
 test('a block for the shell is called sh, so that it is run, and has known marks only', () => {
   expect(blocks.filter(({ language }) => ['', 'bash', 'shell', 'console', 'zsh'].includes(language)).map(place)).toEqual([]);
   const marks = blocks.filter(({ language }) => language === 'sh').flatMap(({ flags }) => flags);

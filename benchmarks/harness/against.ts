@@ -38,6 +38,8 @@ export async function compareWith(commit: string, args: readonly string[], print
   if (process.platform !== 'linux') throw new Error('--against reads CPU times from /proc, so it needs Linux.');
   const tree = checkOut(commit, print);
   const found = await takeTurns(join(tree, 'benchmarks', 'run.ts'), join(root, 'benchmarks', 'run.ts'), args);
+  // A benchmark whose applications share one process gives no turns away.
+  if (found.length === 0) throw new Error(`${args[0]} compares two applications within one process, so --against cannot run it.`);
   const rows = found.map((measured) => ({ measured, ratio: costRatio(measured) }));
   print(
     table(

@@ -1,7 +1,7 @@
 import process from 'node:process';
 
 /**
- * How much a long test (`*.long.test.ts`: soaks, storms, timing, crash loops) does. `npm test` runs the short version, which
+ * How much a scaled test (`*.scaled.test.ts`: soaks, crash loops, generated cases) does. `npm test` runs the short version, which
  * shows that the guarantee holds at all; `npm run test:long` runs the full one.
  */
 export function scaled(short: number, full: number): number {

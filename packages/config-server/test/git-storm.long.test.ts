@@ -1,13 +1,12 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { scaled } from '../../../test/provision/scale.ts';
 import { startCli, type CliServer } from './cli-server.ts';
 import { gitToml, SERVICE_TOKEN, testRepository, type TestRepository } from './git-repository.ts';
 import { exchange } from './http-exchange.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
-const ROUNDS = scaled(30, 1_000);
+const ROUNDS = 1_000;
 
 // Two files of one commit: a document with different numbers mixes two commits.
 const files = (version: number): Record<string, string> => ({

@@ -1,13 +1,12 @@
 import { Agent } from 'node:http';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { scaled } from '../../../test/provision/scale.ts';
 import { startCli } from './cli-server.ts';
 import { HIDDEN, HIDING_FILES } from './hidden-sections.ts';
 import { exchange } from './http-exchange.ts';
 import { folderWith, TOKENS } from './served-folder.ts';
 
-const ROUNDS = scaled(200, 1_000);
+const ROUNDS = 1_000;
 const WARM_UP = 100;
 /** A difference that is real is there every time; what else the machine does is not. */
 const MEASUREMENTS_MAX = 4;

@@ -3,15 +3,14 @@ import { Agent } from 'node:http';
 import { join } from 'node:path';
 import * as age from 'age-encryption';
 import { expect, test } from 'vitest';
-import { scaled } from '../../../test/provision/scale.ts';
 import { sealDocument } from '../src/secrets/files/seal-document.ts';
 import { newIdentity, seal, writeIdentity } from './age-identity.ts';
 import { startCli, type CliServer } from './cli-server.ts';
 import { exchange } from './http-exchange.ts';
 import { folderWith, serverToml, TOKENS } from './served-folder.ts';
 
-const ROUNDS = scaled(16, 400);
-const KILLS = scaled(2, 20);
+const ROUNDS = 400;
+const KILLS = 20;
 
 interface Status {
   readonly generation: number;

@@ -3,13 +3,12 @@ import { connect } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
-import { scaled } from '../../../../test/provision/scale.ts';
 import { eventually, startServer, TOKEN, type RunningServer } from '../../test/running-server.ts';
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
-const CONNECTS = scaled(12_000, 100_000);
+const CONNECTS = 100_000;
 const WARM_UP = 4000;
 const AT_ONCE = 32;
 

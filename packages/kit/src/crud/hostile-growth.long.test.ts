@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest';
 import { startDesk } from '../../test/crud/desk.ts';
-import { scaled } from '../../../../test/provision/scale.ts';
 import { describeDatabases } from '../testing/databases.ts';
 import { limits } from './declare/limits.ts';
 
-const REQUESTS = scaled(1_200, 30_000);
+const REQUESTS = 30_000;
 const FIELDS = [
   'id',
   'org',

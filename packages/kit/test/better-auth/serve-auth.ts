@@ -1,4 +1,4 @@
-// A process of its own for processes.slow.test.ts: an app with better-auth on a database that others use, too. Prints its address.
+// A process of its own for processes.long.test.ts: an app with better-auth on a database that others use, too. Prints its address.
 import { openDatabase } from '../../src/db/index.ts';
 import { startAuthApp } from './auth-app.ts';
 

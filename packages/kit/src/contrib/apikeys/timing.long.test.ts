@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-import { scaled } from '../../../../../test/provision/scale.ts';
 import { people, preparePeopleAndKeys } from '../../../test/people.ts';
 import { describeDatabases } from '../../testing/databases.ts';
 import { fakeClock } from '../../testing/fake-clock.ts';
@@ -10,7 +9,7 @@ import { useApiKeys } from './request/use-api-keys.ts';
 import { verifyApiKey } from './verify/verify.ts';
 
 /** Per kind, one after another: several at once would hide a difference in each other's noise. */
-const SAMPLES = scaled(50, 200);
+const SAMPLES = 200;
 
 describeDatabases(
   'timing',

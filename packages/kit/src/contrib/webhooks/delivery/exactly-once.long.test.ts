@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest';
-import { scaled } from '../../../../../../test/provision/scale.ts';
 import { sendWithWorkers } from '../../../../test/webhooks/send-with-workers.ts';
 import { describeDatabases } from '../../../testing/databases.ts';
 
-const deliveries = scaled(1_000, 20_000);
+const deliveries = 20_000;
 const MINUTES = 60_000;
 
 describeDatabases('several workers', (database) => {

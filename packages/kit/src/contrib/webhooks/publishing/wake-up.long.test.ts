@@ -1,7 +1,6 @@
 import pg from 'pg';
 import { expect, test } from 'vitest';
 import { startPostgresServer } from '../../../../../../test/provision/postgres-server.ts';
-import { scaled } from '../../../../../../test/provision/scale.ts';
 import { LOOPBACK, migrateWebhooks } from '../../../../test/webhooks/outbox.ts';
 import { openDatabase, type Db } from '../../../db/index.ts';
 import { WAKE_INTERVAL_MS } from '../../../work/wake-workers.ts';
@@ -10,8 +9,8 @@ import { unbindWebhooks, useWebhooks } from '../webhooks.ts';
 import { publish } from './publish.ts';
 import { WAKE_CHANNEL } from './publish-store.ts';
 
-const CONNECTIONS = scaled(16, 190);
-const EVENTS = scaled(400, 20_000);
+const CONNECTIONS = 190;
+const EVENTS = 20_000;
 
 /** Publishes on all connections at once; returns events per second. */
 async function publishAll(work: (event: number) => Promise<unknown>): Promise<number> {

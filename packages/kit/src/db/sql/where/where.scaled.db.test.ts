@@ -7,6 +7,7 @@ import type { Database } from '../../engine/db.ts';
 import { tableStatements } from '../ddl.ts';
 import { model } from '../../declare/model.ts';
 import { openDatabase } from '../../open/open-database.ts';
+import { scaled } from '../../../../../../test/provision/scale.ts';
 import { countQueries } from '../../engine/query-observer.ts';
 import { count, findBy, insert, insertMany, list } from '../../rows/repository.ts';
 import type { Row } from '../../declare/rows.ts';
@@ -15,8 +16,8 @@ import type { ThreeValued } from './evaluate-where.ts';
 import { whereSql } from './where-sql.ts';
 import type { Where, WhereRelations } from './where.ts';
 
-/** Pairs of a tree and a row. The long version, as `npm run test:long` sets it: KIT_WHERE_CASES=1000000. */
-const cases = Number(process.env['KIT_WHERE_CASES'] ?? '20000');
+/** Pairs of a tree and a row. */
+const cases = scaled(20_000, 1_000_000);
 const seed = Number(process.env['KIT_WHERE_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 
 const samples = model('samples', {
