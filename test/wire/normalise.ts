@@ -4,6 +4,8 @@ const KINDS: readonly (readonly [kind: string, pattern: RegExp])[] = [
   ['time', /\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d(?::?\d\d)?)?/g],
   ['http-time', /\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT/g],
   ['id', /\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/gi],
+  ['epoch', /(?<=expires=)\d{10}\b/g],
+  ['nonce', /(?<=nonce-|style-nonce" content=")[\w-]{22}/g],
   ['hex', /\b(?=[a-f]*\d)[0-9a-f]{16,}\b/g],
   ['secret', /\bwh(?:sec|sk|pk)_[\w+/=]+/g],
   ['token', /(?<![\w-])(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[\w-]{20,}={0,2}(?![\w-])/g],

@@ -131,7 +131,7 @@ describeDatabases('users in the admin site', (database) => {
       expect(history.entries.slice(0, 2).map((entry: { title: string }) => entry.title)).toEqual(['user.activated', 'user.deactivated']);
       const entry = (await site.get(staff, `resources/audit-log/${history.entries[1].link.id}`)).body;
       expect(entry.sections[0].values).toMatchObject({
-        actor: { resource: 'users', id: staff.userId, text: 'operator' },
+        actor_name: { resource: 'users', id: staff.userId, text: 'operator' },
         target: { resource: 'users', id: other.userId },
         request_id: expect.stringMatching(/./),
       });

@@ -74,7 +74,7 @@ interface Act {
   readonly act: (access: AdminAccess, id: string, input: unknown) => Promise<unknown>;
 }
 
-function namedAction({ resource, words: { using }, shape }: Plan, name: string, rule: NamedRule, given: Words, act: Act): AdminAction {
+function namedAction({ resource, words: place, shape }: Plan, name: string, rule: NamedRule, given: Words, act: Act): AdminAction {
   const { when: _, done = act.done, fields: own, ...words } = given;
   const fields = own ?? inputFields(rule);
   const noun =
@@ -91,7 +91,7 @@ function namedAction({ resource, words: { using }, shape }: Plan, name: string, 
     ...words,
     fields,
     async run(context, ids, sent) {
-      const access = await accessOf(resource, context, using);
+      const access = await accessOf(resource, context, place);
       const input = await inputOf(rule, fields, sent);
       const result = await adminEach(context, ids, async (id) => {
         await act.act(access, id, input);

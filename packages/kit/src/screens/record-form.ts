@@ -64,7 +64,7 @@ export async function closedFields(
   { resource, writable, words }: Plan,
   row?: ScreenRow,
 ): Promise<Readonly<Record<string, string>>> {
-  const access = await accessOf(resource, context, words.using);
+  const access = await accessOf(resource, context, words);
   const names = writable.map(({ name }) => name);
   const closed = await unlessRefused(() => access.closedColumns(names, row), new Map<string, string>());
   return Object.fromEntries([...closed].map(([name, permission]) => [name, closedReason(resource, permission)]));

@@ -28,7 +28,7 @@ export class RowStore {
   }
 
   access(context: AdminContext): Promise<AdminAccess> {
-    return accessOf(this.#plan.resource, context, this.#plan.words.using);
+    return accessOf(this.#plan.resource, context, this.#plan.words);
   }
 
   /** The row with this id, whole; undefined where this staff member does not see it. */

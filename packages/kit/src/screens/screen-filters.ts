@@ -95,19 +95,23 @@ function textOf(kind: string, text: string): string {
  * Whether an index finds the rows of the filters in the order of the list: one of them is enough. Several values (`in`) are not in order: SQLite
  * walked a table from its newest row to find two rare ones.
  */
-export function isFilterIndexed(plan: Plan, used: readonly UsedFilter[], set: AdminListQuery['filters']): boolean {
+export function isFilterIndexed(
+  plan: Plan,
+  used: readonly (UsedFilter & { readonly where: Where })[],
+  set: AdminListQuery['filters'],
+): boolean {
   const isOfDeleted = plan.softDeletes && set['deleted'] === 'yes';
   if (used.length === 0 && !isOfDeleted) return true;
   return (
-    used.some(({ filter, text }) => isCustomIndexed(filter, text)) ||
+    used.some(({ filter, text, where }) => isCustomIndexed(filter, text, where)) ||
     ofColumns(used).some(({ column, operator }) => operator === 'is' && isIndexed(plan.model, column.name)) ||
     (isOfDeleted && isIndexed(plan.model, DELETED))
   );
 }
 
-function isCustomIndexed({ custom }: PlannedFilter, text: string): boolean {
+function isCustomIndexed({ custom }: PlannedFilter, text: string, where: Where): boolean {
   const given = custom?.isIndexed;
-  return typeof given === 'function' ? given(text) : given === true;
+  return typeof given === 'function' ? given(text, where) : given === true;
 }
 
 /** A range of a column that an index has in order. */

@@ -61,8 +61,11 @@ async function narrow(plan: Plan, context: AdminContext, query: Narrowing, how: 
   const { bounded, shows, isWhole } = how;
   const { dialect } = context.databases[plan.using] as Db;
   if (query.search !== null) await addSearch(plan, context, query.search, how);
-  const used = usedFilters(plan, query.filters);
-  for (const filter of used) bounded.add(await filterWhere(plan, filter, shows, context));
+  const filters = usedFilters(plan, query.filters).map(async (filter) =>
+    Object.assign(filter, { where: await filterWhere(plan, filter, shows, context) }),
+  );
+  const used = await Promise.all(filters);
+  for (const { where } of used) bounded.add(where);
   const isUnbounded = isWhole || bounded.searched !== undefined || isFilterIndexed(plan, used, query.filters);
   const range = isUnbounded ? undefined : indexedRange(plan, used, dialect);
   if (range !== undefined) await bounded.newestOf(range.column.name, range.bounds);

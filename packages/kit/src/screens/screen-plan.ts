@@ -61,6 +61,10 @@ export interface Plan {
   readonly fields: readonly string[];
   /** Those that are read for a page of the list: a text without a limit only where the list has it as a column. */
   readonly listed: readonly string[];
+  /** Values of a record's page: the words may leave columns out. */
+  readonly drawn: readonly string[];
+  /** Those of the rows of the list: a structure only where the list has it as a column. */
+  readonly cells: readonly string[];
   /** By the names of the listed columns. */
   readonly orders: AdminOrders;
   /** Fields of the form of a record. */
@@ -112,7 +116,11 @@ export function planOf(source: Model | AnyResource, words: ScreenOptions, declar
   const [keyName = '', ...rest] = model.primaryKey;
   if (rest.length > 0) named.faults.push('the key has several columns; the site needs one.');
   const texts = shown.filter(({ settings }) => settings.kind === 'text');
-  const made = [...Object.keys(computed), ...Object.keys(words.cells ?? {})];
+  const loaded = (words.load === undefined ? [] : [...(words.columns ?? []), ...(words.facts ?? [])]).flatMap((each) =>
+    typeof each !== 'string' && each.kind !== undefined ? [each.name] : [],
+  );
+  const made = [...Object.keys(computed), ...Object.keys(words.cells ?? {}), ...loaded];
+  const titles = words.load === undefined || words.title === undefined ? made : [...made, words.title];
   const listed =
     named.find(words.columns?.map(nameOf), shown, 'columns', made) ??
     shown.filter(({ name, settings }) => settings.kind !== 'json' && name !== keyName).slice(0, LISTED_COLUMNS);
@@ -132,15 +140,24 @@ export function planOf(source: Model | AnyResource, words: ScreenOptions, declar
   const searched = backend?.columns ?? (named.find(words.search, texts, 'search') ?? short).map(({ name }) => name);
   const filters = filtersOf(words, shown, resource, named);
   named.find(Object.keys(words.tones ?? {}), shown, 'tones', made);
-  const titled = named.find(words.title === undefined ? undefined : [words.title], shown, 'title', made);
+  const titled = named.find(words.title === undefined ? undefined : [words.title], shown, 'title', titles);
+  named.find(
+    words.lookup === undefined ? [] : [words.lookup],
+    shown.filter((column) => isUnique(model, column)),
+    'lookup',
+  );
   named.find(Object.keys(words.files ?? {}), accepted, 'files');
   named.find(Object.keys(words.fields ?? {}), [...given, ...accepted], 'fields');
   if (named.faults.length > 0) throw new TypeError(`${where}: ${named.faults.join(' ')}`);
   const label = words.label ?? labelOf(model.name);
   const softDeletes = DELETED in model.columns && 'deletion_id' in model.columns && softDelete !== false;
-  // A column that is said to be sortable has the order of the key.
-  const byKey = new Set(words.columns?.flatMap((each) => (typeof each !== 'string' && each.sortable === true ? [each.name] : [])));
-  const ordered = listed.filter(({ name }) => !byKey.has(name));
+  // A column that is said to be sortable has the order of the key; one with a note is said not to be.
+  const unordered = new Set(
+    words.columns?.flatMap((each) =>
+      typeof each !== 'string' && (each.sortable === true || each.sortNote !== undefined) ? [each.name] : [],
+    ),
+  );
+  const ordered = listed.filter(({ name }) => !unordered.has(name));
   const orders = ordersOf(model, ordered, 't0');
   const columnOf = (column: ScreenColumn, isSecondary: boolean): AdminColumn => {
     const own = typeof column === 'string' ? { name: column } : column;
@@ -153,6 +170,15 @@ export function planOf(source: Model | AnyResource, words: ScreenOptions, declar
   const title = words.title ?? titled?.[0]?.name ?? titleColumn(shown) ?? keyName;
   const isListed = ({ name, settings }: ModelColumn) =>
     settings.kind !== 'text' || settings.max !== undefined || name === title || columns.some((column) => column.name === name);
+  const fields = [...new Set([...shown.map(({ name }) => name), ...columns.map(({ name }) => name)])];
+  // The history of a record is joined by request id.
+  const said = [...columns.map(({ name }) => name), ...(words.facts?.map(nameOf) ?? []), ...Object.keys(words.cells ?? {}), 'request_id'];
+  const drawn = words.facts === undefined ? fields : [...new Set(said)];
+  const unlisted = new Set(
+    shown
+      .filter((column) => !isListed(column) || column.settings.kind === 'json')
+      .flatMap(({ name }) => (columns.some((each) => each.name === name) ? [] : [name])),
+  );
   const facts = (words.facts ?? shown.map(({ name }) => name)).filter((column) => words.facts !== undefined || isColumn(shown, column));
   const own = words.facts === undefined ? [] : columns;
   return {
@@ -166,8 +192,10 @@ export function planOf(source: Model | AnyResource, words: ScreenOptions, declar
     shown,
     facts: [...own, ...facts.map((column) => withWords(columnOf(withoutCondition(column), false), columns))],
     factsIfSet: new Set(facts.flatMap((each) => (typeof each === 'object' && each.ifSet === true ? [each.name] : []))),
-    fields: [...new Set([...shown.map(({ name }) => name), ...columns.map(({ name }) => name)])],
+    fields,
     listed: [...new Set([...shown.filter(isListed), ...columns].map(({ name }) => name))],
+    drawn,
+    cells: drawn.filter((name) => !unlisted.has(name)),
     orders,
     writable,
     creatable: [...given, ...created],

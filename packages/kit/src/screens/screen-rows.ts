@@ -3,7 +3,8 @@ import type { ModelColumn } from '../app/admin/model-columns.ts';
 import type { AdminRow, AdminValue } from '../app/admin/shapes.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import type { SchemaResult } from '../http/declare/schema.ts';
-import type { ReferenceTitles } from './reference-titles.ts';
+import type { StaffItem } from '../crud/staff/staff-list.ts';
+import { referenceTitles, type ReferenceTitles } from './reference-titles.ts';
 import { DELETED, type Plan } from './screen-plan.ts';
 import type { ScreenOptions, ScreenRow } from './screen-words.ts';
 import { stateTone } from './state-tone.ts';
@@ -12,21 +13,36 @@ export function isDeleted({ softDeletes }: Plan, row: ScreenRow): boolean {
   return softDeletes && row[DELETED] !== null;
 }
 
-export function keyOf({ keyName }: Plan, row: ScreenRow): string {
-  return String(row[keyName]);
+export function keyOf({ keyName, words: { lookup = keyName } }: Plan, row: ScreenRow): string {
+  return String(row[lookup]);
 }
 
-/** An item of the lane as the site draws it: `shows` are the names that this staff member sees. */
-export function rowOf(
+/** Items of the lane as the site draws them, in their order: `shows` are the names that this staff member sees, `names` those of the cells. */
+export async function rowsOf(
   context: AdminContext,
   plan: Plan,
-  { key, item }: { readonly key: string; readonly item: ScreenRow },
+  items: readonly StaffItem[],
   shows: (name: string) => boolean,
-  titles: ReferenceTitles = new Map(),
-): AdminRow {
+  names: readonly string[],
+): Promise<readonly AdminRow[]> {
+  const listed = items.map(({ item }) => item);
+  const titles = await referenceTitles(context, plan.shown, listed);
+  const loaded = await plan.words.load?.(listed, context);
+  return items.map((each, index) => rowOf(context, plan, each, { shows, titles, names, loaded: loaded?.[index] ?? {} }));
+}
+
+interface Drawing {
+  readonly shows: (name: string) => boolean;
+  readonly titles: ReferenceTitles;
+  readonly names: readonly string[];
+  readonly loaded: AdminRow['values'];
+}
+
+function rowOf(context: AdminContext, plan: Plan, { key, item }: StaffItem, { shows, titles, names, loaded }: Drawing): AdminRow {
   const { cells = {}, tones } = plan.words;
   const columns = new Map(plan.shown.map((column) => [column.name, column]));
-  const values = plan.fields.flatMap((name): [string, AdminValue][] => {
+  const values = names.flatMap((name): [string, AdminValue][] => {
+    if (Object.hasOwn(loaded, name)) return [[name, loaded[name] ?? null]];
     const cell = cells[name];
     if (cell !== undefined) return [[name, cell(item, context)]];
     if (!shows(name) || !(name in item)) return [];
@@ -34,7 +50,9 @@ export function rowOf(
     const value = plainValue(item[name]);
     return [[name, column === undefined ? stateOf(tones, name, value) : cellOf(context, column, value, titles, tones)]];
   });
-  return { id: key, title: titleOf(plan, item, key, shows), values: Object.fromEntries(values) };
+  const made = loaded[plan.title] ?? cells[plan.title]?.(item, context);
+  const title = typeof made === 'string' ? made : titleOf(plan, item, key, shows);
+  return { id: key, title, values: Object.fromEntries(values) };
 }
 
 export function titleOf({ title: name, words }: Plan, item: ScreenRow, key: string, shows: (name: string) => boolean): string {

@@ -57,7 +57,7 @@ export type ScreenFilter =
       /** The rows that it leaves. `end`: of a filter with two `ends`, which of them the value is. */
       readonly where: (value: string, context: AdminContext, end: 'from' | 'to' | 'is') => Where | Promise<Where>;
       /** An index finds them, or those of this value. Without it a large table is searched in its newest rows. */
-      readonly isIndexed?: boolean | ((value: string) => boolean);
+      readonly isIndexed?: boolean | ((value: string, where: Where) => boolean);
     });
 
 /** The words of a transition or an action of the resource. */
@@ -125,7 +125,7 @@ export interface ScreenOptions<R = ScreenRow>
   readonly group?: string;
   /** A sentence above the list. */
   readonly description?: string;
-  /** The column that people call a record by. */
+  /** The column that people call a record by, or a cell that `cells` or `load` makes. */
   readonly title?: string;
   /**
    * The columns of the list, and computed fields of the resource. Default: the first eight columns. A record's page shows all that are not
@@ -146,6 +146,13 @@ export interface ScreenOptions<R = ScreenRow>
   readonly values?: (row: R, context: AdminContext) => Readonly<Record<string, AdminValue>> | Promise<Readonly<Record<string, AdminValue>>>;
   /** By column: how a value is shown, where it is not the value itself. Null: a dash. */
   readonly cells?: Readonly<Record<string, (row: R, context: AdminContext) => AdminValue>>;
+  /**
+   * Cells of all rows of a page, in their order, where they have to be read: names of records that the rows are about. `columns` have them with a
+   * `kind`; one with the name of a column takes its place.
+   */
+  readonly load?: (items: readonly R[], context: AdminContext) => Promise<readonly Readonly<Record<string, AdminValue>>[]>;
+  /** The unique column that the site addresses records by. Default: the key. */
+  readonly lookup?: string;
   /** The column or computed field whose value stands beside the title of a record's page. */
   readonly state?: string;
   /** What an operator has to know first about a record. */
@@ -250,6 +257,8 @@ export const screenRules: OptionRules<ScreenOptions> = {
   filters: listOf(filter),
   tones: rule('tones by column and value: { status: { paid: "good" } }', isTones),
   cells: recordOf(aFunction),
+  load: aFunction,
+  lookup: filledText,
   state: filledText,
   notice: aFunction,
   sections: listOf(objectWith('what section() or chart() returns', 'load')),

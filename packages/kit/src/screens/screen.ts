@@ -15,11 +15,10 @@ import { isMembers, rule } from '../options/value-rule.ts';
 import { namedActions, presenceOf, siteActionsOf } from './named-actions.ts';
 import { computedFacts, relatedSection } from './record-facts.ts';
 import { changesOf, closedFields, fieldOf, formOf } from './record-form.ts';
-import { referenceTitles } from './reference-titles.ts';
 import { RowStore, unlessMissing } from './row-store.ts';
 import { listPage, listQuery } from './screen-list.ts';
 import { filteredColumn, type Plan, planOf } from './screen-plan.ts';
-import { inSentence, isDeleted, keyOf, rowOf, titleOf } from './screen-rows.ts';
+import { inSentence, isDeleted, keyOf, rowsOf, titleOf } from './screen-rows.ts';
 import type { ScreenOptions, ScreenRow } from './screen-words.ts';
 
 /**
@@ -120,7 +119,9 @@ function adminResource(source: Model | AnyResource, words: ScreenOptions, search
     related: [...relatedOf(plan), ...(words.related ?? [])],
     ...(words.isRestricted === true ? { isRestricted: true } : {}),
     ...(words.suggestions === undefined ? {} : { suggestions: words.suggestions }),
-    ...(words.auditReads === true ? { auditReads: true } : {}),
+    ...(words.auditReads === true || (isMembers(resource.options.audit) && resource.options.audit.reads === true)
+      ? { auditReads: true }
+      : {}),
     ...(presence.length === 0 ? {} : { needsPresence: presence }),
     creation,
     editable: isEditable,
@@ -142,19 +143,15 @@ function adminResource(source: Model | AnyResource, words: ScreenOptions, search
       const access = await store.access(context);
       const { items, ...page } = await listPage(access, plan, context, query);
       const shows = await namesSeenBy(access);
-      const titles = await referenceTitles(
-        context,
-        plan.shown,
-        items.map(({ item }) => item),
-      );
-      return { ...page, items: items.map((each) => rowOf(context, plan, each, shows, titles)) };
+      return { ...page, items: await rowsOf(context, plan, items, shows, plan.cells) };
     },
     closedFields: (context) => (isEditable || createsRows ? closedFields(context, plan) : Promise.resolve({})),
     async titles(context, ids) {
       const access = await store.access(context);
       const shows = await namesSeenBy(access);
-      const found = await access.byKeys(ids, plan.softDeletes ? 'any' : 'live', shows(plan.title) ? [plan.title] : []);
-      return new Map(found.map(({ key, item }) => [key, titleOf(plan, item, key, shows)]));
+      const fields = words.load !== undefined ? plan.listed : shows(plan.title) ? [plan.title] : [];
+      const rows = await rowsOf(context, plan, await access.byKeys(ids, plan.softDeletes ? 'any' : 'live', fields), shows, []);
+      return new Map(rows.map(({ id, title }) => [id, title]));
     },
     async read(context, id, range) {
       const access = await store.access(context);
@@ -220,13 +217,12 @@ async function recordOf({ plan, context, access, record, ...may }: Reading, rang
   const { words, shape } = plan;
   const { row, item } = record;
   const shows = await namesSeenBy(access);
-  const titles = await referenceTitles(context, plan.shown, [item]);
   const key = keyOf(plan, row);
-  const shown = rowOf(context, plan, { key, item }, shows, titles);
+  const [shown] = (await rowsOf(context, plan, [{ key, item }], shows, plan.drawn)) as [AdminRow];
   const deleted = isDeleted(plan, row);
   const isKnown = (name: string) => plan.fields.includes(name) || record.computed.includes(name);
   const own = await words.values?.(row, context);
-  const more = deleted ? { columns: [], values: {} } : computedFacts(plan, record);
+  const more = deleted || words.facts !== undefined ? { columns: [], values: {} } : computedFacts(plan, record);
   const values: AdminRow['values'] = { ...shown.values, ...more.values, ...own };
   const facts = plan.facts.filter(
     ({ name }) => (shows(name) || !isKnown(name) || name in (words.cells ?? {})) && (!plan.factsIfSet.has(name) || !isEmpty(values[name])),

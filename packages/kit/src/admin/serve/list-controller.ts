@@ -1,5 +1,6 @@
 import type { AdminListQuery, AdminResource } from '../../app/admin/declaration.ts';
 import type { AdminFileFormat, AdminImportResult } from '../../app/admin/shapes.ts';
+import { recordExport } from '../../auth/request/record-reading.ts';
 import { cursorsOf } from '../../app/data/cursors.ts';
 import type { LoginProvider } from '../../app/declare/login-provider.ts';
 import { isUuid } from '../../db/values/uuid.ts';
@@ -19,6 +20,7 @@ import { SAVED_NAME_LENGTH_MAX, SAVED_QUERY_LENGTH_MAX } from '../models.ts';
 import { type ListParameters, ListParametersSchema, readListQuery } from '../wire/read-list-query.ts';
 import { deleteSavedFilter, listSavedFilters, saveFilter } from '../model/saved-filters.ts';
 import { requireRole } from '../staff/staff-roles.ts';
+import { readerOf, targetTypeOf } from '../staff/reader-of.ts';
 import type { AdminChoices, AdminSavedFilter } from '../wire/wire.ts';
 
 const text = (maxLength: number, minLength = 0) => ({ type: 'string', minLength, maxLength });
@@ -80,17 +82,7 @@ export function listController(site: AdminSite, { authenticators }: LoginProvide
           // What is refused is refused now, with the first rows read.
           const first = await pieces.next();
           const { search, filters, sort } = query;
-          const target = resource.auditedAs ?? resource.name;
-          await asked.audit?.record(asked.db, [
-            {
-              actor: context.principal,
-              action: `${target}.exported`,
-              target_type: target,
-              target_id: resource.name,
-              metadata: { format, search, filters, sort },
-              request_id: context.requestId,
-            },
-          ]);
+          await recordExport(readerOf(asked), targetTypeOf(resource), resource.name, { format, search, filters, sort });
           context.reply.header('content-type', `${mediaTypes[format]}; charset=utf-8`);
           context.reply.header('content-disposition', `attachment; filename="${resource.name}.${format}"`);
           const detail = `The export failed; the log has details under request id ${context.requestId}.`;

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { AdminAction, AdminContext, AdminResource, AdminTarget } from '../../app/admin/declaration.ts';
 import type { AdminFieldChange, AdminRecord, AdminSection, AdminTimelineEntry } from '../../app/admin/sections.ts';
 import type { AdminField, AdminPage, AdminPreview, AdminRange, AdminResult, AdminRow, AdminState } from '../../app/admin/shapes.ts';
+import { recordRead } from '../../auth/request/record-reading.ts';
 import { cursorsOf } from '../../app/data/cursors.ts';
 import type { LoginProvider } from '../../app/declare/login-provider.ts';
 import { Controller } from '../../http/compile/controller.ts';
@@ -14,6 +15,7 @@ import { canonicalJson } from '../../db/values/canonical-json.ts';
 import type { Cursors } from '../../db/sql/keyset/cursor.ts';
 import { fieldsOf, REASON, type AdminSite } from '../state/admin-site.ts';
 import type { AdminRole } from '../options.ts';
+import { readerOf, targetTypeOf } from '../staff/reader-of.ts';
 import { refusalOf, requireRole, roleOf, type StaffOperation } from '../staff/staff-roles.ts';
 import { previewOf } from '../model/dry-run.ts';
 import { inOrder } from '../wire/in-order.ts';
@@ -103,7 +105,7 @@ export function resourceController(site: AdminSite, { authenticators }: LoginPro
       const asked = site.context(context, context.principal);
       const record = await find(resource, asked, context.params.id, readRange(context.query));
       context.log.info({ user_id: context.user.id, resource: resource.name, record: record.id }, 'admin: a record was read');
-      if (resource.auditReads === true) await recordOn(resource, asked, record.id, `${targetTypeOf(resource)}.read`);
+      if (resource.auditReads === true) await recordRead(readerOf(asked), targetTypeOf(resource), record.id);
       const role = await roleOf(site.settings, context.user);
       const reader = { cursors: await cursorsOf(site.app), role };
       const related = await relatedOf(site, resource, asked, record.id, reader);
@@ -222,19 +224,15 @@ function actionOf({ actions }: AdminResource, name: string): AdminAction {
   return found;
 }
 
-function targetTypeOf({ auditedAs, name }: AdminResource): string {
-  return auditedAs ?? name;
-}
-
 async function recordOn(
   resource: AdminResource,
   { audit, db, principal, requestId }: AdminContext,
   target: string,
   action: string,
-  metadata?: object,
+  metadata: object,
 ): Promise<void> {
   const entry = { actor: principal, action, target_type: targetTypeOf(resource), target_id: target, request_id: requestId };
-  await audit?.record(db, [{ ...entry, ...(metadata === undefined ? {} : { metadata }) }]);
+  await audit?.record(db, [{ ...entry, metadata }]);
 }
 
 /** The record without what the role may not do, and why not. */

@@ -24,6 +24,14 @@ const content = () => ({
 /** Entries that are recorded and not sealed yet. No index but the key: this is what a change waits for. */
 export const auditInbox = model('audit_inbox', { id: t.uuidv7().pk(), ...content() }, { guarded: true });
 
+const INDEXES = [
+  { columns: ['at'] },
+  { columns: ['target_type', 'target_id', 'seq'] },
+  { columns: ['actor_id', 'seq'] },
+  { columns: ['action', 'seq'] },
+  { columns: ['request_id'] },
+];
+
 /** Entries in the chain. */
 export const auditEntries = model(
   'audit_entries',
@@ -37,13 +45,7 @@ export const auditEntries = model(
   },
   {
     guarded: true,
-    indexes: [
-      { columns: ['at'] },
-      { columns: ['target_type', 'target_id', 'seq'] },
-      { columns: ['actor_id', 'seq'] },
-      { columns: ['action', 'seq'] },
-      { columns: ['request_id'] },
-    ],
+    indexes: INDEXES,
   },
 );
 
@@ -60,7 +62,7 @@ export const sealedEntries = model(
     previous_hash: t.text(64),
     hash: t.text(64).describe('SHA-256 over this entry and every entry before it.'),
   },
-  { guarded: true },
+  { guarded: true, indexes: INDEXES },
 );
 
 /** One row: where the chain ends, and where it starts after pruning. */

@@ -10,6 +10,7 @@ import { auditCommand } from './commands.ts';
 import { auditMigrations } from './migrations/all.ts';
 import { auditChain, auditEntries, auditInbox } from './models.ts';
 import { auditSink } from './record.ts';
+import { auditResource } from './resource.ts';
 import { Sealer, sealers } from './sealer.ts';
 import { recordingApps } from './sight.ts';
 import { unsealed } from './store.ts';
@@ -36,6 +37,7 @@ export function audit(options: AuditOptions = {}): Module {
   return {
     name: 'audit',
     models: [auditInbox, auditEntries, auditChain],
+    resources: [auditResource],
     migrations: auditMigrations,
     databases,
     commands: [auditCommand],

@@ -61,7 +61,7 @@ async function pruneBatch(tx: Db, sink: AuditSink, through: bigint, { before, by
   const next = chain.pruned_through + BATCH;
   const seq = next < through ? next : through;
   if (seq <= chain.pruned_through) return 0;
-  const last = await findEntry(tx, 'seq', seq);
+  const last = await findEntry(tx, seq);
   if (last === null) throw new Error(`The audit chain is broken at entry ${seq}: run \`kit audit verify\` before pruning.`);
   const count = await removeThrough(tx, seq, last.hash);
   await sink.record(tx, [

@@ -236,9 +236,17 @@ export async function countOutside(db: Db, { pruned_through, length }: ChainStat
   return Number(row?.count ?? 0);
 }
 
-export async function findEntry(db: Db, by: 'id' | 'seq', value: string | bigint): Promise<StoredEntry | null> {
-  const [entry] = await db.query<StoredEntry>(`select ${COLUMNS} from audit_entries where ${by} = $1`, [value]);
+export async function findEntry(db: Db, seq: bigint): Promise<StoredEntry | null> {
+  const [entry] = await db.query<StoredEntry>(`select ${COLUMNS} from audit_entries where seq = $1`, [seq]);
   return entry ?? null;
+}
+
+/** In no order. */
+export function findEntries(db: Db, ids: readonly string[]): Promise<StoredEntry[]> {
+  const places = ids.map((_, index) => `$${index + 1}`).join(', ');
+  return ids.length === 0
+    ? Promise.resolve([])
+    : db.query<StoredEntry>(`select ${COLUMNS} from audit_entries where id in (${places})`, ids, { replanned: true });
 }
 
 /** Of the entries in the chain: one that was inserted beyond its ends does not count. */

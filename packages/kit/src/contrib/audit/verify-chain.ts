@@ -105,5 +105,5 @@ async function anchorFault(tx: Db, chain: ChainState, { anchor }: VerifyChainOpt
   const message = `Entry ${seq} does not match the anchor.`;
   if (seq === chain.pruned_through) return hash === chain.pruned_hash ? null : { seq, message };
   if (seq < chain.pruned_through) return { seq, message: `Entry ${seq} was pruned: use a later anchor.` };
-  return (await findEntry(tx, 'seq', seq))?.hash === hash ? null : { seq, message };
+  return (await findEntry(tx, seq))?.hash === hash ? null : { seq, message };
 }

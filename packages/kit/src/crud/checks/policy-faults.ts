@@ -1,6 +1,7 @@
 import type { App } from '../../app/declare/module.ts';
 import { didYouMean } from '../../options/did-you-mean.ts';
 import type { Fault } from '../../options/fault.ts';
+import { isMembers } from '../../options/value-rule.ts';
 import { limits } from '../declare/limits.ts';
 import { hasResource, policiesOf } from '../policy/policies.ts';
 import { type Policy, uniqueColumn } from '../policy/policy.ts';
@@ -75,7 +76,7 @@ export function unknownDatabase(place: string, using: string, app: App): Fault {
 export function recorderFaults({ options, using }: Policy, place: string, app: App): Fault[] {
   const { audit, events } = app.registry;
   const recorders = [
-    ['audit', audit, options.audit !== false && options.writes !== 'verbs'],
+    ['audit', audit, isMembers(options.audit) || (options.audit !== false && options.writes !== 'verbs')],
     ['webhooks', events, options.events !== undefined && options.events !== false],
   ] as const;
   return recorders.flatMap(([module, sink, isOn]) => {
@@ -96,7 +97,7 @@ function policyFaults(policy: Policy, app: App): Fault[] {
   const { options, statements, model } = policy;
   const place = placeOf(policy.resource, app);
   for (const name of ['audit', 'events', 'onChange'] as const)
-    if (options.writes === 'verbs' && options[name] !== undefined && options[name] !== false)
+    if (options.writes === 'verbs' && options[name] !== undefined && options[name] !== false && !isMembers(options[name]))
       faults.push({
         id: 'E013',
         message: `${place}: ${name} is set, but the functions that its hooks call record and announce the change (writes: 'verbs').`,
@@ -157,11 +158,11 @@ function policyFaults(policy: Policy, app: App): Fault[] {
       'Use events: (change) => ({ type, data, audience }).',
     );
 
-  if (options.audit === true && app.registry.audit === null)
+  if ((options.audit === true || isMembers(options.audit)) && app.registry.audit === null)
     add(
       'W033',
-      'has audit: true, and no module of the app records audit entries.',
-      'Add audit() to the modules of createApp, or remove audit: true.',
+      'has `audit`, and no module of the app records audit entries.',
+      'Add audit() to the modules of createApp, or remove `audit`.',
     );
 
   for (const [option, names] of [

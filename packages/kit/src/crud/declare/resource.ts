@@ -294,8 +294,11 @@ export interface ResourceOptions<
   readonly validate?: (row: RowToValidate<C, NoInfer<I>>) => readonly FieldError[] | Promise<readonly FieldError[]>;
   /** Called once per changed row, and per row that an action ran for, in the transaction. Throwing rolls everything back. */
   readonly onChange?: (change: Change<C, NoInfer<T>>) => unknown;
-  /** One audit entry per changed row; true when an audit module is installed. */
-  readonly audit?: boolean;
+  /**
+   * One audit entry per changed row; true when an audit module is installed. `reads`: also when one record is read, `exports`: when rows are exported, by
+   * the API, agents and the admin site.
+   */
+  readonly audit?: boolean | { readonly reads?: boolean; readonly exports?: boolean };
   /** `order.created`, `.updated`, `.deleted`, `.<transition>` by webhook; a function returns the event and its audience. */
   readonly events?: boolean | ((change: Change<C, NoInfer<T>>) => ChangeEvent | null);
   /**

@@ -1,3 +1,4 @@
+import { recordExport } from '../../auth/request/record-reading.ts';
 import { countUpTo } from '../../db/rows/count-rows.ts';
 import type { Db } from '../../db/engine/db.ts';
 import type { CompiledWhere } from '../../db/sql/where/compile-where.ts';
@@ -83,6 +84,11 @@ export class Exporter {
     context.reply.header('content-disposition', `attachment; filename="${policy.model.name}.${format}"`);
     context.reply.header('cache-control', 'no-store');
     const first = await chunks.next();
+    const audit = access.auditOf('exports');
+    if (audit !== null) {
+      const { principal: actor, requestId } = request;
+      await recordExport({ audit, db, actor, requestId }, policy.name, policy.model.name, { query: context.query as object });
+    }
     const render = (error: unknown) => renderFailure(exchange, failurePlan(exchange), error);
     let rendered: ReturnType<typeof render> | undefined;
     return new ExportStream(chunks, {

@@ -1,6 +1,7 @@
 import type { Address } from '../input/with-address.ts';
 import { cursorsOf } from '../../app/data/cursors.ts';
 import type { App } from '../../app/declare/module.ts';
+import type { AuditSink } from '../../auth/request/audit-sink.ts';
 import { BoundedMap } from '../../db/values/bounded-map.ts';
 import type { Cursors } from '../../db/sql/keyset/cursor.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
@@ -8,6 +9,7 @@ import type { CompiledRoute } from '../../http/exchange/compiled-route.ts';
 import type { DeclaredParts } from '../../http/compile/declared-parts.ts';
 import type { AnyCrudOptions } from '../options/crud-options.ts';
 import { type ControllerLimits, limits, limitsOf } from '../declare/limits.ts';
+import { isMembers } from '../../options/value-rule.ts';
 import { pageOptions } from '../options/page-options.ts';
 import type { AnyResource } from '../declare/resource.ts';
 import type { SearchBackend } from '../declare/search-backend.ts';
@@ -91,12 +93,18 @@ export class MountedResource {
     this.#pipeline = new Pipeline(this.policy, app.registry);
   }
 
-  /** Null: the resource's own rules. */
+  /** Where reads and exports are recorded: null where the resource does not record them, or no module does. */
+  auditOf(what: 'reads' | 'exports'): AuditSink | null {
+    const { audit } = this.resource.options;
+    return isMembers(audit) && audit[what] === true ? (this.#app ?? this.#notMounted()).registry.audit : null;
+  }
+
   /** The alias of the database that its rows are in. */
   get using(): string {
     return this.options.using ?? this.resource.options.using ?? 'default';
   }
 
+  /** Null: the resource's own rules. */
   get audience(): string | null {
     return this.options.audience ?? null;
   }

@@ -110,7 +110,7 @@ export const resourceRules: Rules = guards({
   bodies: part({ create: required(aSchema), update: required(aSchema) }),
   once: recordOf(part({ on: required(listOf(filledText, { min: 1 })), description: filledText, nullable: oneOf(true) })),
   onChange: aFunction,
-  audit: flag,
+  audit: either('true, false, or { reads, exports }', flag, part({ reads: flag, exports: flag })),
   events: either('true, false or a function', flag, aFunction),
   missing: aMissingError,
   audiences: recordOf(audience),

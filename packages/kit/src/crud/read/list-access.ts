@@ -1,5 +1,6 @@
 import type { Db } from '../../db/engine/db.ts';
 import type { CompiledWhere } from '../../db/sql/where/compile-where.ts';
+import type { AuditSink } from '../../auth/request/audit-sink.ts';
 import type { HandlerContext } from '../../http/declare/handler-context.ts';
 import type { CrudRequest } from '../policy/crud-request.ts';
 import type { ListDeclaration, ShapeParameters } from './list-query.ts';
@@ -15,6 +16,7 @@ export interface ListAccess {
   readonly policy: Policy;
   readonly list: ListDeclaration;
   readonly output: ReadonlySet<string> | undefined;
+  auditOf(what: 'reads' | 'exports'): AuditSink | null;
   request(context: Context, action: string): Promise<CrudRequest>;
   view(request: CrudRequest): Promise<View>;
   shape(view: View, parameters: ShapeParameters, pageSize: number): Shape;

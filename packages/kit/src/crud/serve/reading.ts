@@ -1,3 +1,4 @@
+import { recordRead } from '../../auth/request/record-reading.ts';
 import { isObserved } from '../../db/engine/query-observer.ts';
 import type { Where } from '../../db/sql/where/where.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
@@ -143,10 +144,18 @@ export class Reading {
     const where = [key, ...(await access.parentRows(context, request, db, false))];
     const needsRow = exchangeOf(context.request).verdict === 'unknown';
     const version = policy.options.version as string | undefined;
-    const unit = unitFor(shape, needsRow ? policy.codeColumns : version === undefined ? [] : [version]);
+    const audit = access.auditOf('reads');
+    const named = [...(version === undefined ? [] : [version]), ...(audit === null ? [] : [policy.key.name])];
+    const unit = unitFor(shape, needsRow ? policy.codeColumns : named);
     this.#notePlan(context, shape);
     const { row, item } = await readOne(db, request, unit, where, isFreeForm, needsRow);
     if (needsRow) await context.authorize(wholeRow(unit, row));
+    if (audit !== null) {
+      const { principal: actor, requestId } = request;
+      await recordRead({ audit, db, actor, requestId }, policy.name, String(unit.extra(row, policy.key.name)));
+      // A cache would answer the next read without an entry.
+      context.reply.header('cache-control', 'no-store');
+    }
     this.#answering.answerWith(context, item, tagOf(policy, shape, version === undefined ? undefined : unit.extra(row, version)));
     return item;
   };

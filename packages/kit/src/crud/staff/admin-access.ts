@@ -9,7 +9,7 @@ import { staffExport, type StaffItem, type StaffListQuery, type StaffPage, staff
 import type { AsCaller, Programs } from '../serve/programs.ts';
 import type { MountedResource } from '../mount/mounted-resource.ts';
 import { policiesOf } from '../policy/policies.ts';
-import type { Edge, Policy } from '../policy/policy.ts';
+import type { Edge, Policy, StoredColumn } from '../policy/policy.ts';
 import type { RowState } from '../policy/row-scope.ts';
 import { possibleTransitions, refusedTransitions } from '../write/possible-transitions.ts';
 import { readKey } from '../parameters/parameter-value.ts';
@@ -20,6 +20,7 @@ import type { CrudRequest } from '../policy/crud-request.ts';
 import type { Item } from '../declare/item.ts';
 import type { Asked, Intent } from '../write/intent.ts';
 import { ofVersion } from '../write/precondition.ts';
+import type { RowKey } from '../write/row-statements.ts';
 import type { Readable } from 'node:stream';
 import type { Schema } from '../../http/declare/schema.ts';
 import type { FileFormat } from '../options/file-options.ts';
@@ -41,6 +42,14 @@ export interface AdminImport {
   /** The column that finds rows which are there already; absent: every row is new. */
   readonly by?: string | undefined;
   readonly isDryRun: boolean;
+}
+
+/** How the site reaches the rows of a resource. */
+export interface StaffPlace {
+  /** The alias of the database. Default: that of the resource. */
+  readonly using?: string | undefined;
+  /** The unique column that the site addresses rows by. Default: the key. */
+  readonly lookup?: string | undefined;
 }
 
 /** A row as its page needs it. */
@@ -89,9 +98,10 @@ export class AdminAccess {
   readonly #as: AsCaller;
   readonly #using: string | undefined;
   readonly #caller: CallerInTransaction;
+  /** The column that the site addresses rows by. */
+  readonly #lookup: StoredColumn;
 
-  /** `using`: the database, where it is not that of the resource. */
-  constructor(app: App, resource: AnyResource, caller: CallerInTransaction, using?: string) {
+  constructor(app: App, resource: AnyResource, caller: CallerInTransaction, { using, lookup }: StaffPlace = {}) {
     this.#app = app;
     this.#using = using;
     this.#caller = caller;
@@ -99,6 +109,7 @@ export class AdminAccess {
     this.#mounted = access;
     this.#programs = programs;
     this.#as = asCaller(app, caller, STAFF);
+    this.#lookup = (lookup === undefined ? undefined : access.policy.findColumn(lookup)) ?? access.policy.key;
   }
 
   /** Whether `resource({ admin })` says which rows staff see; without it they see what they would see on the API. */
@@ -106,14 +117,14 @@ export class AdminAccess {
     return this.#mounted.policy.audienceRule !== undefined;
   }
 
-  /** The column that addresses and audit entries know rows by. */
-  get keyName(): string {
-    return this.#mounted.policy.key.name;
-  }
-
   /** The row with this key among those the site shows, or 404. */
   find(key: string, rows: RowState = 'live'): Promise<Item> {
-    return this.#as('retrieve', (request) => this.#programs.findAs(request, key, rows));
+    return this.#as('retrieve', async (request) => {
+      const { column, value } = this.#rowKey(key);
+      const [row] = await this.#programs.rowsAs(request, { [column.name]: value } as Where, 1, rows);
+      if (row === undefined) throw this.#mounted.policy.missing();
+      return row;
+    });
   }
 
   rows(where?: Where, limit: number = limits.pageMax): Promise<Item[]> {
@@ -127,12 +138,12 @@ export class AdminAccess {
 
   /** Fields of the rows with these keys, as text. A text that cannot be a key is that of no row. */
   async byKeys(texts: readonly string[], rows: RowState, fields: readonly string[]): Promise<readonly StaffItem[]> {
-    const { key } = this.#mounted.policy;
+    const { name, settings } = this.#lookup;
     const keys = texts.flatMap((text) => {
-      const read = readKey(key.settings, text);
+      const read = readKey(settings, text);
       return read.fault === undefined ? [read.value] : [];
     });
-    const found = keys.length === 0 ? [] : await this.fieldsBy(key.name, keys, fields, rows);
+    const found = keys.length === 0 ? [] : await this.fieldsBy(name, keys, fields, rows);
     return found.map(({ value, item }) => ({ key: String(value), item }));
   }
 
@@ -143,7 +154,7 @@ export class AdminAccess {
 
   /** One page of the list. */
   list(query: StaffPageQuery): Promise<StaffPage> {
-    return this.#as('list', (request) => staffPage(this.#mounted, request, query));
+    return this.#as('list', (request) => staffPage(this.#mounted, request, query, this.#lookup.name));
   }
 
   /** The rows of a list as a file. */
@@ -196,7 +207,7 @@ export class AdminAccess {
       const expand = edges.map(({ name }) => name);
       const shape = access.shape(view, { fields: undefined, expand }, 1);
       const unit = unitFor(shape, policy.codeColumns);
-      const { column, value } = access.rowKey(key);
+      const { column, value } = this.#rowKey(key);
       const db = policy.database(request);
       const where = [policy.rows.compile(request, { [column.name]: value } as Where)];
       const [row] = await selectRows(db, request, { unit, where, limit: 1, rows, isFreeForm: true, forCode: true });
@@ -273,11 +284,18 @@ export class AdminAccess {
   ): Promise<Item> {
     return this.#as(action, async (request) => {
       const { pipeline, policy } = this.#mounted;
-      const row = { values, sent, ifMatch: ofVersion(version), ...(key === undefined ? {} : { key: this.#mounted.rowKey(key) }) };
+      const row = { values, sent, ifMatch: ofVersion(version), ...(key === undefined ? {} : { key: this.#rowKey(key) }) };
       const asked = { authorize: authorize(request) };
       const [written] = await pipeline.run(tx ?? policy.database(request), request, { ...intent, via: 'admin', rows: [row], asked });
       return written as Item;
     });
+  }
+
+  /** 404 for a text that cannot be a key. */
+  #rowKey(text: string): RowKey {
+    const read = readKey(this.#lookup.settings, text);
+    if (read.fault !== undefined) throw this.#mounted.policy.missing();
+    return { column: this.#lookup, value: read.value };
   }
 
   /**

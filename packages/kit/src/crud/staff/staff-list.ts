@@ -87,12 +87,12 @@ export function visible(view: View, names: readonly string[]): string[] {
   return names.filter((name) => view.fields.has(name));
 }
 
-/** One page, and its count where it is the first. */
-export async function staffPage(mounted: MountedResource, request: CrudRequest, query: StaffPageQuery): Promise<StaffPage> {
+/** One page, and its count where it is the first. `lookup`: the column that items are addressed by. */
+export async function staffPage(mounted: MountedResource, request: CrudRequest, query: StaffPageQuery, lookup: string): Promise<StaffPage> {
   const { policy } = mounted;
   const { db, bounded, order, where, shape } = await narrowed(mounted, request, query);
   const { keyset, isIndexed, cut = {} } = order;
-  const unit = unitFor(shape, [...new Set([policy.key.name, ...keyset.names])]);
+  const unit = unitFor(shape, [...new Set([lookup, ...keyset.names])]);
   const from = query.start(keyset, db);
   const found = await selectPage(
     db,
@@ -122,7 +122,7 @@ export async function staffPage(mounted: MountedResource, request: CrudRequest, 
   const last = rows.at(-1);
   const count = from?.count ?? (hasMore ? await countAll(db, request, query, where, mounted) : rows.length);
   return {
-    items: items.map((item, index) => ({ key: String(unit.extra(rows[index] as Item, policy.key.name)), item })),
+    items: items.map((item, index) => ({ key: String(unit.extra(rows[index] as Item, lookup)), item })),
     count: from === undefined ? count : from.count,
     next: hasMore && last !== undefined ? positionOf(unit, keyset, last, cut) : undefined,
     keyset,

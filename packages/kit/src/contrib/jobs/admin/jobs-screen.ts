@@ -68,6 +68,8 @@ export function jobsScreen(place: AdminPlace): AdminResource {
         return error === null ? null : `${error.code}: ${error.message}`;
       },
       attempts: ({ attempts, attempts_max: max }) => `${attempts} of ${max}`,
+      // The timeline of another record leaves out jobs about a record of its kind.
+      record: ({ serial_key: serial, unique_key: unique }) => serial ?? unique,
     },
     filters: [
       {
