@@ -27,7 +27,7 @@ export const RINGS = [
 /** The rooms of a folder of kit: a file imports its own room and those before it. Beside them are the files that every module has. */
 export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   auth: ['people', 'rights', 'request'],
-  db: ['values', 'declare', 'sql', 'engine', 'rows', 'sealing', 'migrations', 'kysely', 'open', 'transfer'],
+  db: ['values', 'declare', 'sql', 'engine', 'rows', 'sealing', 'backfills', 'migrations', 'rollout', 'kysely', 'open', 'transfer'],
   http: ['declare', 'json', 'exchange', 'compile', 'admit', 'respond', 'input', 'idempotency', 'serve'],
   app: ['admin', 'declare', 'check', 'data', 'assemble'],
   crud: ['declare', 'options', 'policy', 'parameters', 'read', 'input', 'write', 'mount', 'files', 'checks', 'serve', 'staff', 'inspect'],

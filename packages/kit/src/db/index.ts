@@ -1,3 +1,4 @@
+export { backfill, type Backfill, type BackfillOptions } from './backfills/backfill.ts';
 export { currentTransaction } from './engine/ambient.ts';
 export { type Clock } from './clock.ts';
 export { type Column, t, type AnyColumn, type ColumnSettings, type Guarded } from './declare/column.ts';
@@ -53,6 +54,7 @@ export { softDelete, softDeleteUnique, timestamps, userStamps, versioned } from 
 export type { ColumnDefinition, FullTextDefinition, IndexDefinition, OnDelete, TableDefinition } from './declare/table-definition.ts';
 export type { ModelFullText, ModelIndex, ModelOptions } from './declare/table-from-columns.ts';
 export { uuidv7 } from './values/uuidv7.ts';
+export { runBackfills, type RunBackfillsOptions } from './rollout/run-backfills.ts';
 export { compileWhere } from './sql/where/compile-where.ts';
 export { whereSql } from './sql/where/where-sql.ts';
 export type { Where } from './sql/where/where.ts';

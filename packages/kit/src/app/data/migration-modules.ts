@@ -28,14 +28,14 @@ export function migrationModules(app: App): readonly MigrationModule[] {
 }
 
 /** A database and what has tables in it. */
-interface Target {
+export interface MigratedDatabase {
   readonly alias: string;
   readonly database: Database;
   readonly modules: readonly MigrationModule[];
 }
 
 /** The default database first; one that no module has tables in is left alone. Needs open databases. */
-function targetsOf(app: App): readonly Target[] {
+export function migratedDatabases(app: App): readonly MigratedDatabase[] {
   const aliases = ['default', ...Object.keys(app.databases).filter((alias) => alias !== 'default')];
   return aliases.flatMap((alias) => {
     const database = app.databases[alias];
@@ -86,7 +86,7 @@ export function modelDriftFaults(app: App): readonly Fault[] {
  */
 export async function unknownReferences(app: App): Promise<readonly Fault[]> {
   const faults: Fault[] = [];
-  for (const { database, modules } of targetsOf(app)) {
+  for (const { database, modules } of migratedDatabases(app)) {
     const migrated = modules.filter(({ migrations = [] }) => migrations.length > 0);
     const known = new Set([
       ...planMigrations(migrated).end.keys(),
@@ -123,7 +123,7 @@ export interface OutdatedDatabase {
 /** The databases that are not up to date. Needs open databases. */
 export async function outdatedDatabases(app: App): Promise<OutdatedDatabase[]> {
   const outdated: OutdatedDatabase[] = [];
-  for (const { alias, database, modules } of targetsOf(app)) {
+  for (const { alias, database, modules } of migratedDatabases(app)) {
     const pending = await pendingMigrations(database, modules);
     if (pending.length > 0) outdated.push({ alias, url: database.url, pending });
   }
@@ -166,7 +166,7 @@ export interface AppDrift extends Drift {
 export async function driftOf(app: App): Promise<AppDrift> {
   const models = new Set<string>();
   const [tables, additions, newer]: [string[], string[], string[]] = [[], [], []];
-  for (const { alias, database, modules } of targetsOf(app)) {
+  for (const { alias, database, modules } of migratedDatabases(app)) {
     const drift = await checkDrift(modules, database);
     for (const fault of drift.models) models.add(fault);
     tables.push(...labelled(alias, drift.database));
@@ -191,7 +191,7 @@ export class SchemaWatch {
 
   /** What this version cannot write to in the database of this alias; empty where it can write to everything. */
   async faults(alias: string): Promise<readonly string[]> {
-    const target = targetsOf(this.#app).find((each) => each.alias === alias);
+    const target = migratedDatabases(this.#app).find((each) => each.alias === alias);
     if (target === undefined) return [];
     const { database, modules } = target;
     const newer = newerMigrations(modules, await readHistory(database));
@@ -216,7 +216,7 @@ export async function migrateApp(app: App, options?: MigrateOptions): Promise<Mi
     backups: [] as string[],
     statements: {} as Record<string, readonly string[]>,
   };
-  for (const { alias, database, modules } of targetsOf(app)) {
+  for (const { alias, database, modules } of migratedDatabases(app)) {
     const report = await migrate(database, modules, options);
     total.applied.push(...labelled(alias, report.applied));
     total.unknown.push(...labelled(alias, report.unknown));

@@ -3,6 +3,7 @@ import type { Authenticator } from '../../auth/request/authenticator.ts';
 import type { UserDirectory, UserSource } from '../../auth/people/user-directory.ts';
 import type { Clock } from '../../db/clock.ts';
 import type { Database, Db } from '../../db/engine/db.ts';
+import type { Backfill } from '../../db/backfills/backfill.ts';
 import type { Migration } from '../../db/migrations/migration.ts';
 import type { Container } from '../../di/container.ts';
 import type { Registration } from '../../di/registration.ts';
@@ -42,6 +43,8 @@ export interface Module {
   readonly models?: readonly Model[];
   /** The migrations of the module, in the order in which they run. */
   readonly migrations?: readonly Migration[];
+  /** Back-fills of large tables, what `backfill(…)` of `kit/db` returns: `kit backfill run` runs them. */
+  readonly backfills?: readonly Backfill[];
   /** Aliases of the databases its tables are in. Default: `default` alone. */
   readonly databases?: readonly string[];
   /** How requests are authenticated, after those of the app. */

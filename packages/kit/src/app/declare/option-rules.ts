@@ -91,6 +91,7 @@ export const moduleRules: OptionRules<Module> = {
   after: listOf(text),
   models: listOf(objectWith('a model: model("orders", { … })')),
   migrations: listOf(objectWith('a migration: migration("0001_initial", [ … ])')),
+  backfills: listOf(objectWith('a back-fill: backfill("0012_full_name", { … })', 'run')),
   databases: listOf(filledText, { min: 1 }),
   authenticators: listOf(anAuthenticator),
   users: userDirectory,

@@ -26,6 +26,11 @@ export const CORE_COMMANDS: readonly ListedCommand[] = [
   { name: 'start', summary: 'serve the app until SIGINT or SIGTERM', load: async () => (await import('./start.ts')).startCommand },
   { name: 'migrate', summary: 'bring the databases up to date', load: async () => (await import('./migrate.ts')).migrateCommand },
   {
+    name: 'backfill',
+    summary: 'change the rows of large tables while the app runs: run, status, pause, resume',
+    load: async () => (await import('./backfill.ts')).backfillCommand,
+  },
+  {
     name: 'database',
     summary: 'copy a SQLite database into PostgreSQL',
     load: async () => (await import('./database.ts')).databaseCommand,

@@ -1,3 +1,5 @@
+import { appBackfills } from '../../app/data/app-backfills.ts';
+import { migrationModules } from '../../app/data/migration-modules.ts';
 import { describeResources, type ResourceDescription } from '../../crud/inspect/describe-resource.ts';
 import type { App } from '../../app/declare/module.ts';
 import type { User } from '../../auth/people/principal.ts';
@@ -5,6 +7,8 @@ import type { MountedResource } from '../../crud/mount/mounted-resource.ts';
 import type { Policy } from '../../crud/policy/policy.ts';
 import { mountedResourceOf } from '../../crud/serve/controller.ts';
 import { crudOf } from '../../crud/serve/crud-of.ts';
+import type { BackfillProgress } from '../../db/backfills/progress.ts';
+import { type DeclaredBackfill, declaredBackfills } from '../../db/rollout/declared-backfills.ts';
 import { observeQueries } from '../../db/engine/query-observer.ts';
 import type { CompiledRoute, ResponseFacts } from '../../http/exchange/compiled-route.ts';
 import { didYouMean } from '../../options/did-you-mean.ts';
@@ -28,10 +32,17 @@ export const inspectCommand: CoreCommand = (command, context) => {
       if (sql && resources.length === 0) context.fail(noResource(text, ownFirst(app, described)));
       if (resources.length > 0) {
         const statements = sql ? await listStatements(await context.app(), text ?? '') : [];
+        const backfills = await backfillsOf(app, resources[0]?.table ?? '', sql);
         if (context.json)
-          return context.print(JSON.stringify(sql ? resources.map((each) => ({ ...each, sql: statements })) : resources, null, 2));
+          return context.print(
+            JSON.stringify(
+              resources.map((each) => ({ ...each, backfills, ...(sql ? { sql: statements } : {}) })),
+              null,
+              2,
+            ),
+          );
         for (const each of resources) {
-          const [head = '', ...lines] = tree(resourceTree(each, statements));
+          const [head = '', ...lines] = tree(resourceTree(each, statements, backfills.map(backfillText)));
           context.print([context.paint('bold', head), ...lines].join('\n'));
         }
         return;
@@ -46,6 +57,32 @@ export const inspectCommand: CoreCommand = (command, context) => {
       if (text === undefined) context.print(context.paint('dim', limits(app.inputLimits)));
     });
 };
+
+interface InspectedBackfill {
+  readonly id: string;
+  readonly required_by: readonly string[];
+  /** Without a database: null. */
+  readonly progress: string | null;
+}
+
+/** The back-fills of a table; with their progress where the databases are open. */
+async function backfillsOf(app: App, table: string, isOpen: boolean): Promise<InspectedBackfill[]> {
+  const isOf = ({ backfill }: DeclaredBackfill): boolean => backfill.model.name === table;
+  if (!isOpen)
+    return declaredBackfills(migrationModules(app))
+      .filter(isOf)
+      .map(({ id, requiredBy }) => ({ id, required_by: requiredBy, progress: null }));
+  const open = (await appBackfills(app)).filter(isOf);
+  return open.map(({ label, requiredBy, progress }) => ({ id: label, required_by: requiredBy, progress: progressText(progress) }));
+}
+
+function progressText({ state, share }: BackfillProgress): string {
+  return state === 'not started' ? state : `${state}, ${Math.floor(share * 100)} %`;
+}
+
+function backfillText({ id, required_by: requiredBy, progress }: InspectedBackfill): string {
+  return `${id}${progress === null ? '' : `: ${progress}`}${requiredBy.length === 0 ? '' : `, required by ${requiredBy.join(', ')}`}`;
+}
 
 function noRoute(text: string, routes: readonly CompiledRoute[], resources: readonly ResourceDescription[]): string {
   const parts = new Set(routes.flatMap(({ path }) => path.split('/').filter((part) => !part.startsWith(':'))));

@@ -3,7 +3,7 @@ import type { ResponseFacts } from '../../http/exchange/compiled-route.ts';
 import type { Branch } from '../terminal/terminal.ts';
 
 /** A resource as `kit inspect` draws it: who reaches which rows and fields, by which operations, and what they cost. */
-export function resourceTree(described: ResourceDescription, sql: readonly string[]): Branch {
+export function resourceTree(described: ResourceDescription, sql: readonly string[], backfills: readonly string[] = []): Branch {
   const { resource, table, controller, rows, fields, operations, relations, filters, ordering, search, unindexed } = described;
   return {
     text: `${resource} (table ${table}, ${controller})`,
@@ -32,6 +32,10 @@ export function resourceTree(described: ResourceDescription, sql: readonly strin
         ordering.map((text) => ({ text })),
       ),
       search === null ? [] : [{ text: `search: ${search.backend} of ${search.columns.join(', ')}` }],
+      group(
+        'back-fills',
+        backfills.map((text) => ({ text })),
+      ),
       group(
         'warnings',
         unindexed.map((each) => ({ text: `W008 no index begins with ${each.table}.${each.column} (${each.usedBy})` })),

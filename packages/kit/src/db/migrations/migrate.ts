@@ -5,8 +5,10 @@ import type { Handle } from '../engine/handle.ts';
 import { type DbLog, silentLog } from '../log.ts';
 import { quoteName as q } from '../declare/names.ts';
 import { findTable } from './found-schema.ts';
+import { requireFinished } from './required-backfills.ts';
 import { compareHistory, ensureHistory, readHistory, recordApplied } from './history.ts';
 import type { Operation } from './operation.ts';
+import { MigrationRefused } from './migration-refused.ts';
 import { type MigrationModule, type PlannedMigration, planMigrations } from './plan.ts';
 import { postgresStatements } from './postgres-steps.ts';
 import { applyOperation, type SchemaState } from './schema-state.ts';
@@ -81,6 +83,7 @@ export async function migrate(
     try {
       await applyStep(database, step, options, report);
     } catch (error) {
+      if (error instanceof MigrationRefused) throw error;
       throw new Error(`Migration ${step.id} failed and was rolled back: ${(error as Error).message}`, { cause: error });
     }
   }
@@ -109,6 +112,7 @@ async function applyStep(
     // Asked again under the lock: another process may have been here while this one waited.
     const done = await tx.query('select checksum from kit_migrations where module = $1 and name = $2', [step.module, step.migration.name]);
     if (done.length > 0) return;
+    await requireFinished(tx, step);
     if (rebuilds && options.backup !== false) report.backups.push(...(await backUp(tx, engine, step)));
     const adopts = options.adopt === true && (await createsExisting(tx, step));
     if (!adopts) for (const { operation, before } of statesOf(step)) await applyTo(tx, operation, before);

@@ -8,6 +8,8 @@ export interface Migration {
   readonly operations: readonly Operation[];
   /** Migrations of other modules that must have run: `accounts/0001_initial`. */
   readonly after: readonly string[];
+  /** Back-fills of its module that must be finished: `0012_full_name`. */
+  readonly backfills: readonly string[];
   /** What the history remembers, to notice that a released migration was edited. */
   readonly checksum: string;
 }
@@ -28,16 +30,19 @@ export function migration(
   options: {
     /** Migrations of other modules that must have run: `accounts/0001_initial`. */
     readonly after?: readonly string[];
+    /** Back-fills of the module that must be finished before it runs: `0012_full_name`. */
+    readonly backfills?: readonly string[];
   } = {},
 ): Migration {
   if (!NAME.test(name)) throw new Error(`Migration "${name}": names are four digits, an underscore and snake_case, like 0001_initial.`);
   requireArguments(`migration("${name}")`, { operations }, { operations: aList });
-  readOptions(`migration("${name}")`, options, { after: listOf(filledText) });
+  readOptions(`migration("${name}")`, options, { after: listOf(filledText), backfills: listOf(filledText) });
   const flat = operations.flat();
   return Object.freeze({
     name,
     operations: Object.freeze(flat),
     after: Object.freeze([...(options.after ?? [])]),
+    backfills: Object.freeze([...(options.backfills ?? [])]),
     checksum: checksumOf(flat),
   });
 }

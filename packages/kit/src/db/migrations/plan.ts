@@ -1,7 +1,8 @@
+import type { Backfill } from '../backfills/backfill.ts';
 import type { Model } from '../declare/model.ts';
 import type { Migration } from './migration.ts';
 import { applyOperation, type SchemaState } from './schema-state.ts';
-import { nearest } from '../../options/did-you-mean.ts';
+import { didYouMean, nearest } from '../../options/did-you-mean.ts';
 import { InvalidOptions, unknownNames } from '../../options/read-options.ts';
 import { MigrationRefused } from './migration-refused.ts';
 
@@ -10,6 +11,8 @@ export interface MigrationModule {
   readonly name: string;
   readonly migrations?: readonly Migration[];
   readonly models?: readonly Model[];
+  /** Back-fills, in the order of their numbers; these go on from the numbers of the migrations. */
+  readonly backfills?: readonly Backfill[];
 }
 
 export interface PlannedMigration {
@@ -19,6 +22,8 @@ export interface PlannedMigration {
   readonly id: string;
   /** The tables before it runs. */
   readonly before: SchemaState;
+  /** Must be finished before it runs. */
+  readonly backfills: readonly Backfill[];
 }
 
 export interface MigrationPlan {
@@ -38,8 +43,8 @@ export function planMigrations(modules: readonly MigrationModule[]): MigrationPl
   let state: SchemaState = new Map();
   const owners = new Map<string, string>();
   const steps: PlannedMigration[] = [];
-  for (const { module, migration, id } of inOrder(modules)) {
-    steps.push({ module, migration, id, before: state });
+  for (const { module, migration, id, backfills } of inOrder(modules)) {
+    steps.push({ module, migration, id, backfills, before: state });
     for (const operation of migration.operations) {
       try {
         state = applyOperation(state, operation);
@@ -53,7 +58,7 @@ export function planMigrations(modules: readonly MigrationModule[]): MigrationPl
   return { steps, end: state, owners };
 }
 
-const MEMBERS = ['name', 'migrations', 'models'];
+const MEMBERS = ['name', 'migrations', 'models', 'backfills'];
 
 /** Modules of an application have other members too; `migration` among them would run nothing. */
 function refuseMisspelt(module: MigrationModule): void {
@@ -89,7 +94,8 @@ function inOrder(modules: readonly MigrationModule[]): Step[] {
   return ordered;
 }
 
-function stepsOf({ name: module, migrations = [] }: MigrationModule): Step[] {
+function stepsOf({ name: module, migrations = [], backfills = [] }: MigrationModule): Step[] {
+  checkBackfills(module, migrations, backfills);
   migrations.forEach((migration, index) => {
     const previous = migrations[index - 1];
     if (previous !== undefined && previous.name >= migration.name) {
@@ -98,5 +104,33 @@ function stepsOf({ name: module, migrations = [] }: MigrationModule): Step[] {
       );
     }
   });
-  return migrations.map((migration) => ({ module, migration, id: `${module}/${migration.name}` }));
+  return migrations.map((migration) => ({
+    module,
+    migration,
+    id: `${module}/${migration.name}`,
+    backfills: backfills.filter(({ name }) => migration.backfills.includes(name)),
+  }));
+}
+
+/** Back-fills have numbers among those of the migrations, and a migration requires earlier ones. */
+function checkBackfills(module: string, migrations: readonly Migration[], backfills: readonly Backfill[]): void {
+  backfills.forEach(({ name }, index) => {
+    const previous = backfills[index - 1];
+    if (previous !== undefined && previous.name >= name)
+      throw new MigrationRefused(`Module "${module}": back-fill ${name} must sort after ${previous.name}, which is listed before it.`);
+    if (migrations.some((each) => each.name.slice(0, 4) === name.slice(0, 4)))
+      throw new MigrationRefused(`Module "${module}": back-fill ${name} has the number of a migration. Give it another number.`);
+  });
+  for (const migration of migrations)
+    for (const name of migration.backfills) {
+      if (!backfills.some((each) => each.name === name))
+        throw new MigrationRefused(
+          `Migration ${module}/${migration.name} requires the back-fill "${name}", which its module does not list.${didYouMean(
+            name,
+            backfills.map((each) => each.name),
+          )}`,
+        );
+      if (name > migration.name)
+        throw new MigrationRefused(`Migration ${module}/${migration.name} requires the back-fill ${name}, which comes after it.`);
+    }
 }

@@ -1,5 +1,6 @@
 import { isKitError } from '../../errors/kit-error.ts';
 import { quoteName as q } from '../declare/names.ts';
+import { ensureBackfills, hasBackfills } from '../backfills/backfill-state.ts';
 import type { Database } from '../engine/db.ts';
 import { migrate, pendingMigrations } from '../migrations/migrate.ts';
 import type { MigrationModule } from '../migrations/plan.ts';
@@ -84,6 +85,8 @@ async function prepare(from: Database, to: Database, modules: readonly Migration
       ]);
     await to.transaction((tx) => createCopyState(tx, from.url));
   } else if (state.phase !== 'preparing') return;
+  // How far they are is copied with the rows.
+  if (await hasBackfills(from)) await ensureBackfills(to);
   await migrate(to, modules);
   await to.transaction(async (tx) => {
     // What migrations insert is in the source, as it is now.
