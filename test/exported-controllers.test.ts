@@ -3,12 +3,13 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { allowAny, Controller, createApp, hasScopes, isStaff, migrateApp, type App, type Module, type Route } from 'kit';
+import { allowAny, Controller, createApp, hasScopes, isAuthenticated, isStaff, migrateApp, type App, type Module, type Route } from 'kit';
 import { accounts, accountsOf, AccountController, createUser } from 'kit/contrib/accounts';
 import { ApiKeyController, apiKeys, createApiKey } from 'kit/contrib/apikeys';
 import { audit, AuditController } from 'kit/contrib/audit';
 import { grants, objectActions, objectGrants, sharing } from 'kit/contrib/grants';
 import { JobController, jobs } from 'kit/contrib/jobs';
+import { TenantController, tenants } from 'kit/contrib/tenants';
 import { diskStore, UploadController, uploads } from 'kit/contrib/uploads';
 import { WebhookEndpointController, webhooks } from 'kit/contrib/webhooks';
 import { CrudController, resource } from 'kit/crud';
@@ -64,6 +65,13 @@ const guards: Readonly<Record<string, Guard>> = {
   AuditController: { controller: AuditController as unknown as ControllerClass, module: 'audit()', ...scoped },
   HealthController: { controller: HealthController, anonymous: 'all', keyWithoutScopes: 'all', keyWithEveryScope: 'all' },
   JobController: { controller: JobController as unknown as ControllerClass, module: 'jobs()', ...scoped },
+  TenantController: {
+    controller: TenantController as unknown as ControllerClass,
+    module: 'tenants()',
+    anonymous: ['acceptInvitation'],
+    keyWithoutScopes: 'none',
+    keyWithEveryScope: 'all',
+  },
   UploadController: { controller: UploadController, module: 'uploads()', ...scoped },
   WebhookEndpointController: { controller: WebhookEndpointController as unknown as ControllerClass, module: 'webhooks()', ...scoped },
   'CrudController()': {
@@ -82,6 +90,7 @@ const modules = [
   audit(),
   objectGrants({ objects: [noteActions] }),
   jobs({ jobs: [] }),
+  tenants({ create: isAuthenticated }),
   uploads({ store: diskStore({ folder }), cleanEverySeconds: 0 }),
   webhooks(),
   { name: 'notes', models: [notes], migrations: [migration('0001_initial', [createTable('guard_notes', notes.columns)])] },

@@ -20,6 +20,7 @@ import * as jobs from 'kit/contrib/jobs';
 import * as mcp from 'kit/contrib/mcp';
 import * as metrics from 'kit/contrib/metrics';
 import * as uploads from 'kit/contrib/uploads';
+import * as tenants from 'kit/contrib/tenants';
 import * as tracing from 'kit/contrib/tracing';
 import * as webhooks from 'kit/contrib/webhooks';
 import * as crud from 'kit/crud';
@@ -216,6 +217,17 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
       uploadRef: uploads.uploadRef,
       uploadRelation: none,
       uploads: uploads.uploads,
+    },
+  },
+  'kit/contrib/tenants': {
+    module: tenants,
+    entries: {
+      TenantController: none,
+      addMember: (misspelt) => tenants.addMember(nothing, misspelt),
+      createTenant: (misspelt) => tenants.createTenant(nothing, misspelt),
+      inviteMember: (misspelt) => tenants.inviteMember(nothing, misspelt),
+      removeMember: (misspelt) => tenants.removeMember(nothing, misspelt),
+      tenants: tenants.tenants,
     },
   },
   'kit/contrib/tracing': { module: tracing, entries: { tracing: tracing.tracing } },

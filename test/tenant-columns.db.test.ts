@@ -51,6 +51,7 @@ const controllers = { '/jobs': JobController, '/uploads': UploadController, '/ho
 const tenantless: Readonly<Record<string, string>> = {
   AccountController: 'users and sessions belong to no tenant',
   ApiKeyController: 'keys belong to a user and act in every tenant of the user',
+  TenantController: 'tenants are named by the path: see packages/kit/src/contrib/tenants/members.db.test.ts',
   AuditController: 'only staff reads the log, in every tenant',
 };
 /** Tables with a tenant that a route reads, by the name of the parameter that its rows fill. */

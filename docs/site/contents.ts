@@ -94,6 +94,7 @@ export const groups: readonly Group[] = [
       'mcp',
       'metrics',
       'tracing',
+      'tenants',
       'uploads',
       'webhooks',
       'admin',

@@ -3,6 +3,7 @@ import { accounts } from 'kit/contrib/accounts';
 import { apiKeys } from 'kit/contrib/apikeys';
 import { audit } from 'kit/contrib/audit';
 import { mcp } from 'kit/contrib/mcp';
+import { tenants } from 'kit/contrib/tenants';
 import { diskStore, uploads } from 'kit/contrib/uploads';
 import { webhooks } from 'kit/contrib/webhooks';
 import { featureFlags } from 'example-feature-flags';
@@ -18,6 +19,7 @@ export default createApp({
     apiKeys(),
     webhooks(),
     mcp(),
+    tenants(),
     uploads({ store: diskStore({ folder: './data/uploads' }) }),
     featureFlags({ flags: {} }),
     { name: 'grants', commands: [grantsCommand] },

@@ -84,6 +84,11 @@ export const coreErrors = defineErrors('core', {
     detail: 'A tenant is required: name one that you are a member of, in the header, path or host of this API.',
     remedy: 'Name the tenant as the API expects it, or use a credential that belongs to a tenant.',
   },
+  tenant_conflict: {
+    status: 400,
+    detail: 'The request names more than one tenant: the header, the path, the host and the credential must agree.',
+    remedy: 'Name the tenant once, or use a credential that belongs to the tenant.',
+  },
   csrf_failed: {
     status: 403,
     detail: 'CSRF validation failed.',

@@ -2,6 +2,7 @@ import type { User } from '../auth/people/principal.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import { defaultDenial, Permission, type PermissionContext, type RowCondition, type Rule } from './permission.ts';
 import { scopeCovers } from './scope.ts';
+import { tenantRequired } from './tenant-required.ts';
 import { type OptionRules, readOptions } from '../options/read-options.ts';
 import { aFunction, filledText, flag, listOf } from '../options/value-rule.ts';
 import { sameId } from '../auth/people/same-id.ts';
@@ -176,7 +177,7 @@ export function hasRole(...roles: readonly [string, ...string[]]): Permission<Us
     },
     // Without a tenant no role could help.
     async denial(context) {
-      return context.user !== null && (await context.tenant) === null ? coreErrors.tenant_required() : defaultDenial(context);
+      return context.user !== null && (await context.tenant) === null ? tenantRequired(context) : defaultDenial(context);
     },
   });
 }

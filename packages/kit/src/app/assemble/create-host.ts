@@ -1,7 +1,8 @@
 import { BlockingWatch } from '../../http/exchange/blocking-watch.ts';
 import type { Exchange } from '../../http/exchange/exchange.ts';
 import type { Host } from '../../http/exchange/host.ts';
-import { tenantResult } from '../declare/asked-tenant.ts';
+import { tenantResult } from '../tenants/asked-tenant.ts';
+import { tenantWords } from '../tenants/tenant-places.ts';
 import type { AppOptions } from '../declare/options.ts';
 import type { Registry } from '../declare/registry.ts';
 import type { AppPlan } from './plan-app.ts';
@@ -35,6 +36,7 @@ export function createHost(
     trustedProxies,
     throttleStorage,
     throttleRates: settings.throttleRates,
+    namesTenant: tenantWords([plan.tenants.tenantParameter ?? []].flat()),
     tenantOf: tenantOfRequest(plan.tenants),
     tenantNow: tenant === undefined || isProved ? undefined : async (exchange) => tenantResult(await tenant(exchange as Exchange)),
     standings,

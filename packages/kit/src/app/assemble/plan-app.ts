@@ -38,7 +38,7 @@ import { anAuthenticator, aModule, appRules, aRegistration, versionOptionNames }
 import type { AppOptions, Controllers, VersionMount } from '../declare/options.ts';
 import { orderModules } from './order-modules.ts';
 import { silencedFaults } from '../check/silenced-checks.ts';
-import type { TenantDirectory } from '../declare/tenant-source.ts';
+import type { TenantSource } from '../tenants/tenant-source.ts';
 import { testedAuthenticators, type TestedOptions } from './tested-authenticators.ts';
 
 /** Everything `createApp` decides before any I/O. */
@@ -52,7 +52,7 @@ export interface AppPlan {
   readonly authenticators: readonly Authenticator[];
   readonly users: UserDirectory | null;
   readonly login: LoginProvider | null;
-  readonly tenants: TenantDirectory;
+  readonly tenants: TenantSource;
   readonly middleware: readonly Middleware[];
   readonly databases: Databases;
   readonly services: Container;
@@ -322,7 +322,7 @@ function loginOf(
 }
 
 /** The app's own resolver replaces that of a module: who reads the tenant must also prove the membership. */
-function tenantsOf(options: AppOptions, modules: readonly Module[], faults: Fault[]): TenantDirectory {
+function tenantsOf(options: AppOptions, modules: readonly Module[], faults: Fault[]): TenantSource {
   if (options.tenant !== undefined) return { ...options, ...membershipOf(options) };
   const bringing = modules.filter((module) => module.tenants !== undefined);
   if (bringing.length > 1) {
@@ -333,7 +333,7 @@ function tenantsOf(options: AppOptions, modules: readonly Module[], faults: Faul
 }
 
 /** Without `membership`, the batch decides requests, too. */
-function membershipOf({ membership, memberships }: AppOptions): Pick<TenantDirectory, 'membership'> {
+function membershipOf({ membership, memberships }: AppOptions): Pick<TenantSource, 'membership'> {
   if (membership !== undefined || typeof memberships !== 'function') return {};
   return { membership: async ({ db, user, tenant }) => (await memberships(db, [{ userId: user.id, tenant }]))[0] ?? null };
 }

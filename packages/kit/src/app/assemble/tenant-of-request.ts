@@ -2,7 +2,7 @@ import { ruleResult } from '../../auth/rights/rule-result.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { Exchange } from '../../http/exchange/exchange.ts';
 import type { Host } from '../../http/exchange/host.ts';
-import { askedTenant } from '../declare/asked-tenant.ts';
+import { askedTenant } from '../tenants/asked-tenant.ts';
 import type { AppOptions } from '../declare/options.ts';
 import type { AppPlan } from './plan-app.ts';
 

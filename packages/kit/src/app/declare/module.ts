@@ -29,7 +29,7 @@ import type { Settings } from './config.ts';
 import type { LoginProvider } from './login-provider.ts';
 import type { ProvidedRegistry, Registry } from './registry.ts';
 import type { Seed } from './seed.ts';
-import type { TenantDirectory } from './tenant-source.ts';
+import type { TenantSource } from '../tenants/tenant-source.ts';
 
 /** A part of an application: accounts, API keys, webhooks, your own. Everything in it is data or a hook. */
 export interface Module {
@@ -54,7 +54,7 @@ export interface Module {
   /** How people log in with a browser. The admin site uses it. */
   readonly login?: LoginProvider;
   /** The tenants of the app, unless `createApp` is given a `tenant`. */
-  readonly tenants?: TenantDirectory;
+  readonly tenants?: TenantSource;
   /** Services that handlers get from `services`, what `singleton(…)`, `scoped(…)` or `value(…)` of `kit/di` returns. */
   readonly services?: readonly Registration[];
   /** The errors of the module, what `defineErrors(…)` returns: listed in the OpenAPI document. */

@@ -31,7 +31,8 @@ import { corsRule } from './cors.ts';
 import { loginProvider } from './login-provider.ts';
 import type { Module } from './module.ts';
 import type { Seed } from './seed.ts';
-import type { TenantDirectory } from './tenant-source.ts';
+import { tenantPlaces } from '../tenants/tenant-places.ts';
+import type { TenantSource } from '../tenants/tenant-source.ts';
 import type { AppOptions, VersionMount } from './options.ts';
 
 export const anAuthenticator = implementationOf<Authenticator>('an authenticator, such as new ApiKeyAuth()', {
@@ -96,7 +97,12 @@ export const moduleRules: OptionRules<Module> = {
   authenticators: listOf(anAuthenticator),
   users: userDirectory,
   login: loginProvider,
-  tenants: objectOf<TenantDirectory>({ tenant: required(aFunction), membership: aFunction, memberships: membershipBatch }),
+  tenants: objectOf<TenantSource>({
+    tenant: required(aFunction),
+    membership: aFunction,
+    memberships: membershipBatch,
+    tenantParameter: tenantPlaces,
+  }),
   services: listOf(aRegistration),
   errors: rule('an error catalog: defineErrors("billing", { … })', isMembers),
   openApiWebhooks: recordOf(anything),
@@ -154,6 +160,7 @@ export const appRules: OptionRules<AppOptions> = {
   tenant: guard(aFunction),
   membership: guard(aFunction),
   memberships: guard(membershipBatch),
+  tenantParameter: guard(tenantPlaces),
   settings: objectWith('an object'),
   log: objectWith('options of pino, or a pino logger'),
   clock,

@@ -17,7 +17,7 @@ import type { CorsOptions } from './cors.ts';
 import type { LoginProvider } from './login-provider.ts';
 import type { Module, ResourceDeclaration } from './module.ts';
 import type { Seed } from './seed.ts';
-import type { TenantSource } from './tenant-source.ts';
+import type { TenantSource } from '../tenants/tenant-source.ts';
 
 export type Controllers = Readonly<Record<string /* '/orders' */, Mountable>>;
 
@@ -32,7 +32,7 @@ export interface VersionMount {
   readonly permission?: Permission;
 }
 
-export type { MembershipQuestion } from './tenant-source.ts';
+export type { MembershipQuestion } from '../tenants/tenant-source.ts';
 
 export interface AppOptions extends TenantSource {
   /** A URL (`sqlite:./data/app.db`, `postgres://…`), an open database, or several by name with one called `default`. Default: DATABASE_URL. */

@@ -1,6 +1,7 @@
 import type { AuditEntry, AuditSink } from '../../auth/request/audit-sink.ts';
 import type { GroupDirectory } from '../../auth/people/group-directory.ts';
 import type { IdentityDirectory } from '../../auth/people/identity-directory.ts';
+import type { UserRegistration } from '../../auth/people/user-registration.ts';
 import type { Standings } from '../../auth/rights/standing.ts';
 import type { Db } from '../../db/engine/db.ts';
 import type { SqlExecutor } from '../../db/engine/foreign/sql-executor.ts';
@@ -25,6 +26,8 @@ export interface Registry {
   readonly login: LoginProvider | null;
   /** Null: users of identity providers cannot be provisioned. */
   readonly identities: IdentityDirectory | null;
+  /** Null: nobody creates an account with an invitation. */
+  readonly registration: UserRegistration | null;
   /** Whether a person may still act, in a tenant or in general. Never null: without users and tenants it knows nobody. */
   readonly standings: Standings;
   /** Called in the transaction that deletes a group. */
@@ -90,6 +93,7 @@ export const emptyRegistry: Registry = Object.freeze({
   groups: null,
   login: null,
   identities: null,
+  registration: null,
   standings: standingsOf({ users: null, tenants: {} }),
   groupChanges: [],
   userChanges: [],

@@ -9,13 +9,13 @@ import { judge, type MembershipSource, type Standing, type StandingQuestion, typ
 import type { UserDirectory } from '../../auth/people/user-directory.ts';
 import type { Db } from '../../db/engine/db.ts';
 import { isKitError } from '../../errors/kit-error.ts';
-import type { TenantDirectory } from './tenant-source.ts';
+import type { TenantSource } from '../tenants/tenant-source.ts';
 
 /** Where people are looked up. */
 export interface StandingSources {
   /** Null: the app has no users. */
   readonly users: UserDirectory | null;
-  readonly tenants: Pick<TenantDirectory, 'membership' | 'memberships'>;
+  readonly tenants: Pick<TenantSource, 'membership' | 'memberships'>;
 }
 
 type FoundMembership = Membership | null | 'not_known';

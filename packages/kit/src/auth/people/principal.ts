@@ -27,6 +27,8 @@ export interface Principal {
   readonly claims?: Readonly<Record<string, unknown>> | undefined;
   /** The tenant that the credential is for, for `createApp({ tenant: ({ principal }) => principal?.tenant ?? null })`. */
   readonly tenant?: string | null | undefined;
+  /** True: the person has chosen `tenant`, and a request may name another one. Otherwise the credential is for this tenant alone. */
+  readonly isTenantDefault?: boolean | undefined;
   /** False where the person has to prove to be there before sensitive changes; undefined for credentials of programs. */
   readonly recentLogin?: boolean | undefined;
   /** The id of the staff member who acts as the user. Audit entries record it, and it excludes creating API keys. */

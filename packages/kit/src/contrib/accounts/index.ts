@@ -11,7 +11,8 @@ export {
 } from './users/groups.ts';
 export { folderMail } from './mail/folder-mail.ts';
 export { inviteUser } from './mail/invite-user.ts';
-export type { AccountMail, MailMessage, MailOptions, MailPort } from './mail/mail.ts';
+export type { MailMessage, MailPort } from '../../app/declare/mail-port.ts';
+export type { AccountMail, MailOptions } from './mail/mail.ts';
 export { activateUser, changePassword, changeStaff, createUser, deactivateUser, deleteUser, type NewUser } from './users/manage-users.ts';
 export type { UserManagement } from './users/user-management.ts';
 export { users } from './models.ts';

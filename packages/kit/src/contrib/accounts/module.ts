@@ -13,6 +13,7 @@ import { accountErrors } from './errors.ts';
 import { initial } from './migrations/0001_initial.ts';
 import { accountsLogin } from './serve/login-provider.ts';
 import { accountsIdentities } from './login/identities.ts';
+import { accountsRegistration } from './login/registration.ts';
 import { storedMailFaults } from './mail/mail.ts';
 import { mailHealth } from './mail/mail-health.ts';
 import { accountLinks, groupMembers, groups, sessions, userFactors, userIdentities, userRecoveryCodes, users } from './models.ts';
@@ -50,7 +51,11 @@ export function accounts(options: AccountsOptions = {}): Module {
       { name: 'account_secrets', run: accountSecretFaults },
       { name: 'account_mail', run: () => storedMailFaults(settings.mail) },
     ],
-    provides: () => ({ groups: accountsGroups, identities: accountsIdentities }),
+    provides: () => ({
+      groups: accountsGroups,
+      identities: accountsIdentities,
+      ...(settings.signUp === 'invitation' ? { registration: accountsRegistration } : {}),
+    }),
     resources: [userResource, groupResource],
     admin: accountsAdmin(settings),
     ...(settings.mail === null ? {} : { healthChecks: { mail: ({ databases }: HealthContext) => mailHealth(databases['default']) } }),

@@ -1,6 +1,6 @@
-import type { TenantDirectory } from '../../app/declare/tenant-source.ts';
+import { tenantsOf } from '../../app/tenants/tenant-directory.ts';
+import type { TenantSource } from '../../app/tenants/tenant-source.ts';
 import type { Principal } from '../../auth/people/principal.ts';
-import { coreErrors } from '../../errors/core-errors.ts';
 import type { BetterAuthSettings } from './options.ts';
 import { findMembership, findRoles, type FoundMembership } from './store.ts';
 
@@ -22,25 +22,26 @@ export function rememberMembership(principal: Principal, membership: SessionMemb
  * Organizations as tenants, by id. The session's statement has proved the membership already; API keys and access tokens need one more.
  * A request that asks for an organization without the user in it is rejected.
  */
-export function organizationTenants({ organization: organizationOf }: BetterAuthSettings): TenantDirectory {
-  return {
-    async tenant(exchange) {
-      const { principal, db } = exchange;
-      if (principal === null) return null;
-      const asked = organizationOf(exchange);
-      const wanted = asked ?? principal.tenant ?? null;
-      if (wanted === null) return null;
+export function organizationTenants({ places, organization }: BetterAuthSettings): TenantSource {
+  return tenantsOf({
+    places: places ?? organization,
+    async named({ db, principal, names }) {
       const known = ofSessions.get(principal);
-      const found = known?.asked === asked ? known.found : await findMembership(db, principal.user.id, wanted);
-      if (found === null) throw coreErrors.not_a_member();
-      exchange.knownMembership = { roles: rolesOf(found.roles) };
-      return found.organization;
+      const found = await Promise.all(
+        names.map(async (name) => {
+          const isKnown = known !== undefined && name === (known.asked ?? principal.tenant);
+          const member = isKnown ? known.found : await findMembership(db, principal.user.id, name);
+          if (member === null) return [];
+          return [[name, { tenant: member.organization, membership: { roles: rolesOf(member.roles) } }]] as const;
+        }),
+      );
+      return new Map(found.flat());
     },
     async memberships(db, asked) {
       const roles = await findRoles(db, asked);
       return roles.map((list) => (list === null ? null : { roles: rolesOf(list) }));
     },
-  };
+  });
 }
 
 /**

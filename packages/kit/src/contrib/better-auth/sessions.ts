@@ -98,6 +98,7 @@ function principalOf(found: FoundSession, scheme: string, { sessionConfig }: Ins
     scopes: null,
     credentialId: session_id,
     tenant: organization,
+    isTenantDefault: true,
     // better-auth's own measure for sensitive changes; 0 switches it off.
     recentLogin: sessionConfig.freshAge === 0 || ageMs <= sessionConfig.freshAge * 1000,
     ...(impersonated_by === null ? {} : { impersonatedBy: impersonated_by }),

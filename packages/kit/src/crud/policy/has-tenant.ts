@@ -1,5 +1,5 @@
-import { coreErrors } from '../../errors/core-errors.ts';
 import { Permission } from '../../permissions/permission.ts';
+import { tenantRequired } from '../../permissions/tenant-required.ts';
 
 /** Rows of a tenant are for callers who have one: 403 `tenant_required` before the body is read. Programs are asked with the rows. */
 export const hasTenant = new Permission({
@@ -9,5 +9,5 @@ export const hasTenant = new Permission({
     const { tenant } = context;
     return tenant instanceof Promise ? tenant.then((settled) => settled !== null) : tenant !== null;
   },
-  denial: () => coreErrors.tenant_required(),
+  denial: tenantRequired,
 });

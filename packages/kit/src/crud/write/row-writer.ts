@@ -114,6 +114,11 @@ export class RowWriter {
     row.isWritten = true;
   }
 
+  /** Functions that write the row by themselves get the parent of the address, too. */
+  #givenValues({ intent: { values } }: WrittenRow, { fixed }: Intent): Item {
+    return this.#writesByVerbs && fixed !== undefined ? { ...values, ...fixed } : values;
+  }
+
   #moved({ action }: Intent): Item {
     const { name } = action as { readonly name: string };
     return { [this.#policy.options.state as string]: this.#rule(name).to };
@@ -124,7 +129,7 @@ export class RowWriter {
     const { verb } = intent;
     const hooks = this.#policy.options.hooks as Readonly<Record<string, (context: object, next: unknown) => Promise<unknown>>> | undefined;
     const context = writeContext(tx, request);
-    const input = verb === 'update' ? await this.#valuesOf(state, row) : row.intent.values;
+    const input = verb === 'update' ? await this.#valuesOf(state, row) : this.#givenValues(row, intent);
     if (verb === 'update' && isEmpty(input) && !this.#writesByVerbs) return this.#touch(state, row);
     const place = `${verb} hook of "${this.#policy.name}"`;
     if (hooks?.[verb] === undefined) throw new Error(`resource(${this.#policy.model.name}) writes by verbs, and has no ${verb} hook.`);

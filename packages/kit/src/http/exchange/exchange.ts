@@ -137,6 +137,10 @@ export class Exchange implements AuthRequest, PermissionContext, StatementCause 
     return Promise.resolve(this.tenant).then(() => this.knownMembership);
   }
 
+  get namesTenant(): string {
+    return this.host.namesTenant;
+  }
+
   async caller(): Promise<Caller> {
     const tenant = await this.tenant;
     return { user: this.user, principal: this.principal, tenant, membership: this.knownMembership };

@@ -3,7 +3,7 @@ import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readOptions } from '../../../options/read-options.ts';
 import { filledText, required } from '../../../options/value-rule.ts';
-import type { MailPort, StoredMail } from './mail.ts';
+import type { MailPort, StoredMail } from '../../../app/declare/mail-port.ts';
 
 export interface FolderMailOptions {
   /** Where each message is written as a file. */

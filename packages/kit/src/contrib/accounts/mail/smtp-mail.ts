@@ -2,7 +2,7 @@ import { createTransport } from 'nodemailer';
 import { permanent } from '../../jobs/declare/failure.ts';
 import { readOptions } from '../../../options/read-options.ts';
 import { filledText, required, sentenceRule } from '../../../options/value-rule.ts';
-import type { MailPort } from './mail.ts';
+import type { MailPort } from '../../../app/declare/mail-port.ts';
 
 export interface SmtpMailOptions {
   /** `smtps://user:password@mail.example.com:465`, or `smtp://…:587`, where STARTTLS is required unless the server is on this machine. */

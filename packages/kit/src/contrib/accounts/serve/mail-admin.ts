@@ -2,7 +2,7 @@ import type { AdminAction, AdminResource } from '../../../app/admin/declaration.
 import type { AdminRow } from '../../../app/admin/shapes.ts';
 import { accountsOf } from '../users/accounts.ts';
 import { accountErrors } from '../errors.ts';
-import type { SentMail, StoredMail } from '../mail/mail.ts';
+import type { SentMail, StoredMail } from '../../../app/declare/mail-port.ts';
 import { findUserByLogin } from '../users/store.ts';
 
 /** The newest; a folder of a development system has no more that anyone looks for. */

@@ -57,6 +57,12 @@ export async function requireUser(db: Db, login: string): Promise<UserRow> {
 
 /** Creates a user. The password is checked and hashed; without one the user cannot log in with a password. */
 export async function createUser(db: Db, input: NewUser, management: UserManagement = accountsOf(db).management(null)): Promise<UserRow> {
+  const insertIn = await prepareUser(input, management);
+  return db.transaction(insertIn, CONFLICT_RETRIES);
+}
+
+/** The first half of {@link createUser}, which is slow: what it returns creates the user in a transaction. */
+export async function prepareUser(input: NewUser, management: UserManagement): Promise<(tx: Db) => Promise<UserRow>> {
   refuseUnknownNames('createUser()', input, NEW_USER);
   checkManagement('createUser()', management);
   const { username, email, password } = checkedUser(input);
@@ -74,14 +80,14 @@ export async function createUser(db: Db, input: NewUser, management: UserManagem
     created_at: now,
     updated_at: now,
   };
-  return db.transaction(async (tx) => {
+  return async (tx) => {
     const user = await insertUser(tx, wanted);
     if (user === null) {
       throw (await findUserByLogin(tx, username)) === null ? accountErrors.email_taken() : accountErrors.username_taken();
     }
     await record(tx, management, { action: 'user.created', target_id: user.id, before: null, after: publicUser(user) });
     return user;
-  }, CONFLICT_RETRIES);
+  };
 }
 
 /** Every fault at once: of the user name, the address and the password. */

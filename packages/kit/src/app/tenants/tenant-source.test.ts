@@ -4,8 +4,8 @@ import { jsonSchema } from '../../http/declare/json-schema.ts';
 import { route } from '../../http/declare/route.ts';
 import { allowAny } from '../../permissions/built-ins.ts';
 import { createApp } from '../assemble/create-app.ts';
-import type { Module } from './module.ts';
-import type { AppOptions } from './options.ts';
+import type { Module } from '../declare/module.ts';
+import type { AppOptions } from '../declare/options.ts';
 
 class TenantController extends Controller {
   tenant = route.get('/', { permission: allowAny, response: jsonSchema<object>({}) }, async ({ caller }) => ({

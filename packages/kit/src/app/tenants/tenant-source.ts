@@ -2,6 +2,7 @@ import type { Membership } from '../../auth/people/membership.ts';
 import type { Principal, User } from '../../auth/people/principal.ts';
 import type { Db } from '../../db/engine/db.ts';
 import type { Exchange } from '../../http/exchange/exchange.ts';
+import type { TenantPlace } from './tenant-places.ts';
 
 /** Whose membership in which tenant. */
 export interface MembershipQuestion {
@@ -37,7 +38,9 @@ export interface TenantSource {
    * memberships are in access tokens; what a former member has set up goes on, and startup does not warn of it.
    */
   readonly memberships?: MembershipBatch | 'not known';
+  /**
+   * Where `tenant` reads the name: `{ header: 'X-Team' }`. It is shown in the error `tenant_required` and in the OpenAPI document, so that generated
+   * clients take it. `tenants()` and `betterAuth()` declare theirs. Default: nothing is shown.
+   */
+  readonly tenantParameter?: TenantPlace | readonly TenantPlace[];
 }
-
-/** The tenants of a module that stores them. Its `tenant` may prove the membership of a request itself; then it needs no `membership`. */
-export type TenantDirectory = TenantSource;

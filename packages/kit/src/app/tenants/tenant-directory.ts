@@ -1,0 +1,72 @@
+import type { Membership } from '../../auth/people/membership.ts';
+import type { Principal } from '../../auth/people/principal.ts';
+import type { Db } from '../../db/engine/db.ts';
+import { coreErrors } from '../../errors/core-errors.ts';
+import type { Exchange } from '../../http/exchange/exchange.ts';
+import { type TenantPlace, tenantNamesIn } from './tenant-places.ts';
+import type { MembershipBatch, TenantSource } from './tenant-source.ts';
+
+/** A tenant that a request names, with what the caller is in it. */
+export interface NamedMembership {
+  /** The id of the tenant. */
+  readonly tenant: string;
+  readonly membership: Membership;
+}
+
+/** Who asks for which tenants. */
+export interface NamedTenants {
+  readonly db: Db;
+  readonly principal: Principal;
+  /** Ids or slugs, each once. */
+  readonly names: readonly string[];
+}
+
+/**
+ * Tenants that a module stores: those of `tenants()`, the organizations of better-auth. What a request names, what workers ask and how errors read is
+ * the same for both.
+ */
+export interface TenantDirectory {
+  /** Where requests name their tenant; a function reads it in its own way. */
+  readonly places: readonly TenantPlace[] | ((exchange: Exchange) => string | null);
+  /** By name, with one statement. A name that no tenant has, and one of a tenant that the user is not a member of, are left out alike. */
+  named(asked: NamedTenants): Promise<ReadonlyMap<string, NamedMembership>>;
+  readonly memberships: MembershipBatch;
+}
+
+/**
+ * The tenant of a request, in this order: the places of the directory, then the tenant of the credential. All of them must name the same tenant; what a
+ * person has chosen for a session is only the default. Throws 400 `tenant_conflict` and 403 `not_a_member`.
+ */
+export function tenantsOf({ places, named, memberships }: TenantDirectory): TenantSource {
+  const namesIn = (exchange: Exchange): readonly string[] => {
+    if (typeof places !== 'function') return tenantNamesIn(exchange, places);
+    const name = places(exchange);
+    return name === null ? [] : [name];
+  };
+  return {
+    ...(typeof places === 'function' ? {} : { tenantParameter: places }),
+    memberships,
+    async tenant(exchange) {
+      const { principal, db } = exchange;
+      if (principal === null) return null;
+      const asked = namesIn(exchange);
+      const names = wantedNames(asked, principal);
+      if (names.length === 0) return null;
+      const found = [...(await named({ db, principal, names })).values()];
+      // A default that is not possible any more is none.
+      if (found.length === 0 && asked.length === 0 && principal.isTenantDefault === true) return null;
+      const [first] = found;
+      const isOne = found.length === names.length && found.every(({ tenant }) => tenant === first?.tenant);
+      // Whether the others exist, or have the caller as a member, makes no difference.
+      if (names.length > 1 && !isOne) throw coreErrors.tenant_conflict();
+      if (first === undefined) throw coreErrors.not_a_member();
+      exchange.knownMembership = first.membership;
+      return first.tenant;
+    },
+  };
+}
+
+function wantedNames(asked: readonly string[], { tenant, isTenantDefault = false }: Principal): readonly string[] {
+  const ofCredential = tenant === null || tenant === undefined || tenant === '' ? [] : [tenant];
+  return isTenantDefault && asked.length > 0 ? asked : [...new Set([...asked, ...ofCredential])];
+}

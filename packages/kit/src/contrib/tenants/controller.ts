@@ -1,0 +1,152 @@
+import type { App } from '../../app/declare/module.ts';
+import { requiredModule } from '../../app/declare/required-module.ts';
+import { CrudController } from '../../crud/serve/controller.ts';
+import { coreErrors } from '../../errors/core-errors.ts';
+import { controllerOptions } from '../../http/declare/controller-options.ts';
+import { route, type Route } from '../../http/declare/route.ts';
+import type { Fault } from '../../options/fault.ts';
+import { hasRecentLogin, hasScopes, isAuthenticated } from '../../permissions/built-ins.ts';
+import { all, any, not, Permission } from '../../permissions/permission.ts';
+import { clientThrottle } from '../../throttle/throttles.ts';
+import { tenantsIn } from './declare/tenants.ts';
+import { tenantErrors } from './errors.ts';
+import { acceptInvitation } from './manage/accept-invitation.ts';
+import { removeMember } from './manage/members.ts';
+import { AcceptBody, JoinedTenant } from './schemas.ts';
+import { createErrors, invitationResource, memberErrors, memberResource, tenantResource, updateErrors } from './serve/resources.ts';
+
+const permission = hasScopes({ allowUnscoped: true });
+/** The base admits whoever accepts an invitation; everything else is for users. */
+const own = { permission } as const;
+const byPresentCaller = { permission: all(permission, hasRecentLogin) } as const;
+const { recent_login_required } = coreErrors;
+
+/** `create` of tenants(). */
+const mayCreate = new Permission({
+  name: 'tenants.create',
+  evaluate: (context) => tenantsIn(context.db).settings.create.evaluate(context),
+  denial: (context) => tenantsIn(context.db).settings.create.denial(context, undefined),
+});
+
+const OwnTenants = CrudController(tenantResource, {
+  permission: any(not(isAuthenticated), permission),
+  scope: 'tenants',
+  page: { default: 50, max: 100 },
+  operations: {
+    list: { ...own, field: 'mine', summary: 'List the tenants that you are a member of' },
+    create: { permission: all(permission, mayCreate), raises: createErrors, summary: 'Create a tenant and become its owner' },
+    retrieve: { ...own, field: 'read', summary: 'Read one of your tenants' },
+    update: false,
+    partialUpdate: { ...own, field: 'rename', raises: updateErrors, summary: 'Change the name or the slug of a tenant' },
+    destroy: {
+      ...byPresentCaller,
+      raises: [tenantErrors.manager_required, recent_login_required],
+      summary: 'Delete a tenant after its grace period',
+      description: 'Nobody can act in the tenant from the next request on. Owners can restore it until `deletes_at`.',
+    },
+    undelete: own,
+    transfer: own,
+  },
+});
+
+class Members extends CrudController(memberResource, {
+  permission,
+  scope: 'tenants',
+  parent: { relation: 'tenant' },
+  expand: ['user'],
+  page: { default: 50, max: 100 },
+  operations: {
+    list: { summary: 'List the members of a tenant' },
+    retrieve: false,
+    create: false,
+    update: false,
+    partialUpdate: { raises: memberErrors, summary: 'Change the roles of a member' },
+    destroy: { raises: memberErrors, summary: 'Remove a member from a tenant' },
+  },
+}) {}
+
+class Invitations extends CrudController(invitationResource, {
+  permission,
+  scope: 'tenants',
+  parent: { relation: 'tenant' },
+  expand: ['sender'],
+  page: { default: 50, max: 100 },
+  operations: {
+    list: { summary: 'List the invitations of a tenant' },
+    retrieve: false,
+    create: {
+      raises: [tenantErrors.manager_required, tenantErrors.already_invited, tenantErrors.seats_taken],
+      summary: 'Invite a person to a tenant',
+    },
+    update: false,
+    partialUpdate: false,
+    destroy: { raises: [tenantErrors.manager_required], summary: 'Revoke an invitation' },
+  },
+}) {}
+
+/** What one client can try: a token has 256 random bits, and new accounts hash a password. */
+const acceptThrottle = clientThrottle('30/min', { name: 'tenant_invitations' });
+
+/** Users manage their tenants, the members and the invitations of these. Mounted where the app likes: `'/tenants': TenantController`. */
+export class TenantController extends OwnTenants {
+  static override readonly tags: readonly string[] = ['tenants'];
+  static readonly [controllerOptions] = {};
+
+  leave = route.post(
+    '/:id/leave',
+    {
+      permission: all(isAuthenticated, permission),
+      scope: 'tenants:write',
+      params: this.keyParams,
+      raises: [tenantErrors.tenant_not_found, tenantErrors.last_owner],
+      summary: 'Leave a tenant',
+    },
+    async (context) => {
+      const { id } = await this.find(context, context.params.id);
+      const { db, user, principal, requestId } = context;
+      await removeMember(db, { tenant: id, user: user.id, by: principal, requestId });
+    },
+  );
+
+  acceptInvitation = route.post(
+    '/invitations/accept',
+    {
+      permission: any(not(isAuthenticated), permission),
+      scope: 'tenants:write',
+      metadata: { openWrite: 'proves itself by the token of the invitation' },
+      throttles: [acceptThrottle],
+      body: AcceptBody,
+      response: JoinedTenant,
+      raises: [
+        tenantErrors.invalid_invitation,
+        tenantErrors.invitation_for_another_address,
+        tenantErrors.registration_required,
+        tenantErrors.registration_closed,
+        tenantErrors.already_a_member,
+        tenantErrors.seats_taken,
+      ],
+      summary: 'Accept an invitation',
+      description:
+        'As the user with the address that was invited. Without an account, send `username` and `password`: the account gets that address. Log in with it afterwards.',
+    },
+    async ({ db, body, principal, requestId }) => {
+      const { tenant, member } = await acceptInvitation(db, { ...body, principal, requestId });
+      return { tenant: { id: tenant.id, slug: tenant.slug, name: tenant.name }, user_id: member.user_id, roles: member.roles };
+    },
+  );
+
+  readonly #members = this.below('/:tenant_id/members', new Members());
+  members = this.#members['list'] as Route;
+  changeMember = this.#members['partialUpdate'] as Route;
+  removeMember = this.#members['destroy'] as Route;
+
+  readonly #invitations = this.below('/:tenant_id/invitations', new Invitations());
+  invitations = this.#invitations['list'] as Route;
+  invite = this.#invitations['create'] as Route;
+  resendInvitation = this.#invitations['resend'] as Route;
+  revokeInvitation = this.#invitations['destroy'] as Route;
+
+  override faults(app: App): readonly Fault[] {
+    return [...requiredModule(app, 'tenants', this.constructor.name, 'tenants()'), ...super.faults(app)];
+  }
+}

@@ -1,0 +1,64 @@
+import { t } from '../../db/declare/column.ts';
+import { model } from '../../db/declare/model.ts';
+import { IDENTITY_LENGTH_MAX } from '../../db/values/identity-length.ts';
+import { SLUG_LENGTH_MAX } from './declare/slug.ts';
+
+/** `deleting`: nobody acts in it any more; it is deleted when its grace is over, unless an owner restores it. */
+export const TENANT_STATES = ['active', 'deleting'] as const;
+export const NAME_LENGTH_MAX = 150;
+
+/** Customers of the app. Rows of other tables belong to one by its `id`. */
+export const tenants = model(
+  'tenants',
+  {
+    id: t.uuidv7().pk(),
+    slug: t.text({ min: 1, max: SLUG_LENGTH_MAX }).unique().describe('Names the tenant in requests, as its `id` does.'),
+    name: t.text({ min: 1, max: NAME_LENGTH_MAX }),
+    state: t.enum(TENANT_STATES),
+    created_at: t.timestamp(),
+    updated_at: t.timestamp(),
+    deletes_at: t.timestamp().nullable().describe('When the tenant is deleted permanently.'),
+  },
+  { guarded: true, indexes: [{ columns: ['deletes_at'], where: 'deletes_at is not null', name: 'tenants_deleting' }] },
+);
+
+/** Who is in which tenant. */
+export const tenantMembers = model(
+  'tenant_members',
+  {
+    id: t.uuidv7().pk(),
+    tenant_id: t.ref(() => tenants, { onDelete: 'cascade' }),
+    /** The key in the app's user table, whatever its type there; not a foreign key, because that table may be anyone's. */
+    user_id: t.text(IDENTITY_LENGTH_MAX),
+    roles: t.array(t.text()).describe('Roles of the member in the tenant.'),
+    created_at: t.timestamp(),
+    /** Who added the member or sent the invitation; null: a program or staff. */
+    added_by: t.text(IDENTITY_LENGTH_MAX).nullable(),
+  },
+  {
+    guarded: true,
+    indexes: [{ columns: ['user_id', 'tenant_id'], unique: true }, { columns: ['tenant_id', 'id'] }],
+  },
+);
+
+/** Addresses that are invited to a tenant. An invitation that is accepted or revoked is deleted. */
+export const tenantInvitations = model(
+  'tenant_invitations',
+  {
+    id: t.uuidv7().pk(),
+    tenant_id: t.ref(() => tenants, { onDelete: 'cascade' }),
+    /** Lower case. */
+    email: t.text(254).describe('The address that is invited.'),
+    roles: t.array(t.text()).describe('Roles of the member once the invitation is accepted.'),
+    /** SHA-256 of the token, in hexadecimal; null until the mail is sent. */
+    token_digest: t.text(64).nullable().unique().sensitive(),
+    created_at: t.timestamp(),
+    expires_at: t.timestamp(),
+    /** Whose rights it depends on; null: sent by a program or staff. */
+    invited_by: t.text(IDENTITY_LENGTH_MAX).nullable(),
+  },
+  {
+    guarded: true,
+    indexes: [{ columns: ['tenant_id', 'email'], unique: true }, { columns: ['invited_by'] }, { columns: ['expires_at'] }],
+  },
+);
