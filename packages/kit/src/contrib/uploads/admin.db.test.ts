@@ -90,7 +90,7 @@ describeDatabases('uploads in the admin site', (database) => {
       return status === 200 ? (await app.call('GET', String(shown.url), undefined, {})).status : status;
     };
     const inside = (work: (tx: typeof app.db) => Promise<void>) => app.db.transaction((tx) => work(tx as typeof app.db));
-    const remove = (db: typeof app.db) => app.resource.remove?.({ ...app.context, db }, body.id);
+    const remove = (db: typeof app.db) => app.resource.remove?.({ ...app.context, db, databases: { default: db } }, body.id);
     const undone = inside(async (tx) => {
       await remove(tx);
       throw new Error('undone');

@@ -1,64 +1,70 @@
 import { SEARCHED_ROWS_MAX } from '../../app/admin/list.ts';
-import { modelList } from '../../app/admin/model-list.ts';
 import { userLink } from '../../app/admin/user-link.ts';
 import { adminDone, adminEach } from '../../app/admin/each.ts';
 import { isUuid } from '../../db/values/uuid.ts';
 import type { AdminContext, AdminDeclaration, AdminResource } from '../../app/admin/declaration.ts';
 import type { AdminOverview, AdminSection } from '../../app/admin/sections.ts';
-import type { AdminRow, AdminState } from '../../app/admin/shapes.ts';
+import type { AdminState, AdminValue } from '../../app/admin/shapes.ts';
 import type { Db } from '../../db/engine/db.ts';
 import { countUpTo } from '../../db/rows/count-rows.ts';
+import { screen } from '../../screens/screen.ts';
+import { section } from '../../screens/screen-words.ts';
 import { adminUploads } from './serve/admin-uploads.ts';
+import { uploadRecordResource } from './serve/record-resource.ts';
 import { processUploads } from './life/clean.ts';
 import { removeUpload } from './life/delete.ts';
 import { downloadUrl } from './rows/download.ts';
 import { uploadErrors } from './errors.ts';
 import { isRasterImage } from './declare/media-type.ts';
-import { uploads } from './models.ts';
 import { findUpload } from './rows/store.ts';
 import type { Upload } from './declare/upload.ts';
-import { UPLOAD_STATES, type UploadState } from './declare/upload-state.ts';
+import type { UploadState } from './declare/upload-state.ts';
 import type { UploadStore } from './declare/upload-store.ts';
 import { groupDigits } from '../../app/admin/group-digits.ts';
 
-const list = modelList(uploads, 'uploads', {
+const STATES: Readonly<Record<UploadState, AdminState>> = {
+  pending: { value: 'pending', tone: 'info', hint: 'Created; the file was not completed yet.' },
+  quarantined: { value: 'quarantined', tone: 'warning', hint: 'Waits for the scanner.' },
+  complete: { value: 'complete', tone: 'good' },
+  expired: { value: 'expired', tone: 'neutral', hint: 'Not completed in time; its file is removed.' },
+  rejected: { value: 'rejected', tone: 'bad', hint: 'Does not match its declaration, or infected; its file is removed.' },
+};
+
+const uploadScreen = screen(uploadRecordResource, {
+  name: 'uploads',
+  label: 'Uploads',
+  singular: 'upload',
+  group: 'Content',
+  title: 'filename',
   columns: [
     { name: 'filename', label: 'File' },
     { name: 'owner', kind: 'link' },
     'state',
     { name: 'content_type', label: 'Type', kind: 'code', secondary: true },
-    { name: 'size', label: 'Bytes' },
+    { name: 'size', label: 'Bytes', secondary: false },
     { name: 'created_at', label: 'Created', sortable: true, secondary: true },
   ],
-});
-
-const STATES: Readonly<Record<UploadState, AdminState>> = {
-  pending: { value: 'pending', tone: 'info', hint: 'Announced; the file was not completed yet.' },
-  quarantined: { value: 'quarantined', tone: 'warning', hint: 'Waits for the scanner.' },
-  complete: { value: 'complete', tone: 'good' },
-  expired: { value: 'expired', tone: 'neutral', hint: 'Not completed in time; its file is removed.' },
-  rejected: { value: 'rejected', tone: 'bad', hint: 'Not what was announced, or infected; its file is removed.' },
-};
-
-const resource: AdminResource = {
-  name: 'uploads',
-  label: 'Uploads',
-  singular: 'upload',
-  group: 'Content',
-  icon: 'table',
-  auditedAs: 'upload',
-  table: uploads.name,
-  columns: list.columns,
+  facts: ['id', { name: 'checksum_sha256', label: 'SHA-256', kind: 'code' }, 'reason', { name: 'completed_at', label: 'Completed' }],
+  state: 'state',
+  tones: { state: STATES },
+  cells: { size: ({ size }) => Number(size) },
+  load: ownersOf,
+  search: ['filename'],
+  searches: 'file name',
   filters: [
-    { name: 'state', label: 'State', kind: 'select', choices: UPLOAD_STATES.map((value) => ({ value, label: value })) },
-    { name: 'owner', label: 'Owner', kind: 'reference', of: 'user' },
+    'state',
+    {
+      name: 'owner',
+      column: 'owner_id',
+      label: 'Owner',
+      kind: 'reference',
+      of: 'user',
+      where: (id) => ({ owner_id: id }),
+      isIndexed: true,
+    },
   ],
   related: [{ to: 'user', filter: 'owner' }],
-  searches: 'file name',
   creation: { refused: 'Files are sent by their owners, straight to the store.' },
-  editable: false,
-  removable: true,
-  dryRunsRemoval: true,
   removal: 'The file is removed from the store. This cannot be undone.',
   actions: [
     {
@@ -81,47 +87,19 @@ const resource: AdminResource = {
       },
     },
   ],
-  async list(context, query) {
-    const { db } = context;
-    const where = await list.conditions(db, query, { search: { columns: ['filename'] }, equals: { state: 'state', owner: 'owner_id' } });
-    const { rows, ...page } = await list.rows<Upload>(db, query, where);
-    const names = await context.titlesOf(
-      'user',
-      rows.map(({ owner_id }) => owner_id),
-    );
-    return { ...page, items: rows.map((upload) => rowOf(context, upload, names)) };
-  },
-  titles: ({ db }, ids) => list.titles(db, ids, 'filename'),
-  async read(context, id) {
-    const upload = isUuid(id) ? await findUpload(context.db, id) : null;
-    if (upload === null) return null;
-    const row = rowOf(context, upload, await context.titlesOf('user', [upload.owner_id]));
-    return {
-      ...row,
-      state: STATES[upload.state],
-      sections: [
-        list.facts('Upload', upload, row.values, [
-          'id',
-          { name: 'checksum_sha256', label: 'SHA-256', kind: 'code' },
-          'reason',
-          { name: 'completed_at', label: 'Completed' },
-        ]),
-        ...(await fileSections(context, upload)),
-      ],
-      actions: ['clean_up'],
-      removable: true,
-    };
-  },
-  async remove({ db, principal, requestId }, id) {
-    if (!isUuid(id)) throw uploadErrors.upload_not_found();
-    await removeUpload(db, null, id, { by: principal, requestId });
-    return { message: 'Upload deleted.' };
-  },
-};
+  sections: [section<Upload>(({ row, context }) => fileSections(context, row))],
+});
+
+/** Owners by name, where the app has a list of users. */
+async function ownersOf(items: readonly object[], context: AdminContext): Promise<readonly { readonly owner: AdminValue }[]> {
+  const owners = (items as readonly Pick<Upload, 'owner_id'>[]).map(({ owner_id }) => owner_id);
+  const names = await context.titlesOf('user', owners);
+  return owners.map((owner) => ({ owner: userLink(context, owner, names.get(owner)) }));
+}
 
 /** The admin site's list of uploads, who uses how much, and file fields in forms. */
 export function uploadsAdmin(store: UploadStore): AdminDeclaration & { readonly resources: readonly [AdminResource] } {
-  return { resources: [resource], overview, uploads: adminUploads(store) };
+  return { resources: [uploadScreen], overview, uploads: adminUploads(store) };
 }
 
 /** The file itself: images as pictures, everything else as a link. A store that cannot be reached hides neither the record nor its actions. */
@@ -138,11 +116,6 @@ async function fileSections({ db, log }: AdminContext, upload: Upload): Promise<
       { kind: 'text', title: 'File', text: 'The file cannot be shown: it was changed in the store, or the store cannot be reached.' },
     ];
   }
-}
-
-function rowOf(context: AdminContext, upload: Upload, names: ReadonlyMap<string, string>): AdminRow {
-  const owner = userLink(context, upload.owner_id, names.get(upload.owner_id));
-  return { id: upload.id, title: upload.filename, values: list.values(upload, { owner, state: STATES[upload.state] }) };
 }
 
 const OWNERS_SHOWN = 10;

@@ -16,6 +16,7 @@ import { readUploadOptions, urlKeysOf, type UploadOptions } from './options.ts';
 import type { CompletePolicy } from './declare/policy.ts';
 import { DiskStore } from './stores/disk-store.ts';
 import { removeJob, scanJob } from './life/upload-jobs.ts';
+import { uploadRecordResource } from './serve/record-resource.ts';
 import { uploadResource } from './serve/upload-resource.ts';
 
 /**
@@ -39,7 +40,7 @@ export function uploads(options: UploadOptions): Module {
     errors: uploadErrors,
     commands: [uploadsCommand],
     jobs: [scanJob, removeJob],
-    resources: [uploadResource(() => database as Database)],
+    resources: [uploadRecordResource, uploadResource(() => database as Database)],
     admin: uploadsAdmin(store),
     ...(store instanceof DiskStore ? { mount: { [store.path]: FileController } } : {}),
     async setup(app) {
