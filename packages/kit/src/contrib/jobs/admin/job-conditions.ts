@@ -9,14 +9,13 @@ import type { jobRows } from '../models.ts';
 
 type JobWhere = Where<typeof jobRows.columns>;
 
+const READY = `status = 'queued' and is_ready`;
 /** Queued jobs are in these partial indexes. */
 const QUEUED = [
-  `status = 'queued' and is_ready`,
+  READY,
   `status = 'queued' and not is_ready and serial_key is null`,
   `serial_key is not null and (finished_at is null or claimed_until is not null) and status = 'queued' and not is_ready`,
-]
-  .map((condition) => `select id from jobs where ${condition}`)
-  .join(' union all ');
+];
 
 const CONDITIONS: Readonly<Record<string, string>> = {
   running: `this.status = 'running' and this.claimed_until is not null`,
@@ -24,21 +23,22 @@ const CONDITIONS: Readonly<Record<string, string>> = {
 };
 
 export async function statusWhere(db: Db, status: string): Promise<JobWhere> {
-  if (status === 'queued') return queuedWhere(db, `this.status = 'queued'`);
+  if (status === 'queued') return queuedWhere(db, `this.status = 'queued'`, QUEUED);
   const condition = CONDITIONS[status];
   return condition === undefined ? ({ status } as JobWhere) : whereSql(condition);
 }
 
 export async function dueWhere(db: Db, due: string): Promise<JobWhere> {
-  if (due === 'ready') return whereSql(`this.status = 'queued' and this.is_ready`);
-  return queuedWhere(db, `this.status = 'queued' and not this.is_ready`);
+  if (due === 'ready') return queuedWhere(db, `this.status = 'queued' and this.is_ready`, [READY]);
+  return queuedWhere(db, `this.status = 'queued' and not this.is_ready`, QUEUED);
 }
 
 /** A few old ones among a million that have ended are found by their indexes; where there are many, any walk meets them soon. */
-async function queuedWhere(db: Db, condition: string): Promise<JobWhere> {
-  const from = `from (${QUEUED}) queued`;
+async function queuedWhere(db: Db, condition: string, indexed: readonly string[]): Promise<JobWhere> {
+  const ids = indexed.map((each) => `select id from jobs where ${each}`).join(' union all ');
+  const from = `from (${ids}) queued`;
   const areFew = (await countUpTo(db, { from, parameters: [], mayBeLong: 'count of queued jobs' }, SEARCHED_ROWS_MAX)) !== null;
-  return whereSql(areFew ? `${condition} and this.id in (${QUEUED})` : condition);
+  return whereSql(areFew ? `${condition} and this.id in (${ids})` : condition);
 }
 
 /** As a query of its own, because SQLite looked for the jobs of several requests from the newest row of the table on. */
