@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { access, chmod, chown, constants, cp, mkdtemp, rm } from 'node:fs/promises';
+import { access, appendFile, chmod, chown, constants, cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir, userInfo } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { spawn, spawnSync, type ChildProcess, type SpawnOptions } from 'node:child_process';
+import pg from 'pg';
 import { freePort } from './free-port.ts';
 
 /** A PostgreSQL server on loopback that this run owns. */
@@ -13,6 +14,8 @@ export interface PostgresServer {
   /** Ends every backend at once and starts again on the same port and data: what an operator's restart does to a client. */
   restart(): Promise<void>;
   stop(): Promise<void>;
+  /** A copy of this server that follows it by streaming replication, for reading. Ends with it. */
+  standby(): Promise<Pick<PostgresServer, 'url' | 'stop'>>;
 }
 
 interface Identity {
@@ -83,56 +86,107 @@ export async function startPostgresServer({ durable = false, settings = [] }: Po
   });
   if (initdb.status !== 0) throw new Error(`initdb failed: ${initdb.stderr || String(initdb.error)}`);
 
+  const flags = [
+    '-h',
+    '127.0.0.1',
+    '-k',
+    '',
+    ...[...settings, 'max_connections=200', 'shared_buffers=128MB', 'application_name=kit-test'].flatMap((each) => ['-c', each]),
+  ];
+  // fsync off: a test run must survive kill -9 of processes, not the loss of power.
+  const processIn = (folder: string, port: number): ServerProcess =>
+    new ServerProcess(bin('postgres'), ['-D', folder, '-p', String(port), ...flags, ...(durable ? [] : ['-c', 'fsync=off'])], {
+      ...id,
+      env,
+      cwd: folder,
+    });
   const port = await freePort();
-  let child: ChildProcess | undefined;
+  const primary = processIn(data, port);
+  const standbys: ServerProcess[] = [];
+  const url = urlOf(port);
 
-  const start = async (): Promise<void> => {
-    const flags = ['-D', data, '-p', String(port), '-h', '127.0.0.1', '-k', '', '-c', 'max_connections=200', '-c', 'shared_buffers=128MB'];
-    // fsync off: a test run must survive kill -9 of processes, not the loss of power.
-    const durability = durable ? [] : ['-c', 'fsync=off'];
-    const server = spawn(
-      bin('postgres'),
-      [...flags, ...durability, ...settings.flatMap((each) => ['-c', each]), '-c', 'application_name=kit-test'],
-      {
-        ...id,
-        env,
-        cwd: data,
-        stdio: ['ignore', 'ignore', 'pipe'],
-      },
-    );
-    child = server;
+  await primary.start();
+  return {
+    url,
+    async restart() {
+      await primary.stop(); // fast shutdown: every backend is ended
+      await primary.start();
+    },
+    async standby() {
+      const folder = join(scratch, `standby-${standbys.length}`);
+      await copyRunning(url, data, folder);
+      if (id.uid !== undefined) spawnSync('chown', ['-R', `${id.uid}:${id.gid ?? ''}`, folder]);
+      const own = await freePort();
+      const made = processIn(folder, own);
+      standbys.push(made);
+      await made.start();
+      return { url: urlOf(own), stop: () => made.stop() };
+    },
+    async stop() {
+      for (const each of standbys) await each.stop();
+      await primary.stop();
+      await rm(scratch, { recursive: true, force: true });
+    },
+  };
+}
+
+function urlOf(port: number): string {
+  return `postgres://kit@127.0.0.1:${port}/postgres?application_name=kit-test-${randomBytes(3).toString('hex')}`;
+}
+
+/** Copies the files of a server that runs, as its documentation describes for a base backup, to a folder of a standby. */
+async function copyRunning(url: string, from: string, folder: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    await client.query("select pg_backup_start('standby', true)");
+    spawnSync('cp', ['-a', from, folder]);
+    const { rows } = await client.query<{ labelfile: string }>('select labelfile from pg_backup_stop(false)');
+    await writeFile(join(folder, 'backup_label'), rows[0]?.labelfile ?? '');
+  } finally {
+    await client.end();
+  }
+  await rm(join(folder, 'postmaster.pid'), { force: true });
+  await writeFile(join(folder, 'standby.signal'), '');
+  const { hostname, port, username } = new URL(url);
+  await appendFile(join(folder, 'postgresql.auto.conf'), `primary_conninfo = 'host=${hostname} port=${port} user=${username}'\n`);
+}
+
+/** One process of PostgreSQL with its folder. */
+class ServerProcess {
+  readonly #program: string;
+  readonly #flags: readonly string[];
+  readonly #options: SpawnOptions;
+  #child: ChildProcess | undefined;
+
+  constructor(program: string, flags: readonly string[], options: SpawnOptions) {
+    this.#program = program;
+    this.#flags = flags;
+    this.#options = options;
+  }
+
+  async start(): Promise<void> {
+    const server = spawn(this.#program, this.#flags, { ...this.#options, stdio: ['ignore', 'ignore', 'pipe'] });
+    this.#child = server;
     let log = '';
     await new Promise<void>((done, failed) => {
       server.once('error', failed);
       server.once('exit', (code) => failed(new Error(`postgres exited with ${code}: ${log.slice(-2000)}`)));
       server.stderr?.on('data', (chunk: Buffer) => {
         log = (log + chunk.toString()).slice(-8000);
-        if (log.includes('ready to accept connections')) done();
+        if (/ready to accept (?:read-only )?connections/.test(log)) done();
       });
     });
     server.stderr?.removeAllListeners('data');
     server.stderr?.resume();
-  };
+  }
 
-  const halt = async (signal: NodeJS.Signals): Promise<void> => {
-    const server = child;
-    child = undefined;
+  async stop(): Promise<void> {
+    const server = this.#child;
+    this.#child = undefined;
     if (!server || server.exitCode !== null) return;
     const gone = new Promise<void>((done) => server.once('exit', () => done()));
-    server.kill(signal);
+    server.kill('SIGINT');
     await gone;
-  };
-
-  await start();
-  return {
-    url: `postgres://kit@127.0.0.1:${port}/postgres?application_name=kit-test-${randomBytes(3).toString('hex')}`,
-    async restart() {
-      await halt('SIGINT'); // fast shutdown: every backend is ended
-      await start();
-    },
-    async stop() {
-      await halt('SIGINT');
-      await rm(scratch, { recursive: true, force: true });
-    },
-  };
+  }
 }

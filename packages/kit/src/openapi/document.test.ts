@@ -39,7 +39,7 @@ function row(changes: Partial<CompiledRoute>): CompiledRoute {
     operationId: 'order_list', method: 'GET', path: '/v1/orders', mount: '/v1', controller: 'OrderController', field: 'list', kind: 'json', ends: false,
     mediaType: 'application/json', summary: 'List orders', description: undefined, tags: ['orders'], deprecated: false, hidden: false,
     params: undefined, query: undefined, headers: undefined, cookies: undefined, body: undefined, rawBody: undefined, response: undefined, responses: {}, status: 200, permission: isAuthenticated, scope: undefined,
-    authenticators: [session, apiKey], csrf: true, throttles: [], errors: [], raises: [], middleware: [], documents: [], responseFacts: {}, bodyBytesMax: 1024, timeoutMs: 0, atomic: undefined, idempotency: undefined, isRead: false, tool: undefined, metadata: {},
+    authenticators: [session, apiKey], csrf: true, throttles: [], errors: [], raises: [], middleware: [], documents: [], responseFacts: {}, bodyBytesMax: 1024, timeoutMs: 0, atomic: undefined, idempotency: undefined, isRead: false, readFrom: undefined, tool: undefined, metadata: {},
     route: undefined as never, ...changes,
   }; // prettier-ignore
 }

@@ -25,6 +25,7 @@ export function createHost(
     get databases() {
       return databases.all;
     },
+    replicas: plan.replicas,
     services,
     audit,
     clock,

@@ -4,6 +4,7 @@ import { engineOf } from '../../db/engine/handle.ts';
 import { sqliteFile } from '../../db/open/open-engine.ts';
 import { NotReady, type HealthCheck } from '../../middleware/health.ts';
 import { safeMethods } from '../../permissions/built-ins.ts';
+import { replicasOf } from '../check/replica-faults.ts';
 import { databasesOf, SchemaWatch } from '../data/migration-modules.ts';
 import type { App } from '../declare/module.ts';
 
@@ -16,7 +17,10 @@ export function healthChecks(app: App): Readonly<Record<string, HealthCheck>> {
   // One that no module has tables in may be a replica for reading.
   const written = new Set(isWriter ? ['default', ...app.modules.flatMap((module) => databasesOf(module))] : []);
   const watch = new SchemaWatch(app);
-  const ofDatabases = Object.keys(app.databases).map((alias): [string, HealthCheck] => [
+  // Without one its reads go to the primary.
+  const replicas = replicasOf(app.routes);
+  const needed = Object.keys(app.databases).filter((alias) => !replicas.has(alias));
+  const ofDatabases = needed.map((alias): [string, HealthCheck] => [
     alias === 'default' ? 'database' : `database_${alias}`,
     async ({ databases }) => {
       await checkDatabase(databases[alias], written.has(alias));

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { Authenticator } from '../../auth/request/authenticator.ts';
 import { directoryOf, type UserDirectory } from '../../auth/people/user-directory.ts';
 import { systemClock, type Clock } from '../../db/clock.ts';
+import { Replicas } from '../../db/engine/replicas.ts';
 import { Container } from '../../di/container.ts';
 import type { Registration } from '../../di/registration.ts';
 import { compileRoutes, type CompiledMount, type MountPlan } from '../../http/compile/compile-routes.ts';
@@ -27,6 +28,7 @@ import type { Throttle } from '../../throttle/throttle.ts';
 import { readSettings, type Settings } from '../declare/config.ts';
 import { createLog } from './create-log.ts';
 import { sensitiveShapesOf, type SensitiveShapes } from '../check/sensitive-shapes.ts';
+import { replicaFaults, replicasOf } from '../check/replica-faults.ts';
 import { databaseSources, Databases } from '../data/databases.ts';
 import { databasesOf } from '../data/migration-modules.ts';
 import { foreignCopyFaults } from '../declare/define-plugin.ts';
@@ -40,6 +42,9 @@ import { orderModules } from './order-modules.ts';
 import { silencedFaults } from '../check/silenced-checks.ts';
 import type { TenantSource } from '../tenants/tenant-source.ts';
 import { testedAuthenticators, type TestedOptions } from './tested-authenticators.ts';
+
+/** Long enough for replicas that are busy, short enough for people who look at a list. */
+const REPLICA_LAG_MS_MAX = 5_000;
 
 /** Everything `createApp` decides before any I/O. */
 export interface AppPlan {
@@ -55,6 +60,8 @@ export interface AppPlan {
   readonly tenants: TenantSource;
   readonly middleware: readonly Middleware[];
   readonly databases: Databases;
+  /** Null where no route reads from one. */
+  readonly replicas: Replicas | null;
   readonly services: Container;
   readonly throttleStorage: ThrottleStorage;
   readonly trustedProxies: TrustedProxies;
@@ -112,19 +119,26 @@ export function planApp(options: AppOptions): AppPlan {
   if (compiled.faults.length === 0) faults.push(...schemaNameFaults(compiled.routes));
   const sources = databaseSources(options.database, settings.databaseUrl, faults);
   faults.push(...unknownDatabases(ordered, [...sources.keys()]));
+  const replicas = replicasOf(compiled.routes);
+  faults.push(
+    ...replicaFaults(compiled.routes, [...sources.keys()], new Set(['default', ...ordered.flatMap((module) => databasesOf(module))])),
+  );
+  const databases = new Databases(sources, { prepare: settings.databasePrepare === 'on', replicas });
   let sensitive: SensitiveShapes | undefined;
+  const log = createLog(options.log, settings, () => (sensitive ??= sensitiveShapesOf({ modules: ordered, routes: compiled.routes })));
   return {
     settings,
     inputLimits,
     clock: options.clock ?? systemClock,
-    log: createLog(options.log, settings, () => (sensitive ??= sensitiveShapesOf({ modules: ordered, routes: compiled.routes }))),
+    log,
     modules: ordered,
     authenticators,
     users,
     login,
     tenants,
     middleware,
-    databases: new Databases(sources, { prepare: settings.databasePrepare === 'on' }),
+    databases,
+    replicas: replicas.size === 0 ? null : new Replicas(() => databases.all, options.replicaLagMsMax ?? REPLICA_LAG_MS_MAX, log),
     services: containerOf(
       [...ordered.flatMap((module) => module.services ?? []), ...given<Registration>('services', aRegistration)],
       faults,

@@ -78,7 +78,7 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
   E013: {
     title: 'Rows without a rule',
     explanation:
-      'The resource has no row rule (`tenant`, `owner`, `rows`, `access`), or combines one with `unscoped: true`. Also: the column of the rule is missing, nullable or writable by clients; a version column, tenant resolver or audience is missing; the app does not have the database; or the permission admits anonymous callers to the rows of an owner.',
+      'The resource has no row rule (`tenant`, `owner`, `rows`, `access`), or combines one with `unscoped: true`. Also: the column of the rule is missing, nullable or writable by clients; a version column, tenant resolver or audience is missing; the app does not have the database, or `readFrom` names one that is no replica or on a route that cannot use one; or the permission admits anonymous callers to the rows of an owner.',
     remedy: 'Set `tenant`, `owner`, `rows`, `access` or `unscoped: true`; declare the column as the message describes.',
   },
   E014: {

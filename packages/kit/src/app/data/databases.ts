@@ -10,23 +10,43 @@ import type { AppOptions } from '../declare/options.ts';
 
 type Source = string | Database;
 
+interface DatabasesOptions extends Pick<DatabaseOptions, 'prepare'> {
+  readonly replicas?: ReadonlySet<string>;
+}
+
 /** The app's databases. Opened once; the app closes those that it opened, not those that were passed in open. */
 export class Databases {
   readonly #sources: ReadonlyMap<string, Source>;
   readonly #options: Pick<DatabaseOptions, 'prepare'>;
+  /** Aliases that are only read, while they can be reached. */
+  readonly #replicas: ReadonlySet<string>;
   readonly #open = new Map<string, Database>();
   /** By name; made again after one was opened or closed. */
   #all: Readonly<Record<string, Database>> | undefined;
 
-  constructor(sources: ReadonlyMap<string, Source>, options: Pick<DatabaseOptions, 'prepare'> = {}) {
-    this.#sources = sources;
-    this.#options = options;
-    for (const [name, source] of sources) if (typeof source !== 'string') this.#open.set(name, source);
+  constructor(sources: ReadonlyMap<string, Source>, { prepare = true, replicas = new Set() }: DatabasesOptions = {}) {
+    this.#sources = new Map(
+      [...sources].map(([name, source]) => [
+        name,
+        replicas.has(name) && typeof source === 'string' ? lazily(name, source, prepare) : source,
+      ]),
+    );
+    this.#options = { prepare };
+    this.#replicas = replicas;
+    for (const [name, source] of this.#sources) if (typeof source !== 'string') this.#open.set(name, source);
   }
 
   async open(clock: Clock, log: Log, createFile = true): Promise<void> {
     for (const [name, source] of this.#sources) {
-      if (source instanceof LazyDatabase) await source.open({ clock, log, createFile });
+      if (source instanceof LazyDatabase) {
+        const opened = source.open({ clock, log, createFile });
+        // The app starts without it.
+        if (this.#replicas.has(name))
+          opened.catch((error: unknown) =>
+            log.warn({ err: error, database: name }, 'a replica cannot be reached: reads go to the primary'),
+          );
+        else await opened;
+      }
       if (typeof source !== 'string' || this.#open.has(name)) continue;
       this.#open.set(name, await openDatabase(source, { ...this.#options, name, clock, log, createFile }));
       this.#all = undefined;
@@ -54,6 +74,11 @@ export class Databases {
       await database.close().catch((error: unknown) => log.error({ err: error, database: name }, 'a database could not be closed'));
     }
   }
+}
+
+function lazily(name: string, url: string, prepare: boolean): Source {
+  // A wrong address is reported as such.
+  return /^(sqlite:.|postgres(ql)?:\/\/)/.test(url) ? new LazyDatabase(url, { name, prepare }) : url;
 }
 
 /** What `database` in the options, or DATABASE_URL, means. */

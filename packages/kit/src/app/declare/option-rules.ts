@@ -172,6 +172,7 @@ export const appRules: OptionRules<AppOptions> = {
   jsonItemsMax: wholeNumber(1),
   idempotencyRecordsMax: wholeNumber(1),
   timeoutMs: milliseconds(0),
+  replicaLagMsMax: milliseconds(100),
   title: text,
   version: text,
   description: text,

@@ -37,6 +37,11 @@ export type { MembershipQuestion } from '../tenants/tenant-source.ts';
 export interface AppOptions extends TenantSource {
   /** A URL (`sqlite:./data/app.db`, `postgres://…`), an open database, or several by name with one called `default`. Default: DATABASE_URL. */
   readonly database?: string | Database | Readonly<Record<string, string | Database>>;
+  /**
+   * How old rows may be that a replica shows, in milliseconds: one that is further behind is not read, and neither by whoever wrote so lately. See
+   * `readFrom`. Default: 5000.
+   */
+  readonly replicaLagMsMax?: number;
   /** Modules of the toolkit and plugins: `[accounts(), jobs(), webhooks()]`. Their order does not matter. */
   readonly modules?: readonly Module[];
   /** Controllers by path: `{ "/v1": { "/orders": OrderController } }`. */

@@ -53,6 +53,7 @@ class ControllerFaults {
     if (policy.using !== (policy.options.using ?? 'default')) this.#faults.push(...recorderFaults(policy, this.#name, this.#app));
     this.#faults.push(...writeFaults(this.#name, controller, this.#mounted));
     this.#import();
+    this.#replica();
     this.#guarded(controller);
     if (options.stats !== undefined) this.#faults.push(...statsFaults(this.#name, policy, options.stats));
     if (['create', 'bulkCreate', 'import'].some((name) => fieldOf(options, name) in controller))
@@ -66,6 +67,13 @@ class ControllerFaults {
         ),
       );
     return this.#faults;
+  }
+
+  /** Grants are rights, and rights are read from the primary: no list would ever be read from the replica. */
+  #replica(): void {
+    const { policy, options } = this.#mounted;
+    if (options.readFrom === undefined || policy.options.access === undefined) return;
+    this.#add('E013', 'has readFrom, but grants decide about its rows, and those are read from the primary.', 'Remove readFrom.');
   }
 
   /** Deleting a row needs no column, and passes over what a module does when one of its rows goes. */

@@ -19,6 +19,7 @@ import { describe } from '../read/index-serves.ts';
 import { conditions, keysetFor, narrowWhole, unitFor } from '../read/list.ts';
 import type { Context, ListAccess } from '../read/list-access.ts';
 import { ListQueryReader } from '../read/list-query.ts';
+import { readFresh } from '../read/read-fresh.ts';
 import { presentRows, streamRows, type Selection } from '../read/read.ts';
 import { itemSchema } from '../mount/schemas.ts';
 import type { SelectUnit } from '../read/select.ts';
@@ -72,18 +73,21 @@ export class Exporter {
     const db = policy.database(request);
     const fixed = [...(await access.permittedRows(context, request)), ...(await access.parentRows(context, request, db, true))];
     const where = [...(await narrowWhole(db, request, policy)), ...(await conditions(request, policy, list.where, fixed))];
-    await this.#refuseTooLarge(db, request, where);
     const unit = unitFor(shape, []);
     const orderBy = keysetFor(policy, list.ordering).orderSql(db.dialect);
     const selection: Selection = { unit, where, orderBy, isFreeForm: true };
     const columns = csvColumns(shape);
     const write = format === 'csv' ? csvWriter(columns, unit.isWire) : this.#jsonLines();
     const exchange = exchangeOf(context.request);
-    const chunks = this.#chunks(db, request, selection, unit, write, `export of ${describe(policy, where, list.ordering)}`);
     context.reply.header('content-type', `${mediaTypes[format]}; charset=utf-8`);
     context.reply.header('content-disposition', `attachment; filename="${policy.model.name}.${format}"`);
     context.reply.header('cache-control', 'no-store');
-    const first = await chunks.next();
+    const what = `export of ${describe(policy, where, list.ordering)}`;
+    const { chunks, first } = await readFresh(access, context, request, fixed, async (fresh) => {
+      await this.#refuseTooLarge(fresh, request, where);
+      const rows = this.#chunks(fresh, request, selection, unit, write, what);
+      return { chunks: rows, first: await rows.next() };
+    });
     const audit = access.auditOf('exports');
     if (audit !== null) {
       const { principal: actor, requestId } = request;

@@ -112,6 +112,11 @@ export interface CrudOptions<
   readonly audience?: string;
   /** The database's alias, where the rows of this controller are in another one than the resource says. Its relations move with it. */
   readonly using?: string;
+  /**
+   * A replica of the database, by its name in `database` of `createApp()`: lists, statistics and exports are read there while it is fresh, and where
+   * the rows that a caller sees are decided by their own columns. Records by their key, writes and rights stay with the primary.
+   */
+  readonly readFrom?: string;
   /** `orders` gives `orders:read` and `orders:write`. */
   readonly scope?:
     | string

@@ -156,6 +156,7 @@ export const controllerRules: Rules = guards({
   permission: required(aPermission),
   audience: filledText,
   using: filledText,
+  readFrom: filledText,
   scope: either(
     'a string such as "orders", or { read, write }',
     filledText,

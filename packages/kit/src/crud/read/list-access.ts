@@ -15,6 +15,8 @@ export type Context = HandlerContext<any, any, any, any, any>;
 export interface ListAccess {
   readonly policy: Policy;
   readonly list: ListDeclaration;
+  /** The policies that declared paths lead to, and the own one. */
+  readonly involved: readonly Policy[];
   readonly output: ReadonlySet<string> | undefined;
   auditOf(what: 'reads' | 'exports'): AuditSink | null;
   request(context: Context, action: string): Promise<CrudRequest>;

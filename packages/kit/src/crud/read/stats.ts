@@ -3,6 +3,7 @@ import { columnJsonSchema } from '../../db/declare/column-json.ts';
 import { compareValues, type Comparable } from '../../db/declare/comparable.ts';
 import { quoteName } from '../../db/declare/names.ts';
 import type { Dialect } from '../../db/dialect.ts';
+import type { Db } from '../../db/engine/db.ts';
 import type { CompiledWhere } from '../../db/sql/where/compile-where.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { FieldError } from '../../errors/kit-error.ts';
@@ -24,6 +25,7 @@ import { widestView } from '../policy/make-view.ts';
 import type { Policy } from '../policy/policy.ts';
 import type { View, ViewColumn } from '../policy/view.ts';
 import { readNames } from '../parameters/name-list.ts';
+import { readFresh } from './read-fresh.ts';
 import { unlessStopped } from './read.ts';
 import { unknownName } from './shape.ts';
 import { markVisible } from '../policy/rule-marks.ts';
@@ -68,14 +70,13 @@ export class Stats {
     const db = policy.database(request);
     const fixed = [...(await access.permittedRows(context, request)), ...(await access.parentRows(context, request, db, true))];
     const where = [...(await narrowWhole(db, request, policy)), ...(await conditions(request, policy, given, fixed))];
-    const items = await this.#rows(request, stats, where);
+    const items = await readFresh(access, context, request, fixed, (fresh) => this.#rows(fresh, request, stats, where));
     return { items, count: items.length, next: null, previous: null };
   };
 
-  async #rows(request: CrudRequest, { groups, metrics, ordering }: StatsRequest, where: readonly CompiledWhere[]): Promise<Item[]> {
+  async #rows(db: Db, request: CrudRequest, { groups, metrics, ordering }: StatsRequest, where: readonly CompiledWhere[]): Promise<Item[]> {
     const { policy, list } = this.#access;
     const { statsRows } = list.limits;
-    const db = policy.database(request);
     const { compiled } = await policy.rows.visible(request);
     for (const { column } of groups)
       if (column.derived !== undefined) await policy.rows.load(request, column.derived.conditions(request.clock.now()));

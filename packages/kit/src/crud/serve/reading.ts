@@ -14,6 +14,7 @@ import { readList, unitFor } from '../read/list.ts';
 import type { Context } from '../read/list-access.ts';
 import type { ListPlan } from '../read/list-plan.ts';
 import { ListQueryReader } from '../read/list-query.ts';
+import { readFresh } from '../read/read-fresh.ts';
 import { readOne } from '../read/read.ts';
 import type { SelectUnit } from '../read/select.ts';
 import type { Shape } from '../read/shape.ts';
@@ -94,15 +95,18 @@ export class Reading {
     const permitted = await access.permittedRows(context, request);
     const ofParent = await access.parentRows(context, request, db, true);
     this.#notePlan(context, plan.shape);
-    const read = await readList(db, request, plan, {
-      policy: access.policy,
-      options: access.list.page,
-      cursors: () => access.cursors(),
-      operation: this.#listName(context, operation),
-      queryString: queryStringOf(exchangeOf(context.request).url),
-      offsetMax: access.limits.offset,
-      fixed: [...permitted, ...ofParent],
-    });
+    const fixed = [...permitted, ...ofParent];
+    const read = await readFresh(access, context, request, fixed, (fresh) =>
+      readList(fresh, request, plan, {
+        policy: access.policy,
+        options: access.list.page,
+        cursors: () => access.cursors(),
+        operation: this.#listName(context, operation),
+        queryString: queryStringOf(exchangeOf(context.request).url),
+        offsetMax: access.limits.offset,
+        fixed,
+      }),
+    );
     this.#answering.answerWith(context, read.page, BODY_TAG, pageHeaders(read));
     return read.page;
   }

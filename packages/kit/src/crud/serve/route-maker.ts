@@ -29,6 +29,9 @@ type OperationFacts = Partial<Route['options']> & {
 
 const LONG_URL_REMEDY = 'Send the conditions in the body: QUERY at the same address, or POST to its /query.';
 
+/** They read many rows, and no write depends on what they show. */
+const READ_FROM_REPLICA: ReadonlySet<string> = new Set(['list', 'query', 'queryAlias', 'stats', 'export']);
+
 /** Makes the route of an operation: its permission, scope, idempotency and preconditions come from the options of the controller. */
 export class RouteMaker {
   readonly #operations: Operations;
@@ -81,6 +84,7 @@ export class RouteMaker {
     const options: Route['options'] = {
       ...facts,
       raises,
+      ...(READ_FROM_REPLICA.has(name) && this.#options.readFrom !== undefined ? { readFrom: this.#options.readFrom } : {}),
       ...this.#scope(access),
       ...this.#idempotent(method, access),
       ...more,

@@ -239,6 +239,7 @@ class RouteCompiler implements CompiledMount {
         response !== undefined && showsSensitive(response.json),
       ),
       isRead: route.isRead === true,
+      readFrom: options.readFrom,
       tool: options.tool,
       metadata: options.metadata ?? {},
       route,

@@ -38,6 +38,7 @@ const routeOptionNames = [
   'atomic',
   'idempotent',
   'etag',
+  'readFrom',
 ];
 const streamOptionNames = [...routeOptionNames, 'method', 'heartbeatMs', 'ends'];
 

@@ -104,6 +104,7 @@ const routeRules: Readonly<Record<string, ValueRule>> = {
   bodyBytesMax: wholeNumber(1),
   operationId: filledText,
   timeoutMs: milliseconds(0),
+  readFrom: filledText,
   heartbeatMs: milliseconds(1),
   ends: rule('true, or leave it out', (value) => value === true),
   hidden: flag,

@@ -99,6 +99,11 @@ export interface RouteFacts {
    * hash of the body. A change calls `ifMatch(version)` with the current version: 412 unless `If-Match` names it. `'required'`: 428 without the header.
    */
   readonly etag?: true | 'required';
+  /**
+   * A replica of the app's database, by its name in `database`. Reads go there while it is known to be fresh and the caller did not write lately,
+   * else to the primary; `db` is then one of the two. For GET and QUERY. Permissions always ask the primary.
+   */
+  readonly readFrom?: string;
   /** Offers the operation to AI agents, where mcp() is installed. `false` leaves it out of what mcp({ include }) selects. */
   readonly tool?: boolean | ToolFacts;
   /** Left out of the OpenAPI document. */

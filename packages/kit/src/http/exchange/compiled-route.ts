@@ -118,6 +118,8 @@ export interface CompiledRoute {
   readonly idempotency: IdempotencyPlan | undefined;
   /** A POST that only reads. */
   readonly isRead: boolean;
+  /** The replica that its reads go to while it is fresh. */
+  readonly readFrom: string | undefined;
   /** Whether and how mcp() offers it; undefined where the route does not say. */
   readonly tool: boolean | ToolFacts | undefined;
   readonly metadata: Readonly<Record<string, unknown>>;

@@ -85,6 +85,7 @@ export class Exchange implements AuthRequest, PermissionContext, StatementCause 
   knownMembership: Membership | null = null;
   /** Set where the tenant depends on arguments that are not known yet: a list of tools asks before there is a call. */
   isTenantOpen = false;
+  #handlerDb: Database | undefined;
   #isCovered: boolean | undefined;
   #hasCoveredCall = false;
   #queryPlan: string[] | undefined;
@@ -160,6 +161,19 @@ export class Exchange implements AuthRequest, PermissionContext, StatementCause 
 
   get db(): Database {
     return this.host.db;
+  }
+
+  /** The replica of a database that the route reads from, while it is fresh enough for this caller. Never inside a transaction. */
+  replicaOf(using: string): Database | undefined {
+    const { route, host } = this;
+    if (route?.readFrom === undefined || host.replicas === null || this.tx !== undefined) return undefined;
+    return host.replicas.fresh(route.readFrom, using, this.statementOwner);
+  }
+
+  /** The database of the handler, chosen once. */
+  get handlerDb(): Database {
+    if (this.route?.readFrom === undefined) return this.host.db;
+    return (this.#handlerDb ??= this.replicaOf('default') ?? this.host.db);
   }
 
   get clock(): Clock {

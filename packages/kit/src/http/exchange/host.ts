@@ -2,6 +2,7 @@ import type { AuditSink } from '../../auth/request/audit-sink.ts';
 import type { Standings } from '../../auth/rights/standing.ts';
 import type { Clock } from '../../db/clock.ts';
 import type { Database } from '../../db/engine/db.ts';
+import type { Replicas } from '../../db/engine/replicas.ts';
 import type { Container } from '../../di/container.ts';
 import type { ErrorMap } from '../../errors/error-map.ts';
 import type { ErrorFormat } from '../../errors/render.ts';
@@ -18,6 +19,8 @@ import type { TrustedProxies } from './trusted-proxies.ts';
 export interface Host {
   readonly db: Database;
   readonly databases: Readonly<Record<string, Database>>;
+  /** Null where no route reads from one. */
+  readonly replicas: Replicas | null;
   readonly services: Container;
   readonly clock: Clock;
   /** Null when no module records. */

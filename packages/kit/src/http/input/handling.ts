@@ -41,7 +41,7 @@ export class Handling implements HandlerContext {
   }
 
   get db(): Database {
-    return this.#exchange.host.db;
+    return this.#exchange.handlerDb;
   }
 
   get tx(): Db {

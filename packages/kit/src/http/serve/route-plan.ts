@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { challengesOf } from '../../auth/request/authenticate.ts';
+import { safeMethods } from '../../permissions/built-ins.ts';
 import type { SpanOptions } from '../../observe/tracing.ts';
 import { admissionStages, type Stage } from '../admit/admission.ts';
 import type { Input } from '../declare/input.ts';
@@ -27,6 +28,8 @@ export interface RoutePlan extends AnswerPlan {
   readonly isUnwrapped: boolean;
   readonly stages: readonly Stage[];
   readonly readInput: (exchange: Exchange) => Input | Promise<Input>;
+  /** Its callers read the primary afterwards. Only where there are replicas. */
+  readonly mayWrite: boolean;
   readonly serialize: AnswerSerializer | undefined;
   /** Of the answers declared for other statuses than the route's own; undefined where such an answer has no body. */
   readonly others: ReadonlyMap<number, AnswerSerializer | undefined>;
@@ -58,6 +61,7 @@ export function planRoute(host: Host, route: CompiledRoute, middleware: readonly
     isUnwrapped: route.route.isUnwrapped === true && middleware.every((each) => each.handle === undefined && each.onBody === undefined),
     stages: admissionStages(route, middleware),
     readInput: compileInput(route),
+    mayWrite: host.replicas !== null && !route.isRead && !safeMethods.has(route.method),
     serialize: route.kind === 'json' ? answerSerializer(route.response, host) : undefined,
     others: new Map(
       Object.entries(route.responses)

@@ -100,6 +100,7 @@ function handle(plan: RoutePlan, exchange: Exchange, reply: FastifyReply): void 
   const { route } = plan;
   if (route.status !== 200) reply.code(route.status);
   if (route.timeoutMs > 0) limitTime(exchange, plan);
+  if (plan.mayWrite) noteWrite(exchange);
   try {
     const input = plan.readInput(exchange);
     if (input instanceof Promise)
@@ -108,6 +109,12 @@ function handle(plan: RoutePlan, exchange: Exchange, reply: FastifyReply): void 
   } catch (error) {
     refuseInput(plan, exchange, error);
   }
+}
+
+/** Until its response is over, and a little longer, its caller reads no replica. */
+function noteWrite({ host, reply, statementOwner }: Exchange): void {
+  const end = host.replicas?.beginWrite(statementOwner);
+  if (end !== undefined) reply.raw.once('close', end);
 }
 
 /** With an idempotency key, what the schema refuses is kept like what the handler refuses: a repetition gets the same response. */
