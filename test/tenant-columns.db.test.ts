@@ -65,6 +65,7 @@ const covered: Readonly<Record<string, keyof typeof controllers>> = {
 /** Tables with a tenant that no route reads. */
 const unrouted: Readonly<Record<string, string>> = {
   groups: 'managed in the admin site and by commands',
+  sessions: 'the tenant that a person has chosen; only the own sessions are listed, without it',
   upload_removals: 'read by the clean-up',
   upload_owners: 'locked when an upload is created',
   webhook_subscriptions: 'read when an event is published; shown as a field of the endpoint',

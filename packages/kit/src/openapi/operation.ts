@@ -65,6 +65,7 @@ function parametersOf(route: CompiledRoute, { components }: OperationContext): o
     ...placed('headers').map(([name, schema, required]) => parameter('header', name, schema, required)),
     ...placed('cookies').map(([name, schema, required]) => parameter('cookie', name, schema, required)),
     ...requestHeadersOf(route),
+    ...(route.tenantHeader === undefined ? [] : [parameter('header', route.tenantHeader, TENANT, false)]),
     ...(route.idempotency === undefined ? [] : [parameter('header', 'Idempotency-Key', IDEMPOTENCY_KEY, route.idempotency.isRequired)]),
     ...route.documents.flatMap(({ headers = {} }) =>
       Object.entries(headers).map(([name, schema]) => parameter('header', name, schema, false)),
@@ -82,6 +83,11 @@ function requestHeadersOf({ metadata }: CompiledRoute): object[] {
     parameter('header', name, { type: 'string', description }, requiredHeaders.includes(name)),
   );
 }
+
+const TENANT: JsonSchema = {
+  type: 'string',
+  description: 'The tenant that the request is for, by its slug or id. Not needed where the credential, the path or the host name has one.',
+};
 
 const IDEMPOTENCY_KEY: JsonSchema = {
   type: 'string',

@@ -18,6 +18,7 @@ test('an app without providers has an empty registry, which nothing can fill lat
     groups: null,
     login: null,
     identities: null,
+    sessionTenants: null,
     registration: null,
     groupChanges: [],
     userChanges: [],
@@ -38,6 +39,6 @@ test('what modules provide is there before any module is installed; all may list
 test('two providers of one thing, or of something unknown, fail the start and are named', () => {
   expect(() => make([providing('a', { audit }), providing('b', { audit })])).toThrow('The modules "a" and "b" both provide audit.');
   expect(() => make([providing('a', { event: 1 } as never)])).toThrow(
-    'The module "a" provides "event", which is unknown. Known: audit, events, jobs, metrics, groups, identities, registration, groupChanges, userChanges, memberChanges.',
+    'The module "a" provides "event", which is unknown. Known: audit, events, jobs, metrics, groups, identities, sessionTenants, registration, groupChanges, userChanges, memberChanges.',
   );
 });

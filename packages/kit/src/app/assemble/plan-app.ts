@@ -40,6 +40,7 @@ import { anAuthenticator, aModule, appRules, aRegistration, versionOptionNames }
 import type { AppOptions, Controllers, VersionMount } from '../declare/options.ts';
 import { orderModules } from './order-modules.ts';
 import { silencedFaults } from '../check/silenced-checks.ts';
+import { tenantHeader } from '../tenants/tenant-places.ts';
 import type { TenantSource } from '../tenants/tenant-source.ts';
 import { testedAuthenticators, type TestedOptions } from './tested-authenticators.ts';
 
@@ -114,6 +115,7 @@ export function planApp(options: AppOptions): AppPlan {
     rates: settings.throttleRates,
     bodyBytesMax: inputLimits.bodyBytes,
     timeoutMs: options.timeoutMs ?? 0,
+    tenantHeader: tenantHeader([tenants.tenantParameter ?? []].flat()),
   });
   faults.push(...compiled.faults, ...routeListenerFaults(ordered, compiled.routes));
   if (compiled.faults.length === 0) faults.push(...schemaNameFaults(compiled.routes));

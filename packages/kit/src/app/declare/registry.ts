@@ -1,6 +1,7 @@
 import type { AuditEntry, AuditSink } from '../../auth/request/audit-sink.ts';
 import type { GroupDirectory } from '../../auth/people/group-directory.ts';
 import type { IdentityDirectory } from '../../auth/people/identity-directory.ts';
+import type { SessionTenants } from '../../auth/people/session-tenants.ts';
 import type { UserRegistration } from '../../auth/people/user-registration.ts';
 import type { Standings } from '../../auth/rights/standing.ts';
 import type { Db } from '../../db/engine/db.ts';
@@ -26,6 +27,8 @@ export interface Registry {
   readonly login: LoginProvider | null;
   /** Null: users of identity providers cannot be provisioned. */
   readonly identities: IdentityDirectory | null;
+  /** Null: sessions do not remember a tenant. */
+  readonly sessionTenants: SessionTenants | null;
   /** Null: nobody creates an account with an invitation. */
   readonly registration: UserRegistration | null;
   /** Whether a person may still act, in a tenant or in general. Never null: without users and tenants it knows nobody. */
@@ -93,6 +96,7 @@ export const emptyRegistry: Registry = Object.freeze({
   groups: null,
   login: null,
   identities: null,
+  sessionTenants: null,
   registration: null,
   standings: standingsOf({ users: null, tenants: {} }),
   groupChanges: [],

@@ -57,3 +57,8 @@ export function tenantWords(places: readonly TenantPlace[]): string {
   const last = words.pop();
   return words.length === 0 ? (last ?? '') : `${words.join(', ')} or ${last}`;
 }
+
+/** The header in which requests name a tenant; undefined where they do so elsewhere only. */
+export function tenantHeader(places: readonly TenantPlace[]): string | undefined {
+  return places.flatMap((place) => ('header' in place ? [place.header] : []))[0];
+}

@@ -61,6 +61,8 @@ export const sessions = model(
     /** The browser, as it names itself. */
     device: t.text(200).nullable(),
     address: t.text(64).nullable(),
+    /** The tenant of requests that name none. */
+    chosen_tenant: t.text(IDENTITY_LENGTH_MAX).nullable(),
   },
   { guarded: true, indexes: [{ columns: ['user_id'] }, { columns: ['expires_at'] }] },
 );

@@ -19,6 +19,7 @@ import { mailHealth } from './mail/mail-health.ts';
 import { accountLinks, groupMembers, groups, sessions, userFactors, userIdentities, userRecoveryCodes, users } from './models.ts';
 import { readAccountsOptions, type AccountsOptions } from './options.ts';
 import { sendLink } from './mail/send-link.ts';
+import { accountsSessionTenants } from './sessions/chosen-tenant.ts';
 import { sessionAuthenticator } from './sessions/session-authenticator.ts';
 import { groupResource } from './serve/group-resource.ts';
 import { userResource } from './serve/user-resource.ts';
@@ -54,6 +55,7 @@ export function accounts(options: AccountsOptions = {}): Module {
     provides: () => ({
       groups: accountsGroups,
       identities: accountsIdentities,
+      sessionTenants: accountsSessionTenants,
       ...(settings.signUp === 'invitation' ? { registration: accountsRegistration } : {}),
     }),
     resources: [userResource, groupResource],

@@ -92,6 +92,23 @@ export class TenantController extends OwnTenants {
   static override readonly tags: readonly string[] = ['tenants'];
   static readonly [controllerOptions] = {};
 
+  choose = route.post(
+    '/:id/choose',
+    {
+      permission: all(isAuthenticated, permission),
+      scope: 'tenants:write',
+      params: this.keyParams,
+      raises: [tenantErrors.tenant_not_found, tenantErrors.session_required],
+      summary: 'Work in a tenant: requests of the session that name none are for this one',
+    },
+    async (context) => {
+      const { id } = await this.find(context, context.params.id);
+      const { db, principal } = context;
+      const { sessionTenants } = tenantsIn(db).registry;
+      if ((await sessionTenants?.choose(db, principal, id)) !== true) throw tenantErrors.session_required();
+    },
+  );
+
   leave = route.post(
     '/:id/leave',
     {

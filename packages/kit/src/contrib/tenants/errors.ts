@@ -43,6 +43,11 @@ export const tenantErrors = defineErrors('tenants', {
     remedy: 'Ask an administrator of the tenant.',
     members: { required_roles: { type: 'array', items: { type: 'string' }, description: 'Roles that can do this.' } },
   },
+  session_required: {
+    status: 409,
+    detail: 'Only a session remembers a tenant.',
+    remedy: 'Name the tenant in each request, or log in with a browser.',
+  },
   last_owner: {
     status: 409,
     detail: 'A tenant has at least one active owner, and this is the last one.',

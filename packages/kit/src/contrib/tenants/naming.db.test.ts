@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest';
+import { openSession } from '../accounts/index.ts';
 import { createApiKey } from '../apikeys/index.ts';
 import { CrudController, resource } from '../../crud/index.ts';
 import { createTable, migration, model, t } from '../../db/index.ts';
 import { Controller, jsonSchema, route } from '../../http/index.ts';
-import { hasRole, hasScopes, isAuthenticated } from '../../permissions/index.ts';
+import { allowAny, hasRole, hasScopes, isAuthenticated } from '../../permissions/index.ts';
 import { purgeTenants } from './manage/tenants.ts';
 import { describeTenantApp } from '../../../test/tenants/tenant-app.ts';
 import type { Authenticator } from '../../auth/index.ts';
@@ -30,6 +31,20 @@ class Place extends Controller {
   mine = route.get('/:tenant/mine', { permission: isAuthenticated, params: Params, response: Json }, async ({ caller }) => ({
     tenant: (await caller()).tenant,
   }));
+}
+
+/** A login without a password. */
+class Enter extends Controller {
+  enter = route.post(
+    '/:id',
+    {
+      permission: allowAny,
+      auth: [],
+      params: jsonSchema<{ id: string }>({ type: 'object', properties: { id: { type: 'string' } } }),
+      response: Json,
+    },
+    (context) => openSession(context.db, { id: context.params.id }, context),
+  );
 }
 
 /** A credential that is for one tenant, as an access token with a claim is. */
@@ -125,6 +140,31 @@ describeTenantApp(
       expect((await by({}, `/tenants/${second.id}/members`)).status).toBe(404);
     });
 
+    test('a tenant that a person has chosen for a session is only the default, and ends with the membership', async () => {
+      const [ada, bob] = [await person(fresh('ada')), await person(fresh('bob'))];
+      const [first, second] = [await tenantOf(ada), await tenantOf(bob)];
+      await join(bob, second.id, ada, ['member']);
+      const { db } = app.kit.app;
+      const entered = await app.kit.inject({ method: 'POST', url: `/v1/enter/${ada.id}` });
+      const session = {
+        cookie: String(entered.headers['set-cookie']).split(';')[0] ?? '',
+        'x-csrf-token': entered.json<{ csrf_token: string }>().csrf_token,
+      };
+      const by = (method: string, path: string, headers: Record<string, string> = {}) =>
+        call(null, method, path, undefined, { ...session, ...headers });
+      const here = async (headers: Record<string, string> = {}) => (await by('GET', '/roles', headers)).body.tenant;
+      expect(await here()).toBeNull();
+      expect((await by('POST', `/tenants/${second.id}/choose`)).status).toBe(204);
+      expect([await here(), await here({ 'x-studio': first.slug })]).toEqual([second.id, first.id]);
+      await call(ada, 'POST', `/tenants/${second.id}/leave`);
+      expect(await here()).toBeNull();
+      expect((await by('GET', '/papers')).body.code).toBe('tenant_required');
+      expect((await by('POST', `/tenants/${second.id}/choose`)).status).toBe(404);
+      // Nothing but a session remembers it.
+      const { raw } = await createApiKey(db, { user: ada, name: 'script', scopes: ['tenants:write'] });
+      expect((await call(null, 'POST', `/tenants/${first.id}/choose`, undefined, { 'x-api-key': raw })).body.code).toBe('session_required');
+    });
+
     test('rows belong to the tenant of the request, and roles are those in it', async () => {
       const [ada, bob] = [await person(fresh('ada')), await person(fresh('bob'))];
       const [north, south] = [await tenantOf(ada), await tenantOf(bob)];
@@ -158,6 +198,6 @@ describeTenantApp(
   {
     authenticators: [bound],
     modules: [tables],
-    mount: { '/v1': { '/papers': Papers, '/roles': Roles, '/t': Place } },
+    mount: { '/v1': { '/papers': Papers, '/roles': Roles, '/t': Place, '/enter': Enter } },
   },
 );

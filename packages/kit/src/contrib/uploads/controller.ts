@@ -5,6 +5,7 @@ import { FaultCollector } from '../../errors/fault-collector.ts';
 import { Controller } from '../../http/compile/controller.ts';
 import { controllerOptions } from '../../http/declare/controller-options.ts';
 import type { HandlerContext } from '../../http/declare/handler-context.ts';
+import { USES_TENANT } from '../../http/compile/tenant-header.ts';
 import { route } from '../../http/declare/route.ts';
 import type { Fault } from '../../options/fault.ts';
 import { parsedBy } from '../../options/value-rule.ts';
@@ -36,8 +37,8 @@ type Context = Pick<HandlerContext<unknown, unknown, unknown, unknown, User>, 'd
 
 // Sessions may do everything here; credentials that carry scopes, such as API keys, need the one of the route.
 const permission = hasScopes({ allowUnscoped: true });
-const reads = { permission, scope: 'uploads:read' } as const;
-const writes = { permission, scope: 'uploads:write' } as const;
+const reads = { permission, scope: 'uploads:read', metadata: USES_TENANT } as const;
+const writes = { permission, scope: 'uploads:write', metadata: USES_TENANT } as const;
 const notFound = uploadErrors.upload_not_found;
 const { upload_expired, store_unavailable } = uploadErrors;
 
@@ -71,7 +72,7 @@ export class UploadController extends Controller {
         uploadErrors.quota_exceeded,
         store_unavailable,
       ],
-      metadata: { uploads: { policy: this.#policy } },
+      metadata: { ...USES_TENANT, uploads: { policy: this.#policy } },
       summary: 'Create an upload and get a presigned URL',
       description: 'Send the file with `method`, `url` and `headers` as they are, then complete the upload.',
     },

@@ -2,6 +2,7 @@ import { coreErrors } from '../../errors/core-errors.ts';
 import type { Exchange } from '../../http/exchange/exchange.ts';
 import type { HttpMethod, Route } from '../../http/declare/route.ts';
 import type { Schema } from '../../http/declare/schema.ts';
+import { USES_TENANT } from '../../http/compile/tenant-header.ts';
 import { isAuthenticated } from '../../permissions/built-ins.ts';
 import { all, any, type Permission } from '../../permissions/permission.ts';
 import type { AnyCrudOptions } from '../options/crud-options.ts';
@@ -93,6 +94,7 @@ export class RouteMaker {
         ...facts.metadata,
         ...more.metadata,
         ...(this.#options.audience === undefined ? {} : { audience: this.#options.audience }),
+        ...(declared.options.tenant === undefined ? {} : USES_TENANT),
         crud: {
           resource: declared.name,
           operation: operation ?? settings,

@@ -22,6 +22,7 @@ import { collisionFaults, partFaults, routeFaults } from './route-faults.ts';
 import { isRoute, type Deprecation, type Route } from '../declare/route.ts';
 import { isSchema, jsonSchemaOf, type Schema } from '../declare/schema.ts';
 import { groupValueFaults, routeValueFaults } from './value-faults.ts';
+import { tenantHeaderOf } from './tenant-header.ts';
 import { askingOrder } from '../../auth/request/authenticate.ts';
 
 /** One version of the API, as the app normalised it. */
@@ -47,6 +48,8 @@ export interface RouteDefaults extends Omit<DeclaredParts, 'controllers'> {
   readonly rates: ThrottleRates;
   readonly bodyBytesMax: number;
   readonly timeoutMs: number;
+  /** By which requests name their tenant; undefined where the app declares none. */
+  readonly tenantHeader: string | undefined;
 }
 
 export interface CompiledMount {
@@ -242,6 +245,7 @@ class RouteCompiler implements CompiledMount {
       readFrom: options.readFrom,
       tool: options.tool,
       metadata: options.metadata ?? {},
+      tenantHeader: tenantHeaderOf(this.#defaults.tenantHeader, permission, options.metadata ?? {}),
       route,
     };
     this.#finish(where, compiled, middleware);

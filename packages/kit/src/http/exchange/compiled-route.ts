@@ -123,5 +123,7 @@ export interface CompiledRoute {
   /** Whether and how mcp() offers it; undefined where the route does not say. */
   readonly tool: boolean | ToolFacts | undefined;
   readonly metadata: Readonly<Record<string, unknown>>;
+  /** The header by which requests name the tenant, where the response depends on it. */
+  readonly tenantHeader?: string | undefined;
   readonly route: Route;
 }

@@ -74,6 +74,8 @@ export interface ClientPlan {
   readonly version: string;
   readonly schemas: Readonly<Record<string, JsonSchema>>;
   readonly groups: readonly ClientGroup[];
+  /** The header by which requests name their tenant; undefined where none does. */
+  readonly tenantHeader: string | undefined;
 }
 
 export interface ClientPlanOptions {
@@ -144,6 +146,7 @@ export function clientPlan(routes: readonly CompiledRoute[], options: ClientPlan
     version: options.version,
     schemas: document.components['schemas'] as Readonly<Record<string, JsonSchema>>,
     groups: groups.toSorted((a, b) => (a.name < b.name ? -1 : 1)),
+    tenantHeader: shown.find(({ tenantHeader }) => tenantHeader !== undefined)?.tenantHeader,
   };
 }
 

@@ -224,7 +224,7 @@ function operationText(operation: ClientOperation, types: PythonTypes): string {
   return `_Operation(${facts.join(', ')})`;
 }
 
-function clientText({ groups }: ClientPlan, isAsync: boolean, classes: readonly GroupClasses[]): string {
+function clientText({ groups, tenantHeader }: ClientPlan, isAsync: boolean, classes: readonly GroupClasses[]): string {
   const http = isAsync ? 'httpx.AsyncClient' : 'httpx.Client';
   const [enter, exit, wait] = isAsync
     ? ['async def __aenter__', 'async def __aexit__', 'await self._http.http.aclose()']
@@ -243,7 +243,7 @@ function clientText({ groups }: ClientPlan, isAsync: boolean, classes: readonly 
         api_key: ${credential} = None,
         bearer: ${credential} = None,
         session: bool = False,
-        headers: Mapping[str, str] | None = None,
+${tenantHeader === undefined ? '' : '        tenant: str | None = None,\n'}        headers: Mapping[str, str] | None = None,
         timeout: float = 30.0,
         deadline: float | None = None,
         retries: int = 2,
@@ -256,7 +256,7 @@ function clientText({ groups }: ClientPlan, isAsync: boolean, classes: readonly 
             api_key=api_key,
             bearer=bearer,
             session=session,
-            headers=headers,
+            headers=${tenantHeader === undefined ? 'headers' : `headers if tenant is None else {${pythonText(tenantHeader)}: tenant, **(headers or {})}`},
             timeout=timeout,
             deadline=deadline,
             retries=retries,

@@ -27,6 +27,7 @@ export const initial = migration('0001_initial', [
       second_factor: t.bool(),
       device: t.text(200).nullable(),
       address: t.text(64).nullable(),
+      chosen_tenant: t.text(255).nullable(),
     },
     { indexes: [{ columns: ['user_id'] }, { columns: ['expires_at'] }] },
   ),

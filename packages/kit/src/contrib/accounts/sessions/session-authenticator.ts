@@ -58,7 +58,13 @@ export function sessionAuthenticator(settings: AccountsSettings): Authenticator 
 }
 
 function principalOf(session: SessionWithUser, settings: AccountsSettings, now: Date): Principal {
-  const principal = { scheme: 'session', scopes: null, credentialId: session.session_id } as const;
+  const { session_id: credentialId, chosen_tenant: tenant } = session;
+  const principal = {
+    scheme: 'session',
+    scopes: null,
+    credentialId,
+    ...(tenant === null ? {} : { tenant, isTenantDefault: true }),
+  } as const;
   const recentLogin = now.getTime() - session.present_at.getTime() <= PRESENCE_MS;
   return { user: effectiveUser(session, session.second_factor, settings), ...principal, recentLogin, ...factorFacts(session, settings) };
 }

@@ -169,11 +169,12 @@ export interface SessionWithUser extends User {
   readonly expires_at: Date;
   readonly present_at: Date;
   readonly second_factor: boolean;
+  readonly chosen_tenant: string | null;
 }
 
 /** The live session of a token and its active user: one indexed read, the whole cost of authenticating. */
 const LIVE_SESSIONS = `select u.id, u.username, u.email, u.is_active, u.is_staff, u.is_superuser,
-    s.id as session_id, s.seen_at, s.expires_at, s.present_at, s.second_factor
+    s.id as session_id, s.seen_at, s.expires_at, s.present_at, s.second_factor, s.chosen_tenant
   from sessions s join users u on u.id = s.user_id
   where s.expires_at > $2 and s.seen_at > $3 and u.is_active = $4`;
 
@@ -224,4 +225,9 @@ export async function deleteExpiredSessions(db: Db, now: Date): Promise<void> {
 export async function lockActiveUser(tx: Db, id: string): Promise<UserRow | null> {
   const user = await lockUser(tx, id);
   return user !== null && user.is_active ? user : null;
+}
+
+/** False when the session has ended. */
+export async function setChosenTenant(db: Db, sessionId: string, tenant: string | null): Promise<boolean> {
+  return (await db.query('update sessions set chosen_tenant = $2 where id = $1 returning id', [sessionId, tenant])).length === 1;
 }
