@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import { join, relative, resolve, sep } from 'node:path';
 import { InvalidArgumentError, type Command } from 'commander';
-import { modelDrift } from '../../db/migrations/drift.ts';
+import { modelDifferences } from '../../db/migrations/drift.ts';
 import { proposeModuleMigration } from '../../db/migrations/propose-migration.ts';
 import type { MigrationModule } from '../../db/migrations/plan.ts';
 import type { CliContext } from '../load/context.ts';
@@ -72,7 +72,7 @@ function chooseModule(modules: readonly MigrationModule[], given: string | undef
   }
   // Each module's drift on its own: the others only lend their tables to its references.
   const changed = modules.filter(
-    (module) => modelDrift(modules.map((each) => (each === module ? each : { ...each, models: [] }))).length > 0,
+    (module) => modelDifferences(modules.map((each) => (each === module ? each : { ...each, models: [] }))).length > 0,
   );
   if (changed.length > 1) context.fail(`The models of ${changed.map(({ name }) => name).join(' and ')} changed: choose one with --module.`);
   return changed[0]?.name ?? null;

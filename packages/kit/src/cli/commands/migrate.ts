@@ -2,6 +2,7 @@ import type { CliContext } from '../load/context.ts';
 import type { CoreCommand } from '../load/core-command.ts';
 import { modelDrift } from '../../db/migrations/drift.ts';
 import { driftOf, driftRemedy, migrateApp, migrationModules, pendingOf } from '../../app/data/migration-modules.ts';
+import { addRelease } from './migrate-release.ts';
 import { addMigrateMake } from './migrate-make.ts';
 
 export const migrateCommand: CoreCommand = (command, context) => {
@@ -16,6 +17,7 @@ export const migrateCommand: CoreCommand = (command, context) => {
       else await apply(context, adopt === true);
     });
   addMigrateMake(command, context);
+  addRelease(command, context);
 };
 
 const HELP = `

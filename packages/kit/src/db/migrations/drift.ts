@@ -56,8 +56,34 @@ export async function declaredDrift(database: Database, models: readonly Model[]
   return found.filter(({ kind }) => kind !== 'addition').map(({ sentence: text }) => text.replace('in the migrations', 'in the model'));
 }
 
-/** Needs no database: what `kit migrate --check` asks first. */
+/**
+ * Where models need other tables than the migrations make. Needs no database: what `kit migrate --check` asks first. Columns that are left over
+ * are no difference: see {@link leftColumns}.
+ */
 export function modelDrift(modules: readonly MigrationModule[]): string[] {
+  return modelDifferences(modules)
+    .filter(({ isLeft }) => !isLeft)
+    .map(({ operation }) => sentence(operation));
+}
+
+/**
+ * Columns that the migrations make and no model has any more, and that rows can be written without: a release that stops reading a column leaves it
+ * for the processes of the release before. A later migration drops it.
+ */
+export function leftColumns(modules: readonly MigrationModule[]): string[] {
+  return modelDifferences(modules).flatMap(({ operation, isLeft }) =>
+    isLeft && operation.op === 'drop_column' ? [`${operation.table}.${operation.column}`] : [],
+  );
+}
+
+interface ModelDifference {
+  readonly operation: Operation;
+  /** Of a column that is left over, or of an index, check or full text that it is in. */
+  readonly isLeft: boolean;
+}
+
+/** What a next migration would have to say. */
+export function modelDifferences(modules: readonly MigrationModule[]): ModelDifference[] {
   const { end } = planMigrations(modules);
   return modules.flatMap(({ models = [] }) => {
     const described = new Map<string, TableDefinition>();
@@ -65,11 +91,38 @@ export function modelDrift(modules: readonly MigrationModule[]): string[] {
       const table = end.get(name);
       if (table !== undefined) described.set(name, table);
     }
-    return diffSchemas(
+    const operations = diffSchemas(
       described,
       models.map((each) => each.table),
-    ).map(sentence);
+    );
+    return operations.map((operation) => ({ operation, isLeft: isLeft(operation, described, operations) }));
   });
+}
+
+function isLeft(operation: Operation, tables: SchemaState, all: readonly Operation[]): boolean {
+  if (!('table' in operation)) return false;
+  const table = tables.get(operation.table);
+  if (table === undefined) return false;
+  const left = all.flatMap((each) => {
+    if (each.op !== 'drop_column' || each.table !== table.name) return [];
+    const { nullable, dbDefault } = columnOf(table, each.column);
+    return nullable || dbDefault !== undefined ? [each.column] : [];
+  });
+  const mentionsLeft = (text: string): boolean => left.some((column) => new RegExp(String.raw`\b${column}\b`).test(text));
+  switch (operation.op) {
+    case 'drop_column':
+      return left.includes(operation.column);
+    case 'drop_index': {
+      const index = table.indexes.find(({ name }) => name === operation.name);
+      return index !== undefined && !index.unique && index.columns.some((column) => left.includes(column.replace(/^-/, '')));
+    }
+    case 'drop_check':
+      return mentionsLeft(table.checks[operation.name] ?? '');
+    case 'drop_full_text':
+      return table.fullText?.find(({ name }) => name === operation.name)?.columns.some((column) => left.includes(column)) === true;
+    default:
+      return false;
+  }
 }
 
 function sentence(operation: Operation): string {

@@ -12,6 +12,7 @@ import { MigrationRefused } from './migration-refused.ts';
 import { type MigrationModule, type PlannedMigration, planMigrations } from './plan.ts';
 import { postgresStatements } from './postgres-steps.ts';
 import { applyOperation, type SchemaState } from './schema-state.ts';
+import { limitTableLocks, TABLE_LOCK_MS, untilUnlocked } from './table-locks.ts';
 import { checkForeignKeys, rebuildTable } from './sqlite-rebuild.ts';
 import { dropsTable, rebuildStatements, sqliteSteps } from './sqlite-steps.ts';
 import { type OptionRules, readOptions, requireArguments } from '../../options/read-options.ts';
@@ -32,8 +33,13 @@ export interface MigrateOptions {
    * and not run. `kit migrate --check` reports where such tables differ.
    */
   readonly adopt?: boolean;
-  /** How long to wait for another process that migrates. */
+  /** How long to wait for another process that migrates, and for tables that other transactions use. Default: 5 minutes. */
   readonly lockWaitMs?: number;
+  /**
+   * PostgreSQL: how long one try waits for the lock of a table, while every statement on it waits behind. Then the migration is rolled back and
+   * tried again, until `lockWaitMs` is over. Default: 3 seconds.
+   */
+  readonly lockTimeoutMs?: number;
 }
 
 const rules: OptionRules<MigrateOptions> = {
@@ -42,6 +48,7 @@ const rules: OptionRules<MigrateOptions> = {
   backup: flag,
   adopt: flag,
   lockWaitMs: milliseconds(0),
+  lockTimeoutMs: milliseconds(1),
 };
 
 export interface MigrationReport {
@@ -81,7 +88,14 @@ export async function migrate(
   const report = { applied: [] as string[], unknown, backups: [] as string[], statements: {} };
   for (const step of pending) {
     try {
-      await applyStep(database, step, options, report);
+      await untilUnlocked(database, step, () => applyStep(database, step, options, report), {
+        waitMsMax: options.lockWaitMs ?? LOCK_WAIT_MS,
+        retried: (attempt) =>
+          options.log?.warn(
+            { migration: step.id, attempt },
+            'a table is locked by another transaction; the migration was rolled back and is tried again',
+          ),
+      });
     } catch (error) {
       if (error instanceof MigrationRefused) throw error;
       throw new Error(`Migration ${step.id} failed and was rolled back: ${(error as Error).message}`, { cause: error });
@@ -112,6 +126,7 @@ async function applyStep(
     // Asked again under the lock: another process may have been here while this one waited.
     const done = await tx.query('select checksum from kit_migrations where module = $1 and name = $2', [step.module, step.migration.name]);
     if (done.length > 0) return;
+    await limitTableLocks(tx, options.lockTimeoutMs ?? TABLE_LOCK_MS);
     await requireFinished(tx, step);
     if (rebuilds && options.backup !== false) report.backups.push(...(await backUp(tx, engine, step)));
     const adopts = options.adopt === true && (await createsExisting(tx, step));
@@ -135,7 +150,7 @@ async function createsExisting(tx: Db, { migration }: PlannedMigration): Promise
   return migration.operations.length > 0;
 }
 
-/** On SQLite the transaction itself is the lock. The limit is for this lock only: how long a migration waits for tables is up to the server. */
+/** On SQLite the transaction itself is the lock. */
 async function waitForOthers(tx: Db, waitMs: number): Promise<void> {
   // An upper limit of the role is meant for requests.
   await tx.query('set local statement_timeout = 0');
@@ -146,7 +161,6 @@ async function waitForOthers(tx: Db, waitMs: number): Promise<void> {
     if ((error as { code?: unknown }).code !== LOCK_TIMEOUT) throw error;
     throw dbErrors.database_busy({ cause: error, message: `another process has been migrating this database for more than ${waitMs} ms` });
   }
-  await tx.query('set local lock_timeout to default');
 }
 
 async function applyTo(tx: Db, operation: Operation, before: SchemaState): Promise<void> {
