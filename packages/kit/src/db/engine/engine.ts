@@ -144,6 +144,8 @@ export interface Engine extends StatementRunner {
   backUp(target: (file: string) => string): Promise<string | undefined>;
   /** Statement and row-shape caches are dropped: the tables have changed. */
   forgetStatements(): void;
+  /** PostgreSQL: a statement that cannot run in a transaction (CREATE INDEX CONCURRENTLY), on a connection of its own, however long it takes. */
+  runAlone?(text: string): Promise<void>;
   /** PostgreSQL: what its server and the connections are like. Opens two connections to find out. */
   serverFacts?(): Promise<{ readonly server: ServerFacts; readonly keepAliveMs: number }>;
   /** PostgreSQL with prepared statements: true when a pooler loses them between two transactions. Opens two connections to find out. */

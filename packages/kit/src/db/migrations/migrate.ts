@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database, Db } from '../engine/db.ts';
 import type { Engine, EngineTransactionOptions } from '../engine/engine.ts';
 import { dbErrors } from '../errors.ts';
@@ -7,6 +8,7 @@ import { quoteName as q } from '../declare/names.ts';
 import { findTable } from './found-schema.ts';
 import { requireFinished } from './required-backfills.ts';
 import { compareHistory, ensureHistory, readHistory, recordApplied } from './history.ts';
+import { applyOnline, stepsOf } from './apply-online.ts';
 import type { Operation } from './operation.ts';
 import { MigrationRefused } from './migration-refused.ts';
 import { type MigrationModule, type PlannedMigration, planMigrations } from './plan.ts';
@@ -65,8 +67,8 @@ export interface MigrationReport {
 const LOCK_WAIT_MS = 300_000;
 /** One number for every kit database: two processes that migrate the same one wait for each other. */
 const LOCK_KEY = 7_319_001;
-/** PostgreSQL's lock_not_available. */
-const LOCK_TIMEOUT = '55P03';
+/** How often a process asks whether another one has finished migrating. */
+const LOCK_POLL_MS = 100;
 
 /**
  * Brings the database up to date. Each migration is one transaction, with its line in the history: it happens as a
@@ -88,8 +90,10 @@ export async function migrate(
   const report = { applied: [] as string[], unknown, backups: [] as string[], statements: {} };
   for (const step of pending) {
     try {
-      await untilUnlocked(database, step, () => applyStep(database, step, options, report), {
-        waitMsMax: options.lockWaitMs ?? LOCK_WAIT_MS,
+      const waitMsMax = options.lockWaitMs ?? LOCK_WAIT_MS;
+      const apply = () => whenAlone(waitMsMax, () => applyStep(database, step, options, report));
+      await untilUnlocked(database, step, apply, {
+        waitMsMax,
         retried: (attempt) =>
           options.log?.warn(
             { migration: step.id, attempt },
@@ -121,7 +125,7 @@ async function applyStep(
   const handle = database as unknown as Handle;
   const { engine, log } = handle.context;
   await handle.runTransaction(async (tx) => {
-    if (tx.dialect === 'postgres') await waitForOthers(tx, options.lockWaitMs ?? LOCK_WAIT_MS);
+    if (tx.dialect === 'postgres') await lockMigrations(tx);
     await ensureHistory(tx);
     // Asked again under the lock: another process may have been here while this one waited.
     const done = await tx.query('select checksum from kit_migrations where module = $1 and name = $2', [step.module, step.migration.name]);
@@ -130,7 +134,8 @@ async function applyStep(
     await requireFinished(tx, step);
     if (rebuilds && options.backup !== false) report.backups.push(...(await backUp(tx, engine, step)));
     const adopts = options.adopt === true && (await createsExisting(tx, step));
-    if (!adopts) for (const { operation, before } of statesOf(step)) await applyTo(tx, operation, before);
+    if (!adopts && step.migration.online && tx.dialect === 'postgres') await applyOnline(database, tx, step, options.lockTimeoutMs);
+    else if (!adopts) for (const { operation, before } of statesOf(step)) await applyTo(tx, operation, before);
     if (rebuilds) await checkForeignKeys(tx);
     await recordApplied(tx, step);
     tx.afterCommit(() => {
@@ -150,17 +155,35 @@ async function createsExisting(tx: Db, { migration }: PlannedMigration): Promise
   return migration.operations.length > 0;
 }
 
+/** Thrown out of a transaction that found another process migrating. */
+const OTHERS = new Error('another process is migrating this database');
+
+/**
+ * Runs `work`, a transaction, as soon as no other process migrates. It asks in a new transaction each time: a concurrent index of the process that
+ * migrates waits for the transactions of all others, so one that waited for it would wait forever.
+ */
+async function whenAlone<R>(waitMs: number, work: () => Promise<R>): Promise<R> {
+  for (const startedAt = performance.now(); ;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (error !== OTHERS) throw error;
+      if (performance.now() - startedAt >= waitMs)
+        throw dbErrors.database_busy({
+          cause: error,
+          message: `another process has been migrating this database for more than ${waitMs} ms`,
+        });
+      await sleep(LOCK_POLL_MS);
+    }
+  }
+}
+
 /** On SQLite the transaction itself is the lock. */
-async function waitForOthers(tx: Db, waitMs: number): Promise<void> {
+async function lockMigrations(tx: Db): Promise<void> {
   // An upper limit of the role is meant for requests.
   await tx.query('set local statement_timeout = 0');
-  await tx.query(`set local lock_timeout = ${Math.max(1, Math.round(waitMs))}`);
-  try {
-    await tx.query('select pg_advisory_xact_lock($1)', [LOCK_KEY]);
-  } catch (error) {
-    if ((error as { code?: unknown }).code !== LOCK_TIMEOUT) throw error;
-    throw dbErrors.database_busy({ cause: error, message: `another process has been migrating this database for more than ${waitMs} ms` });
-  }
+  const [lock] = await tx.query<{ locked: boolean }>('select pg_try_advisory_xact_lock($1) as locked', [LOCK_KEY]);
+  if (lock?.locked !== true) throw OTHERS;
 }
 
 async function applyTo(tx: Db, operation: Operation, before: SchemaState): Promise<void> {
@@ -208,6 +231,7 @@ async function backUp(tx: Db, engine: Engine, step: PlannedMigration): Promise<s
 function dryStatements(step: PlannedMigration, dialect: Db['dialect']): string[] {
   return statesOf(step).flatMap(({ operation, before }) => {
     if (operation.op === 'code') return [`-- code: ${operation.label}`];
+    if (step.migration.online && dialect === 'postgres') return stepsOf(operation, before).map(({ sql }) => sql);
     if (dialect === 'postgres') return postgresStatements(operation, before);
     const { statements, rebuild } = sqliteSteps(operation, before);
     if (rebuild === undefined) return statements;

@@ -1,6 +1,8 @@
 import type { Backfill } from '../backfills/backfill.ts';
 import type { Model } from '../declare/model.ts';
 import type { Migration } from './migration.ts';
+import { onlineSteps } from './online-steps.ts';
+import type { Operation } from './operation.ts';
 import { applyOperation, type SchemaState } from './schema-state.ts';
 import { didYouMean, nearest } from '../../options/did-you-mean.ts';
 import { InvalidOptions, unknownNames } from '../../options/read-options.ts';
@@ -47,6 +49,7 @@ export function planMigrations(modules: readonly MigrationModule[]): MigrationPl
     steps.push({ module, migration, id, backfills, before: state });
     for (const operation of migration.operations) {
       try {
+        if (migration.online) refuseOffline(operation, state);
         state = applyOperation(state, operation);
       } catch (error) {
         throw new MigrationRefused(`Migration ${id}: ${(error as Error).message}.`, error);
@@ -56,6 +59,11 @@ export function planMigrations(modules: readonly MigrationModule[]): MigrationPl
     }
   }
   return { steps, end: state, owners };
+}
+
+function refuseOffline(operation: Operation, state: SchemaState): void {
+  const steps = onlineSteps(operation, state);
+  if (typeof steps === 'string') throw new Error(steps);
 }
 
 const MEMBERS = ['name', 'migrations', 'models', 'backfills'];

@@ -115,7 +115,7 @@ function rebuildDescending(before: TableDefinition, column: string, definition: 
 }
 
 /** PostgreSQL names an inline reference so. */
-function foreignKeyName(table: string, column: string): string {
+export function foreignKeyName(table: string, column: string): string {
   return derivedName(table, column, 'fkey');
 }
 

@@ -257,6 +257,17 @@ export class PostgresEngine implements Engine {
     this.#names?.startOver();
   }
 
+  async runAlone(text: string): Promise<void> {
+    const session = await this.#opener.open();
+    try {
+      // A pooler would give the setting to others.
+      if (session.identity?.isPooled !== true) await session.client.query('set statement_timeout = 0');
+      await session.client.query(text);
+    } finally {
+      await session.close();
+    }
+  }
+
   async serverFacts(): Promise<{ readonly server: ServerFacts; readonly keepAliveMs: number }> {
     return { server: await readServerFacts(() => this.#opener.open()), keepAliveMs: this.#opener.keepAliveMs };
   }
