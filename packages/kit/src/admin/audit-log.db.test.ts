@@ -131,7 +131,7 @@ describeDatabases(
         [endpoint.id],
       );
       await database.db.query(`update webhook_deliveries set status = 'failed' where id = $1`, [delivery?.id]);
-      await site.act(staff, 'deliveries', 'send-again', [delivery?.id ?? '']);
+      await site.act(staff, 'deliveries', 'retry', [delivery?.id ?? '']);
       const { item } = await newest('webhook_delivery.sent_again');
       expect(item.values.target).toEqual({ resource: 'deliveries', id: delivery?.id, text: 'order.paid to named.example.com/in' });
       const group = await createGroup(database.db, { name: 'Front desk', tenantKey: null });

@@ -243,7 +243,7 @@ const define = (database: TestDatabase): void => {
     test('are deleted with their deliveries, which is recorded', async () => {
       const endpoint = await newEndpoint({ events: ['*'] });
       const delivery = await newDelivery('order.paid', endpoint);
-      expect((await site.send(staff, 'DELETE', `resources/endpoints/${endpoint.id}`)).body.message).toContain('is deleted');
+      expect((await site.send(staff, 'DELETE', `resources/endpoints/${endpoint.id}`)).body.message).toContain('removed');
       expect((await site.get(staff, `resources/endpoints/${endpoint.id}`)).status).toBe(404);
       expect((await site.get(staff, `resources/deliveries/${delivery.id}`)).status).toBe(404);
       expect((await site.send(staff, 'DELETE', `resources/endpoints/${endpoint.id}`)).status).toBe(404);
@@ -395,7 +395,7 @@ const define = (database: TestDatabase): void => {
     test('the record shows health by hour, recent deliveries and the last errors', async () => {
       const endpoint = await newEndpoint({ events: ['*'] });
       for (const status of ['succeeded', 'failed', 'succeeded'] as const) await finish(await newDelivery('order.paid', endpoint), status);
-      const [facts, health, recent, errors] = (await read('endpoints', endpoint.id)).sections;
+      const [facts, health, errors, recent] = (await read('endpoints', endpoint.id)).sections;
       expect(facts.values.id).toBe(endpoint.id);
       expect(health.chart.buckets).toHaveLength(24);
       expect(health.chart.series.map((series: { values: number[] }) => series.values.at(-1))).toEqual([2, 1]);
@@ -454,7 +454,7 @@ const define = (database: TestDatabase): void => {
         state: { value: 'held', tone: 'warning' },
         notice: { text: expect.stringContaining('order-7'), link: { resource: 'deliveries', id: first.id, text: 'order.paid (earlier)' } },
         values: { next_attempt_at: null },
-        actions: ['send-earlier'],
+        actions: ['retry-earlier'],
       });
       const of = (state: string) => ids('deliveries', `filter.endpoint=${endpoint.id}&filter.status=${state}`);
       expect(await of('held')).toEqual([third.id, second.id]);
@@ -462,23 +462,23 @@ const define = (database: TestDatabase): void => {
       expect(await of('pending')).toEqual([]);
       expect(await of('waiting')).toEqual([third.id, second.id, first.id]);
       const preview = { ids: [second.id] };
-      expect((await site.send(staff, 'POST', 'resources/deliveries/actions/send-again/preview', preview)).body).toMatchObject({
+      expect((await site.send(staff, 'POST', 'resources/deliveries/actions/retry/preview', preview)).body).toMatchObject({
         tone: 'bad',
         able: 0,
         failures: [{ id: second.id, message: expect.stringContaining('waits for an earlier one') }],
         note: expect.stringContaining('Send that one instead.'),
       });
-      const refused = await site.act(staff, 'deliveries', 'send-again', [second.id]);
+      const refused = await site.act(staff, 'deliveries', 'retry', [second.id]);
       expect(refused.body).toMatchObject({
         message: '0 deliveries queued again; 1 failed.',
         failures: [{ id: second.id, message: expect.stringContaining('waits for an earlier one') }],
       });
-      const sent = await site.act(staff, 'deliveries', 'send-earlier', [second.id, third.id]);
+      const sent = await site.act(staff, 'deliveries', 'retry-earlier', [second.id, third.id]);
       expect(sent.body).toEqual({ message: '1 earlier delivery queued again.' });
       const [now] = await database.db.query<WebhookDelivery>('select * from webhook_deliveries where id = $1', [first.id]);
       expect(now).toMatchObject({ attempts: 0, next_attempt_at: site.clock.now() });
       await finish(first, 'succeeded');
-      expect(await read('deliveries', second.id)).toMatchObject({ state: { value: 'pending' }, actions: ['send-again'] });
+      expect(await read('deliveries', second.id)).toMatchObject({ state: { value: 'pending' }, actions: ['retry'] });
     });
 
     test('the page counts every attempt, and its timeline has those that were made and those that are planned', async () => {
@@ -536,7 +536,7 @@ const define = (database: TestDatabase): void => {
         new Date(site.clock.now().getTime() + 60_000),
       ]);
       await site.act(staff, 'endpoints', 'disable', [off.endpoint_id]);
-      const answer = await site.act(staff, 'deliveries', 'send-again', [good.id, bad.id, held.id, off.id, 'nonsense']);
+      const answer = await site.act(staff, 'deliveries', 'retry', [good.id, bad.id, held.id, off.id, 'nonsense']);
       expect(answer.body.message).toBe('2 deliveries queued again; 3 failed.');
       expect(answer.body.failures.map((failure: { id: string }) => failure.id)).toEqual([held.id, off.id, 'nonsense']);
       for (const { id } of [good, bad]) {

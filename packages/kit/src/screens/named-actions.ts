@@ -1,10 +1,12 @@
 import type { AdminAction } from '../app/admin/declaration.ts';
 import type { AdminField } from '../app/admin/shapes.ts';
-import { adminDone, adminEach } from '../app/admin/each.ts';
+import { adminDone, adminEach, type EachResult } from '../app/admin/each.ts';
 import { labelOf } from '../app/admin/model-columns.ts';
 import { type ActionRule, actionRulesOf, type NamedRule, type TransitionRule } from '../crud/declare/action-rule.ts';
 import { type AnyResource, STAFF } from '../crud/declare/resource.ts';
-import type { AdminAccess } from '../crud/staff/admin-access.ts';
+import { itemError } from '../crud/input/item-error.ts';
+import type { AdminAccess, AdminWrite } from '../crud/staff/admin-access.ts';
+import { isKitError } from '../errors/kit-error.ts';
 import { jsonSchemaOf } from '../http/declare/schema.ts';
 import { hasRecentLogin } from '../permissions/built-ins.ts';
 import type { Permission } from '../permissions/permission.ts';
@@ -19,36 +21,43 @@ type Words = Omit<ScreenActionWords, 'name'>;
 export function namedActions(plan: Plan): readonly AdminAction[] {
   const { resource, words } = plan;
   const transitions = Object.entries((resource.options.transitions ?? {}) as unknown as Readonly<Record<string, TransitionRule>>);
-  const actions = Object.entries(siteActionsOf(resource));
+  const actions = Object.entries(siteActionsOf(plan));
   return [
     ...transitions.map(([name, rule]) =>
       namedAction(plan, name, rule, wordsOf(words, name), {
         done: String(rule.to),
         confirm: `The state becomes ${String(rule.to)}.`,
-        act: (access, id, input) => access.transition(id, name, input),
+        act: (access, id, input, write) => access.transition(id, name, input, write),
       }),
     ),
     ...actions.map(([name, rule]) =>
       namedAction(plan, name, rule, wordsOf(words, name), {
         done: 'done',
         isDry: rule.effects === undefined,
-        act: (access, id, input) => access.action(id, name, input),
+        act: (access, id, input, write) => access.action(id, name, input, write),
       }),
     ),
   ];
 }
 
-/** The actions of the site. One that shows a value once is for the person who gets the value: here, somebody else would. */
-export function siteActionsOf({ options }: AnyResource): Readonly<Record<string, ActionRule>> {
-  const shown = new Set(Object.values(options.once ?? {}).flatMap(({ on }) => on));
+/** The actions of the site. One that shows a value once is for the person who gets the value, unless the words say how staff see it. */
+export function siteActionsOf({ resource: { options }, words }: Pick<Plan, 'resource' | 'words'>): Readonly<Record<string, ActionRule>> {
+  const shown = words.once === undefined ? givenOnce(options) : new Set<string>();
   return Object.fromEntries(Object.entries(actionRulesOf(options, STAFF)).filter(([name]) => !shown.has(name)));
 }
 
+/** The operations that give a value once. */
+export function givenOnce({ once = {} }: AnyResource['options']): ReadonlySet<string> {
+  return new Set(Object.values(once).flatMap(({ on }) => on));
+}
+
 /** Those that only somebody who has logged in recently may do: the site asks for the login before it sends them. */
-export function presenceOf({ resource, words: { needsPresence = [] } }: Plan): readonly string[] {
+export function presenceOf(plan: Plan): readonly string[] {
+  const { resource, words } = plan;
+  const { needsPresence = [] } = words;
   const rules: readonly (readonly [string, NamedRule])[] = [
     ...Object.entries((resource.options.transitions ?? {}) as unknown as Readonly<Record<string, NamedRule>>),
-    ...Object.entries(siteActionsOf(resource)),
+    ...Object.entries(siteActionsOf(plan)),
   ];
   const needing = rules.flatMap(([name, { permission }]) => (permission !== undefined && asksForPresence(permission) ? [name] : []));
   return [...new Set([...needsPresence, ...needing])];
@@ -71,34 +80,58 @@ interface Act {
   readonly confirm?: string;
   /** False: it has effects that a dry run cannot take back. */
   readonly isDry?: boolean;
-  readonly act: (access: AdminAccess, id: string, input: unknown) => Promise<unknown>;
+  readonly act: (access: AdminAccess, id: string, input: unknown, write: AdminWrite) => Promise<ScreenRow>;
 }
 
-function namedAction({ resource, words: place, shape }: Plan, name: string, rule: NamedRule, given: Words, act: Act): AdminAction {
-  const { when: _, done = act.done, fields: own, ...words } = given;
-  const fields = own ?? inputFields(rule);
+function namedAction(plan: Plan, name: string, rule: NamedRule, given: Words, act: Act): AdminAction {
+  const { resource, words: screenWords, shape } = plan;
+  const { when: _, done = act.done, fields: own, input: fixed, message, ...words } = given;
+  const fields = own ?? (fixed === undefined ? inputFields(rule) : []);
   const noun =
     given.done === undefined
       ? ([resource.name, `${resource.name}s`] as const)
       : ([inSentence(shape.singular), inSentence(shape.plural ?? shape.label)] as const);
+  const shows = screenWords.once !== undefined && givenOnce(resource.options).has(name);
+  const on = words.on ?? (shows ? 'record' : 'selection');
   return {
     name,
     label: rule.summary ?? labelOf(name),
     tone: 'neutral',
-    on: 'selection',
-    ...(act.isDry === false ? {} : { dryRun: done }),
+    ...(act.isDry === false || on === 'record' ? {} : { dryRun: done }),
     ...(act.confirm === undefined ? {} : { confirm: act.confirm }),
     ...words,
+    on,
     fields,
     async run(context, ids, sent) {
-      const access = await accessOf(resource, context, place);
-      const input = await inputOf(rule, fields, sent);
-      const result = await adminEach(context, ids, async (id) => {
-        await act.act(access, id, input);
-      });
-      return adminDone(result, noun, done);
+      const access = await accessOf(resource, context, screenWords);
+      const input = await inputOf(rule, fields, { ...sent, ...fixed });
+      const [rows, returned, once]: [ScreenRow[], unknown[], Map<string, string | null>] = [[], [], new Map()];
+      const work = async (id: string): Promise<void> => {
+        const write = { sent: [], returned: (value: unknown) => void returned.push(value), ...(shows ? { once } : {}) };
+        rows.push(await act.act(access, id, input, write));
+      };
+      const result = on === 'record' ? await ofOne(ids, work) : await adminEach(context, ids, work);
+      const { message: usual, ...rest } = adminDone(result, noun, done);
+      const [row] = rows;
+      return {
+        message: message === undefined ? usual : await message({ message: usual, rows, returned }, context),
+        ...(on === 'record' ? { id: ids[0] as string } : {}),
+        ...(screenWords.once === undefined || !shows || row === undefined ? {} : { secret: screenWords.once(row, once) }),
+        ...rest,
+      };
     },
   };
+}
+
+/** What is wrong with an action on one record is the response. Errors of its input are at the fields of its form. */
+async function ofOne([id = '']: readonly string[], work: (id: string) => Promise<void>): Promise<EachResult> {
+  try {
+    await work(id);
+  } catch (error) {
+    if (!isKitError(error) || error.errors === undefined) throw error;
+    throw itemError(error, ['body', 'fields']) ?? error;
+  }
+  return { done: 1, failures: [] };
 }
 
 const WHOLE = 'input';

@@ -7,7 +7,7 @@ import { scopeColumn } from '../crud/declare/scope-rule.ts';
 import type { AnyResource } from '../crud/declare/resource.ts';
 import { toJson } from '../db/declare/column-json.ts';
 import type { Plan } from './screen-plan.ts';
-import type { ScreenRow } from './screen-words.ts';
+import type { ScreenForms, ScreenRow } from './screen-words.ts';
 import { accessOf, unlessRefused } from './staff-access.ts';
 
 /** What the forms and buttons of a list may change at all. */
@@ -23,10 +23,11 @@ export function changesOf(plan: Plan): Changes {
   // Rows that only a module writes are shown; what a resource opens of them can be edited.
   const isManaged = hasManagedRows(plan);
   const byVerbs = writes === 'verbs';
+  // A form with a body of its own is written by the hooks.
   const isReadOnly = words.readOnly === true || (isManaged && plan.writable.length === 0 && hooks.update === undefined);
   return {
     creation: creationOf(plan, isReadOnly),
-    isEditable: !isReadOnly && (byVerbs ? hooks.update !== undefined && plan.writable.length > 0 : true),
+    isEditable: !isReadOnly && (byVerbs ? hooks.update !== undefined && (words.forms !== undefined || plan.writable.length > 0) : true),
     isRemovable: words.removable !== false && words.readOnly !== true && (byVerbs || isManaged ? hooks.destroy !== undefined : !isReadOnly),
   };
 }
@@ -41,9 +42,10 @@ function creationOf({ words, model, resource, creatable, given }: Plan, isReadOn
   if (words.creation !== undefined) return 'refused' in words.creation ? words.creation : { fields: words.creation.fields };
   if (isReadOnly) return { refused: 'This list is read-only.' };
   const { once = {}, hooks = {}, version, tenant, writes } = resource.options;
-  if (Object.values(once).some(({ on }) => on.includes('create')))
+  if (words.once === undefined && Object.values(once).some(({ on }) => on.includes('create')))
     return { refused: 'A new record has a value that is shown once. Create it where it is used.' };
   if (writes === 'verbs' && hooks.create === undefined) return { refused: 'The application creates these.' };
+  if (words.forms !== undefined) return { fields: words.forms.create };
   const settable = new Set(creatable.map(({ name }) => name));
   // The hook of a resource may set what the form does not.
   const missing = hooks.create === undefined ? unfillableColumns(model).filter((name) => !settable.has(name)) : [];
@@ -74,6 +76,20 @@ function closedReason({ name }: AnyResource, permission: string): string {
   return `You cannot change this field. Only users who pass ${permission} can: the resource ${name} says so in writableBy().`;
 }
 
+async function ownForm(
+  context: AdminContext,
+  { suggestions }: Plan['words'],
+  { edit, values }: ScreenForms,
+  row: ScreenRow,
+): Promise<NonNullable<AdminRecord['form']>> {
+  const suggested = await suggestions?.(context);
+  const fields = edit.map((field) => {
+    const more = suggested?.[field.name];
+    return more === undefined ? field : { ...field, suggestions: [...new Set([...(field.suggestions ?? []), ...more])] };
+  });
+  return { fields, values: values(row) as NonNullable<AdminRecord['form']>['values'] };
+}
+
 /** The form of a record: the columns that this staff member sees, closed where a rule says so. */
 export async function formOf(
   context: AdminContext,
@@ -82,6 +98,7 @@ export async function formOf(
   shows: (name: string) => boolean,
 ): Promise<NonNullable<AdminRecord['form']>> {
   const { resource, words, writable } = plan;
+  if (words.forms !== undefined) return ownForm(context, words, words.forms, row);
   const closed = await closedFields(context, plan, row);
   const shown = writable.filter(({ name }) => shows(name));
   const version = resource.options.version as string | undefined;

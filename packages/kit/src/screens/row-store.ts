@@ -10,7 +10,7 @@ import { writeWithFiles } from './attach-files.ts';
 import { adminErrors } from './errors.ts';
 import type { Plan } from './screen-plan.ts';
 import { checked, isDeleted } from './screen-rows.ts';
-import type { ScreenRow } from './screen-words.ts';
+import type { ScreenForms, ScreenRow } from './screen-words.ts';
 import { accessOf } from './staff-access.ts';
 
 /** How the forms of a list change rows: by the write pipeline of the resource. */
@@ -36,23 +36,42 @@ export class RowStore {
     return unlessMissing(async () => (await this.access(context)).find(id, this.#rows));
   }
 
-  async create(context: AdminContext, fields: ScreenRow): Promise<ScreenRow> {
+  /** `once` collects what the resource gives once. */
+  async create(context: AdminContext, fields: ScreenRow, once?: Map<string, string | null>): Promise<ScreenRow> {
+    const { forms } = this.#plan.words;
+    if (forms !== undefined) {
+      const input = await forms.input(fields, null, context);
+      return (await this.access(context)).create(input, { sent: Object.keys(input), once });
+    }
     const { columns } = this.#plan.model;
     // A form may leave a column with a default empty, whose null it does not take.
     const given = Object.entries(fields).filter(([name, value]) => value !== null || columns[name]?.settings.nullable === true);
     const values = checked(this.#creation['~standard'].validate(Object.fromEntries(given))) as ScreenRow;
     const access = await this.access(context);
     const sent = this.#sent(fields);
-    return this.#withFiles(context, fields, (transaction) => access.create(values, { sent, ...transaction }));
+    return this.#withFiles(context, fields, (transaction) => access.create(values, { sent, once, ...transaction }));
   }
 
   /** `version`: of the row when its form was made. */
   async update(context: AdminContext, id: string, fields: ScreenRow, version: number | null): Promise<ScreenRow> {
+    const { forms } = this.#plan.words;
+    if (forms !== undefined) {
+      const access = await this.access(context);
+      const input = await forms.input(fields, await access.find(id), context);
+      return access.update(id, input, { sent: Object.keys(input) });
+    }
     const values = checked(this.#edit['~standard'].validate({ ...fields })) as ScreenRow;
     const expected = version === null || this.#plan.resource.options.version === undefined ? {} : { version };
     const access = await this.access(context);
     const write = { sent: this.#sent(fields), ...expected };
     return this.#withFiles(context, fields, (transaction) => access.update(id, values, { ...write, ...transaction }));
+  }
+
+  /** Asks the rules of the resource about the fields of a form that its kinds accept. Throws a 422. `id`: null for a new record. */
+  async validate(context: AdminContext, forms: ScreenForms, fields: ScreenRow, id: string | null): Promise<void> {
+    const access = await this.access(context);
+    const before = id === null ? null : await access.find(id);
+    await access.validate(await forms.input(fields, before, context), before);
   }
 
   /** Returns the row as it was. */

@@ -50,7 +50,7 @@ export async function filterWhere(
   const { column, custom } = used.filter;
   const { operator } = used;
   if (custom !== undefined) {
-    const where = await custom.where(used.text, context, operator === 'from' || operator === 'to' ? operator : 'is');
+    const where = await custom.where(used.text, context, endOf(operator));
     return isStorable(model, where) ? where : NONE;
   }
   if (column === undefined || !shows(column.name)) return NONE;
@@ -102,16 +102,21 @@ export function isFilterIndexed(
 ): boolean {
   const isOfDeleted = plan.softDeletes && set['deleted'] === 'yes';
   if (used.length === 0 && !isOfDeleted) return true;
+  if (used.every((each) => indexOf(each) === 'alone') && !isOfDeleted) return true;
   return (
-    used.some(({ filter, text, where }) => isCustomIndexed(filter, text, where)) ||
+    used.some((each) => indexOf(each) === true) ||
     ofColumns(used).some(({ column, operator }) => operator === 'is' && isIndexed(plan.model, column.name)) ||
     (isOfDeleted && isIndexed(plan.model, DELETED))
   );
 }
 
-function isCustomIndexed({ custom }: PlannedFilter, text: string, where: Where): boolean {
-  const given = custom?.isIndexed;
-  return typeof given === 'function' ? given(text, where) : given === true;
+function indexOf({ filter: { custom }, text, where }: UsedFilter & { readonly where: Where }): boolean | 'alone' {
+  const given = custom?.isIndexed ?? false;
+  return typeof given === 'function' ? given(text, where) : given;
+}
+
+function endOf(operator: Operator): 'from' | 'to' | 'is' {
+  return operator === 'from' || operator === 'to' ? operator : 'is';
 }
 
 /** A range of a column that an index has in order. */

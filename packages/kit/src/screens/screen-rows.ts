@@ -17,46 +17,68 @@ export function keyOf({ keyName, words: { lookup = keyName } }: Plan, row: Scree
   return String(row[lookup]);
 }
 
-/** Items of the lane as the site draws them, in their order: `shows` are the names that this staff member sees, `names` those of the cells. */
+/**
+ * Items of the lane as the site draws them, in their order: `shows` are the names that this staff member sees, `names` those of the cells, and `loaded` what
+ * the list reads for each.
+ */
 export async function rowsOf(
   context: AdminContext,
   plan: Plan,
   items: readonly StaffItem[],
   shows: (name: string) => boolean,
   names: readonly string[],
+  loaded?: readonly ScreenRow[],
 ): Promise<readonly AdminRow[]> {
   const listed = items.map(({ item }) => item);
-  const titles = await referenceTitles(context, plan.shown, listed);
-  const loaded = await plan.words.load?.(listed, context);
-  return items.map((each, index) => rowOf(context, plan, each, { shows, titles, names, loaded: loaded?.[index] ?? {} }));
+  // A cell says itself what a reference is called.
+  const references = plan.shown.filter(({ name }) => plan.words.cells?.[name] === undefined);
+  const titles = await referenceTitles(context, references, listed);
+  const more = loaded ?? (await loadedOf(plan, context, listed));
+  return items.map((each, index) => rowOf(context, plan, each, { shows, titles, names, loaded: more[index] ?? {} }));
+}
+
+/** What the list reads for these rows besides their columns. */
+export async function loadedOf(
+  { words: { load } }: Plan,
+  context: AdminContext,
+  rows: readonly ScreenRow[],
+): Promise<readonly ScreenRow[]> {
+  return load === undefined || rows.length === 0 ? [] : ((await load(rows, context)) as readonly ScreenRow[]);
 }
 
 interface Drawing {
   readonly shows: (name: string) => boolean;
   readonly titles: ReferenceTitles;
   readonly names: readonly string[];
-  readonly loaded: AdminRow['values'];
+  readonly loaded: ScreenRow;
 }
 
 function rowOf(context: AdminContext, plan: Plan, { key, item }: StaffItem, { shows, titles, names, loaded }: Drawing): AdminRow {
   const { cells = {}, tones } = plan.words;
   const columns = new Map(plan.shown.map((column) => [column.name, column]));
+  const row = { ...item, ...loaded };
   const values = names.flatMap((name): [string, AdminValue][] => {
-    if (Object.hasOwn(loaded, name)) return [[name, loaded[name] ?? null]];
     const cell = cells[name];
-    if (cell !== undefined) return [[name, cell(item, context)]];
+    if (cell !== undefined) return [[name, cell(row, context)]];
+    if (Object.hasOwn(loaded, name)) return [[name, plainValue(loaded[name])]];
     if (!shows(name) || !(name in item)) return [];
     const column = columns.get(name);
     const value = plainValue(item[name]);
     return [[name, column === undefined ? stateOf(tones, name, value) : cellOf(context, column, value, titles, tones)]];
   });
-  const made = loaded[plan.title] ?? cells[plan.title]?.(item, context);
-  const title = typeof made === 'string' ? made : titleOf(plan, item, key, shows);
-  return { id: key, title, values: Object.fromEntries(values) };
+  return { id: key, title: titleOf(context, plan, row, key, shows), values: Object.fromEntries(values) };
 }
 
-export function titleOf({ title: name, words }: Plan, item: ScreenRow, key: string, shows: (name: string) => boolean): string {
-  const title = words.cells?.[name] === undefined && shows(name) ? item[name] : undefined;
+/** A cell, a value that the list loads, or a column that this staff member sees. */
+export function titleOf(
+  context: AdminContext,
+  { title: name, words: { cells = {} }, shown }: Plan,
+  row: ScreenRow,
+  key: string,
+  shows: (name: string) => boolean,
+): string {
+  const isColumn = shown.some((column) => column.name === name);
+  const title = cells[name] === undefined ? (!isColumn || shows(name) ? row[name] : undefined) : cells[name](row, context);
   return typeof title === 'string' && title !== '' ? title : key;
 }
 

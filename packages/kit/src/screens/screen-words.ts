@@ -1,5 +1,5 @@
 import type { AdminAction, AdminContext, AdminResource } from '../app/admin/declaration.ts';
-import type { AdminNotice, AdminSection } from '../app/admin/sections.ts';
+import type { AdminNotice, AdminRecord, AdminSection } from '../app/admin/sections.ts';
 import type {
   AdminColumn,
   AdminField,
@@ -42,6 +42,8 @@ export type ScreenFact =
       readonly ifSet?: true;
     });
 
+type IsIndexed = boolean | 'alone';
+
 /** A filter of a column by another name, or one that the model does not have. */
 export type ScreenFilter =
   | string
@@ -56,13 +58,16 @@ export type ScreenFilter =
       readonly column?: string;
       /** The rows that it leaves. `end`: of a filter with two `ends`, which of them the value is. */
       readonly where: (value: string, context: AdminContext, end: 'from' | 'to' | 'is') => Where | Promise<Where>;
-      /** An index finds them, or those of this value. Without it a large table is searched in its newest rows. */
-      readonly isIndexed?: boolean | ((value: string, where: Where) => boolean);
+      /**
+       * An index finds them, or those of this value. Without it a large table is searched in its newest rows. `alone`: an index has them in the order of
+       * the list, which helps where no other filter is set.
+       */
+      readonly isIndexed?: IsIndexed | ((value: string, where: Where) => IsIndexed);
     });
 
 /** The words of a transition or an action of the resource. */
 export interface ScreenActionWords<R = ScreenRow> extends Partial<
-  Pick<AdminAction, 'label' | 'tone' | 'confirm' | 'confirmLabel' | 'dismissLabel' | 'reason' | 'needs' | 'fields' | 'on'>
+  Pick<AdminAction, 'label' | 'tone' | 'confirm' | 'confirmLabel' | 'dismissLabel' | 'reason' | 'needs' | 'fields' | 'on' | 'preview'>
 > {
   /** The name of the transition or action in the resource. */
   readonly name: string;
@@ -70,6 +75,20 @@ export interface ScreenActionWords<R = ScreenRow> extends Partial<
   readonly done?: string;
   /** Records that it makes sense on. Default: all. */
   readonly when?: ScreenAction<R>['when'];
+  /** Members of the input that are the same each time, and not asked for. */
+  readonly input?: ScreenRow;
+  /** The message afterwards, from the rows and from what the action returned for each. Default: `3 orders paid.` */
+  readonly message?: (done: ActionsDone<R>, context: AdminContext) => string | Promise<string>;
+}
+
+/** What an action did. */
+export interface ActionsDone<R = ScreenRow> {
+  /** The default. */
+  readonly message: string;
+  /** The rows that it was done for, as they are now. */
+  readonly rows: readonly R[];
+  /** What the code of the action returned, for each of them. */
+  readonly returned: readonly unknown[];
 }
 
 /** An action with a function of its own. */
@@ -94,18 +113,21 @@ type Sections = AdminSection | readonly AdminSection[] | null;
 export interface ScreenSection {
   /** Returns the content of the part; null: nothing is shown. */
   readonly load: (of: ScreenSectionContext<never>) => Sections | Promise<Sections>;
-  /** Staff can choose the period that the part covers. */
-  readonly hasRange: boolean;
+  /** The period that it covers at first, where staff can choose one. */
+  readonly range?: AdminRange;
 }
 
 /** A part of the page of a record that its columns do not show. */
 export function section<R = ScreenRow>(load: (of: ScreenSectionContext<R>) => Sections | Promise<Sections>): ScreenSection {
-  return { load: load, hasRange: false };
+  return { load };
 }
 
-/** As {@link section}, for a time that people choose. */
-export function chart<R = ScreenRow>(load: (of: ScreenSectionContext<R>) => Sections | Promise<Sections>): ScreenSection {
-  return { load: load, hasRange: true };
+/** As {@link section}, for a period that people choose; `range` is the first. */
+export function chart<R = ScreenRow>(
+  load: (of: ScreenSectionContext<R>) => Sections | Promise<Sections>,
+  range: AdminRange = '30d',
+): ScreenSection {
+  return { load, range };
 }
 
 type Tone = AdminTone | AdminState;
@@ -147,10 +169,10 @@ export interface ScreenOptions<R = ScreenRow>
   /** By column: how a value is shown, where it is not the value itself. Null: a dash. */
   readonly cells?: Readonly<Record<string, (row: R, context: AdminContext) => AdminValue>>;
   /**
-   * Cells of all rows of a page, in their order, where they have to be read: names of records that the rows are about. `columns` have them with a
-   * `kind`; one with the name of a column takes its place.
+   * More values of the rows of a page, in their order, which have to be read: one statement for all. A column with such a name shows the value as it is;
+   * `cells`, and on the page of a record `values`, `notice`, `sections` and the `when` of actions, get it with the row.
    */
-  readonly load?: (items: readonly R[], context: AdminContext) => Promise<readonly Readonly<Record<string, AdminValue>>[]>;
+  readonly load?: (items: readonly R[], context: AdminContext) => Promise<readonly object[]>;
   /** The unique column that the site addresses records by. Default: the key. */
   readonly lookup?: string;
   /** The column or computed field whose value stands beside the title of a record's page. */
@@ -180,6 +202,15 @@ export interface ScreenOptions<R = ScreenRow>
     | ScreenCreation;
   /** False: records cannot be removed here. A function decides it for a record. */
   readonly removable?: boolean | ((row: R, context: AdminContext) => boolean);
+  /** The forms of a resource with `bodies`, whose clients send more or other than its columns. */
+  readonly forms?: ScreenForms<R>;
+  /** By action: what its form begins with on the page of a record. */
+  readonly defaults?: (row: R, context: AdminContext) => Promise<NonNullable<AdminRecord['defaults']>>;
+  /**
+   * How the site shows the value that the resource gives once (`once`) to the staff member who creates a record, or runs such an action. Without it the
+   * site offers neither.
+   */
+  readonly once?: (row: R, values: ReadonlyMap<string, string | null>) => NonNullable<AdminResult['secret']>;
   /** False: the list cannot be downloaded. */
   readonly exports?: false;
   /** False: records are not created from files. */
@@ -192,6 +223,18 @@ export interface ScreenOptions<R = ScreenRow>
   readonly auditReads?: boolean;
   /** The alias of the database. Default: that of the resource, or `default`. */
   readonly using?: string;
+}
+
+/** Forms, and the body that they make. Rules about the values are those of the resource. */
+export interface ScreenForms<R = ScreenRow> {
+  /** The fields of the form of a new record. */
+  readonly create: readonly AdminField[];
+  /** The fields of the form of a record. */
+  readonly edit: readonly AdminField[];
+  /** The values that the form of a record begins with. */
+  readonly values: (row: R) => ScreenRow;
+  /** The input of the resource's hook, from the fields that are given. `row`: null for a new record. */
+  readonly input: (fields: ScreenRow, row: R | null, context: AdminContext) => ScreenRow | Promise<ScreenRow>;
 }
 
 /** A form whose fields are not the columns of the model. */
@@ -269,6 +312,9 @@ export const screenRules: OptionRules<ScreenOptions> = {
   files: rule('paths of mounted UploadControllers by column: { invoice_id: "/v1/invoices" }', isPathByColumn),
   actions: listOf(action),
   creation: guard(creation),
+  forms: guard(objectWith('forms: { create, edit, values, input }', 'values', 'input')),
+  defaults: aFunction,
+  once: guard(aFunction),
   removable: guard(either('true, false, or a function', flag, aFunction)),
   exports: guard(oneOf(false)),
   imports: guard(oneOf(false)),

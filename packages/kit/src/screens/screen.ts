@@ -1,25 +1,23 @@
 import type { AdminAction, AdminContext, AdminListQuery, AdminResource } from '../app/admin/declaration.ts';
 import { adminDone, adminEach } from '../app/admin/each.ts';
 import { shownColumns } from '../app/admin/model-columns.ts';
-import type { AdminRecord, AdminSection } from '../app/admin/sections.ts';
-import type { AdminFileFormat, AdminRange, AdminRow, AdminState } from '../app/admin/shapes.ts';
+import type { AdminFileFormat } from '../app/admin/shapes.ts';
 import type { App } from '../app/declare/module.ts';
 import { type AnyResource, isResource, type Resource } from '../crud/declare/resource.ts';
 import type { SearchBackend } from '../crud/declare/search-backend.ts';
-import type { AdminRecordRow } from '../crud/staff/admin-access.ts';
 import { mountedResourceOf } from '../crud/serve/controller.ts';
 import type { Model } from '../db/declare/model.ts';
 import type { Columns, RowOf } from '../db/declare/rows.ts';
 import { requireArguments } from '../options/read-options.ts';
 import { isMembers, rule } from '../options/value-rule.ts';
-import { namedActions, presenceOf, siteActionsOf } from './named-actions.ts';
-import { computedFacts, relatedSection } from './record-facts.ts';
-import { changesOf, closedFields, fieldOf, formOf } from './record-form.ts';
+import { givenOnce, namedActions, presenceOf } from './named-actions.ts';
+import { changesOf, closedFields, fieldOf } from './record-form.ts';
 import { RowStore, unlessMissing } from './row-store.ts';
 import { listPage, listQuery } from './screen-list.ts';
 import { filteredColumn, type Plan, planOf } from './screen-plan.ts';
-import { inSentence, isDeleted, keyOf, rowsOf, titleOf } from './screen-rows.ts';
-import type { ScreenOptions, ScreenRow } from './screen-words.ts';
+import { namesSeenBy, recordOf, RESTORE } from './screen-record.ts';
+import { inSentence, keyOf, rowsOf, titleOf } from './screen-rows.ts';
+import type { ScreenForms, ScreenOptions, ScreenRow } from './screen-words.ts';
 
 /**
  * A list of the admin site for the rows of a resource: its columns, filters, search, forms, actions, files and history follow from the resource, with the
@@ -106,7 +104,7 @@ function adminResource(source: Model | AnyResource, words: ScreenOptions, search
     ...(isEditable && plan.writable.length > 0 && words.bulkEdit !== false ? [bulkEditAction(plan, store, noun)] : []),
     ...(restores ? [restoreAction(store, noun)] : []),
   ];
-  const createsRows = words.creation === undefined && 'fields' in creation;
+  const createsRows = words.creation === undefined && words.forms === undefined && 'fields' in creation;
   const presence = presenceOf(plan);
   return {
     ...plan.shape,
@@ -149,7 +147,12 @@ function adminResource(source: Model | AnyResource, words: ScreenOptions, search
     async titles(context, ids) {
       const access = await store.access(context);
       const shows = await namesSeenBy(access);
-      const fields = words.load !== undefined ? plan.listed : shows(plan.title) ? [plan.title] : [];
+      const fields =
+        words.load !== undefined || words.cells?.[plan.title] !== undefined
+          ? plan.listed.filter(shows)
+          : shows(plan.title)
+            ? [plan.title]
+            : [];
       const rows = await rowsOf(context, plan, await access.byKeys(ids, plan.softDeletes ? 'any' : 'live', fields), shows, []);
       return new Map(rows.map(({ id, title }) => [id, title]));
     },
@@ -159,13 +162,20 @@ function adminResource(source: Model | AnyResource, words: ScreenOptions, search
       const record = await unlessMissing(() => access.record(id, plan.softDeletes ? 'any' : 'live', isListed));
       return record === undefined ? null : recordOf({ plan, context, access, record, isEditable, isRemovable, restores }, range);
     },
+    ...(words.forms === undefined ? {} : { validate: formRules(store, words.forms) }),
     ...('fields' in creation
       ? words.creation !== undefined && 'create' in words.creation
         ? { create: words.creation.create, ...(words.creation.validate === undefined ? {} : { validate: words.creation.validate }) }
         : {
             async create(context: AdminContext, fields: ScreenRow) {
-              const { id, title } = await named(context, await store.create(context, fields));
-              return { message: `${title} created.`, id };
+              const given = new Map<string, string | null>();
+              const row = await store.create(context, fields, words.once === undefined ? undefined : given);
+              const { id, title } = await named(context, row);
+              return {
+                message: `${title} created.`,
+                id,
+                ...(words.once === undefined || !givenOnce(resource.options).has('create') ? {} : { secret: words.once(row, given) }),
+              };
             },
           }
       : {}),
@@ -190,99 +200,12 @@ function adminResource(source: Model | AnyResource, words: ScreenOptions, search
   /** What a row is called by those who may see its title. */
   async function named(context: AdminContext, row: ScreenRow): Promise<{ readonly id: string; readonly title: string }> {
     const id = keyOf(plan, row);
-    return { id, title: titleOf(plan, row, id, await namesSeenBy(await store.access(context))) };
+    return { id, title: titleOf(context, plan, row, id, await namesSeenBy(await store.access(context))) };
   }
 }
 
-type Access = Awaited<ReturnType<RowStore['access']>>;
-
-async function namesSeenBy(access: Access): Promise<(name: string) => boolean> {
-  const seen = await access.columns();
-  return (name) => seen.has(name);
-}
-
-interface Reading {
-  readonly plan: Plan;
-  readonly context: AdminContext;
-  readonly access: Access;
-  readonly record: AdminRecordRow;
-  readonly isEditable: boolean;
-  readonly isRemovable: boolean;
-  readonly restores: boolean;
-}
-
-const RANGE_DEFAULT: AdminRange = '30d';
-
-async function recordOf({ plan, context, access, record, ...may }: Reading, range: AdminRange = RANGE_DEFAULT): Promise<AdminRecord> {
-  const { words, shape } = plan;
-  const { row, item } = record;
-  const shows = await namesSeenBy(access);
-  const key = keyOf(plan, row);
-  const [shown] = (await rowsOf(context, plan, [{ key, item }], shows, plan.drawn)) as [AdminRow];
-  const deleted = isDeleted(plan, row);
-  const isKnown = (name: string) => plan.fields.includes(name) || record.computed.includes(name);
-  const own = await words.values?.(row, context);
-  const more = deleted || words.facts !== undefined ? { columns: [], values: {} } : computedFacts(plan, record);
-  const values: AdminRow['values'] = { ...shown.values, ...more.values, ...own };
-  const facts = plan.facts.filter(
-    ({ name }) => (shows(name) || !isKnown(name) || name in (words.cells ?? {})) && (!plan.factsIfSet.has(name) || !isEmpty(values[name])),
-  );
-  const related = deleted ? [] : await Promise.all(record.related.map((rows) => relatedSection(context, rows)));
-  const sections: AdminSection[] = [];
-  for (const { load } of words.sections ?? [])
-    sections.push(...[(await load({ context, id: key, row: row as never, range })) ?? []].flat());
-  const state = words.state === undefined ? undefined : (shown.values[words.state] as AdminState | null | undefined);
-  const notice = await words.notice?.(row, context);
-  return {
-    ...shown,
-    ...(deleted ? { state: { value: 'deleted', tone: 'neutral' } } : typeof state === 'object' && state !== null ? { state } : {}),
-    ...(notice === undefined || notice === null ? {} : { notice }),
-    sections: [
-      {
-        kind: 'facts',
-        title: shape.singular,
-        columns: [...facts, ...more.columns],
-        values,
-      },
-      ...related,
-      ...sections,
-    ],
-    ...(words.sections?.some(({ hasRange }) => hasRange) === true ? { range } : {}),
-    ...(may.isEditable && !deleted && words.editable?.(row, context) !== false ? { form: await formOf(context, plan, row, shows) } : {}),
-    ...(deleted ? { actions: may.restores ? [RESTORE] : [] } : await actionsOn(plan, context, access, row)),
-    ...(deleted && may.isRemovable ? { refused: { edit: DELETED_REASON, remove: DELETED_REASON } } : {}),
-    removable: may.isRemovable && !deleted && (typeof words.removable !== 'function' || words.removable(row, context)),
-  };
-}
-
-function isEmpty(value: unknown): boolean {
-  return value === undefined || value === null || value === '';
-}
-
-/** The actions that make sense on a record for this staff member, and why not the others. */
-async function actionsOn(
-  { words, resource }: Plan,
-  context: AdminContext,
-  access: Access,
-  row: ScreenRow,
-): Promise<Pick<AdminRecord, 'actions' | 'unavailable'>> {
-  const meant = async (names: readonly string[]): Promise<string[]> => {
-    const found: string[] = [];
-    for (const name of names)
-      if ((await words.actions?.find((each) => each.name === name)?.when?.(row, context)) !== false) found.push(name);
-    return found;
-  };
-  const own = await meant((words.actions ?? []).flatMap((each) => ('run' in each ? [each.name] : [])));
-  if (words.readOnly === true) return { actions: own };
-  const hasTransitions = Object.keys(resource.options.transitions ?? {}).length > 0;
-  const named = [
-    ...(hasTransitions ? await access.transitions(row) : []),
-    ...(await access.actions(row)).filter((name) => Object.hasOwn(siteActionsOf(resource), name)),
-  ];
-  return {
-    actions: [...(await meant(named)), ...own],
-    ...(hasTransitions ? { unavailable: await access.refusedTransitions(row) } : {}),
-  };
+function formRules(store: RowStore, forms: ScreenForms): NonNullable<AdminResource['validate']> {
+  return (context, fields, id) => store.validate(context, forms, fields, id);
 }
 
 /** Columns that refer to other tables. */
@@ -338,9 +261,6 @@ function bulkEditAction({ words, writable, resource }: Plan, store: RowStore, no
     },
   };
 }
-
-const RESTORE = 'restore';
-const DELETED_REASON = 'The record is deleted. Restore it first.';
 
 function restoreAction(store: RowStore, noun: readonly [string, string]): AdminAction {
   return {

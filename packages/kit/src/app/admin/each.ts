@@ -6,7 +6,7 @@ import { anObject, aList, aFunction } from '../../options/value-rule.ts';
 import { groupDigits } from './group-digits.ts';
 
 /** What became of a selection. */
-interface EachResult {
+export interface EachResult {
   /** How many records the work was done for. */
   readonly done: number;
   /** The records that it could not be done for. */

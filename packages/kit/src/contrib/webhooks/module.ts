@@ -18,6 +18,10 @@ import { startWorker } from './delivery/deliver.ts';
 import { declareDestinations } from './destinations/declare-destinations.ts';
 import { deleteEndpointsOf } from './endpoints/delete-endpoints-of.ts';
 import { hindrancesIn } from './endpoints/owner-standing.ts';
+import { ownersIn } from './endpoints/owners.ts';
+import { deliveryResource } from './resources/deliveries.ts';
+import { endpointResource } from './resources/endpoints.ts';
+import { eventResource } from './resources/events.ts';
 import { unreachableEvents } from './unreachable-events.ts';
 import { bindWebhooks, unbindWebhooks, webhooksOf } from './webhooks.ts';
 import { webhookMetrics, type WebhookMetrics } from './delivery/webhook-metrics.ts';
@@ -41,6 +45,7 @@ export function webhooks(options: WebhookOptions = {}): Module {
   return {
     name: 'webhooks',
     models: webhookModels,
+    resources: [endpointResource, deliveryResource, eventResource],
     migrations: webhookMigrations,
     databases: given.databases,
     errors: webhookErrors,
@@ -57,7 +62,6 @@ export function webhooks(options: WebhookOptions = {}): Module {
     commands: [webhooksCommand],
     admin: webhooksAdmin(
       given.databases,
-      () => users,
       given.eventTypes.map(({ name }) => name),
     ),
     provides: () => ({
@@ -84,13 +88,14 @@ export function webhooks(options: WebhookOptions = {}): Module {
     },
     setup({ databases, settings: app, clock, log, registry, db }) {
       const findHindrances = hindrancesIn(registry.standings, db);
+      const owners = ownersIn(users, db);
       const secretKeys = given.secretKeys ?? splitSecretKeys(app.webhookSecretKeys);
       const settings = readWebhookOptions({ ...options, secretKeys });
       for (const name of settings.databases) {
         const database = databases[name];
         if (database === undefined) continue;
         try {
-          bindWebhooks(database, settings, { clock, log, registry, metrics, findHindrances });
+          bindWebhooks(database, settings, { clock, log, registry, metrics, findHindrances, owners });
         } catch (error) {
           // Invalid keys: a setting to correct, not a fault of the program.
           throw error instanceof TypeError ? new StartUpError([{ id: 'E011', message: error.message }]) : error;

@@ -3,7 +3,16 @@ import type { Page } from '../../http/declare/page.ts';
 import type { JsonSchema, Schema } from '../../http/declare/schema.ts';
 import type { DeliveryDetail, DeliveryRecord } from './endpoints/endpoint-record.ts';
 import { HEADER_VALUE_LENGTH_MAX, HEADERS_MAX, type CustomHeaders, type HeaderEdit } from './endpoints/custom-headers.ts';
-import { DELIVERY_STATUSES, DESCRIPTION_LENGTH_MAX, FAILURE_REASONS, RATE_LENGTH_MAX, SIGNATURES } from './models.ts';
+import {
+  AUDIENCE_KEY_LENGTH_MAX,
+  AUDIENCES,
+  DELIVERY_STATUSES,
+  DESCRIPTION_LENGTH_MAX,
+  FAILURE_REASONS,
+  RATE_LENGTH_MAX,
+  SIGNATURES,
+} from './models.ts';
+import type { Audience } from './publishing/audience.ts';
 import type { SignatureVersion } from './signing/signature.ts';
 import type { Recovered } from './maintain/recover.ts';
 import { EVENT_TYPE_LENGTH_MAX, PATTERNS_MAX } from './publishing/subscription.ts';
@@ -219,6 +228,18 @@ export const RetryBody = optional(
 );
 
 export const RecoverBody = jsonSchema<{ readonly since: string }>({ ...closed({ since: timestamp }) });
+
+export interface AudienceFields {
+  readonly audience: Audience['kind'];
+  readonly owner?: string | null;
+  readonly tenant_key?: string | null;
+}
+
+const audienceKey = { type: ['string', 'null'], maxLength: AUDIENCE_KEY_LENGTH_MAX };
+
+export const AudienceBody = jsonSchema<AudienceFields>({
+  ...closed({ audience: { type: 'string', enum: [...AUDIENCES] }, owner: audienceKey, tenant_key: audienceKey }, ['audience']),
+});
 
 function optional<T>(schema: Schema<T>): Schema<T> {
   return { '~standard': { ...schema['~standard'], validate: (body) => schema['~standard'].validate(body ?? {}) } };

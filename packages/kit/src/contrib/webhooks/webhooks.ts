@@ -11,6 +11,7 @@ import { type OptionRules, readOptions, requireArguments } from '../../options/r
 import { clock as aClock, objectWith, queryable } from '../../options/value-rule.ts';
 import type { WebhookMetrics } from './delivery/webhook-metrics.ts';
 import { type FindHindrances, hindrancesIn } from './endpoints/owner-standing.ts';
+import { type Owners, ownersIn } from './endpoints/owners.ts';
 import { secretBox, type SecretBox } from '../../db/sealing/secret-box.ts';
 
 /** Everything the verbs need to know about the webhooks of one database, besides the database. */
@@ -25,6 +26,7 @@ export interface Webhooks {
   readonly metrics: WebhookMetrics | undefined;
   /** Why owners of endpoints may not receive anything. */
   readonly findHindrances: FindHindrances;
+  readonly owners: Owners;
 }
 
 const SECRET_WORDS = { what: 'the signing secret', setting: 'WEBHOOK_SECRET_KEYS', command: 'kit webhooks generate-key' } as const;
@@ -65,19 +67,22 @@ export function useWebhooks(database: Database, options: UseWebhooksOptions = {}
     log,
     registry: { ...emptyRegistry, ...registry, standings },
     findHindrances: hindrancesIn(standings, database),
+    owners: ownersIn(users === undefined ? null : directoryOf(users), database),
   });
 }
 
-type Surroundings = Pick<Webhooks, 'clock' | 'log' | 'registry' | 'findHindrances'> & { readonly metrics?: WebhookMetrics | undefined };
+type Surroundings = Pick<Webhooks, 'clock' | 'log' | 'registry' | 'findHindrances' | 'owners'> & {
+  readonly metrics?: WebhookMetrics | undefined;
+};
 
 export function bindWebhooks(
   database: Database,
   settings: WebhookSettings,
-  { clock, log, registry, metrics, findHindrances }: Surroundings,
+  { clock, log, registry, metrics, findHindrances, owners }: Surroundings,
 ): Webhooks {
   const keys = settings.secretKeys ?? [];
   const secrets = secretBox({ ...SECRET_WORDS, keys, strict: settings.strictSecrets, clock: () => clock.now() });
-  const webhooks: Webhooks = Object.freeze({ database, settings, secrets, clock, log, registry, metrics, findHindrances });
+  const webhooks: Webhooks = Object.freeze({ database, settings, secrets, clock, log, registry, metrics, findHindrances, owners });
   state.bind(database, webhooks);
   return webhooks;
 }

@@ -2,6 +2,7 @@ import type { App } from '../../app/declare/module.ts';
 import type { Db } from '../../db/engine/db.ts';
 import type { Model } from '../../db/declare/model.ts';
 import type { Where } from '../../db/sql/where/where.ts';
+import { coreErrors } from '../../errors/core-errors.ts';
 import { asCaller, type CallerInTransaction, expandingOperationsOf, operationsOf, requestOf } from '../serve/crud-of.ts';
 import { limits, usualLimits } from '../declare/limits.ts';
 import { conditions, unitFor } from '../read/list.ts';
@@ -19,6 +20,7 @@ import { type AnyResource, STAFF } from '../declare/resource.ts';
 import type { CrudRequest } from '../policy/crud-request.ts';
 import type { Item } from '../declare/item.ts';
 import type { Asked, Intent } from '../write/intent.ts';
+import { ruleFaults } from '../write/row-rules.ts';
 import { ofVersion } from '../write/precondition.ts';
 import type { RowKey } from '../write/row-statements.ts';
 import type { Readable } from 'node:stream';
@@ -33,6 +35,10 @@ export interface AdminWrite {
   /** The version the form was made from: another one in the database is a 412. */
   readonly version?: number;
   readonly tx?: Db;
+  /** Collects values that the resource gives once. Without it, a hook that gives one fails. */
+  readonly once?: Map<string, string | null> | undefined;
+  /** Gets what the code of an action returned. */
+  readonly returned?: ((value: unknown) => void) | undefined;
 }
 
 export interface AdminImport {
@@ -229,6 +235,15 @@ export class AdminAccess {
     });
   }
 
+  /** Asks the rules of the resource about values that are not written. Throws a 422. `before`: null for a new row. */
+  async validate(values: Item, before: Item | null): Promise<void> {
+    const errors = await this.#as(before === null ? 'create' : 'update', (request) => {
+      const { policy } = this.#mounted;
+      return ruleFaults(policy, policy.database(request), request, [{ values, before }]);
+    });
+    if (errors.length > 0) throw coreErrors.validation_error({ errors });
+  }
+
   create(values: Item, write: AdminWrite): Promise<Item> {
     return this.#write('create', { verb: 'create' }, undefined, write, values);
   }
@@ -278,14 +293,14 @@ export class AdminAccess {
     action: string,
     intent: Pick<Intent, 'verb' | 'action'>,
     key: string | undefined,
-    { sent, version, tx }: AdminWrite,
+    { sent, version, tx, once, returned }: AdminWrite,
     values: Item = {},
     authorize: (request: CrudRequest) => Asked['authorize'] = () => undefined,
   ): Promise<Item> {
     return this.#as(action, async (request) => {
       const { pipeline, policy } = this.#mounted;
       const row = { values, sent, ifMatch: ofVersion(version), ...(key === undefined ? {} : { key: this.#rowKey(key) }) };
-      const asked = { authorize: authorize(request) };
+      const asked = { authorize: authorize(request), ...(once === undefined ? {} : { once }), returned };
       const [written] = await pipeline.run(tx ?? policy.database(request), request, { ...intent, via: 'admin', rows: [row], asked });
       return written as Item;
     });

@@ -1,13 +1,8 @@
 // Conditions of the admin site's list of jobs: each is that of a partial index, word for word.
-import { REQUEST_ROWS_MAX, SEARCHED_ROWS_MAX } from '../../../app/admin/list.ts';
 import type { Db } from '../../../db/engine/db.ts';
-import { countUpTo } from '../../../db/rows/count-rows.ts';
-import type { Where } from '../../../db/sql/where/where.ts';
 import { whereSql } from '../../../db/sql/where/where-sql.ts';
-import { uuidv7LowerBound } from '../../../db/values/uuidv7.ts';
-import type { jobRows } from '../models.ts';
-
-type JobWhere = Where<typeof jobRows.columns>;
+import type { Where } from '../../../db/sql/where/where.ts';
+import { rareWhere } from '../../../screens/rare-where.ts';
 
 const READY = `status = 'queued' and is_ready`;
 /** Queued jobs are in these partial indexes. */
@@ -22,34 +17,13 @@ const CONDITIONS: Readonly<Record<string, string>> = {
   failed: `this.status = 'failed'`,
 };
 
-export async function statusWhere(db: Db, status: string): Promise<JobWhere> {
-  if (status === 'queued') return queuedWhere(db, `this.status = 'queued'`, QUEUED);
+export async function statusWhere(db: Db, status: string): Promise<Where> {
+  if (status === 'queued') return rareWhere(db, 'jobs', `this.status = 'queued'`, QUEUED);
   const condition = CONDITIONS[status];
-  return condition === undefined ? ({ status } as JobWhere) : whereSql(condition);
+  return (condition === undefined ? { status } : whereSql(condition)) as Where;
 }
 
-export async function dueWhere(db: Db, due: string): Promise<JobWhere> {
-  if (due === 'ready') return queuedWhere(db, `this.status = 'queued' and this.is_ready`, [READY]);
-  return queuedWhere(db, `this.status = 'queued' and not this.is_ready`, QUEUED);
-}
-
-/** A few old ones among a million that have ended are found by their indexes; where there are many, any walk meets them soon. */
-async function queuedWhere(db: Db, condition: string, indexed: readonly string[]): Promise<JobWhere> {
-  const ids = indexed.map((each) => `select id from jobs where ${each}`).join(' union all ');
-  const from = `from (${ids}) queued`;
-  const areFew = (await countUpTo(db, { from, parameters: [], mayBeLong: 'count of queued jobs' }, SEARCHED_ROWS_MAX)) !== null;
-  return whereSql(areFew ? `${condition} and this.id in (${ids})` : condition);
-}
-
-/** As a query of its own, because SQLite looked for the jobs of several requests from the newest row of the table on. */
-export function requestWhere(ids: string): JobWhere {
-  const given = ids.split(',').map((id) => id.trim());
-  const places = given.map((_, index) => `$${index + 1}`).join(', ');
-  return whereSql(`this.id in (select r.id from jobs r where r.request_id in (${places}) limit ${REQUEST_ROWS_MAX})`, given);
-}
-
-/** By the key, which has the time of the start: `from` a time on, or before it. */
-export function startedWhere(time: Date, end: string): JobWhere {
-  const bound = uuidv7LowerBound(time);
-  return { id: end === 'from' ? { gte: bound } : { lt: bound } };
+export function dueWhere(db: Db, due: string): Promise<Where> {
+  if (due === 'ready') return rareWhere(db, 'jobs', `this.status = 'queued' and this.is_ready`, [READY]);
+  return rareWhere(db, 'jobs', `this.status = 'queued' and not this.is_ready`, QUEUED);
 }

@@ -1,15 +1,16 @@
 import type { AdminContext, AdminResource } from '../../../app/admin/declaration.ts';
-import { requestFilter } from '../../../app/admin/list.ts';
 import { modelView } from '../../../app/admin/model-list.ts';
 import type { AdminSection } from '../../../app/admin/sections.ts';
 import type { AdminColumn, AdminValue } from '../../../app/admin/shapes.ts';
+import { keyTimeFilter } from '../../../screens/key-time.ts';
+import { REQUEST_FILTER, requestFilter } from '../../../screens/request-filter.ts';
 import { screen } from '../../../screens/screen.ts';
 import { section } from '../../../screens/screen-words.ts';
 import { jobAttempts, jobSteps, JOB_STATUSES } from '../models.ts';
 import { jobResource } from '../resource.ts';
 import { masked, payloadOf, sensitiveOf } from '../rows/masked-payload.ts';
 import { attemptsOf, recordedSteps, type Job, type StoredAttempt, type StoredStepRow } from '../rows/store.ts';
-import { dueWhere, requestWhere, startedWhere, statusWhere } from './job-conditions.ts';
+import { dueWhere, statusWhere } from './job-conditions.ts';
 import { databaseOf, jobState, type AdminPlace } from './place.ts';
 
 const attemptView = modelView(jobAttempts, [
@@ -103,22 +104,14 @@ export function jobsScreen(place: AdminPlace): AdminResource {
         isIndexed: true,
       },
       { name: 'serial_key', label: 'Serial key', kind: 'text', where: (key) => ({ serial_key: key }), isIndexed: true },
-      // The time of a key: a list is read in its order.
-      {
-        name: 'created',
-        label: 'Started',
-        kind: 'time',
-        ends: ['since', 'until'],
-        where: (time, _context, end) => startedWhere(new Date(time), end),
-        isIndexed: true,
-      },
-      { ...requestFilter, where: requestWhere, isIndexed: true },
+      keyTimeFilter({ name: 'created', label: 'Started' }),
+      requestFilter('jobs'),
     ],
     shortcuts: [{ label: 'Retry failed jobs', filters: { status: 'failed' }, action: 'retry' }],
     related: [
       { to: 'user', filter: 'owner' },
       { to: '*', filter: 'record' },
-      { to: 'request', filter: requestFilter.name },
+      { to: 'request', filter: REQUEST_FILTER },
     ],
     searches: 'job id',
     search: [],

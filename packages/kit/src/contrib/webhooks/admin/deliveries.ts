@@ -1,214 +1,204 @@
-import { CONFLICT_RETRIES } from '../../../db/engine/conflict-retries.ts';
-import { adminCount, adminDone, adminEach } from '../../../app/admin/each.ts';
-import { iso } from '../../../app/admin/iso.ts';
-import { requestFilter } from '../../../app/admin/list.ts';
-import { isUuid } from '../../../db/values/uuid.ts';
-import type { AdminAction, AdminContext, AdminResource } from '../../../app/admin/declaration.ts';
-import type { AdminNotice, AdminSection, AdminTimelineEntry } from '../../../app/admin/sections.ts';
-import type { AdminRow } from '../../../app/admin/shapes.ts';
-import type { Db } from '../../../db/engine/db.ts';
-import { attemptView, deliveryList } from './lists.ts';
-import { databaseOf, deliveryState, FAILURES, link, reasonOf, shownUrl, type AdminPlace } from './place.ts';
-import { DELIVERY_STATES, listDeliveriesForAdmin, namesOf, publishedTypes, withProgress, type ListedDelivery } from './store.ts';
-import { deliveryRecord, eventData } from '../endpoints/endpoint-record.ts';
-import { webhookErrors } from '../errors.ts';
-import { heldBehind } from '../endpoints/held-store.ts';
-import { FAILURE_REASONS } from '../models.ts';
-import { retryDelivery } from '../maintain/retry.ts';
-import { USER_AGENT } from '../delivery/sender.ts';
-import type { RetrySchedule } from '../endpoints/retry-schedule.ts';
-import { webhooksOf } from '../webhooks.ts';
-import {
-  attemptsOf,
-  findDelivery,
-  findEndpoint,
-  findEvent,
-  type WebhookAttempt,
-  type WebhookEndpoint,
-  type WebhookEvent,
-} from '../endpoints/store.ts';
+import type { AdminContext, AdminResource } from '../../../app/admin/declaration.ts';
+import { adminCount } from '../../../app/admin/each.ts';
 import { groupDigits } from '../../../app/admin/group-digits.ts';
+import { modelView } from '../../../app/admin/model-list.ts';
+import type { AdminNotice, AdminSection, AdminTimelineEntry } from '../../../app/admin/sections.ts';
+import type { Db } from '../../../db/engine/db.ts';
+import { whereSql } from '../../../db/sql/where/where-sql.ts';
+import type { Where } from '../../../db/sql/where/where.ts';
+import { isUuid } from '../../../db/values/uuid.ts';
+import { keyTimeFilter } from '../../../screens/key-time.ts';
+import { REQUEST_FILTER, requestFilter } from '../../../screens/request-filter.ts';
+import { screen } from '../../../screens/screen.ts';
+import { section } from '../../../screens/screen-words.ts';
+import { USER_AGENT } from '../delivery/sender.ts';
+import { eventData } from '../endpoints/endpoint-record.ts';
+import { heldBehind } from '../endpoints/held-store.ts';
+import type { RetrySchedule } from '../endpoints/retry-schedule.ts';
+import { attemptsOf, findEvent, type WebhookAttempt, type WebhookDelivery, type WebhookEvent } from '../endpoints/store.ts';
+import { FAILURE_REASONS, webhookAttempts } from '../models.ts';
+import { deliveryResource } from '../resources/deliveries.ts';
+import { webhooksOf } from '../webhooks.ts';
+import { deliveryState, FAILURES, reasonOf, reasonWhere, stateChoices, stateWhere } from './delivery-states.ts';
+import { databaseOf, link, shownUrl, type AdminPlace } from './place.ts';
+import { progressOf, publishedTypes, type DeliveryProgress } from './store.ts';
 
-const STATE_LABELS: Readonly<Record<(typeof DELIVERY_STATES)[number], string>> = {
-  waiting: 'Waiting (not finished)',
-  pending: 'Pending',
-  retrying: 'Retrying',
-  held: 'Held',
-  no_audience: 'No audience',
-  succeeded: 'Succeeded',
-  failed: 'Failed',
-};
+const attemptView = modelView(webhookAttempts, [
+  { name: 'started_at', label: 'Started' },
+  { name: 'outcome', kind: 'state' },
+  'status_code',
+  { name: 'duration', label: 'Took', kind: 'duration' },
+  { name: 'error', secondary: true },
+  { name: 'worker', kind: 'code', secondary: true },
+]);
 
-export function deliveriesResource(place: AdminPlace): AdminResource {
-  return {
+type DeliveryRow = WebhookDelivery & DeliveryProgress;
+
+const WORDS = ['delivery', 'deliveries'] as const;
+/** Events of one record whose deliveries a list looks at, the newest. */
+const RECORD_EVENTS_MAX = 1_000;
+
+/** The deliveries of a database in the admin site. */
+export function deliveriesScreen(place: AdminPlace): AdminResource {
+  const db = (context: Pick<AdminContext, 'databases'>) => databaseOf(place, context);
+  const endpoints = `endpoints${place.suffix}`;
+  const events = `events${place.suffix}`;
+  return screen(deliveryResource, {
     name: `deliveries${place.suffix}`,
     label: `Deliveries${place.label}`,
     singular: 'delivery',
+    plural: 'deliveries',
     group: 'Webhooks',
     icon: 'delivery',
-    auditedAs: 'webhook_delivery',
     live: true,
-    columns: deliveryList.columns,
-    filters: [
-      { name: 'status', label: 'Status', kind: 'select', choices: DELIVERY_STATES.map((value) => ({ value, label: STATE_LABELS[value] })) },
-      { name: 'reason', label: 'Failure', kind: 'select', choices: FAILURE_REASONS.map((value) => ({ value, label: FAILURES[value] })) },
-      { name: 'event_type', label: 'Event type', kind: 'text', suggestions: place.eventTypes },
-      { name: 'endpoint', label: 'Endpoint', kind: 'reference', of: `endpoints${place.suffix}` },
-      { name: 'event', label: 'Event id', kind: 'text' },
-      { name: 'record', label: 'Record, such as order:<id>', kind: 'text' },
-      { name: 'published', label: 'Published', kind: 'time', ends: ['since', 'until'] },
-      requestFilter,
+    using: place.database,
+    title: 'title',
+    state: 'status',
+    columns: [
+      { name: 'event_type', label: 'Event', kind: 'link' },
+      { name: 'endpoint_id', label: 'Endpoint', kind: 'link' },
+      { name: 'status', sortNote: 'Cannot be sorted: it is made of several columns.' },
+      // Made in all; the column counts those of the current retry schedule.
+      { name: 'attempts', sortNote: 'Cannot be sorted: attempts are counted for each record.', secondary: true },
+      { name: 'last_status_code', label: 'Status code', secondary: true },
+      { name: 'next_attempt_at', label: 'Next attempt', secondary: true },
+      { name: 'created_at', label: 'Published', sortable: true, secondary: false },
     ],
-    suggestions: async (context) => ({ event_type: await publishedTypes(databaseOf(place, context)) }),
+    facts: [
+      { name: 'budget', label: 'Attempts in this retry schedule', kind: 'number' },
+      { name: 'waits_for', label: 'Waits for', kind: 'link', ifSet: true },
+      { name: 'delivered_at', label: 'Delivered', ifSet: true },
+      { name: 'failure_reason', label: 'Failure', kind: 'text', ifSet: true },
+      { name: 'last_error', ifSet: true },
+      { name: 'ordering_key', kind: 'code', ifSet: true },
+      // The claim's token is its worker's alone; that there is one, and until when, is what operators need.
+      { name: 'claimed_until', ifSet: true },
+      'id',
+    ],
+    load: (rows, context) => progressOf(db(context), rows),
+    cells: {
+      title: (row) => `${row.event_type} to ${shownUrl((row as DeliveryRow).url)}`,
+      event_type: ({ event_id, event_type }) => link(place, 'events', event_id, event_type),
+      event_id: ({ event_id, event_type }) => link(place, 'events', event_id, event_type),
+      endpoint_id: (row) => link(place, 'endpoints', row.endpoint_id, shownUrl((row as DeliveryRow).url)),
+      status: (row) => deliveryState(row, (row as DeliveryRow).waitsFor !== null),
+      attempts: (row) => (row as DeliveryRow).made,
+      next_attempt_at: (row) =>
+        (row as DeliveryRow).waitsFor !== null || row.next_attempt_at === null ? null : isoOf(row.next_attempt_at),
+      failure_reason: ({ failure_reason }) => reasonOf(failure_reason),
+      // The site finds the deliveries of a record and of a request, and puts them into its timeline.
+      record: ({ ordering_key }) => ordering_key,
+      request_id: (row) => (row as DeliveryRow).request_id,
+    },
+    values: (row) => ({ budget: row.attempts, waits_for: earlierLink(place, row as DeliveryRow) }),
+    notice: (row) => noticeOf(place, row as DeliveryRow),
+    filters: [
+      {
+        name: 'status',
+        column: 'status',
+        label: 'Status',
+        kind: 'select',
+        choices: stateChoices,
+        where: (state, context) => stateWhere(db(context), state),
+        isIndexed: (state) => state !== 'succeeded',
+      },
+      {
+        name: 'reason',
+        column: 'failure_reason',
+        label: 'Failure',
+        kind: 'select',
+        choices: FAILURE_REASONS.map((value) => ({ value, label: FAILURES[value] })),
+        where: (reason, context) => reasonWhere(db(context), reason),
+        isIndexed: true,
+      },
+      { column: 'event_type', label: 'Event type', suggestions: place.eventTypes },
+      { column: 'endpoint_id', name: 'endpoint', label: 'Endpoint', of: endpoints },
+      { column: 'event_id', name: 'event', label: 'Event', of: events },
+      {
+        name: 'record',
+        label: 'Record, such as order:<id>',
+        kind: 'text',
+        where: (key) => whereSql(`this.event_id in (${EVENTS_OF_RECORD})`, [key]) as Where,
+        isIndexed: true,
+      },
+      keyTimeFilter({ name: 'published', label: 'Published' }),
+      requestFilter('webhook_events', 'event_id'),
+    ],
+    suggestions: async (context) => ({ event_type: await publishedTypes(db(context)) }),
+    search: [],
     searches: 'delivery id, event id or webhook-id',
-    creation: { refused: 'Deliveries come from published events. "Send a ping" on an endpoint makes one to test with.' },
-    editable: false,
-    removable: false,
-    actions: [sendAgain(place), sendEarlier(place)],
-    shortcuts: [{ label: 'Retry failed deliveries', filters: { status: 'failed' }, action: 'send-again' }],
-    async list(context, query) {
-      const { rows, ...page } = await listDeliveriesForAdmin(databaseOf(place, context), query);
-      return { ...page, items: rows.map((delivery) => deliveryRow(place, delivery)) };
+    alsoFinds: async (text) => {
+      const id = text.replace(/^msg_/, '').toLowerCase();
+      return { event_id: isUuid(id) ? [id] : [] };
     },
     related: [
       { to: '*', filter: 'record' },
-      { to: 'request', filter: requestFilter.name },
+      { to: 'request', filter: REQUEST_FILTER },
     ],
     refers: { endpoint_id: 'webhook_endpoint', event_id: 'webhook_event' },
-    titles: async (context, ids) =>
-      new Map(
-        (await namesOf(databaseOf(place, context), 'deliveries', ids)).map(({ id, url, type }) => [id, `${type} to ${shownUrl(url)}`]),
-      ),
-    async read(context, id) {
-      const db = databaseOf(place, context);
-      const delivery = isUuid(id) ? await findDelivery(db, id) : null;
-      const [endpoint, event] =
-        delivery === null ? [null, null] : [await findEndpoint(db, delivery.endpoint_id), await findEvent(db, delivery.event_id)];
-      if (delivery === null || endpoint === null || event === null) return null;
-      const [listed] = await withProgress(db, [{ ...delivery, url: endpoint.url }]);
-      if (listed === undefined) return null;
-      const row = deliveryRow(place, listed);
-      const attempts = await attemptsOf(db, delivery.id);
-      const notice = noticeOf(place, listed, endpoint);
-      return {
-        ...row,
-        state: deliveryState(listed, listed.waitsFor !== null),
-        ...(notice === null ? {} : { notice }),
-        sections: [
-          factsOf(place, listed, row),
-          timelineOf(listed, attempts, endpoint.schedule ?? webhooksOf(db).settings.schedule),
-          requestOf(listed, event),
-          bodyOf(event),
-          attemptsSection(listed, attempts),
-          curlOf(listed, event),
-        ],
-        actions: !endpoint.is_active ? [] : [listed.waitsFor === null ? 'send-again' : 'send-earlier'],
-        removable: false,
-      };
-    },
-  };
-}
-
-const WORDS = ['delivery', 'deliveries'] as const;
-
-function sendAgain(place: AdminPlace): AdminAction {
-  return {
-    name: 'send-again',
-    dryRun: 'sent again',
-    label: 'Send again',
-    tone: 'neutral',
-    on: 'selection',
-    confirm: {
-      one: 'It is queued with a new retry schedule, even if it has succeeded. The receiver can detect the duplicate by its webhook-id.',
-      many: 'Each is queued with a new retry schedule, even if it has succeeded. The receiver can detect duplicates by their webhook-id.',
-    },
-    async run(context, ids) {
-      const db = databaseOf(place, context);
-      const result = await adminEach(context, ids, (id) => queueAgain(context, db, id));
-      const failed = new Set(result.failures.map(({ id }) => id));
-      const queued = ids.filter((id) => !failed.has(id)).map((id) => ({ id }));
-      const held = await countHeld(db, queued);
-      const { message, ...rest } = adminDone(result, WORDS, 'queued again');
-      return { message: held === 0 ? message : `${message} ${adminCount(held, WORDS)} of them must wait for an earlier one.`, ...rest };
-    },
-    async preview({ databases }, ids) {
-      const held = await countHeld(
-        databaseOf(place, { databases }),
-        ids.filter(isUuid).map((id) => ({ id })),
-      );
-      if (held === 0) return null;
-      const verb = held === 1 ? 'waits' : 'wait';
-      return {
-        message: `${adminCount(held, WORDS)} of ${ids.length} ${verb} for an earlier one with the same ordering key. Send that one instead.`,
-        tone: 'warning',
-      };
-    },
-  };
-}
-
-/** Of what is held: the delivery that holds it up. */
-function sendEarlier(place: AdminPlace): AdminAction {
-  return {
-    name: 'send-earlier',
-    label: 'Send the earlier one now',
-    tone: 'neutral',
-    on: 'selection',
-    confirm:
-      'The delivery that blocks this delivery is queued with a new retry schedule. The others with its ordering key follow in order when it has succeeded or failed permanently.',
-    confirmLabel: 'Send the earlier one',
-    async run(context, ids) {
-      const db = databaseOf(place, context);
-      const sent = new Set<string>();
-      const result = await adminEach(context, ids, async (id) => {
-        const held = isUuid(id) ? await findDelivery(db, id) : null;
-        if (held === null) throw webhookErrors.delivery_not_found();
-        const earlier = (await heldBehind(db, [held])).get(id)?.id;
-        if (earlier === undefined) throw webhookErrors.delivery_pending({ detail: 'It does not wait for an earlier delivery.' });
-        if (sent.has(earlier)) return;
-        await queueAgain(context, db, earlier);
-        sent.add(earlier);
-      });
-      return {
-        ...adminDone(result, WORDS, 'done'),
-        message: `${adminCount(sent.size, ['earlier delivery', 'earlier deliveries'])} queued again.`,
-      };
-    },
-  };
-}
-
-async function queueAgain(context: AdminContext, db: Db, id: string): Promise<void> {
-  if (!isUuid(id)) throw webhookErrors.delivery_not_found();
-  await db.transaction(async (tx) => {
-    const before = await findDelivery(tx, id);
-    const after = await retryDelivery(tx, id, { force: true });
-    await context.audit?.record(tx, [
+    creation: { refused: 'Deliveries come from published events. "Send a ping" on an endpoint makes one to test with.' },
+    exports: false,
+    shortcuts: [{ label: 'Retry failed deliveries', filters: { status: 'failed' }, action: 'retry' }],
+    actions: [
       {
-        actor: context.principal,
-        action: 'webhook_delivery.sent_again',
-        target_type: 'webhook_delivery',
-        target_id: id,
-        before: before === null ? null : deliveryRecord(before),
-        after: deliveryRecord(after),
-        request_id: context.requestId,
+        name: 'retry',
+        label: 'Send again',
+        input: { force: true },
+        done: 'queued again',
+        when: (row) => (row as DeliveryRow).is_active && (row as DeliveryRow).waitsFor === null,
+        confirm: {
+          one: 'It is queued with a new retry schedule, even if it has succeeded. The receiver can detect the duplicate by its webhook-id.',
+          many: 'Each is queued with a new retry schedule, even if it has succeeded. The receiver can detect duplicates by their webhook-id.',
+        },
+        async message({ message, rows }, context) {
+          const held = await heldBehind(db(context), rows);
+          return held.size === 0 ? message : `${message} ${adminCount(held.size, WORDS)} of them must wait for an earlier one.`;
+        },
+        async preview(context, ids) {
+          const pending = ids.filter(isUuid).map((id) => ({ id, status: 'pending', ordering_key: '' }) as const);
+          const held = await heldBehind(db(context), pending);
+          if (held.size === 0) return null;
+          const verb = held.size === 1 ? 'waits' : 'wait';
+          return {
+            message: `${adminCount(held.size, WORDS)} of ${ids.length} ${verb} for an earlier one with the same ordering key. Send that one instead.`,
+            tone: 'warning',
+          };
+        },
       },
-    ]);
-  }, CONFLICT_RETRIES);
+      {
+        name: 'retry-earlier',
+        label: 'Send the earlier one now',
+        when: (row) => (row as DeliveryRow).is_active && (row as DeliveryRow).waitsFor !== null,
+        confirm:
+          'The delivery that blocks this delivery is queued with a new retry schedule. The others with its ordering key follow in order when it has succeeded or failed permanently.',
+        confirmLabel: 'Send the earlier one',
+        message: ({ returned }) => `${adminCount(new Set(returned).size, ['earlier delivery', 'earlier deliveries'])} queued again.`,
+      },
+    ],
+    sections: [section<DeliveryRow>(async ({ context, row }) => sectionsOf(row, await readSent(db(context), row)))],
+  });
 }
 
-async function countHeld(db: Db, deliveries: readonly { readonly id: string }[]): Promise<number> {
-  const pending = deliveries.map(({ id }) => ({ id, status: 'pending', ordering_key: '' }) as const);
-  const held = await heldBehind(db, pending);
-  return held.size;
+const EVENTS_OF_RECORD = `select id from (select id from webhook_events where ordering_key = $1 order by id desc limit ${RECORD_EVENTS_MAX}) e`;
+
+/** Rows of a list have times as text. */
+function isoOf(time: Date | string): string {
+  return new Date(time).toISOString();
+}
+
+function earlierLink(place: AdminPlace, { waitsFor }: DeliveryRow) {
+  return waitsFor === null ? null : link(place, 'deliveries', waitsFor.id, `${waitsFor.event_type} (earlier)`);
 }
 
 /** Why nothing is sent, and what to do about it. */
-function noticeOf(place: AdminPlace, delivery: ListedDelivery, endpoint: Pick<WebhookEndpoint, 'is_active'>): AdminNotice | null {
+function noticeOf(place: AdminPlace, delivery: DeliveryRow): AdminNotice | null {
   if (delivery.status !== 'pending') return null;
-  if (delivery.waitsFor !== null)
+  const earlier = earlierLink(place, delivery);
+  if (earlier !== null)
     return {
       tone: 'warning',
       text: `Nothing is sent yet: deliveries with the ordering key ${delivery.ordering_key ?? ''} go one after the other. It waits for`,
-      link: link(place, 'deliveries', delivery.waitsFor.id, `${delivery.waitsFor.event_type} (earlier)`),
+      link: earlier,
     };
   if (delivery.next_attempt_at === null)
     return {
@@ -216,52 +206,34 @@ function noticeOf(place: AdminPlace, delivery: ListedDelivery, endpoint: Pick<We
       text: 'Nothing is sent yet: the event has no audience. Assign one on the page of',
       link: link(place, 'events', delivery.event_id, delivery.event_type),
     };
-  if (!endpoint.is_active)
+  if (!delivery.is_active)
     return { tone: 'bad', text: 'The endpoint is disabled:', link: link(place, 'endpoints', delivery.endpoint_id, shownUrl(delivery.url)) };
   return null;
 }
 
-export function deliveryRow(place: AdminPlace, delivery: ListedDelivery): AdminRow {
+/** What is sent, and what came of it. */
+interface Sent {
+  readonly event: WebhookEvent | null;
+  readonly attempts: readonly WebhookAttempt[];
+  readonly schedule: RetrySchedule;
+}
+
+async function readSent(db: Db, { id, event_id, schedule }: DeliveryRow): Promise<Sent> {
   return {
-    id: delivery.id,
-    title: `${delivery.event_type} to ${shownUrl(delivery.url)}`,
-    values: deliveryList.values(delivery, {
-      event: link(place, 'events', delivery.event_id, delivery.event_type),
-      endpoint: link(place, 'endpoints', delivery.endpoint_id, shownUrl(delivery.url)),
-      delivery: link(place, 'deliveries', delivery.id, delivery.event_type),
-      status: deliveryState(delivery, delivery.waitsFor !== null),
-      attempts: delivery.made,
-      last_error: delivery.last_error,
-      next_attempt_at: delivery.waitsFor === null ? iso(delivery.next_attempt_at) : null,
-      record: delivery.ordering_key,
-      request_id: delivery.request_id ?? null,
-    }),
+    event: await findEvent(db, event_id),
+    attempts: await attemptsOf(db, id),
+    schedule: schedule ?? webhooksOf(db).settings.schedule,
   };
 }
 
-function factsOf(place: AdminPlace, delivery: ListedDelivery, row: AdminRow): AdminSection {
-  const { waitsFor } = delivery;
-  const values = {
-    ...row.values,
-    budget: delivery.attempts,
-    waits_for: waitsFor === null ? null : link(place, 'deliveries', waitsFor.id, `${waitsFor.event_type} (earlier)`),
-    failure_reason: reasonOf(delivery.failure_reason),
-  };
-  return deliveryList.facts('Delivery', delivery, values, [
-    { name: 'budget', label: 'Attempts in this retry schedule', kind: 'number' },
-    ...(waitsFor === null ? [] : [{ name: 'waits_for', kind: 'link' } as const]),
-    { name: 'delivered_at', label: 'Delivered' },
-    { name: 'failure_reason', label: 'Failure', kind: 'text' },
-    'last_error',
-    { name: 'ordering_key', kind: 'code' },
-    // The claim's token is its worker's alone; that there is one, and until when, is what operators need.
-    'claimed_until',
-    'id',
-  ]);
+function sectionsOf(delivery: DeliveryRow, { event, attempts, schedule }: Sent): AdminSection[] {
+  const timeline = timelineOf(delivery, attempts, schedule);
+  const made = attemptsSection(delivery, attempts);
+  return event === null ? [timeline, made] : [timeline, requestOf(delivery, event), bodyOf(event), made, curlOf(delivery, event)];
 }
 
 /** What every attempt sends alike. The signature is computed for each and not stored, so there is none to show. */
-function requestOf({ url }: ListedDelivery, event: WebhookEvent): AdminSection {
+function requestOf({ url }: DeliveryRow, event: WebhookEvent): AdminSection {
   const headers = [
     `POST ${url}`,
     'content-type: application/json',
@@ -274,7 +246,7 @@ function requestOf({ url }: ListedDelivery, event: WebhookEvent): AdminSection {
 }
 
 /** Every attempt that was made, and those that the schedule still plans. */
-function timelineOf(delivery: ListedDelivery, attempts: readonly WebhookAttempt[], schedule: RetrySchedule): AdminSection {
+function timelineOf(delivery: DeliveryRow, attempts: readonly WebhookAttempt[], schedule: RetrySchedule): AdminSection {
   const made = attempts.map((attempt, index): AdminTimelineEntry => {
     const answer = attempt.status_code === null ? '' : ` with ${attempt.status_code}`;
     return {
@@ -299,7 +271,7 @@ function timelineOf(delivery: ListedDelivery, attempts: readonly WebhookAttempt[
 }
 
 /** Times are the earliest ones: jitter and a longer `Retry-After` move them back. */
-function plannedOf(delivery: ListedDelivery, made: number, schedule: RetrySchedule): AdminTimelineEntry[] {
+function plannedOf(delivery: DeliveryRow, made: number, schedule: RetrySchedule): AdminTimelineEntry[] {
   const { status, next_attempt_at: next, attempts, waitsFor } = delivery;
   if (status !== 'pending') return [];
   if (waitsFor !== null || next === null)
@@ -322,7 +294,7 @@ function plannedOf(delivery: ListedDelivery, made: number, schedule: RetrySchedu
 }
 
 /** A request like ours, to paste into a shell. Signatures need the secret, so there is none. */
-function curlOf({ url }: ListedDelivery, event: WebhookEvent): AdminSection {
+function curlOf({ url }: DeliveryRow, event: WebhookEvent): AdminSection {
   const body = `{"type":${JSON.stringify(event.type)},"timestamp":"${event.timestamp.toISOString()}","data":${event.data}}`;
   const lines = [
     `curl -X POST ${quoted(url)}`,
@@ -342,7 +314,7 @@ function bodyOf(event: WebhookEvent): AdminSection {
   return { kind: 'json', title: 'Body', value: { type, timestamp: timestamp.toISOString(), data: eventData(event) ?? data } };
 }
 
-function attemptsSection({ waitsFor }: ListedDelivery, attempts: readonly WebhookAttempt[]): AdminSection {
+function attemptsSection({ waitsFor }: DeliveryRow, attempts: readonly WebhookAttempt[]): AdminSection {
   return {
     kind: 'table',
     title: 'Attempts',

@@ -1,48 +1,98 @@
-import { CONFLICT_RETRIES } from '../../../db/engine/conflict-retries.ts';
-import type { Hindrance } from '../../../auth/rights/standing.ts';
-import { isUuid } from '../../../db/values/uuid.ts';
 import type { AdminContext, AdminResource } from '../../../app/admin/declaration.ts';
+import { adminCount } from '../../../app/admin/each.ts';
+import { groupDigits } from '../../../app/admin/group-digits.ts';
 import { iso } from '../../../app/admin/iso.ts';
-import type { AdminRow, AdminState, AdminValue } from '../../../app/admin/shapes.ts';
+import type { AdminState } from '../../../app/admin/shapes.ts';
+import type { Hindrance } from '../../../auth/rights/standing.ts';
 import type { Db } from '../../../db/engine/db.ts';
-import { FaultCollector } from '../../../errors/fault-collector.ts';
-import { createEndpoint, type EndpointInput } from '../endpoints/create-endpoint.ts';
-import { recordEndpointChange } from '../endpoints/endpoint-record.ts';
-import { oldestFailedOf, waitingOf } from '../endpoints/management-store.ts';
-import { ownersNamedLike } from '../endpoints/owners.ts';
-import { updateEndpoint } from '../endpoints/update-endpoint.ts';
-import type { SignatureVersion } from '../signing/signature.ts';
-import { deleteEndpoint, findEndpoint } from '../endpoints/store.ts';
-import { author, change, COUNTED_MAX, endpointActions, shownOnce } from './endpoint-actions.ts';
-import { creationFields, editedFields, eventPatterns, formValues } from './endpoint-fields.ts';
-import { formFault, readEndpointForm, type EndpointForm } from './endpoint-form.ts';
-import { factsOf, health, lastErrors, recent } from './endpoint-sections.ts';
-import { endpointList } from './lists.ts';
-import { databaseOf, ownerHindrances, endpointState, ownerIdOf, ownerLinks, shownUrl, type AdminPlace } from './place.ts';
-import {
-  findShownEndpoint,
-  listEndpointsForAdmin,
-  namesOf,
-  publishedTypes,
-  RATE_DELIVERIES,
-  ratesOf,
-  type EndpointRate,
-  type ShownEndpoint,
-} from './store.ts';
+import { whereSql } from '../../../db/sql/where/where-sql.ts';
+import type { Where } from '../../../db/sql/where/where.ts';
+import { isUuid } from '../../../db/values/uuid.ts';
+import { screen } from '../../../screens/screen.ts';
+import { chart, section } from '../../../screens/screen-words.ts';
+import { countMissedOf, oldestFailedOf, waitingOf } from '../endpoints/management-store.ts';
+import type { WebhookEndpoint } from '../endpoints/store.ts';
+import { webhookErrors } from '../errors.ts';
+import { RECOVERED_MAX, type Recovered } from '../maintain/recover.ts';
+import { endpointResource } from '../resources/endpoints.ts';
+import { webhooksOf } from '../webhooks.ts';
+import { endpointForms, eventPatterns } from './endpoint-form.ts';
+import { healthChart, lastErrors } from './endpoint-sections.ts';
+import { databaseOf, endpointState, ownerCell, ownerFilter, ownerHindrances, ownerNames, shownUrl, type AdminPlace } from './place.ts';
+import { ENDPOINT_STATES, publishedTypes, RATE_DELIVERIES, ratesOf, type EndpointRate } from './store.ts';
 
 const DAY_MS = 86_400_000;
 /** Failures that are older than this are usually not worth sending again. */
 const MISSED_DAYS = 7;
+/** Waiting deliveries are counted up to here. */
+const COUNTED_MAX = 10_000;
+const RETRY_WAITING = 'Retry all waiting now';
+const WORDS = ['delivery', 'deliveries'] as const;
 
-export function endpointsResource(place: AdminPlace): AdminResource {
-  return {
+type EndpointRow = WebhookEndpoint & { readonly hindrance?: Hindrance; readonly rate?: EndpointRate };
+
+/** The webhook endpoints of a database in the admin site. */
+export function endpointsScreen(place: AdminPlace): AdminResource {
+  const db = (context: Pick<AdminContext, 'databases'>) => databaseOf(place, context);
+  return screen(endpointResource, {
     name: `endpoints${place.suffix}`,
     label: `Endpoints${place.label}`,
     singular: 'endpoint',
+    plural: 'endpoints',
     group: 'Webhooks',
     icon: 'endpoint',
-    auditedAs: 'webhook_endpoint',
-    columns: endpointList.columns,
+    using: place.database,
+    title: 'title',
+    state: 'state',
+    columns: [
+      { name: 'url', kind: 'url' },
+      { name: 'owner', kind: 'link' },
+      { name: 'tenant_key', label: 'Tenant', secondary: true },
+      { name: 'events', secondary: true },
+      { name: 'state', kind: 'state' },
+      { name: 'success_rate', label: 'Delivered', kind: 'state', secondary: false },
+      { name: 'last_delivered_at', label: 'Last delivery', kind: 'time', secondary: true },
+      { name: 'description', secondary: true },
+      { name: 'created_at', label: 'Created', sortable: true, secondary: true },
+    ],
+    facts: [
+      { name: 'waiting', label: 'Waiting deliveries', kind: 'number' },
+      { name: 'next_attempt_at', label: 'Next attempt', kind: 'time', ifSet: true },
+      { name: 'failing_since', ifSet: true },
+      { name: 'consecutive_failures', label: 'Failures in a row' },
+      { name: 'disabled_at', label: 'Disabled', ifSet: true },
+      { name: 'signature', kind: 'code' },
+      { name: 'public_key', kind: 'code', ifSet: true },
+      { name: 'previous_secret_expires_at', label: 'Old secret signs until', ifSet: true },
+      { name: 'schedule', label: 'Retry delays', kind: 'text' },
+      { name: 'header_names', label: 'Custom headers' },
+      { name: 'rate_limit', ifSet: true },
+      { name: 'send_traceparent', label: 'Sends the trace' },
+      { name: 'updated_at', label: 'Changed' },
+      'id',
+    ],
+    async load(rows, context) {
+      const names = await ownerNames(db(context), rows);
+      const hindrances = await ownerHindrances(place, context, rows);
+      const rates = await ratesOf(
+        db(context),
+        rows.map(({ id }) => id),
+      );
+      return rows.map(({ id, owner_id: owner }) => ({ owner: names.get(owner), hindrance: hindrances.get(id), rate: rates.get(id) }));
+    },
+    cells: {
+      title: ({ url }) => shownUrl(url),
+      owner: (row, context) => ownerCell(context, row),
+      state: (row) => endpointState(row, (row as EndpointRow).hindrance),
+      signature: ({ signature }) => signature,
+      success_rate: (row) => rateState((row as EndpointRow).rate),
+      last_delivered_at: (row) => iso((row as EndpointRow).rate?.lastDelivered),
+      schedule: ({ schedule }) => schedule?.map((seconds) => `${seconds} s`).join(', ') ?? 'those of the application',
+    },
+    async values({ id }, context) {
+      const { waiting, next } = await waitingOf(db(context), id, COUNTED_MAX);
+      return { waiting, next_attempt_at: iso(next) };
+    },
     filters: [
       {
         name: 'state',
@@ -53,161 +103,147 @@ export function endpointsResource(place: AdminPlace): AdminResource {
           { value: 'failing', label: 'Failing' },
           { value: 'disabled', label: 'Disabled' },
         ],
+        where: (state) =>
+          whereSql(ENDPOINT_STATES[state as keyof typeof ENDPOINT_STATES].replaceAll(/is_active|failing_since/g, 'this.$&')) as Where,
+        // What fails or is disabled has indexes; what is left does not.
+        isIndexed: (state) => state !== 'active',
       },
-      { name: 'owner', label: 'Owner', kind: 'reference', of: 'user' },
-      { name: 'tenant', label: 'Tenant', kind: 'text' },
+      ownerFilter(place, true),
+      { column: 'tenant_key', name: 'tenant', label: 'Tenant' },
     ],
-    suggestions: async (context) => ({ events: eventPatterns(await publishedTypes(databaseOf(place, context))) }),
+    suggestions: async (context) => ({ events: eventPatterns(await publishedTypes(db(context))) }),
+    search: ['url', 'description'],
     searches: 'URL, description or owner',
-    creation: { fields: creationFields(place.eventTypes) },
-    editable: true,
-    removable: true,
-    dryRunsRemoval: true,
-    removal:
-      'Its deliveries and attempts are deleted, and pending deliveries are not sent. To keep them, disable the endpoint. This cannot be undone.',
-    actions: endpointActions(place),
-    async list(context, query) {
-      const owners = query.search === null ? [] : await ownersNamedLike(context.db, place.users(), query.search);
-      const { owner } = query.filters;
-      const known = owner === undefined ? undefined : ((await ownerIdOf(place, context, owner)) ?? owner);
-      const filters = known === undefined ? query.filters : { ...query.filters, owner: known };
-      const { rows, ...page } = await listEndpointsForAdmin(databaseOf(place, context), { ...query, filters }, owners);
-      const ownerLink = await ownerLinks(
-        place,
-        context,
-        rows.map((endpoint) => endpoint.owner_id),
-      );
-      const hindrances = await ownerHindrances(place, context, rows);
-      const rates = await ratesOf(
-        databaseOf(place, context),
-        rows.map((endpoint) => endpoint.id),
-      );
-      return { items: rows.map((endpoint) => rowOf(endpoint, ownerLink(endpoint.owner_id), rates.get(endpoint.id), hindrances)), ...page };
-    },
+    alsoFinds: async (text, context) => ({ owner_id: await webhooksOf(db(context)).owners.namedLike(db(context), text) }),
     related: [{ to: 'user', filter: 'owner' }],
     refers: { delivery_id: 'webhook_delivery' },
-    titles: async (context, ids) =>
-      new Map((await namesOf(databaseOf(place, context), 'endpoints', ids)).map(({ id, url }) => [id, shownUrl(url)])),
-    async read(context, id, range = '24h') {
-      const db = databaseOf(place, context);
-      const endpoint = isUuid(id) ? await findShownEndpoint(db, id) : null;
-      if (endpoint === null) return null;
-      const ownerLink = await ownerLinks(place, context, [endpoint.owner_id]);
-      const hindrances = await ownerHindrances(place, context, [endpoint]);
-      const row = rowOf(endpoint, ownerLink(endpoint.owner_id), (await ratesOf(db, [id])).get(id), hindrances);
-      const { waiting, next } = await waitingOf(db, id, COUNTED_MAX);
-      return {
-        ...row,
-        state: endpointState(endpoint, hindrances),
-        sections: [
-          factsOf(endpoint, row, { waiting, next }),
-          await health(context, db, id, range),
-          await recent(place, db, endpoint),
-          await lastErrors(place, db, endpoint),
-        ],
-        form: { fields: editedFields([...place.eventTypes, ...(await publishedTypes(db))]), values: formValues(endpoint) },
-        actions: endpoint.is_active
-          ? [
-              'ping',
-              'rotate-secret',
-              'recover',
-              ...(waiting > 0 ? ['retry-waiting'] : []),
-              ...(endpoint.failing_since === null ? [] : ['enable']),
-              'disable',
-            ]
-          : ['enable', 'rotate-secret'],
-        range,
-        defaults: { recover: { since: (await missedSince(context, db, endpoint)).toISOString() } },
-        removable: true,
-      };
-    },
-    async validate(context, fields, id) {
-      const { owner, ...form } = fields as Partial<NewEndpointFields>;
-      const db = databaseOf(place, context);
-      const faults = new FaultCollector();
-      if (owner !== undefined) await faults.check(() => requireOwner(place, context, owner));
-      readEndpointForm(db, form, id === null ? null : await findEndpoint(db, id), faults);
-      faults.throwIfAny();
-    },
-    async create(context, fields) {
-      const { owner, tenant_key: tenantKey = '', signature, ...form } = fields as unknown as NewEndpointFields;
-      const db = databaseOf(place, context);
-      const faults = new FaultCollector();
-      const ownerId = await faults.check(() => requireOwner(place, context, owner));
-      const given = readEndpointForm(db, form, null, faults);
-      faults.throwIfAny();
-      const { endpoint, secret } = await db.transaction(async (tx) => {
-        const created = await createEndpoint(tx, {
-          ...(given as Pick<EndpointInput, 'url' | 'events'>),
-          owner: ownerId as string,
-          tenantKey,
-          ...(isSet(signature) ? { signature } : {}),
-        });
-        await recordEndpointChange(tx, 'created', { before: null, after: created.endpoint }, author(context));
-        return created;
-      }, CONFLICT_RETRIES);
-      return { message: `The endpoint ${shownUrl(endpoint.url)} is created.`, id: endpoint.id, secret: shownOnce(endpoint, secret) };
-    },
-    async update(context, id, fields) {
-      await change(databaseOf(place, context), id, async (tx, before) => {
-        const faults = new FaultCollector();
-        const given = readEndpointForm(tx, fields, before, faults);
-        faults.throwIfAny();
-        const after = await updateEndpoint(tx, before, given);
-        await recordEndpointChange(tx, 'updated', { before, after }, author(context));
-      });
-      return { message: 'The endpoint is saved.', id };
-    },
-    async remove(context, id) {
-      const url = await change(databaseOf(place, context), id, async (tx, before) => {
-        await deleteEndpoint(tx, before.id);
-        await recordEndpointChange(tx, 'deleted', { before, after: null }, author(context));
-        return before.url;
-      });
-      return { message: `The endpoint ${shownUrl(url)} is deleted, with its deliveries.` };
-    },
-  };
+    forms: endpointForms(place.eventTypes),
+    once: shownOnce,
+    removal:
+      'Its deliveries and attempts are deleted, and pending deliveries are not sent. To keep them, disable the endpoint. This cannot be undone.',
+    exports: false,
+    defaults: async (row, context) => ({ recover: { since: (await missedSince(context, db(context), row)).toISOString() } }),
+    actions: [
+      { name: 'ping', label: 'Send a ping', done: 'pinged', when: isActive },
+      {
+        name: 'rotate-secret',
+        label: 'Rotate the signing secret',
+        confirm: 'The new secret is shown once. The receiver needs it before the old secret expires.',
+        confirmLabel: 'Rotate',
+        message({ rows: [endpoint] }) {
+          const until = iso(endpoint?.previous_secret_expires_at);
+          const overlap = until === null ? 'The old secret has expired.' : `The old secret also signs until ${until}.`;
+          return `The endpoint has a new signing secret. ${overlap}`;
+        },
+      },
+      {
+        name: 'recover',
+        label: 'Send missed events',
+        on: 'record',
+        when: isActive,
+        confirm:
+          'Failed deliveries since then, and events published while it was disabled, are queued. The receiver may have received some of them.',
+        confirmLabel: 'Send',
+        fields: [{ name: 'since', label: 'Since', kind: 'time', required: true }],
+        async preview(context, [id = ''], { since }) {
+          if (!isUuid(id)) throw webhookErrors.endpoint_not_found();
+          const missed = await countMissedOf(db(context), id, { since: new Date(since as string), limit: RECOVERED_MAX });
+          const { waiting } = await waitingOf(db(context), id, COUNTED_MAX);
+          const queued = `${atMost(missed, RECOVERED_MAX)} will be queued.`;
+          const others =
+            waiting === 0
+              ? ''
+              : ` Not part of it: ${atMost(waiting, COUNTED_MAX)} that ${waiting === 1 ? 'waits' : 'wait'} for the next attempt. "${RETRY_WAITING}" is for that.`;
+          return { message: `${queued}${others}`, tone: missed === 0 ? 'warning' : 'info' };
+        },
+        message({ returned }) {
+          const [{ requeued, added, complete }] = returned as readonly [Recovered];
+          return `${adminCount(requeued + added, WORDS)} queued.${complete ? '' : ' There may be more: run it again.'}`;
+        },
+      },
+      {
+        name: 'retry-waiting',
+        label: RETRY_WAITING,
+        when: async ({ id, is_active: active }, context) => active && (await waitingOf(db(context), id, 1)).waiting > 0,
+        confirm: 'Pending deliveries are sent now. Their retry schedules and ordering do not change.',
+        confirmLabel: 'Retry now',
+        preview: async (context, ids) => ({ message: `${await countWaiting(db(context), ids)} will be tried now.`, tone: 'info' }),
+        message: ({ returned }) => `${adminCount(sum(returned), WORDS)} tried now.`,
+      },
+      {
+        name: 'enable',
+        label: 'Enable and clear failures',
+        done: 'enabled',
+        when: (row) => !row.is_active || row.failing_since !== null,
+        confirm: 'New events are sent again. To send missed events, use "Send missed events".',
+      },
+      {
+        name: 'disable',
+        label: 'Disable',
+        tone: 'bad',
+        reason: 'optional',
+        done: 'disabled',
+        when: isActive,
+        confirm: {
+          one: 'Nothing more is sent to it, and its pending deliveries fail. The owner’s other endpoints get an event about it.',
+          many: 'Nothing more is sent to them, and their pending deliveries fail. The owners’ other endpoints get an event about it.',
+        },
+        async preview(context, ids) {
+          const waiting = await countWaiting(db(context), ids);
+          return waiting.startsWith('0 ')
+            ? { message: 'No delivery waits.', tone: 'info' }
+            : { message: `${waiting} will fail. They can be sent again after enabling.`, tone: 'warning' };
+        },
+        message({ message, returned }) {
+          const failed = sum(returned);
+          return failed === 0 ? message : `${message} ${adminCount(failed, ['waiting delivery', 'waiting deliveries'])} failed.`;
+        },
+      },
+    ],
+    sections: [
+      chart(({ context, id, range }) => healthChart(context, db(context), id, range), '24h'),
+      section(({ context, id }) => lastErrors(place, db(context), id)),
+    ],
+  });
 }
 
-interface NewEndpointFields extends EndpointForm {
-  readonly owner: string;
-  readonly tenant_key?: string;
-  readonly signature?: SignatureVersion;
+function isActive({ is_active: active }: Pick<WebhookEndpoint, 'is_active'>): boolean {
+  return active;
 }
 
-async function requireOwner(place: AdminPlace, context: AdminContext, owner: string): Promise<string> {
-  const id = await ownerIdOf(place, context, owner);
-  if (id === null) throw formFault('owner', 'unknown_user', 'There is no such user.');
-  return id;
+function sum(counts: readonly unknown[]): number {
+  return (counts as readonly number[]).reduce((total, count) => total + count, 0);
 }
 
-/** Forms send an empty text, or null, for a field that is left empty. */
-function isSet<T extends string>(value: T | null | undefined): value is T {
-  return value !== undefined && value !== null && value !== '';
+async function countWaiting(db: Db, ids: readonly string[]): Promise<string> {
+  let waiting = 0;
+  for (const id of ids.filter(isUuid)) waiting += (await waitingOf(db, id, COUNTED_MAX)).waiting;
+  return atMost(waiting, COUNTED_MAX);
 }
 
-/** From when on something was missed: the first failure since the last success, or the oldest failed delivery of the last days. */
-async function missedSince({ clock }: AdminContext, db: Db, endpoint: ShownEndpoint): Promise<Date> {
+function atMost(count: number, max: number): string {
+  return count >= max ? `${groupDigits(max)} or more deliveries` : adminCount(count, WORDS);
+}
+
+/** When the endpoint began to miss events: the first failure since the last success, or the oldest failed delivery of the last days. */
+async function missedSince({ clock }: AdminContext, db: Db, endpoint: WebhookEndpoint): Promise<Date> {
   const now = clock.now().getTime();
   const oldest = await oldestFailedOf(db, endpoint.id, new Date(now - MISSED_DAYS * DAY_MS));
   return endpoint.failing_since ?? oldest ?? new Date(now - DAY_MS);
 }
 
-function rowOf(
-  endpoint: ShownEndpoint,
-  owner: AdminValue,
-  rate: EndpointRate | undefined,
-  hindrances: ReadonlyMap<string, Hindrance>,
-): AdminRow {
+/** What the receiver verifies signatures with. */
+function shownOnce({ signature, public_key: publicKey }: WebhookEndpoint, values: ReadonlyMap<string, string | null>) {
+  if (signature === 'v1a' && publicKey !== null)
+    return {
+      label: 'Public key',
+      value: publicKey,
+      note: 'Receivers verify signatures with it. It is not secret, and stays on this page.',
+    };
   return {
-    id: endpoint.id,
-    title: shownUrl(endpoint.url),
-    values: endpointList.values(endpoint, {
-      owner,
-      state: endpointState(endpoint, hindrances),
-      success_rate: rateState(rate),
-      last_delivered_at: iso(rate?.lastDelivered),
-    }),
+    label: 'Signing secret',
+    value: values.get('secret') ?? '',
+    note: 'It is shown this once. Give it to the operator of the receiver; if it is lost, rotate it.',
   };
 }
 

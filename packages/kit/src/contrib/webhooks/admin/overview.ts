@@ -311,7 +311,7 @@ async function troubledTable(place: AdminPlace, context: AdminContext): Promise<
       title: shownUrl(endpoint.url),
       values: troubledView.values(endpoint, {
         endpoint: link(place, 'endpoints', endpoint.id, shownUrl(endpoint.url)),
-        state: endpointState(endpoint, hindrances),
+        state: endpointState(endpoint, hindrances.get(endpoint.id)),
       }),
     })),
     empty: 'No endpoint fails or is disabled.',

@@ -60,13 +60,6 @@ export function endpointColumns(
   return columns;
 }
 
-/** Throws one 422 with every fault of the fields that are given. */
-export function checkEndpointFields(webhooks: Webhooks, fields: EndpointFields): void {
-  const faults = new FaultCollector();
-  endpointColumns(webhooks, fields, faults);
-  faults.throwIfAny();
-}
-
 /** A fault of one field, under the name that it has on the wire. */
 export function invalidField(field: string, message: string): KitError {
   return webhookErrors.invalid_endpoint({ detail: message, errors: [{ location: ['body', field], code: `invalid_${field}`, message }] });

@@ -2,13 +2,14 @@
 import type { Db } from '../../../db/engine/db.ts';
 import type { WebhookDelivery } from './store.ts';
 
-/** SQL: the first pending delivery before `d` with its endpoint and ordering key. The words are those of the index `webhook_deliveries_ordered`. */
-const FIRST_BEFORE = (column: string): string => `(select b.${column} from webhook_deliveries b
-  where b.endpoint_id = d.endpoint_id and b.ordering_key = d.ordering_key and b.status = 'pending' and b.ordering_key is not null and b.id < d.id
+/** SQL: the first pending delivery before `row` with its endpoint and ordering key. The words are those of the index `webhook_deliveries_ordered`. */
+const firstBefore = (column: string, row = 'd'): string => `(select b.${column} from webhook_deliveries b
+  where b.endpoint_id = ${row}.endpoint_id and b.ordering_key = ${row}.ordering_key and b.status = 'pending' and b.ordering_key is not null
+    and b.id < ${row}.id
   order by b.id limit 1)`;
 
-/** SQL: a pending delivery `d` with an ordering key may not be sent yet. */
-export const WAITS_IN_ORDER = `exists ${FIRST_BEFORE('id')}`;
+/** SQL: the pending delivery `row`, which has an ordering key, waits for an earlier one. */
+export const waitsInOrder = (row: string): string => `exists ${firstBefore('id', row)}`;
 
 /** By the id of a held delivery: the pending one it waits for. Deliveries that are not held are not in it. */
 export async function heldBehind(
@@ -18,7 +19,7 @@ export async function heldBehind(
   const ids = deliveries.filter(({ status, ordering_key }) => status === 'pending' && ordering_key !== null).map(({ id }) => id);
   if (ids.length === 0) return new Map();
   const rows = await db.query<{ id: string; first: string | null; event_type: string | null }>(
-    `select d.id, ${FIRST_BEFORE('id')} as first, ${FIRST_BEFORE('event_type')} as event_type from webhook_deliveries d
+    `select d.id, ${firstBefore('id')} as first, ${firstBefore('event_type')} as event_type from webhook_deliveries d
      where d.id in (${ids.map((_, index) => `$${index + 1}`).join(', ')})`,
     ids,
   );

@@ -2,7 +2,7 @@
 import type { Db } from '../../../db/engine/db.ts';
 import { operatorsSql } from '../publishing/audience.ts';
 import { firstIdFrom } from '../publishing/event-id.ts';
-import { WAITS_IN_ORDER } from './held-store.ts';
+import { waitsInOrder } from './held-store.ts';
 import { webhookErrors } from '../errors.ts';
 import { PING_EVENT } from './ping-event.ts';
 import type { WebhookDelivery, WebhookEndpoint, WebhookEvent } from './store.ts';
@@ -146,7 +146,7 @@ export async function waitingOf(db: Db, endpointId: string, limit: number): Prom
   const part = (condition: string, time = 'd.next_attempt_at') =>
     `select * from (select ${time} as next_attempt_at from webhook_deliveries d where d.endpoint_id = $1 and ${condition} limit $2) w`;
   // One that is held was due when it was published, and is not sent before the one it waits for.
-  const unheld = `case when ${WAITS_IN_ORDER} then null else d.next_attempt_at end`;
+  const unheld = `case when ${waitsInOrder('d')} then null else d.next_attempt_at end`;
   const [row] = await db.query<{ count: number | bigint; next: Date | string | null }>(
     `select count(*) as count, min(next_attempt_at) as next from (${part(UNORDERED)} union all ${part(ORDERED, unheld)}) waiting`,
     [endpointId, limit],

@@ -8,6 +8,24 @@ import { webhooksOf } from '../webhooks.ts';
 import { readOptions } from '../../../options/read-options.ts';
 import { flag } from '../../../options/value-rule.ts';
 
+/**
+ * Queues the delivery that another one waits for, as `retryDelivery` does. One that is due already is left as it is: several may wait for it.
+ */
+export async function retryEarlier(db: Db, waiting: WebhookDelivery): Promise<RetriedEarlier> {
+  const id = (await heldBehind(db, [waiting])).get(waiting.id)?.id;
+  const before = id === undefined ? null : await findDelivery(db, id);
+  if (before === null) throw webhookErrors.delivery_pending({ detail: 'It does not wait for an earlier delivery.' });
+  const { attempts, next_attempt_at: next, claimed_until: claimed } = before;
+  const isDue = attempts === 0 && claimed === null && next !== null && next <= webhooksOf(db).clock.now();
+  return { before, after: isDue ? null : await retryDelivery(db, before.id, { force: true }) };
+}
+
+export interface RetriedEarlier {
+  readonly before: WebhookDelivery;
+  /** Null: it was due. */
+  readonly after: WebhookDelivery | null;
+}
+
 export interface RetryOptions {
   /** Sends again what has succeeded already. */
   readonly force?: boolean;

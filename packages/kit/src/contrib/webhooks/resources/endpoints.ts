@@ -1,21 +1,29 @@
 import { resource } from '../../../crud/checks/declare-resource.ts';
 import type { User } from '../../../auth/people/principal.ts';
 import type { CrudCaller } from '../../../crud/declare/crud-caller.ts';
-import type { GiveOnce, WriteContext } from '../../../crud/declare/resource.ts';
+import { visibleTo } from '../../../crud/declare/field-rule.ts';
+import { type GiveOnce, STAFF, type WriteContext } from '../../../crud/declare/resource.ts';
+import type { Db } from '../../../db/engine/db.ts';
+import { coreErrors } from '../../../errors/core-errors.ts';
+import { FaultCollector } from '../../../errors/fault-collector.ts';
+import type { KitError } from '../../../errors/kit-error.ts';
 import { jsonSchema } from '../../../http/declare/json-schema.ts';
+import { isStaff } from '../../../permissions/built-ins.ts';
+import { URL_NOT_ALLOWED } from '../network/url-policy.ts';
 import { createEndpoint, type CreatedEndpoint, type EndpointInput } from '../endpoints/create-endpoint.ts';
-import { checkEndpointFields, type EndpointFields } from '../endpoints/endpoint-fields.ts';
+import { disableCounting, enableEndpoint } from '../endpoints/disable.ts';
+import { endpointColumns, type EndpointFields } from '../endpoints/endpoint-fields.ts';
 import { deliveryRecord, recordEndpointChange } from '../endpoints/endpoint-record.ts';
 import { rotateSecret, signatureOf } from '../endpoints/endpoint-secret.ts';
 import { pingEndpoint } from '../endpoints/ping.ts';
-import { deleteEndpoint, type WebhookEndpoint } from '../endpoints/store.ts';
+import { deleteEndpoint, findEndpoint, type WebhookEndpoint } from '../endpoints/store.ts';
 import { updateEndpoint } from '../endpoints/update-endpoint.ts';
 import { webhookErrors } from '../errors.ts';
-import { recoverEndpoint } from '../maintain/recover.ts';
+import { recoverEndpoint, retryWaiting } from '../maintain/recover.ts';
 import { SIGNATURES, webhookEndpoints } from '../models.ts';
 import { CreateBody, DeliveryOut, RecoverBody, RecoveredOut, UpdateBody, type CreateFields, type UpdateFields } from '../schemas.ts';
 import type { SignatureVersion } from '../signing/signature.ts';
-import { webhooksOf } from '../webhooks.ts';
+import { webhooksOf, type Webhooks } from '../webhooks.ts';
 
 /** Endpoints of the caller, personal ones where its controller has no tenant. The verbs write them: they check, seal and keep the subscriptions. */
 export const endpointResource = resource(webhookEndpoints, {
@@ -23,7 +31,9 @@ export const endpointResource = resource(webhookEndpoints, {
   missing: webhookErrors.endpoint_not_found,
   owner: 'owner_id',
   rows: ({ tenant }) => ({ tenant_key: tenant ?? '' }),
-  hidden: ['owner_id', 'rate_next_at'],
+  audiences: { [STAFF]: { rows: true } },
+  hidden: ['rate_next_at'],
+  fields: { owner_id: visibleTo(isStaff) },
   shown: {
     header_names: {
       requires: [],
@@ -61,21 +71,32 @@ export const endpointResource = resource(webhookEndpoints, {
       description: 'The signing secret. Shown this once. null for `v1a`, whose private key stays here: receivers need `public_key`.',
     },
   },
-  validate({ input, caller, db }) {
-    // The verbs check again: here the errors are reported together with those of the schema.
-    checkEndpointFields(webhooksOf(db), fieldsOf(input, caller));
+  // The verbs check again: here the errors are reported together with those of the schema.
+  async validate({ input, caller, db }) {
+    const webhooks = webhooksOf(db);
+    const { url, ...fields } = fieldsOf(input, caller);
+    const faults = new FaultCollector();
+    if (caller.audience === STAFF) {
+      await faults.check(() => ownerNamed(db, input));
+      faults.check(() => checkUrlForStaff(webhooks, url));
+    }
+    endpointColumns(webhooks, caller.audience === STAFF ? fields : { ...fields, url }, faults);
+    faults.throwIfAny();
     return [];
   },
   hooks: {
     async create({ input, once, ...context }) {
-      const { tx, user, tenant } = context;
+      const { tx, user, tenant, caller } = context;
       const { signature, headers, ...fields } = input as CreateFields;
+      // Staff creates endpoints for others.
+      const owner = caller.audience === STAFF ? await ownerNamed(tx, input) : (user as User).id;
+      const tenantKey = caller.audience === STAFF ? (input as OwnerFields).tenant_key : tenant;
       const given = {
-        ...fieldsOf(fields, context.caller),
+        ...fieldsOf(fields, caller),
         ...(signature === undefined ? {} : { signature }),
         ...(headers === undefined ? {} : { headers }),
       };
-      const created = await createEndpoint(tx, { ...(given as EndpointInput), owner: (user as User).id, tenantKey: tenant ?? '' });
+      const created = await createEndpoint(tx, { ...(given as EndpointInput), owner: owner as string, tenantKey: tenantKey ?? '' });
       return recorded(context, 'created', null, giveSecret(created, once));
     },
     async update({ before, input, ...context }) {
@@ -104,7 +125,11 @@ export const endpointResource = resource(webhookEndpoints, {
       response: DeliveryOut,
       effects: 'outside',
       raises: [webhookErrors.endpoint_disabled],
-      run: async ({ row, tx }) => deliveryRecord(await pingEndpoint(tx, row)),
+      async run({ row, ...context }) {
+        const delivery = await pingEndpoint(context.tx, row);
+        await recordAction(context, row, 'pinged', { delivery_id: delivery.id });
+        return deliveryRecord(delivery);
+      },
     },
     recover: {
       summary: 'Send again what the endpoint has missed since a time',
@@ -112,10 +137,66 @@ export const endpointResource = resource(webhookEndpoints, {
       status: 202,
       response: RecoveredOut,
       raises: [webhookErrors.endpoint_disabled, webhookErrors.endpoint_owner_not_allowed],
-      run: ({ row, tx, input }) => recoverEndpoint(tx, row, new Date(input.since)),
+      async run({ row, input, ...context }) {
+        const since = new Date(input.since);
+        const recovered = await recoverEndpoint(context.tx, row, since);
+        await recordAction(context, row, 'recovered', { since, ...recovered });
+        return recovered;
+      },
+    },
+    'retry-waiting': {
+      audience: STAFF,
+      summary: 'Retry all waiting deliveries of a webhook endpoint now',
+      raises: [webhookErrors.endpoint_disabled, webhookErrors.endpoint_owner_not_allowed],
+      async run({ row, ...context }) {
+        const count = await retryWaiting(context.tx, row);
+        await recordAction(context, row, 'waiting_retried', { deliveries: count });
+        return count;
+      },
+    },
+    enable: {
+      audience: STAFF,
+      summary: 'Enable a webhook endpoint and clear its failures',
+      async run({ row, ...context }) {
+        await enableEndpoint(context.tx, row.id);
+        await recorded(context, 'updated', row, await findEndpoint(context.tx, row.id));
+      },
+    },
+    disable: {
+      audience: STAFF,
+      summary: 'Disable a webhook endpoint and fail its pending deliveries',
+      async run({ row, ...context }) {
+        const failed = await disableCounting(context.tx, row.id, 'manual');
+        await recorded(context, 'updated', row, await findEndpoint(context.tx, row.id));
+        return failed ?? 0;
+      },
     },
   },
 });
+
+/** Names of the owner and the tenant of a new endpoint, which only staff gives. */
+interface OwnerFields {
+  readonly owner_id?: string;
+  readonly tenant_key?: string;
+}
+
+/** The id of the user whom staff names: by id, name or address. Undefined: nobody is named. */
+async function ownerNamed(db: Db, input: object): Promise<string | undefined> {
+  const { owner_id: typed } = input as OwnerFields;
+  const id = typed === undefined ? undefined : await webhooksOf(db).owners.find(db, typed);
+  if (id === null) throw fieldFault('owner', 'unknown_user', 'There is no such user.');
+  return id;
+}
+
+/** Tenants get one sentence for every refusal; staff is told which rule it was. */
+function checkUrlForStaff({ settings }: Webhooks, url: string | undefined): void {
+  const checked = url === undefined ? null : settings.urlPolicy.checkUrl(url);
+  if (checked?.ok === false) throw fieldFault('url', 'url_not_allowed', `${URL_NOT_ALLOWED} The policy says: ${checked.detail}.`);
+}
+
+function fieldFault(field: string, code: string, message: string): KitError {
+  return coreErrors.validation_error({ errors: [{ location: ['body', field], code, message }] });
+}
 
 /** What a body says, in the words of the verbs. A controller may say which types of events there are. */
 function fieldsOf(body: object, { controller }: Pick<CrudCaller, 'controller'>): EndpointFields {
@@ -140,4 +221,16 @@ async function recorded<R extends WebhookEndpoint | null>(
 ): Promise<R> {
   await recordEndpointChange(tx, change, { before, after }, { by: principal, requestId });
   return after;
+}
+
+async function recordAction(
+  { tx, principal, requestId }: Pick<WriteContext, 'tx' | 'principal' | 'requestId'>,
+  { id }: WebhookEndpoint,
+  action: 'pinged' | 'recovered' | 'waiting_retried',
+  metadata: object,
+): Promise<void> {
+  const target = { target_type: 'webhook_endpoint', target_id: id };
+  await webhooksOf(tx).registry.audit?.record(tx, [
+    { actor: principal, action: `webhook_endpoint.${action}`, ...target, metadata, request_id: requestId },
+  ]);
 }
