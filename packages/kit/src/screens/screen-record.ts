@@ -73,7 +73,11 @@ async function factsOf(plan: Plan, context: AdminContext, { record, row, values:
   const facts = plan.facts.filter(
     ({ name }) => (shows(name) || !isKnown(name) || name in (words.cells ?? {})) && (!factsIfSet.has(name) || !isEmpty(values[name])),
   );
-  return { kind: 'facts', title: shape.singular, columns: [...facts, ...more.columns], values };
+  return { kind: 'facts', title: headingOf(shape.singular), columns: [...facts, ...more.columns], values };
+}
+
+function headingOf(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 }
 
 function isEmpty(value: unknown): boolean {

@@ -31,7 +31,7 @@ export async function rowsOf(
 ): Promise<readonly AdminRow[]> {
   const listed = items.map(({ item }) => item);
   // A cell says itself what a reference is called.
-  const references = plan.shown.filter(({ name }) => plan.words.cells?.[name] === undefined);
+  const references = plan.shown.filter(({ name }) => names.includes(name) && plan.words.cells?.[name] === undefined);
   const titles = await referenceTitles(context, references, listed);
   const more = loaded ?? (await loadedOf(plan, context, listed));
   return items.map((each, index) => rowOf(context, plan, each, { shows, titles, names, loaded: more[index] ?? {} }));

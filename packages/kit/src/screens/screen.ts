@@ -162,7 +162,7 @@ function adminResource(source: Model | AnyResource, words: ScreenOptions, search
       const record = await unlessMissing(() => access.record(id, plan.softDeletes ? 'any' : 'live', isListed));
       return record === undefined ? null : recordOf({ plan, context, access, record, isEditable, isRemovable, restores }, range);
     },
-    ...(words.forms === undefined ? {} : { validate: formRules(store, words.forms) }),
+    ...(words.forms === undefined ? {} : { hasOwnForm: true as const, validate: formRules(store, words.forms) }),
     ...('fields' in creation
       ? words.creation !== undefined && 'create' in words.creation
         ? { create: words.creation.create, ...(words.creation.validate === undefined ? {} : { validate: words.creation.validate }) }

@@ -433,11 +433,11 @@ async function historyOf(
 }
 
 /** The timeline without values that this staff member cannot bring back: only those of a field in the form, which differ from it. */
-function withRestorable(section: AdminSection, { shows }: AdminResource, form: AdminRecord['form']): AdminSection {
+function withRestorable(section: AdminSection, { shows, hasOwnForm }: AdminResource, form: AdminRecord['form']): AdminSection {
   if (section.kind !== 'timeline') return section;
   const isRestorable = ({ name, restore }: AdminFieldChange): boolean => {
     const field = form?.fields.find((each) => each.name === name);
-    if (shows === undefined || form === undefined || field === undefined || restore === undefined) return false;
+    if (shows === undefined || hasOwnForm === true || form === undefined || field === undefined || restore === undefined) return false;
     return isOpenKind(field) && canonicalJson(form.values[name] ?? null) !== canonicalJson(restore ?? null);
   };
   const changed = (change: AdminFieldChange): AdminFieldChange => {

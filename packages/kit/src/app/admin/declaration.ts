@@ -153,6 +153,8 @@ export interface AdminResource extends Omit<AdminResourceShape, 'actions'> {
   readonly files?: Readonly<Record<string, string>>;
   /** The CRUD resource that it shows. */
   readonly shows?: object;
+  /** The fields of its form are not columns: values of the history cannot be restored by it. */
+  readonly hasOwnForm?: true;
   /** A CRUD resource that the app has because of this list. */
   readonly brings?: object;
   /** Actions on a record or a selection. */

@@ -7,7 +7,7 @@ import { containsSql } from '../../db/sql/portable-sql.ts';
 import type { ColumnDefinition } from '../../db/declare/table-definition.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { AdminListQuery } from './declaration.ts';
-import { ADMIN_COUNT_MAX, type AdminColumn, type AdminFilter, type AdminPage } from './shapes.ts';
+import { ADMIN_COUNT_MAX, type AdminColumn, type AdminPage } from './shapes.ts';
 import { refuseUnknownNames, requireArguments } from '../../options/read-options.ts';
 import { isUuid } from '../../db/values/uuid.ts';
 import { anObject, queryable } from '../../options/value-rule.ts';
@@ -137,24 +137,6 @@ export class AdminConditions {
     const parameter = this.parameter(id);
     return this.add(`(${[column, ...more].map((each) => `${each} = ${parameter}`).join(' or ')})`);
   }
-}
-
-/** Of one request more rows than these are not listed. */
-export const REQUEST_ROWS_MAX = 1_000;
-
-/** The filter of lists whose rows store the request that caused them. Several ids have commas between. */
-export const requestFilter: AdminFilter = { name: 'request_id', label: 'Request id', kind: 'text' };
-
-/**
- * Adds the condition of {@link requestFilter}: `key` is an id of `table`, which has an index that begins with `request_id`. False: the filter is not
- * set. As a query of its own, because SQLite looked for the rows of several requests from the newest row of the table on.
- */
-export function ofRequests(where: AdminConditions, { filters }: Pick<AdminListQuery, 'filters'>, key: string, table: string): boolean {
-  const given = filters[requestFilter.name];
-  if (given === undefined) return false;
-  const ids = given.split(',').map((id) => where.parameter(id.trim()));
-  where.add(`${key} in (select r.id from ${table} r where r.request_id in (${ids.join(', ')}) limit ${REQUEST_ROWS_MAX})`);
-  return true;
 }
 
 /** One page by keyset: the hundredth page costs what the first does. */

@@ -79,7 +79,6 @@ export function deliveriesScreen(place: AdminPlace): AdminResource {
     cells: {
       title: (row) => `${row.event_type} to ${shownUrl((row as DeliveryRow).url)}`,
       event_type: ({ event_id, event_type }) => link(place, 'events', event_id, event_type),
-      event_id: ({ event_id, event_type }) => link(place, 'events', event_id, event_type),
       endpoint_id: (row) => link(place, 'endpoints', row.endpoint_id, shownUrl((row as DeliveryRow).url)),
       status: (row) => deliveryState(row, (row as DeliveryRow).waitsFor !== null),
       attempts: (row) => (row as DeliveryRow).made,

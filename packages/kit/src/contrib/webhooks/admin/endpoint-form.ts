@@ -2,6 +2,7 @@
 import { modelField } from '../../../app/admin/model-list.ts';
 import type { AdminField } from '../../../app/admin/shapes.ts';
 import { coreErrors } from '../../../errors/core-errors.ts';
+import type { KitError } from '../../../errors/kit-error.ts';
 import type { ScreenForms, ScreenRow } from '../../../screens/screen-words.ts';
 import { HEADER_NAME_LENGTH_MAX, HEADER_VALUE_LENGTH_MAX, type HeaderEdit } from '../endpoints/custom-headers.ts';
 import type { WebhookEndpoint } from '../endpoints/store.ts';
@@ -133,18 +134,19 @@ function scheduleOf(lines: readonly string[]): number[] | null {
   return lines.length === 0 ? null : lines.map((line) => (line.trim() === '' ? Number.NaN : Number(line)));
 }
 
-/** A line without a colon is a name that no header can have: the rules about names report it with the other errors. */
 function headersOf(lines: readonly string[]): Record<string, string> {
   const headers = lines.map((line) => {
     const colon = line.indexOf(':');
-    return colon <= 0 ? ([line, ''] as const) : ([line.slice(0, colon).trim(), line.slice(colon + 1).trim()] as const);
+    if (colon <= 0) throw headerFault('Each line is a name, a colon and a value.');
+    return [line.slice(0, colon).trim(), line.slice(colon + 1).trim()] as const;
   });
   const names = headers.map(([name]) => name.toLowerCase());
-  if (new Set(names).size < names.length)
-    throw coreErrors.validation_error({
-      errors: [{ location: ['body', 'headers'], code: 'invalid_header', message: 'A header is given twice.' }],
-    });
+  if (new Set(names).size < names.length) throw headerFault('A header is given twice.');
   return Object.fromEntries(headers);
+}
+
+function headerFault(message: string): KitError {
+  return coreErrors.validation_error({ errors: [{ location: ['body', 'headers'], code: 'invalid_header', message }] });
 }
 
 /** Lines that are gone remove their header, and hidden values stay as they are. */

@@ -130,7 +130,8 @@ export function eventsScreen(place: AdminPlace): AdminResource {
 
 /** `2 of 3`. */
 function deliveredState(count: DeliveredCount | undefined): AdminState | null {
-  if (count === undefined || count.all === 0) return null;
+  if (count === undefined) return null;
+  if (count.all === 0) return { value: 'none', tone: 'neutral', hint: 'No endpoint of its audience subscribes to it.' };
   const { succeeded, failed, all } = count;
   const waiting = all - succeeded - failed;
   const tone = failed > 0 ? 'bad' : waiting > 0 ? 'info' : 'good';
