@@ -67,19 +67,19 @@ const PENDING: Readonly<Record<string, string>> = {
   no_audience: "this.status = 'pending' and this.next_attempt_at is null",
 };
 
+const TABLE = 'webhook_deliveries';
 // In the words of the partial indexes: see models.ts.
-const ids = (condition: string): string => `select id from webhook_deliveries where ${condition}`;
-const PENDING_IDS = [ids(`status = 'pending' and ordering_key is null`), ids(`status = 'pending' and ordering_key is not null`)];
+const UNFINISHED = ["status = 'pending' and ordering_key is null", "status = 'pending' and ordering_key is not null"];
 
 /** Deliveries that are not finished, and those that failed, are found by partial indexes; among a million others they are few. */
 export async function stateWhere(db: Db, state: string): Promise<Where> {
   const pending = PENDING[state];
-  if (pending !== undefined) return rareWhere(db, pending, PENDING_IDS);
+  if (pending !== undefined) return rareWhere(db, TABLE, pending, UNFINISHED);
   return whereSql(state === 'failed' ? "this.status = 'failed'" : "this.status = 'succeeded'") as Where;
 }
 
 /** Deliveries with this failure: the last one of a delivery that is retried, or of one that failed. */
 export async function reasonWhere(db: Db, reason: string): Promise<Where> {
-  const unfinished = await rareWhere(db, "this.status <> 'succeeded'", [ids("status = 'failed'"), ...PENDING_IDS]);
+  const unfinished = await rareWhere(db, TABLE, "this.status <> 'succeeded'", ["status = 'failed'", ...UNFINISHED]);
   return { and: [{ failure_reason: reason }, unfinished] } as Where;
 }
