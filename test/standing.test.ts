@@ -41,7 +41,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   'contrib/jwt/jwt-bearer.ts': 'applies the groups of the token to users who may log in; the request is admitted afterwards',
   'contrib/tenants/commands.ts': NAMES,
   'contrib/tenants/manage/send-invitation.ts': 'the name of the sender, who was asked before, is part of the mail',
-  'contrib/webhooks/admin/place.ts': NAMES,
+  'contrib/webhooks/endpoints/owners.ts': NAMES,
   'contrib/webhooks/endpoints/update-endpoint.ts': OWN_FLAG,
   'contrib/webhooks/module.ts': FORGETS,
   'contrib/webhooks/resources/endpoints.ts': OWN_FLAG,

@@ -210,7 +210,7 @@ function noticeOf(place: AdminPlace, delivery: DeliveryRow): AdminNotice | null 
   return null;
 }
 
-/** What is sent, and what came of it. */
+/** The request and its attempts. */
 interface Sent {
   readonly event: WebhookEvent | null;
   readonly attempts: readonly WebhookAttempt[];

@@ -124,7 +124,7 @@ export function endpointsScreen(place: AdminPlace): AdminResource {
     exports: false,
     defaults: async (row, context) => ({ recover: { since: (await missedSince(context, db(context), row)).toISOString() } }),
     actions: [
-      { name: 'ping', label: 'Send a ping', done: 'pinged', when: isActive },
+      { name: 'ping', label: 'Send a ping', done: 'pinged', when: isEnabled },
       {
         name: 'rotate-secret',
         label: 'Rotate the signing secret',
@@ -140,7 +140,7 @@ export function endpointsScreen(place: AdminPlace): AdminResource {
         name: 'recover',
         label: 'Send missed events',
         on: 'record',
-        when: isActive,
+        when: isEnabled,
         confirm:
           'Failed deliveries since then, and events published while it was disabled, are queued. The receiver may have received some of them.',
         confirmLabel: 'Send',
@@ -183,7 +183,7 @@ export function endpointsScreen(place: AdminPlace): AdminResource {
         tone: 'bad',
         reason: 'optional',
         done: 'disabled',
-        when: isActive,
+        when: isEnabled,
         confirm: {
           one: 'Nothing more is sent to it, and its pending deliveries fail. The owner’s other endpoints get an event about it.',
           many: 'Nothing more is sent to them, and their pending deliveries fail. The owners’ other endpoints get an event about it.',
@@ -207,7 +207,7 @@ export function endpointsScreen(place: AdminPlace): AdminResource {
   });
 }
 
-function isActive({ is_active: active }: Pick<WebhookEndpoint, 'is_active'>): boolean {
+function isEnabled({ is_active: active }: Pick<WebhookEndpoint, 'is_active'>): boolean {
   return active;
 }
 
