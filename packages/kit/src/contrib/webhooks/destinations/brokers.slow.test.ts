@@ -187,24 +187,26 @@ function bind(outbox: Outbox, destinations: readonly Destination[]): void {
 
 describe.each([NATS, RABBIT, REDIS])('$name', (kind) => {
   describe.runIf(kind.program !== undefined)('delivers', () => {
+    // One for both databases: RabbitMQ takes 8 s to start.
+    let broker: Broker;
+    beforeAll(async () => {
+      broker = await kind.start();
+      // RabbitMQ listens before it is ready.
+      await vi.waitFor(() => kind.prepare(broker), { timeout: 60_000, interval: 500 });
+    });
+    afterAll(() => broker?.close());
+
     describeOutbox('events', (outbox) => {
       const { clock, publish, deliveries } = outbox;
-      let broker: Broker;
       let made: Made;
       const shop = { owner: 'nobody' };
 
       beforeAll(async () => {
-        broker = await kind.start();
-        // RabbitMQ listens before it is ready.
-        await vi.waitFor(() => kind.prepare(broker), { timeout: 60_000, interval: 500 });
         made = await kind.destinations(broker);
         bind(outbox, made.destinations);
         await deliverDue(outbox.db);
       });
-      afterAll(async () => {
-        await made?.close();
-        await broker?.close();
-      });
+      afterAll(() => made?.close());
 
       /** Sends what is due until everything has succeeded; the clock goes on by a second each time. */
       const deliverAll = async (ids: readonly string[]): Promise<void> => {

@@ -3,6 +3,8 @@ export class KeptConnection<C> {
   readonly #open: () => Promise<C>;
   readonly #close: (connection: C) => Promise<unknown>;
   #current: Promise<C> | undefined;
+  /** Whether the current one is open. */
+  #isOpen = false;
 
   constructor(open: () => Promise<C>, close: (connection: C) => Promise<unknown>) {
     this.#open = open;
@@ -13,8 +15,14 @@ export class KeptConnection<C> {
     if (this.#current === undefined) {
       const opening = this.#open();
       this.#current = opening;
-      // The next message tries again.
-      opening.catch(() => this.#forget(opening));
+      this.#isOpen = false;
+      opening.then(
+        () => {
+          if (this.#current === opening) this.#isOpen = true;
+        },
+        // The next message tries again.
+        () => this.#forget(opening),
+      );
     }
     return this.#current;
   }
@@ -26,11 +34,12 @@ export class KeptConnection<C> {
     if (this.#forget(current)) await this.#close(connection).catch(() => undefined);
   }
 
+  /** A server that does not answer is not waited for: a connection that is still being opened is closed when it is open. */
   async close(): Promise<void> {
     const current = this.#current;
     this.#current = undefined;
-    const connection = await current?.catch(() => undefined);
-    if (connection !== undefined) await this.#close(connection).catch(() => undefined);
+    const closed = current?.then(this.#close).catch(() => undefined);
+    if (this.#isOpen) await closed;
   }
 
   #forget(connection: Promise<C>): boolean {
