@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { ApiKeyController, apiKeys, createApiKey } from '../../src/contrib/apikeys/index.ts';
 import { CrudController, resource } from '../../src/crud/index.ts';
 import { createTable, migration, model, openDatabase, t, versioned } from '../../src/db/index.ts';
-import { hasScopes, isAuthenticated } from '../../src/permissions/index.ts';
+import { hasScopes } from '../../src/permissions/index.ts';
 import { screen } from '../../src/screens/screen.ts';
 import { AdminApp } from '../admin/admin-app.ts';
 
