@@ -16,15 +16,19 @@ export class KeptConnection<C> {
       const opening = this.#open();
       this.#current = opening;
       this.#isOpen = false;
-      opening.then(
-        () => {
-          if (this.#current === opening) this.#isOpen = true;
-        },
-        // The next message tries again.
-        () => this.#forget(opening),
-      );
+      void this.#noteOpened(opening);
     }
     return this.#current;
+  }
+
+  async #noteOpened(opening: Promise<C>): Promise<void> {
+    try {
+      await opening;
+      if (this.#current === opening) this.#isOpen = true;
+    } catch {
+      // The next message tries again.
+      this.#forget(opening);
+    }
   }
 
   /** The next message opens another one. What else waits for this one fails with it, or is confirmed. */
