@@ -47,7 +47,6 @@ export type {
   Middleware,
   MultipartFile,
   Page,
-  RawBodyOptions,
   Route,
   RouteOptions,
   Schema,
@@ -57,7 +56,6 @@ export type {
 export { appDatabase, createApp, definePlugin, migrateApp, moduleState, seed, type StartUpError } from './app/index.ts';
 export type {
   App,
-  AppDatabaseOptions,
   AppOptions,
   Check,
   CheckFault,
@@ -69,7 +67,6 @@ export type {
   ModuleState,
   Registry,
   Seed,
-  SeedContext,
   Settings,
 } from './app/index.ts';
 export type { Counter, Histogram, MetricRegistry } from './observe/index.ts';

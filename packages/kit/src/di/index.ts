@@ -1,4 +1,4 @@
 export { service, type Service, type ServiceType } from './service.ts';
 export { fromContext, override, scoped, singleton, transient, value } from './registration.ts';
-export type { Dependencies, Lifetime, Registration, RegistrationOptions, Resolved } from './registration.ts';
+export type { Dependencies, Lifetime, Registration, Resolved } from './registration.ts';
 export { Container, type Scope, type ServiceScope } from './container.ts';

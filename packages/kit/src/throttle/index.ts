@@ -1,15 +1,7 @@
-export { memoryStorage, type MemoryStorageOptions } from './memory-storage.ts';
+export { memoryStorage } from './memory-storage.ts';
 export { parseRate, type Rate } from './rate.ts';
-export { redisStorage, type RedisClient, type RedisStorageOptions } from './redis-storage.ts';
-export { sqlStorage, type SqlStorageOptions } from './sql-storage.ts';
+export { redisStorage, type RedisClient } from './redis-storage.ts';
+export { sqlStorage } from './sql-storage.ts';
 export type { ThrottleDecision, ThrottleStorage, ThrottleStorageContext } from './storage.ts';
-export { type Throttle, type ThrottleContext, type ThrottleRates } from './throttle.ts';
-export {
-  anonymousThrottle,
-  clientThrottle,
-  scopedThrottle,
-  tenantThrottle,
-  userThrottle,
-  type TenantThrottleOptions,
-  type ThrottleOptions,
-} from './throttles.ts';
+export type { Throttle, ThrottleContext } from './throttle.ts';
+export { anonymousThrottle, clientThrottle, scopedThrottle, tenantThrottle, userThrottle } from './throttles.ts';

@@ -1,14 +1,6 @@
 export { accountsOf, type Accounts } from './users/accounts.ts';
 export { AccountController } from './serve/controller.ts';
-export {
-  addGroupMember,
-  createGroup,
-  deleteGroup,
-  type GroupChange,
-  type NewGroup,
-  removeGroupMember,
-  renameGroup,
-} from './users/groups.ts';
+export { addGroupMember, createGroup, deleteGroup, removeGroupMember, renameGroup } from './users/groups.ts';
 export { folderMail } from './mail/folder-mail.ts';
 export { inviteUser } from './mail/invite-user.ts';
 export type { MailMessage, MailPort } from '../../app/declare/mail-port.ts';
@@ -20,4 +12,4 @@ export { accounts } from './module.ts';
 export { openSession, type LoginExchange } from './login/open-session.ts';
 export type { AccountsOptions } from './options.ts';
 export { resetSecondFactor } from './factors/second-factor.ts';
-export { logIn, logOut, type LoginAttempt, type NewSession } from './sessions/sessions.ts';
+export { logIn, logOut, type LoginAttempt } from './sessions/sessions.ts';

@@ -1,4 +1,4 @@
-export { clamav, type ClamAvOptions } from './life/clamav.ts';
+export { clamav } from './life/clamav.ts';
 export { processUploads, type CleanReport } from './life/clean.ts';
 export { UploadController } from './controller.ts';
 export { downloadUrl, type DownloadUrl } from './rows/download.ts';
@@ -7,9 +7,8 @@ export type { UploadOptions } from './options.ts';
 export type { UploadPolicy } from './declare/policy.ts';
 export type { Scan, ScannedFile, ScanVerdict } from './declare/scanner.ts';
 export type { UploadScope } from './rows/store.ts';
-export { diskStore, type DiskStoreOptions } from './stores/disk-store.ts';
-export { s3Store, type S3StoreOptions } from './stores/s3-store.ts';
-export type { S3CredentialSource } from './stores/s3-credentials.ts';
+export { diskStore } from './stores/disk-store.ts';
+export { s3Store } from './stores/s3-store.ts';
 export type { Upload } from './declare/upload.ts';
 export { countReferences, expandUpload, requireUpload, unreferencedUploads, uploadRef, type ExpandedUpload } from './rows/upload-ref.ts';
 export { uploadRelation } from './serve/upload-resource.ts';
