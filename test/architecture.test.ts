@@ -140,6 +140,8 @@ describe('transactions', () => {
     'contrib/jobs/running/result-store.ts': 'SQLite only: it has one writer',
     'contrib/webhooks/delivery/result-store.ts': 'SQLite only: it has one writer',
     'app/data/run-seeds.ts': 'runs code of the application, once',
+    'crud/live/change-reader.ts': 'read-only: a snapshot',
+    'crud/live/live-events.ts': 'read-only: a snapshot',
     'crud/serve/many-rows.ts': 'a savepoint of the transaction of the request',
     'crud/write/row-writer.ts': 'always rolled back: it looks for the row that broke a rule',
   };

@@ -52,6 +52,7 @@ const said: Readonly<Record<keyof typeof limits | keyof typeof usualLimits, stri
   nested: '100 nested rows per relation',
   bulk: '100 items of a bulk operation',
   cascadeRows: '10,000 rows of a cascade',
+  liveRows: '5,000 records',
 };
 
 test('the page says every limit', () => {

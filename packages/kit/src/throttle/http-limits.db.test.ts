@@ -36,7 +36,7 @@ describeDatabases('limits of a served app', (database) => {
   let served: TestApp | undefined;
 
   const serve = async (options: Partial<TestAppOptions>): Promise<void> => {
-    for (const table of ['kit_throttles', 'kit_secrets', 'kit_idempotency', 'kit_deleted_users', 'kit_migrations'])
+    for (const table of ['kit_throttles', 'kit_secrets', 'kit_idempotency', 'kit_deleted_users', 'kit_changes', 'kit_migrations'])
       await database.db.query(`drop table if exists ${table}`);
     served = await testApp({
       database: database.db,

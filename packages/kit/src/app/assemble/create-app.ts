@@ -33,6 +33,7 @@ import { modelDriftFaults, unknownReferences } from '../data/migration-modules.t
 import type { App, Module, MountedController, ResourceDeclaration } from '../declare/module.ts';
 import type { AppOptions } from '../declare/options.ts';
 import { ownFastify } from './own-fastify.ts';
+import { pruneChangesRegularly } from '../data/prune-changes.ts';
 import { pruneIdempotencyRegularly } from '../data/prune-idempotency.ts';
 import { planApp, type AppPlan } from './plan-app.ts';
 import { proxyWarning } from '../check/proxy-warning.ts';
@@ -317,6 +318,8 @@ class Application implements App {
     this.#host.blocking.start();
     if (this.routes.some(({ idempotency }) => idempotency !== undefined))
       this.#running.push({ what: 'the pruning of idempotency records', stop: pruneIdempotencyRegularly(this.db, this.log) });
+    if (this.routes.some(({ live }) => live !== undefined))
+      this.#running.push({ what: 'the removal of old changes', stop: pruneChangesRegularly(this.db, this.log) });
     for (const module of this.#plan.modules) await module.start?.(this);
   }
 

@@ -192,6 +192,12 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
       'admin() is installed and nothing says how staff log in, or the login provider names an authenticator that does not exist or does not verify CSRF, or has neither `loginUrl` nor `form`.',
     remedy: 'Add accounts(), or describe your own login with `createApp({ login })`.',
   },
+  E035: {
+    title: 'List that cannot be live',
+    explanation:
+      'A controller has `live: true`, and its list depends on something that no change of its rows reports: rows of other tables, the time, `access`, a parent, a database without a change log, or a foreign key by which the database changes rows by itself. Changes would be missed.',
+    remedy: 'Decide by columns of the row, leave the field out of `output`, or remove `live`. The message says which.',
+  },
   W003: {
     title: 'Public write without a throttle',
     explanation: 'Anyone on the network may call a writing operation as often as they like.',

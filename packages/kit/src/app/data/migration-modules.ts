@@ -6,7 +6,8 @@ import { findTable } from '../../db/migrations/found-schema.ts';
 import { type MigrationModule, planMigrations } from '../../db/migrations/plan.ts';
 import { secretsAndIdempotency } from '../../db/migrations/core/migrations/0002_secrets_and_idempotency.ts';
 import { deletedUsers as deletedUsersMigration } from '../../db/migrations/core/migrations/0003_deleted_users.ts';
-import { deletedUsers, idempotency, secrets } from '../../db/migrations/core/models.ts';
+import { changes as changesMigration } from '../../db/migrations/core/migrations/0004_changes.ts';
+import { changes, deletedUsers, idempotency, secrets } from '../../db/migrations/core/models.ts';
 import { initial as throttleMigration } from '../../throttle/migrations/0001_throttles.ts';
 import { throttles as throttleModel } from '../../throttle/models.ts';
 import { didYouMean } from '../../options/did-you-mean.ts';
@@ -18,8 +19,8 @@ import { objectWith } from '../../options/value-rule.ts';
 /** Tables of the toolkit itself, under the module name `kit`. */
 export const coreTables: MigrationModule = {
   name: 'kit',
-  models: [throttleModel, secrets, idempotency, deletedUsers],
-  migrations: [throttleMigration, secretsAndIdempotency, deletedUsersMigration],
+  models: [throttleModel, secrets, idempotency, deletedUsers, changes],
+  migrations: [throttleMigration, secretsAndIdempotency, deletedUsersMigration, changesMigration],
 };
 
 /** Everything that has tables, whatever the database, the core first. */

@@ -16,6 +16,7 @@ import { type NamedRule, selectionField } from '../declare/action-rule.ts';
 import { audienceFaults } from './audience-faults.ts';
 import { createFaults } from './create-faults.ts';
 import { listFaults } from './list-faults.ts';
+import { liveFaults } from './live-faults.ts';
 import { unindexedColumns } from './unindexed.ts';
 import { writeFaults } from './write-faults.ts';
 import { recorderFaults, resourceFaults } from './policy-faults.ts';
@@ -51,7 +52,7 @@ class ControllerFaults {
     this.#faults.push(...audienceFaults(this.#name, this.#mounted.resource, this.#mounted.audience));
     const { policy, options } = this.#mounted;
     if (policy.using !== (policy.options.using ?? 'default')) this.#faults.push(...recorderFaults(policy, this.#name, this.#app));
-    this.#faults.push(...writeFaults(this.#name, controller, this.#mounted));
+    this.#faults.push(...writeFaults(this.#name, controller, this.#mounted), ...liveFaults(this.#name, controller, this.#mounted));
     this.#import();
     this.#replica();
     this.#guarded(controller);

@@ -13,7 +13,7 @@ export function rowsFaults(policy: Policy, place: string): Fault[] {
   const rows = policy.options.rows as ((caller: CrudCaller<User>) => unknown) | undefined;
   if (typeof rows !== 'function') return [];
   const found = new Map<string, Fault>();
-  for (const caller of CALLERS)
+  for (const caller of callersAt(new Date(0)))
     for (const { name, holder } of unknownNames(policy, conditionFor(rows, caller))) {
       const known = [...holder.statements.byName.keys(), ...Object.keys(holder.resource.relations as object)];
       const message = `${place}: rows returns a condition on "${name}", which is not a column or relation of "${holder.model.name}".`;
@@ -32,24 +32,35 @@ const userOf = (isStaff: boolean): User => ({
   is_staff: isStaff,
   is_superuser: isStaff,
 });
-const CALLERS: readonly CrudCaller<User>[] = [false, true].flatMap((isStaff) =>
-  ['list', 'update'].map((action): CrudCaller<User> => {
-    const user = userOf(isStaff);
-    const principal: Principal = { user, scheme: 'none', scopes: null };
-    return {
-      user,
-      principal,
-      tenant: NO_ID,
-      action,
-      audience: null,
-      controller: null,
-      now: new Date(0),
-      get services(): never {
-        throw new Error('No services are at hand at startup.');
-      },
-    };
-  }),
-);
+
+/** Conditions that `rows` returns for callers that do not exist. One that is not known at startup is left out. */
+export function rowsConditions(policy: Policy, now: Date): unknown[] {
+  const rows = policy.options.rows as ((caller: CrudCaller<User>) => unknown) | undefined;
+  if (typeof rows !== 'function') return [];
+  return callersAt(now)
+    .map((caller) => conditionFor(rows, caller))
+    .filter((where) => !(where instanceof Promise));
+}
+
+const callersAt = (now: Date): readonly CrudCaller<User>[] =>
+  [false, true].flatMap((isStaff) =>
+    ['list', 'update'].map((action): CrudCaller<User> => {
+      const user = userOf(isStaff);
+      const principal: Principal = { user, scheme: 'none', scopes: null };
+      return {
+        user,
+        principal,
+        tenant: NO_ID,
+        action,
+        audience: null,
+        controller: null,
+        now,
+        get services(): never {
+          throw new Error('No services are at hand at startup.');
+        },
+      };
+    }),
+  );
 
 function conditionFor(rows: (caller: CrudCaller<User>) => unknown, caller: CrudCaller<User>): unknown {
   try {

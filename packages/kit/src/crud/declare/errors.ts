@@ -42,6 +42,17 @@ export const crudErrors = defineErrors('crud', {
     remedy: 'Filter the rows, or group by a coarser column; `groups_max` is the limit.',
     members: { groups_max: { type: 'integer', description: 'The limit of groups.' } },
   },
+  not_live: {
+    status: 422,
+    detail: 'The changes of this list cannot be followed.',
+    remedy: 'Leave out the parameters that `errors` names, or request the list without `Accept: text/event-stream`.',
+  },
+  live_too_many_rows: {
+    status: 422,
+    detail: 'The list has too many records to be followed.',
+    remedy: 'Filter the records; `rows_max` is the limit.',
+    members: { rows_max: { type: 'integer', description: 'The limit of records.' } },
+  },
   dry_run_not_possible: {
     status: 422,
     detail: 'This action has no dry run: it does something that cannot be undone.',

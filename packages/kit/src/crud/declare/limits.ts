@@ -75,6 +75,8 @@ export const limits = Object.freeze({
   exportRows: 1_000_000,
   exportIdleMs: INPUT_LIMITS.clientIdleMs,
   exportDurationMs: 15 * 60_000,
+  /** Records of a live list when it begins. */
+  liveRows: 5_000,
   /** Compiled statements kept per resource. */
   plans: 1_000,
   /** Distinct permissions that decide what is seen of a resource: 2⁶ plans at most. */

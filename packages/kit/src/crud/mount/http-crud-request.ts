@@ -19,13 +19,20 @@ export class HttpCrudRequest implements CrudRequest {
   readonly scopes: CrudRequest['scopes'] = new Map<object, Scope>();
   readonly verdicts = new Map<object, Verdicts>();
 
-  constructor(exchange: Exchange, tenant: string | null, action: string, { audience, controller }: Mounted) {
+  /** `tx`: stands in place of its database. Default: the open transaction of the request. */
+  constructor(
+    exchange: Exchange,
+    tenant: string | null,
+    action: string,
+    { audience, controller }: Mounted,
+    tx: Db | undefined = exchange.tx,
+  ) {
     this.context = exchange;
     this.tenant = tenant;
     this.action = action;
     this.audience = audience;
     this.controller = controller;
-    const { tx, host } = exchange;
+    const { host } = exchange;
     this.databases = tx === undefined ? host.databases : { ...host.databases, [tx.using]: tx };
   }
 

@@ -129,13 +129,17 @@ export class MountedResource {
     return this.#involved;
   }
 
+  get app(): App {
+    return this.#app ?? this.#notMounted();
+  }
+
   /** Every route of the app. */
   get appRoutes(): readonly CompiledRoute[] {
-    return (this.#app ?? this.#notMounted()).routes;
+    return this.app.routes;
   }
 
   async cursors(): Promise<Cursors> {
-    return (this.#cursors ??= await cursorsOf(this.#app ?? this.#notMounted()));
+    return (this.#cursors ??= await cursorsOf(this.app));
   }
 
   /**

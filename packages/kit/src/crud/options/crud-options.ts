@@ -176,6 +176,8 @@ export interface CrudOptions<
   readonly stats?: StatsOptions<Name<C>, X>;
   /** `GET /meta`: what a caller may see, send and do. */
   readonly meta?: boolean;
+  /** The list is also a stream of its changes, for callers that send `Accept: text/event-stream`. */
+  readonly live?: boolean;
   /** Settings of single operations, such as `{ destroy: { permission: isStaff } }`; `false` removes one. A permission is added. */
   readonly operations?: OperationsOf<N, T>;
 }

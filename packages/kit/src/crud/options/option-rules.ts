@@ -211,6 +211,7 @@ export const controllerRules: Rules = guards({
     metrics: required(recordOf(rule("a metric such as count() or sum('total')", isMetric))),
   }),
   meta: flag,
+  live: flag,
   operations: recordOf(operationFacts),
 });
 

@@ -12,6 +12,8 @@ interface ResourceController {
   readonly crudResource: AnyResource;
   /** Controllers whose routes are below the records of this one. */
   readonly controllersBelow?: readonly ControllerBase[];
+  /** Its lists are live. */
+  readonly isLive?: boolean;
 }
 
 export function hasResource(controller: object): controller is ResourceController {
@@ -37,11 +39,18 @@ export class Policies {
   readonly #byModel = new Map<Model, ByAudience>();
   readonly repeated: readonly Repeated[];
 
+  readonly #live: ReadonlySet<object>;
   readonly #hasTenants: boolean;
   readonly #users: UserDirectory | null;
   #people: Policy | undefined;
 
-  constructor(resources: Iterable<AnyResource>, { modules, hasTenants, users }: Pick<DeclaredParts, 'modules' | 'hasTenants' | 'users'>) {
+  /** `live`: models with live lists. */
+  constructor(
+    resources: Iterable<AnyResource>,
+    { modules, hasTenants, users }: Pick<DeclaredParts, 'modules' | 'hasTenants' | 'users'>,
+    live: ReadonlySet<object> = new Set(),
+  ) {
+    this.#live = live;
     this.#hasTenants = hasTenants;
     this.#users = users;
     const ofModules = new Set<object>(modules.flatMap((module) => module.resources ?? []));
@@ -100,6 +109,7 @@ export class Policies {
         users: this.#users,
         audience,
         using,
+        isLogged: using === 'default' && this.#live.has(resource.model),
       });
       made.set(place, policy);
     }
@@ -109,8 +119,15 @@ export class Policies {
   /** The users of the app, which relations lead to; undefined where it has none. They are in its default database. */
   #ofPeople(): Policy | undefined {
     if (this.#users === null) return undefined;
-    const place = { policyOf: () => undefined, all: () => [], hasTenants: false, users: this.#users, audience: null, using: 'default' };
-    return (this.#people ??= new Policy(PEOPLE_RESOURCE, place));
+    return (this.#people ??= new Policy(PEOPLE_RESOURCE, {
+      policyOf: () => undefined,
+      all: () => [],
+      hasTenants: false,
+      users: this.#users,
+      audience: null,
+      using: 'default',
+      isLogged: false,
+    }));
   }
 }
 
@@ -155,12 +172,20 @@ function resourcesOf(controller: object): AnyResource[] {
   return hasResource(controller) ? [controller.crudResource, ...(controller.controllersBelow ?? []).flatMap(resourcesOf)] : [];
 }
 
+function liveModelsOf(controller: object): object[] {
+  if (!hasResource(controller)) return [];
+  return [
+    ...(controller.isLive === true ? [controller.crudResource.model] : []),
+    ...(controller.controllersBelow ?? []).flatMap(liveModelsOf),
+  ];
+}
+
 export function policiesOf(declared: DeclaredParts): Policies {
   const { controllers, resources } = declared;
   let policies = known.get(controllers);
   if (policies === undefined) {
     const mounted = controllers.flatMap(resourcesOf);
-    policies = new Policies([...mounted, ...resources.filter(isResource)], declared);
+    policies = new Policies([...mounted, ...resources.filter(isResource)], declared, new Set(controllers.flatMap(liveModelsOf)));
     known.set(controllers, policies);
   }
   return policies;

@@ -52,6 +52,8 @@ export interface PolicyPlace {
   readonly users: UserDirectory | null;
   readonly audience: string | null;
   readonly using: string;
+  /** A controller of the app has live lists of the model. */
+  readonly isLogged: boolean;
 }
 
 /**
@@ -73,6 +75,8 @@ export class Policy {
   /** The users of the app, which {@link PEOPLE} relations lead to. */
   readonly users: UserDirectory | null;
   readonly using: string;
+  /** Its changes are written to the change log, which live lists read. */
+  readonly isLogged: boolean;
   /** Computed fields, and columns in another form. */
   readonly computed: Readonly<Record<string, ComputedField>>;
   /** Computed fields that conditions decide, and that filters and statistics know, too. */
@@ -96,7 +100,7 @@ export class Policy {
   readonly #edges = new Map<string, Edge | undefined>();
   #references: ReadonlyMap<string, Policy> | undefined;
 
-  constructor(resource: AnyResource, { policyOf, all, hasTenants, users, audience, using }: PolicyPlace) {
+  constructor(resource: AnyResource, { policyOf, all, hasTenants, users, audience, using, isLogged }: PolicyPlace) {
     this.resource = resource;
     this.name = resource.name;
     this.model = resource.model;
@@ -112,6 +116,7 @@ export class Policy {
     this.tenant = scopeRule<TenantRule>(tenant);
     this.hasTenants = hasTenants;
     this.using = using;
+    this.isLogged = isLogged;
     const ofColumns = Object.entries(shown).map(([name, field]) => [name, { ...field, requires: [name, ...field.requires] }] as const);
     for (const [name, field] of Object.entries(computed ?? {}))
       if (isDerived(field)) this.derived.set(name, new DerivedState(field, this.model, resource.relations as Relations));

@@ -127,6 +127,11 @@ export class ListQueryReader {
     return { list, format: format as F };
   }
 
+  /** The query string of a live list: a list without pages. */
+  readLive(given: QueryValues): Promise<ListRequest> {
+    return this.#readList(given, (name) => !PAGE_NAMES.has(name));
+  }
+
   /** Filters and search alone; `more` are parameters that the caller of this reads, with the faults it found. */
   async readRows(given: QueryValues, more: readonly string[], faults: readonly FieldError[]): Promise<readonly Where[]> {
     this.#faults.push(...faults);

@@ -163,6 +163,10 @@ function crudClass(declared: AnyResource, options: AnyCrudOptions): unknown {
       );
     }
 
+    get isLive(): boolean {
+      return options.live === true;
+    }
+
     get controllersBelow(): readonly Crud[] {
       return this.#below;
     }

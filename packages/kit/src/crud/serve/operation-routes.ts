@@ -28,6 +28,7 @@ import { bulkCreateBody, bulkDestroyBody, bulkUpdateBody, type BulkBodyOptions }
 import type { BulkOperations } from './bulk.ts';
 import { bulkItemsSchema, bulkResultsSchema } from '../mount/bulk-schemas.ts';
 import { lazyQuery, lazySchema, once } from '../mount/lazy-schema.ts';
+import { liveEventSchema } from '../mount/live-event-schema.ts';
 import { MetaSchema } from './meta.ts';
 import type { Operations } from './operations.ts';
 import type { RouteMaker } from './route-maker.ts';
@@ -87,7 +88,12 @@ export class OperationRoutes {
     // Children that are written with their parent carry versions of their own.
     const nestedVersions = access.resource.options.nested === undefined ? [] : [coreErrors.precondition_failed];
     const expanding = expand === undefined ? [] : [crudErrors.expand_too_costly];
+    const { live } = operations;
+    const events = live === undefined ? undefined : lazySchema(() => liveEventSchema(access.policy, item));
+    const liveOf = (handler: 'list' | 'query') =>
+      live === undefined || events === undefined ? {} : { live: { response: events, handler: live[handler] } };
     const paged = [...(style === 'offset' || style === 'page' ? [] : [crudErrors.invalid_cursor]), ...expanding];
+    const unfollowed = live === undefined ? [] : [crudErrors.not_live, crudErrors.live_too_many_rows, coreErrors.too_many_streams];
     const parentParams = this.#options.parent === undefined ? {} : { params: maker.parentParams() };
 
     yield* maker.route(
@@ -95,14 +101,14 @@ export class OperationRoutes {
       'GET',
       '/',
       'read',
-      { ...parentParams, query, response: page, responses: listing, raises: paged },
+      { ...parentParams, query, response: page, responses: listing, raises: [...paged, ...unfollowed], ...liveOf('list') },
       reading.list,
     );
     if (maker.offersQuery) {
       const body = lazyQuery(() => queryBody(access.list));
       const facts = { ...parentParams, query: paging, body, response: page, responses: found, raises: paged };
       const metadata = { queryAlias: 'query_alias' };
-      yield* maker.route('query', 'QUERY', '/', 'read', { ...facts, responses: listing, metadata }, reading.query);
+      yield* maker.route('query', 'QUERY', '/', 'read', { ...facts, responses: listing, metadata, ...liveOf('query') }, reading.query);
       if (this.#options.operations?.['query'] !== false) yield* maker.route('queryAlias', 'POST', '/query', 'read', facts, reading.query);
     }
     yield* maker.route(

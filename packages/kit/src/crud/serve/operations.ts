@@ -4,6 +4,7 @@ import { Exporter } from '../files/export.ts';
 import { Importer } from '../files/import.ts';
 import { Stats } from '../read/stats.ts';
 import { Answering } from './answering.ts';
+import { Live } from './live.ts';
 import { bulkOptions } from '../options/bulk-options.ts';
 import { BulkOperations } from './bulk.ts';
 import { FaultsBeside } from './faults-beside.ts';
@@ -24,10 +25,11 @@ export class Operations {
   readonly exporter: Exporter | undefined;
   readonly importer: Importer | undefined;
   readonly stats: Stats | undefined;
+  readonly live: Live | undefined;
 
   constructor(resource: AnyResource, options: AnyCrudOptions, mountedBy?: MountedBy) {
     const access = new ResourceAccess(resource, options, mountedBy);
-    const { bulk, export: exported, import: imported, stats } = options;
+    const { bulk, export: exported, import: imported, stats, live } = options;
     this.access = access;
     this.answering = new Answering(options);
     this.programs = new Programs(access);
@@ -38,5 +40,6 @@ export class Operations {
     this.exporter = exported === undefined ? undefined : new Exporter(access, exported);
     this.importer = imported === undefined ? undefined : new Importer(access, imported);
     this.stats = stats === undefined ? undefined : new Stats(access, stats);
+    this.live = live === true ? new Live(access) : undefined;
   }
 }

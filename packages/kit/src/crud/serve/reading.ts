@@ -107,7 +107,8 @@ export class Reading {
         fixed,
       }),
     );
-    this.#answering.answerWith(context, read.page, BODY_TAG, pageHeaders(read));
+    const headers = access.options.live === true ? { ...pageHeaders(read), vary: 'Accept' } : pageHeaders(read);
+    this.#answering.answerWith(context, read.page, BODY_TAG, headers);
     return read.page;
   }
 

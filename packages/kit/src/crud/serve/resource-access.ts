@@ -57,11 +57,11 @@ export class ResourceAccess extends MountedResource {
     this.#mountedBy = { controller, tenantOf: this.#mountedBy.tenantOf ?? tenantOf };
   }
 
-  async request(context: Context, action: string): Promise<CrudRequest> {
+  async request(context: Context, action: string, tx?: Db): Promise<CrudRequest> {
     const exchange = exchangeOf(context.request);
     const { tenantOf } = this.#mountedBy;
     const tenant = tenantOf === undefined ? await exchange.tenant : await tenantOf(context);
-    return new HttpCrudRequest(exchange, tenant, action, this);
+    return new HttpCrudRequest(exchange, tenant, action, this, tx);
   }
 
   /** What of one row, or of as many as a bulk operation has, the caller gets. */

@@ -1,6 +1,6 @@
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { Exchange } from '../../http/exchange/exchange.ts';
-import type { HttpMethod, Route } from '../../http/declare/route.ts';
+import type { HttpMethod, LiveRoute, Route } from '../../http/declare/route.ts';
 import type { Schema } from '../../http/declare/schema.ts';
 import { USES_TENANT } from '../../http/compile/tenant-header.ts';
 import { isAuthenticated } from '../../permissions/built-ins.ts';
@@ -26,6 +26,8 @@ type OperationFacts = Partial<Route['options']> & {
   readonly of?: 'one' | 'many';
   /** The response is no row, nor made of rows. */
   readonly ofRows?: false;
+  /** Its events. */
+  readonly live?: LiveRoute | undefined;
 };
 
 const LONG_URL_REMEDY = 'Send the conditions in the body: QUERY at the same address, or POST to its /query.';
@@ -67,7 +69,7 @@ export class RouteMaker {
     method: HttpMethod,
     path: string,
     access: 'read' | 'write',
-    { each: operation, of, ofRows, ...facts }: OperationFacts,
+    { each: operation, of, ofRows, live, ...facts }: OperationFacts,
     handler: (context: Context) => unknown,
   ): Iterable<[string, Route]> {
     // The alias has the settings of the operation it stands for.
@@ -119,6 +121,7 @@ export class RouteMaker {
       finish: this.#operations.answering.finish,
       tables: this.#operations.access.tables,
       isUnwrapped: true,
+      ...(live === undefined ? {} : { live }),
       schemasFor: (exchange) => callerSchemas(this.#operations.access, settings, exchange as Exchange),
       ...(access === 'read' ? { audience: this.#operations.reading.readAudience } : {}),
       ...(access === 'write' && isDefault

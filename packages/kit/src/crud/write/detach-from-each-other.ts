@@ -1,7 +1,7 @@
 import type { Db } from '../../db/engine/db.ts';
 import { quoteName } from '../../db/declare/names.ts';
 import type { Policy, StoredColumn } from '../policy/policy.ts';
-import { inList } from './in-list.ts';
+import { inList } from '../policy/in-list.ts';
 
 /**
  * Rows that are deleted together may refer to each other. SQLite checks the references of each row as it is deleted, so that the order of the

@@ -9,6 +9,7 @@ import { actionRulesOf, type TransitionRule } from '../declare/action-rule.ts';
 import type { CrudRequest, WriteScope } from '../policy/crud-request.ts';
 import type { Policy, StoredColumn } from '../policy/policy.ts';
 import { deletionOf, type SoftDelete } from '../policy/soft-delete.ts';
+import { logWritten } from './change-log.ts';
 import { cascadeDeletion, cascadeRestore, type CascadeOptions, refuseBelowDeleted } from './cascade.ts';
 import { changedColumns } from './change.ts';
 import type { Asked, Intent, RowIntent, Verb } from './intent.ts';
@@ -29,7 +30,7 @@ import {
   refuseTransition,
   refuseUnwritable,
 } from './steps.ts';
-import { touched } from './touched.ts';
+import { announceTouched } from './touched.ts';
 import { WritePlan } from './write-plan.ts';
 
 const NOTHING_ASKED: Asked = Object.freeze({});
@@ -143,6 +144,7 @@ export class Pipeline {
     await this.#access(state);
     if (verb === 'create') await this.#authorizeMade(state);
     await this.#changed(state);
+    await logWritten(state.tx, this.policy, verb, state.rows);
     await this.#children(state);
     if (state.intent.changes === undefined) await recordChanges(state.tx, this.#recorders, state.changes);
     const written = state.rows.map(({ before, after }) => (after ?? before) as Item);
@@ -241,13 +243,9 @@ export class Pipeline {
 
   /** Functions of a module write without statements of the resource: nobody else announces their rows. */
   async #touched({ tx, intent: { verb }, rows }: WriteState): Promise<void> {
-    const { resource, options, key } = this.policy;
+    const { resource, options } = this.policy;
     if (options.writes !== 'verbs' && verb !== 'action') return;
-    await touched(
-      tx,
-      resource,
-      rows.map(({ before, after }) => (after ?? before)?.[key.name]),
-    );
+    if (rows.length > 0) await announceTouched(tx, resource);
   }
 
   // 8: grants follow the row; then it is still among the rows that the caller sees.
@@ -282,7 +280,7 @@ export class Pipeline {
   // 9: onChange hears of every row that changed; audit entries and events are collected.
 
   async #changed({ tx, request, intent, rows, changes }: WriteState): Promise<void> {
-    if (!this.#plan.isWatched) return;
+    if (!this.#plan.isRecorded) return;
     const { verb, via, action } = intent;
     const operation: Change['operation'] = verb === 'transition' || verb === 'action' ? `${verb}:${action?.name}` : verb;
     const context = writeContext(tx, request);
@@ -325,7 +323,8 @@ export class Pipeline {
         const pipeline = this.of(policy);
         await pipeline.#tellAccess(tx, request, operation, before, after);
         const written = { operation, via: 'cascade', before, after: operation === 'destroy' ? null : after } as const;
-        if (pipeline.#plan.isWatched) await pipeline.#noteChange(changes, writeContext(tx, request), written);
+        if (pipeline.#plan.isRecorded) await pipeline.#noteChange(changes, writeContext(tx, request), written);
+        await logWritten(tx, policy, 'update', [{ before, after, isWritten: true }]);
       },
     };
   }

@@ -6,7 +6,7 @@ import { constraintViolation } from '../../db/engine/constraint-violation.ts';
 import { quoteName } from '../../db/declare/names.ts';
 import { policiesOf } from '../policy/policies.ts';
 import type { Edge, Policy } from '../policy/policy.ts';
-import { inList } from './in-list.ts';
+import { inList } from '../policy/in-list.ts';
 import { RowStatements } from './row-statements.ts';
 import type { SoftDelete } from '../policy/soft-delete.ts';
 

@@ -10,7 +10,7 @@ import { coreErrors } from '../../errors/core-errors.ts';
 import type { Scope, WriteScope } from '../policy/crud-request.ts';
 import { absentValue } from '../input/absent-value.ts';
 import { detachFromEachOther } from './detach-from-each-other.ts';
-import { inList } from './in-list.ts';
+import { inList } from '../policy/in-list.ts';
 import type { Policy, StoredColumn } from '../policy/policy.ts';
 import type { Precondition } from './precondition.ts';
 import type { Item } from '../declare/item.ts';

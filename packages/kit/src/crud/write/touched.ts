@@ -1,5 +1,9 @@
 import type { Db } from '../../db/engine/db.ts';
+import { appsOfDatabase } from '../../app/data/apps-of-database.ts';
+import type { Model } from '../../db/declare/model.ts';
 import { announceTableWrite } from '../../db/rows/table-writes.ts';
+import { policiesOf } from '../policy/policies.ts';
+import { logTouched } from './change-log.ts';
 import { type AnyResource, isResource } from '../declare/resource.ts';
 import { requireArguments } from '../../options/read-options.ts';
 import { aList, queryable, rule } from '../../options/value-rule.ts';
@@ -8,7 +12,7 @@ const aResource = rule('what resource() of kit/crud returns', isResource);
 
 /**
  * Announces rows of a resource that were written without it, by a worker or by SQL: in the transaction that writes them, and told when it commits.
- * Without it, a response cache sends what it has until its age is over. Writes of the resource, its actions and its verbs announce themselves.
+ * Without it, a response cache sends what it has until its age is over, and live lists do not change. Writes of the resource, its actions and its verbs announce themselves.
  *
  * @example
  * ```ts
@@ -20,5 +24,16 @@ const aResource = rule('what resource() of kit/crud returns', isResource);
  */
 export async function touched(tx: Db, resource: AnyResource, keys: readonly unknown[]): Promise<void> {
   requireArguments('touched()', { tx, resource, keys }, { tx: queryable, resource: aResource, keys: aList });
-  if (keys.length > 0) await announceTableWrite(tx, (resource.model as { readonly name: string }).name);
+  if (keys.length === 0) return;
+  await announceTouched(tx, resource);
+  const model = resource.model as unknown as Model;
+  const logged = appsOfDatabase(tx.database)
+    .flatMap((app) => policiesOf(app).find(model) ?? [])
+    .find(({ isLogged }) => isLogged);
+  if (logged !== undefined) await logTouched(tx, logged, keys);
+}
+
+/** Drops the responses that caches made of the table, when the transaction commits. */
+export async function announceTouched(tx: Db, { model }: AnyResource): Promise<void> {
+  await announceTableWrite(tx, (model as { readonly name: string }).name);
 }

@@ -68,13 +68,16 @@ export class WritePlan {
   readonly #policy: Policy;
   readonly #steps: ReadonlySet<StepName>;
   /** True when a listener, the audit log or events need the changed row. */
+  readonly isRecorded: boolean;
+  /** True when they or the change log need it. */
   readonly isWatched: boolean;
 
   constructor(policy: Policy, recorders: Recorders) {
     this.#policy = policy;
     const declared = Object.entries(policy.options).filter(([, value]) => value !== undefined);
     this.#steps = new Set(declared.flatMap(([name]) => usedBy[name as keyof AnyResourceOptions] ?? []));
-    this.isWatched = this.#steps.has('changed') || isRecorded(policy, recorders);
+    this.isRecorded = this.#steps.has('changed') || isRecorded(policy, recorders);
+    this.isWatched = this.isRecorded || policy.isLogged;
   }
 
   hasStep(step: StepName): boolean {

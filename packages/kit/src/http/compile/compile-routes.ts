@@ -216,6 +216,7 @@ class RouteCompiler implements CompiledMount {
       body: this.#schema(where, 'body', options.body, 'input'),
       rawBody: rawBodyOf(options.body),
       response,
+      live: this.#schema(where, 'live events', route.live?.response, 'output'),
       status: options.status ?? (kind === 'json' && response === undefined ? 204 : 200),
       responses: this.#responses(where, options.responses ?? {}),
       permission,

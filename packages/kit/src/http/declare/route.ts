@@ -241,6 +241,14 @@ export interface CallerSchemas {
   make(): { readonly query?: JsonSchema; readonly body?: JsonSchema; readonly response?: JsonSchema };
 }
 
+/** What callers that accept `text/event-stream` get instead of the response. */
+export interface LiveRoute {
+  /** Of the data of an event. */
+  readonly response: Schema;
+  // oxlint-disable-next-line typescript/no-explicit-any -- as for the handler of a route
+  readonly handler: (context: HandlerContext<any, any, any, any, any, any>) => AsyncIterable<ServerSentEvent>;
+}
+
 /** One operation as data. Handlers are erased to one shape so that a table of routes has one type. */
 export interface Route {
   readonly isRoute: true;
@@ -262,6 +270,8 @@ export interface Route {
   readonly audience?: (context: HandlerContext) => string | Promise<string>;
   /** The tables that its responses are made of, for caches; undefined where that cannot be told. */
   readonly tables?: () => readonly string[] | undefined;
+  /** The same address as a stream, for callers that accept `text/event-stream`. */
+  readonly live?: LiveRoute;
   /** Requests with an idempotency key run in a transaction; others open their own. */
   readonly isAtomicWithKey?: boolean;
   /** Honors idempotency keys where the complete permission excludes anonymous callers; `options.idempotent` wins. */

@@ -91,6 +91,8 @@ export interface CompiledRoute {
   /** Set when the body is not JSON. */
   readonly rawBody: RawBody | undefined;
   readonly response: RouteSchema | undefined;
+  /** Of the events for callers that accept `text/event-stream`; undefined where there are none. */
+  readonly live?: RouteSchema | undefined;
   readonly status: number;
   /** Answers of other statuses than `status`, and what is documented about each. */
   readonly responses: Readonly<Record<number, CompiledResponse>>;

@@ -28,8 +28,8 @@ export async function sendStream(
   plan: AnswerPlan,
   events: AsyncIterable<ServerSentEvent>,
   check?: ResponseCheck,
+  route: CompiledRoute = exchange.route as CompiledRoute,
 ): Promise<void> {
-  const route = exchange.route as CompiledRoute;
   const { signal } = exchange;
   const close = openStreamsOf(exchange.host).add(exchange);
   const iterator = events[Symbol.asyncIterator]();

@@ -24,6 +24,8 @@ export type KitRequest = FastifyRequest & { [exchangeKey]: Exchange };
 export interface RoutePlan extends AnswerPlan {
   readonly route: CompiledRoute;
   readonly handler: Route['handler'];
+  /** The same route as a stream, for callers that accept `text/event-stream`. */
+  readonly live: CompiledRoute | undefined;
   /** Nothing is wrapped around the handler or its response, by the application or by middleware. */
   readonly isUnwrapped: boolean;
   readonly stages: readonly Stage[];
@@ -58,6 +60,7 @@ export function planRoute(host: Host, route: CompiledRoute, middleware: readonly
   return {
     route,
     handler,
+    live: route.live === undefined ? undefined : { ...route, kind: 'stream', response: route.live },
     isUnwrapped: route.route.isUnwrapped === true && middleware.every((each) => each.handle === undefined && each.onBody === undefined),
     stages: admissionStages(route, middleware),
     readInput: compileInput(route),

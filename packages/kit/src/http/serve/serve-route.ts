@@ -4,6 +4,7 @@ import { isKitError } from '../../errors/kit-error.ts';
 import { inSpan } from '../../observe/tracing.ts';
 import { runStages } from '../admit/admission.ts';
 import type { Input } from '../declare/input.ts';
+import type { LiveRoute } from '../declare/route.ts';
 import type { ServerSentEvent } from '../declare/server-sent-event.ts';
 import type { CompiledRoute } from '../exchange/compiled-route.ts';
 import type { Enclosure } from '../exchange/enclosure.ts';
@@ -99,7 +100,7 @@ function handlerOf(plan: RoutePlan): (request: FastifyRequest, reply: FastifyRep
 function handle(plan: RoutePlan, exchange: Exchange, reply: FastifyReply): void {
   const { route } = plan;
   if (route.status !== 200) reply.code(route.status);
-  if (route.timeoutMs > 0) limitTime(exchange, plan);
+  if (route.timeoutMs > 0 && !isLive(plan, exchange)) limitTime(exchange, plan);
   if (plan.mayWrite) noteWrite(exchange);
   try {
     const input = plan.readInput(exchange);
@@ -147,6 +148,12 @@ function invoke(plan: RoutePlan, exchange: Exchange, input: Input): void {
     inSpan(plan.span.name, plan.span.options, send).catch((error: unknown) => fail(exchange, plan, error));
     return;
   }
+  if (isLive(plan, exchange)) {
+    const { live } = plan;
+    const send = (): Promise<void> => sendStream(exchange, plan, (live.route.live as LiveRoute).handler(context), undefined, live);
+    inSpan(plan.span.name, plan.span.options, send).catch((error: unknown) => fail(exchange, plan, error));
+    return;
+  }
   const isInTransaction = route.atomic !== undefined || mayClaim(route, exchange);
   const isMade = !isInTransaction && plan.respond !== undefined && route.idempotency === undefined;
   const isSentInside = isInTransaction || isMade;
@@ -169,6 +176,13 @@ function invoke(plan: RoutePlan, exchange: Exchange, input: Input): void {
       );
   } else if (!isSentInside) answer(plan, exchange, context, result);
 }
+
+/** Whether the caller asks for the events of a route that also has an ordinary response. */
+function isLive(plan: RoutePlan, { method, headers: { accept } }: Exchange): plan is RoutePlan & { readonly live: CompiledRoute } {
+  return plan.live !== undefined && method !== 'HEAD' && typeof accept === 'string' && EVENTS.test(accept);
+}
+
+const EVENTS = /(?:^|,)\s*text\/event-stream\s*(?:[;,]|$)/i;
 
 /** The response comes from the handler, or from a middleware that kept one. */
 async function serveMade(plan: RoutePlan, middleware: Middleware, exchange: Exchange, context: Handling): Promise<void> {

@@ -53,3 +53,29 @@ export const deletedUsers = model(
   { user_id: t.text(IDENTITY_LENGTH_MAX).pk(), deleted_at: t.timestamp() },
   { guarded: true },
 );
+
+/**
+ * Changes of the rows of resources with live lists, for a day. Written in the transaction of the change; see `crud/write/change-log.ts`. PostgreSQL has an
+ * index on `xid` and the sequence `kit_change_order` besides.
+ */
+export const changes = model(
+  'kit_changes',
+  {
+    /** Of the changes of one row, the later one has the greater number; on SQLite, of all changes. */
+    position: t.bigint().pk(),
+    /** PostgreSQL: the transaction, as snapshots name it. SQLite: 0. */
+    xid: t.bigint(),
+    /** Random: a restored copy of a SQLite database continues with the same positions and other tokens. */
+    token: t.int(),
+    /** The table. */
+    resource: t.text(200),
+    /** Of the row, as JSON. */
+    key: t.text(1000),
+    /** `touched`: a program announced the row, and its prior values are unknown. */
+    kind: t.enum(['created', 'changed', 'touched']),
+    /** The row before the change, as JSON, without sensitive columns. */
+    prior: t.json<Readonly<Record<string, unknown>>>().nullable(),
+    at: t.timestamp(),
+  },
+  { guarded: true },
+);

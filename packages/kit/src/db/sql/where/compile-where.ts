@@ -1,7 +1,8 @@
 import type { Dialect } from '../../dialect.ts';
 import type { Model } from '../../declare/model.ts';
+import type { ModelColumn } from '../model-statements.ts';
 import type { Columns } from '../../declare/rows.ts';
-import { evaluateWhere, isEvaluable, type ThreeValued } from './evaluate-where.ts';
+import { columnsOf, evaluateWhere, isEvaluable, type ThreeValued } from './evaluate-where.ts';
 import { parseWhere } from './parse-where.ts';
 import type { WhereNode } from './where-node.ts';
 import { pushWhereValues, whereShape, whereValues, writeWhere } from './write-where.ts';
@@ -32,6 +33,11 @@ export class CompiledWhere {
   /** Whether {@link matches} can answer: not with relations or `whereSql` inside. */
   get isEvaluable(): boolean {
     return isEvaluable(this.#node);
+  }
+
+  /** The columns that {@link matches} reads. */
+  get columns(): ReadonlySet<ModelColumn> {
+    return columnsOf(this.#node);
   }
 
   /** What indexes can do for it; see {@link WhereTerm}. */

@@ -72,6 +72,14 @@ export function isEvaluable(node: WhereNode): boolean {
   }
 }
 
+/** The columns of the row that an evaluable tree reads. */
+export function columnsOf(node: WhereNode, found = new Set<ModelColumn>()): ReadonlySet<ModelColumn> {
+  if (node.node === 'all' || node.node === 'any') for (const each of node.of) columnsOf(each, found);
+  else if (node.node === 'not' || node.node === 'untrue') columnsOf(node.of, found);
+  else if ('column' in node) found.add(node.column as ModelColumn);
+  return found;
+}
+
 /** AND is decided by the first false, OR by the first true; otherwise one unknown makes the whole unknown. */
 function combine(nodes: readonly WhereNode[], row: Row, decisive: boolean): ThreeValued {
   let result: ThreeValued = !decisive;

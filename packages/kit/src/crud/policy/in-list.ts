@@ -1,7 +1,7 @@
 import { resolveReference } from '../../db/declare/column.ts';
 import type { Db } from '../../db/engine/db.ts';
-import type { StoredColumn } from '../policy/policy.ts';
-import { keyType } from '../policy/portable-columns.ts';
+import type { StoredColumn } from './policy.ts';
+import { keyType } from './portable-columns.ts';
 
 /** One placeholder for however many values: the statement's text does not depend on their number. */
 export function inList({ dialect }: Db, sql: string, column: StoredColumn, values: readonly unknown[], parameters: unknown[]): string {

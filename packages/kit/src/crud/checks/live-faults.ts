@@ -1,0 +1,96 @@
+import type { Fault } from '../../options/fault.ts';
+import { isMembers } from '../../options/value-rule.ts';
+import { fieldOf } from '../options/operation-field.ts';
+import type { MountedResource } from '../mount/mounted-resource.ts';
+import { widestView } from '../policy/make-view.ts';
+import type { Policy } from '../policy/policy.ts';
+import { isLoggedColumn } from '../write/change-log.ts';
+import { rowsConditions } from './rows-faults.ts';
+
+/** What a live list depends on without a change that reports it. Its changes would be missed. */
+export function liveFaults(name: string, controller: object, mounted: MountedResource): Fault[] {
+  const { policy, options } = mounted;
+  if (options.live !== true) return [];
+  const problems = [
+    ...(fieldOf(options, 'list') in controller ? [] : [['it has no list', 'Remove live, or the `operations: { list: false }`.'] as const]),
+    ...(options.parent === undefined
+      ? []
+      : [
+          [
+            `it is below "${options.parent.relation}", whose changes are not followed`,
+            'Offer the list at an address of its own, with a filter on the column of the parent.',
+          ] as const,
+        ]),
+    ...(policy.using === 'default'
+      ? []
+      : [[`its rows are in the database "${policy.using}", and the change log is in "default"`, 'Remove live.'] as const]),
+    ...(policy.options.access === undefined
+      ? []
+      : [['its rows depend on `access`, whose changes are not followed', 'Remove live, or decide by columns of the row.'] as const]),
+    ...cascades(policy),
+    ...ruleProblems(policy),
+    ...fieldProblems(policy, mounted.output),
+  ];
+  return problems.map(([problem, hint]) => ({ id: 'E035', message: `${name}: the list cannot be live: ${problem}.`, hint }));
+}
+
+type Problem = readonly [problem: string, hint: string];
+
+/** The database changes such rows by itself. */
+function cascades({ statements }: Policy): Problem[] {
+  return statements.columns.flatMap(({ name, settings: { reference } }) =>
+    reference === undefined || reference.isConstrained === false || (reference.onDelete ?? 'restrict') === 'restrict'
+      ? []
+      : [
+          [
+            `the database changes its rows when a row that "${name}" refers to is deleted (on delete ${reference.onDelete})`,
+            `Use onDelete: 'restrict', and delete the rows before the row that they refer to.`,
+          ] as const,
+        ],
+  );
+}
+
+function ruleProblems(policy: Policy): Problem[] {
+  const { anonymous } = policy.options;
+  const audience = policy.audienceRule?.rows;
+  const hint = 'Decide by columns of the row. A column that is sensitive, or has JSON, arrays or bytes, is not logged.';
+  const given = [
+    ...rowsConditions(policy, new Date(0)).map((where) => ['rows', where] as const),
+    ['anonymous', anonymous] as const,
+    ['the rows of the audience', audience] as const,
+  ];
+  const undecided = new Set(given.flatMap(([rule, where]) => (isMembers(where) && !isOfRow(policy, where) ? [rule] : [])));
+  const times = [new Date(0), new Date(1e12)].map((now) => JSON.stringify(rowsConditions(policy, now), withoutBigints));
+  return [
+    ...[...undecided].map((rule) => [`${rule} depends on more than logged columns of the row`, hint] as const),
+    ...(times[0] === times[1]
+      ? []
+      : [['rows depends on the time, which changes no row', 'Write the state to a column, for example by a job.'] as const]),
+  ];
+}
+
+function withoutBigints(_name: string, value: unknown): unknown {
+  return typeof value === 'bigint' ? `${value}n` : value;
+}
+
+/** Whether a condition names columns of the row alone. */
+function isOfRow(policy: Policy, where: unknown): boolean {
+  if (Array.isArray(where)) return where.every((each) => isOfRow(policy, each));
+  if (!isMembers(where)) return true;
+  if (Object.getPrototypeOf(where) !== Object.prototype) return false;
+  return Object.entries(where).every(([name, inner]) => {
+    if (name === 'and' || name === 'or' || name === 'not') return isOfRow(policy, inner);
+    const column = policy.statements.byName.get(name);
+    return column !== undefined && isLoggedColumn(column);
+  });
+}
+
+function fieldProblems(policy: Policy, output: ReadonlySet<string> | undefined): Problem[] {
+  return widestView(policy, output)
+    .computedFields()
+    .flatMap(({ name, load, related }) =>
+      load === undefined && related.size === 0
+        ? []
+        : [[`the field "${name}" depends on other records, or on the time`, 'Leave it out of `output`, or remove live.'] as const],
+    );
+}

@@ -1,0 +1,25 @@
+import type { Where } from '../../db/sql/where/where.ts';
+import type { Policy } from '../policy/policy.ts';
+
+/** The columns that conditions fix to one value: every row that matches all of them has it. */
+export function equalities(policy: Policy, conditions: readonly (Where | boolean)[]): ReadonlyMap<string, unknown> {
+  const found = new Map<string, unknown>();
+  for (const each of conditions) collect(policy, each, found);
+  return found;
+}
+
+function collect(policy: Policy, where: unknown, found: Map<string, unknown>): void {
+  if (typeof where !== 'object' || where === null || Object.getPrototypeOf(where) !== Object.prototype) return;
+  for (const [name, given] of Object.entries(where)) {
+    if (name === 'and' && Array.isArray(given)) for (const each of given) collect(policy, each, found);
+    if (!isExact(policy, name)) continue;
+    const value: unknown = typeof given === 'object' && given !== null ? (given as { readonly eq?: unknown }).eq : given;
+    if (['string', 'number', 'bigint', 'boolean'].includes(typeof value)) found.set(name, value);
+  }
+}
+
+/** Kinds whose equal values have one text. */
+function isExact({ statements }: Policy, name: string): boolean {
+  const kind = statements.byName.get(name)?.definition.kind;
+  return kind === 'uuid' || kind === 'text' || kind === 'enum' || kind === 'int' || kind === 'bigint' || kind === 'bool';
+}

@@ -1,0 +1,54 @@
+import type { Database } from '../../db/engine/db.ts';
+import type { ServerSentEvent } from '../../http/declare/server-sent-event.ts';
+import { type ChangeReader, SNAPSHOT } from './change-reader.ts';
+import { type LiveRow, type LiveSource, LiveStream } from './live-stream.ts';
+import { type LogPosition, positionOf } from './log-position.ts';
+
+/** Where a client continues: its position, and the rights that it is for. */
+export interface Resumed {
+  readonly position: LogPosition;
+  readonly rights: string;
+}
+
+/**
+ * The list, then its changes. First every row as `upsert`, then `ready`: the client has the list. Then batches, each ended by `ready`: after it, the client has
+ * the list of a later moment. `reset`: the client forgets the list, which follows again from its start. `lost`: the client has a position that does not hold.
+ */
+export async function* liveEvents(
+  db: Database,
+  reader: ChangeReader,
+  source: LiveSource,
+  resumed: Resumed | 'lost' | undefined,
+): AsyncGenerator<ServerSentEvent> {
+  let from = resumed;
+  for (;;) {
+    const { stream, rows, isReset } = await begin(db, source, from);
+    const leave = reader.add(stream);
+    try {
+      if (isReset) yield { event: 'reset', data: {} };
+      for (const data of rows) yield { event: 'upsert', data };
+      yield { event: 'ready', data: {}, id: await source.seal(stream.position, stream.list.rights) };
+      for (let events = await stream.next(); events !== undefined; events = await stream.next()) yield* events;
+      from = 'lost';
+    } finally {
+      leave();
+    }
+  }
+}
+
+interface Begun {
+  readonly stream: LiveStream;
+  readonly rows: Iterable<LiveRow>;
+  readonly isReset: boolean;
+}
+
+/** Position and rows are of one moment. */
+function begin(db: Database, source: LiveSource, from: Resumed | 'lost' | undefined): Promise<Begun> {
+  return db.transaction(async (tx) => {
+    const now = await positionOf(tx);
+    const list = await source.open(tx);
+    if (typeof from === 'object' && from.rights === list.rights)
+      return { stream: new LiveStream(source, list, from.position), rows: [], isReset: false };
+    return { stream: new LiveStream(source, list, now), rows: (await list.read(tx)).values(), isReset: from !== undefined };
+  }, SNAPSHOT);
+}

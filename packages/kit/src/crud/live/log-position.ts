@@ -1,0 +1,41 @@
+import type { Db } from '../../db/engine/db.ts';
+
+/**
+ * Up to where a stream has the changes. PostgreSQL: a snapshot, because transactions do not commit in the order in which they write: a change that a later
+ * snapshot shows and this one does not is new, however long its transaction was open. SQLite has one writer: the number of the last change.
+ */
+export interface LogPosition {
+  /** `xmin:xmax:xip,…`, or a number. */
+  readonly text: string;
+  /** Which database it is of: a standby that took over, or a restored copy, continues with the same numbers. */
+  readonly origin: string;
+}
+
+const SNAPSHOT_AND_ORIGIN =
+  `select pg_current_snapshot()::text as text, concat_ws('.', system_identifier, timeline_id, ` +
+  `(select oid from pg_database where datname = current_database())) as origin from pg_control_system(), pg_control_checkpoint()`;
+
+/** The token of the last change is its origin on SQLite: a copy that went on by itself has another one at that number. */
+const LAST_CHANGE = 'select cast(position as text) as text, cast(token as text) as origin from kit_changes order by position desc limit 1';
+
+/** The position that the statements of a transaction see. Both databases decide it with the first statement. */
+export async function positionOf(tx: Db): Promise<LogPosition> {
+  const [position] = await tx.query<LogPosition>(tx.dialect === 'postgres' ? SNAPSHOT_AND_ORIGIN : LAST_CHANGE);
+  return position ?? { text: '0', origin: '' };
+}
+
+/** The transactions that a snapshot does not show: every one from `xmax` on, and those that were open. */
+export function unseenBy({ text }: LogPosition): { readonly xmax: string; readonly open: readonly string[] } {
+  const [, xmax = '0', open = ''] = text.split(':');
+  return { xmax, open: open === '' ? [] : open.split(',') };
+}
+
+/** Whether a position that a client kept is of this database. An empty log of SQLite cannot say it. */
+export async function isKnown(db: Db, { text, origin }: LogPosition): Promise<boolean> {
+  if (db.dialect === 'postgres') {
+    const now = await positionOf(db);
+    return now.origin === origin && BigInt(unseenBy({ text, origin }).xmax) <= BigInt(unseenBy(now).xmax);
+  }
+  const found = await db.query('select 1 as found from kit_changes where position = $1 and token = $2', [Number(text), Number(origin)]);
+  return found.length > 0;
+}

@@ -1,0 +1,75 @@
+import type { Item } from '../declare/item.ts';
+import type { Policy } from '../policy/policy.ts';
+import type { LiveStream } from './live-stream.ts';
+
+/** The streams of one table, found by a value that every row of their list has: a change touches only streams that it may concern. */
+export class StreamIndex {
+  readonly policy: Policy;
+  readonly #all = new Set<LiveStream>();
+  /** By column and value. */
+  readonly #bound = new Map<string, Map<string, Set<LiveStream>>>();
+  readonly #unbound = new Set<LiveStream>();
+
+  constructor(policy: Policy) {
+    this.policy = policy;
+  }
+
+  get size(): number {
+    return this.#all.size;
+  }
+
+  add(stream: LiveStream): void {
+    this.#all.add(stream);
+    this.#placeOf(stream).add(stream);
+  }
+
+  delete(stream: LiveStream): void {
+    this.#all.delete(stream);
+    const { column, value } = boundOf(this.policy, stream) ?? {};
+    if (column === undefined || value === undefined) {
+      this.#unbound.delete(stream);
+      return;
+    }
+    const byValue = this.#bound.get(column);
+    const streams = byValue?.get(value);
+    streams?.delete(stream);
+    if (streams?.size === 0) byValue?.delete(value);
+    if (byValue?.size === 0) this.#bound.delete(column);
+  }
+
+  #placeOf(stream: LiveStream): Set<LiveStream> {
+    const bound = boundOf(this.policy, stream);
+    if (bound === undefined) return this.#unbound;
+    const byValue = this.#bound.get(bound.column) ?? new Map<string, Set<LiveStream>>();
+    this.#bound.set(bound.column, byValue);
+    const streams = byValue.get(bound.value) ?? new Set<LiveStream>();
+    byValue.set(bound.value, streams);
+    return streams;
+  }
+
+  all(): Iterable<LiveStream> {
+    return this.#all;
+  }
+
+  /** Streams whose list may have the row as it was, or as it is. Null: it was not, or is not, there. */
+  concerned(prior: Item | null, row: Item | null): ReadonlySet<LiveStream> {
+    const found = new Set(this.#unbound);
+    for (const [column, byValue] of this.#bound)
+      for (const each of [prior, row]) {
+        if (each === null) continue;
+        for (const stream of byValue.get(textOf(each[column])) ?? []) found.add(stream);
+      }
+    return found;
+  }
+}
+
+/** The owner where the list has one, else a filter, else the tenant: the value that the fewest lists share. */
+function boundOf({ bounds }: Policy, { list }: LiveStream): { readonly column: string; readonly value: string } | undefined {
+  const names = [...list.bounds.keys()];
+  const column = names.find((name) => name === bounds.owner) ?? names.find((name) => name !== bounds.tenant) ?? names[0];
+  return column === undefined ? undefined : { column, value: textOf(list.bounds.get(column)) };
+}
+
+function textOf(value: unknown): string {
+  return value instanceof Date ? value.toISOString() : String(value);
+}

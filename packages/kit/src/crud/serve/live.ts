@@ -1,0 +1,239 @@
+import { hash } from 'node:crypto';
+import type { App } from '../../app/declare/module.ts';
+import type { Db } from '../../db/engine/db.ts';
+import type { CompiledWhere } from '../../db/sql/where/compile-where.ts';
+import type { Where } from '../../db/sql/where/where.ts';
+import { coreErrors } from '../../errors/core-errors.ts';
+import type { FieldError } from '../../errors/kit-error.ts';
+import type { ServerSentEvent } from '../../http/declare/server-sent-event.ts';
+import type { Exchange } from '../../http/exchange/exchange.ts';
+import type { CompiledRoute } from '../../http/exchange/compiled-route.ts';
+import type { QueryValues } from '../../http/input/query-string.ts';
+import { exchangeOf } from '../../http/serve/serve-route.ts';
+import { crudErrors } from '../declare/errors.ts';
+import { limits } from '../declare/limits.ts';
+import { changeReaderOf } from '../live/change-reader.ts';
+import { equalities } from '../live/equalities.ts';
+import { liveEvents, type Resumed } from '../live/live-events.ts';
+import type { LiveList, LiveRow, LiveSource } from '../live/live-stream.ts';
+import { isKnown, type LogPosition } from '../live/log-position.ts';
+import type { CrudRequest } from '../policy/crud-request.ts';
+import type { Policy } from '../policy/policy.ts';
+import type { View } from '../policy/view.ts';
+import { conditions, keysetFor, unitFor } from '../read/list.ts';
+import type { Context } from '../read/list-access.ts';
+import { type ListRequest, ListQueryReader } from '../read/list-query.ts';
+import { presentRows, selectRows } from '../read/read.ts';
+import { isLoggedColumn, keyText } from '../write/change-log.ts';
+import type { ResourceAccess } from './resource-access.ts';
+
+/** Positions are kept by clients this long; the log keeps changes a little longer. */
+const WINDOW_MS = 24 * 3_600_000;
+
+/** The list as a stream of its changes. */
+export class Live {
+  readonly #access: ResourceAccess;
+
+  constructor(access: ResourceAccess) {
+    this.#access = access;
+  }
+
+  readonly list = (context: Context): AsyncIterable<ServerSentEvent> =>
+    this.#events(context, (reader) => reader.readLive(context.query as QueryValues));
+
+  readonly query = (context: Context): AsyncIterable<ServerSentEvent> =>
+    this.#events(context, (reader) =>
+      reader.readQuery(context.query as QueryValues, (context.body ?? {}) as Readonly<Record<string, unknown>>),
+    );
+
+  async *#events(context: Context, read: ReadQuery): AsyncGenerator<ServerSentEvent> {
+    const { app } = this.#access;
+    const source = new RequestedList(this.#access, context, read);
+    const { 'last-event-id': last } = exchangeOf(context.request).headers;
+    const resumed = typeof last === 'string' && last !== '' ? await source.resumed(app.db, last) : undefined;
+    yield* liveEvents(app.db, changeReaderOf(app.db, app.log as App['log']), source, resumed);
+  }
+}
+
+type ReadQuery = (reader: ListQueryReader) => Promise<ListRequest>;
+
+/** The list that a request asks for. Its query is read once; the rights of its caller are asked each time. */
+class RequestedList implements LiveSource {
+  readonly #access: ResourceAccess;
+  readonly #context: Context;
+  readonly #exchange: Exchange;
+  readonly #readQuery: ReadQuery;
+  #query: { readonly view: View; readonly list: ListRequest } | undefined;
+
+  constructor(access: ResourceAccess, context: Context, readQuery: ReadQuery) {
+    this.#access = access;
+    this.#context = context;
+    this.#exchange = exchangeOf(context.request);
+    this.#readQuery = readQuery;
+  }
+
+  get policy(): Policy {
+    return this.#access.policy;
+  }
+
+  get signal(): AbortSignal {
+    return this.#exchange.signal;
+  }
+
+  async open(tx?: Db): Promise<LiveList> {
+    const access = this.#access;
+    const { policy } = access;
+    const request = await access.request(this.#context, 'list', tx);
+    const permitted = await this.#permitted(request);
+    const view = await access.view(request);
+    // The names that a caller may use are those of its view.
+    if (this.#query?.view !== view) this.#query = { view, list: await this.#read(request, view) };
+    const { list } = this.#query;
+    const scope = await policy.rows.visible(request);
+    const where = await conditions(request, policy, list.where, permitted);
+    const all = [scope.compiled, ...where];
+    if (all.some((each) => !isDecidable(each))) throw notLive();
+    const { dialect } = policy.database(request);
+    const parts = [view.mask, ...all.flatMap((each) => [each.shape, each.values(dialect)])];
+    const rights = hash('sha256', asText(parts), 'base64url');
+    return {
+      rights,
+      bounds: equalities(policy, [scope.where, ...list.where]),
+      contains: (row) => all.every((each) => each.matches(row) === true),
+      read: (db, keys) => this.#rows(db, request, view, list, where, keys),
+    };
+  }
+
+  /** The permission of the route, asked again: a stream outlives its admission. */
+  async #permitted(request: CrudRequest): Promise<readonly CompiledWhere[]> {
+    const exchange = this.#exchange;
+    const { permission } = exchange.route as CompiledRoute;
+    const verdict = await permission.evaluate(exchange);
+    if (verdict === false) throw coreErrors.permission_denied();
+    const rows = verdict === true ? true : await permission.rows(exchange);
+    if (rows === undefined) throw coreErrors.permission_denied();
+    exchange.verdict = true;
+    return rows === true ? [] : [await this.policy.rows.compiledRule(request, rows as Where | boolean)];
+  }
+
+  async #read(request: CrudRequest, view: View): Promise<ListRequest> {
+    const access = this.#access;
+    const list = await this.#readQuery(new ListQueryReader(access.list, request, view));
+    if (list.expand.length > 0)
+      throw notLive({ location: ['query', 'expand'], code: 'not_live', message: 'Changes of related records cannot be followed.' });
+    const compiled = await conditions(request, this.policy, list.where, []);
+    const later = await conditions(
+      request,
+      this.policy,
+      (await this.#readQuery(new ListQueryReader(access.list, tomorrow(request), view))).where,
+      [],
+    );
+    const textOf = (where: readonly CompiledWhere[]) => asText(where.map((each) => [each.shape, each.values('postgres')]));
+    if (textOf(compiled) !== textOf(later))
+      throw notLive({ location: ['query'], code: 'not_live', message: 'A filter depends on the time, which changes no record.' });
+    if (!compiled.every(isDecidable))
+      throw notLive({
+        location: ['query'],
+        code: 'not_live',
+        message: 'A filter or the search depends on other records, or on columns that are not logged.',
+      });
+    const unit = unitFor(access.shape(view, list, 1), [this.policy.key.name]);
+    if (unit.readsRelations || unit.shape.computed.some(({ load }) => load !== undefined))
+      throw notLive({
+        location: ['query', 'fields'],
+        code: 'not_live',
+        message: 'A field depends on other records. Use `fields` to leave it out.',
+      });
+    return list;
+  }
+
+  async #rows(
+    db: Db,
+    request: CrudRequest,
+    view: View,
+    list: ListRequest,
+    where: readonly CompiledWhere[],
+    keys: readonly unknown[] | undefined,
+  ): Promise<ReadonlyMap<string, LiveRow>> {
+    const { policy } = this;
+    const { name } = policy.key;
+    const unit = unitFor(this.#access.shape(view, list, 1), [name]);
+    const among = keys === undefined ? [] : [policy.rows.compile(request, { [name]: { in: keys } } as Where)];
+    const rows = await selectRows(db, request, {
+      unit,
+      where: [...where, ...among],
+      orderBy: keysetFor(policy, list.ordering).orderSql(db.dialect),
+      limit: limits.liveRows + 1,
+      isFreeForm: true,
+    });
+    if (rows.length > limits.liveRows) throw crudErrors.live_too_many_rows({ extensions: { rows_max: limits.liveRows } });
+    const items = await presentRows(db, request, unit, rows);
+    return new Map(
+      rows.map((row, place) => {
+        const value = unit.extra(row, name);
+        const text = typeof value === 'string' ? JSON.stringify(value) : keyText(policy, value);
+        return [text, { key: JSON.parse(text) as unknown, item: items[place] as LiveRow['item'] }];
+      }),
+    );
+  }
+
+  async seal({ text, origin }: LogPosition, rights: string): Promise<string> {
+    const cursors = await this.#access.cursors();
+    const position = [text, origin, this.#exchange.clock.now().getTime()];
+    try {
+      return cursors.write({ position, backwards: false, count: null }, this.#bound(rights));
+    } catch (error) {
+      // A snapshot with hundreds of open transactions: without an id, the client begins again.
+      if (error instanceof RangeError) return '';
+      throw error;
+    }
+  }
+
+  /** Where the client continues. Another caller, query, right or database than that of the position is none. */
+  async resumed(db: Db, id: string): Promise<Resumed | 'lost'> {
+    const { rights } = await this.open();
+    const content = (await this.#access.cursors()).read(id, this.#bound(rights));
+    if (content === undefined) return 'lost';
+    const [text, origin, at] = content.position as [string, string, number];
+    if (at < this.#exchange.clock.now().getTime() - WINDOW_MS || !(await isKnown(db, { text, origin }))) return 'lost';
+    return { position: { text, origin }, rights };
+  }
+
+  /** What a position belongs to. */
+  #bound(rights: string): string {
+    const { user, principal, knownTenant, route } = this.#exchange;
+    const { mount, controller, field } = route as CompiledRoute;
+    const { list } = this.#query as { readonly list: ListRequest };
+    const query = [list.binding, list.fields ?? null, list.ordering];
+    return JSON.stringify([
+      'live',
+      mount,
+      controller,
+      field,
+      user?.id ?? null,
+      principal?.credentialId ?? null,
+      knownTenant,
+      query,
+      rights,
+    ]);
+  }
+}
+
+function asText(parts: readonly unknown[]): string {
+  return JSON.stringify(parts, (_name, value: unknown) => (typeof value === 'bigint' ? `${value}n` : value));
+}
+
+/** The same request, a day later. */
+function tomorrow(request: CrudRequest): CrudRequest {
+  const now = new Date(request.clock.now().getTime() + WINDOW_MS);
+  return Object.create(request, { clock: { value: { now: () => now } } }) as CrudRequest;
+}
+
+/** Whether the row alone, with what the log has of its past, decides. */
+function isDecidable(condition: CompiledWhere): boolean {
+  return condition.isEvaluable && [...condition.columns].every(isLoggedColumn);
+}
+
+function notLive(...errors: FieldError[]): Error {
+  return errors.length === 0 ? crudErrors.not_live() : crudErrors.not_live({ errors });
+}
