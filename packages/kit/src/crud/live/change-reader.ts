@@ -40,7 +40,7 @@ export class ChangeReader {
   readonly #joining = new Set<LiveStream>();
   readonly #wakeUp = new WakeUp();
   #position: LogPosition | undefined;
-  #running: Promise<void> | undefined;
+  #isRunning = false;
   #checkedAt = 0;
 
   constructor(db: Database, log: App['log']) {
@@ -66,8 +66,10 @@ export class ChangeReader {
   }
 
   #start(): void {
-    this.#running ??= this.#run().finally(() => {
-      this.#running = undefined;
+    if (this.#isRunning) return;
+    this.#isRunning = true;
+    void this.#run().finally(() => {
+      this.#isRunning = false;
       // A stream may have come while the reader stopped.
       if (this.#indexes.size > 0) this.#start();
     });
@@ -117,7 +119,7 @@ export class ChangeReader {
   }
 
   #failAll(error: unknown): void {
-    for (const index of this.#indexes.values()) for (const stream of index.all()) stream.fail(error);
+    for (const stream of this.#streams()) stream.fail(error);
     this.#indexes.clear();
   }
 
@@ -156,11 +158,17 @@ export class ChangeReader {
     }
   }
 
+  #streams(): LiveStream[] {
+    const streams: LiveStream[] = [];
+    for (const index of this.#indexes.values()) streams.push(...index.all());
+    return streams;
+  }
+
   /** Rights that changed without a change of a row. A caller that cannot be looked up keeps its stream. */
   async #checkRights(): Promise<void> {
     if (performance.now() - this.#checkedAt < LOOK_EVERY_MS) return;
     this.#checkedAt = performance.now();
-    for (const stream of [...this.#indexes.values()].flatMap((index) => [...index.all()])) {
+    for (const stream of this.#streams()) {
       if (stream.isOver) continue;
       try {
         if ((await stream.source.open()).rights !== stream.list.rights) stream.reset();

@@ -260,7 +260,7 @@ describeDatabases('a live list', (database) => {
       ['?nonsense=1', 'validation_error'],
     ]) {
       const follower = await new Follower('ann', query).connect(first.url);
-      expect([follower.status, (follower.ended?.data as { code: string }).code]).toEqual([422, code]);
+      expect([follower.status, follower.ended?.data.code]).toEqual([422, code]);
     }
   });
 

@@ -16,6 +16,6 @@ export const changes = migration('0004_changes', [
   // SQLite finds changes by their position, and has one writer, which numbers them.
   sql({
     sqlite: [],
-    postgres: ['create sequence kit_change_order', 'create index kit_changes_xid_index on kit_changes (xid)'],
+    postgres: ['create sequence kit_change_order owned by kit_changes.position', 'create index kit_changes_xid_index on kit_changes (xid)'],
   }),
 ]);
