@@ -20,6 +20,8 @@ export interface PermissionContext {
   readonly membership?: Membership | null | Promise<Membership | null> | undefined;
   /** True where the tenant depends on arguments of a call that are not known yet: then it is null, and `unknown` is the verdict. */
   readonly isTenantOpen?: boolean | undefined;
+  /** True where nothing but the tenant is missing, and each call of the tool can name it. */
+  readonly takesTenant?: boolean | undefined;
   /** Where requests name their tenant: "in the header `X-Tenant`". Undefined or empty: not declared. */
   readonly namesTenant?: string | undefined;
   /** The scope the operation declares, if any. */

@@ -24,6 +24,8 @@ import { jsonSchema } from ${sourceOf('http/index.ts')};
 import { accounts } from ${sourceOf('contrib/accounts/index.ts')};
 import { apiKeys } from ${sourceOf('contrib/apikeys/index.ts')};
 import { mcp } from ${sourceOf('contrib/mcp/index.ts')};
+import { tenants } from ${sourceOf('contrib/tenants/index.ts')};
+import { hasRole } from ${sourceOf('permissions/index.ts')};
 const text = { type: 'string', maxLength: 20 };
 const Echo = jsonSchema({ type: 'object', properties: { text }, required: ['text'], additionalProperties: false });
 const facts = { permission: hasScopes(), body: Echo, response: Echo, tool: true };
@@ -34,12 +36,15 @@ class EchoController extends Controller {
     await new Promise(() => setInterval(() => undefined, 1000));
     return body;
   });
+  room = route.post('/room', { permission: hasScopes().and(hasRole('owner')), scope: 'echo:room', response: Echo, tool: true }, async ({ caller }) => ({
+    text: (await caller()).tenant.slice(0, 8),
+  }));
   shout = route.post('/shout', { ...facts, scope: 'echo:shout', summary: 'Say a text loudly' }, ({ body }) => ({ text: body.text.toUpperCase() }));
 }
 export default createApp({
   title: 'Echo',
   database: 'sqlite:./app.db',
-  modules: [accounts(), apiKeys(), mcp({ instructions: 'Speak softly.' })],
+  modules: [accounts(), apiKeys(), tenants(), mcp({ instructions: 'Speak softly.' })],
   mount: { '/v1': { '/echo': EchoController } },
 });
 `,
@@ -50,6 +55,7 @@ export default createApp({
     ['say', 'echo:say'],
     ['all', 'echo:say', 'echo:shout'],
     ['waiter', 'echo:wait'],
+    ['roomer', 'echo:room'],
   ]) {
     const created = await program.run([
       'apikey',
@@ -68,13 +74,13 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-async function connected(key: string): Promise<Client> {
+async function connected(key: string, ...more: string[]): Promise<Client> {
   const bin = join(import.meta.dirname, '../../bin/kit.js');
   const client = new Client({ name: 'desktop', version: '1' });
   const { PATH = '' } = process.env;
   const transport = new StdioClientTransport({
     command: process.execPath,
-    args: ['--conditions=source', bin, 'mcp'],
+    args: ['--conditions=source', bin, 'mcp', ...more],
     cwd: folder,
     env: { PATH, KIT_API_KEY: key },
     stderr: 'pipe',
@@ -146,3 +152,16 @@ kit.stdout.resume();
   agent.kill('SIGKILL');
   await expect.poll(isRunning, { timeout: 120_000 }).toBe(false);
 }, 300_000);
+
+test('--tenant names the tenant of every call', async () => {
+  const made = await program.run(['tenant', 'create', 'North', '--owner', 'ada']);
+  expect(made).toMatchObject({ code: 0 });
+  const id = /id ([0-9a-f-]+)/.exec(made.stdout)?.[1] ?? '';
+  const client = await connected(keys['roomer'] ?? '', '--tenant', 'north');
+  const { structuredContent } = await client.callTool({ name: 'echo_room', arguments: {} });
+  expect(structuredContent).toEqual({ text: id.slice(0, 8) });
+  await client.close();
+  const nowhere = await connected(keys['roomer'] ?? '', '--tenant', 'south');
+  expect((await nowhere.listTools()).tools).toEqual([]);
+  await nowhere.close();
+});

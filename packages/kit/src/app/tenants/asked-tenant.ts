@@ -42,7 +42,7 @@ async function tenantOfProbe(
   const before = known.get(parent);
   if (before !== undefined && before.principal === principal) {
     exchange.knownMembership = before.membership;
-    return before.tenant;
+    return openUnlessNamed(exchange, before.tenant);
   }
   const reads = probe.readsOfCall;
   let tenant: string | null = null;
@@ -52,10 +52,17 @@ async function tenantOfProbe(
     if (!probe.hasReadParams && !probe.hasReadUrl) throw error;
   }
   if (probe.readsOfCall === reads) known.set(parent, { principal, tenant, membership: exchange.knownMembership });
-  if (!probe.hasReadParams && !(probe.hasReadUrl && isOfArguments(tenant))) return tenant;
+  if (!probe.hasReadParams && !(probe.hasReadUrl && isOfArguments(tenant))) return openUnlessNamed(exchange, tenant);
   exchange.isTenantOpen = true;
   exchange.knownMembership = null;
   return null;
+}
+
+/** A call can name the tenant in the header of its route, where the request around it names none. */
+function openUnlessNamed(exchange: Exchange, tenant: string | null): string | null {
+  if (tenant === null && exchange.principal !== null && exchange.route?.tenantHeader !== undefined)
+    exchange.isTenantOpen = exchange.takesTenant = true;
+  return tenant;
 }
 
 /** A resolver that takes the tenant from the URL finds the name of the parameter there, or nothing. */

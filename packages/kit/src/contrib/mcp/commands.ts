@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
-import type { Command } from '../../app/declare/command.ts';
+import type { Command, CommandContext } from '../../app/declare/command.ts';
 import type { App } from '../../app/declare/module.ts';
 import { keyFromEnvironment } from './serve/config.ts';
 import { mcpServer, type McpServerParts } from './serve/protocol.ts';
@@ -12,7 +12,7 @@ export function mcpCommand(running: () => McpServerParts): Command<App> {
     name: 'mcp',
     summary: 'serve tools to an AI agent over standard input and output, with the API key of KIT_API_KEY',
     configure(command, context) {
-      command.action(async () => {
+      command.option('--tenant <name>', 'act in this tenant, by its slug or id').action(async ({ tenant }: { tenant?: string }) => {
         const key =
           keyFromEnvironment() ??
           context.fail(
@@ -24,7 +24,7 @@ export function mcpCommand(running: () => McpServerParts): Command<App> {
         const parts = running();
         const endpoint = app.routes.find(({ controller }) => controller === 'KitMcpController');
         if (endpoint === undefined) throw new Error('the endpoint of mcp() is not mounted');
-        const withCaller = callerOverStdio(endpoint, key);
+        const withCaller = callerOverStdio(endpoint, key, tenantHeaders(app, context, tenant));
         const handle = serveStdio(() => mcpServer(parts, withCaller), {
           onerror: (err) => app.log.debug({ err }, 'mcp: a message was rejected'),
         });
@@ -33,4 +33,13 @@ export function mcpCommand(running: () => McpServerParts): Command<App> {
       });
     },
   };
+}
+
+/** As a request of the app names its tenant. */
+function tenantHeaders({ routes }: App, context: CommandContext<App>, tenant: string | undefined): Readonly<Record<string, string>> {
+  if (tenant === undefined) return {};
+  const name = routes.find(({ tenantHeader }) => tenantHeader !== undefined)?.tenantHeader;
+  return name === undefined
+    ? context.fail("No operation takes a tenant in a header. Declare it: tenants({ find: { header: 'X-Tenant' } }).")
+    : { [name.toLowerCase()]: tenant };
 }

@@ -7,7 +7,9 @@ export const hasTenant = new Permission({
   kind: 'has_tenant',
   evaluate(context) {
     const { tenant } = context;
-    return tenant instanceof Promise ? tenant.then((settled) => settled !== null) : tenant !== null;
+    // A list of tools asks before a call names the tenant.
+    const verdict = (settled: string | null) => (context.takesTenant === true ? 'unknown' : settled !== null);
+    return tenant instanceof Promise ? tenant.then(verdict) : verdict(tenant);
   },
   denial: tenantRequired,
 });

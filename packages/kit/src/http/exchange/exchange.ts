@@ -85,6 +85,8 @@ export class Exchange implements AuthRequest, PermissionContext, StatementCause 
   knownMembership: Membership | null = null;
   /** Set where the tenant depends on arguments that are not known yet: a list of tools asks before there is a call. */
   isTenantOpen = false;
+  /** Set where each call of the tool can name the tenant. */
+  takesTenant = false;
   #handlerDb: Database | undefined;
   #isCovered: boolean | undefined;
   #hasCoveredCall = false;

@@ -11,9 +11,9 @@ import type { WithCaller } from './protocol.ts';
 type Arguments = Readonly<Record<string, unknown>>;
 
 /** Admits each message as a request of the endpoint with this key: its throttles, the key's state and the log are those of HTTP. */
-export function callerOverStdio(endpoint: CompiledRoute, key: string): WithCaller {
+export function callerOverStdio(endpoint: CompiledRoute, key: string, more: Readonly<Record<string, string>> = {}): WithCaller {
   return async (work) => {
-    const headers = { authorization: `Bearer ${key}`, host: 'localhost', 'user-agent': 'kit mcp' };
+    const headers = { authorization: `Bearer ${key}`, host: 'localhost', 'user-agent': 'kit mcp', ...more };
     let outcome: { readonly value: Awaited<ReturnType<typeof work>> } | { readonly error: unknown } | undefined;
     stdioWork.set(headers, async (exchange) => {
       try {

@@ -55,6 +55,7 @@ export class UnusableTool extends Error {
   }
 }
 
+const TENANT = 'tenant';
 /** Rows of a list: an agent reads all of them, and pays for each. */
 const ROWS_DEFAULT = 20;
 
@@ -80,6 +81,7 @@ export function toolOf(
   reader.preconditions();
   reader.body(schemas.body ?? route.body?.json);
   reader.idempotencyKey();
+  reader.tenant();
   if (confirms) reader.confirmation();
   const { input, rows } = reader.inputSchema();
   const output = outputSchema(route, schemas.response ?? route.response?.json);
@@ -175,6 +177,14 @@ class ArgumentReader {
       'Choose a new value, such as a UUID, for each thing to do. Repeat the call with the same value if you do not know whether it succeeded: it is done once.';
     const schema = { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x21-\\x7e]+$', description };
     this.#set('idempotency_key', schema, idempotency.isRequired, { part: 'idempotency-key', name: null, style: 'repeated' });
+  }
+
+  /** An agent that connects without a tenant names one with each call, as the header of the route does. */
+  tenant(): void {
+    const { tenantHeader } = this.#route;
+    if (tenantHeader === undefined || this.arguments.has(TENANT)) return;
+    const description = 'The tenant to act in, by its slug or id. Not needed where the connection or the credential has one.';
+    this.#set(TENANT, { type: 'string', maxLength: 255, description }, false, { part: 'headers', name: tenantHeader, style: 'repeated' });
   }
 
   confirmation(): void {
