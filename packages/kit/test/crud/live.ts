@@ -121,6 +121,7 @@ export class Follower {
   status = 0;
   /** The terminal event, once there was one. */
   ended: LiveEvent | undefined;
+  isClosed = false;
   #stop = new AbortController();
   #reading: Promise<void> = Promise.resolve();
   /** Called after each batch. */
@@ -134,6 +135,7 @@ export class Follower {
   /** Resolves when the response has begun. */
   async connect(url: string): Promise<this> {
     this.#stop = new AbortController();
+    this.isClosed = false;
     const headers = {
       accept: 'text/event-stream',
       'x-user': this.person,
@@ -147,6 +149,7 @@ export class Follower {
   }
 
   async disconnect(): Promise<void> {
+    this.isClosed = true;
     this.#stop.abort();
     await this.#reading;
   }

@@ -13,8 +13,8 @@ export interface CopiedTable {
 /** Columns that PostgreSQL fills from others, such as those of full-text search. */
 const GENERATED = `select attname as name from pg_attribute where attrelid = to_regclass(quote_ident($1)) and attgenerated <> '' and not attisdropped`;
 
-/** Tables of the migrations' history, which the target writes itself, and of the copy. */
-const OWN: ReadonlySet<string> = new Set(['kit_migrations', 'kit_copy', 'kit_copy_tables']);
+/** Tables of the migrations' history, which the target writes itself, of the copy, and of changes whose positions hold in one database only. */
+const OWN: ReadonlySet<string> = new Set(['kit_migrations', 'kit_copy', 'kit_copy_tables', 'kit_changes']);
 
 /** The tables of a SQLite file; those behind a full-text index are part of it. */
 export async function sqliteTables(db: Db): Promise<string[]> {
