@@ -28,6 +28,11 @@ export function announceWritesOf(tables: readonly string[]): void {
   for (const table of tables) announced.add(table);
 }
 
+/** Whether something that reads this table is told of its writes. Without it, nobody has to announce them. */
+export function isAnnounced(table: string): boolean {
+  return announced.has(table);
+}
+
 /** Whether writes are heard: on SQLite those of this process, on PostgreSQL those of others too, unless the connection is lost. */
 export function hearsTableWrites(database: Database): boolean {
   return watched.get(engineOf(database))?.isListening === true;

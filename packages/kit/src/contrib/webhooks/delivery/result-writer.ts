@@ -5,6 +5,7 @@ import { drop, NO_OUTCOME, noRows, type Batch, type Result } from './result-batc
 import { bareFailureRow, healthChanges, resultRow } from './result-rows.ts';
 import { decideOutcome, type Outcome } from './delivery-outcome.ts';
 import { destinationNameOf } from '../publishing/audience.ts';
+import { announcedWrite } from '../publishing/announced-write.ts';
 import { disableEndpoint } from '../endpoints/disable.ts';
 
 import { countLostClaims } from './maintenance-store.ts';
@@ -207,7 +208,8 @@ export class ResultWriter {
     const { database } = this.#webhooks;
     const parked = batch.results.filter(({ report }) => report.result === null).map(({ report }) => report.claim);
     // A claim that cannot be given back because its row is locked runs out by itself.
-    await releaseClaims(database, parked, { park: true }).catch((error: unknown) => rethrowUnlessLocked(error));
+    const park = () => announcedWrite(database, 'webhook_deliveries', (db) => releaseClaims(db, parked, { park: true }));
+    if (parked.length > 0) await park().catch((error: unknown) => rethrowUnlessLocked(error));
     await this.#finalise(batch);
     const ours = batch.lost.size === 0 ? batch.results : batch.results.filter(({ report }) => !batch.lost.has(report.claim.id));
     const changes = healthChanges(ours);
@@ -233,13 +235,14 @@ export class ResultWriter {
   }
 
   async #writeSuccesses(batch: Batch, part: readonly Success[]): Promise<void> {
-    const written = await succeed(this.#webhooks.database, part, this.#workerName);
+    const written = await announcedWrite(this.#webhooks.database, 'webhook_deliveries', (db) => succeed(db, part, this.#workerName));
     await this.#countSuccesses(batch, part, written);
     drop(batch, part);
   }
 
   async #writeOthers(batch: Batch, part: readonly Finalised[]): Promise<void> {
-    await this.#count(batch, part, await finalise(this.#webhooks.database, part, this.#workerName));
+    const written = await announcedWrite(this.#webhooks.database, 'webhook_deliveries', (db) => finalise(db, part, this.#workerName));
+    await this.#count(batch, part, written);
     drop(batch, part);
   }
 
@@ -310,7 +313,7 @@ export class ResultWriter {
   async #changeHealth(changes: readonly HealthChange[]): Promise<void> {
     const { database } = this.#webhooks;
     try {
-      await changeHealth(database, changes);
+      await announcedWrite(database, 'webhook_endpoints', (db) => changeHealth(db, changes));
     } catch (error) {
       const isRejected = isValueRejected(error);
       if (!isRejected) rethrowUnlessLocked(error);

@@ -1,4 +1,5 @@
 import type { Db } from '../../../db/engine/db.ts';
+import { announcedWrite } from '../publishing/announced-write.ts';
 import { recordEndpointChange } from './endpoint-record.ts';
 import { isOperators } from '../publishing/audience.ts';
 import { publish } from '../publishing/publish.ts';
@@ -42,10 +43,11 @@ export async function disableCounting(tx: Db, id: string, reason: DisabledReason
     }
   }
   const changes = { is_active: false, disabled_reason: reason, disabled_at: now };
-  await changeEndpoint(tx, id, changes, now);
-  const failed = await failPendingOf(tx, id, now);
+  await announcedWrite(tx, 'webhook_endpoints', (db) => changeEndpoint(db, id, changes, now));
+  const failed = await announcedWrite(tx, 'webhook_deliveries', (db) => failPendingOf(db, id, now));
   // PostgreSQL: a result or an event that was written at the same time saw an active endpoint, and was not seen here. It would wait for its time.
-  if (tx.dialect === 'postgres') tx.afterCommit(() => failPendingOf(tx.database, id, clock.now()));
+  if (tx.dialect === 'postgres')
+    tx.afterCommit(() => announcedWrite(tx.database, 'webhook_deliveries', (db) => failPendingOf(db, id, clock.now())));
   // By hand it is part of an edit, which has its entry.
   if (reason !== 'manual')
     await recordEndpointChange(tx, 'disabled', { before: endpoint, after: { ...endpoint, ...changes, updated_at: now } }, BY_WORKER);

@@ -1,6 +1,7 @@
 import type { Db } from '../../../db/engine/db.ts';
 import { uuidv7 } from '../../../db/values/uuidv7.ts';
 import { webhookErrors } from '../errors.ts';
+import { announcedWrite } from '../publishing/announced-write.ts';
 import { insertEventFor } from './management-store.ts';
 import { PING_EVENT } from './ping-event.ts';
 import { WAKE_CHANNEL } from '../publishing/publish-store.ts';
@@ -23,7 +24,7 @@ export async function pingEndpoint(
     data: JSON.stringify({ endpoint_id: endpoint.id }),
     timestamp: clock.now(),
   };
-  const delivery = await insertEventFor(tx, endpoint, event, uuidv7(clock));
+  const delivery = await announcedWrite(tx, 'webhook_deliveries', (db) => insertEventFor(db, endpoint, event, uuidv7(clock)));
   await database.notify(tx, WAKE_CHANNEL);
   return delivery;
 }

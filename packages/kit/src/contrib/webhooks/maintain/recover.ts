@@ -1,4 +1,5 @@
 import type { Db } from '../../../db/engine/db.ts';
+import { announcedWrite } from '../publishing/announced-write.ts';
 import { webhookErrors } from '../errors.ts';
 import { hastenWaitingOf, insertMissedOf, requeueFailedOf } from '../endpoints/management-store.ts';
 import { WAKE_CHANNEL } from '../publishing/publish-store.ts';
@@ -32,8 +33,10 @@ export async function recoverEndpoint(
   await requireOwner(tx, endpoint.id);
   const { clock, database } = webhooksOf(tx);
   const window = { since, now: clock.now(), limit };
-  const requeued = await requeueFailedOf(tx, endpoint.id, window);
-  const added = await insertMissedOf(tx, endpoint.id, window);
+  const [requeued, added] = await announcedWrite(tx, 'webhook_deliveries', async (db) => [
+    await requeueFailedOf(db, endpoint.id, window),
+    await insertMissedOf(db, endpoint.id, window),
+  ]);
   if (requeued + added > 0) await database.notify(tx, WAKE_CHANNEL);
   return { requeued, added, complete: requeued < limit && added < limit };
 }
@@ -43,7 +46,7 @@ export async function retryWaiting(tx: Db, endpoint: Pick<WebhookEndpoint, 'id' 
   if (!endpoint.is_active) throw webhookErrors.endpoint_disabled();
   await requireOwner(tx, endpoint.id);
   const { clock, database } = webhooksOf(tx);
-  const count = await hastenWaitingOf(tx, endpoint.id, clock.now(), RECOVERED_MAX);
+  const count = await announcedWrite(tx, 'webhook_deliveries', (db) => hastenWaitingOf(db, endpoint.id, clock.now(), RECOVERED_MAX));
   if (count > 0) await database.notify(tx, WAKE_CHANNEL);
   return count;
 }

@@ -1,4 +1,5 @@
 import type { Db } from '../../../db/engine/db.ts';
+import { announcedWrite } from '../publishing/announced-write.ts';
 import { webhookErrors } from '../errors.ts';
 import { heldBehind } from '../endpoints/held-store.ts';
 import { WAKE_CHANNEL } from '../publishing/publish-store.ts';
@@ -42,7 +43,8 @@ export async function retryDelivery(db: Db, id: string, options: RetryOptions = 
   await requireOwner(db, delivery.endpoint_id);
   const earlier = (await heldBehind(db, [delivery])).get(id);
   if (earlier !== undefined) throw webhookErrors.delivery_held({ extensions: { waits_for: earlier.id } });
-  const requeued = await requeueDelivery(db, id, clock.now(), force ? ['failed', 'pending', 'succeeded'] : ['failed', 'pending']);
+  const from = force ? (['failed', 'pending', 'succeeded'] as const) : (['failed', 'pending'] as const);
+  const requeued = await announcedWrite(db, 'webhook_deliveries', (tx) => requeueDelivery(tx, id, clock.now(), from));
   if (!requeued) throw delivery.status === 'succeeded' && !force ? webhookErrors.delivery_succeeded() : webhookErrors.delivery_claimed();
   await database.notify(db, WAKE_CHANNEL);
   return { ...delivery, ...(await findDelivery(db, id)) };

@@ -1,3 +1,4 @@
+import { announceAfterCommit } from './announced-write.ts';
 import { PublishRefused } from '../errors.ts';
 import { aliasOf, checkedCall, checkedCalls, type CheckedCall, type PublishOptions } from './checked-call.ts';
 import type { EventType } from './event-type.ts';
@@ -146,7 +147,10 @@ function registerAfterCommit(
   event: PublishedEvent,
 ): PublishedEvent {
   if (!event.created || tx.afterCommit === undefined) return event;
-  if (event.deliveries > 0) wakeAfterCommit(tx, WAKE_CHANNEL);
+  if (event.deliveries > 0) {
+    wakeAfterCommit(tx, WAKE_CHANNEL);
+    announceAfterCommit(tx);
+  }
   if (queue !== undefined) tx.afterCommit(() => queue.enqueue(event.id, aliasOf(tx) ?? 'default', { database, task }));
   return event;
 }
