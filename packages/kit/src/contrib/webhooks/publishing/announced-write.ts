@@ -5,8 +5,8 @@ import { announceTableWrite, isAnnounced } from '../../../db/rows/table-writes.t
 type Table = 'webhook_deliveries' | 'webhook_endpoints';
 
 /**
- * A write without the resource of its table, as those of workers: cached responses and live lists that read the table are told when it commits, by the
- * same transaction. Where nothing reads it, the statement runs alone.
+ * A write without the resource of its table, as those of workers: cached responses that read the table are dropped when it commits, by the same
+ * transaction. Where none is cached, the statement runs alone.
  */
 export async function announcedWrite<R>(db: Db, table: Table, write: (tx: Db) => Promise<R>): Promise<R> {
   if (!isAnnounced(table)) return write(db);
