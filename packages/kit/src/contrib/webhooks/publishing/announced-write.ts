@@ -1,3 +1,4 @@
+import { CONFLICT_RETRIES } from '../../../db/engine/conflict-retries.ts';
 import type { Db } from '../../../db/engine/db.ts';
 import type { SqlExecutor } from '../../../db/engine/foreign/sql-executor.ts';
 import { announceTableWrite, isAnnounced } from '../../../db/rows/table-writes.ts';
@@ -14,7 +15,7 @@ export async function announcedWrite<R>(db: Db, table: Table, write: (tx: Db) =>
     const written = await write(tx);
     await announceTableWrite(tx, table);
     return written;
-  });
+  }, CONFLICT_RETRIES);
 }
 
 /** As {@link announcedWrite}, of deliveries that a publisher has written: after the commit, because PostgreSQL lets transactions that notify commit one at a time. */
