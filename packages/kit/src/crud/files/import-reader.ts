@@ -28,6 +28,7 @@ import {
   unwritable,
   isSameValue,
 } from './import-item.ts';
+import { unwritableColumns } from '../policy/unwritable-columns.ts';
 
 /** What the schema of a row says about it. */
 interface RowResult {
@@ -65,8 +66,7 @@ export class RowReader {
 
   async #decideUnwritable(): Promise<void> {
     const { policy, input } = this.#access;
-    for (const name of input) {
-      const verdict = (await policy.ruleOf(name)?.writableBy?.evaluate(this.#request.context)) ?? true;
+    for (const [name, { verdict }] of await unwritableColumns(policy, this.#request.context, input)) {
       if (verdict === 'unknown') this.#ruled.add(name);
       if (verdict !== false) continue;
       this.#unwritable.add(name);
@@ -83,10 +83,10 @@ export class RowReader {
     const unchanged = new Set<string>();
     const refused: string[] = [];
     const { context } = this.#request;
-    for (const name of sent) {
-      if (!this.#ruled.has(name)) continue;
-      const { visibleTo, writableBy } = this.#access.policy.ruleOf(name) as FieldRule;
-      if ((await writableBy?.evaluate(context, row)) === true) continue;
+    const { policy } = this.#access;
+    const ruled = sent.filter((name) => this.#ruled.has(name));
+    for (const name of (await unwritableColumns(policy, context, ruled, row)).keys()) {
+      const { visibleTo } = policy.ruleOf(name) as FieldRule;
       const isSeen = visibleTo === undefined || (await visibleTo.evaluate(context, row)) === true;
       const value = values[name] ?? null;
       if (isSeen ? isSameValue(this.#column(name), row[name], value) : value === null) unchanged.add(name);

@@ -20,6 +20,7 @@ import { bodySchemas, rowJsonSchema } from '../mount/schemas.ts';
 import type { Item } from '../declare/item.ts';
 import { verdictOn } from './verdict-on.ts';
 import type { ResourceAccess } from './resource-access.ts';
+import { unwritableColumns } from '../policy/unwritable-columns.ts';
 
 /** `GET /meta`: what this caller may see, send and do. Made of the declaration alone, without a statement. */
 export async function describeResource(access: ResourceAccess, routes: readonly CompiledRoute[], context: Context): Promise<Item> {
@@ -102,12 +103,8 @@ export async function nestedBody({ nested }: ResourceAccess, request: CrudReques
 }
 
 export async function writableColumns(policy: Policy, input: readonly string[], { context }: CrudRequest): Promise<string[]> {
-  const writable: string[] = [];
-  for (const name of input) {
-    const permission = policy.options.fields?.[name]?.writableBy;
-    if (permission === undefined || (await permission.evaluate(context)) !== false) writable.push(name);
-  }
-  return writable;
+  const closed = await unwritableColumns(policy, context, input);
+  return input.filter((name) => closed.get(name)?.verdict !== false);
 }
 
 function plainSchema(schema: Schema, name: string): JsonSchema {

@@ -21,6 +21,7 @@ import type { RowForm, RowKey } from '../write/row-statements.ts';
 import type { Answering } from './answering.ts';
 import type { Reading } from './reading.ts';
 import type { ResourceAccess } from './resource-access.ts';
+import { unwritableColumns } from '../policy/unwritable-columns.ts';
 
 /** What a PUT writes, where some of it may depend on the row. */
 interface Replacement extends Pick<Asked, 'valuesOfRow'> {
@@ -127,7 +128,7 @@ export class Writing {
       }
       const shown = view.knows(name);
       if (shown === undefined || shown === 'null') continue;
-      const written = sent.includes(name) ? true : ((await policy.ruleOf(name)?.writableBy?.evaluate(request.context)) ?? true);
+      const written = sent.includes(name) ? true : ((await unwritableColumns(policy, request.context, [name])).get(name)?.verdict ?? true);
       if (written === false) continue;
       (shown === 'always' && written === true ? absent : undecided).push(name);
     }
@@ -138,12 +139,12 @@ export class Writing {
     if (undecided.length === 0 && isAddressed) return { values };
     const valuesOfRow = async (row: Item): Promise<Item> => {
       refuseOtherKeys(keys, body, row);
+      const closed = await unwritableColumns(policy, request.context, undecided, row);
       const decided: string[] = [];
       for (const name of undecided) {
-        const { visibleTo, writableBy } = policy.ruleOf(name) ?? {};
-        const rules = [visibleTo, writableBy].filter((rule) => rule !== undefined);
-        const verdicts = await Promise.all(rules.map(async (rule) => rule.evaluate(request.context, row)));
-        if (verdicts.every((verdict) => verdict === true)) decided.push(name);
+        const visibleTo = policy.ruleOf(name)?.visibleTo;
+        const isSeen = visibleTo === undefined || (await visibleTo.evaluate(request.context, row)) === true;
+        if (isSeen && !closed.has(name)) decided.push(name);
       }
       return absentValues(policy, decided, now);
     };

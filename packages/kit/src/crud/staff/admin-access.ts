@@ -27,6 +27,7 @@ import type { Readable } from 'node:stream';
 import type { Schema } from '../../http/declare/schema.ts';
 import type { FileFormat } from '../options/file-options.ts';
 import { type ImportResult, RowImport } from '../files/row-import.ts';
+import { unwritableColumns } from '../policy/unwritable-columns.ts';
 
 /** What a form of the admin site sent, besides its values. */
 export interface AdminWrite {
@@ -319,13 +320,9 @@ export class AdminAccess {
    */
   closedColumns(names: readonly string[], row?: Item): Promise<ReadonlyMap<string, string>> {
     return this.#as(row === undefined ? 'create' : 'update', async (request) => {
-      const closed = new Map<string, string>();
-      for (const name of names) {
-        const permission = this.#mounted.policy.ruleOf(name)?.writableBy;
-        const verdict = (await permission?.evaluate(request.context, row)) ?? true;
-        if (verdict === false || (verdict === 'unknown' && row !== undefined)) closed.set(name, permission?.name ?? '');
-      }
-      return closed;
+      const found = await unwritableColumns(this.#mounted.policy, request.context, names, row);
+      const closed = [...found].filter(([, { verdict }]) => verdict === false || row !== undefined);
+      return new Map(closed.map(([name, { permission }]) => [name, permission.name]));
     });
   }
 

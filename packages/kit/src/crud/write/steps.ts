@@ -2,7 +2,6 @@ import { ruleResult } from '../../auth/rights/rule-result.ts';
 import type { Db } from '../../db/engine/db.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { FieldError } from '../../errors/kit-error.ts';
-import type { FieldRule } from '../declare/field-rule.ts';
 import type { Item } from '../declare/item.ts';
 import type { TransitionRule } from '../declare/action-rule.ts';
 import { callerOf, type CrudRequest, type Scope } from '../policy/crud-request.ts';
@@ -10,6 +9,7 @@ import type { Policy } from '../policy/policy.ts';
 import { isSame } from './change.ts';
 import type { Asked, RowIntent } from './intent.ts';
 import { RowStatements } from './row-statements.ts';
+import { unwritableColumns } from '../policy/unwritable-columns.ts';
 
 // What each step of a write refuses. The steps themselves are in pipeline.ts, in their order.
 
@@ -82,26 +82,14 @@ export function guardResult(policy: Policy, transition: string, result: unknown)
   return ruleResult('guard', `transition "${transition}" of resource(${policy.model.name})`, result);
 }
 
-function ruleOf({ options }: Policy, name: string): FieldRule | undefined {
-  return options.fields?.[name];
-}
-
 /** True when the caller may write all it sent, whatever the row is. What it may not is refused after 404 and 412. */
 export async function isWritableByRequest(policy: Policy, request: CrudRequest, sent: readonly string[]): Promise<boolean> {
-  for (const name of sent) {
-    const permission = ruleOf(policy, name)?.writableBy;
-    if (permission !== undefined && (await permission.evaluate(request.context)) !== true) return false;
-  }
-  return true;
+  return (await unwritableColumns(policy, request.context, sent)).size === 0;
 }
 
 /** 403 with the names of what the caller sent and may not write. Rules about the row look at `row`; unknown counts as no. */
 export async function refuseUnwritable(policy: Policy, request: CrudRequest, sent: readonly string[], row: Item): Promise<void> {
-  const fields: string[] = [];
-  for (const name of sent) {
-    const permission = ruleOf(policy, name)?.writableBy;
-    if (permission !== undefined && (await permission.evaluate(request.context, row)) !== true) fields.push(name);
-  }
+  const fields = [...(await unwritableColumns(policy, request.context, sent, row)).keys()];
   if (fields.length > 0) throw coreErrors.permission_denied({ detail: `You may not write ${fields.join(', ')}.`, extensions: { fields } });
 }
 
