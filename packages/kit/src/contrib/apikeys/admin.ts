@@ -11,7 +11,7 @@ import { chart, section } from '../../screens/screen-words.ts';
 import { KEY_STATES, type KeyState } from './key/state.ts';
 import { keyOverview } from './manage/overview.ts';
 import { apiKeys } from './models.ts';
-import { apiKeyResource, mayChangeKeyOf } from './resource.ts';
+import { apiKeyResource, keysInState, mayChangeKeyOf } from './resource.ts';
 import { usageOf } from './rows/usage-store.ts';
 import { keyringOf } from './verify/keyring.ts';
 
@@ -63,7 +63,7 @@ const keyScreen = screen(apiKeyResource, {
       label: 'State',
       kind: 'select',
       choices: KEY_STATES.map((value) => ({ value, label: LABELS[value] })),
-      where: (state, { clock }) => inState(state as KeyState, clock.now()),
+      where: (state, { clock }) => keysInState(state, clock.now()),
     },
     {
       name: 'owner',
@@ -121,14 +121,6 @@ const keyScreen = screen(apiKeyResource, {
 
 /** The admin site's list of keys, and what it shows of them at a glance. */
 export const apiKeysAdmin: AdminDeclaration = { resources: [keyScreen], overview: keyOverview };
-
-function inState(state: KeyState, now: Date): Where {
-  if (state === 'revoked') return { revoked_at: { isnull: false } } as Where;
-  if (state === 'expired') return { revoked_at: null, expires_at: { lte: now } } as Where;
-  const isActive = { owner: { is: { is_active: true } } };
-  const ofOwner = state === 'active' ? isActive : { not: isActive };
-  return { revoked_at: null, or: [{ expires_at: null }, { expires_at: { gt: now } }], ...ofOwner } as Where;
-}
 
 const HOUR_MS = 3_600_000;
 

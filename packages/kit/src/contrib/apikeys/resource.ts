@@ -6,7 +6,9 @@ import { derived } from '../../crud/declare/derived.ts';
 import { visibleTo, writableBy } from '../../crud/declare/field-rule.ts';
 import { people } from '../../crud/declare/people.ts';
 import { STAFF, type WriteContext } from '../../crud/declare/resource.ts';
+import { DerivedState } from '../../crud/policy/derived-state.ts';
 import type { Db } from '../../db/engine/db.ts';
+import type { Where } from '../../db/sql/where/where.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { FieldError } from '../../errors/kit-error.ts';
 import { hasRecentLogin, isStaff } from '../../permissions/built-ins.ts';
@@ -54,6 +56,13 @@ const keyState = derived(['revoked', 'expired', 'active', 'owner_inactive'], {
   expired: ({ now }) => ({ expires_at: { lte: now } }),
   active: () => ({ owner: { is: { is_active: true } } }),
 });
+
+const keyStates = new DerivedState(keyState, apiKeys, {});
+
+/** Keys that have this state now. */
+export function keysInState(state: string, now: Date): Where {
+  return keyStates.isOneOf([state], now);
+}
 
 /** The keys of users, which the functions of this module write: controllers, the admin site and programs call them by its hooks. */
 export const apiKeyResource = resource(apiKeys, {

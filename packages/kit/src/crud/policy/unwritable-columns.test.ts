@@ -26,6 +26,7 @@ const policy = new Policy(declared, {
   all: () => [],
   hasTenants: false,
   users: null,
+  isLogged: false,
   audience: null,
   using: 'default',
 });
