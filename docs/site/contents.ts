@@ -32,7 +32,6 @@ export const groups: readonly Group[] = [
       'supabase',
       'auth-js',
       'agents',
-      'memberships',
       'api-keys',
       'tenancy',
       'sharing',

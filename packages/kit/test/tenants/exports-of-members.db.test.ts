@@ -8,7 +8,7 @@ import { describeDatabases } from '../../src/testing/databases.ts';
 import { testApp, type TestApp } from '../../src/testing/test-app.ts';
 import type { Authenticator } from '../../src/auth/index.ts';
 
-// What docs/guide/memberships.md declares for apps with many streams: `memberships` answers for all with one statement.
+// What docs/guide/tenancy.md declares for apps with many streams: `memberships` answers for all with one statement.
 
 const columns = { id: t.int().pk(), tenant: t.text(40).readOnly(), text: t.text() };
 const indexes = [{ columns: ['tenant', 'id'] }];

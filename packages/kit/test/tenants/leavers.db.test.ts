@@ -4,14 +4,18 @@ import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
+import type { AppOptions, Module } from '../../src/app/index.ts';
 import type { User } from '../../src/auth/index.ts';
 import { accounts, accountsOf, createUser, deactivateUser, deleteUser, openSession } from '../../src/contrib/accounts/index.ts';
 import { apiKeys, createApiKey } from '../../src/contrib/apikeys/index.ts';
 import { job, jobs, runDueJobs, startJob } from '../../src/contrib/jobs/index.ts';
 import { mcp } from '../../src/contrib/mcp/index.ts';
+import { addMember, removeMember, tenants } from '../../src/contrib/tenants/index.ts';
+import { changeMember } from '../../src/contrib/tenants/manage/members.ts';
+import { tenants as tenantRows } from '../../src/contrib/tenants/models.ts';
 import { createEndpoint, deliverDue, publish, webhooks } from '../../src/contrib/webhooks/index.ts';
 import { CrudController, resource } from '../../src/crud/index.ts';
-import { createTable, migration, model, t, type Model } from '../../src/db/index.ts';
+import { createTable, type Database, insert, migration, model, t, type Model } from '../../src/db/index.ts';
 import { Controller, jsonSchema, route } from '../../src/http/index.ts';
 import { responseCache } from '../../src/middleware/index.ts';
 import { all, allowAny, hasRole, hasScopes, isAuthenticated } from '../../src/permissions/index.ts';
@@ -22,7 +26,7 @@ import { type Receiver, startReceiver } from '../webhooks/receiver.ts';
 
 // Everything that a person set up, or has open, while the person had a right; asked again after the right was lost.
 
-const TENANT = 'acme';
+const TENANT = '01890000-0000-7000-8000-0000000000ac';
 
 const memberColumns = { id: t.uuidv7().pk(), tenant: t.text(40), user_id: t.uuid(), role: t.text(40) };
 const members = model('members', memberColumns, { indexes: [{ columns: ['user_id', 'tenant'], unique: true }] });
@@ -237,11 +241,11 @@ const EXITS: Readonly<Record<string, Exit>> = {
 };
 
 const management = (kit: TestApp) => accountsOf(kit.app.db).management(null);
-const LEAVE: Readonly<Record<string, (kit: TestApp, user: User) => Promise<unknown>>> = {
+const LEAVE: Readonly<Record<string, (kit: TestApp, user: User, way: Way) => Promise<unknown>>> = {
   deactivated: (kit, { id }) => deactivateUser(kit.app.db, id, management(kit)),
   deleted: (kit, { id }) => deleteUser(kit.app.db, id, management(kit)),
-  'removed from the tenant': (kit, { id }) => kit.app.db.query('delete from members where user_id = $1', [id]),
-  'deprived of the role': (kit, { id }) => kit.app.db.query("update members set role = 'member' where user_id = $1", [id]),
+  'removed from the tenant': (kit, { id }, { remove }) => remove(kit.app.db, id),
+  'deprived of the role': (kit, { id }, { demote }) => demote(kit.app.db, id),
 };
 
 /** What goes on on purpose. */
@@ -250,69 +254,107 @@ const GOES_ON: Readonly<Record<string, string>> = {
   'deprived of the role job': 'a job that depends on a role asks for it itself: its owner is still a member',
 };
 
-describeDatabases('a person who was', (database) => {
-  let place: Place;
-  beforeAll(async () => {
-    const receiver = await startReceiver();
-    const kit = await testApp({
-      database: database.db,
-      modules: [
-        accounts({ passwordCost: { logN: 4, r: 8, p: 1 } }),
-        apiKeys({ cache: { maxAgeMs: 300_000 } }),
-        webhooks({ urlPolicy: LOOPBACK, jitter: false }),
-        jobs({ jobs: [report] }),
-        mcp(),
-        tables,
-      ],
-      middleware: [responseCache({ routes: ({ controller }) => controller === 'Plans' || controller === 'Papers' })],
+/** Both ways to have tenants: each exit asks the same question. */
+const WAYS: Readonly<Record<string, Way>> = {
+  'createApp({ membership })': {
+    options: {
       tenant: ({ headers }) => headers['x-tenant']?.toString() ?? null,
       async membership({ user, tenant, db }) {
         const [row] = await db.query<{ role: string }>('select role from members where tenant = $1 and user_id = $2', [tenant, user.id]);
         return row === undefined ? null : { roles: [row.role] };
       },
-      mount: { '/v1': { '/enter': Enter, '/papers': Papers, '/plans': Plans, '/volumes': Volumes } },
-    });
-    await database.db.execute(FILL_VOLUMES[database.dialect]);
-    place = { kit, receiver, url: await kit.app.listen({ port: 0 }) };
-  });
-  afterAll(async () => {
-    await place.kit.close();
-    await place.receiver.close();
-  });
+    },
+    modules: [],
+    async add(db, userId) {
+      await db.query('insert into members (id, tenant, user_id, role) values ($1, $2, $3, $4)', [
+        crypto.randomUUID(),
+        TENANT,
+        userId,
+        'lead',
+      ]);
+    },
+    remove: (db, userId) => db.query('delete from members where user_id = $1', [userId]),
+    demote: (db, userId) => db.query("update members set role = 'member' where user_id = $1", [userId]),
+  },
+  'tenants()': {
+    options: {},
+    modules: [tenants({ roles: ['owner', 'lead', 'member'] })],
+    async add(db, userId) {
+      const at = new Date();
+      const row = { id: TENANT, slug: 'acme', name: 'Acme', state: 'active', created_at: at, updated_at: at } as const;
+      if ((await db.query('select id from tenants where id = $1', [TENANT])).length === 0) await insert(db, tenantRows, row);
+      await addMember(db, { tenant: TENANT, user: userId, roles: ['lead'] });
+    },
+    remove: (db, userId) => removeMember(db, { tenant: TENANT, user: userId }),
+    demote: (db, userId) => changeMember(db, { tenant: TENANT, user: userId, roles: ['member'] }),
+  },
+};
 
-  let people = 0;
-  const join = async (): Promise<Leaver> => {
-    const { kit } = place;
-    const username = `person${(people += 1)}`;
-    const user = await createUser(kit.app.db, { username }, management(kit));
-    await kit.app.db.query('insert into members (id, tenant, user_id, role) values ($1, $2, $3, $4)', [
-      crypto.randomUUID(),
-      TENANT,
-      user.id,
-      'lead',
-    ]);
-    const { raw } = await createApiKey(kit.app.db, { user, name: 'test', scopes: ['papers:*'] });
-    const opened = await kit.inject(`/v1/enter/${user.id}`);
-    const cookie = /^[^;]*/.exec(String(opened.headers['set-cookie']))?.[0] ?? '';
-    const session = { cookie, 'x-csrf-token': opened.json<{ csrf_token: string }>().csrf_token };
-    return { user, session, key: { 'x-api-key': raw } };
-  };
+interface Way {
+  readonly options: Pick<AppOptions, 'tenant' | 'membership'>;
+  readonly modules: readonly Module[];
+  readonly add: (db: Database, userId: string) => Promise<void>;
+  readonly remove: (db: Database, userId: string) => Promise<unknown>;
+  readonly demote: (db: Database, userId: string) => Promise<unknown>;
+}
 
-  describe.each(Object.keys(EXITS))('and %s', (exit) => {
-    test('who stays is reached: the rows below can fail', async () => {
-      const probe = await (EXITS[exit] as Exit)(await join(), place);
-      expect(await probe(true)).toBe(true);
+describe.each(Object.entries(WAYS))('with %s', (_, way) =>
+  describeDatabases('a person who was', (database) => {
+    let place: Place;
+    beforeAll(async () => {
+      const receiver = await startReceiver();
+      const kit = await testApp({
+        database: database.db,
+        modules: [
+          accounts({ passwordCost: { logN: 4, r: 8, p: 1 } }),
+          apiKeys({ cache: { maxAgeMs: 300_000 } }),
+          webhooks({ urlPolicy: LOOPBACK, jitter: false }),
+          jobs({ jobs: [report] }),
+          mcp(),
+          tables,
+          ...way.modules,
+        ],
+        middleware: [responseCache({ routes: ({ controller }) => controller === 'Plans' || controller === 'Papers' })],
+        ...way.options,
+        mount: { '/v1': { '/enter': Enter, '/papers': Papers, '/plans': Plans, '/volumes': Volumes } },
+      });
+      await database.db.execute(FILL_VOLUMES[database.dialect]);
+      place = { kit, receiver, url: await kit.app.listen({ port: 0 }) };
+    });
+    afterAll(async () => {
+      await place.kit.close();
+      await place.receiver.close();
     });
 
-    test.each(Object.keys(LEAVE))('%s is not reached, unless the reason is listed', async (left) => {
-      const leaver = await join();
-      const probe = await (EXITS[exit] as Exit)(leaver, place);
-      await LEAVE[left]?.(place.kit, leaver.user);
-      const expected = `${left} ${exit}` in GOES_ON;
-      expect(await probe(expected)).toBe(expected);
+    let people = 0;
+    const join = async (): Promise<Leaver> => {
+      const { kit } = place;
+      const username = `person${(people += 1)}`;
+      const user = await createUser(kit.app.db, { username }, management(kit));
+      await way.add(kit.app.db, user.id);
+      const { raw } = await createApiKey(kit.app.db, { user, name: 'test', scopes: ['papers:*'] });
+      const opened = await kit.inject(`/v1/enter/${user.id}`);
+      const cookie = /^[^;]*/.exec(String(opened.headers['set-cookie']))?.[0] ?? '';
+      const session = { cookie, 'x-csrf-token': opened.json<{ csrf_token: string }>().csrf_token };
+      return { user, session, key: { 'x-api-key': raw } };
+    };
+
+    describe.each(Object.keys(EXITS))('and %s', (exit) => {
+      test('who stays is reached: the rows below can fail', async () => {
+        const probe = await (EXITS[exit] as Exit)(await join(), place);
+        expect(await probe(true)).toBe(true);
+      });
+
+      test.each(Object.keys(LEAVE))('%s is not reached, unless the reason is listed', async (left) => {
+        const leaver = await join();
+        const probe = await (EXITS[exit] as Exit)(leaver, place);
+        await LEAVE[left]?.(place.kit, leaver.user, way);
+        const expected = `${left} ${exit}` in GOES_ON;
+        expect(await probe(expected)).toBe(expected);
+      });
     });
-  });
-});
+  }),
+);
 
 /** Columns that name a person or a tenant. */
 const OF_SOMEBODY =

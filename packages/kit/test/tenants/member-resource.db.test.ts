@@ -9,7 +9,7 @@ import { Controller, jsonSchema, route } from '../../src/http/index.ts';
 import { hasRole, isAuthenticated } from '../../src/permissions/index.ts';
 import { describeDatabases } from '../../src/testing/databases.ts';
 
-// The example of docs/guide/memberships.md: memberships are a CRUD resource, a header or the path names the tenant.
+// The example of docs/guide/tenancy.md: memberships are a CRUD resource, a header or the path names the tenant.
 
 const indexes = [{ columns: ['tenant', 'user_id'], unique: true }, { columns: ['tenant', '-id'] }];
 const columns = { id: t.uuidv7().pk(), tenant: t.text(100).readOnly(), role: t.enum(['admin', 'member']) };

@@ -8,7 +8,7 @@ import { Controller, jsonSchema, route } from '../../src/http/index.ts';
 import { allowAny, hasRole, isAuthenticated } from '../../src/permissions/index.ts';
 import { describeDatabases } from '../../src/testing/databases.ts';
 
-// The example of docs/guide/memberships.md: memberships as a resource of the app, the tenant named by a header.
+// The example of docs/guide/tenancy.md: memberships as a resource of the app, the tenant named by a header.
 
 const columns = { id: t.uuidv7().pk(), tenant: t.text(100), role: t.enum(['admin', 'member']) };
 const indexes = [{ columns: ['tenant', 'user_id'], unique: true }];
