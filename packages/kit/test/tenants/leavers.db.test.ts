@@ -298,7 +298,7 @@ interface Way {
   readonly demote: (db: Database, userId: string) => Promise<unknown>;
 }
 
-describe.each(Object.entries(WAYS))('with %s', (_, way) =>
+describe.each(Object.entries(WAYS))('with %s', (_, way) => {
   describeDatabases('a person who was', (database) => {
     let place: Place;
     beforeAll(async () => {
@@ -353,8 +353,8 @@ describe.each(Object.entries(WAYS))('with %s', (_, way) =>
         expect(await probe(expected)).toBe(expected);
       });
     });
-  }),
-);
+  });
+});
 
 /** Columns that name a person or a tenant. */
 const OF_SOMEBODY =
