@@ -4,6 +4,7 @@ import { join, relative, resolve, sep } from 'node:path';
 import { InvalidArgumentError, type Command } from 'commander';
 import { modelDifferences } from '../../db/migrations/drift.ts';
 import { proposeModuleMigration } from '../../db/migrations/propose-migration.ts';
+import { type ProposedSteps, proposeSteps } from '../../db/rollout/propose-steps.ts';
 import type { MigrationModule } from '../../db/migrations/plan.ts';
 import type { CliContext } from '../load/context.ts';
 import { unwritable } from '../terminal/file-fault.ts';
@@ -13,6 +14,7 @@ interface MakeOptions {
   readonly module?: string;
   readonly dir: string;
   readonly print?: boolean;
+  readonly atOnce?: boolean;
 }
 
 /** `kit migrate make <name>`: writes what the models say and no migration does yet. */
@@ -24,27 +26,74 @@ export function addMigrateMake(command: Command, context: CliContext): void {
     .option('--module <name>', 'the module whose models changed; needed when several did')
     .option('--dir <folder>', 'where to write it', 'migrations')
     .option('--print', 'print it instead of writing a file')
+    .option('--at-once', 'new required columns in one step: for tables without rows, while no version of the app runs')
     .addHelpText('after', '\nNo database is opened. Read the file before you use it, then add it to the `migrations` of the module.')
     .action(async (name: string, options: MakeOptions) => {
       const modules = migrationModules(await context.bareApp());
       const module = chooseModule(modules, options.module, context);
-      const proposed = module === null ? undefined : proposeModuleMigration(modules, module, name);
+      const proposed = module === null ? undefined : proposalFor(modules, module, name, options.atOnce === true);
       if (proposed === undefined) return context.print('Models and migrations agree: there is nothing to write.');
-      if (options.print === true) return context.print(proposed.source.trimEnd());
-      const file = join(resolve(options.dir), `${proposed.name}.ts`);
-      const refuse = (error: Error) => context.fail(unwritable(file, error));
-      await mkdir(resolve(options.dir), { recursive: true }).catch(refuse);
-      // wx: a migration that exists may have been applied somewhere and is never written over.
-      await writeFile(file, proposed.source, { flag: 'wx' }).catch((error: NodeJS.ErrnoException) =>
-        error.code === 'EEXIST'
-          ? context.fail(`${file} exists already; nothing was written. Add it to the migrations of ${module}, if it is not there.`)
-          : refuse(error),
-      );
-      if (context.json) return context.print(JSON.stringify({ file, module, name: proposed.name, notes: proposed.notes }));
-      context.print(`${relative(process.cwd(), file)} written for ${module}.`);
+      if (options.print === true) return context.print(proposed.files.map(({ source }) => source.trimEnd()).join('\n\n'));
+      const written: string[] = [];
+      for (const { name: fileName, source } of proposed.files)
+        written.push(await write(context, options.dir, fileName, source, module ?? ''));
+      const [first] = proposed.files;
+      if (context.json)
+        return context.print(
+          JSON.stringify({
+            file: written[0],
+            files: written,
+            module,
+            name: first?.name,
+            notes: proposed.notes,
+            required: proposed.required,
+          }),
+        );
+      for (const file of written) context.print(`${relative(process.cwd(), file)} written for ${module}.`);
       for (const note of proposed.notes) context.print(`${context.paint('yellow', 'review')}  ${note}.`);
-      context.print(addition(file, name));
+      context.print(proposed.required.length === 0 ? addition(written[0] ?? '', name) : threeSteps(proposed));
     });
+}
+
+function proposalFor(modules: readonly MigrationModule[], module: string, name: string, atOnce: boolean): ProposedSteps | undefined {
+  if (!atOnce) return proposeSteps(modules, module, name);
+  const proposed = proposeModuleMigration(modules, module, name);
+  if (proposed === undefined) return undefined;
+  return {
+    files: [{ name: proposed.name, source: proposed.source, kind: 'migration', release: 'this' }],
+    notes: proposed.notes,
+    required: [],
+  };
+}
+
+async function write(context: CliContext, dir: string, name: string, source: string, module: string): Promise<string> {
+  const file = join(resolve(dir), `${name}.ts`);
+  const refuse = (error: Error) => context.fail(unwritable(file, error));
+  await mkdir(resolve(dir), { recursive: true }).catch(refuse);
+  // wx: a migration that exists may have been applied somewhere and is never written over.
+  await writeFile(file, source, { flag: 'wx' }).catch((error: NodeJS.ErrnoException) =>
+    error.code === 'EEXIST'
+      ? context.fail(`${file} exists already; nothing was written. Add it to the migrations of ${module}, if it is not there.`)
+      : refuse(error),
+  );
+  return file;
+}
+
+/** A new required column takes two releases. */
+function threeSteps({ files, required }: ProposedSteps): string {
+  const named = (kind: string, release: string): string =>
+    files
+      .filter((each) => each.kind === kind && each.release === release)
+      .map(({ name }) => name)
+      .join(', ');
+  const columns = required.map((each) => `"${each}"`).join(', ');
+  return `
+New required columns: ${columns}. Processes of the version before leave them out of their inserts, which would fail with NOT NULL.
+This release: make ${required.length === 1 ? 'it' : 'them'} .nullable() in the model, write ${required.length === 1 ? 'it' : 'them'} in every insert and update, and add to the module
+  migrations: [ …, ${named('migration', 'this')}], backfills: [ …, ${named('backfill', 'this')}]
+Then: kit migrate, deploy, kit backfill run
+Next release: remove .nullable(), and add
+  migrations: [ …, ${named('migration', 'next')}]`;
 }
 
 /** The lines that add a migration to its module, as its file has them: in `src` where there is one. */

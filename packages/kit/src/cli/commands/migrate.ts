@@ -2,6 +2,7 @@ import type { CliContext } from '../load/context.ts';
 import type { CoreCommand } from '../load/core-command.ts';
 import { modelDrift } from '../../db/migrations/drift.ts';
 import { driftOf, driftRemedy, migrateApp, migrationModules, pendingOf } from '../../app/data/migration-modules.ts';
+import { addPlan } from './migrate-plan.ts';
 import { addRelease } from './migrate-release.ts';
 import { addMigrateMake } from './migrate-make.ts';
 
@@ -16,6 +17,7 @@ export const migrateCommand: CoreCommand = (command, context) => {
       else if (dryRun === true) await printStatements(context);
       else await apply(context, adopt === true);
     });
+  addPlan(command, context);
   addMigrateMake(command, context);
   addRelease(command, context);
 };

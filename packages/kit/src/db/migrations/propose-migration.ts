@@ -41,8 +41,8 @@ export function proposeModuleMigration(modules: readonly MigrationModule[], modu
   if (faults.length > 0) throw new Error(faults.join('\n'));
   const plan = planMigrations(modules);
   const state = new Map([...plan.end].filter(([table]) => plan.owners.get(table) === module));
-  const last = own.migrations?.at(-1)?.name.slice(0, 4) ?? '0000';
-  return proposeMigration(own.models ?? [], state, `${String(Number(last) + 1).padStart(4, '0')}_${label}`);
+  const numbers = [...(own.migrations ?? []), ...(own.backfills ?? [])].map((each) => Number(each.name.slice(0, 4)));
+  return proposeMigration(own.models ?? [], state, `${String(Math.max(0, ...numbers) + 1).padStart(4, '0')}_${label}`);
 }
 
 function noteOn(operation: Operation): string[] {
