@@ -6,6 +6,7 @@ import type { HandlerContext } from '../../http/declare/handler-context.ts';
 import { exchangeOf } from '../../http/serve/serve-route.ts';
 import type { Principal } from '../../auth/people/principal.ts';
 import type { Fault } from '../../options/fault.ts';
+import { backfillsResource } from '../model/backfills-resource.ts';
 import { withBulkDelete } from '../model/bulk-delete.ts';
 import { closedCreation, closing } from '../../app/admin/closed-fields.ts';
 import { adminErrors } from '../../screens/errors.ts';
@@ -59,7 +60,11 @@ export class AdminSite {
 
   installIn(app: App): void {
     this.#app = app;
-    this.#declarations = app.modules.flatMap(({ admin }) => (admin === undefined ? [] : [admin]));
+    const hasBackfills = app.modules.some(({ backfills = [] }) => backfills.length > 0);
+    this.#declarations = [
+      ...app.modules.flatMap(({ admin }) => (admin === undefined ? [] : [admin])),
+      ...(hasBackfills ? [{ resources: [backfillsResource()] }] : []),
+    ];
     const resources = this.#declarations.flatMap((each) => each.resources ?? []).map((each) => each.installedIn?.(app) ?? each);
     this.#fileFields = new FileFields(this.uploads, app);
     const offered = resources.map(withBulkDelete);

@@ -1,5 +1,5 @@
 import { changeState } from '../../db/backfills/backfill-state.ts';
-import type { Database } from '../../db/engine/db.ts';
+import type { Database, Db } from '../../db/engine/db.ts';
 import type { MigrationModule } from '../../db/migrations/plan.ts';
 import { backfillStatus, type BackfillStatus, declaredBackfills } from '../../db/rollout/declared-backfills.ts';
 import type { App } from '../declare/module.ts';
@@ -26,11 +26,11 @@ export async function appBackfills(app: App): Promise<AppBackfill[]> {
 }
 
 /** Its runners stop before the next batch, and wait. False: it is not under way. */
-export function pauseBackfill({ database, module, backfill }: AppBackfill): Promise<boolean> {
-  return changeState(database, { module, name: backfill.name }, ['running', 'failed'], 'paused');
+export function pauseBackfill({ database, module, backfill }: AppBackfill, db: Db = database): Promise<boolean> {
+  return changeState(db, { module, name: backfill.name }, ['running', 'failed'], 'paused');
 }
 
 /** Its runners go on. False: it is not paused. */
-export function resumeBackfill({ database, module, backfill }: AppBackfill): Promise<boolean> {
-  return changeState(database, { module, name: backfill.name }, ['paused'], 'running');
+export function resumeBackfill({ database, module, backfill }: AppBackfill, db: Db = database): Promise<boolean> {
+  return changeState(db, { module, name: backfill.name }, ['paused'], 'running');
 }

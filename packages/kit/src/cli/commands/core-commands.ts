@@ -24,7 +24,7 @@ export const CORE_COMMANDS: readonly ListedCommand[] = [
     load: async () => (await import('../dev/serve-command.ts')).devServeCommand,
   },
   { name: 'start', summary: 'serve the app until SIGINT or SIGTERM', load: async () => (await import('./start.ts')).startCommand },
-  { name: 'migrate', summary: 'bring the databases up to date', load: async () => (await import('./migrate.ts')).migrateCommand },
+  { name: 'migrate', summary: 'bring the databases up to date', load: async () => (await import('./migrate/migrate.ts')).migrateCommand },
   {
     name: 'backfill',
     summary: 'change the rows of large tables while the app runs: run, status, pause, resume',

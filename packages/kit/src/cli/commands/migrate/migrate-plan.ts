@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { migratedDatabases } from '../../app/data/migration-modules.ts';
-import { type ExplainedMigration, type ExplainedOperation, explainMigrations } from '../../db/rollout/explain-migrations.ts';
-import type { CliContext } from '../load/context.ts';
+import { migratedDatabases } from '../../../app/data/migration-modules.ts';
+import { type ExplainedMigration, type ExplainedOperation, explainMigrations } from '../../../db/rollout/explain-migrations.ts';
+import type { CliContext } from '../../load/context.ts';
 
 /** `kit migrate plan`. */
 export function addPlan(command: Command, context: CliContext): void {

@@ -1,7 +1,7 @@
-import type { CliContext } from '../load/context.ts';
-import type { CoreCommand } from '../load/core-command.ts';
-import { modelDrift } from '../../db/migrations/drift.ts';
-import { driftOf, driftRemedy, migrateApp, migrationModules, pendingOf } from '../../app/data/migration-modules.ts';
+import type { CliContext } from '../../load/context.ts';
+import type { CoreCommand } from '../../load/core-command.ts';
+import { modelDrift } from '../../../db/migrations/drift.ts';
+import { driftOf, driftRemedy, migrateApp, migrationModules, pendingOf } from '../../../app/data/migration-modules.ts';
 import { addPlan } from './migrate-plan.ts';
 import { addRelease } from './migrate-release.ts';
 import { addMigrateMake } from './migrate-make.ts';

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
-import { migrationModules } from '../../app/data/migration-modules.ts';
-import { checkRelease, parseReleaseSchema, releaseSchema } from '../../db/rollout/check-release.ts';
-import type { CliContext } from '../load/context.ts';
+import { migrationModules } from '../../../app/data/migration-modules.ts';
+import { checkRelease, parseReleaseSchema, releaseSchema } from '../../../db/rollout/check-release.ts';
+import type { CliContext } from '../../load/context.ts';
 
 /** `kit migrate schema` and `kit migrate check-release`. */
 export function addRelease(command: Command, context: CliContext): void {

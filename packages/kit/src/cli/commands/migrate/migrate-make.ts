@@ -2,13 +2,13 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import { join, relative, resolve, sep } from 'node:path';
 import { InvalidArgumentError, type Command } from 'commander';
-import { modelDifferences } from '../../db/migrations/drift.ts';
-import { proposeModuleMigration } from '../../db/migrations/propose-migration.ts';
-import { type ProposedSteps, proposeSteps } from '../../db/rollout/propose-steps.ts';
-import type { MigrationModule } from '../../db/migrations/plan.ts';
-import type { CliContext } from '../load/context.ts';
-import { unwritable } from '../terminal/file-fault.ts';
-import { migrationModules } from '../../app/data/migration-modules.ts';
+import { modelDifferences } from '../../../db/migrations/drift.ts';
+import { proposeModuleMigration } from '../../../db/migrations/propose-migration.ts';
+import { type ProposedSteps, proposeSteps } from '../../../db/rollout/propose-steps.ts';
+import type { MigrationModule } from '../../../db/migrations/plan.ts';
+import type { CliContext } from '../../load/context.ts';
+import { unwritable } from '../../terminal/file-fault.ts';
+import { migrationModules } from '../../../app/data/migration-modules.ts';
 
 interface MakeOptions {
   readonly module?: string;
