@@ -36,6 +36,27 @@ describeDatabases('audit entries of webhook endpoints', (database) => {
   const create = () => call('POST', '', { url: 'https://hooks.example.com/a', events: ['order.*'], description: 'first' });
   const entriesOf = async (id: string) => (await auditLog(database.db, { target_id: id })) as unknown as readonly Entry[];
 
+  test('a ping and a recovery leave an entry, whether their owner or staff asks', async () => {
+    const { id } = (await create()).body;
+    const { body: delivery } = await call('POST', `/${id}/ping`);
+    await call('POST', `/${id}/recover`, { since: '2029-01-01T00:00:00Z' });
+    expect((await entriesOf(id)).slice(1)).toMatchObject([
+      { action: 'webhook_endpoint.pinged', actor_id: ada.id, metadata: { delivery_id: delivery.id } },
+      { action: 'webhook_endpoint.recovered', actor_id: ada.id, metadata: { requeued: 0, added: 0 } },
+    ]);
+    await call('DELETE', `/${id}`);
+  });
+
+  test('a staff member gets the fields of every owner over HTTP: the owner is shown in the admin site', async () => {
+    const { id } = (await create()).body;
+    const before = Object.keys((await call('GET', `/${id}`)).body);
+    await database.db.query('update users set is_staff = $2 where id = $1', [ada.id, true]);
+    expect(Object.keys((await call('GET', `/${id}`)).body)).toEqual(before);
+    expect(before).not.toContain('owner_id');
+    await database.db.query('update users set is_staff = $2 where id = $1', [ada.id, false]);
+    await call('DELETE', `/${id}`);
+  });
+
   test('create, change, rotate, disable, enable and delete each leave one entry that says who, what and in which request', async () => {
     const { body: created } = await create();
     const { id } = created;
