@@ -8,7 +8,7 @@ import { CHANGES_CHANNEL, keyOfText, priorRow } from '../write/change-log.ts';
 import { RowStatements } from '../write/row-statements.ts';
 import { type ChangedRow, changedRows } from './changed-rows.ts';
 import { isKitError } from '../../errors/kit-error.ts';
-import type { LiveRow, LiveStream } from './live-stream.ts';
+import type { LiveList, LiveRow, LiveStream } from './live-stream.ts';
 import { type LogPosition, positionOf } from './log-position.ts';
 import { StreamIndex } from './stream-index.ts';
 
@@ -153,8 +153,9 @@ export class ChangeReader {
       }
       const rows = changed.get(table);
       if (rows === undefined) continue;
+      const read = new SharedReads(tx);
       for (const [stream, compared] of await concernedStreams(tx, index, rows))
-        if (isMeant(stream) && !stream.isOver) outcomes.set(stream, await outcomeOf(tx, now, stream, compared));
+        if (isMeant(stream) && !stream.isOver) outcomes.set(stream, await outcomeOf(tx, now, stream, compared, read));
     }
   }
 
@@ -217,13 +218,13 @@ async function concernedStreams(tx: Db, index: StreamIndex, changed: readonly Ch
 }
 
 /** One batch: the rows that are in the list now, and the keys of those that were. */
-async function outcomeOf(tx: Db, now: LogPosition, stream: LiveStream, compared: readonly Compared[]): Promise<Outcome> {
+async function outcomeOf(tx: Db, now: LogPosition, stream: LiveStream, compared: readonly Compared[], read: SharedReads): Promise<Outcome> {
   const { source } = stream;
   try {
     const list = await source.open(tx);
     if (list.rights !== stream.list.rights) return 'reset';
-    const wanted = compared.flatMap(({ key, row }) => (row !== null && list.contains(row) ? [key] : []));
-    const items = wanted.length === 0 ? NONE : await list.read(tx, wanted);
+    const wanted = compared.filter(({ row }) => row !== null && list.contains(row));
+    const items = wanted.length === 0 ? NONE : await read.of(list, wanted);
     const events: ServerSentEvent[] = [];
     for (const { keyText, prior, row } of compared) {
       const data = items.get(keyText);
@@ -238,6 +239,31 @@ async function outcomeOf(tx: Db, now: LogPosition, stream: LiveStream, compared:
     // It begins again by itself: an error that stays is its own, and the others go on.
     stream.reset();
     throw error;
+  }
+}
+
+/** Items of one snapshot: callers who see the same rows and fields share them. */
+class SharedReads {
+  readonly #tx: Db;
+  readonly #known = new Map<object, Map<string, ReturnType<LiveList['read']>>>();
+
+  constructor(tx: Db) {
+    this.#tx = tx;
+  }
+
+  of(list: LiveList, wanted: readonly Compared[]): ReturnType<LiveList['read']> {
+    const read = () =>
+      list.read(
+        this.#tx,
+        wanted.map(({ key }) => key),
+      );
+    if (list.shape === undefined) return read();
+    const ofShape = this.#known.get(list.shape) ?? new Map<string, ReturnType<LiveList['read']>>();
+    this.#known.set(list.shape, ofShape);
+    const place = JSON.stringify([list.rights, wanted.map(({ keyText }) => keyText)]);
+    const known = ofShape.get(place) ?? read();
+    ofShape.set(place, known);
+    return known;
   }
 }
 

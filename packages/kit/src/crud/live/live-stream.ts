@@ -15,6 +15,8 @@ export interface LiveRow {
 export interface LiveList {
   /** Same text, same rows and fields for this caller. */
   readonly rights: string;
+  /** What items are made by: lists with the same rights and the same one read the same items. Undefined: they depend on the caller. */
+  readonly shape: object | undefined;
   /** Columns that every row of the list has one value in, by name. */
   readonly bounds: ReadonlyMap<string, unknown>;
   /** Whether a row as code has it is in the list. */

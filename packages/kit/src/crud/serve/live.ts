@@ -24,6 +24,7 @@ import { conditions, keysetFor, unitFor } from '../read/list.ts';
 import type { Context } from '../read/list-access.ts';
 import { type ListRequest, ListQueryReader } from '../read/list-query.ts';
 import { presentRows, selectRows } from '../read/read.ts';
+import type { SelectUnit } from '../read/select.ts';
 import { isLoggedColumn, keyText } from '../write/change-log.ts';
 import type { ResourceAccess } from './resource-access.ts';
 
@@ -96,11 +97,13 @@ class RequestedList implements LiveSource {
     const { dialect } = policy.database(request);
     const parts = [view.mask, ...all.flatMap((each) => [each.shape, each.values(dialect)])];
     const rights = hash('sha256', asText(parts), 'base64url');
+    const unit = this.#unit(view, list);
     return {
       rights,
+      shape: unit.isWire ? unit : undefined,
       bounds: equalities(policy, [scope.where, ...list.where]),
       contains: (row) => all.every((each) => each.matches(row) === true),
-      read: (db, keys) => this.#rows(db, request, view, list, where, keys),
+      read: (db, keys) => this.#rows(db, request, unit, list, where, keys),
     };
   }
 
@@ -137,7 +140,7 @@ class RequestedList implements LiveSource {
         code: 'not_live',
         message: 'A filter or the search depends on other records, or on columns that are not logged.',
       });
-    const unit = unitFor(access.shape(view, list, 1), [this.policy.key.name]);
+    const unit = this.#unit(view, list);
     if (unit.readsRelations || unit.shape.computed.some(({ load }) => load !== undefined))
       throw notLive({
         location: ['query', 'fields'],
@@ -147,17 +150,20 @@ class RequestedList implements LiveSource {
     return list;
   }
 
+  #unit(view: View, list: ListRequest): SelectUnit {
+    return unitFor(this.#access.shape(view, list, 1), [this.policy.key.name]);
+  }
+
   async #rows(
     db: Db,
     request: CrudRequest,
-    view: View,
+    unit: SelectUnit,
     list: ListRequest,
     where: readonly CompiledWhere[],
     keys: readonly unknown[] | undefined,
   ): Promise<ReadonlyMap<string, LiveRow>> {
     const { policy } = this;
     const { name } = policy.key;
-    const unit = unitFor(this.#access.shape(view, list, 1), [name]);
     const among = keys === undefined ? [] : [policy.rows.compile(request, { [name]: { in: keys } } as Where)];
     const rows = await selectRows(db, request, {
       unit,
