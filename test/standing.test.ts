@@ -15,7 +15,6 @@ const OWN_USERS = 'better-auth has users, bans and memberships of its own; these
 const ALLOWED: Readonly<Record<string, string>> = {
   'admin/module.ts': FORGETS,
   'app/declare/standing.ts': 'asks judge(); a deactivated user is not looked up in a tenant',
-  'contrib/apikeys/admin.ts': 'protects the keys of superusers from other members of staff',
   'contrib/apikeys/commands.ts': NAMES,
   'contrib/apikeys/manage/create.ts': 'shown with the key',
   'contrib/apikeys/manage/key-limit.ts': 'counts keys of a deactivated owner, too',
