@@ -339,13 +339,10 @@ test('a tool from a list that the client has kept is unknown once its scope is r
   expect(runs).toEqual([]);
 });
 
-test('prompts, resources, completion, logging, tasks and subscriptions are unknown methods to every caller', async () => {
+test('prompts that nobody declared, completion, logging, tasks and subscriptions are unknown methods to every caller', async () => {
   const methods = [
     'prompts/list',
     'prompts/get',
-    'resources/list',
-    'resources/read',
-    'resources/templates/list',
     'resources/subscribe',
     'completion/complete',
     'logging/setLevel',

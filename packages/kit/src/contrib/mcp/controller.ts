@@ -25,7 +25,12 @@ export interface McpEndpoint {
 export interface Message {
   readonly id?: unknown;
   readonly method?: unknown;
-  readonly params?: { readonly name?: unknown; readonly arguments?: unknown; readonly _meta?: { readonly progressToken?: unknown } };
+  readonly params?: {
+    readonly name?: unknown;
+    readonly uri?: unknown;
+    readonly arguments?: unknown;
+    readonly _meta?: { readonly progressToken?: unknown };
+  };
 }
 
 /** Work of a message that came over stdio, by the headers of its request. */
@@ -98,8 +103,8 @@ function messagesOf(body: unknown): readonly Message[] {
 function refuseAmbiguous(messages: readonly Message[]): void {
   const ids = messages.flatMap(({ id }) => (id === undefined ? [] : [id]));
   if (new Set(ids).size < ids.length) throw coreErrors.malformed_body({ detail: 'Two messages of the batch have the same id.' });
-  if (messages.filter(({ method }) => method === 'tools/list').length > 1)
-    throw coreErrors.malformed_body({ detail: 'The batch has more than one tools/list. Send each in its own request.' });
+  if (messages.filter(({ method }) => typeof method === 'string' && method.endsWith('/list')).length > 1)
+    throw coreErrors.malformed_body({ detail: 'The batch has more than one list. Send each in its own request.' });
 }
 
 function argumentsOf(messages: readonly Message[], id: unknown): Readonly<Record<string, unknown>> | undefined {

@@ -1,2 +1,3 @@
 export { mcp } from './module.ts';
 export type { McpOptions } from './options.ts';
+export type { McpPrompt } from './serve/prompts.ts';

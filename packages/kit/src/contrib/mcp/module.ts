@@ -8,6 +8,7 @@ import { allowedHosts, refuseForeignHost } from './serve/host-guard.ts';
 import { type McpOptions, readMcpOptions } from './options.ts';
 import { metadataMounts, ProtectedResource } from './serve/protected-resource.ts';
 import { mcpHandler, type McpServerParts } from './serve/protocol.ts';
+import { routeAt } from './serve/resources.ts';
 import { toolFaults, toolRoutes } from './tools/tool-table.ts';
 
 interface Running extends McpServerParts, McpEndpoint {
@@ -67,7 +68,12 @@ async function refuseMissingScope(
   resource: ProtectedResource,
 ): Promise<void> {
   for (const { method, params } of messages) {
-    const route = method === 'tools/call' && typeof params?.name === 'string' ? tools.route(params.name) : undefined;
+    const route =
+      method === 'tools/call' && typeof params?.name === 'string'
+        ? tools.route(params.name)
+        : method === 'resources/read' && typeof params?.uri === 'string'
+          ? routeAt(tools, params.uri)?.route
+          : undefined;
     const standing = route === undefined ? undefined : await tools.standing(route, exchange);
     if (standing?.kind === 'scope') throw resource.insufficientScope(exchange, standing.scope);
   }

@@ -1,7 +1,22 @@
 import type { CompiledRoute } from '../../http/exchange/compiled-route.ts';
 import { ControllerBase } from '../../http/compile/controller.ts';
-import { readOptions, type OptionRules } from '../../options/read-options.ts';
-import { aFunction, either, filledText, flag, guard, listOf, rule, wholeNumber } from '../../options/value-rule.ts';
+import { TOOL_NAME } from '../../http/compile/value-faults.ts';
+import { objectOf, readOptions, type OptionRules } from '../../options/read-options.ts';
+import {
+  aFunction,
+  either,
+  filledText,
+  flag,
+  guard,
+  instanceOf,
+  listOf,
+  recordOf,
+  required,
+  rule,
+  wholeNumber,
+} from '../../options/value-rule.ts';
+import { Permission } from '../../permissions/permission.ts';
+import type { McpPrompt } from './serve/prompts.ts';
 
 type ControllerClass = abstract new (...given: never[]) => ControllerBase;
 
@@ -27,6 +42,8 @@ export interface McpOptions {
    * agent calls a second time with a token. Default: only calls of operations with `tool: { confirm: true }`.
    */
   readonly confirm?: boolean;
+  /** Prompts that agents offer to their users. */
+  readonly prompts?: readonly McpPrompt[];
   /** A longer result is replaced by an error that says how to ask for less. Default: 131,072. */
   readonly resultBytesMax?: number;
 }
@@ -39,6 +56,7 @@ export interface McpSettings {
   readonly audience: readonly string[] | undefined;
   readonly instructions: string | undefined;
   readonly resultBytesMax: number;
+  readonly prompts: readonly McpPrompt[];
   readonly confirms: (route: CompiledRoute) => boolean;
 }
 
@@ -46,6 +64,14 @@ const isControllerClass = (value: unknown): value is ControllerClass =>
   typeof value === 'function' && value.prototype instanceof ControllerBase;
 
 const included = rule('a tag, or a controller class', (value) => (typeof value === 'string' && value !== '') || isControllerClass(value));
+
+const promptRule = objectOf<McpPrompt>({
+  name: required(rule('1 to 128 letters, digits, "_", "." and "-"', (value) => typeof value === 'string' && TOOL_NAME.test(value))),
+  description: required(filledText),
+  permission: required(instanceOf(Permission, 'a permission, such as isStaff; call the factory: hasScopes()')),
+  arguments: recordOf(objectOf<{ description: string; required?: boolean }>({ description: required(filledText), required: flag })),
+  text: required(aFunction),
+});
 
 const rules: OptionRules<McpOptions> = {
   path: rule('a path such as "/mcp"', (value) => typeof value === 'string' && /^(?:\/[\w.-]+)+$/.test(value)),
@@ -57,6 +83,7 @@ const rules: OptionRules<McpOptions> = {
   audience: guard(either('a non-empty string, or a list of them', filledText, listOf(filledText, { min: 1 }))),
   instructions: filledText,
   confirm: flag,
+  prompts: listOf(promptRule),
   resultBytesMax: wholeNumber(1024, 100_000_000),
 };
 
@@ -72,6 +99,7 @@ export function readMcpOptions(given: McpOptions): McpSettings {
     audience,
     instructions,
     confirm = false,
+    prompts = [],
     resultBytesMax = 131_072,
   } = readOptions('mcp()', given, rules);
   return Object.freeze({
@@ -81,6 +109,7 @@ export function readMcpOptions(given: McpOptions): McpSettings {
     audience: typeof audience === 'string' ? [audience] : audience,
     instructions,
     resultBytesMax,
+    prompts,
     confirms: (route: CompiledRoute) => isConfirmedOperation(route, confirm),
   });
 }

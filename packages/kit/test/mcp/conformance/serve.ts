@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { createApp } from '../../../src/app/index.ts';
 import type { Authenticator } from '../../../src/auth/index.ts';
 import { accepted, acceptsJob, job, JobController, jobs, startJob } from '../../../src/contrib/jobs/index.ts';
-import { mcp } from '../../../src/contrib/mcp/index.ts';
+import { mcp, type McpPrompt } from '../../../src/contrib/mcp/index.ts';
 import { migrateApp } from '../../../src/app/data/migration-modules.ts';
 import { coreErrors } from '../../../src/errors/index.ts';
 import { Controller, route } from '../../../src/http/index.ts';
@@ -76,12 +76,28 @@ class SuiteController extends Controller {
   );
 }
 
+const prompts: McpPrompt[] = [
+  {
+    name: 'test_simple_prompt',
+    description: 'A simple prompt',
+    permission: isAuthenticated,
+    text: () => 'This is a simple prompt for testing.',
+  },
+  {
+    name: 'test_prompt_with_arguments',
+    description: 'A prompt with arguments',
+    permission: isAuthenticated,
+    arguments: { arg1: { description: 'First', required: true }, arg2: { description: 'Second', required: true } },
+    text: ({ arg1, arg2 }) => `Prompt with arguments: arg1='${arg1}', arg2='${arg2}'`,
+  },
+];
+
 const app = createApp({
   title: 'Conformance',
   version: '1.0.0',
   database: 'sqlite::memory:',
   authenticators: [everybody],
-  modules: [jobs({ jobs: [slow], worker: true, pollIntervalMs: 50 }), mcp()],
+  modules: [jobs({ jobs: [slow], worker: true, pollIntervalMs: 50 }), mcp({ prompts })],
   mount: { '/v1': { '/suite': SuiteController, '/jobs': JobController } },
   log: { level: 'silent' },
 });

@@ -10,6 +10,8 @@ import { followStartedJob, type ProgressReport } from '../calls/job-progress.ts'
 import type { McpSettings } from '../options.ts';
 import type { CallAnswer } from '../../../http/serve/call-route.ts';
 import type { RouteTool } from '../tools/tool.ts';
+import { fillPrompt, listPrompts } from './prompts.ts';
+import { listResources, listTemplates, readResource } from './resources.ts';
 
 /** Tools of one page of the list. Clients read all pages before they begin; a request more costs as much CPU as 70 tools (640 µs and 9 µs). */
 const TOOLS_PER_PAGE = 200;
@@ -18,6 +20,7 @@ const TOOLS_WARNED = 50;
 const LIST_BYTES_WARNED = 65_536;
 /** How long a client may use the list: rights change. */
 const LIST_TTL_MS = 60_000;
+const LIST_CACHE = { ttlMs: LIST_TTL_MS, cacheScope: 'private' } as const;
 const CLIENT_LENGTH_MAX = 100;
 
 type Arguments = Readonly<Record<string, unknown>>;
@@ -55,8 +58,14 @@ export function mcpServer(parts: McpServerParts, withCaller: WithCaller): Server
   const server = new Server(
     { name: app.title, version: app.version },
     {
-      capabilities: { tools: {} },
-      cacheHints: { 'tools/list': { ttlMs: LIST_TTL_MS, cacheScope: 'private' } },
+      capabilities: { tools: {}, resources: {}, ...(settings.prompts.length === 0 ? {} : { prompts: {} }) },
+      cacheHints: {
+        'tools/list': LIST_CACHE,
+        'resources/list': LIST_CACHE,
+        'resources/templates/list': LIST_CACHE,
+        'resources/read': { ttlMs: 0, cacheScope: 'private' },
+        'prompts/list': LIST_CACHE,
+      },
       ...(settings.instructions === undefined ? {} : { instructions: settings.instructions }),
     },
   );
@@ -74,9 +83,7 @@ export function mcpServer(parts: McpServerParts, withCaller: WithCaller): Server
           if (question !== undefined) return question as CallToolResult;
           const call: ToolCall = {
             arguments: given,
-            client: clientName(context, server, request.exchange),
-            traceparent: textOf(metaOf(context)?.['traceparent']),
-            signal: context.mcpReq.signal,
+            ...callOf(context, server, request.exchange),
             follow: progressOf(parts, tool, request.exchange, context),
           };
           const { result, refusal } = await callTool(tool, request.exchange, call, settings.resultBytesMax);
@@ -86,7 +93,40 @@ export function mcpServer(parts: McpServerParts, withCaller: WithCaller): Server
       context.mcpReq.signal,
     ),
   );
+  server.setRequestHandler('resources/list', async () =>
+    guarded(app, () => withCaller(async ({ exchange }) => ({ resources: await listResources(parts.tools, exchange) }))),
+  );
+  server.setRequestHandler('resources/templates/list', async () =>
+    guarded(app, () => withCaller(async ({ exchange }) => ({ resourceTemplates: await listTemplates(parts.tools, exchange) }))),
+  );
+  server.setRequestHandler('resources/read', async ({ params }, context) =>
+    guarded(
+      app,
+      () =>
+        withCaller((request) => {
+          const { exchange } = request;
+          return readResource(parts, exchange, params.uri, callOf(context, server, exchange), (refusal) => (request.refusal = refusal));
+        }),
+      context.mcpReq.signal,
+    ),
+  );
+  if (settings.prompts.length === 0) return server;
+  server.setRequestHandler('prompts/list', async () =>
+    guarded(app, () => withCaller(async ({ exchange }) => ({ prompts: await listPrompts(settings.prompts, exchange) }))),
+  );
+  server.setRequestHandler('prompts/get', async ({ params }) =>
+    guarded(app, () => withCaller(({ exchange }) => fillPrompt(settings.prompts, exchange, params.name, params.arguments))),
+  );
   return server;
+}
+
+/** What every call has of its message. */
+function callOf(context: ServerContext, server: Server, exchange: Exchange): Pick<ToolCall, 'client' | 'traceparent' | 'signal'> {
+  return {
+    client: clientName(context, server, exchange),
+    traceparent: textOf(metaOf(context)?.['traceparent']),
+    signal: context.mcpReq.signal,
+  };
 }
 
 /** Undefined unless the client asks for progress. */
