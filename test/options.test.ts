@@ -397,6 +397,7 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
       migration: (misspelt) => db.migration('0001_a', [], misspelt),
       model: (misspelt) => db.model('a', { id: db.t.uuidv7().pk() }, misspelt),
       observeQueries: none,
+      reveal: none,
       openDatabase: (misspelt) => db.openDatabase('sqlite::memory:', misspelt),
       pendingMigrations: none,
       proposeModuleMigration: none,

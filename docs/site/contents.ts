@@ -22,6 +22,7 @@ export const groups: readonly Group[] = [
       'crud-why-not',
       'typescript',
       'models-and-migrations',
+      'encrypted-columns',
       'own-operations',
       'accounts',
       'logins',

@@ -6,6 +6,8 @@ export { isUniqueViolation } from './engine/constraint-violation.ts';
 export type { Database, Db } from './engine/db.ts';
 export type { Dialect } from './dialect.ts';
 export { json } from './values/json-parameter.ts';
+export type { Encrypted } from './declare/encrypted-column.ts';
+export { reveal } from './rows/reveal.ts';
 export { countUpTo } from './rows/count-rows.ts';
 export { checkDrift, type Drift } from './migrations/drift.ts';
 export { migrate, pendingMigrations, type MigrationReport } from './migrations/migrate.ts';

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { marksSensitive } from '../db/declare/sensitive-members.ts';
 import { canonicalJson } from '../db/values/canonical-json.ts';
 import { announceWritesOf, hearsTableWrites, watchTableWrites } from '../db/rows/table-writes.ts';
 import { matchesNone } from '../http/respond/conditional-request.ts';
@@ -145,6 +146,8 @@ function policyOf(route: CompiledRoute, given: unknown, maxAgeMs: number): Route
   if (route.method !== 'GET' && route.method !== 'QUERY') return undefined;
   if (route.kind === 'stream' || route.atomic !== undefined || route.idempotency !== undefined || route.rawBody !== undefined)
     return undefined;
+  // A response with sensitive values, such as the plaintext of an encrypted column, is not kept.
+  if (marksSensitive(route.response?.json ?? {})) return undefined;
   const { tables } = route.route;
   const read = tables === undefined ? [] : tables();
   if (read === undefined)

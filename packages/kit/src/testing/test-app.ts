@@ -10,6 +10,7 @@ import { nPlusOne } from '../middleware/n-plus-one.ts';
 import { loggedError } from '../errors/logged-error.ts';
 import { testPostgresUrl } from './config.ts';
 import { noteRepeats } from './note-repeats.ts';
+import { testDataKeys } from './test-data-keys.ts';
 import { createPostgresDatabase, createSqliteDatabase, type DatabasePlace } from './test-database.ts';
 import { readOptions, requireArguments } from '../options/read-options.ts';
 import { aFunction, anObject, either, filledText, flag, listOf, wholeNumber } from '../options/value-rule.ts';
@@ -86,6 +87,7 @@ export async function testApp(options: TestAppOptions): Promise<TestApp> {
   const callers = new TestCallers();
   const tested: TestedOptions = {
     ...rest,
+    settings: { ...testDataKeys(), ...rest.settings },
     middleware: [...(rest.middleware ?? []), ...noteRepeats(), ...(strictQueries === false ? [] : [strict(strictQueries)])],
     database: place?.url ?? database,
     log,

@@ -78,6 +78,7 @@ class Application implements App {
   readonly silencedChecks: Readonly<Record<string, string>>;
   readonly rules: Readonly<Record<string, Rule>>;
   readonly hasTenants: boolean;
+  readonly keyWrapping: AppOptions['keyWrapping'];
   readonly warnings: readonly Fault[];
   readonly #plan: AppPlan;
   readonly #cors: CorsOptions | undefined;
@@ -107,6 +108,7 @@ class Application implements App {
     this.seeds = options.seeds ?? [];
     this.silencedChecks = options.silencedChecks ?? {};
     this.rules = options.rules ?? {};
+    this.keyWrapping = options.keyWrapping;
     this.hasTenants = this.#plan.tenants.tenant !== undefined;
     // Modules are not asked what they provide to an app that cannot start.
     const isPlanned = !this.#plan.faults.some(isError);
@@ -141,8 +143,7 @@ class Application implements App {
 
   #ownRegistry(): Parameters<typeof collectRegistry>[2] {
     const { login, users, tenants } = this.#plan;
-    const standings = standingsOf({ users, tenants });
-    return { login, standings, userChanges: users === null ? [] : [rememberDeleted(users)] };
+    return { login, standings: standingsOf({ users, tenants }), userChanges: users === null ? [] : [rememberDeleted(users)] };
   }
 
   get settings(): Settings {

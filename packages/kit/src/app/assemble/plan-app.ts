@@ -29,6 +29,7 @@ import { readSettings, type Settings } from '../declare/config.ts';
 import { createLog } from './create-log.ts';
 import { sensitiveShapesOf, type SensitiveShapes } from '../check/sensitive-shapes.ts';
 import { replicaFaults, replicasOf } from '../check/replica-faults.ts';
+import { encryptedModels, readAppKeys } from '../data/app-keys.ts';
 import { databaseSources, Databases } from '../data/databases.ts';
 import { databasesOf } from '../data/migration-modules.ts';
 import { foreignCopyFaults } from '../declare/define-plugin.ts';
@@ -125,7 +126,12 @@ export function planApp(options: AppOptions): AppPlan {
   faults.push(
     ...replicaFaults(compiled.routes, [...sources.keys()], new Set(['default', ...ordered.flatMap((module) => databasesOf(module))])),
   );
-  const databases = new Databases(sources, { prepare: settings.databasePrepare === 'on', replicas });
+  const encrypted = encryptedModels(ordered, resourcesOf(options, ordered));
+  const databases = new Databases(sources, {
+    prepare: settings.databasePrepare === 'on',
+    replicas,
+    readKeys: encrypted.length === 0 ? undefined : () => readAppKeys(encrypted, settings, options.keyWrapping),
+  });
   let sensitive: SensitiveShapes | undefined;
   const log = createLog(options.log, settings, () => (sensitive ??= sensitiveShapesOf({ modules: ordered, routes: compiled.routes })));
   return {

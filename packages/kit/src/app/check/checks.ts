@@ -1,3 +1,5 @@
+import { ENCRYPTION_CHECKS, UNENCRYPTED_CHECKS } from './encryption-checks.ts';
+
 /** What each check id means. docs/reference/checks.md is generated from this table. */
 export interface CheckDescription {
   readonly title: string;
@@ -198,6 +200,7 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
       'A controller has `live: true`, and its list depends on something that no change of its rows reports: rows of other tables, the time, `access`, a parent, a database without a change log, or a foreign key by which the database changes rows by itself. Changes would be missed.',
     remedy: 'Decide by columns of the row, leave the field out of `output`, or remove `live`. The message says which.',
   },
+  ...ENCRYPTION_CHECKS,
   W003: {
     title: 'Public write without a throttle',
     explanation: 'Anyone on the network may call a writing operation as often as they like.',
@@ -315,12 +318,7 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
     explanation: 'The installed version of better-auth is newer than those that this version of the toolkit was tested with.',
     remedy: 'Install a tested version, or run your own login tests and silence the check with a reason.',
   },
-  W025: {
-    title: 'Secrets of one-time codes are not encrypted',
-    explanation:
-      'Users have a second factor, and ACCOUNT_SECRET_KEYS is not set: whoever reads the database or a backup can compute their one-time codes.',
-    remedy: 'Set ACCOUNT_SECRET_KEYS to what `kit user generate-key` prints, then run `kit user encrypt-secrets`.',
-  },
+  ...UNENCRYPTED_CHECKS,
   W027: {
     title: 'Everyone may write',
     explanation: 'A writing operation admits callers without a credential. Throttles limit how often, not who. `kit doctor` reports it.',

@@ -9,14 +9,22 @@ import { readSettings } from '../declare/config.ts';
 import { checkUrl } from './databases.ts';
 
 /** The others come from the app and its settings. */
-type OwnOptions = Omit<DatabaseOptions, 'name' | 'prepare' | 'createFile' | 'clock' | 'log'>;
+type OwnOptions = Omit<DatabaseOptions, 'name' | 'prepare' | 'createFile' | 'dataKeys' | 'clock' | 'log'>;
 
 export interface AppDatabaseOptions extends OwnOptions {
   /** Where neither DATABASE_URL nor DATABASE_URL_FILE is set. */
   readonly defaultUrl?: string;
 }
 
-const { name: _name, prepare: _prepare, createFile: _createFile, clock: _clock, log: _log, ...ownRules } = databaseRules;
+const {
+  name: _name,
+  prepare: _prepare,
+  createFile: _createFile,
+  dataKeys: _dataKeys,
+  clock: _clock,
+  log: _log,
+  ...ownRules
+} = databaseRules;
 const rules: OptionRules<AppDatabaseOptions> = {
   ...ownRules,
   defaultUrl: secret('a URL such as "sqlite:./data/app.db"', (value) => typeof value === 'string' && value !== ''),

@@ -4,6 +4,8 @@ import type { Database } from '../../db/engine/db.ts';
 import type { DatabaseOptions } from '../../db/open/database-options.ts';
 import { LazyDatabase } from '../../db/open/lazy-database.ts';
 import { openDatabase } from '../../db/open/open-database.ts';
+import { useDataKeys } from '../../db/rows/reveal.ts';
+import type { DataKeys } from '../../db/sealing/data-keys.ts';
 import type { Fault } from '../../options/fault.ts';
 import type { Log } from '../../http/log.ts';
 import type { AppOptions } from '../declare/options.ts';
@@ -12,6 +14,8 @@ type Source = string | Database;
 
 interface DatabasesOptions extends Pick<DatabaseOptions, 'prepare'> {
   readonly replicas?: ReadonlySet<string>;
+  /** Reads the keys of encrypted columns; undefined where no model has any. */
+  readonly readKeys?: (() => Promise<DataKeys>) | undefined;
 }
 
 /** The app's databases. Opened once; the app closes those that it opened, not those that were passed in open. */
@@ -20,11 +24,13 @@ export class Databases {
   readonly #options: Pick<DatabaseOptions, 'prepare'>;
   /** Aliases that are only read, while they can be reached. */
   readonly #replicas: ReadonlySet<string>;
+  readonly #readKeys: DatabasesOptions['readKeys'];
+  #dataKeys: DataKeys | undefined;
   readonly #open = new Map<string, Database>();
   /** By name; made again after one was opened or closed. */
   #all: Readonly<Record<string, Database>> | undefined;
 
-  constructor(sources: ReadonlyMap<string, Source>, { prepare = true, replicas = new Set() }: DatabasesOptions = {}) {
+  constructor(sources: ReadonlyMap<string, Source>, { prepare = true, replicas = new Set(), readKeys }: DatabasesOptions = {}) {
     this.#sources = new Map(
       [...sources].map(([name, source]) => [
         name,
@@ -33,11 +39,15 @@ export class Databases {
     );
     this.#options = { prepare };
     this.#replicas = replicas;
+    this.#readKeys = readKeys;
     for (const [name, source] of this.#sources) if (typeof source !== 'string') this.#open.set(name, source);
   }
 
   async open(clock: Clock, log: Log, createFile = true): Promise<void> {
+    const dataKeys = (this.#dataKeys ??= await this.#readKeys?.());
+    const keys = dataKeys === undefined ? {} : { dataKeys };
     for (const [name, source] of this.#sources) {
+      if (dataKeys !== undefined && typeof source !== 'string') useDataKeys(source, dataKeys);
       if (source instanceof LazyDatabase) {
         const opened = source.open({ clock, log, createFile });
         // The app starts without it.
@@ -48,7 +58,7 @@ export class Databases {
         else await opened;
       }
       if (typeof source !== 'string' || this.#open.has(name)) continue;
-      this.#open.set(name, await openDatabase(source, { ...this.#options, name, clock, log, createFile }));
+      this.#open.set(name, await openDatabase(source, { ...this.#options, ...keys, name, clock, log, createFile }));
       this.#all = undefined;
     }
   }

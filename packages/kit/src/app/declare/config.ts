@@ -1,3 +1,4 @@
+import { parseKeyList } from '../../db/sealing/key-list.ts';
 import { readFileSync } from 'node:fs';
 import type { ErrorFormat } from '../../errors/render.ts';
 import { RESPONSE_CHECKS, type ResponseChecks } from '../../http/declare/response-checks.ts';
@@ -60,6 +61,10 @@ export interface Settings {
   readonly webhookSecretKeys: string | undefined;
   /** ACCOUNT_SECRET_KEYS, as given, or the file ACCOUNT_SECRET_KEYS_FILE names. Never printed: not enumerable. */
   readonly accountSecretKeys: string | undefined;
+  /** DATA_KEYS, as given, or the file DATA_KEYS_FILE names: keys of encrypted columns, `id:key` by comma. Never printed: not enumerable. */
+  readonly dataKeys: string | undefined;
+  /** DATA_SEARCH_KEYS, as given, or the file DATA_SEARCH_KEYS_FILE names: keys of search values. Never printed: not enumerable. */
+  readonly dataSearchKeys: string | undefined;
   /**
    * CURSOR_KEYS, or the file CURSOR_KEYS_FILE names: keys of 32 bytes in base64url, by comma. The first writes the cursors of lists, all
    * read them. Unset, each database makes a key for itself. Never printed: not enumerable.
@@ -83,6 +88,8 @@ const secretNames: readonly (keyof Settings)[] = [
   'uploadUrlKeys',
   'webhookSecretKeys',
   'accountSecretKeys',
+  'dataKeys',
+  'dataSearchKeys',
   'cursorKeys',
 ];
 
@@ -105,6 +112,8 @@ export function readSettings(given: SettingsInput = {}, environment: NodeJS.Proc
     'UPLOAD_URL_KEYS',
     'WEBHOOK_SECRET_KEYS',
     'ACCOUNT_SECRET_KEYS',
+    'DATA_KEYS',
+    'DATA_SEARCH_KEYS',
     'CURSOR_KEYS',
   ]) {
     if (text(name) !== undefined && text(`${name}_FILE`) !== undefined)
@@ -152,8 +161,12 @@ export function readSettings(given: SettingsInput = {}, environment: NodeJS.Proc
     uploadUrlKeys: overrides.uploadUrlKeys ?? secret('UPLOAD_URL_KEYS'),
     webhookSecretKeys: overrides.webhookSecretKeys ?? secret('WEBHOOK_SECRET_KEYS'),
     accountSecretKeys: overrides.accountSecretKeys ?? secret('ACCOUNT_SECRET_KEYS'),
+    dataKeys: overrides.dataKeys ?? secret('DATA_KEYS'),
+    dataSearchKeys: overrides.dataSearchKeys ?? secret('DATA_SEARCH_KEYS'),
     cursorKeys: overrides.cursorKeys ?? secret('CURSOR_KEYS'),
   };
+  parseKeyList('DATA_KEYS', settings.dataKeys as string | undefined, faults);
+  parseKeyList('DATA_SEARCH_KEYS', settings.dataSearchKeys as string | undefined, faults);
   if (settings.cursorKeys !== undefined && !/^[\w-]{43}(?:,[\w-]{43})*$/.test(settings.cursorKeys as string))
     faults.push('CURSOR_KEYS must be keys of 32 bytes in base64url (43 characters each), separated by commas.');
   for (const name of secretNames) Object.defineProperty(settings, name, { enumerable: false });
@@ -184,6 +197,8 @@ const settingRules: OptionRules<SettingsInput> = {
   uploadUrlKeys: hiddenText,
   webhookSecretKeys: hiddenText,
   accountSecretKeys: hiddenText,
+  dataKeys: hiddenText,
+  dataSearchKeys: hiddenText,
   cursorKeys: hiddenText,
 };
 

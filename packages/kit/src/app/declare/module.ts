@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyPluginAsync, InjectOptions, LightMyRequestResponse } from 'fastify';
 import type { Authenticator } from '../../auth/request/authenticator.ts';
 import type { UserDirectory, UserSource } from '../../auth/people/user-directory.ts';
+import type { KeyWrapping } from '../../db/sealing/data-keys.ts';
 import type { Clock } from '../../db/clock.ts';
 import type { Database, Db } from '../../db/engine/db.ts';
 import type { Backfill } from '../../db/backfills/backfill.ts';
@@ -157,6 +158,8 @@ export interface App {
   readonly version: string;
   readonly description: string | undefined;
   readonly settings: Settings;
+  /** How keys of encrypted columns are wrapped; undefined where the settings contain the keys themselves. */
+  readonly keyWrapping: KeyWrapping | undefined;
   /** How much a request may bring. */
   readonly inputLimits: InputLimits;
   /** The route table as data. */

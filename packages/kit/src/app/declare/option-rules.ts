@@ -142,6 +142,7 @@ const docsOrFlag: ValueRule = (value, place, name) => (typeof value === 'boolean
 /** `database`, `mount`, `settings` and the items of `trustedProxies` are read, and refused, by code of their own. */
 export const appRules: OptionRules<AppOptions> = {
   database: anything,
+  keyWrapping: objectWith('{ wrapKey, unwrapKey }', 'wrapKey', 'unwrapKey'),
   modules: listOf(aModule),
   mount: anything,
   authenticators: listOf(anAuthenticator),

@@ -3,6 +3,7 @@ import type { Authenticator } from '../../auth/request/authenticator.ts';
 import type { UserSource } from '../../auth/people/user-directory.ts';
 import type { Clock } from '../../db/clock.ts';
 import type { Database } from '../../db/engine/db.ts';
+import type { KeyWrapping } from '../../db/sealing/data-keys.ts';
 import type { Registration } from '../../di/registration.ts';
 import type { EventHandler } from '../../events/event-handler.ts';
 import type { ErrorMap } from '../../errors/error-map.ts';
@@ -42,6 +43,8 @@ export interface AppOptions extends TenantSource {
    * `readFrom`. Default: 5000.
    */
   readonly replicaLagMsMax?: number;
+  /** Where a service such as a KMS encrypts the keys of encrypted columns: DATA_KEYS and DATA_SEARCH_KEYS then contain wrapped keys. */
+  readonly keyWrapping?: KeyWrapping;
   /** Modules of the toolkit and plugins: `[accounts(), jobs(), webhooks()]`. Their order does not matter. */
   readonly modules?: readonly Module[];
   /** Controllers by path: `{ "/v1": { "/orders": OrderController } }`. */

@@ -41,6 +41,11 @@ export const CORE_COMMANDS: readonly ListedCommand[] = [
     load: async () => (await import('./backup.ts')).backupCommand,
   },
   {
+    name: 'data-keys',
+    summary: 'keys of encrypted columns: create them, count their values, rotate',
+    load: async () => (await import('./encryption/data-keys.ts')).dataKeysCommand,
+  },
+  {
     name: 'scaffold',
     summary: 'write a resource: model, migration, controller, admin list and tests',
     load: async () => (await import('./scaffold.ts')).scaffoldCommand,

@@ -2,6 +2,7 @@ import { didYouMean } from '../../options/did-you-mean.ts';
 import type { Fault } from '../../options/fault.ts';
 import { actionRulesOf, isTransitionName } from '../declare/action-rule.ts';
 import { PAST_OPERATIONS } from '../declare/event-types.ts';
+import { encryptedColumnFaults } from './encryption-faults.ts';
 import { widestView } from '../policy/make-view.ts';
 import type { Policy } from '../policy/policy.ts';
 import { transitionRulesOf } from '../write/possible-transitions.ts';
@@ -10,7 +11,7 @@ const pastOperations: ReadonlySet<string> = new Set(Object.values(PAST_OPERATION
 
 /** What is wrong with the state, computed fields and unique columns of a resource. */
 export function columnFaults(policy: Policy, place: string): Fault[] {
-  const rules = [stateFaults, actionFaults, computedFaults, shownFaults, uniqueFaults, referenceFaults];
+  const rules = [stateFaults, actionFaults, computedFaults, shownFaults, uniqueFaults, referenceFaults, encryptedColumnFaults];
   return rules.flatMap((faults) => faults(policy, place));
 }
 

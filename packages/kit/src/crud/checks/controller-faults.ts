@@ -15,6 +15,7 @@ import { resourceRules } from '../options/option-rules.ts';
 import { type NamedRule, selectionField } from '../declare/action-rule.ts';
 import { audienceFaults } from './audience-faults.ts';
 import { createFaults } from './create-faults.ts';
+import { encryptedOperationFaults } from './encryption-faults.ts';
 import { listFaults } from './list-faults.ts';
 import { liveFaults } from './live-faults.ts';
 import { unindexedColumns } from './unindexed.ts';
@@ -53,6 +54,7 @@ class ControllerFaults {
     const { policy, options } = this.#mounted;
     if (policy.using !== (policy.options.using ?? 'default')) this.#faults.push(...recorderFaults(policy, this.#name, this.#app));
     this.#faults.push(...writeFaults(this.#name, controller, this.#mounted), ...liveFaults(this.#name, controller, this.#mounted));
+    this.#faults.push(...encryptedOperationFaults(this.#name, controller, this.#mounted));
     this.#import();
     this.#replica();
     this.#guarded(controller);
@@ -294,7 +296,7 @@ class ControllerFaults {
   #import(): void {
     const { policy, options, input } = this.#mounted;
     const by = options.import?.by;
-    if (by === undefined) return;
+    if (by === undefined || policy.statements.byName.get(by)?.settings.encrypted !== undefined) return;
     const { tenant, owner } = policy.bounds;
     // Callers with grants see rows of several owners.
     const scoping = new Set([tenant, policy.options.access === undefined ? owner : undefined, this.#mounted.parent?.edge.column]);

@@ -85,13 +85,14 @@ class ListFaults {
           `the column "${path}" has "__" in its name, which parameters use for operators.`,
           'Offer it as filter(schema, where) under another name.',
         );
-      const known: readonly string[] = operatorsOf(column.settings.kind);
+      const known: readonly string[] = operatorsOf(column.settings);
       for (const operator of operators) {
         if (!known.includes(operator))
           this.#add(
             'E012',
             `the filter "${path}" cannot have the operator "${operator}".`,
-            didYouMean(operator, known).trim() || `A ${column.settings.kind} column has ${known.join(', ')}.`,
+            didYouMean(operator, known).trim() ||
+              `${column.settings.encrypted === undefined ? `A ${column.settings.kind}` : 'This encrypted'} column has ${known.join(', ')}.`,
           );
       }
       if (column.column.rule?.visibleTo?.mayNeedObject === true)
@@ -133,6 +134,7 @@ class ListFaults {
     }
     for (const { id, message, hint } of list.search?.faults?.({ model: policy.model }) ?? []) this.#add(id, message, hint);
     for (const column of list.search?.columns ?? []) {
+      if (policy.statements.byName.get(column)?.settings.encrypted !== undefined) continue;
       if (policy.hasColumn(column.split('.', 1)[0] as string) ? !isSeenByAll(policy, column) : isHiddenPath(policy, column))
         this.#add(
           'E016',
@@ -174,6 +176,7 @@ class ListFaults {
       for (const text of given) {
         const { column } = orderTerm(text);
         const declared = policy.statements.byName.get(column);
+        if (declared?.settings.encrypted !== undefined) continue;
         const shown = widestView(policy).comparable(column, 'order');
         if (declared === undefined)
           this.#add(

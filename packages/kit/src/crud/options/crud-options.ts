@@ -3,6 +3,7 @@ import type { Fault } from '../../options/fault.ts';
 import type { User } from '../../auth/people/principal.ts';
 import type { Db } from '../../db/engine/db.ts';
 import type { Model } from '../../db/declare/model.ts';
+import type { Encrypted } from '../../db/declare/encrypted-column.ts';
 import type { Columns, InputOf, InsertOf, PatchOf, RowOf, UpdateOf } from '../../db/declare/rows.ts';
 import type { Where } from '../../db/sql/where/where.ts';
 import type { ControllerBase, controllerOptionNames } from '../../http/compile/controller.ts';
@@ -40,7 +41,9 @@ type OperatorOf<V> = [V] extends [string]
     ? 'eq' | 'ne' | 'in' | 'nin' | 'isnull' | 'gt' | 'gte' | 'lt' | 'lte'
     : [V] extends [boolean | Uint8Array]
       ? 'eq' | 'ne' | 'in' | 'nin' | 'isnull'
-      : 'isnull';
+      : [V] extends [Encrypted<unknown>]
+        ? 'eq' | 'in' | 'isnull'
+        : 'isnull';
 
 /** `X` has the computed fields: those that are derived can be filtered. */
 type OperatorList<C extends Columns, R, K, X> =

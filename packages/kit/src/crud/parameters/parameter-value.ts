@@ -1,4 +1,4 @@
-import { columnDefinition, type ColumnSettings } from '../../db/declare/column.ts';
+import { valueDefinition, type ColumnSettings } from '../../db/declare/column.ts';
 import { isCalendarDate, valueFault } from '../../db/declare/column-codec.ts';
 import type { ColumnDefinition } from '../../db/declare/table-definition.ts';
 import { isTimestamp } from '../../db/values/timestamp.ts';
@@ -52,7 +52,7 @@ const definitions = new WeakMap<ColumnSettings, ColumnDefinition>();
 
 function definitionOf(settings: ColumnSettings): ColumnDefinition {
   let definition = definitions.get(settings);
-  if (definition === undefined) definitions.set(settings, (definition = columnDefinition({ ...settings, nullable: false })));
+  if (definition === undefined) definitions.set(settings, (definition = valueDefinition({ ...settings, nullable: false })));
   return definition;
 }
 

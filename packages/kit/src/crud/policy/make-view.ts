@@ -87,9 +87,11 @@ function makeView(policy: Policy, mask: string, verdicts: VerdictsOf, output?: R
   const columns = new Map<string, ViewColumn>();
   let hidesColumns = false;
   for (const { name, settings: declared } of policy.statements.columns) {
-    if (declared.sensitive || declared.internal || hidden.includes(name)) continue;
-    const verdict = verdictOn(policy, own, name);
     const rule = policy.ruleOf(name);
+    // An encrypted column is shown where a rule says to whom.
+    const isShowable = !declared.sensitive || (declared.encrypted !== undefined && rule?.visibleTo !== undefined);
+    if (!isShowable || declared.internal || hidden.includes(name)) continue;
+    const verdict = verdictOn(policy, own, name);
     if (verdict === false && (output === undefined || output.has(name))) hidesColumns = true;
     if (verdict === false && rule?.hidden !== 'null') continue;
     const shown = verdict === true ? 'always' : verdict === 'unknown' ? 'row' : 'null';

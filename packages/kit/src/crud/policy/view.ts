@@ -123,7 +123,7 @@ export class View {
     if (edges === undefined) return undefined;
     const view = edges.at(-1)?.view ?? this;
     const name = path.slice(end + 1);
-    const field = use === 'show' ? view.fields.get(name) : view.#comparable(name);
+    const field = use === 'show' ? view.fields.get(name) : view.#comparable(name, use);
     return field === undefined ? undefined : { edges, view, field };
   }
 
@@ -139,8 +139,10 @@ export class View {
   }
 
   /** What a controller declares may be compared, whether it is shown or not; what the caller does not see on every row may not. */
-  #comparable(name: string): ViewColumn | undefined {
+  #comparable(name: string, use: NameUse): ViewColumn | undefined {
     const column = this.#columns.get(name) ?? this.#derived(name);
+    // A ciphertext has no order and no groups.
+    if (column?.settings.encrypted !== undefined && use !== 'filter') return undefined;
     return column?.shown === 'always' ? column : undefined;
   }
 

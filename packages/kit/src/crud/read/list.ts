@@ -12,6 +12,7 @@ import {
   neighborsOf,
 } from '../../db/sql/keyset/keyset.ts';
 import type { CompiledWhere } from '../../db/sql/where/compile-where.ts';
+import { storedIdentity } from '../../db/sql/identity-value.ts';
 import type { Where } from '../../db/sql/where/where.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { CrudRequest } from '../policy/crud-request.ts';
@@ -206,7 +207,14 @@ export async function conditions(
   fixed: readonly CompiledWhere[],
 ): Promise<readonly CompiledWhere[]> {
   await policy.rows.load(request, where);
-  return [...fixed, ...where.map((each) => policy.rows.compile(request, each))];
+  return [...fixed, ...where.map((each) => policy.rows.compile(request, besideTenant(policy, request, each)))];
+}
+
+/** Search values of encrypted columns may be separate for each tenant: the condition then names the caller's. */
+function besideTenant({ statements, bounds }: Policy, { tenant }: CrudRequest, where: Where): Where {
+  const column = statements.encrypted.find(({ settings }) => settings.encrypted?.tenant !== undefined)?.settings.encrypted?.tenant;
+  if (column === undefined || column !== bounds.tenant || tenant === null) return where;
+  return { and: [{ [column]: storedIdentity(statements.column(column), tenant) }, where] } as Where;
 }
 
 /** How a page is found sooner, where the access of the resource knows. */

@@ -1,6 +1,8 @@
-import { sensitiveSchemaOf } from '../../db/declare/column-json.ts';
+import { sensitiveSchemaOf, toJson } from '../../db/declare/column-json.ts';
 import { withoutSensitive } from '../../db/declare/sensitive-members.ts';
 import type { Db } from '../../db/engine/db.ts';
+import { dataKeysOf, revealed } from '../../db/rows/reveal.ts';
+import type { DataKeys } from '../../db/sealing/data-keys.ts';
 import type { Permission } from '../../permissions/permission.ts';
 import type { CrudCaller } from '../declare/crud-caller.ts';
 import type { Item } from '../declare/item.ts';
@@ -25,16 +27,19 @@ interface Deciding {
   readonly request: CrudRequest;
   readonly caller: () => CrudCaller;
   readonly loads: Loads;
+  readonly keys: DataKeys | undefined;
 }
 
 /** Turns rows into items, without to-many relations: rows that the unit selected, or whole rows of a table without joins. */
 export async function buildItems(db: Db, request: CrudRequest, unit: SelectUnit, rows: readonly Item[]): Promise<Item[]> {
-  const assemble = assemblerOf(unit.root);
+  const assembler = assemblerOf(unit.root);
+  const keys = dataKeysOf(db);
+  const assemble = (row: Item) => assembler(row, keys);
   if (!unit.needsCode) return rows.map(assemble);
   let known: CrudCaller | undefined;
   const caller = () => (known ??= callerOf(request));
   const loads: Loads = new Map();
-  const items = await Promise.all(rows.map(async (row) => decideFields(unit.root, row, assemble(row), { request, caller, loads })));
+  const items = await Promise.all(rows.map(async (row) => decideFields(unit.root, row, assemble(row), { request, caller, loads, keys })));
   // One field after the other: they may share the connection of a transaction.
   for (const [field, { policy, rows: loaded }] of loads) await load(db, policy, field, loaded, caller());
   return items;
@@ -42,14 +47,14 @@ export async function buildItems(db: Db, request: CrudRequest, unit: SelectUnit,
 
 /** Adds what is decided on the row: columns under rules about it, and computed fields. */
 async function decideFields(table: Table, row: Item, item: Item, deciding: Deciding): Promise<Item> {
-  const { request, caller, loads } = deciding;
+  const { request, caller, loads, keys } = deciding;
   const { shape, prefix } = table;
   if (shape === undefined) return item;
   const whole = codeRow(table, row);
   for (const column of shape.columns) {
     if (column.shown !== 'row') continue;
     const rules = column.rule?.visibleTo === undefined ? [] : [column.rule.visibleTo];
-    if (await admit(rules, request, whole)) item[column.name] = shownValue(column, row[`${prefix}${column.name}`]);
+    if (await admit(rules, request, whole)) item[column.name] = shownValue(table, column)(row[`${prefix}${column.name}`], row, keys);
     else if (column.rule?.hidden === 'null') item[column.name] = null;
   }
   for (const field of shape.computed) {
@@ -95,7 +100,9 @@ async function admit(rules: readonly Permission[], { context }: CrudRequest, row
   return true;
 }
 
-type Assembler = (row: Item) => Item;
+type Assembler = (row: Item, keys: DataKeys | undefined) => Item;
+/** Turns a value of a row into what leaves. */
+type Cleaner = (value: unknown, row: Item, keys: DataKeys | undefined) => unknown;
 
 const assemblers = new WeakMap<Table, Assembler>();
 
@@ -103,10 +110,10 @@ const assemblers = new WeakMap<Table, Assembler>();
 function assemblerOf(table: Table): Assembler {
   let assembler = assemblers.get(table);
   if (assembler === undefined) {
-    const cleaners: ((value: unknown) => unknown)[] = [];
+    const cleaners: Cleaner[] = [];
     const source = literal(table, cleaners);
     // oxlint-disable-next-line no-new-func, typescript/no-implied-eval -- the source is built from quoted names only
-    const make = new Function('clean', `return (row) => (${source});`) as (clean: typeof cleaners) => Assembler;
+    const make = new Function('clean', `return (row, keys) => (${source});`) as (clean: typeof cleaners) => Assembler;
     assembler = make(cleaners);
     assemblers.set(table, assembler);
   }
@@ -114,13 +121,15 @@ function assemblerOf(table: Table): Assembler {
 }
 
 /** `{["id"]:row["id"],["customer"]:row["1.id"]===null?null:{…}}`; computed names, so that `__proto__` would be data. */
-function literal({ prefix, shape, joins }: Table, cleaners: ((value: unknown) => unknown)[]): string {
+function literal(table: Table, cleaners: Cleaner[]): string {
+  const { prefix, shape, joins } = table;
   if (shape === undefined) return '{}';
   const value = (name: string) => `row[${JSON.stringify(name)}]`;
   const shown = (column: ViewColumn) => {
     if (column.shown === 'null') return 'null';
     const source = value(`${prefix}${column.name}`);
-    return hasSensitiveMembers(column) ? `clean[${cleaners.push((each) => shownValue(column, each)) - 1}](${source})` : source;
+    const isStored = !hasSensitiveMembers(column) && column.settings.encrypted === undefined;
+    return isStored ? source : `clean[${cleaners.push(shownValue(table, column)) - 1}](${source},row,keys)`;
   };
   const columns = new Map(shape.columns.map((column) => [column.name, column]));
   const members = [
@@ -130,16 +139,27 @@ function literal({ prefix, shape, joins }: Table, cleaners: ((value: unknown) =>
       return column === undefined ? [[name, 'undefined']] : column.shown === 'row' ? [] : [[name, shown(column)]];
     }),
     ...joins
-      .filter(({ table }) => table.shape !== undefined)
-      .map(({ edge, table }) => [edge.name, `${value(`${table.prefix}${table.policy.key.name}`)}===null?null:${literal(table, cleaners)}`]),
+      .filter((join) => join.table.shape !== undefined)
+      .map(({ edge, table: joined }) => [
+        edge.name,
+        `${value(`${joined.prefix}${joined.policy.key.name}`)}===null?null:${literal(joined, cleaners)}`,
+      ]),
   ];
   return `{${members.map(([name, source]) => `[${JSON.stringify(name)}]:${source}`).join(',')}}`;
 }
 
-/** A value without what its column's own schema marks as sensitive. */
-function shownValue({ settings }: ViewColumn, value: unknown): unknown {
+/** A value in plaintext, without what its column's own schema marks as sensitive. */
+function shownValue({ policy, prefix, isWire }: Table, { name, settings }: ViewColumn): Cleaner {
   const sensitive = sensitiveSchemaOf(settings);
-  return sensitive === undefined ? value : withoutSensitive(sensitive, value);
+  const cleaned = (value: unknown) => (sensitive === undefined ? value : withoutSensitive(sensitive, value));
+  if (settings.encrypted === undefined) return cleaned;
+  const { statements, model } = policy;
+  const column = statements.column(name);
+  return (value, row, keys) => {
+    const key = Object.fromEntries(model.primaryKey.map((each) => [each, row[`${prefix}${each}`]]));
+    const plaintext = cleaned(revealed(keys, statements, column, key, value));
+    return isWire ? toJson(settings, plaintext) : plaintext;
+  };
 }
 
 /** Every column of the table that was read, for rules that look at the row. */

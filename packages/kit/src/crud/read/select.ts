@@ -22,6 +22,8 @@ export interface Table {
   readonly edge: Edge | undefined;
   /** Absent for relations that only computed fields look at. */
   readonly shape: Shape | undefined;
+  /** Its values are in their JSON form. */
+  isWire: boolean;
   readonly joins: Join[];
 }
 
@@ -97,6 +99,7 @@ export class SelectUnit {
     this.needsCode = this.#tables.some(
       ({ shape: own }) => own !== undefined && (own.computed.length > 0 || own.columns.some(({ shown }) => shown === 'row')),
     );
+    for (const table of this.#tables) table.isWire = this.isWire;
   }
 
   /** True when an item takes more than the row it is made of. */
@@ -112,10 +115,22 @@ export class SelectUnit {
     later: ReadLater,
     path: readonly string[],
   ): Table {
-    const table: Table = { alias: `t${this.#tables.length}`, policy, edge, prefix, columns: new Set([policy.key.name]), shape, joins: [] };
+    const table: Table = {
+      alias: `t${this.#tables.length}`,
+      policy,
+      edge,
+      prefix,
+      columns: new Set([policy.key.name]),
+      shape,
+      isWire: true,
+      joins: [],
+    };
     this.#tables.push(table);
     if (shape === undefined) return table;
     for (const { name, shown } of shape.columns) if (shown !== 'null') table.columns.add(name);
+    // Encrypted values are bound to the key of their row.
+    if (shape.columns.some(({ settings }) => settings.encrypted !== undefined))
+      for (const name of policy.model.primaryKey) table.columns.add(name);
     for (const name of requiredByRules(shape)) table.columns.add(name);
     const needed = new Map<string, Set<string>>();
     for (const { columns, related } of shape.computed) {

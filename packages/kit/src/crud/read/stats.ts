@@ -259,6 +259,7 @@ export function statsFaults(place: string, policy: Policy, { by = [], metrics }:
   const faults: Fault[] = [];
   const add = (message: string, hint?: string, id = 'E007') => faults.push({ id, message: `${place}: ${message}`, hint });
   const check = (role: string, name: string, kinds: readonly string[], verb: string) => {
+    if (policy.hasColumn(name) && policy.settingsOf(name).encrypted !== undefined) return; // reported with the others
     const shown = view.comparable(name, role === 'stats.by' ? 'group' : 'measure');
     if (shown === undefined)
       add(

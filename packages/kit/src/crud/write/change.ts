@@ -20,8 +20,9 @@ function isBookkeeping({ settings }: ModelColumn): boolean {
 }
 
 /** Whether a column has the same value twice. */
-export function isSame({ settings: { kind } }: ModelColumn, before: unknown, after: unknown): boolean {
-  if (before === after) return true;
+export function isSame({ settings: { kind, encrypted } }: ModelColumn, before: unknown, after: unknown): boolean {
+  // A write keeps the ciphertext of a value that stays the same.
+  if (before === after || encrypted !== undefined) return before === after;
   if (before === null || after === null || before === undefined || after === undefined) return false;
   if (kind === 'timestamp') return (before as Date).getTime() === (after as Date).getTime();
   if (kind === 'bytes') return Buffer.compare(before as Uint8Array, after as Uint8Array) === 0;

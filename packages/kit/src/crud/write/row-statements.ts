@@ -1,10 +1,11 @@
 import { type ConstraintViolation, constraintViolation, describeViolation } from '../../db/engine/constraint-violation.ts';
-import { brokenReferences } from '../../db/engine/name-violation.ts';
+import { brokenReferences, declaredColumns } from '../../db/engine/name-violation.ts';
 import type { Db } from '../../db/engine/db.ts';
 import type { QueryOptions } from '../../db/engine/engine.ts';
 import type { ModelStatements } from '../../db/sql/model-statements.ts';
 import { quoteName } from '../../db/declare/names.ts';
 import { announceTableWrite } from '../../db/rows/table-writes.ts';
+import { bindUpdated, followsEncrypted } from '../../db/rows/bind-encrypted.ts';
 import { insertion } from '../../db/rows/repository.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { Scope, WriteScope } from '../policy/crud-request.ts';
@@ -41,6 +42,8 @@ const AS_CODE: RowForm = Object.freeze({});
 export interface RowConditions {
   /** Columns that the address sets: the parent. */
   readonly fixed?: Item | undefined;
+  /** The row as it is: an encrypted value that stays the same keeps its ciphertext. */
+  readonly before?: Item | null;
   readonly ifMatch?: Precondition | undefined;
   readonly onlyFrom?: OnlyFrom;
   /** False: the rows are read without a lock. */
@@ -169,7 +172,9 @@ export class RowStatements {
   ): Promise<Item | undefined> {
     const { statements } = this.#policy;
     const parameters: unknown[] = [];
-    const assignments = this.#assignments(this.#changed(db, values, parameters));
+    const changed = this.#changed(db, values, parameters);
+    bindUpdated(statements, changed, parameters, conditions.before);
+    const assignments = this.#assignments(changed);
     const where = this.#whereKey(db, scope, key, conditions.fixed, parameters) + this.#narrower(conditions, parameters);
     const text = `update ${statements.table} as t0 set ${assignments} where ${where} returning ${statements.list}`;
     const [row] = await this.#explained(db, [values], () => db.query<Item>(text, parameters, form));
@@ -242,7 +247,7 @@ export class RowStatements {
   async #blamed(db: Db, rows: readonly Item[], { kind, columns }: ConstraintViolation): Promise<readonly string[]> {
     const { statements, model } = this.#policy;
     const isSent = (name: string): boolean => this.#isSent(name);
-    if (kind === 'unique') return (columns ?? []).filter(isSent);
+    if (kind === 'unique') return declaredColumns(model, columns ?? []).filter(isSent);
     if (kind !== 'foreign_key' || columns !== undefined) return [];
     // SQLite does not say which reference it was: where only one was written, it was that one, else they are looked up.
     const names = new Set(rows.flatMap((row) => Object.keys(row)));
@@ -251,9 +256,7 @@ export class RowStatements {
   }
 
   /** For who keeps responses made of these rows. */
-  async #written(db: Db): Promise<void> {
-    await announceTableWrite(db, this.#policy.model.name);
-  }
+  readonly #written = async (db: Db): Promise<void> => void (await announceTableWrite(db, this.#policy.model.name));
 
   /** Whether all of these rows are among those the caller sees; in one statement where data alone cannot tell. */
   async areVisible(db: Db, scope: Scope, rows: readonly Item[]): Promise<boolean> {
@@ -294,7 +297,8 @@ export class RowStatements {
     const changed: StoredColumn[] = [];
     for (const column of statements.columns) {
       const { name, settings, encode } = column;
-      if (settings.increment === true || (values[name] === undefined && settings.touch === undefined)) continue;
+      if (followsEncrypted(column, changed, parameters) || settings.increment === true) continue;
+      if (values[name] === undefined && settings.touch === undefined) continue;
       changed.push(column);
       parameters.push(encode(values[name] === undefined ? settings.touch?.(db.clock) : values[name]));
     }

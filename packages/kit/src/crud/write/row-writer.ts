@@ -198,7 +198,11 @@ export class RowWriter {
   async #updateRows(state: WriteState, { valuesOfRow }: Asked): Promise<void> {
     const { tx, request, intent, rows } = state;
     const [first] = rows;
-    const isSame = rows.length > 1 && valuesOfRow === undefined && rows.every((row) => row.intent.values === first?.intent.values);
+    const isSame =
+      rows.length > 1 &&
+      valuesOfRow === undefined &&
+      rows.every((row) => row.intent.values === first?.intent.values) &&
+      !this.#plan.writesEncrypted(first?.intent.values ?? {});
     if (first === undefined || !isSame || isEmpty(first.intent.values)) {
       for (const row of rows) await atRow(row.intent, async () => this.#updateOne(state, row));
       return;
@@ -244,7 +248,9 @@ export class RowWriter {
   }
 
   async #updateTo({ tx, scope, intent }: WriteState, row: WrittenRow, values: Item): Promise<void> {
-    row.after = (await this.#statements.update(tx, scope, this.#keyOf(row), values, { fixed: intent.fixed })) ?? notFound(this.#policy);
+    row.after =
+      (await this.#statements.update(tx, scope, this.#keyOf(row), values, { fixed: intent.fixed, before: row.before })) ??
+      notFound(this.#policy);
     row.isWritten = true;
   }
 

@@ -1,3 +1,4 @@
+import type { Item } from '../declare/item.ts';
 import type { AnyResourceOptions } from '../declare/resource.ts';
 import type { Policy } from '../policy/policy.ts';
 import type { Intent, Verb } from './intent.ts';
@@ -99,6 +100,11 @@ export class WritePlan {
     return hook === undefined ? undefined : this.#policy.options.hooks?.[hook];
   }
 
+  /** True when a value is bound to its row: each row gets a ciphertext of its own. */
+  writesEncrypted(values: Item): boolean {
+    return this.#policy.statements.encrypted.some(({ name }) => values[name] !== undefined);
+  }
+
   /** Rows that go with a deletion, or come back with a restored one. */
   get cascades(): boolean {
     return (this.#policy.softDelete?.cascade.length ?? 0) > 0;
@@ -116,7 +122,7 @@ export class WritePlan {
       return 'transaction';
     if (authorize !== undefined || valuesOfRow !== undefined || children !== undefined || present?.isDeep === true) return 'transaction';
     if (verb === 'destroy' && this.cascades) return 'transaction';
-    if (verb === 'update' && Object.keys(only.values).length === 0) return 'transaction';
+    if (verb === 'update' && (Object.keys(only.values).length === 0 || this.writesEncrypted(only.values))) return 'transaction';
     return action !== undefined && this.#asksRow(action.name) ? 'transaction' : 'statement';
   }
 

@@ -1,5 +1,8 @@
 import { decimalForm, parseDecimal } from '../values/decimal.ts';
 import { dbErrors } from '../errors.ts';
+import { keyIdOf } from '../sealing/encrypted-value.ts';
+import { EncryptedParameter } from '../sealing/keyed-parameter.ts';
+import { plaintextBytes } from './encrypted-column.ts';
 import { JsonParameter, jsonText } from '../values/json-parameter.ts';
 import { isStorableText, assertStorableJson } from '../values/storable-text.ts';
 import type { ColumnDefinition } from './table-definition.ts';
@@ -99,4 +102,16 @@ export function valueFault(value: unknown, column: ColumnDefinition): string | u
   } catch (error) {
     return (error as Error).message;
   }
+}
+
+/** Like {@link columnEncoder}, for a column that is stored encrypted: `column` says what its plaintext must be. */
+export function encryptedEncoder(name: string, column: ColumnDefinition): ColumnEncoder {
+  const encode = columnEncoder(name, column);
+  return (value) => {
+    const encoded = encode(value);
+    if (encoded === null) return null;
+    if (typeof value === 'string' && keyIdOf(value) !== undefined)
+      throw dbErrors.value_not_storable({ detail: `${name} must be the plaintext: reveal() the value of the other row first.` });
+    return new EncryptedParameter(plaintextBytes(column.kind, value));
+  };
 }

@@ -34,7 +34,8 @@ function annotated(schema: JsonSchema, settings: ColumnSettings, direction: Dire
   return {
     ...schema,
     ...(settings.description === undefined ? {} : { description: settings.description }),
-    ...(settings.sensitive ? { writeOnly: true, 'x-sensitive': true } : {}),
+    // A resource may show an encrypted column.
+    ...(settings.sensitive ? { ...(settings.encrypted === undefined ? { writeOnly: true } : {}), 'x-sensitive': true } : {}),
     ...(direction === 'output' && settings.readOnly ? { readOnly: true } : {}),
     ...(direction === 'input' && settings.dbDefault !== undefined && 'value' in settings.dbDefault
       ? { default: plainDefault(settings) }

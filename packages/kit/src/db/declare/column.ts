@@ -2,6 +2,7 @@ import type { Schema } from '../values/standard-schema.ts';
 import type { ColumnDefinition, ColumnKind, DatabaseDefault, OnDelete, Reference } from './table-definition.ts';
 import { uuidv7 } from '../values/uuidv7.ts';
 import type { Clock } from '../clock.ts';
+import { type EncryptedOf, type EncryptedOptions, encryptedSettings, type EncryptedSettings } from './encrypted-column.ts';
 import { type OptionRules, readOptions, requireArguments } from '../../options/read-options.ts';
 import { aFunction, filledText, instanceOf, listOf, oneOf, rule, sentenceRule, text, wholeNumber } from '../../options/value-rule.ts';
 
@@ -28,6 +29,10 @@ export interface ColumnSettings {
   readonly sensitive: boolean;
   /** Neither accepted from clients nor sent to them. */
   readonly internal?: boolean;
+  /** Stored encrypted; `kind` is that of the plaintext. */
+  readonly encrypted?: EncryptedSettings;
+  /** The encrypted column whose search values this column contains. */
+  readonly searchOf?: string;
   /** Decides about access, or is managed by a module: read-only, unless a resource names who may write it. */
   readonly guarded?: boolean;
   /** The smallest number or the shortest text. */
@@ -117,6 +122,14 @@ export class Column<S, O extends boolean = false, W extends boolean = true> {
   /** Never part of an output, masked wherever values are shown. */
   sensitive(): Column<S, O, W> {
     return this.#with({ sensitive: true });
+  }
+
+  /**
+   * Stored encrypted, bound to its row and column: the database, its backups and its replicas contain no plaintext. Rows in code contain the ciphertext, `reveal()`
+   * returns the plaintext. Sensitive: a resource shows it only where `fields` says who sees it. For text, JSON and bytes.
+   */
+  encrypted(options: EncryptedOptions<S> = {}): Column<EncryptedOf<S>, O, W> {
+    return this.#with({ encrypted: encryptedSettings(options), sensitive: true });
   }
 
   /** Never on the wire: not accepted from clients, not part of any output. The value is not secret; for that see `sensitive`. */
@@ -326,8 +339,13 @@ function targetOf(reference: NonNullable<ColumnSettings['reference']>): { table:
   return { table: target.name, name, column };
 }
 
-/** The part of a declaration that the database keeps. */
+/** The part of a declaration that the database keeps: of an encrypted column, the text of its ciphertext. */
 export function columnDefinition(declared: ColumnSettings): ColumnDefinition {
+  return declared.encrypted === undefined ? valueDefinition(declared) : { kind: 'text', nullable: declared.nullable };
+}
+
+/** What values of code must be, encrypted or not. */
+export function valueDefinition(declared: ColumnSettings): ColumnDefinition {
   const { reference } = declared;
   const { kind, nullable, max, precision, scale, values, of, dbDefault } = resolveReference(declared);
   return {

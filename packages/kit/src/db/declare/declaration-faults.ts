@@ -1,4 +1,5 @@
 import { Column } from './column.ts';
+import { encryptionFaults } from './search-columns.ts';
 import { columnNameFault, tableNameFault } from './names.ts';
 import type { Columns } from './rows.ts';
 import { type ColumnKind, suggestion } from './table-definition.ts';
@@ -27,6 +28,7 @@ export function declarationFaults(name: string, columns: Columns, primaryKey: re
       kinds as ReadonlyMap<string, ColumnKind>,
     ),
   );
+  if (known.every((key) => columns[key] instanceof Column)) faults.push(...encryptionFaults(columns, primaryKey, options));
   for (const key of Object.keys(options.checks ?? {}))
     if (columnNameFault(key) !== undefined) faults.push(`check "${key}" needs a snake_case name`);
   return faults;

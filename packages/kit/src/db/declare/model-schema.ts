@@ -1,4 +1,4 @@
-import { columnDefinition, type ColumnSettings, resolveReference } from './column.ts';
+import { type ColumnSettings, resolveReference, valueDefinition } from './column.ts';
 import { valueFault } from './column-codec.ts';
 import { columnJsonSchema, fromJson, orNull, toJson } from './column-json.ts';
 import { jsonChecker } from './json-checker.ts';
@@ -94,7 +94,7 @@ function writingSchema<O>(columns: NamedSettings, { isRequired, fills, component
   );
   const check = lazily(() => jsonChecker(schema()));
   const readers = lazily(() =>
-    columns.map(([name, settings]) => ({ name, settings: resolveReference(settings), definition: columnDefinition(settings) })),
+    columns.map(([name, settings]) => ({ name, settings: resolveReference(settings), definition: valueDefinition(settings) })),
   );
   return standardSchema(schema, schema, (value) => {
     const faults = check()(value);

@@ -1,6 +1,7 @@
 import { type Guarded, guardedColumns } from './column.ts';
 import { componentName } from './component-name.ts';
 import { declarationFaults } from './declaration-faults.ts';
+import { withSearchColumns } from './search-columns.ts';
 import { inputSchema, outputSchema, patchSchema } from './model-schema.ts';
 import type { Columns, InputOf, PatchOf, RowOf } from './rows.ts';
 import type { Schema } from '../values/standard-schema.ts';
@@ -12,6 +13,8 @@ import { anObject, filledText } from '../../options/value-rule.ts';
 /** One declaration: the table, the types of its rows, and the schemas of what clients send and get. */
 export interface Model<C extends Columns = Columns> {
   readonly name: string;
+  /** The id of the table inside encrypted values. */
+  readonly id: string;
   readonly columns: C;
   readonly primaryKey: readonly string[];
   /** The table as migrations compare it. References are resolved on first use. */
@@ -45,11 +48,12 @@ export function model<const C extends Columns, const G extends boolean = false>(
   const primaryKey = primaryKeyOf(given, options);
   const faults = declarationFaults(name, given, primaryKey, options);
   if (faults.length > 0) throw new Error(`Model "${name}": ${faults.join('; ')}.`);
-  const columns = options.guarded === true ? guardedColumns(given) : given;
+  const columns = withSearchColumns(options.guarded === true ? guardedColumns(given) : given);
   let table: TableDefinition | undefined;
   const component = componentName(name);
   const made: Model<C> = {
     name,
+    id: options.id ?? name,
     columns,
     primaryKey: Object.freeze([...primaryKey]),
     get table() {

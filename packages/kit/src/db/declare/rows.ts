@@ -1,4 +1,5 @@
 import type { AnyColumn, Column } from './column.ts';
+import type { PlainOf } from './encrypted-column.ts';
 import type { JsonParameter } from '../values/json-parameter.ts';
 
 export type Columns = Readonly<Record<string, AnyColumn>>;
@@ -15,9 +16,9 @@ type Flat<X> = { [K in keyof X]: X[K] } & {};
 /** Flat, so that an editor shows the values of a row and not the declarations of its columns. */
 export type RowOf<C> = { [K in keyof C]: Value<C[K]> } & {};
 export type InsertOf<C> = Flat<
-  { [K in Exclude<keyof C, OptionalKeys<C>>]: Value<C[K]> } & { [K in OptionalKeys<C>]?: Value<C[K]> | null | undefined }
+  { [K in Exclude<keyof C, OptionalKeys<C>>]: PlainOf<Value<C[K]>> } & { [K in OptionalKeys<C>]?: PlainOf<Value<C[K]>> | null | undefined }
 >;
-export type UpdateOf<C> = { [K in keyof C]?: Value<C[K]> | undefined };
+export type UpdateOf<C> = { [K in keyof C]?: PlainOf<Value<C[K]>> | undefined };
 
 // oxlint-disable-next-line typescript/no-explicit-any -- matches every value type
 type WritableKeys<C> = { [K in keyof C]: C[K] extends Column<any, boolean> ? K : never }[keyof C];

@@ -1,4 +1,5 @@
 import { type AnyColumn, columnDefinition } from './column.ts';
+import { searchColumnName } from './encrypted-column.ts';
 import { derivedName } from './names.ts';
 import type { Columns } from './rows.ts';
 import type { ColumnDefinition, FullTextDefinition, IndexDefinition, TableDefinition } from './table-definition.ts';
@@ -32,6 +33,8 @@ export interface ModelFullText<N extends string = string> {
 
 /** Options of `model()` and `createTable()`. */
 export interface ModelOptions<N extends string = string> {
+  /** The stable id of the table inside encrypted values. Default: the name of the table. After a rename, set the old name. */
+  readonly id?: string;
   /** Indexes besides those of unique columns. */
   readonly indexes?: readonly ModelIndex<N>[];
   /** For keys of several columns; `.pk()` on each of them says the same. */
@@ -60,6 +63,7 @@ export const fullTextRules: OptionRules<ModelFullText> = {
 };
 
 export const modelRules: OptionRules<ModelOptions> = {
+  id: filledText,
   indexes: listOf(objectOf<ModelIndex>(indexRules)),
   primaryKey: listOf(filledText),
   guarded: flag,
@@ -79,19 +83,25 @@ export function tableDefinition(name: string, columns: Columns, options: ModelOp
   const definitions: Record<string, ColumnDefinition> = {};
   for (const [key, column] of Object.entries(columns)) definitions[key] = namedDefinition(name, key, column);
   const single = Object.entries(columns).filter(([, column]) => column.settings.unique);
+  const searched = (index: ModelIndex) => ({ ...index, columns: index.columns.map((column) => indexedColumn(columns, column)) });
   return {
     name,
     columns: definitions,
     primaryKey: [...(options.primaryKey ?? [])],
     indexes: [
-      ...single.map(([key]) => indexDefinition(name, { columns: [key], unique: true })),
-      ...(options.indexes ?? []).map((index) => indexDefinition(name, index)),
+      ...single.map(([key]) => indexDefinition(name, searched({ columns: [key], unique: true }))),
+      ...(options.indexes ?? []).map((index) => indexDefinition(name, searched(index))),
     ],
     checks: Object.fromEntries(Object.entries(options.checks ?? {}).map(([key, sql]) => [derivedName(name, key, 'check'), sql])),
     ...(options.fullText === undefined || options.fullText.length === 0
       ? {}
       : { fullText: options.fullText.map((each) => fullTextDefinition(name, each)) }),
   };
+}
+
+/** An index finds an encrypted column by its search values. */
+function indexedColumn(columns: Columns, column: string): string {
+  return columns[column]?.settings.encrypted === undefined ? column : searchColumnName(column);
 }
 
 export function fullTextDefinition(table: string, { name, columns, config = 'simple' }: ModelFullText): FullTextDefinition {

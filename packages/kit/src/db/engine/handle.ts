@@ -16,6 +16,8 @@ import { isKitError } from '../../errors/kit-error.ts';
 import { dbErrors } from '../errors.ts';
 import type { DbLog } from '../log.ts';
 import type { ObservedRunner } from './observed-runner.ts';
+import type { DataKeys } from '../sealing/data-keys.ts';
+import { withoutKeyed } from '../sealing/keyed-parameter.ts';
 import { isReadOnly } from '../sql/statement-text.ts';
 import { refuseUnknownNames } from '../../options/read-options.ts';
 import { requestDeadline } from './long-statement.ts';
@@ -34,6 +36,8 @@ export interface HandleContext {
   readonly using: string;
   readonly clock: Clock;
   readonly log: DbLog;
+  /** The keys of encrypted columns; undefined where the database was opened without. */
+  readonly dataKeys: DataKeys | undefined;
   /** The handle outside any transaction. */
   readonly database: () => Database;
 }
@@ -72,13 +76,19 @@ export class Handle {
 
   async query<R>(text: string, parameters: readonly unknown[] = [], options?: QueryOptions): Promise<R[]> {
     // Not through execute(): one more promise costs more than what it would save here.
-    const own = this.context.engine.toOwnPlaceholders(text, parameters);
+    const own = this.#own(text, parameters);
     const result = this.runner.runNow(own.text, own.parameters, options) ?? (await this.runner.run(own.text, own.parameters, options));
     return result.rows as R[];
   }
 
+  /** The statement as the engine takes it; what follows sees no plaintext of encrypted columns. */
+  #own(text: string, parameters: readonly unknown[]): { readonly text: string; readonly parameters: readonly unknown[] } {
+    const { engine, dataKeys } = this.context;
+    return engine.toOwnPlaceholders(text, withoutKeyed(parameters, dataKeys, engine.dialect));
+  }
+
   async send(text: string, parameters: readonly unknown[], sent: SentStatement = {}): Promise<void> {
-    const own = this.context.engine.toOwnPlaceholders(text, parameters);
+    const own = this.#own(text, parameters);
     if (this.runner.send(own.text, own.parameters, sent)) return;
     try {
       const { count } = this.runner.runNow(own.text, own.parameters) ?? (await this.runner.run(own.text, own.parameters));
@@ -90,7 +100,7 @@ export class Handle {
   }
 
   async execute<R>(text: string, parameters: readonly unknown[] = [], options?: QueryOptions): Promise<ExecuteResult<R>> {
-    const own = this.context.engine.toOwnPlaceholders(text, parameters);
+    const own = this.#own(text, parameters);
     return (this.runner.runNow(own.text, own.parameters, options) ??
       (await this.runner.run(own.text, own.parameters, options))) as ExecuteResult<R>;
   }
@@ -101,7 +111,7 @@ export class Handle {
     chunkSize = STREAM_CHUNK,
     options?: StreamOptions,
   ): AsyncIterableIterator<R[]> {
-    const own = this.context.engine.toOwnPlaceholders(text, parameters);
+    const own = this.#own(text, parameters);
     for await (const { rows } of this.runner.stream(own.text, own.parameters, chunkSize, options)) yield rows as R[];
   }
 

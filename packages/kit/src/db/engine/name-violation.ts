@@ -15,8 +15,14 @@ export async function nameViolation(db: Db, model: Model, rows: readonly object[
     columnsOfRule(model, violation) ??
     violation.columns ??
     (violation.kind === 'foreign_key' ? await brokenReferences(db, model, rows) : undefined);
-  if (columns !== undefined) describeViolation(error as object, { ...violation, table: model.name, columns });
+  if (columns !== undefined)
+    describeViolation(error as object, { ...violation, table: model.name, columns: declaredColumns(model, columns) });
   return error;
+}
+
+/** What the declaration calls the columns of a rule: an encrypted column is unique by its search values. */
+export function declaredColumns(model: Model, columns: readonly string[]): readonly string[] {
+  return columns.map((name) => model.columns[name]?.settings.searchOf ?? name);
 }
 
 function columnsOfRule(model: Model, { constraint }: ConstraintViolation): readonly string[] | undefined {

@@ -4,6 +4,7 @@ import type { Db } from '../engine/db.ts';
 import { declarationFaults } from '../declare/declaration-faults.ts';
 import { derivedName } from '../declare/names.ts';
 import type { Columns } from '../declare/rows.ts';
+import { withSearchColumns } from '../declare/search-columns.ts';
 import type { SqlText } from '../sql/sql-text.ts';
 import type { ColumnDefinition, FullTextDefinition, IndexDefinition, TableDefinition } from '../declare/table-definition.ts';
 import {
@@ -60,12 +61,13 @@ const statements = either('a statement or a list of statements', text, listOf(te
 const aColumn = rule('a column, such as t.text()', (value) => isMembers(value) && isMembers(value['settings']));
 
 /** A new table. Columns are declared as in `model()`, but references by name: `t.ref('users')`. */
-export function createTable(name: string, columns: Columns, options: ModelOptions = {}): Operation {
+export function createTable(name: string, given: Columns, options: ModelOptions = {}): Operation {
   readOptions(`createTable("${name}")`, options, modelRules);
-  requireArguments('createTable()', { name, columns }, { name: filledText, columns: anObject });
-  const primaryKey = primaryKeyOf(columns, options);
-  const faults = declarationFaults(name, columns, primaryKey, options);
+  requireArguments('createTable()', { name, columns: given }, { name: filledText, columns: anObject });
+  const primaryKey = primaryKeyOf(given, options);
+  const faults = declarationFaults(name, given, primaryKey, options);
   if (faults.length > 0) throw new Error(`createTable("${name}"): ${faults.join('; ')}.`);
+  const columns = withSearchColumns(given);
   for (const [key, column] of Object.entries(columns)) refuseLiveModel(name, key, column);
   return { op: 'create_table', table: name, definition: tableDefinition(name, columns, { ...options, primaryKey }) };
 }

@@ -1,6 +1,7 @@
 import { type Clock } from '../clock.ts';
 import type { QueryObserver } from '../engine/query-observer.ts';
 import type { DbLog } from '../log.ts';
+import type { DataKeys, DataKeySettings } from '../sealing/data-keys.ts';
 import type { OptionRules } from '../../options/read-options.ts';
 import { aFunction, clock, filledText, flag, milliseconds, objectWith, oneOf, wholeNumber } from '../../options/value-rule.ts';
 
@@ -40,6 +41,8 @@ export interface DatabaseOptions {
   readonly statementMsMax?: number;
   /** False: a SQLite file that does not exist is not created; the database is then empty and in memory. */
   readonly createFile?: boolean;
+  /** The keys of encrypted columns, for programs without an app: an app reads DATA_KEYS and DATA_SEARCH_KEYS itself. */
+  readonly dataKeys?: DataKeySettings | DataKeys;
   /** The time. Default: the system clock. */
   readonly clock?: Clock;
   /** Called after each statement, with its text and duration. */
@@ -62,6 +65,7 @@ export const databaseRules: OptionRules<DatabaseOptions> = {
   callerWaitingMax: wholeNumber(0),
   statementMsMax: milliseconds(1),
   createFile: flag,
+  dataKeys: objectWith('{ keys, searchKeys }'),
   clock,
   onQuery: aFunction,
   log: objectWith('a log with warn and error, such as pino()', 'warn', 'error'),

@@ -2,6 +2,7 @@ import type { Database } from '../engine/db.ts';
 import { readOptions } from '../../options/read-options.ts';
 import { type DatabaseOptions, databaseRules } from './database-options.ts';
 import { openEngine } from './open-engine.ts';
+import { DataKeys, readDataKeys } from '../sealing/data-keys.ts';
 import { OpenedDatabase } from './opened-database.ts';
 
 /**
@@ -16,6 +17,8 @@ import { OpenedDatabase } from './opened-database.ts';
 export async function openDatabase(url: string, options: DatabaseOptions = {}): Promise<Database> {
   if (typeof url !== 'string') throw new TypeError('openDatabase(): the first argument is the URL, such as "sqlite:./data/app.db".');
   readOptions('openDatabase()', options, databaseRules);
-  const engine = await openEngine(url, options);
-  return new OpenedDatabase(url, engine, options);
+  const { dataKeys, ...more } = options;
+  const keys = dataKeys === undefined || dataKeys instanceof DataKeys ? dataKeys : await readDataKeys(dataKeys);
+  const engine = await openEngine(url, more);
+  return new OpenedDatabase(url, engine, more, keys);
 }

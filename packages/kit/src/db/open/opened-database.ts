@@ -6,6 +6,7 @@ import { Handle, type HandleContext } from '../engine/handle.ts';
 import { ObservedRunner } from '../engine/observed-runner.ts';
 import { StatementShares } from '../engine/statement-shares.ts';
 import { silentLog } from '../log.ts';
+import type { DataKeys } from '../sealing/data-keys.ts';
 import { INPUT_LIMITS } from '../../options/input-limits.ts';
 import { readOptions } from '../../options/read-options.ts';
 import { aFunction } from '../../options/value-rule.ts';
@@ -20,7 +21,7 @@ export class OpenedDatabase extends Handle {
   #shares: StatementShares | undefined;
   #closed: Promise<void> | undefined;
 
-  constructor(url: string, engine: Engine, options: DatabaseOptions) {
+  constructor(url: string, engine: Engine, options: Omit<DatabaseOptions, 'dataKeys'>, dataKeys?: DataKeys) {
     const using = options.name ?? 'default';
     const observers = new DatabaseObservers(engine.dialect);
     if (options.onQuery !== undefined) observers.add({ onQuery: options.onQuery });
@@ -31,6 +32,7 @@ export class OpenedDatabase extends Handle {
       using,
       clock: options.clock ?? systemClock,
       log: options.log ?? silentLog,
+      dataKeys,
       database: () => this,
     };
     super(context, runner);

@@ -7,6 +7,7 @@ import { type ModelColumn, type ModelStatements, statementsOf } from '../sql/mod
 import { nameViolation } from '../engine/name-violation.ts';
 import { quoteName } from '../declare/names.ts';
 import { orderSql } from '../sql/portable-sql.ts';
+import { bindEncrypted, needsTenant, refuseBoundColumns } from './bind-encrypted.ts';
 import type { Insert, Row, Update } from '../declare/rows.ts';
 import { compileWhere } from '../sql/where/compile-where.ts';
 import type { Where } from '../sql/where/where.ts';
@@ -179,7 +180,15 @@ export async function update<M extends Model>(db: Db, model: M, key: Key<NoInfer
   const given = inColumnOrder(statements, changes);
   if (given.length === 0) return find(db, model, key);
   const names = given.map(({ column }) => column.name);
+  refuseBoundColumns(statements, names, false);
   const parameters = given.map(({ column, value }) => column.encode(value));
+  if (statements.encrypted.some(({ name }) => names.includes(name))) {
+    for (const column of statements.columns) if (column.settings.searchOf !== undefined) appendSearch(names, parameters, column);
+    const tenants = needsTenant(statements, names) ? await find(db, model, key) : undefined;
+    const known = { ...tenants, ...rowOf(names, parameters), ...rowOf(model.primaryKey, keys) };
+    if (needsTenant(statements, names) && tenants === undefined) return undefined;
+    bindEncrypted(statements, names, parameters, known);
+  }
   for (const { name, settings, encode } of statements.columns) {
     if (settings.increment === true && names.includes(name))
       throw new Error(`Column "${name}" of ${statements.table} counts updates: leave it out of the changes.`);
@@ -224,19 +233,41 @@ function insertText(statements: ModelStatements, names: readonly string[], rows:
 export function insertion(db: Db, statements: ModelStatements, values: object): { names: string[]; parameters: unknown[] } {
   const given = values as Readonly<Record<string, unknown>>;
   for (const name of Object.keys(given)) statements.column(name);
+  refuseBoundColumns(statements, givenNames(given), true);
   const names: string[] = [];
   const parameters: unknown[] = [];
   // One moment for the whole row: a row just made has not been updated since.
   let moment: Date | undefined;
   const once: Clock = { now: () => (moment ??= db.clock.now()) };
   for (const column of statements.columns) {
+    if (column.settings.searchOf !== undefined) {
+      appendSearch(names, parameters, column);
+      continue;
+    }
     // Keys count on within a millisecond by the clock they are given, so they get the real one.
     const value = filled(column, given[column.name], column.settings.kind === 'timestamp' ? once : db.clock);
     if (value === undefined) continue;
     names.push(column.name);
     parameters.push(column.encode(value));
   }
+  if (statements.encrypted.length > 0) bindEncrypted(statements, names, parameters, rowOf(names, parameters));
   return { names, parameters };
+}
+
+function rowOf(names: readonly string[], parameters: readonly unknown[]): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(names.map((name, index) => [name, parameters[index]]));
+}
+
+function givenNames(values: Readonly<Record<string, unknown>>): string[] {
+  return Object.keys(values).filter((name) => values[name] !== undefined);
+}
+
+/** A search value is written with the value that it is computed from. */
+export function appendSearch(names: string[], parameters: unknown[], { name, settings }: ModelColumn): void {
+  const index = names.indexOf(settings.searchOf as string);
+  if (index === -1) return;
+  names.push(name);
+  parameters.push(parameters[index]);
 }
 
 /** Undefined leaves the column out, so that the database fills it. */
@@ -298,6 +329,7 @@ function isEquality(where: Where): boolean {
 
 function orderTerm(db: Db, statements: ModelStatements, each: string): string {
   const descending = each.startsWith('-');
-  const { name, definition } = statements.column(descending ? each.slice(1) : each);
+  const { name, definition, settings } = statements.column(descending ? each.slice(1) : each);
+  if (settings.encrypted !== undefined) throw new Error(`Rows of ${statements.table} cannot be ordered by "${name}": it is encrypted.`);
   return orderSql(quoteName(name), definition, db.dialect, descending ? 'desc' : 'asc');
 }

@@ -1,6 +1,6 @@
 import { BoundedMap } from '../values/bounded-map.ts';
-import type { ColumnSettings } from '../declare/column.ts';
-import { columnEncoder, type ColumnEncoder } from '../declare/column-codec.ts';
+import { type ColumnSettings, valueDefinition } from '../declare/column.ts';
+import { columnEncoder, encryptedEncoder, type ColumnEncoder } from '../declare/column-codec.ts';
 import type { Model } from '../declare/model.ts';
 import { quoteName } from '../declare/names.ts';
 import type { ColumnDefinition } from '../declare/table-definition.ts';
@@ -28,6 +28,8 @@ export class ModelStatements {
   readonly columns: readonly ModelColumn[];
   readonly byName: ReadonlyMap<string, ModelColumn>;
   readonly key: readonly ModelColumn[];
+  /** Stored encrypted. */
+  readonly encrypted: readonly ModelColumn[];
   /** Quoted table name. */
   readonly table: string;
   /** Every column, quoted: never `*`, whose meaning changes with the table. */
@@ -46,11 +48,12 @@ export class ModelStatements {
       settings: model.columns[name]?.settings as ColumnSettings,
       definition,
       nullable: definition.nullable,
-      encode: columnEncoder(name, definition),
+      encode: encoderOf(name, model.columns[name]?.settings as ColumnSettings, definition),
       comparisons: comparisonsOf(name),
     }));
     this.byName = new Map(this.columns.map((column) => [column.name, column]));
     this.key = model.primaryKey.map((name) => this.column(name));
+    this.encrypted = this.columns.filter(({ settings }) => settings.encrypted !== undefined);
     this.table = quoteName(model.name);
     this.list = this.columns.map(({ name }) => quoteName(name)).join(', ');
     this.select = `select ${this.list} from ${this.table}${this.whereKey(1)}`;
@@ -75,6 +78,10 @@ export class ModelStatements {
     }
     return text;
   }
+}
+
+function encoderOf(name: string, settings: ColumnSettings, definition: ColumnDefinition): ColumnEncoder {
+  return settings.encrypted === undefined ? columnEncoder(name, definition) : encryptedEncoder(name, valueDefinition(settings));
 }
 
 function comparisonsOf(name: string): ModelColumn['comparisons'] {

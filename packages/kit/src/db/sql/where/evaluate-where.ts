@@ -45,7 +45,7 @@ export function evaluateWhere(node: WhereNode, row: Row): ThreeValued {
     case 'exists':
       return existsIn(node, row);
     default:
-      throw new TypeError('SQL cannot be evaluated in JavaScript: read the row again under the condition.');
+      throw new TypeError('SQL and encrypted columns cannot be evaluated in JavaScript: read the row again under the condition.');
   }
 }
 
@@ -68,7 +68,7 @@ export function isEvaluable(node: WhereNode): boolean {
     case 'untrue':
       return isEvaluable(node.of);
     default:
-      return node.node !== 'exists' && node.node !== 'sql';
+      return node.node !== 'exists' && node.node !== 'sql' && node.node !== 'search';
   }
 }
 

@@ -1,9 +1,11 @@
+import type { ColumnSettings } from '../../declare/column.ts';
 import type { ColumnKind } from '../../declare/table-definition.ts';
 
 const EQUAL = ['eq', 'ne', 'in', 'nin'] as const;
 const ORDER = ['gt', 'gte', 'lt', 'lte'] as const;
 const TEXT = ['contains', 'starts', 'ends'] as const;
 const NULL = ['isnull'] as const;
+const SEARCH = ['eq', 'in', 'isnull'] as const;
 
 export type WhereOperator = (typeof EQUAL | typeof ORDER | typeof TEXT | typeof NULL)[number];
 
@@ -27,7 +29,8 @@ const operators: Readonly<Record<ColumnKind, readonly WhereOperator[]>> = {
   array: NULL,
 };
 
-/** The operators that a condition on a column of this kind may use. */
-export function operatorsOf(kind: ColumnKind): readonly WhereOperator[] {
-  return operators[kind];
+/** The operators that a condition on a column may use. An encrypted column has those of its search values. */
+export function operatorsOf({ kind, encrypted }: Pick<ColumnSettings, 'kind' | 'encrypted'>): readonly WhereOperator[] {
+  if (encrypted === undefined) return operators[kind];
+  return encrypted.search === undefined ? NULL : SEARCH;
 }

@@ -1,5 +1,8 @@
 import { dbErrors } from '../../errors.ts';
+import { normalizedBytes, plaintextBytes } from '../../declare/encrypted-column.ts';
 import type { Model } from '../../declare/model.ts';
+import { SearchParameter } from '../../sealing/keyed-parameter.ts';
+import { searchPlaceOf } from '../encrypted-place.ts';
 import { type ModelColumn, statementsOf } from '../model-statements.ts';
 import { isStorableText } from '../../values/storable-text.ts';
 import { suggestion } from '../../declare/table-definition.ts';
@@ -31,6 +34,8 @@ interface Place {
   readonly outer: Place | undefined;
   readonly step: string | number;
   readonly depth: number;
+  /** Values that every matching row has in columns that separate the search values of encrypted columns. */
+  readonly tenants?: ReadonlyMap<string, unknown> | undefined;
 }
 
 /**
@@ -52,7 +57,13 @@ function parseEquality(model: Model, where: unknown): WhereNode | undefined {
   if (name === undefined || name === 'and' || name === 'or' || name === 'not') return undefined;
   const given = where[name];
   const column = typeof given === 'string' || typeof given === 'number' ? statementsOf(model).byName.get(name) : undefined;
-  if (column === undefined || column.definition.kind === 'json' || column.definition.kind === 'array') return undefined;
+  if (
+    column === undefined ||
+    column.settings.encrypted !== undefined ||
+    column.definition.kind === 'json' ||
+    column.definition.kind === 'array'
+  )
+    return undefined;
   try {
     return { node: 'compare', column, operator: 'eq', value: { given, encoded: column.encode(given) } };
   } catch {
@@ -60,7 +71,9 @@ function parseEquality(model: Model, where: unknown): WhereNode | undefined {
   }
 }
 
-function parseTree(where: unknown, place: Place): WhereNode {
+function parseTree(where: unknown, outer: Place): WhereNode {
+  const tenants = equalitiesOf(outer, where);
+  const place = tenants === undefined ? outer : { ...outer, tenants };
   if (place.depth > DEPTH_MAX) throw refuse(place, `is nested deeper than ${DEPTH_MAX} levels`);
   if (typeof where === 'boolean') return where ? TRUE : FALSE;
   if (where instanceof SqlCondition) return parseSql(where, place);
@@ -99,10 +112,14 @@ function parseColumn(column: ModelColumn, value: unknown, place: Place): WhereNo
 }
 
 function parseOperator(column: ModelColumn, name: string, value: unknown, place: Place): WhereNode {
-  const { kind } = column.definition;
-  const known: readonly string[] = operatorsOf(kind);
-  if (!known.includes(name)) throw refuse(place, `is not an operator of ${kind} columns (${known.join(', ')})`);
+  const { settings, definition } = column;
+  const { kind } = definition;
+  const isEncrypted = settings.encrypted !== undefined;
+  const known: readonly string[] = operatorsOf({ ...settings, kind });
+  if (!known.includes(name))
+    throw refuse(place, `is not an operator of ${isEncrypted ? 'this encrypted column' : `${kind} columns`} (${known.join(', ')})`);
   const operator = name as WhereOperator;
+  if (isEncrypted && operator !== 'isnull' && value !== null) return parseSearch(column, operator === 'in' ? value : [value], place);
   switch (operator) {
     case 'isnull':
       if (typeof value !== 'boolean') throw refuse(place, 'must be true or false');
@@ -122,6 +139,51 @@ function parseOperator(column: ModelColumn, name: string, value: unknown, place:
         return { node: 'empty', column, isEmpty: operator === 'eq' };
       return { node: 'compare', column, operator: operator satisfies CompareOperator, value: encode(column, value, place) };
   }
+}
+
+function parseSearch(column: ModelColumn, list: unknown, place: Place): WhereNode {
+  if (!Array.isArray(list)) throw refuse(place, 'must be a list of values');
+  if (list.length === 0) return FALSE;
+  const { encrypted = {}, kind } = column.settings;
+  const plaintexts = Array.from(list, (item: unknown, index) => {
+    encode(column, item, inside(place, index));
+    return normalizedBytes(encrypted, kind, plaintextBytes(kind, item));
+  });
+  const { tenant } = encrypted;
+  const row = tenant === undefined ? {} : { [tenant]: tenantBeside(column, tenant, place) };
+  return { node: 'search', column, parameter: new SearchParameter(searchPlaceOf(place.model, column, row), plaintexts, 'list') };
+}
+
+/** The tenant of a search: the same conjunction names it. */
+function tenantBeside(column: ModelColumn, tenant: string, place: Place): unknown {
+  const given = place.tenants?.get(tenant);
+  if (given === undefined)
+    throw refuse(
+      place,
+      `needs the tenant: the search values of "${column.name}" are separate for each "${tenant}". Add { ${tenant}: … } beside it`,
+    );
+  return given;
+}
+
+/** The values of columns that every row of a conjunction has, for searches that need the tenant. Undefined where no search of the model does. */
+function equalitiesOf({ model, tenants }: Place, where: unknown): Place['tenants'] {
+  const { encrypted, byName } = statementsOf(model);
+  const separating = encrypted.flatMap(({ settings }) => settings.encrypted?.tenant ?? []);
+  if (separating.length === 0) return undefined;
+  const found = new Map(tenants);
+  const visit = (tree: unknown): void => {
+    if (!isPlainObject(tree)) return;
+    for (const name of separating) {
+      const given = tree[name];
+      const value = isPlainObject(given) ? given['eq'] : given;
+      // A value that the column cannot have is refused when it is parsed.
+      if (value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint')
+        found.set(name, value === null ? null : byName.get(name)?.encode(value));
+    }
+    if (Array.isArray(tree['and'])) tree['and'].forEach(visit);
+  };
+  visit(where);
+  return found;
 }
 
 function parseAmong(column: ModelColumn, negated: boolean, list: unknown, place: Place): WhereNode {
@@ -148,7 +210,7 @@ function parseRelation(name: string, relation: WhereRelation, value: unknown, pl
   const [quantifier, ...more] = isPlainObject(value) ? Object.keys(value) : [];
   if (!isPlainObject(value) || quantifier === undefined || more.length > 0 || !known.includes(quantifier))
     throw refuse(place, `must have one member, ${known.join(' or ')}`);
-  const target = { ...inside(place, quantifier), model: relation.model };
+  const target = { ...inside(place, quantifier), model: relation.model, tenants: undefined };
   const visible = parseTree(relation.where ?? true, { ...target, step: `${quantifier} (its rows)` });
   return {
     node: 'exists',
@@ -201,7 +263,7 @@ function isPlainObject(value: unknown): value is Readonly<Record<string, unknown
 }
 
 function inside(place: Place, step: string | number): Place {
-  return { model: place.model, relations: place.relations, outer: place, step, depth: place.depth + 1 };
+  return { model: place.model, relations: place.relations, outer: place, step, depth: place.depth + 1, tenants: place.tenants };
 }
 
 /** `where.and[1].total.gte`. */

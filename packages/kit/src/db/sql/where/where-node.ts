@@ -1,3 +1,4 @@
+import type { SearchParameter } from '../../sealing/keyed-parameter.ts';
 import type { ModelColumn } from '../model-statements.ts';
 import type { SqlCondition } from './where-sql.ts';
 import type { JoinedTable } from './where.ts';
@@ -14,6 +15,8 @@ export type WhereNode =
   | { readonly node: 'empty'; readonly column: ModelColumn; readonly isEmpty: boolean }
   | { readonly node: 'compare'; readonly column: ModelColumn; readonly operator: CompareOperator; readonly value: WhereValue }
   | { readonly node: 'among'; readonly column: ModelColumn; readonly negated: boolean; readonly values: readonly WhereValue[] }
+  /** An encrypted column is one of some plaintexts, by its search values. */
+  | { readonly node: 'search'; readonly column: ModelColumn; readonly parameter: SearchParameter }
   | { readonly node: 'text'; readonly column: ModelColumn; readonly operator: TextOperator; readonly folded: string }
   | { readonly node: 'exists'; readonly name: string; readonly edge: Edge; readonly negated: boolean; readonly of: WhereNode }
   | { readonly node: 'sql'; readonly condition: SqlCondition };

@@ -1,3 +1,4 @@
+import { searchColumnName } from '../../declare/encrypted-column.ts';
 import type { Dialect } from '../../dialect.ts';
 import type { ModelColumn } from '../model-statements.ts';
 import type { WhereNode } from './where-node.ts';
@@ -32,6 +33,8 @@ export function whereTerms(node: WhereNode, dialect: Dialect): WhereTerm[] {
       return [node.operator === 'eq' ? equal(node.column, 1) : { kind: 'range', column: node.column.name }];
     case 'among':
       return [node.negated || !isStoredAsCompared(node.column, dialect) ? other(node.column) : equal(node.column, node.values.length)];
+    case 'search':
+      return [{ kind: 'equal', column: searchColumnName(node.column.name), values: 2 }];
     case 'text':
       return [other(node.column)];
     case 'sql':

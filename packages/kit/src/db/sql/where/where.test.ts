@@ -63,7 +63,7 @@ describe('types', () => {
     of({ owner: { is: { nmae: 'x' } } });
     // @ts-expect-error only whereSql makes SQL
     of({ text: '1 = 1', values: [] });
-    expect(operatorsOf('bool')).toEqual(['eq', 'ne', 'in', 'nin', 'isnull']);
+    expect(operatorsOf({ kind: 'bool' })).toEqual(['eq', 'ne', 'in', 'nin', 'isnull']);
   });
 });
 

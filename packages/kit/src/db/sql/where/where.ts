@@ -1,5 +1,6 @@
 import type { Dialect } from '../../dialect.ts';
 import type { Model } from '../../declare/model.ts';
+import type { Encrypted } from '../../declare/encrypted-column.ts';
 import type { Columns, RowOf } from '../../declare/rows.ts';
 import type { WhereSql } from './where-sql.ts';
 
@@ -21,7 +22,11 @@ type Operators<V> = [V] extends [string]
 type Scalar = string | number | bigint | boolean | Date | Uint8Array;
 
 /** A value means `eq`, null means `isnull: true`. JSON and array columns can only be asked for NULL. */
-type Condition<V> = ([V] extends [Scalar] ? V : never) | Operators<V> | null;
+type Condition<V> = IsAny<V> extends true ? ValueCondition<V> : [V] extends [Encrypted<infer T>] ? Searched<T> : ValueCondition<V>;
+/** Columns that are not known have values of any type. */
+type IsAny<V> = 0 extends 1 & V ? true : false;
+type Searched<T> = ([T] extends [Scalar] ? T | { readonly eq?: T | null; readonly in?: readonly T[] } : never) | IsNull | null;
+type ValueCondition<V> = ([V] extends [Scalar] ? V : never) | Operators<V> | null;
 
 /** The columns of the models that relations lead to, by the relation's name. */
 export type RelatedColumns = Readonly<Record<string, Columns>>;

@@ -1,4 +1,5 @@
 import { comparableParameters, comparableSql } from '../../declare/comparable.ts';
+import { searchColumnName } from '../../declare/encrypted-column.ts';
 import type { Dialect } from '../../dialect.ts';
 import type { ModelColumn } from '../model-statements.ts';
 import { quoteName } from '../../declare/names.ts';
@@ -63,6 +64,8 @@ class Writer {
       case 'among':
         if (isLong(node)) return this.#amongLong(node, alias);
         return this.#among(node.column, node.negated, paddedLength(node.values.length), alias);
+      case 'search':
+        return this.#search(node.column, alias);
       case 'text':
         return textSql(node.operator, columnSql(node.column, alias), this.#placeholders(1), this.#dialect);
       case 'exists':
@@ -94,6 +97,13 @@ class Writer {
     const list = this.#placeholders(1);
     if (this.#dialect === 'postgres') return `${sql} ${negated ? '<> all' : '= any'} (${list}::${LIST_TYPES[column.definition.kind]}[])`;
     return `${sql} ${negated ? 'not ' : ''}in (select value from json_each(${list}))`;
+  }
+
+  /** One parameter, however many keys hashed the values: a list. */
+  #search({ name }: ModelColumn, alias: string): string {
+    const sql = `${alias}.${quoteName(searchColumnName(name))}`;
+    const list = this.#placeholders(1);
+    return this.#dialect === 'postgres' ? `${sql} = any (${list}::text[])` : `${sql} in (select value from json_each(${list}))`;
   }
 
   #exists({ edge, negated, of }: Extract<WhereNode, { node: 'exists' }>, alias: string, depth: number): string {
@@ -148,6 +158,9 @@ export function pushWhereValues(node: WhereNode, dialect: Dialect, values: unkno
       }
       for (const value of padded(node.values)) values.push(...comparableParameters(value.encoded, node.column.definition, dialect));
       return;
+    case 'search':
+      values.push(node.parameter);
+      return;
     case 'text':
       values.push(node.folded);
       return;
@@ -177,6 +190,8 @@ export function whereShape(node: WhereNode): string {
       return `${node.column.name}.${node.isEmpty ? '' : 'not'}empty`;
     case 'compare':
       return node.column.comparisons[node.operator];
+    case 'search':
+      return `${node.column.name}.search`;
     case 'text':
       return `${node.column.name}.${node.operator}`;
     case 'among':
