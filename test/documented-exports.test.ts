@@ -40,8 +40,8 @@ test('kit exports at most 303 functions, classes and constants', async () => {
 });
 
 /** Types too. Options of modules have a name; those of a function are the type of its parameter. */
-test('kit exports at most 586 names', () => {
+test('kit exports at most 587 names', () => {
   const listing = readFileSync(join(root, 'test/architecture/exports-kit.txt'), 'utf8');
   const names = new Set(listing.split('\n').filter((line) => line.startsWith('  ')));
-  expect(names.size).toBeLessThanOrEqual(586);
+  expect(names.size).toBeLessThanOrEqual(587);
 });
