@@ -1,3 +1,2 @@
 export { mcp } from './module.ts';
 export type { McpOptions } from './options.ts';
-export type { McpPrompt } from './serve/prompts.ts';

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { createApp } from '../../../src/app/index.ts';
 import type { Authenticator } from '../../../src/auth/index.ts';
 import { accepted, acceptsJob, job, JobController, jobs, startJob } from '../../../src/contrib/jobs/index.ts';
-import { mcp, type McpPrompt } from '../../../src/contrib/mcp/index.ts';
+import { mcp, type McpOptions } from '../../../src/contrib/mcp/index.ts';
 import { migrateApp } from '../../../src/app/data/migration-modules.ts';
 import { coreErrors } from '../../../src/errors/index.ts';
 import { Controller, route } from '../../../src/http/index.ts';
@@ -76,7 +76,7 @@ class SuiteController extends Controller {
   );
 }
 
-const prompts: McpPrompt[] = [
+const prompts: McpOptions['prompts'] = [
   {
     name: 'test_simple_prompt',
     description: 'A simple prompt',
