@@ -118,6 +118,7 @@ describeDatabases('an app', (database) => {
       'kit/0001_throttles',
       'kit/0002_secrets_and_idempotency',
       'kit/0003_deleted_users',
+      'kit/0004_changes',
       'notes/0001_initial',
       'notes/0001_initial (database archive)',
     ]);
@@ -127,6 +128,7 @@ describeDatabases('an app', (database) => {
       'kit/0001_throttles',
       'kit/0002_secrets_and_idempotency',
       'kit/0003_deleted_users',
+      'kit/0004_changes',
       'notes/0001_initial',
       'notes/0001_initial (database archive)',
     ]);

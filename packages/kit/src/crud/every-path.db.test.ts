@@ -372,7 +372,8 @@ describeDatabases('every path to the rows of a resource', (database) => {
       (await read('ann', 'tickets/export?format=jsonl')).text,
       JSON.stringify(desk.published),
     ];
-    for (const text of texts) expect(text).not.toMatch(/cost|\b4711\b/);
+    // The second group of an id is a time: it is 4711 now and then.
+    for (const text of texts) expect(text).not.toMatch(/cost|(?<!-)\b4711\b(?!-)/);
     const unknown = ['cost=1', 'cost__gte=1', 'ordering=cost', 'fields=cost'].map((query) => `tickets?${query}`);
     const grouped = [
       'tickets/stats?metrics=spent',
