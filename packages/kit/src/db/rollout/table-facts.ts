@@ -12,10 +12,7 @@ export interface TableFacts {
 /** Rows that are read to measure the speed: some milliseconds. */
 const SAMPLE_ROWS = 100_000;
 
-/**
- * How much longer than a scan the work takes, rounded up from runs with 5 million rows of 100 bytes and one index: `locks.scaled.test.ts` repeats
- * the comparison.
- */
+/** How much longer than a scan the work takes: estimates, rather too long. `locks.scaled.test.ts` compares them with the times of a real table. */
 const TIMES_A_SCAN: Readonly<Record<TableWork, number>> = { none: 0, scan: 2, index: 12, update: 60, rewrite: 25 };
 
 /** Null for a table that does not exist yet. */
