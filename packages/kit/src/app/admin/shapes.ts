@@ -300,8 +300,11 @@ export interface AdminPreview {
 
 /** A secret that is shown once, with a way to copy it. */
 export interface AdminSecret {
+  /** What it is: `API key`. */
   readonly label: string;
+  /** Shown once, with a button that copies it. */
   readonly value: string;
+  /** What to do with it, in a sentence. */
   readonly note: string;
 }
 

@@ -4,12 +4,18 @@ import { either, headerName, listOf, required, rule } from '../../options/value-
 
 /** A place in which requests name their tenant, by its id or its slug. */
 export type TenantPlace =
-  /** The value of a header: `{ header: 'X-Tenant' }`. */
-  | { readonly header: string }
-  /** A parameter of the path: `{ path: 'tenant' }` for routes below `/t/:tenant`. */
-  | { readonly path: string }
-  /** The first label of the host name: `{ subdomainOf: 'example.com' }` for `acme.example.com`. */
-  | { readonly subdomainOf: string };
+  | {
+      /** The name of a header whose value it is: `X-Tenant`. */
+      readonly header: string;
+    }
+  | {
+      /** The name of a parameter of the path: `tenant` for routes below `/t/:tenant`. */
+      readonly path: string;
+    }
+  | {
+      /** The domain before which it is the first label of the host name: `example.com` for `acme.example.com`. */
+      readonly subdomainOf: string;
+    };
 
 const parameterName = rule('the name of a path parameter, such as "tenant"', (value) => typeof value === 'string' && /^\w+$/.test(value));
 const domain = rule('a domain such as "example.com"', (value) => typeof value === 'string' && /^[a-z0-9-]+(?:\.[a-z0-9-]+)*$/.test(value));

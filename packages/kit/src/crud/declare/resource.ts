@@ -298,7 +298,14 @@ export interface ResourceOptions<
    * One audit entry per changed row; true when an audit module is installed. `reads`: also when one record is read, `exports`: when rows are exported, by
    * the API, agents and the admin site.
    */
-  readonly audit?: boolean | { readonly reads?: boolean; readonly exports?: boolean };
+  readonly audit?:
+    | boolean
+    | {
+        /** True: reading a record is an entry, too. */
+        readonly reads?: boolean;
+        /** True: an export is an entry, too. */
+        readonly exports?: boolean;
+      };
   /** `order.created`, `.updated`, `.deleted`, `.<transition>` by webhook; a function returns the event and its audience. */
   readonly events?: boolean | ((change: Change<C, NoInfer<T>>) => ChangeEvent | null);
   /**

@@ -43,7 +43,13 @@ const TABLE = {
 };
 
 export async function ensureBackfills(db: Db): Promise<void> {
-  if (!(await hasBackfills(db))) await db.query(TABLE[db.dialect]);
+  if (await hasBackfills(db)) return;
+  try {
+    await db.transaction((tx) => tx.query(TABLE[db.dialect]));
+  } catch (error) {
+    // Of two that create it at once, PostgreSQL fails one, whatever `if not exists` says.
+    if (!(await hasBackfills(db))) throw error;
+  }
 }
 
 export async function hasBackfills(db: Db): Promise<boolean> {

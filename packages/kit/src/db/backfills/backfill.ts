@@ -26,12 +26,19 @@ export interface BackfillOptions<M extends Model> {
 
 /** Changes the rows of a large table in many short transactions, while the app runs. */
 export interface Backfill {
+  /** Four digits, an underscore and words: `0012_full_name`. */
   readonly name: string;
+  /** The table, with the columns that `run` reads. */
   readonly model: Model;
+  /** Which rows. */
   readonly where: Where<Columns> | true;
+  /** Rows of one transaction. */
   readonly batch: number;
+  /** Stops while a replica is further behind than this. */
   readonly replicaLagMsMax: number;
+  /** Stops while a transaction waits longer than this for a lock. */
   readonly lockWaitMsMax: number;
+  /** Writes one batch, through `tx` alone. */
   readonly run: (tx: Db, rows: readonly never[]) => Promise<unknown>;
 }
 

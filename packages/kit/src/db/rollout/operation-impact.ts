@@ -93,7 +93,7 @@ function addColumnImpact({ table, column, definition, backfill }: Extract<Operat
     return { tables: [exclusive(table, 'rewrite'), ...other], safe: STEPS };
   // A new reference is not checked where every row has NULL.
   const isChecked = columnCheck(column, definition, 'postgres') !== undefined || (references !== undefined && dbDefault !== undefined);
-  if (!isChecked) return { tables: [exclusive(table, 'none')], safe: null };
+  if (!isChecked) return { tables: [exclusive(table, 'none'), ...other], safe: null };
   const canBeOnline = definition.nullable && dbDefault === undefined;
   return {
     tables: [exclusive(table, 'scan'), ...other],

@@ -16,6 +16,7 @@ import { aModel, anObject, filledText, queryable } from '../../options/value-rul
  *
  * @example
  * ```ts
+ * const patients = model('patients', { id: t.uuidv7().pk(), insurance_number: t.text(20).encrypted() });
  * const patient = await find(db, patients, id);
  * const number = patient && reveal(db, patients, patient, 'insurance_number');
  * ```

@@ -24,6 +24,7 @@ export interface DataKeySettings {
   readonly keys: string | undefined;
   /** DATA_SEARCH_KEYS: the first is written, all are searched. */
   readonly searchKeys?: string | undefined;
+  /** Unwraps the keys of the settings, where a KMS or Vault wrapped them. */
   readonly wrapping?: Pick<KeyWrapping, 'unwrapKey'> | undefined;
 }
 

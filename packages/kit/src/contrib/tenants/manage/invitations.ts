@@ -29,6 +29,7 @@ export interface NewInvitation extends ChangeContext {
   readonly tenant: string;
   /** Whom to invite. */
   readonly email: string;
+  /** Roles of the module's `roles`. */
   readonly roles: readonly string[];
 }
 
@@ -40,6 +41,7 @@ export interface SentInvitation {
 }
 
 interface AsStaff {
+  /** True: a member of staff in the admin site, who needs no role in the tenant. */
   readonly asStaff?: boolean;
 }
 

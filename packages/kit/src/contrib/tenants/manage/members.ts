@@ -95,8 +95,8 @@ export async function removeMember(db: Db, given: MemberToRemove & AsStaff): Pro
   }, CONFLICT_RETRIES);
 }
 
-/** Set by the admin site: a member of staff needs no role in the tenant. */
 interface AsStaff {
+  /** True: a member of staff in the admin site, who needs no role in the tenant. */
   readonly asStaff?: boolean;
 }
 

@@ -7,6 +7,7 @@ import type { InvitationRow, MemberRow, TenantRow } from '../rows/store.ts';
 export interface ChangeContext {
   /** For the audit entry. A principal is also asked for its rights in the tenant; programs and staff are not. */
   readonly by?: AuditEntry['actor'];
+  /** The id of the request, for the audit entry. */
   readonly requestId?: string | null | undefined;
 }
 

@@ -26,6 +26,7 @@ import { insertNewMember } from './members.ts';
 import { changeContextNames, type ChangeContext, recordTenant } from './record-change.ts';
 
 export interface NewTenant extends ChangeContext {
+  /** What people see. */
   readonly name: string;
   /** Names the tenant in requests. Default: made of the name. */
   readonly slug?: string | undefined;
