@@ -37,7 +37,7 @@ const lockResource = resource(locks, {
     },
   },
   actions: {
-    recut: { run: async ({ row, once }) => void once('key', `second key of ${row.name}`) },
+    recut: { run: async ({ row, once }) => once('key', `second key of ${row.name}`) },
     open: {
       input: jsonSchema<{ times: number; slowly?: boolean }>({
         type: 'object',

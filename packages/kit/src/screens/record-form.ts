@@ -87,7 +87,7 @@ async function ownForm(
     const more = suggested?.[field.name];
     return more === undefined ? field : { ...field, suggestions: [...new Set([...(field.suggestions ?? []), ...more])] };
   });
-  return { fields, values: values(row) as NonNullable<AdminRecord['form']>['values'] };
+  return { fields, values: values(row) };
 }
 
 /** The form of a record: the columns that this staff member sees, closed where a rule says so. */

@@ -100,7 +100,7 @@ export async function send(url: string, person: Person, method = 'GET', body?: u
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
   const text = await response.text();
-  return { status: response.status, body: text === '' ? undefined : (JSON.parse(text) as Json) };
+  return { status: response.status, body: text === '' ? undefined : JSON.parse(text) };
 }
 
 export interface LiveEvent {

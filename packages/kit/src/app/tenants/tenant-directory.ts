@@ -29,7 +29,7 @@ export interface TenantDirectory {
   /** Where requests name their tenant; a function reads it in its own way. */
   readonly places: readonly TenantPlace[] | ((exchange: Exchange) => string | null);
   /** By name, with one statement. A name that no tenant has, and one of a tenant that the user is not a member of, are left out alike. */
-  named(asked: NamedTenants): Promise<ReadonlyMap<string, NamedMembership>>;
+  readonly named: (asked: NamedTenants) => Promise<ReadonlyMap<string, NamedMembership>>;
   readonly memberships: MembershipBatch;
 }
 

@@ -68,7 +68,7 @@ function progressLine(context: CliContext, { label, progress }: AppBackfill, aga
   let bar: ReturnType<CliContext['progress']> | undefined;
   let reason: string | null = null;
   return {
-    update(_id: string, rows: number, waitsFor: string | null): void {
+    update: (_id: string, rows: number, waitsFor: string | null): void => {
       if (context.json) return;
       if (waitsFor !== reason && waitsFor !== null) context.stderr.write(`${label} waits: ${waitsFor}\n`);
       reason = waitsFor;

@@ -33,6 +33,7 @@ export function auditAdmin(users: () => UserDirectory | null): AdminDeclaration 
 
 /** Entries are read when they have their place in the chain. They have no history of their own. */
 function sealed(entries: AdminResource): AdminResource {
+  // oxlint-disable-next-line typescript/unbound-method -- left out, not called
   const { installedIn: _, auditedAs: __, ...list } = entries;
   return {
     ...list,

@@ -38,7 +38,7 @@ describeTenantApp(
       });
       const data = /^data: (.*)$/m.exec(response.body)?.[1] ?? response.body;
       // oxlint-disable-next-line typescript/no-explicit-any -- what the endpoint answered
-      return JSON.parse(data).result as any;
+      return JSON.parse(data).result;
     };
 
     test('that names no tenant has the tools of tenants, and names one with each call; or once, in a header', async () => {

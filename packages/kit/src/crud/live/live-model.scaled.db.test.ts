@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { scaled } from '../../../../../test/provision/scale.ts';
 import { Follower, type LiveApp, resetRights, rights, send, startLive, ticketModule, ticketResource } from '../../../test/crud/live.ts';
-import { people, type Person } from '../../../test/crud/shop.ts';
+import { people } from '../../../test/crud/shop.ts';
 import { coreTables } from '../../app/data/migration-modules.ts';
 import type { Database } from '../../db/engine/db.ts';
 import { migrate } from '../../db/migrations/migrate.ts';
@@ -149,7 +149,7 @@ describeDatabases('live lists under random writes, rights and connections', (dat
         async () => {
           const follower = pick(followers);
           await follower.disconnect();
-          if (next(3) === 0) rights.level.set(follower.person as Person, next(6));
+          if (next(3) === 0) rights.level.set(follower.person, next(6));
         },
         async () => {
           for (const follower of followers) if (follower.isClosed) await follower.connect(anyApp());

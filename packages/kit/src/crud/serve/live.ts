@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto';
-import type { App } from '../../app/declare/module.ts';
 import type { Db } from '../../db/engine/db.ts';
 import type { CompiledWhere } from '../../db/sql/where/compile-where.ts';
 import type { Where } from '../../db/sql/where/where.ts';
@@ -52,7 +51,7 @@ export class Live {
     const source = new RequestedList(this.#access, context, read);
     const { 'last-event-id': last } = exchangeOf(context.request).headers;
     const resumed = typeof last === 'string' && last !== '' ? await source.resumed(app.db, last) : undefined;
-    yield* liveEvents(app.db, changeReaderOf(app.db, app.log as App['log']), source, resumed);
+    yield* liveEvents(app.db, changeReaderOf(app.db, app.log), source, resumed);
   }
 }
 

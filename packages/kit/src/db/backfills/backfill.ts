@@ -31,7 +31,7 @@ export interface Backfill {
   /** The table, with the columns that `run` reads. */
   readonly model: Model;
   /** Which rows. */
-  readonly where: Where<Columns> | true;
+  readonly where: Where | true;
   /** Rows of one transaction. */
   readonly batch: number;
   /** Stops while a replica is further behind than this. */
@@ -87,6 +87,6 @@ export function backfill<M extends Model>(name: string, options: BackfillOptions
     batch: batch ?? BATCH,
     replicaLagMsMax: replicaLagMsMax ?? REPLICA_LAG_MS_MAX,
     lockWaitMsMax: lockWaitMsMax ?? LOCK_WAIT_MS_MAX,
-    run: run as Backfill['run'],
+    run,
   });
 }

@@ -38,7 +38,7 @@ const rules: OptionRules<EncryptedOptions> = {
 };
 
 export function encryptedSettings<S>(options: EncryptedOptions<S>): EncryptedSettings {
-  return readOptions('encrypted()', options, rules as OptionRules<EncryptedOptions<S>>) as unknown as EncryptedSettings;
+  return readOptions('encrypted()', options, rules as OptionRules<EncryptedOptions<S>>);
 }
 
 /** The column that contains the search values of an encrypted column. */

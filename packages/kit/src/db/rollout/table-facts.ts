@@ -20,7 +20,7 @@ export async function readTableFacts(database: Database, table: string): Promise
   const rows = database.dialect === 'sqlite' ? await sqliteRows(database, table) : await postgresRows(database, table);
   if (rows === null) return null;
   const startedAt = performance.now();
-  const [sample] = await database.query<{ rows: number }>(
+  const [sample] = await database.query<{ rows: number | bigint }>(
     `select count(*) as rows from (select * from ${q(table)} limit ${SAMPLE_ROWS}) sample`,
   );
   const tookMs = performance.now() - startedAt;
@@ -35,7 +35,7 @@ export function estimatedMs({ scanMs }: TableFacts, work: TableWork): number {
 async function sqliteRows(database: Database, table: string): Promise<number | null> {
   const [known] = await database.query(`select 1 as found from sqlite_master where type = 'table' and name = $1`, [table]);
   if (known === undefined) return null;
-  const [found] = await database.query<{ rows: number }>(`select count(*) as rows from ${q(table)}`);
+  const [found] = await database.query<{ rows: number | bigint }>(`select count(*) as rows from ${q(table)}`);
   return Number(found?.rows ?? 0);
 }
 

@@ -18,7 +18,8 @@ export function searchPlaceOf(model: Model, { name, settings }: ModelColumn, row
 }
 
 function textOf(table: string, row: KnownRow, name: string): string {
-  const value = row[name];
+  // Of a key or a tenant column: none of them is an object.
+  const value = row[name] as string | number | bigint | null | undefined;
   if (value === undefined || value === null)
     throw new Error(`An encrypted value of "${table}" needs "${name}" of its row, which is not known here.`);
   return String(value);

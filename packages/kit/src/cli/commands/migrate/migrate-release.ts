@@ -19,7 +19,7 @@ export function addRelease(command: Command, context: CliContext): void {
     .action(async (file: string) => {
       const text = await readFile(file, 'utf8').catch((error: Error) => context.fail(`${file} cannot be read: ${error.message}`));
       const before = parseReleaseSchema(text);
-      if (before === null) return context.fail(`${file} is not a schema. Run in the version before: npx kit migrate schema > schema.json`);
+      if (before === null) context.fail(`${file} is not a schema. Run in the version before: npx kit migrate schema > schema.json`);
       const report = checkRelease(before, migrationModules(await context.bareApp()));
       if (context.json) context.print(JSON.stringify(report, null, 2));
       else {

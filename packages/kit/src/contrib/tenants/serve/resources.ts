@@ -39,8 +39,7 @@ export const tenantResource = resource(tenants, {
   hooks: {
     create: ({ input, tx, user, ...context }) =>
       createTenant(tx, { ...(input as { readonly name: string; readonly slug?: string }), owner: (user as User).id, ...by(context) }),
-    update: ({ before, input, tx, ...context }) =>
-      updateTenant(tx, before.id, { ...(input as object), ...by(context), ...asStaff(context) }),
+    update: ({ before, input, tx, ...context }) => updateTenant(tx, before.id, { ...input, ...by(context), ...asStaff(context) }),
     async destroy({ before, tx, ...context }) {
       await deleteTenant(tx, before.id, { ...by(context), ...asStaff(context) });
     },

@@ -76,7 +76,7 @@ export function isEvaluable(node: WhereNode): boolean {
 export function columnsOf(node: WhereNode, found = new Set<ModelColumn>()): ReadonlySet<ModelColumn> {
   if (node.node === 'all' || node.node === 'any') for (const each of node.of) columnsOf(each, found);
   else if (node.node === 'not' || node.node === 'untrue') columnsOf(node.of, found);
-  else if ('column' in node) found.add(node.column as ModelColumn);
+  else if ('column' in node) found.add(node.column);
   return found;
 }
 
