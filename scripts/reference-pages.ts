@@ -35,6 +35,9 @@ async function errorsPage(): Promise<string> {
 
 <!-- Made by \`npm run docs:reference\` from the catalogs in packages/kit/src; a test fails when it is stale. -->
 
+\`npx kit explain not_found\` says what an error means, what to do about it, and shows the response; it takes the \`type\` of a response, too, and knows
+the errors that your app declares. This page lists the codes.
+
 All error responses have one format. \`ERROR_FORMAT=problem+json\` (the default, RFC 9457):
 
 \`\`\`json
@@ -49,8 +52,8 @@ All error responses have one format. \`ERROR_FORMAT=problem+json\` (the default,
 }
 \`\`\`
 
-\`ERROR_FORMAT=detail\` is \`{ "detail", "code", "errors"? }\` and nothing else. In \`problem+json\` some codes add members of their own (named in the
-table's remedy). \`X-Request-Id\` is on every error answer in both formats.
+\`ERROR_FORMAT=detail\` is \`{ "detail", "code", "errors"? }\` and nothing else. In \`problem+json\` some codes add members of their own (\`kit explain\`
+shows them). \`X-Request-Id\` is on every error answer in both formats.
 
 - \`code\` is a promise: it is never renamed. \`detail\` is a sentence for people and may change.
 - \`errors\` lists every validation fault at once, up to a hundred. \`location\` starts with \`body\`, \`query\`, \`params\` or \`headers\`. The
@@ -109,12 +112,12 @@ function fieldCodeTable(): string {
 function errorTable(definitions: readonly ErrorDefinition[]): string {
   const rows = definitions
     .toSorted((a, b) => a.status - b.status || (a.code < b.code ? -1 : 1))
-    .map(({ code, status, detail, remedy }) => `| \`${code}\` | ${status} | ${cell(detail)} | ${cell(remedy ?? '')} |`);
-  return ['| code | status | default sentence | what to do |', '|---|---|---|---|', ...rows].join('\n');
+    .map(({ code, status, detail }) => `| \`${code}\` | ${status} | ${cell(detail)} |`);
+  return ['| code | status | default sentence |', '|---|---|---|', ...rows].join('\n');
 }
 
 function openApiDiffPage(): string {
-  const rows = Object.entries(diffRules).map(([id, { level, title, reason }]) => `| \`${id}\` | ${level} | ${title} | ${reason} |`);
+  const rows = Object.entries(diffRules).map(([id, { level, title }]) => `| \`${id}\` | ${level} | ${title} |`);
   return `# Breaking changes
 
 <!-- Made by \`npm run docs:reference\` from packages/kit/src/openapi/diff/rules.ts; a test fails when it is stale. -->
@@ -155,8 +158,10 @@ counts an allowed change.
 
 ## Rules
 
-| id | level | what | why |
-|---|---|---|---|
+\`npx kit explain parameter-removed\` says why a change matters to callers.
+
+| id | level | what |
+|---|---|---|
 ${rows.join('\n')}
 `;
 }
@@ -187,17 +192,32 @@ ${parts.length === 0 ? 'Nothing is deprecated.' : parts.join('\n\n')}
 }
 
 function checksPage(): string {
-  const parts = Object.entries(checkDescriptions).map(
-    ([id, { title, explanation, remedy }]) => `## ${id}: ${title}\n\n${explanation}\n\nWhat to do: ${remedy}`,
-  );
+  const rows = (first: string) =>
+    Object.entries(checkDescriptions)
+      .filter(([id]) => id.startsWith(first))
+      .map(([id, { title }]) => `| ${id} | ${title} |`)
+      .join('\n');
   return `# Checks
 
 <!-- Made by \`npm run docs:reference\` from packages/kit/src/app/check/checks.ts; a test fails when it is stale. -->
 
 The app is checked completely when it is created, before any request and before any I/O; modules add checks that run once the databases are open.
-Every fault is reported at once, with its id, a sentence and a hint. Ids with \`E\` stop the start, ids with \`W\` are logged as warnings.
+Every fault is reported at once, with its id, a sentence and a hint. \`npx kit explain E003\` says what a check looks for, why, and what to do;
+\`kit doctor\` and \`kit check\` run them.
 
-${parts.join('\n\n')}
+## Checks that stop the start
+
+| id | what is wrong |
+|---|---|
+${rows('E')}
+
+## Checks that warn
+
+The start logs them. A warning that is right for your app is silenced with a reason: \`createApp({ silencedChecks: { W008: '…' } })\`.
+
+| id | what is wrong |
+|---|---|
+${rows('W')}
 `;
 }
 

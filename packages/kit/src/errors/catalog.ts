@@ -9,7 +9,7 @@ export interface ErrorEntry {
   readonly detail: string;
   /** A short name of the error. Default: made of the code. */
   readonly title?: string;
-  /** What the caller can do about it; printed in docs/reference/errors.md. */
+  /** What the caller can do about it; printed by `kit explain`. */
   readonly remedy?: string;
   /** Sent as `Retry-After`, for errors that pass. */
   readonly retryAfterSeconds?: number;
@@ -80,7 +80,7 @@ const catalogs = new Map<string, ErrorCatalog>();
 
 /**
  * Declares a module's errors. The key is the code on the wire: a promise to clients, never renamed.
- * Every catalog is listed in docs/reference/errors.md.
+ * `kit explain` and docs/reference/errors.md have every catalog.
  *
  * @example
  * ```ts

@@ -1,6 +1,6 @@
 import { ENCRYPTION_CHECKS, UNENCRYPTED_CHECKS } from './encryption-checks.ts';
 
-/** What each check id means. docs/reference/checks.md is generated from this table. */
+/** What each check id means. `kit explain` and docs/reference/checks.md are made from this table. */
 export interface CheckDescription {
   readonly title: string;
   readonly explanation: string;

@@ -71,6 +71,11 @@ export const CORE_COMMANDS: readonly ListedCommand[] = [
     load: async () => (await import('./doctor.ts')).doctorCommand,
   },
   {
+    name: 'explain',
+    summary: 'explain the code of an error or a check: what it means, and what to do',
+    load: async () => (await import('./explain.ts')).explainCommand,
+  },
+  {
     name: 'shell',
     summary: 'run JavaScript with the app, its database and its resources',
     load: async () => (await import('./shell.ts')).shellCommand,

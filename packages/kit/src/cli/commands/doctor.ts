@@ -22,7 +22,7 @@ import { moduleFaults } from '../load/module-faults.ts';
 import { sarifLog } from '../terminal/sarif.ts';
 
 interface Finding {
-  /** The rule; docs/reference/checks.md explains each. Absent where everything is well. */
+  /** The rule; `kit explain` explains each. Absent where everything is well. */
   readonly id?: string;
   readonly subject: string;
   readonly state: 'ok' | 'warning' | 'fault' | 'silenced';
@@ -64,7 +64,7 @@ export const doctorCommand: CoreCommand = (command, context) => {
 };
 
 const HELP = `
-Exit code 1 when something is broken; warnings alone give 0, unless --fail-on warn. docs/reference/checks.md explains every id. A warning that is right for your
+Exit code 1 when something is broken; warnings alone give 0, unless --fail-on warn. kit explain explains every id. A warning that is right for your
 app is silenced with a reason: createApp({ silencedChecks: { W008: 'the table has 200 rows' } }).`;
 
 async function examine(context: CliContext, countsRows: boolean): Promise<Finding[]> {

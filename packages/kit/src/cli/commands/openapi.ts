@@ -68,7 +68,7 @@ export const openapiCommand: CoreCommand = (command, context) => {
     .option('--allow <file>', 'a JSON list of changes that are allowed for a time')
     .addHelpText(
       'after',
-      '\nExit code 1 when there is such a change. Each rule, and the list of allowed changes, is explained in docs/reference/openapi-diff.md.',
+      '\nExit code 1 when there is such a change. kit explain says why a change matters; docs/reference/openapi-diff.md explains the list of allowed changes.',
     )
     .action((base: string, revision: string | undefined, options: DiffCommandOptions) => diff(base, revision, options, context));
 };
