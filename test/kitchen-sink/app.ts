@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type App, createApp, type Module } from 'kit';
+import { type App, createApp, isAuthenticated, type Module } from 'kit';
 import { admin } from 'kit/admin';
 import { AccountController, accounts } from 'kit/contrib/accounts';
 import { ApiKeyController, ApiKeyRateThrottle, apiKeys } from 'kit/contrib/apikeys';
@@ -8,6 +8,7 @@ import { objectGrants } from 'kit/contrib/grants';
 import { job, JobController, jobs } from 'kit/contrib/jobs';
 import { diskStore, UploadController, uploads } from 'kit/contrib/uploads';
 import { eventType, URLPolicy, WebhookEndpointController, webhooks } from 'kit/contrib/webhooks';
+import { CrudController } from 'kit/crud';
 import {
   deprecation,
   HealthController,
@@ -19,7 +20,14 @@ import {
   serverTiming,
 } from 'kit/middleware';
 import { clientThrottle } from 'kit/throttle';
-import { deskModule, FirmController, LineController, PartialController, TicketController } from '../../packages/kit/test/crud/desk.ts';
+import {
+  deskModule,
+  FirmController,
+  firmResource,
+  LineController,
+  PartialController,
+  TicketController,
+} from '../../packages/kit/test/crud/desk.ts';
 import {
   CommentController,
   DocController,
@@ -37,6 +45,13 @@ const counting = job('counting', {
   },
 });
 const thingMoved = eventType('thing.moved', z.strictObject({ id: z.uuid(), to: z.string() }), { description: 'A thing was moved.' });
+
+class FirmFeedController extends CrudController(firmResource, {
+  permission: isAuthenticated,
+  filters: { name: ['eq', 'contains'] },
+  ordering: { by: ['name'] },
+  live: true,
+}) {}
 
 class PictureController extends UploadController {
   static override readonly tags = ['pictures'];
@@ -82,6 +97,7 @@ export function kitchenSink({ folder, database = 'sqlite::memory:' }: { readonly
         '/tickets': TicketController,
         '/partial': PartialController,
         '/firms': FirmController,
+        '/feed': FirmFeedController,
         '/lines': LineController,
         '/folders': FolderController,
         '/docs': DocController,

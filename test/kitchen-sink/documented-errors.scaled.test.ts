@@ -137,7 +137,8 @@ test('every refusal of the running server is documented for its operation: statu
       if (operation.operationId === 'account_logout') continue;
       for (const { headers, query, payload } of attemptsOf(operation, count++ % scaled(10, 1) === 0)) {
         const url = `${path.replaceAll(/\{\w+\}/g, ID)}${query === undefined ? '' : `?${query}`}`;
-        const isStream = operation.responses[200]?.content?.['text/event-stream'] !== undefined;
+        const media = Object.keys(operation.responses[200]?.content ?? {});
+        const isStream = media.join() === 'text/event-stream';
         if (isStream && headers['x-api-key'] === keys['ann']) continue;
         const response = await app.inject({
           method: method.toUpperCase() as 'GET',

@@ -67,6 +67,7 @@ function parametersOf(route: CompiledRoute, { components }: OperationContext): o
     ...requestHeadersOf(route),
     ...(route.tenantHeader === undefined ? [] : [parameter('header', route.tenantHeader, TENANT, false)]),
     ...(route.idempotency === undefined ? [] : [parameter('header', 'Idempotency-Key', IDEMPOTENCY_KEY, route.idempotency.isRequired)]),
+    ...(route.live === undefined ? [] : [parameter('header', 'Last-Event-ID', LAST_EVENT_ID, false)]),
     ...route.documents.flatMap(({ headers = {} }) =>
       Object.entries(headers).map(([name, schema]) => parameter('header', name, schema, false)),
     ),
@@ -95,6 +96,11 @@ const IDEMPOTENCY_KEY: JsonSchema = {
   maxLength: 255,
   pattern: '^[!-~]+$',
   description: 'One unique key per operation, such as a UUID. Retries with the same key return the first response.',
+};
+
+const LAST_EVENT_ID: JsonSchema = {
+  type: 'string',
+  description: 'With `Accept: text/event-stream`: the last `id` that you got, to continue there.',
 };
 
 function statusText({ status }: CompiledRoute): string {
@@ -166,18 +172,39 @@ function successOf(route: CompiledRoute, context: OperationContext): object {
   const description = own?.description ?? statusText(route);
   const schema = route.response === undefined ? undefined : context.components.place(route.response.json, `${route.operationId}_response`);
   if (route.kind === 'stream') {
-    const event: JsonSchema = { type: 'object', properties: { event: { type: 'string' }, id: { type: 'string' }, data: { type: 'string', contentMediaType: 'application/json', ...(schema === undefined ? {} : { contentSchema: schema }) } }, required: ['data'] }; // prettier-ignore
-    const media = context.describesStreams ? { itemSchema: event } : { schema: { type: 'string' }, 'x-item-schema': event };
     return {
       description: `Events; \`error\` ends the stream when something fails.${route.ends ? ' The last one is `end`.' : ''}`,
       ...withHeaders,
-      content: { 'text/event-stream': media },
+      content: { 'text/event-stream': eventsOf(schema, context) },
     };
   }
   if (schema === undefined && route.mediaType === undefined) return { description, ...withHeaders };
   const media = schema === undefined ? {} : mediaOf(schema, context.components);
   const mediaTypes = own === undefined || own.mediaTypes.length === 0 ? [route.mediaType ?? 'application/json'] : own.mediaTypes;
-  return { description, ...withHeaders, content: Object.fromEntries(mediaTypes.map((type) => [type, ofMediaType(media, type)])) };
+  const content = Object.fromEntries(mediaTypes.map((type) => [type, ofMediaType(media, type)]));
+  if (route.live === undefined) return { description, ...withHeaders, content };
+  const events = context.components.place(route.live.json, `${route.operationId}_change`);
+  return {
+    description: `${description} Callers that accept \`text/event-stream\` get the list and then its changes.`,
+    ...withHeaders,
+    content: { ...content, 'text/event-stream': eventsOf(events, context, LIVE_EVENTS) },
+  };
+}
+
+const LIVE_EVENTS = ['upsert', 'remove', 'reset', 'ready', 'error'];
+
+/** The events of a stream; `schema` is that of their data. */
+function eventsOf(schema: JsonSchema | undefined, { describesStreams }: OperationContext, names?: readonly string[]): object {
+  const event: JsonSchema = {
+    type: 'object',
+    properties: {
+      event: { type: 'string', ...(names === undefined ? {} : { enum: names }) },
+      id: { type: 'string' },
+      data: { type: 'string', contentMediaType: 'application/json', ...(schema === undefined ? {} : { contentSchema: schema }) },
+    },
+    required: ['data'],
+  };
+  return describesStreams ? { itemSchema: event } : { schema: { type: 'string' }, 'x-item-schema': event };
 }
 
 /** Each media type of a raw response is described as itself. */

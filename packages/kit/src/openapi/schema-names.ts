@@ -28,6 +28,11 @@ export function bodyName({ operationId }: CompiledRoute): string {
   return `${pascalCase(operationId)}Input`;
 }
 
+/** The data of the events of a live list. */
+export function changeName(route: CompiledRoute): string {
+  return `${controllerName(route)}Change`;
+}
+
 /** The response of `GET /:id` in ApiKeyController is an `ApiKey`, that of its `delivery = route.get('/:id/deliveries/:delivery_id')` an `ApiKeyDelivery`. */
 export function responseName(route: CompiledRoute, status?: string): string {
   const isOther = status !== undefined && Number(status) !== route.status;

@@ -2,17 +2,18 @@ import type { CompiledRoute, RouteSchema } from '../http/exchange/compiled-route
 import type { Fault } from '../options/fault.ts';
 import { closeObjects } from './close-objects.ts';
 import { type NameClash, SchemaComponents } from './schema-components.ts';
-import { bodyName, ownerOf, responseName } from './schema-names.ts';
+import { bodyName, changeName, ownerOf, responseName } from './schema-names.ts';
 
 /** The named schemas of the routes; `reserved` are names of other schemas of the document. */
 export function schemasOf(routes: readonly CompiledRoute[], reserved: readonly string[]): SchemaComponents {
   const components = new SchemaComponents(reserved);
   for (const route of routes) {
-    const { params, query, headers, cookies, body, rawBody, response, responses } = route;
+    const { params, query, headers, cookies, body, rawBody, response, responses, live } = route;
     const owner = ownerOf(route);
     for (const schema of [params, query, headers, cookies]) components.learn(schema?.json, 'input', owner);
     if (rawBody === undefined) components.learn(body?.json, 'input', { ...owner, fallback: bodyName(route) });
     components.learn(response?.json, 'output', { ...owner, fallback: responseName(route) });
+    components.learn(live?.json, 'output', { ...owner, fallback: changeName(route) });
     for (const [status, other] of Object.entries(responses))
       components.learn(other.response?.json, 'output', { ...owner, fallback: responseName(route, status) });
   }

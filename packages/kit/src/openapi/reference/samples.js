@@ -63,13 +63,19 @@ const TYPESCRIPT = {
   file: 'file',
 };
 
+/** A live list has an ordinary response, too. */
+function isOnlyStream({ responses = {} }) {
+  const media = Object.values(responses).map((response) => resolve(response).content ?? {});
+  return media.some((content) => content['text/event-stream'] && Object.keys(content).length === 1);
+}
+
 function typescript({ operation, parameters }) {
   const names = pageFacts().clients[operation.operationId];
   if (names === undefined) return undefined;
   const args = call(parameters, operation, TYPESCRIPT);
   const options = [`baseUrl: ${JSON.stringify(serverUrl())}`, ...clientCredential(operation, TYPESCRIPT)];
   const sent = `client.${names.join('.')}(${args.length === 0 ? '' : `{ ${args.join(', ')} }`})`;
-  const isStream = Object.values(operation.responses ?? {}).some((response) => resolve(response).content?.['text/event-stream']);
+  const isStream = isOnlyStream(operation);
   return [
     "import { createClient } from './api.ts';",
     '',
@@ -112,7 +118,7 @@ function python({ operation, parameters }) {
   const [group, method] = names.map((name) => pythonName(snake(name)));
   const options = [JSON.stringify(serverUrl()), ...clientCredential(operation, PYTHON)];
   const sent = `client.${group}.${method}(${call(parameters, operation, PYTHON).join(', ')})`;
-  const isStream = Object.values(operation.responses ?? {}).some((response) => resolve(response).content?.['text/event-stream']);
+  const isStream = isOnlyStream(operation);
   return [
     'import os',
     'import api',
