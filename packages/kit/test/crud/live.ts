@@ -127,9 +127,12 @@ export class Follower {
   /** Called after each batch. */
   onBatch: (() => void) | undefined;
 
-  constructor(person: Person, query = '') {
+  readonly #headers: Readonly<Record<string, string>>;
+
+  constructor(person: Person, query = '', headers: Readonly<Record<string, string>> = { 'x-user': person }) {
     this.person = person;
     this.query = query;
+    this.#headers = headers;
   }
 
   /** Resolves when the response has begun. */
@@ -138,7 +141,7 @@ export class Follower {
     this.isClosed = false;
     const headers = {
       accept: 'text/event-stream',
-      'x-user': this.person,
+      ...this.#headers,
       ...(this.lastEventId === '' ? {} : { 'last-event-id': this.lastEventId }),
     };
     const response = await fetch(`${url}${this.query}`, { headers, signal: this.#stop.signal });

@@ -197,7 +197,7 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
   E035: {
     title: 'List that cannot be live',
     explanation:
-      'A controller has `live: true`, and its list depends on something that no change of its rows reports: rows of other tables, the time, `access`, a parent, a database without a change log, or a foreign key by which the database changes rows by itself. Changes would be missed.',
+      'A controller has `live: true`, and its list depends on something that no change of its rows reports: rows of other tables, the time, grants on a parent or a backend of grants, a parent in the address, a database without a change log, or a foreign key by which the database changes rows by itself. Changes would be missed.',
     remedy: 'Decide by columns of the row, leave the field out of `output`, or remove `live`. The message says which.',
   },
   ...ENCRYPTION_CHECKS,

@@ -24,9 +24,7 @@ export function liveFaults(name: string, controller: object, mounted: MountedRes
     ...(policy.using === 'default'
       ? []
       : [[`its rows are in the database "${policy.using}", and the change log is in "default"`, 'Remove live.'] as const]),
-    ...(policy.options.access === undefined
-      ? []
-      : [['its rows depend on `access`, whose changes are not followed', 'Remove live, or decide by columns of the row.'] as const]),
+    ...accessProblems(policy),
     ...cascades(policy),
     ...ruleProblems(policy),
     ...fieldProblems(policy, mounted.output),
@@ -35,6 +33,12 @@ export function liveFaults(name: string, controller: object, mounted: MountedRes
 }
 
 type Problem = readonly [problem: string, hint: string];
+
+function accessProblems({ options: { access }, audienceRule }: Policy): Problem[] {
+  if (access === undefined || audienceRule?.access === false) return [];
+  const fault = access.live === undefined ? 'changes of what it decides by are not followed' : access.live.fault();
+  return fault === undefined ? [] : [[`its rows depend on ${access.name}: ${fault}`, 'Remove live, or decide by columns of the row.']];
+}
 
 /** The database changes such rows by itself. */
 function cascades({ statements }: Policy): Problem[] {

@@ -50,6 +50,17 @@ export interface AccessWrite extends AccessContext {
   readonly requestId: string | null;
 }
 
+/** How live lists ask the access of a resource. */
+export interface LiveRowAccess {
+  /** Why changes of what it decides by cannot be followed. Asked at start-up. */
+  fault(): string | undefined;
+  /**
+   * The rows that each caller may see at this moment, as conditions on logged columns of the row; undefined: too many to say it. Asked for the callers of all open lists
+   * together, with every change and twice a second: their number must not be that of its statements.
+   */
+  rows(contexts: readonly AccessContext[]): Promise<readonly (Where | boolean | undefined)[]>;
+}
+
 /**
  * Rows given by something else than columns of the row: grants. Joined to the owner by OR. Every read path shows the rows of `view` and nothing
  * else; a write needs the action of its operation, too.
@@ -67,6 +78,8 @@ export interface RowAccess {
   readonly admitsAnonymous?: boolean;
   /** Finds a page of the rows of `view` sooner than a test per row. */
   page?(context: AccessContext, page: AccessPage): Promise<AccessNarrowing | undefined>;
+  /** Absent: lists of the resource cannot be live. */
+  readonly live?: LiveRowAccess;
   /** Called after a row was written and before it is checked to be visible still. Throwing rolls everything back. */
   written?(write: AccessWrite): Promise<void>;
   /** What is wrong with the rule for this resource. Asked at startup. */

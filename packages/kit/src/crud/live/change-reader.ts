@@ -1,3 +1,5 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { setImmediate as othersFirst } from 'node:timers/promises';
 import type { App } from '../../app/declare/module.ts';
 import type { Database, Db } from '../../db/engine/db.ts';
 import type { ServerSentEvent } from '../../http/declare/server-sent-event.ts';
@@ -10,12 +12,18 @@ import { type ChangedRow, changedRows } from './changed-rows.ts';
 import { isKitError } from '../../errors/kit-error.ts';
 import type { LiveList, LiveRow, LiveStream } from './live-stream.ts';
 import { type LogPosition, positionOf } from './log-position.ts';
+import { SharedAccess } from './shared-access.ts';
 import { StreamIndex } from './stream-index.ts';
 
 /** A notification may be lost, and there is none behind a pooler or from other processes on SQLite: the log is looked at this often. */
 const LOOK_EVERY_MS = 400;
 /** After a failed look. */
 const RETRY_MS = 1_000;
+/** Lists whose rights are asked together, before requests have their turn: one takes about 20 µs. */
+const ASKED_TOGETHER = 500;
+
+/** It reads for all streams: not as part of the request that came first, nor in its time. */
+const outsideOfRequests = AsyncLocalStorage.snapshot();
 
 /** Everything that a cycle reads is of one moment. */
 export const SNAPSHOT = Object.freeze({ isolation: 'repeatable read', readOnly: true } as const);
@@ -42,6 +50,7 @@ export class ChangeReader {
   #position: LogPosition | undefined;
   #isRunning = false;
   #checkedAt = 0;
+  #isChecking = false;
 
   constructor(db: Database, log: App['log']) {
     this.#db = db;
@@ -68,7 +77,8 @@ export class ChangeReader {
   #start(): void {
     if (this.#isRunning) return;
     this.#isRunning = true;
-    void this.#run().finally(() => {
+    const running = outsideOfRequests(() => this.#run());
+    void running.finally(() => {
       this.#isRunning = false;
       // A stream may have come while the reader stopped.
       if (this.#indexes.size > 0) this.#start();
@@ -109,7 +119,7 @@ export class ChangeReader {
       for (const [stream, outcome] of outcomes) apply(stream, outcome);
       for (const stream of joining) this.#joining.delete(stream);
       this.#position = now;
-      await this.#checkRights();
+      void this.#checkRights();
       return LOOK_EVERY_MS;
     } catch (error) {
       if (this.#db.closed) this.#failAll(error);
@@ -154,8 +164,15 @@ export class ChangeReader {
       const rows = changed.get(table);
       if (rows === undefined) continue;
       const read = new SharedReads(tx);
-      for (const [stream, compared] of await concernedStreams(tx, index, rows))
-        if (isMeant(stream) && !stream.isOver) outcomes.set(stream, await outcomeOf(tx, now, stream, compared, read));
+      const concerned = [...(await concernedStreams(tx, index, rows))].filter(([stream]) => isMeant(stream) && !stream.isOver);
+      for (const part of parts(concerned)) {
+        const lists = await openAll(
+          part.map(([stream]) => stream),
+          tx,
+        );
+        for (const [place, [stream, compared]] of part.entries())
+          outcomes.set(stream, await outcomeOf(now, stream, compared, read, lists[place] as PromiseSettledResult<LiveList>));
+      }
     }
   }
 
@@ -165,20 +182,40 @@ export class ChangeReader {
     return streams;
   }
 
-  /** Rights that changed without a change of a row. A caller that cannot be looked up keeps its stream. */
+  /**
+   * Rights that changed without a change of a row. A caller that cannot be looked up keeps its stream. Beside the reading of changes, which a rule that takes long
+   * must not keep back.
+   */
   async #checkRights(): Promise<void> {
-    if (performance.now() - this.#checkedAt < LOOK_EVERY_MS) return;
+    if (this.#isChecking || performance.now() - this.#checkedAt < LOOK_EVERY_MS) return;
+    this.#isChecking = true;
     this.#checkedAt = performance.now();
-    for (const stream of this.#streams()) {
-      if (stream.isOver) continue;
-      try {
-        if ((await stream.source.open()).rights !== stream.list.rights) stream.reset();
-      } catch (error) {
-        if (isRefusal(error)) stream.fail(error);
-        else this.#log.warn({ err: error }, 'could not look up the rights of the caller of a live list');
+    let failure: unknown;
+    for (const part of parts(this.#streams())) {
+      const lists = await openAll(part);
+      for (const [place, stream] of part.entries()) {
+        const list = lists[place] as PromiseSettledResult<LiveList>;
+        if (stream.isOver) continue;
+        if (list.status === 'fulfilled') {
+          if (list.value.rights !== stream.list.rights) stream.reset();
+        } else if (isRefusal(list.reason)) stream.fail(list.reason);
+        else failure ??= list.reason;
       }
+      await othersFirst();
     }
+    this.#isChecking = false;
+    if (failure !== undefined) this.#log.warn({ err: failure }, 'could not look up the rights of the callers of live lists');
   }
+}
+
+function* parts<T>(all: readonly T[]): Generator<readonly T[]> {
+  for (let from = 0; from < all.length; from += ASKED_TOGETHER) yield all.slice(from, from + ASKED_TOGETHER);
+}
+
+/** The lists as their callers have them now. What an access is asked about all of them is one statement. */
+function openAll(streams: readonly LiveStream[], tx?: Db): Promise<PromiseSettledResult<LiveList>[]> {
+  const shared = new SharedAccess();
+  return Promise.allSettled(streams.map(({ source }) => source.open(shared, tx)));
 }
 
 /** The events of a batch, a list that has to be read again, or an error that ends the stream. */
@@ -218,10 +255,17 @@ async function concernedStreams(tx: Db, index: StreamIndex, changed: readonly Ch
 }
 
 /** One batch: the rows that are in the list now, and the keys of those that were. */
-async function outcomeOf(tx: Db, now: LogPosition, stream: LiveStream, compared: readonly Compared[], read: SharedReads): Promise<Outcome> {
+async function outcomeOf(
+  now: LogPosition,
+  stream: LiveStream,
+  compared: readonly Compared[],
+  read: SharedReads,
+  opened: PromiseSettledResult<LiveList>,
+): Promise<Outcome> {
   const { source } = stream;
   try {
-    const list = await source.open(tx);
+    if (opened.status === 'rejected') throw opened.reason;
+    const list = opened.value;
     if (list.rights !== stream.list.rights) return 'reset';
     const wanted = compared.filter(({ row }) => row !== null && list.contains(row));
     const items = wanted.length === 0 ? NONE : await read.of(list, wanted);

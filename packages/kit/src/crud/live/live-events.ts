@@ -3,6 +3,7 @@ import type { ServerSentEvent } from '../../http/declare/server-sent-event.ts';
 import { type ChangeReader, SNAPSHOT } from './change-reader.ts';
 import { type LiveRow, type LiveSource, LiveStream } from './live-stream.ts';
 import { type LogPosition, positionOf } from './log-position.ts';
+import { SharedAccess } from './shared-access.ts';
 
 /** Where a client continues: its position, and the rights that it is for. */
 export interface Resumed {
@@ -46,7 +47,7 @@ interface Begun {
 function begin(db: Database, source: LiveSource, from: Resumed | 'lost' | undefined): Promise<Begun> {
   return db.transaction(async (tx) => {
     const now = await positionOf(tx);
-    const list = await source.open(tx);
+    const list = await source.open(new SharedAccess(), tx);
     if (typeof from === 'object' && from.rights === list.rights)
       return { stream: new LiveStream(source, list, from.position), rows: [], isReset: false };
     return { stream: new LiveStream(source, list, now), rows: (await list.read(tx)).values(), isReset: from !== undefined };

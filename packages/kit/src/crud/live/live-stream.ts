@@ -4,6 +4,7 @@ import type { Item } from '../declare/item.ts';
 import type { Policy } from '../policy/policy.ts';
 import { WakeUp } from '../../work/wake-up.ts';
 import type { LogPosition } from './log-position.ts';
+import type { SharedAccess } from './shared-access.ts';
 
 /** The data of an `upsert`. */
 export interface LiveRow {
@@ -29,8 +30,8 @@ export interface LiveList {
 export interface LiveSource {
   readonly policy: Policy;
   readonly signal: AbortSignal;
-  /** Throws where the caller may not read the list any more. */
-  open(tx?: Db): Promise<LiveList>;
+  /** Throws where the caller may not read the list any more. Lists that are opened together share what the access of resources is asked. */
+  open(access: SharedAccess, tx?: Db): Promise<LiveList>;
   /** The position as the client keeps it; empty where it is too long. */
   seal(position: LogPosition, rights: string): Promise<string>;
 }

@@ -6,6 +6,7 @@ import type { Where } from '../../db/sql/where/where.ts';
 import type { ServiceScope } from '../../di/container.ts';
 import type { Permission, PermissionContext, Verdict } from '../../permissions/permission.ts';
 import type { CrudCaller } from '../declare/crud-caller.ts';
+import type { AccessContext, RowAccess } from '../declare/row-access.ts';
 
 /** What the permissions about a policy's columns say to one caller. */
 export interface Verdicts {
@@ -44,6 +45,8 @@ export interface CrudRequest {
   readonly audience: string | null;
   /** The class of the controller; null for programs and the admin site. */
   readonly controller: object | null;
+  /** Of a live list: asks the access of a resource, in place of its `condition`. */
+  readonly accessRows?: ((access: RowAccess, context: AccessContext) => Promise<Where | boolean>) | undefined;
   /** By policy. */
   readonly verdicts: Map<object, Verdicts>;
   /** By policy. */

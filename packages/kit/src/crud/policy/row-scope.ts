@@ -145,9 +145,11 @@ export class RowScope {
 
   async #granted(request: CrudRequest, action: string): Promise<Where | boolean | undefined> {
     const { access } = this.#policy.options;
-    return access === undefined
-      ? undefined
-      : ruleResult('access', this.#place, await access.condition(this.accessContext(request), action));
+    if (access === undefined) return undefined;
+    const context = this.accessContext(request);
+    const rows =
+      action === VIEW && request.accessRows !== undefined ? request.accessRows(access, context) : access.condition(context, action);
+    return ruleResult('access', this.#place, await rows);
   }
 
   get #place(): string {

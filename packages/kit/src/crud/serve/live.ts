@@ -1,4 +1,6 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { hash } from 'node:crypto';
+import { inTime } from '../../auth/rights/in-time.ts';
 import type { Db } from '../../db/engine/db.ts';
 import type { CompiledWhere } from '../../db/sql/where/compile-where.ts';
 import type { Where } from '../../db/sql/where/where.ts';
@@ -16,6 +18,7 @@ import { equalities } from '../live/equalities.ts';
 import { liveEvents, type Resumed } from '../live/live-events.ts';
 import type { LiveList, LiveRow, LiveSource } from '../live/live-stream.ts';
 import { isKnown, type LogPosition } from '../live/log-position.ts';
+import { SharedAccess } from '../live/shared-access.ts';
 import type { CrudRequest } from '../policy/crud-request.ts';
 import type { Policy } from '../policy/policy.ts';
 import type { View } from '../policy/view.ts';
@@ -63,6 +66,8 @@ class RequestedList implements LiveSource {
   readonly #context: Context;
   readonly #exchange: Exchange;
   readonly #readQuery: ReadQuery;
+  /** Rules may read what middleware put around the request: the reader, which asks them later, is not in it. */
+  readonly #inRequest = AsyncLocalStorage.snapshot();
   #query: { readonly view: View; readonly list: ListRequest } | undefined;
 
   constructor(access: ResourceAccess, context: Context, readQuery: ReadQuery) {
@@ -80,10 +85,14 @@ class RequestedList implements LiveSource {
     return this.#exchange.signal;
   }
 
-  async open(tx?: Db): Promise<LiveList> {
+  open(shared: SharedAccess, tx?: Db): Promise<LiveList> {
+    return this.#inRequest(() => inTime('the rules of a live list', this.#open(shared, tx)));
+  }
+
+  async #open({ rowsOf }: SharedAccess, tx: Db | undefined): Promise<LiveList> {
     const access = this.#access;
     const { policy } = access;
-    const request = await access.request(this.#context, 'list', tx);
+    const request: CrudRequest = Object.assign(await access.request(this.#context, 'list', tx), { accessRows: rowsOf });
     const permitted = await this.#permitted(request);
     const view = await access.view(request);
     // The names that a caller may use are those of its view.
@@ -196,7 +205,7 @@ class RequestedList implements LiveSource {
 
   /** Where the client continues. Another caller, query, right or database than that of the position is none. */
   async resumed(db: Db, id: string): Promise<Resumed | 'lost'> {
-    const { rights } = await this.open();
+    const { rights } = await this.open(new SharedAccess());
     const content = (await this.#access.cursors()).read(id, this.#bound(rights));
     if (content === undefined) return 'lost';
     const [text, origin, at] = content.position as [string, string, number];

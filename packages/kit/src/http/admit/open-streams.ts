@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Authenticator } from '../../auth/request/authenticator.ts';
 import type { Membership } from '../../auth/people/membership.ts';
 import type { Principal } from '../../auth/people/principal.ts';
@@ -14,6 +15,9 @@ import type { Host } from '../exchange/host.ts';
 /** How often the callers of open streams are looked up: a revoked credential ends its streams within a second. */
 const LOOK_EVERY_MS = 500;
 const RETRY_AFTER_SECONDS = 10;
+
+/** The callers of all streams are looked up together: not as part of the request that came first. */
+const outsideOfRequests = AsyncLocalStorage.snapshot();
 
 /**
  * The event streams and exports of one app that are open in this process. An ordinary request is over before its credential changes; a stream would
@@ -50,7 +54,7 @@ export class OpenStreams {
   /** Looks at the caller of a response that takes long, until the returned function is called, once or more. */
   watch(exchange: Exchange): () => void {
     this.#streams.add(exchange);
-    this.#timer ??= setInterval(() => this.#look(), LOOK_EVERY_MS).unref();
+    this.#timer ??= outsideOfRequests(() => setInterval(() => this.#look(), LOOK_EVERY_MS).unref());
     return () => this.#remove(exchange);
   }
 

@@ -71,6 +71,8 @@ export class Exchange implements AuthRequest, PermissionContext, StatementCause 
   tx: Db | undefined;
   /** Whether that transaction is for the handler alone: what fails in the handler rolls all of it back. */
   ownsTransaction = false;
+  /** The response is a stream of events, of a route that also has an ordinary response: it has no time of its own, and ends when the server begins to stop. */
+  isLive = false;
   /** The response has values that are shown once: it is not stored for an idempotency key. */
   isShownOnce = false;
   /** What the idempotency key of the request came to; null without one. */
@@ -204,7 +206,7 @@ export class Exchange implements AuthRequest, PermissionContext, StatementCause 
   get statementMsLeft(): number {
     const { route } = this;
     const ofRoute = route?.timeoutMs ?? 0;
-    const isRead = route?.kind === 'json' && (route.method === 'GET' || route.isRead);
+    const isRead = route?.kind === 'json' && !this.isLive && (route.method === 'GET' || route.isRead);
     const { statementMs } = this.host.inputLimits;
     if (ofRoute === 0 && !isRead) return statementMs;
     // A little before the route's own limit, so that the response says what took so long.
@@ -255,7 +257,7 @@ export class Exchange implements AuthRequest, PermissionContext, StatementCause 
     if (this.#aborter !== undefined) return this.#aborter;
     const aborter = new AbortController();
     this.#aborter = aborter;
-    const stopping = this.route?.kind === 'stream' ? this.host.draining : this.host.stopping;
+    const stopping = this.route?.kind === 'stream' || this.isLive ? this.host.draining : this.host.stopping;
     const stop = () => aborter.abort(stopping.reason);
     if (stopping.aborted) stop();
     else stopping.addEventListener('abort', stop, { once: true });

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest, RouteOptions as FastifyRouteOptions } from 'fastify';
+import { runCausing } from '../../db/engine/long-statement.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { isKitError } from '../../errors/kit-error.ts';
 import { inSpan } from '../../observe/tracing.ts';
@@ -40,6 +41,7 @@ export function serveRoute(host: Host, route: CompiledRoute, middleware: readonl
 
 function admit(host: Host, plan: RoutePlan, request: FastifyRequest, reply: FastifyReply, proceed: () => void): void {
   const exchange = new Exchange(host, plan.route, request, reply);
+  if (plan.live !== undefined) exchange.isLive = asksForEvents(exchange);
   (request as KitRequest)[exchangeKey] = exchange;
   const { enclosure, stages } = plan;
   if (plan.onFinish.length > 0) reply.raw.once('close', () => finish(exchange, plan.onFinish, enclosure));
@@ -100,7 +102,7 @@ function handlerOf(plan: RoutePlan): (request: FastifyRequest, reply: FastifyRep
 function handle(plan: RoutePlan, exchange: Exchange, reply: FastifyReply): void {
   const { route } = plan;
   if (route.status !== 200) reply.code(route.status);
-  if (route.timeoutMs > 0 && !isLive(plan, exchange)) limitTime(exchange, plan);
+  if (route.timeoutMs > 0 && !exchange.isLive) limitTime(exchange, plan);
   if (plan.mayWrite) noteWrite(exchange);
   try {
     const input = plan.readInput(exchange);
@@ -148,9 +150,11 @@ function invoke(plan: RoutePlan, exchange: Exchange, input: Input): void {
     inSpan(plan.span.name, plan.span.options, send).catch((error: unknown) => fail(exchange, plan, error));
     return;
   }
-  if (isLive(plan, exchange)) {
-    const { live } = plan;
-    const send = (): Promise<void> => sendStream(exchange, plan, (live.route.live as LiveRoute).handler(context), undefined, live);
+  const { live } = plan;
+  if (exchange.isLive && live !== undefined) {
+    // What it reads counts for its caller, as an ordinary list does.
+    const send = (): Promise<void> =>
+      runCausing(exchange, () => sendStream(exchange, plan, (live.route.live as LiveRoute).handler(context), undefined, live));
     inSpan(plan.span.name, plan.span.options, send).catch((error: unknown) => fail(exchange, plan, error));
     return;
   }
@@ -178,8 +182,8 @@ function invoke(plan: RoutePlan, exchange: Exchange, input: Input): void {
 }
 
 /** Whether the caller asks for the events of a route that also has an ordinary response. */
-function isLive(plan: RoutePlan, { method, headers: { accept } }: Exchange): plan is RoutePlan & { readonly live: CompiledRoute } {
-  return plan.live !== undefined && method !== 'HEAD' && typeof accept === 'string' && EVENTS.test(accept);
+function asksForEvents({ method, headers: { accept } }: Exchange): boolean {
+  return method !== 'HEAD' && typeof accept === 'string' && EVENTS.test(accept);
 }
 
 const EVENTS = /(?:^|,)\s*text\/event-stream\s*(?:[;,]|$)/i;

@@ -1,4 +1,5 @@
 import type { Db } from '../../../db/engine/db.ts';
+import { isUuid } from '../../../db/values/uuid.ts';
 
 export interface GroupRow {
   readonly id: string;
@@ -97,6 +98,25 @@ export async function groupIdsOf(db: Db, userId: string, tenantKey: string | nul
     [userId, tenantKey ?? ''],
   );
   return rows.map(({ group_id }) => group_id);
+}
+
+/** Of each in a tenant, with one statement. */
+export async function groupIdsOfMany(
+  db: Db,
+  asked: readonly { readonly userId: string; readonly tenantKey: string | null }[],
+): Promise<readonly (readonly string[])[]> {
+  const ids = [...new Set(asked.map(({ userId }) => userId).filter(isUuid))];
+  const [among, list] =
+    db.dialect === 'postgres' ? ['= any(cast($1 as uuid[]))', ids] : ['in (select value from json_each($1))', JSON.stringify(ids)];
+  const rows = await db.query<{ user_id: string; group_id: string; tenant_key: string }>(
+    `select m.user_id, m.group_id, g.tenant_key from group_members m join groups g on g.id = m.group_id where m.user_id ${among} order by m.group_id`,
+    [list],
+  );
+  const ofUser = Map.groupBy(rows, ({ user_id }) => user_id);
+  return asked.map(({ userId, tenantKey }) => {
+    const found = ofUser.get(userId) ?? [];
+    return found.filter(({ tenant_key }) => tenant_key === '' || tenant_key === tenantKey).map(({ group_id }) => group_id);
+  });
 }
 
 export async function hasActiveMember(db: Db, groupId: string): Promise<boolean> {

@@ -14,6 +14,7 @@ import {
   findGroupById,
   findGroupByName,
   groupIdsOf,
+  groupIdsOfMany,
   hasActiveMember,
   type GroupRow,
   insertGroup,
@@ -54,6 +55,7 @@ export const accountsGroups: GroupDirectory = {
   async groupsOf(db, userId, tenantKey) {
     return isUuid(userId) ? groupIdsOf(db, userId, tenantKey) : [];
   },
+  groupsOfMany: groupIdsOfMany,
   async allGroupsOf(db, userId) {
     return isUuid(userId) ? allGroupIdsOf(db, userId) : [];
   },

@@ -10,6 +10,7 @@ import { tableBackend } from '../backends/table-backend.ts';
 import type { KnownAsker } from '../declare/asker.ts';
 import { knownAsker } from '../caller/caller-subjects.ts';
 import { followRow } from './follow-rows.ts';
+import { grantedRows, liveGrantsFault } from '../rows/live-grants.ts';
 import { actionsOfModel, modelOfActions, type ObjectActions } from '../declare/object-actions.ts';
 
 export interface GrantsOptions<A extends string = string> {
@@ -91,6 +92,10 @@ export function grants<C extends Columns, A extends string = string>(
     async page(context, page) {
       const question = await questionOf(context);
       return backend().list?.(question, page);
+    },
+    live: {
+      fault: () => liveGrantsFault(declaration()),
+      rows: (contexts) => grantedRows(declaration(), contexts),
     },
     async written(write) {
       if (backend() === tableBackend) await followRow(declaration(), await askerOf(write), write);
