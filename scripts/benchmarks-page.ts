@@ -1,39 +1,24 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { existsSync, readdirSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { resultsFolder, savedRuns, type SavedRun } from '../benchmarks/harness/saved-run.ts';
 
 const folder = resolve(import.meta.dirname, '..', 'benchmarks');
 
-/** A benchmark's name, and the comment at the top of its file that states the question in full. */
-interface Question {
-  readonly name: string;
-  readonly text: string;
-}
-
-function questions(): Question[] {
+/** The benchmarks there are, by their files. */
+function benchmarkNames(): string[] {
   return readdirSync(folder)
     .filter((file) => file.endsWith('.ts') && file !== 'run.ts')
-    .sort()
-    .map((file) => {
-      const [comment = ''] = /^(\/\/.*\n)+/.exec(readFileSync(join(folder, file), 'utf8')) ?? [];
-      return {
-        name: file.replace(/\.ts$/, ''),
-        text: comment
-          .replaceAll(/^\/\/ ?/gm, '')
-          .trim()
-          .replaceAll('\n', ' '),
-      };
-    });
+    .map((file) => file.replace(/\.ts$/, ''))
+    .sort();
 }
 
 /** docs/benchmarks.md, from the runs in benchmarks/results. */
-export function benchmarksPage(asked = questions(), runs = existsSync(resultsFolder) ? savedRuns() : new Map<string, SavedRun>()): string {
-  const measured = asked.flatMap(({ name }) => runs.get(name) ?? []);
-  const missing = asked.filter(({ name }) => !runs.has(name));
-  const parts = asked.flatMap((question) => {
-    const run = runs.get(question.name);
-    return run === undefined ? [] : [section(question, run)];
-  });
+export function benchmarksPage(
+  names = benchmarkNames(),
+  runs = existsSync(resultsFolder) ? savedRuns() : new Map<string, SavedRun>(),
+): string {
+  const measured = names.flatMap((name) => runs.get(name) ?? []);
+  const missing = names.filter((name) => !runs.has(name));
   return `# Benchmarks
 
 <!-- Made by \`npm run docs:reference\` from benchmarks/results; a test fails when it is stale. -->
@@ -57,64 +42,48 @@ by us for that purpose: there a goal below 1 says what the comfort may cost.
 
 ## Results
 
+The name of a benchmark leads to its saved run: the machine, the command and all that it printed.
+
 ${measured.length === 0 ? 'No run has been saved yet.' : summary(measured)}
 
-${missing.length === 0 ? 'Every benchmark has a saved run.' : `Without a saved run so far: ${missing.map(({ name }) => `\`${name}\``).join(', ')}.`}
+${missing.length === 0 ? 'Every benchmark has a saved run.' : `Without a saved run so far: ${missing.map((name) => `\`${name}\``).join(', ')}.`}
 
-## What we lose
+## Missed goals
 
 ${losses(measured)}
 
 ## Failover
 
 Seconds without writes after the database's address leads to a server that takes writes, with what was lost or doubled: [Failover](guide/backup-and-failover.md#failover-what-you-see-at-night), measured by \`npm run test:long -- failover\`.
-
-${parts.join('\n\n')}
 `;
 }
 
 function summary(runs: readonly SavedRun[]): string {
-  const rows = runs.flatMap((run) =>
-    run.ratios.map(
+  const rows = runs.map((run) => {
+    const ratios = run.ratios.map(
       ({ name, value, goal, atMost, pass }) =>
-        `| [${run.name}](#${run.name}) | ${name} | ${number(value)} | ${atMost === true ? '≤' : '≥'} ${goal} | ${pass ? 'met' : '**missed**'} |`,
-    ),
-  );
-  return ['| benchmark | ratio | measured | goal | |', '|---|---|---|---|---|', ...rows].join('\n');
+        `${shortName(name, run.name)}: ${number(value)} (${atMost === true ? '≤' : '≥'} ${number(goal)}${pass ? '' : ', **missed**'})`,
+    );
+    return `| [${run.name}](../benchmarks/results/${run.name}.json) | ${run.question} | ${ratios.join('<br>')} |`;
+  });
+  return ['| benchmark | question | measured (goal) |', '|---|---|---|', ...rows].join('\n');
+}
+
+/** Ratios begin with the name of their benchmark, or with its first word. */
+function shortName(ratio: string, benchmark: string): string {
+  const [family = ''] = benchmark.split('-');
+  const rest = [benchmark, family].find((start) => ratio.startsWith(`${start}-`));
+  return rest === undefined ? ratio : ratio.slice(rest.length + 1);
 }
 
 function losses(runs: readonly SavedRun[]): string {
-  const all = runs.flatMap((run) => run.ratios);
-  const missed = all
+  const missed = runs
+    .flatMap((run) => run.ratios)
     .filter(({ pass }) => !pass)
-    .map(({ name, value, goal }) => `- \`${name}\`: ${number(value)} where ${goal} was the goal.`);
-  const slower = all
-    .filter(({ pass, atMost, value }) => pass && atMost !== true && value < 1)
-    .map(({ name, value }) => `- \`${name}\`: ${number(value)}, inside its goal and yet less than what it is compared with.`);
-  return [...missed, ...slower].join('\n') || 'Nothing in the runs above.';
-}
-
-function section({ name, text }: Question, run: SavedRun): string {
-  const { machine } = run;
-  const busy =
-    run.loadBefore > machine.cores / 2
-      ? ' The machine was busy with other work, so trust ratios of CPU time more than ratios of rates.'
-      : '';
-  return `## ${name}
-
-${text}
-
-${run.date.slice(0, 10)}, commit \`${run.commit.slice(0, 10)}\`${run.modified ? ' with changes on top' : ''}; ${machine.cores} cores of ${machine.cpu}, ${machine.memoryGiB} GiB, ${machine.system}, Node ${machine.node}; ${run.seconds} s, load ${run.loadBefore} before the run.${busy}
-
-\`\`\`sh not-run
-${run.command}
-\`\`\`
-
-\`\`\`text
-${run.output.join('\n').trim()}
-\`\`\``;
+    .map(({ name, value, goal }) => `- \`${name}\`: ${number(value)} where ${number(goal)} was the goal.`);
+  return missed.join('\n') || 'Nothing in the runs above.';
 }
 
 function number(value: number): string {
-  return value >= 100 ? value.toFixed(0) : value.toPrecision(3);
+  return value >= 100 || Number.isInteger(value) ? value.toFixed(0) : value.toPrecision(3);
 }
