@@ -3,7 +3,8 @@ import type { App } from '../app/declare/module.ts';
 import type { Authenticator } from '../auth/request/authenticator.ts';
 import type { Principal, User } from '../auth/people/principal.ts';
 import { readOptions } from '../options/read-options.ts';
-import { filledText, listOf } from '../options/value-rule.ts';
+import { filledText, listOf, recordOf, text } from '../options/value-rule.ts';
+import { namingTenant } from './named-tenant.ts';
 
 /** A user of a test. Only the id is needed: the rest is an ordinary, active user called by its id. */
 export type TestUser = Pick<User, 'id'> & Partial<User>;
@@ -11,6 +12,10 @@ export type TestUser = Pick<User, 'id'> & Partial<User>;
 export interface AsOptions {
   /** The scopes of the credential. Default: a credential that carries none. */
   readonly scopes?: readonly string[];
+  /** The tenant that its requests name, by id or slug, where the app reads it: the header, `/t/:tenant` of a URL, the host name. */
+  readonly tenant?: string;
+  /** Headers of its requests, for apps that find the tenant in their own way. Those of a single request replace them. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 type Headers = Readonly<Record<string, string>>;
@@ -65,13 +70,14 @@ export class TestCallers {
     };
   }
 
-  client(app: App, given: TestUser, options: AsOptions = {}): TestClient {
-    const { scopes = null } = readOptions('as()', options, { scopes: listOf(filledText) });
-    if (typeof given?.id !== 'string') throw new TypeError('as() takes a user: { id }');
-    const user: User = { username: given.id, email: null, is_active: true, is_staff: false, is_superuser: false, ...given };
+  client(app: App, who: TestUser, options: AsOptions = {}): TestClient {
+    const given = readOptions('as()', options, { scopes: listOf(filledText), tenant: filledText, headers: recordOf(text) });
+    const { scopes = null } = given;
+    if (typeof who?.id !== 'string') throw new TypeError('as() takes a user: { id }');
+    const user: User = { username: who.id, email: null, is_active: true, is_staff: false, is_superuser: false, ...who };
     const token = crypto.randomUUID();
     this.#principals.set(token, { user, scheme: 'test', scopes });
-    const inject = (request: InjectOptions) => app.inject({ ...request, headers: { ...request.headers, [HEADER]: token } });
+    const inject = (request: InjectOptions) => app.inject({ ...request, ...this.#sent(app, request, given, token) });
     const sending =
       (method: string): Sending =>
       (url, payload, headers = {}) =>
@@ -92,4 +98,18 @@ export class TestCallers {
       delete: (url, headers) => sending('DELETE')(url, undefined, headers),
     };
   }
+
+  /** What of a request is sent in the name of the caller. */
+  #sent(app: App, request: InjectOptions, { tenant, headers }: AsOptions, token: string): InjectOptions {
+    const { url } = request;
+    const own = { ...lowerCased(headers), ...lowerCased(request.headers), [HEADER]: token };
+    if (tenant === undefined || typeof url !== 'string') return { headers: own };
+    const named = namingTenant(app, tenant, url);
+    return { url: named.url, headers: { ...named.headers, ...own } };
+  }
+}
+
+/** Names in one case, so that no header is sent twice. */
+function lowerCased(headers: InjectOptions['headers'] = {}): NonNullable<InjectOptions['headers']> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 }

@@ -18,13 +18,11 @@ import { isProduction } from '../../middleware/config.ts';
 import { isMembers, wrongValue } from '../../options/value-rule.ts';
 import type { Fault } from '../../options/fault.ts';
 import type { InputLimits } from '../../options/input-limits.ts';
-import type { Rule } from '../../permissions/permission.ts';
 import type { ThrottleStorage } from '../../throttle/storage.ts';
 import { addAppOfDatabase, removeAppOfDatabase } from '../data/apps-of-database.ts';
 import { collectRegistry } from './collect-registry.ts';
 import type { Settings } from '../declare/config.ts';
 import { Connections } from '../data/connections.ts';
-import type { Seed } from '../declare/seed.ts';
 import { isSilenced } from '../check/silenced-checks.ts';
 import { serveCors, type CorsOptions } from '../declare/cors.ts';
 import { healthChecks, stuckDatabases } from './health-checks.ts';
@@ -74,10 +72,11 @@ class Application implements App {
   readonly plugin: FastifyPluginAsync;
   readonly resources: readonly ResourceDeclaration[];
   readonly eventHandlers: readonly EventHandler[];
-  readonly seeds: readonly Seed[];
+  readonly seeds: App['seeds'];
   readonly silencedChecks: Readonly<Record<string, string>>;
-  readonly rules: Readonly<Record<string, Rule>>;
+  readonly rules: App['rules'];
   readonly hasTenants: boolean;
+  readonly tenantPlaces: App['tenantPlaces'];
   readonly keyWrapping: AppOptions['keyWrapping'];
   readonly warnings: readonly Fault[];
   readonly #plan: AppPlan;
@@ -110,6 +109,7 @@ class Application implements App {
     this.rules = options.rules ?? {};
     this.keyWrapping = options.keyWrapping;
     this.hasTenants = this.#plan.tenants.tenant !== undefined;
+    this.tenantPlaces = [this.#plan.tenants.tenantParameter ?? []].flat();
     // Modules are not asked what they provide to an app that cannot start.
     const isPlanned = !this.#plan.faults.some(isError);
     const { registry, faults: conflicts } = isPlanned

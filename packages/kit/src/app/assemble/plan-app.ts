@@ -100,6 +100,7 @@ export function planApp(options: AppOptions): AppPlan {
   const login = loginOf(options, ordered, declared, faults);
   const middleware = [...given<Middleware>('middleware', aMiddleware), ...ordered.flatMap((module) => module.middleware ?? [])];
   const tenants = tenantsOf(options, ordered, faults);
+  const places = [tenants.tenantParameter ?? []].flat();
   const users = usersOf(options, ordered, faults);
   const reference = referenceMount(options, settings, ordered, () => compiled.routes);
   const compiled: CompiledMount = compileRoutes([...mountPlans(options.mount, faults), ...moduleMounts(ordered, login), ...reference], {
@@ -116,7 +117,8 @@ export function planApp(options: AppOptions): AppPlan {
     rates: settings.throttleRates,
     bodyBytesMax: inputLimits.bodyBytes,
     timeoutMs: options.timeoutMs ?? 0,
-    tenantHeader: tenantHeader([tenants.tenantParameter ?? []].flat()),
+    tenantHeader: tenantHeader(places),
+    tenantParams: places.flatMap((place) => ('path' in place ? [place.path] : [])),
   });
   faults.push(...compiled.faults, ...routeListenerFaults(ordered, compiled.routes));
   if (compiled.faults.length === 0) faults.push(...schemaNameFaults(compiled.routes));

@@ -30,6 +30,7 @@ import type { Settings } from './config.ts';
 import type { LoginProvider } from './login-provider.ts';
 import type { ProvidedRegistry, Registry } from './registry.ts';
 import type { Seed } from './seed.ts';
+import type { TenantPlace } from '../tenants/tenant-places.ts';
 import type { TenantSource } from '../tenants/tenant-source.ts';
 
 /** A part of an application: accounts, API keys, webhooks, your own. Everything in it is data or a hook. */
@@ -179,6 +180,8 @@ export interface App {
   readonly rules: Readonly<Record<string, Rule>>;
   /** Whether `createApp` was given a tenant resolver, or a module provides one. */
   readonly hasTenants: boolean;
+  /** Where requests name their tenant: `{ header: 'X-Tenant' }`. Empty where that is not declared. */
+  readonly tenantPlaces: readonly TenantPlace[];
   readonly authenticators: readonly Authenticator[];
   /** What the checks of the declaration warn of (`W…`); they are logged, too. Modules' own checks run with `ready()`. */
   readonly warnings: readonly Fault[];

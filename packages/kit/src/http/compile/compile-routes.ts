@@ -23,6 +23,7 @@ import { isRoute, type Deprecation, type Route } from '../declare/route.ts';
 import { isSchema, jsonSchemaOf, type Schema } from '../declare/schema.ts';
 import { groupValueFaults, routeValueFaults } from './value-faults.ts';
 import { tenantHeaderOf } from './tenant-header.ts';
+import { withTenantParams } from './tenant-params.ts';
 import { askingOrder } from '../../auth/request/authenticate.ts';
 
 /** One version of the API, as the app normalised it. */
@@ -50,6 +51,7 @@ export interface RouteDefaults extends Omit<DeclaredParts, 'controllers'> {
   readonly timeoutMs: number;
   /** By which requests name their tenant; undefined where the app declares none. */
   readonly tenantHeader: string | undefined;
+  readonly tenantParams: readonly string[];
 }
 
 export interface CompiledMount {
@@ -209,7 +211,7 @@ class RouteCompiler implements CompiledMount {
       tags: options.tags ?? type.tags ?? [controllerId(type.name)],
       deprecated: options.deprecated ?? type.deprecated ?? mount.deprecated,
       hidden: options.hidden ?? false,
-      params: this.#schema(where, 'params', options.params ?? defaultParams(path), 'input'),
+      params: withTenantParams(this.#schema(where, 'params', options.params ?? defaultParams(path), 'input'), path, this.#defaults),
       query: this.#schema(where, 'query', options.query, 'input'),
       headers: this.#schema(where, 'headers', options.headers, 'input'),
       cookies: this.#schema(where, 'cookies', options.cookies, 'input'),

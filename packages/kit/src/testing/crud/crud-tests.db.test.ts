@@ -20,6 +20,7 @@ import type { TestApp } from '../test-app.ts';
 import { crudChecks } from './checks.ts';
 import { crudTests } from './crud-tests.ts';
 import { CrudSubject } from './subject.ts';
+import { tenantChecks } from './tenant-checks.ts';
 
 const user = (username: Person) => ({ id: people[username].id, username });
 const callers = { owner: user('ann'), stranger: user('bob'), tenantless: user('nil') };
@@ -295,7 +296,8 @@ describe('a resource that breaks a guarantee fails its test', () => {
     for (const app of apps.values()) await app.close();
   });
 
-  test.each(crudChecks.map(({ name }) => [name]))('%s', async (name) => {
+  // tenant-checks.db.test.ts breaks those of tenants.
+  test.each(crudChecks.filter((check) => !tenantChecks.includes(check)).map(({ name }) => [name]))('%s', async (name) => {
     const check = crudChecks.find((each) => each.name === name);
     const isAbout = (start: string) => (/^\d+$/.test(start) ? new RegExp(`^${start}[:,]`).test(name) : name.startsWith(start));
     const key = Object.keys(broken).find(isAbout);

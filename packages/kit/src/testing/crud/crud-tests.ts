@@ -1,5 +1,5 @@
 import { readOptions, requireArguments } from '../../options/read-options.ts';
-import { aFunction, filledText, objectWith, required } from '../../options/value-rule.ts';
+import { aFunction, either, filledText, objectWith, required } from '../../options/value-rule.ts';
 import { describeDatabases, type TestDatabase } from '../databases.ts';
 import { runningVitest } from '../running-vitest.ts';
 import type { TestApp } from '../test-app.ts';
@@ -9,8 +9,8 @@ import { type CrudCallers, CrudSubject } from './subject.ts';
 export interface CrudTestsOptions {
   /** Starts the application on the database of the block: `(database) => testApp({ database: database.db, … })`. */
   readonly app: (database: TestDatabase) => Promise<TestApp>;
-  /** The callers of the tests: the owner of rows, another user, staff, nobody. */
-  readonly callers: CrudCallers;
+  /** The owner of rows, and callers who must not see them; each with the tenant that its requests name. A function where the app creates them. */
+  readonly callers: CrudCallers | ((app: TestApp) => CrudCallers | Promise<CrudCallers>);
   /** A valid body for a new row, another one for each number. Default: `sample()` of the create schema, required members only. */
   readonly input?: (number: number, app: TestApp) => object | Promise<object>;
   /** Makes a row of the owner and returns its key, where there is no create operation. */
@@ -25,9 +25,13 @@ export interface CrudTestsOptions {
  */
 export function crudTests(controller: abstract new () => object, options: CrudTestsOptions): void {
   requireArguments('crudTests()', { controller }, { controller: aFunction });
-  const { app: start, ...rest } = readOptions('crudTests()', options, {
+  const {
+    app: start,
+    callers,
+    ...rest
+  } = readOptions('crudTests()', options, {
     app: required(aFunction),
-    callers: required(objectWith('callers: { owner, stranger }')),
+    callers: required(either('callers: { owner, stranger }, or a function of the app', aFunction, objectWith('{ owner, stranger }'))),
     input: aFunction,
     make: aFunction,
     path: filledText,
@@ -38,7 +42,7 @@ export function crudTests(controller: abstract new () => object, options: CrudTe
     let subject: CrudSubject | undefined;
     beforeAll(async () => {
       app = await start(database);
-      subject = new CrudSubject(app, controller, rest);
+      subject = new CrudSubject(app, controller, { ...rest, callers: typeof callers === 'function' ? await callers(app) : callers });
     });
     afterAll(() => app?.close());
 

@@ -109,7 +109,8 @@ export const rowChecks: readonly CrudCheck[] = [
       const tenantless = subject.tenantless as TestClient;
       for (const { route, rest, payload } of await keyedCalls(subject)) {
         const answer = await subject.expect(403, tenantless, route.method, rest(key), payload, subject.anyVersion);
-        const isRefused = answer.body.code === 'tenant_required' || answer.body.code === 'permission_denied';
+        // A path names a tenant always.
+        const isRefused = ['tenant_required', 'permission_denied', 'not_a_member'].includes(answer.body.code as string);
         check(isRefused, `${route.method} ${route.path} answered ${answer.text}`);
       }
       if (subject.has('list')) await subject.expect(403, tenantless, 'GET', '');

@@ -5,17 +5,21 @@ import { mountedResourceOf } from '../../crud/serve/controller.ts';
 import type { MountedResource } from '../../crud/mount/mounted-resource.ts';
 import type { CompiledRoute } from '../../http/exchange/compiled-route.ts';
 import { sample } from '../sample/sample.ts';
+import { namingTenant } from '../named-tenant.ts';
 import type { TestApp } from '../test-app.ts';
-import type { TestClient, TestUser } from '../test-callers.ts';
+import type { AsOptions, TestClient, TestUser } from '../test-callers.ts';
+
+/** A user, and the tenant that the user's requests name: `{ id, tenant: 'acme' }`, or `{ id, headers }` where the app finds it in its own way. */
+export type CrudCaller = TestUser & Pick<AsOptions, 'tenant' | 'headers'>;
 
 /** Who asks in the checks. */
 export interface CrudCallers {
   /** Makes rows and sees them. */
-  readonly owner: TestUser;
+  readonly owner: CrudCaller;
   /** Sees none of the owner's rows: another owner, or a member of another tenant. Left out where everybody sees every row. */
-  readonly stranger?: TestUser;
+  readonly stranger?: CrudCaller;
   /** Has no tenant. For resources that have one. */
-  readonly tenantless?: TestUser;
+  readonly tenantless?: CrudCaller;
 }
 
 export interface SubjectOptions {
@@ -49,9 +53,16 @@ export class CrudSubject {
   readonly owner: TestClient;
   readonly stranger: TestClient | undefined;
   readonly tenantless: TestClient | undefined;
+  /** The stranger, naming the tenant of the owner. */
+  readonly intruder: TestClient | undefined;
+  /** The stranger, naming a tenant that does not exist. */
+  readonly lost: TestClient | undefined;
   readonly #routes: ReadonlyMap<string, CompiledRoute>;
   readonly #options: SubjectOptions;
+  readonly #callers: CrudCallers;
   readonly #base: string;
+  /** The path as the app mounts it, with the names of its parameters. */
+  readonly #mounted: string;
   #number = 0;
 
   constructor(app: TestApp, controller: abstract new () => object, options: SubjectOptions) {
@@ -64,19 +75,36 @@ export class CrudSubject {
     this.operations = operations;
     const own = app.app.routes.filter(({ controller: name, route }) => name === controller.name && hasRoute(mounted, route));
     this.#routes = new Map(own.map((route) => [route.field, route]));
-    const path = own.map((route) => route.path.replace(/\/:id(\/.*)?$/, '')).toSorted((a, b) => a.length - b.length)[0] ?? '';
+    const path = (this.#mounted =
+      own.map((route) => route.path.replace(/\/:id(\/.*)?$/, '')).toSorted((a, b) => a.length - b.length)[0] ?? '');
     this.#base = options.path ?? path;
-    if (this.#base.includes(':')) throw new Error(`crudTests: ${path} has parameters: give the address as { path }.`);
+    const named = new Set(app.app.tenantPlaces.flatMap((place) => ('path' in place ? [`:${place.path}`] : [])));
+    if (this.#base.split('/').some((part) => part.startsWith(':') && !named.has(part)))
+      throw new Error(`crudTests: ${path} has parameters: give the address as { path }.`);
     const scopes = [...new Set(own.flatMap(({ scope }) => scope ?? []))];
-    const as = (user: TestUser) => app.as(user, scopes.length === 0 ? {} : { scopes });
+    const credential = scopes.length === 0 ? {} : { scopes };
+    const as = ({ tenant, headers, ...user }: CrudCaller) =>
+      app.as(user, { ...credential, ...(tenant === undefined ? {} : { tenant }), ...(headers === undefined ? {} : { headers }) });
+    this.#callers = options.callers;
     const { owner, stranger, tenantless } = options.callers;
     this.owner = as(owner);
     this.stranger = stranger === undefined ? undefined : as(stranger);
     this.tenantless = tenantless === undefined ? undefined : as(tenantless);
+    const isNamed = owner.tenant !== undefined || owner.headers !== undefined;
+    if (stranger === undefined || stranger.id === owner.id || !isNamed) return;
+    const { tenant: _own, headers: _headers, ...user } = stranger;
+    const { tenant, headers } = owner;
+    this.intruder = as({ ...user, ...(tenant === undefined ? {} : { tenant }), ...(headers === undefined ? {} : { headers }) });
+    if (tenant !== undefined) this.lost = as({ ...user, tenant: 'no-tenant-has-this-name' });
   }
 
   has(...fields: readonly string[]): boolean {
     return fields.every((field) => this.#routes.has(field));
+  }
+
+  /** The path of a route below the collection: `/:id/restore`. */
+  restOf({ path }: CompiledRoute): string {
+    return path.slice(this.#mounted.length);
   }
 
   get routes(): Iterable<CompiledRoute> {
@@ -90,6 +118,12 @@ export class CrudSubject {
 
   url(rest = ''): string {
     return `${this.#base}${rest}`;
+  }
+
+  /** Where the owner finds it: with the owner's tenant, where the path names it. */
+  located(rest = ''): string {
+    const { tenant } = this.#callers.owner;
+    return tenant === undefined ? this.url(rest) : namingTenant(this.app.app, tenant, this.url(rest)).url;
   }
 
   async call(

@@ -16,8 +16,8 @@ export const writeChecks: readonly CrudCheck[] = [
     appliesTo: (subject) => subject.has('create', 'retrieve'),
     async run(subject) {
       const made = await subject.expect(201, subject.owner, 'POST', '', await subject.input());
-      const address = new URL(String(made.headers['location']), `http://test${subject.url()}`);
-      checkEqual(address.pathname, subject.url(`/${String(made.body[subject.key])}`), 'Location is another address.');
+      const address = new URL(String(made.headers['location']), `http://test${subject.located()}`);
+      checkEqual(address.pathname, subject.located(`/${String(made.body[subject.key])}`), 'Location is another address.');
       const read = await subject.expect(200, subject.owner, 'GET', `/${String(made.body[subject.key])}`);
       checkEqual(made.body, read.body, 'The answer to POST is not what GET shows.');
       if (subject.operations.options.etag !== false)
