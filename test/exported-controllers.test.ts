@@ -9,6 +9,7 @@ import { ApiKeyController, apiKeys, createApiKey } from 'kit/contrib/apikeys';
 import { audit, AuditController } from 'kit/contrib/audit';
 import { grants, objectActions, objectGrants, sharing } from 'kit/contrib/grants';
 import { JobController, jobs } from 'kit/contrib/jobs';
+import { RequestController, requests, UsageController } from 'kit/contrib/requests';
 import { TenantController, tenants } from 'kit/contrib/tenants';
 import { diskStore, UploadController, uploads } from 'kit/contrib/uploads';
 import { WebhookEndpointController, webhooks } from 'kit/contrib/webhooks';
@@ -65,6 +66,7 @@ const guards: Readonly<Record<string, Guard>> = {
   AuditController: { controller: AuditController as unknown as ControllerClass, module: 'audit()', ...scoped },
   HealthController: { controller: HealthController, anonymous: 'all', keyWithoutScopes: 'all', keyWithEveryScope: 'all' },
   JobController: { controller: JobController as unknown as ControllerClass, module: 'jobs()', ...scoped },
+  RequestController: { controller: RequestController as unknown as ControllerClass, module: 'requests()', ...scoped },
   TenantController: {
     controller: TenantController as unknown as ControllerClass,
     module: 'tenants()',
@@ -73,6 +75,7 @@ const guards: Readonly<Record<string, Guard>> = {
     keyWithEveryScope: 'all',
   },
   UploadController: { controller: UploadController, module: 'uploads()', ...scoped },
+  UsageController: { controller: UsageController as unknown as ControllerClass, module: 'requests()', ...scoped },
   WebhookEndpointController: { controller: WebhookEndpointController as unknown as ControllerClass, module: 'webhooks()', ...scoped },
   'CrudController()': {
     controller: StaffNotes as unknown as ControllerClass,
@@ -90,6 +93,7 @@ const modules = [
   audit(),
   objectGrants({ objects: [noteActions] }),
   jobs({ jobs: [] }),
+  requests(),
   tenants({ create: isAuthenticated }),
   uploads({ store: diskStore({ folder }), cleanEverySeconds: 0 }),
   webhooks(),

@@ -20,6 +20,7 @@ import * as jobs from 'kit/contrib/jobs';
 import * as mcp from 'kit/contrib/mcp';
 import * as metrics from 'kit/contrib/metrics';
 import * as uploads from 'kit/contrib/uploads';
+import * as requests from 'kit/contrib/requests';
 import * as tenants from 'kit/contrib/tenants';
 import * as tracing from 'kit/contrib/tracing';
 import * as webhooks from 'kit/contrib/webhooks';
@@ -218,6 +219,10 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
       uploadRelation: none,
       uploads: uploads.uploads,
     },
+  },
+  'kit/contrib/requests': {
+    module: requests,
+    entries: { RequestController: none, UsageController: none, requests: requests.requests },
   },
   'kit/contrib/tenants': {
     module: tenants,

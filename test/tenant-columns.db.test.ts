@@ -52,6 +52,8 @@ const tenantless: Readonly<Record<string, string>> = {
   AccountController: 'users and sessions belong to no tenant',
   ApiKeyController: 'keys belong to a user and act in every tenant of the user',
   TenantController: 'tenants are named by the path: see packages/kit/src/contrib/tenants/members.db.test.ts',
+  RequestController: 'every request adds a row: its twins are in packages/kit/src/contrib/requests/requests.db.test.ts',
+  UsageController: 'as RequestController',
   AuditController: 'only staff reads the log, in every tenant',
 };
 /** Tables with a tenant that a route reads, by the name of the parameter that its rows fill. */

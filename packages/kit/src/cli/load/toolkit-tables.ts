@@ -8,6 +8,7 @@ const MODULES: ReadonlySet<string> = new Set([
   'better_auth',
   'grants',
   'jobs',
+  'requests',
   'tenants',
   'uploads',
   'webhooks',

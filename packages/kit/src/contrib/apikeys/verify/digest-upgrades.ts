@@ -1,7 +1,7 @@
 import { CONFLICT_RETRIES } from '../../../db/engine/conflict-retries.ts';
 import type { Database } from '../../../db/engine/db.ts';
 import type { DbLog } from '../../../db/log.ts';
-import { DelayedWrite } from './delayed-write.ts';
+import { DelayedWrite } from '../../../work/delayed-write.ts';
 import { limitLockWait } from '../../../work/lock-patience.ts';
 import { type DigestUpgrade, replaceDigest } from '../rows/store.ts';
 

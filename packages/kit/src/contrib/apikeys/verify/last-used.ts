@@ -1,6 +1,6 @@
 import type { Database } from '../../../db/engine/db.ts';
 import type { DbLog } from '../../../db/log.ts';
-import { DelayedWrite } from './delayed-write.ts';
+import { DelayedWrite } from '../../../work/delayed-write.ts';
 import { writeLastUsed, type PendingUse } from '../rows/store.ts';
 
 /** How fresh `last_used_at` is: a busy key is written once in this time, not once a request. */

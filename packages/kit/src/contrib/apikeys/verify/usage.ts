@@ -1,6 +1,6 @@
 import type { Database } from '../../../db/engine/db.ts';
 import type { DbLog } from '../../../db/log.ts';
-import { DelayedWrite } from './delayed-write.ts';
+import { DelayedWrite } from '../../../work/delayed-write.ts';
 import { addUsage, deleteUsageBefore, type UsedHour } from '../rows/usage-store.ts';
 
 export const HOUR_MS = 3_600_000;

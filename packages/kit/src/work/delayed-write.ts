@@ -7,7 +7,7 @@ export class DelayedWrite {
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> = Promise.resolve();
   #stopped = false;
-  // A timer inherits the async context it is set in: without this it would write inside the transaction of the code that verified a key.
+  // A timer inherits the async context it is set in: without this it would write inside the transaction of the code that noted something.
   readonly #outside = AsyncLocalStorage.snapshot();
 
   /** `write` never rejects. */

@@ -1,0 +1,83 @@
+import type { AdminContext, AdminDeclaration } from '../../app/admin/declaration.ts';
+import { screen } from '../../screens/screen.ts';
+import { requestResource, usageResource } from './resource.ts';
+
+interface Called {
+  readonly owner_id: string;
+  readonly key_id: string | null;
+}
+
+/** To the page of the user and of the key, where the site has one. */
+const links = {
+  owner_id: ({ owner_id: id }: Called, { linkTo }: AdminContext) => (id === '' ? null : (linkTo('user', id, id) ?? id)),
+  key_id: ({ key_id: id }: Called, { linkTo }: AdminContext) => (id === null || id === '' ? null : (linkTo('api_key', id, id) ?? id)),
+};
+
+const requestScreen = screen(requestResource, {
+  name: 'requests',
+  label: 'Requests',
+  singular: 'request',
+  group: 'API',
+  icon: 'event',
+  description: 'Finished requests to the operations of the API, newest first. A row is written about a second after the response.',
+  title: 'path',
+  columns: [
+    { name: 'finished_at', label: 'When' },
+    { name: 'method', kind: 'code' },
+    { name: 'route', label: 'Operation', kind: 'code' },
+    'status',
+    { name: 'error_code', label: 'Error', kind: 'code' },
+    { name: 'duration_ms', label: 'Duration (ms)' },
+    { name: 'owner_id', label: 'User', kind: 'link' },
+    { name: 'tenant_key', label: 'Tenant', secondary: true },
+    { name: 'key_id', label: 'API key', kind: 'link', secondary: true },
+  ],
+  filters: [
+    { column: 'failed', label: 'Failed' },
+    { column: 'owner_id', name: 'owner', label: 'User', isIndexed: true },
+    { column: 'key_id', name: 'key', label: 'API key', isIndexed: true },
+    { column: 'tenant_key', name: 'tenant', label: 'Tenant', isIndexed: true },
+    { column: 'request_id', label: 'Request id', isIndexed: true },
+  ],
+  cells: links,
+  search: [],
+  readOnly: true,
+  creation: { refused: 'Rows are written by the requests themselves.' },
+});
+
+const usageScreen = screen(usageResource, {
+  name: 'request-usage',
+  label: 'Who calls what',
+  singular: 'count',
+  group: 'API',
+  icon: 'table',
+  description: 'Requests by day, operation, version and caller. Filter by a version or by deprecated operations before you remove them.',
+  title: 'route',
+  columns: [
+    'day',
+    { name: 'method', kind: 'code' },
+    { name: 'route', label: 'Operation', kind: 'code' },
+    'version',
+    'deprecated',
+    { name: 'owner_id', label: 'User', kind: 'link' },
+    { name: 'tenant_key', label: 'Tenant', secondary: true },
+    { name: 'key_id', label: 'API key', kind: 'link', secondary: true },
+    'requests',
+    'failures',
+  ],
+  filters: [
+    { column: 'deprecated', label: 'Deprecated' },
+    { column: 'version', label: 'Version' },
+    { column: 'route', label: 'Operation' },
+    { column: 'owner_id', name: 'owner', label: 'User', isIndexed: true },
+    { column: 'key_id', name: 'key', label: 'API key', isIndexed: true },
+    { column: 'tenant_key', name: 'tenant', label: 'Tenant', isIndexed: true },
+  ],
+  cells: links,
+  search: [],
+  readOnly: true,
+  creation: { refused: 'Requests are counted by the API itself.' },
+});
+
+/** What the admin site shows of requests. Read-only. */
+export const requestsAdmin: AdminDeclaration = { resources: [requestScreen, usageScreen] };

@@ -1,0 +1,70 @@
+import type { Module } from '../../app/declare/module.ts';
+import type { Database } from '../../db/engine/db.ts';
+import type { Counter } from '../../observe/metric-registry.ts';
+import { Retention } from '../../work/retention.ts';
+import { requestsAdmin } from './admin.ts';
+import { LOG_OUTCOMES, RequestLog, requestLogs } from './log.ts';
+import { requestMigrations } from './migrations/all.ts';
+import { requestLog, requestUsage } from './models.ts';
+import { readRequestsOptions, type RequestsOptions } from './options.ts';
+import { requestResource, usageResource } from './resource.ts';
+import { removeOld } from './store.ts';
+
+const DAY_MS = 86_400_000;
+
+/**
+ * The request log: who called what, when, and how it ended; and how often, by day. Written behind the requests, without anything of their content. Mount
+ * RequestController and UsageController for self-service.
+ *
+ * @example
+ * ```ts
+ * createApp({ modules: [accounts(), apiKeys(), requests()], mount: { '/v1': { '/requests': RequestController, '/usage': UsageController } } });
+ * ```
+ */
+export function requests(options: RequestsOptions = {}): Module {
+  const settings = readRequestsOptions(options);
+  let log: RequestLog | undefined;
+  let rows: Counter<'outcome'> | undefined;
+  let retention: Retention | undefined;
+  let database: Database | undefined;
+  return {
+    name: 'requests',
+    models: [requestLog, requestUsage],
+    resources: [requestResource, usageResource],
+    migrations: requestMigrations,
+    admin: requestsAdmin,
+    middleware: [
+      {
+        name: 'requests',
+        // What is not in the document is not the API: the admin site, probes, metrics, the endpoint around the calls of tools.
+        appliesTo: ({ hidden }) => !hidden,
+        onFinish: (exchange) => log?.finished(exchange),
+      },
+    ],
+    metrics(registry) {
+      rows = registry.counter({
+        name: 'kit_request_log_rows_total',
+        help: 'Rows of the request log, by outcome.',
+        labels: { outcome: LOG_OUTCOMES },
+      });
+    },
+    setup(app) {
+      log = new RequestLog(app.db, { clock: app.clock, log: app.log, settings, rows });
+      requestLogs.bind((database = app.db), log);
+    },
+    start({ db, clock, log: appLog }) {
+      const before = (days: number): Date => new Date(clock.now().getTime() - days * DAY_MS);
+      retention = new Retention({
+        prune: () => removeOld(db, before(settings.retentionDays), before(settings.usageRetentionDays)),
+        failed: (error) => appLog.warn({ err: error }, 'old rows of the request log could not be removed'),
+      });
+      retention.start();
+    },
+    async stop() {
+      await retention?.stop();
+      await log?.stop();
+      if (database !== undefined) requestLogs.release(database);
+      [log, retention, database] = [undefined, undefined, undefined];
+    },
+  };
+}

@@ -1,0 +1,92 @@
+import { CONFLICT_RETRIES } from '../../db/engine/conflict-retries.ts';
+import type { Db } from '../../db/engine/db.ts';
+import { uuidv7LowerBound } from '../../db/values/uuidv7.ts';
+import { skipLocked } from '../../work/lock-patience.ts';
+import type { FinishedRequest } from './finished-request.ts';
+import type { CountedRequests } from './tally.ts';
+
+type Field<R> = readonly [column: string, type: string, value: (row: R) => unknown];
+
+const LOG: readonly Field<FinishedRequest>[] = [
+  ['id', 'uuid', ({ id }) => id],
+  ['finished_at', 'timestamptz', ({ finishedAt }) => finishedAt.toISOString()],
+  ['duration_ms', 'double precision', ({ durationMs }) => durationMs],
+  ['method', 'text', ({ method }) => method],
+  ['route', 'text', ({ route }) => route],
+  ['path', 'text', ({ path }) => path],
+  ['status', 'integer', ({ status }) => status],
+  ['failed', 'boolean', ({ failed }) => failed],
+  ['aborted', 'boolean', ({ aborted }) => aborted],
+  ['error_code', 'text', ({ errorCode }) => errorCode],
+  ['owner_id', 'text', ({ owner }) => owner],
+  ['tenant_key', 'text', ({ tenant }) => tenant],
+  ['scheme', 'text', ({ scheme }) => scheme],
+  ['key_id', 'text', ({ keyId }) => keyId],
+  ['request_id', 'text', ({ requestId }) => requestId],
+  ['version', 'text', ({ version }) => version],
+  ['deprecated', 'boolean', ({ deprecated }) => deprecated],
+  ['via', 'text', ({ via }) => via],
+];
+
+const USAGE: readonly Field<CountedRequests>[] = [
+  ['id', 'uuid', ({ id }) => id],
+  ['day', 'date', ({ day }) => day],
+  ['method', 'text', ({ method }) => method],
+  ['route', 'text', ({ route }) => route],
+  ['version', 'text', ({ version }) => version],
+  ['deprecated', 'boolean', ({ deprecated }) => deprecated],
+  ['via', 'text', ({ via }) => via],
+  ['owner_id', 'text', ({ owner }) => owner],
+  ['tenant_key', 'text', ({ tenant }) => tenant],
+  ['key_id', 'text', ({ keyId }) => keyId],
+  ['requests', 'bigint', ({ requests }) => requests],
+  ['failures', 'bigint', ({ failures }) => failures],
+];
+
+/** One statement for any number of rows, with one text: PostgreSQL plans it once. */
+function insertOf(table: string, fields: readonly Field<never>[], end: string) {
+  const columns = fields.map(([column]) => column).join(', ');
+  return {
+    postgres: `insert into ${table} (${columns}) select * from unnest(${fields.map(([, type], index) => `cast($${index + 1} as ${type}[])`).join(', ')}) ${end}`,
+    sqlite: `insert into ${table} (${columns}) select ${fields.map((_, index) => `value ->> ${index}`).join(', ')} from json_each($1) where true ${end}`,
+  } as const;
+}
+
+const INSERT_LOG = insertOf('request_log', LOG, '');
+const ADD_USAGE = insertOf(
+  'request_usage',
+  USAGE,
+  'on conflict (id) do update set requests = request_usage.requests + excluded.requests, failures = request_usage.failures + excluded.failures',
+);
+
+function valuesOf<R>(db: Db, fields: readonly Field<R>[], rows: readonly R[]): readonly unknown[] {
+  if (db.dialect === 'postgres') return fields.map(([, , value]) => rows.map(value));
+  return [JSON.stringify(rows.map((row) => fields.map(([, , value]) => value(row))))];
+}
+
+/** Both or neither: a batch that is written again after an error is not counted twice. */
+export async function writeRequests(db: Db, rows: readonly FinishedRequest[], counts: readonly CountedRequests[]): Promise<void> {
+  await db.transaction(async (tx) => {
+    if (rows.length > 0) await tx.query(INSERT_LOG[tx.dialect], valuesOf(tx, LOG, rows));
+    // In the order of their keys, so that two processes wait for one another instead of failing.
+    const ordered = counts.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+    if (ordered.length > 0) await tx.query(ADD_USAGE[tx.dialect], valuesOf(tx, USAGE, ordered));
+  }, CONFLICT_RETRIES);
+}
+
+/** Rows that one statement removes. */
+const BATCH = 2000;
+
+/** Removes a batch of rows from before these times; returns how many. */
+export async function removeOld(db: Db, rowsBefore: Date, usageBefore: Date): Promise<number> {
+  const skip = skipLocked(db);
+  const rows = await db.execute(
+    `delete from request_log where id in (select id from request_log where id < $1 order by id limit ${BATCH}${skip})`,
+    [uuidv7LowerBound(rowsBefore)],
+  );
+  const usage = await db.execute(
+    `delete from request_usage where id in (select id from request_usage where day < $1 order by day, id limit ${BATCH}${skip})`,
+    [usageBefore.toISOString().slice(0, 10)],
+  );
+  return rows.count + usage.count;
+}
