@@ -104,10 +104,15 @@ export function isFilterIndexed(
   if (used.length === 0 && !isOfDeleted) return true;
   if (used.every((each) => indexOf(each) === 'alone') && !isOfDeleted) return true;
   return (
-    used.some((each) => indexOf(each) === true) ||
+    used.some(isFoundByIndex) ||
     ofColumns(used).some(({ column, operator }) => operator === 'is' && isIndexed(plan.model, column.name)) ||
     (isOfDeleted && isIndexed(plan.model, DELETED))
   );
+}
+
+/** The words say that an index finds the rows of the filter. */
+export function isFoundByIndex(used: UsedFilter & { readonly where: Where }): boolean {
+  return indexOf(used) === true;
 }
 
 function indexOf({ filter: { custom }, text, where }: UsedFilter & { readonly where: Where }): boolean | 'alone' {

@@ -11,7 +11,7 @@ import type { Db } from '../db/engine/db.ts';
 import { quoteName } from '../db/declare/names.ts';
 import { isUuid } from '../db/values/uuid.ts';
 import type { Where } from '../db/sql/where/where.ts';
-import { filterWhere, indexedRange, isFilterIndexed, rangeOrders, usedFilters } from './screen-filters.ts';
+import { filterWhere, indexedRange, isFilterIndexed, isFoundByIndex, rangeOrders, usedFilters } from './screen-filters.ts';
 import type { Plan } from './screen-plan.ts';
 
 type Narrowing = Pick<AdminListQuery, 'search' | 'filters' | 'sort'>;
@@ -46,7 +46,8 @@ export function listQuery(plan: Plan, context: AdminContext, query: Narrowing, i
   return {
     rows: plan.softDeletes && query.filters['deleted'] === 'yes' ? 'deleted' : 'live',
     fields: isWhole ? plan.fields : plan.listed,
-    narrow: (bounded, shows, search) => narrow(plan, context, query, { bounded, shows, search, isWhole }),
+    filters: query.filters,
+    narrow: (bounded, shows, search, hasLongRule) => narrow(plan, context, query, { bounded, shows, search, hasLongRule, isWhole }),
   };
 }
 
@@ -54,6 +55,8 @@ interface Narrow {
   readonly bounded: BoundedWhere;
   readonly shows: (name: string) => boolean;
   readonly search: StaffSearch;
+  /** Which rows this staff member sees is decided by a condition that no index serves. */
+  readonly hasLongRule: boolean;
   readonly isWhole: boolean;
 }
 
@@ -66,7 +69,8 @@ async function narrow(plan: Plan, context: AdminContext, query: Narrowing, how: 
   );
   const used = await Promise.all(filters);
   for (const { where } of used) bounded.add(where);
-  const isUnbounded = isWhole || bounded.searched !== undefined || isFilterIndexed(plan, used, query.filters);
+  const isUnbounded =
+    isWhole || bounded.searched !== undefined || (how.hasLongRule ? used.some(isFoundByIndex) : isFilterIndexed(plan, used, query.filters));
   const range = isUnbounded ? undefined : indexedRange(plan, used, dialect);
   if (range !== undefined) await bounded.newestOf(range.column.name, range.bounds);
   else if (!isUnbounded) await bounded.newest();

@@ -209,6 +209,50 @@ describeDatabases('grants in the admin site', (database) => {
     expect((await site.send(holder, 'DELETE', `resources/grants/${made.body.id}`)).status).toBe(200);
   });
 
+  test('who may share an object sees its grants, in the list of the object and by their ids; others see those that they gave or got', async () => {
+    const sharer = await site.browser({ username: 'sharer', is_staff: true });
+    const viewer = await site.browser({ username: 'viewer', is_staff: true });
+    const mine = (await insert(database.db, docs, { title: 'mine', org: 'north', owner_id: root.userId })).id;
+    const foreign = (await insert(database.db, docs, { title: 'foreign', org: 'north', owner_id: root.userId })).id;
+    const ids = await Promise.all(
+      [
+        { subject: `user:${sharer.userId}`, set: 'manager', object: { type: docs, id: mine } },
+        { subject: `user:${viewer.userId}`, set: 'viewer', object: { type: docs, id: mine } },
+        { subject: `user:${colleague}`, set: 'viewer', object: { type: docs, id: mine } },
+        { subject: `user:${colleague}`, set: 'viewer', object: { type: docs, id: foreign } },
+      ].map(async (given) => (await grant(database.db, given)).id),
+    );
+    const [own, seen, other, hidden] = ids as [string, string, string, string];
+    const listed = async (browser: Browser, filter: string): Promise<string[]> =>
+      (await site.get(browser, `resources/grants?${filter}`)).body.items.map(({ id }: { id: string }) => id);
+    const ofMine = `filter.type=docs&filter.object=${mine}`;
+    expect(new Set(await listed(sharer, ofMine))).toEqual(new Set([own, seen, other]));
+    expect(await listed(viewer, ofMine)).toEqual([seen]);
+    // Filters narrow: none of them opens the rows of another object.
+    expect(await listed(sharer, `${ofMine}&filter.user=${colleague}`)).toEqual([other]);
+    expect(await listed(sharer, `filter.user=${colleague}`)).toEqual([]);
+    expect(await listed(sharer, `filter.type=docs&filter.object=${foreign}`)).toEqual([]);
+    expect(await listed(sharer, '')).toEqual([own]);
+    const status = async (browser: Browser, id: string) => (await site.get(browser, `resources/grants/${id}`)).status;
+    expect(await Promise.all([status(sharer, other), status(sharer, hidden), status(viewer, other), status(viewer, seen)])).toEqual([
+      200, 404, 404, 200,
+    ]);
+    // Revoking several is refused for those that are not seen.
+    const revoked = await site.send(sharer, 'POST', 'resources/grants/actions/delete-selected', { ids: [other, hidden] });
+    expect(revoked.body.failures?.map(({ id }: { id: string }) => id)).toEqual([hidden]);
+    expect(await listed(root, `filter.user=${colleague}&${ofMine}`)).toEqual([]);
+    expect(await listed(root, `filter.user=${colleague}&filter.type=docs&filter.object=${foreign}`)).toEqual([hidden]);
+  });
+
+  test('giving a grant again that is as it was is no change, also for who did not give it', async () => {
+    const sharer = await site.browser({ username: 'again', is_staff: true });
+    const { id } = await insert(database.db, docs, { title: 'again', org: 'north', owner_id: root.userId });
+    await grant(database.db, { subject: `user:${sharer.userId}`, set: 'manager', object: { type: docs, id } });
+    const given = await grant(database.db, { subject: `user:${colleague}`, set: 'viewer', object: { type: docs, id } });
+    const again = await site.send(sharer, 'POST', 'resources/grants', { user: colleague, set: 'viewer', type: 'docs', object: id });
+    expect([again.status, again.body.id]).toEqual([201, given.id]);
+  });
+
   test('an object of another tenant is shared by superusers only, whatever was granted on it', async () => {
     const abroad = await site.browser({ username: 'abroad', is_staff: true });
     const { id } = await insert(database.db, docs, { title: 'south', org: 'south', owner_id: abroad.userId });

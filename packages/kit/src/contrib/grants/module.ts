@@ -18,6 +18,7 @@ import { ObjectActions } from './declare/object-actions.ts';
 import { askedGrants, bindRoute, grantFault } from './rows/permission.ts';
 import { recordGrants } from './rows/record-grant.ts';
 import { deleteGrantsOf } from './rows/store.ts';
+import { grantResource } from './serve/grant-resource.ts';
 import { userSubject } from './declare/subject.ts';
 
 export interface ObjectGrantsOptions {
@@ -55,6 +56,7 @@ export function objectGrants(options: ObjectGrantsOptions): Module {
     migrations: [initial],
     errors: grantErrors,
     commands: [grantsCommand],
+    resources: [grantResource],
     admin: grantsAdmin(() => targets),
     provides: () => ({ userChanges: [forgetUser], groupChanges: [forgetGroup] }),
     checks: [

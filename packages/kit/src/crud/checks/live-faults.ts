@@ -63,7 +63,9 @@ function ruleProblems(policy: Policy): Problem[] {
     ['anonymous', anonymous] as const,
     ['the rows of the audience', audience] as const,
   ];
-  const undecided = new Set(given.flatMap(([rule, where]) => (isMembers(where) && !isOfRow(policy, where) ? [rule] : [])));
+  const undecided = new Set(
+    given.flatMap(([rule, where]) => (typeof where === 'function' || (isMembers(where) && !isOfRow(policy, where)) ? [rule] : [])),
+  );
   const times = [new Date(0), new Date(1e12)].map((now) => JSON.stringify(rowsConditions(policy, now), withoutBigints));
   return [
     ...[...undecided].map((rule) => [`${rule} depends on more than logged columns of the row`, hint] as const),

@@ -132,7 +132,8 @@ export function conditionFaults(policy: Policy, place: string): Fault[] {
     faults.push({ id: 'E012', message: `${place}: ${option} has a condition that cannot be used: ${problem}`, hint });
   };
   check('anonymous', policy, options.anonymous);
-  for (const [audience, { rows }] of Object.entries(options.audiences ?? {})) check(`audiences.${audience}.rows`, policy, rows);
+  for (const [audience, { rows }] of Object.entries(options.audiences ?? {}))
+    if (typeof rows !== 'function') check(`audiences.${audience}.rows`, policy, rows);
   for (const name of Object.keys(policy.resource.relations as object)) {
     const edge = policy.edge(name);
     if (edge === undefined) continue;

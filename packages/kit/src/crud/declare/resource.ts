@@ -64,10 +64,23 @@ export type ToManyNames<R> = { [K in Extract<keyof R, string>]: R[K] extends { r
 /** The audience of the admin site. */
 export const STAFF = 'staff';
 
+/** What the rows of an audience are asked for. */
+export interface AskedRows {
+  /** For reads that the rule needs. */
+  readonly db: Db;
+  /** The filters that are set, by their names: of a list of the admin site. */
+  readonly filters: Readonly<Record<string, string>>;
+  /** The keys of the rows that are read or written. Null: those of a list, or a new row. */
+  readonly keys: readonly unknown[] | null;
+}
+
 /** The rows of an audience. */
 export interface AudienceRule<W = Where> {
-  /** The rows that its callers can see, whoever owns them; `true` for all. */
-  readonly rows: true | W;
+  /**
+   * The rows that its callers can see, whoever owns them; `true` for all. A function decides it for each request. It may look at what is asked for, where no
+   * condition can say it for all rows: what it returns has to hold for these.
+   */
+  readonly rows: true | W | ((caller: CrudCaller<User>, asked: AskedRows) => boolean | W | Promise<boolean | W>);
   /** `all`: rows of every tenant. Default: those of the tenant that the caller acts for. */
   readonly tenant?: 'all';
   /** `false`: its callers see the rows without a grant. Default: with `access`, only the rows that they own or were granted. */

@@ -107,7 +107,7 @@ function rowsOf({ policy }: MountedResource): string[] {
   const { audience, audienceRule: given } = policy;
   if (given !== undefined)
     return [
-      `of the audience ${audience}: ${given.rows === true ? 'every row' : JSON.stringify(given.rows)}`,
+      `of the audience ${audience}: ${given.rows === true ? 'every row' : typeof given.rows === 'function' ? 'those that its function returns' : JSON.stringify(given.rows)}`,
       ...(policy.bounds.tenant === undefined ? [] : [`of the caller's tenant: ${policy.bounds.tenant}`]),
       ...(policy.options.access === undefined || given.access === false ? [] : [`by ${policy.options.access.name}`]),
     ];

@@ -75,7 +75,11 @@ const action = part({
   summary: filledText,
   run: required(aFunction),
 });
-const audience = part({ rows: required(aCondition), tenant: oneOf('all'), access: oneOf(false) });
+const audience = part({
+  rows: required(either('true, a condition such as { status: "open" }, or a function', aCondition, aFunction)),
+  tenant: oneOf('all'),
+  access: oneOf(false),
+});
 const computedParts = part({ requires: required(names), response: required(aSchema), value: aFunction, load: aFunction });
 const computed: ValueRule = (value, place, name) => {
   if (isMembers(value) && isDerived(value)) return [];

@@ -7,6 +7,7 @@ import type { ServiceScope } from '../../di/container.ts';
 import type { Permission, PermissionContext, Verdict } from '../../permissions/permission.ts';
 import type { CrudCaller } from '../declare/crud-caller.ts';
 import type { AccessContext, RowAccess } from '../declare/row-access.ts';
+import type { AskedRows } from '../declare/resource.ts';
 
 /** What the permissions about a policy's columns say to one caller. */
 export interface Verdicts {
@@ -29,6 +30,12 @@ export interface WriteScope extends Scope {
   readonly allowed?: { readonly action: string; readonly compiled: CompiledWhere };
 }
 
+/** What a request asks a policy for, beyond its operation. */
+export interface AskedOf extends Pick<AskedRows, 'filters' | 'keys'> {
+  /** The policy whose keys and filters these are. */
+  readonly policy: object;
+}
+
 /** One request as policies see it. What a policy decides for the caller is decided once and kept here. */
 export interface CrudRequest {
   readonly context: PermissionContext;
@@ -47,6 +54,8 @@ export interface CrudRequest {
   readonly controller: object | null;
   /** Of a live list: asks the access of a resource, in place of its `condition`. */
   readonly accessRows?: ((access: RowAccess, context: AccessContext) => Promise<Where | boolean>) | undefined;
+  /** Absent: a list without filters, or a new row. */
+  readonly asked?: AskedOf | undefined;
   /** By policy. */
   readonly verdicts: Map<object, Verdicts>;
   /** By policy. */
@@ -55,7 +64,7 @@ export interface CrudRequest {
 
 /** The same request, for another action of its caller. */
 export function forAction(request: CrudRequest, action: string): CrudRequest {
-  const { context, user, principal, tenant, clock, requestId, databases, audience, controller, verdicts, scopes } = request;
+  const { context, user, principal, tenant, clock, requestId, databases, audience, controller, asked, verdicts, scopes } = request;
   return {
     context,
     user,
@@ -70,6 +79,7 @@ export function forAction(request: CrudRequest, action: string): CrudRequest {
     databases,
     audience,
     controller,
+    asked,
     verdicts,
     scopes,
   };

@@ -89,11 +89,11 @@ export class RowScope {
     if (audience !== undefined && request.user === null) throw coreErrors.not_authenticated();
     const tenant = audience?.tenant === 'all' ? true : await this.#tenantPart(request);
     if (audience !== undefined && (access === undefined || audience.access === false))
-      return this.#decide(request, { tenant, rows: audience.rows }, rows, above);
+      return this.#decide(request, { tenant, rows: await this.#ofAudience(request, audience) }, rows, above);
     if (audience === undefined && !hasRowRule(this.#policy.options)) return this.#decide(request, { tenant, rows: false }, rows, above);
     const owned = await this.#owned(request);
     // An audience sees what it was granted: it is one more path to the rows.
-    const given = audience === undefined ? await this.#given(request) : audience.rows;
+    const given = audience === undefined ? await this.#given(request) : await this.#ofAudience(request, audience);
     const granted = await this.#granted(request, VIEW);
     return this.#decide(request, { tenant, owned, access: granted, rows: given }, rows, above);
   }
@@ -324,6 +324,17 @@ export class RowScope {
     return rows === undefined ? true : ruleResult('rows', this.#place, await rows(callerOf(request) as CrudCaller<User>));
   }
 
+  async #ofAudience(request: CrudRequest, { rows }: AudienceRule): Promise<Where | boolean> {
+    if (typeof rows !== 'function') return rows;
+    // Keys of the rows that a relation starts from are not those of the rows at its end.
+    const { filters, keys } = request.asked?.policy === this.#policy ? request.asked : NOTHING_ASKED;
+    return ruleResult(
+      'rows',
+      this.#place,
+      await rows(callerOf(request) as CrudCaller<User>, { db: this.#policy.database(request), filters, keys }),
+    );
+  }
+
   /** The rows of a user or tenant. An id that the column cannot store has no rows. */
   #identity({ column, none }: OwnerRule | TenantRule, text: string): Where | boolean {
     const value = identityValue(this.#policy.statements.column(column), text);
@@ -344,6 +355,8 @@ export class RowScope {
     return { kind, model: target.model, column, where: every([scope.where, ...(where === undefined ? [] : [where])]) };
   }
 }
+
+const NOTHING_ASKED = { filters: {}, keys: null } as const;
 
 function endless(policies: readonly ScopedPolicy[]): Error {
   const path = policies.map(({ name }) => `"${name}"`).join(' → ');

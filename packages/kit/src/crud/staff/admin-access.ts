@@ -17,7 +17,7 @@ import { readKey } from '../parameters/parameter-value.ts';
 import { presentRows, selectRows } from '../read/read.ts';
 import type { NamedRule } from '../declare/action-rule.ts';
 import { type AnyResource, STAFF } from '../declare/resource.ts';
-import type { CrudRequest } from '../policy/crud-request.ts';
+import type { AskedOf, CrudRequest } from '../policy/crud-request.ts';
 import type { Item } from '../declare/item.ts';
 import type { Asked, Intent } from '../write/intent.ts';
 import { ruleFaults } from '../write/row-rules.ts';
@@ -124,10 +124,16 @@ export class AdminAccess {
     return this.#mounted.policy.audienceRule !== undefined;
   }
 
+  /** Like `#as`, for a request whose rows may depend on what it asks for. */
+  #asking<R>(action: string, asked: Partial<Pick<AskedOf, 'filters' | 'keys'>>, work: (request: CrudRequest) => Promise<R>): Promise<R> {
+    const { policy } = this.#mounted;
+    return this.#as(action, (request) => work({ ...request, asked: { policy, filters: {}, keys: null, ...asked } }));
+  }
+
   /** The row with this key among those the site shows, or 404. */
-  find(key: string, rows: RowState = 'live'): Promise<Item> {
-    return this.#as('retrieve', async (request) => {
-      const { column, value } = this.#rowKey(key);
+  async find(key: string, rows: RowState = 'live'): Promise<Item> {
+    const { column, value } = this.#rowKey(key);
+    return this.#asking('retrieve', { keys: [value] }, async (request) => {
       const [row] = await this.#programs.rowsAs(request, { [column.name]: value } as Where, 1, rows);
       if (row === undefined) throw this.#mounted.policy.missing();
       return row;
@@ -161,13 +167,15 @@ export class AdminAccess {
 
   /** One page of the list. */
   list(query: StaffPageQuery): Promise<StaffPage> {
-    return this.#as('list', (request) => staffPage(this.#mounted, request, query, this.#lookup.name));
+    return this.#asking('list', query, (request) => staffPage(this.#mounted, request, query, this.#lookup.name));
   }
 
   /** The rows of a list as a file. */
   async *export(query: StaffListQuery, format: FileFormat): AsyncGenerator<string, void> {
     await using services = this.#app.services.scope();
-    yield* staffExport(this.#mounted, requestOf(this.#app, this.#caller, 'list', services, STAFF), query, format);
+    const request = requestOf(this.#app, this.#caller, 'list', services, STAFF);
+    const asked = { policy: this.#mounted.policy, filters: query.filters, keys: null };
+    yield* staffExport(this.#mounted, { ...request, asked }, query, format);
   }
 
   /** Fields of the rows whose `column` has one of these values, with the value: among the rows that the site shows, deleted ones included. */
@@ -177,7 +185,8 @@ export class AdminAccess {
     fields: readonly string[],
     rows: RowState = 'any',
   ): Promise<readonly { value: unknown; item: Item }[]> {
-    return this.#as('list', async (request) => {
+    const keys = column === this.#lookup.name ? values : null;
+    return this.#asking('list', { keys }, async (request) => {
       const { policy } = this.#mounted;
       const shape = this.#mounted.shape(await this.#mounted.view(request), { fields, expand: [] }, 1);
       const unit = unitFor(shape, [column]);
@@ -203,9 +212,10 @@ export class AdminAccess {
    * A row whole, as code has it, and as this staff member sees it, with the rows of its relations to many: those whose resource is in the site, too, by
    * its own rules. Relations that `isShownElsewhere` are left out. 404 where the site does not show the row.
    */
-  record(key: string, rows: RowState, isShownElsewhere: (model: Model, column: string) => boolean): Promise<AdminRecordRow> {
+  async record(key: string, rows: RowState, isShownElsewhere: (model: Model, column: string) => boolean): Promise<AdminRecordRow> {
     const { access } = expandingOperationsOf(this.#app, this.#mounted.resource, STAFF, this.#using);
-    return this.#as('retrieve', async (request) => {
+    const { column, value } = this.#rowKey(key);
+    return this.#asking('retrieve', { keys: [value] }, async (request) => {
       const { policy } = access;
       const view = await access.view(request);
       const edges = relationsInSite(policy, request).filter(
@@ -214,7 +224,6 @@ export class AdminAccess {
       const expand = edges.map(({ name }) => name);
       const shape = access.shape(view, { fields: undefined, expand }, 1);
       const unit = unitFor(shape, policy.codeColumns);
-      const { column, value } = this.#rowKey(key);
       const db = policy.database(request);
       const where = [policy.rows.compile(request, { [column.name]: value } as Where)];
       const [row] = await selectRows(db, request, { unit, where, limit: 1, rows, isFreeForm: true, forCode: true });
@@ -290,7 +299,7 @@ export class AdminAccess {
     );
   }
 
-  #write(
+  async #write(
     action: string,
     intent: Pick<Intent, 'verb' | 'action'>,
     key: string | undefined,
@@ -298,9 +307,10 @@ export class AdminAccess {
     values: Item = {},
     authorize: (request: CrudRequest) => Asked['authorize'] = () => undefined,
   ): Promise<Item> {
-    return this.#as(action, async (request) => {
+    const rowKey = key === undefined ? undefined : this.#rowKey(key);
+    return this.#asking(action, { keys: rowKey === undefined ? null : [rowKey.value] }, async (request) => {
       const { pipeline, policy } = this.#mounted;
-      const row = { values, sent, ifMatch: ofVersion(version), ...(key === undefined ? {} : { key: this.#rowKey(key) }) };
+      const row = { values, sent, ifMatch: ofVersion(version), ...(rowKey === undefined ? {} : { key: rowKey }) };
       const asked = { authorize: authorize(request), ...(once === undefined ? {} : { once }), returned };
       const [written] = await pipeline.run(tx ?? policy.database(request), request, { ...intent, via: 'admin', rows: [row], asked });
       return written as Item;

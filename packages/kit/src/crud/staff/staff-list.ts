@@ -8,11 +8,12 @@ import type { SearchBackend } from '../declare/search-backend.ts';
 import { crudErrors } from '../declare/errors.ts';
 import type { MountedResource } from '../mount/mounted-resource.ts';
 import { callerOf, type CrudRequest } from '../policy/crud-request.ts';
+import type { Policy } from '../policy/policy.ts';
 import type { RowState } from '../policy/row-scope.ts';
 import { csvColumns, csvHeader, csvWriter } from '../files/csv-text.ts';
 import type { FileFormat } from '../options/file-options.ts';
 import { BoundedWhere } from '../read/bounded.ts';
-import { describe } from '../read/index-serves.ts';
+import { describe, longPage } from '../read/index-serves.ts';
 import { conditions, countBeyond, narrowWhole, selectPage, unitFor } from '../read/list.ts';
 import { presentRows, type Selection, streamRows } from '../read/read.ts';
 import type { SelectUnit } from '../read/select.ts';
@@ -22,7 +23,14 @@ import type { View } from '../policy/view.ts';
 /** A list as the admin site asks for it: what it narrows the rows by is decided when the view of the caller is known. */
 export interface StaffListQuery {
   /** Adds the conditions of search and filters. `shows`: the columns that this staff member sees on every row. */
-  readonly narrow: (bounded: BoundedWhere, shows: (name: string) => boolean, search: StaffSearch) => Promise<StaffOrder>;
+  readonly narrow: (
+    bounded: BoundedWhere,
+    shows: (name: string) => boolean,
+    search: StaffSearch,
+    hasLongRule: boolean,
+  ) => Promise<StaffOrder>;
+  /** The filters that are set. */
+  readonly filters: Readonly<Record<string, string>>;
   readonly rows: RowState;
   /** Columns and computed fields that the items have. Those that this staff member may not see are left out. */
   readonly fields: readonly string[];
@@ -76,10 +84,17 @@ async function narrowed(mounted: MountedResource, request: CrudRequest, query: S
   const bounded = new BoundedWhere(db, policy);
   const search: StaffSearch = (backend, text) =>
     Promise.resolve(backend.where(text, { caller: callerOf(request), model: policy.model, dialect: db.dialect }));
-  const order = await query.narrow(bounded, (name) => view.knows(name) === 'always', search);
+  const order = await query.narrow(bounded, (name) => view.knows(name) === 'always', search, await hasLongRule(request, policy, db));
   const where = await conditions(request, policy, bounded.where, []);
   const fields = visible(view, query.fields);
   return { db, bounded, order, where, shape: mounted.shape(view, { fields, expand: [] }, 1) };
+}
+
+/** A function of the audience leaves some rows, which no index finds. A rule that is data is the same for all staff: its table has an index, or is small. */
+async function hasLongRule(request: CrudRequest, policy: Policy, db: Db): Promise<boolean> {
+  if (typeof policy.audienceRule?.rows !== 'function') return false;
+  const { compiled } = await policy.rows.visible(request);
+  return compiled.constant !== true && longPage(policy, [compiled], db.dialect) !== undefined;
 }
 
 /** The names of fields that the caller sees at all. */

@@ -5,12 +5,12 @@ import type { Db } from '../../../db/engine/db.ts';
 import { compileWhere } from '../../../db/sql/where/compile-where.ts';
 import { quoteName } from '../../../db/declare/names.ts';
 import type { KnownAsker } from '../declare/asker.ts';
-import { knownAsker } from '../caller/caller-subjects.ts';
+import { askerFor, askerOf, type StaffCaller } from '../caller/staff-asker.ts';
 import { ownedOrGranted } from '../rows/granted-condition.ts';
 import { grantsState } from '../declare/grants-state.ts';
 import { allPaths, describePath } from '../grant/holdings.ts';
 import type { ObjectActions } from '../declare/object-actions.ts';
-import { encodedKey, keyText, objectChain } from '../declare/object-chain.ts';
+import { encodedKey, keyText } from '../declare/object-chain.ts';
 import { sharedBy } from '../grant/share.ts';
 import { type GrantRow, listGrants } from '../rows/store.ts';
 import { namesOf } from '../caller/subject-names.ts';
@@ -52,22 +52,8 @@ export const expiryField: AdminField = {
   help: 'Leave empty for no expiry.',
 };
 
-/** The caller of the admin site, as grants see it. */
-export async function adminAsker({ db, principal, tenant }: AdminContext): Promise<KnownAsker> {
-  return knownAsker(db, { user: principal.user, tenant: await tenant() });
-}
-
-/** As {@link adminAsker}, for one object. The site shows superusers the objects of every tenant, so they act in the tenant of the object. */
-export async function adminAskerOf(
-  context: AdminContext,
-  declaration: ObjectActions,
-  id: unknown,
-  db: Db = context.db,
-): Promise<KnownAsker> {
-  const { user } = context.principal;
-  if (!user.is_superuser) return adminAsker(context);
-  const [object] = await objectChain(db, declaration, id, 0);
-  return knownAsker(db, { user, tenant: (object?.tenantKey ?? '') || null });
+async function staffCaller({ principal: { user }, tenant }: AdminContext): Promise<StaffCaller> {
+  return { user, tenant: await tenant() };
 }
 
 /** Everybody with access to an object, and why; with buttons for callers who hold `share`. */
@@ -78,7 +64,7 @@ export async function whoHasAccess(context: AdminContext, declaration: ObjectAct
     db,
     paths.map(({ subject }) => subject),
   );
-  const mayShare = (await sharedBy(db, declaration, id, await adminAskerOf(context, declaration, id))) !== undefined;
+  const mayShare = (await sharedBy(db, declaration, id, await askerFor(db, await staffCaller(context), declaration, id))) !== undefined;
   const columns: readonly AdminColumn[] = [
     { name: 'who', label: 'Who', kind: 'link' },
     { name: 'may', label: 'May', kind: 'chips' },
@@ -192,10 +178,10 @@ async function allGroupsOf(db: Db, userId: string): Promise<readonly string[]> {
  * The grants that the staff member may know of: those on objects they may view, and those they gave or got themselves. A list of all would name
  * objects that they cannot see.
  */
-export async function visibleGrants(context: AdminContext, rows: readonly GrantRow[]): Promise<readonly GrantRow[]> {
+async function visibleGrants(context: AdminContext, rows: readonly GrantRow[]): Promise<readonly GrantRow[]> {
   const { db, principal } = context;
   if (principal.user.is_superuser) return rows;
-  const asker = await adminAsker(context);
+  const asker = await askerOf(db, await staffCaller(context));
   const visible = new Set<string>();
   for (const type of new Set(rows.map(({ object_type }) => object_type))) {
     const declaration = grantsState.of(db).objects.get(type);
