@@ -70,6 +70,15 @@ describe('imports go one way', () => {
     expect(faults.map(({ path }) => path)).toEqual([]);
   });
 
+  test('a screen has words: no statement, and no text of one', () => {
+    const faults = [...sources.values()].filter(
+      ({ path, text }) =>
+        path.startsWith('packages/kit/src/screens/') &&
+        /\.query[(<]|whereSql\(|\bselect [^'\n]*\bfrom\b|['`](insert into|update|delete from) /.test(text),
+    );
+    expect(faults.map(({ path }) => path)).toEqual([]);
+  });
+
   test('no source file of crud is longer than 400 lines', () => {
     const long = [...sources.values()].filter(
       ({ path, text }) => path.startsWith('packages/kit/src/crud/') && text.split('\n').length > 401,

@@ -15,8 +15,6 @@ export { seed, type Seed, type SeedContext } from './declare/seed.ts';
 export { createApp } from './assemble/create-app.ts';
 export { StartUpError } from './check/start-up-error.ts';
 export { adminCount, adminDone, adminEach } from './admin/each.ts';
-export { AdminConditions, adminRows, type AdminOrder, type AdminRows, type AdminSelect } from './admin/list.ts';
 export type { AdminAction, AdminContext, AdminDeclaration, AdminListQuery, AdminResource } from './admin/declaration.ts';
-export { newestRows, searchRows } from './admin/search-rows.ts';
 export { adminBuckets, bucketSql, rangeFilters, type AdminBuckets } from './admin/range.ts';
 export { isUuid } from '../db/values/uuid.ts';

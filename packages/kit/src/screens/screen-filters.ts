@@ -1,7 +1,6 @@
 import type { AdminContext, AdminListQuery } from '../app/admin/declaration.ts';
 import { adminFilterNames } from '../app/admin/filter-names.ts';
-import type { AdminOrders } from '../app/admin/list.ts';
-import { isIndexed, type ModelColumn, ordersOf } from '../app/admin/model-columns.ts';
+import { type AdminOrders, isIndexed, type ModelColumn, ordersOf } from '../app/admin/model-columns.ts';
 import type { AdminFilterOperator } from '../app/admin/shapes.ts';
 import { readParameter } from '../crud/parameters/parameter-value.ts';
 import type { Db } from '../db/engine/db.ts';

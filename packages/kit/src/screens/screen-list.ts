@@ -1,16 +1,19 @@
 import type { AdminContext, AdminListQuery } from '../app/admin/declaration.ts';
-import { type AdminOrder, keysetOfList, readCursor, type SearchNote } from '../app/admin/list.ts';
-import { ADMIN_COUNT_MAX } from '../app/admin/shapes.ts';
+import type { AdminOrder } from '../app/admin/model-columns.ts';
+import { ADMIN_COUNT_MAX, type AdminPage } from '../app/admin/shapes.ts';
 import { usualLimits } from '../crud/declare/limits.ts';
 import { readParameter } from '../crud/parameters/parameter-value.ts';
 import type { BoundedWhere } from '../crud/read/bounded.ts';
 import { blankSeparated, searchedWords } from '../crud/read/search.ts';
 import type { AdminAccess } from '../crud/staff/admin-access.ts';
+import { staffKeyset } from '../crud/staff/staff-keyset.ts';
 import type { StaffItem, StaffListQuery, StaffOrder, StaffSearch } from '../crud/staff/staff-list.ts';
 import type { Db } from '../db/engine/db.ts';
-import { quoteName } from '../db/declare/names.ts';
+import type { CursorContent } from '../db/sql/keyset/cursor.ts';
+import type { Keyset } from '../db/sql/keyset/keyset.ts';
 import { isUuid } from '../db/values/uuid.ts';
 import type { Where } from '../db/sql/where/where.ts';
+import { coreErrors } from '../errors/core-errors.ts';
 import { filterWhere, indexedRange, isFilterIndexed, isFoundByIndex, rangeOrders, usedFilters } from './screen-filters.ts';
 import type { Plan } from './screen-plan.ts';
 
@@ -22,7 +25,12 @@ export async function listPage(
   plan: Plan,
   context: AdminContext,
   query: AdminListQuery,
-): Promise<{ readonly items: readonly StaffItem[]; readonly count: number | null; readonly next: string | null } & SearchNote> {
+): Promise<
+  { readonly items: readonly StaffItem[]; readonly count: number | null; readonly next: string | null } & Pick<
+    AdminPage,
+    'searched' | 'atLeast'
+  >
+> {
   const boundTo = (order: string) => `${query.bound} ${order}`;
   const { items, count, next, keyset, bounded } = await access.list({
     ...listQuery(plan, context, query, false),
@@ -90,12 +98,11 @@ function orderOf(
   sort: AdminListQuery['sort'],
   { dialect, isBounded }: { readonly dialect: Db['dialect']; readonly isBounded: boolean },
 ): StaffOrder {
-  const names = { value: sort?.column ?? keyName, key: keyName };
-  const keyset = keysetOfList({ key: `t0.${quoteName(keyName)}`, keyKind, isBounded }, order, { sort }, dialect, names);
+  const keyset = staffKeyset({ key: keyName, kind: keyKind, isBounded }, order, sort, dialect);
   return {
     keyset,
     isIndexed: order === undefined || order.indexed === true,
-    ...(order?.cut === undefined ? {} : { cut: { [names.value]: order.cut } }),
+    ...(order?.cut === undefined ? {} : { cut: { [sort?.column ?? keyName]: order.cut } }),
   };
 }
 
@@ -125,4 +132,11 @@ async function addSearch(plan: Plan, context: AdminContext, text: string, { boun
   ];
   // As in the API: every word, in whichever column.
   return bounded.search({ columns, equals, words: blankSeparated(text).slice(0, usualLimits.searchWords) }, isWhole);
+}
+
+function readCursor(content: CursorContent | undefined, keyset: Keyset): CursorContent {
+  if (content !== undefined && keyset.accepts(content.position)) return content;
+  throw coreErrors.validation_error({
+    errors: [{ location: ['query', 'cursor'], code: 'invalid', message: 'The cursor is not from this list. Start at the first page.' }],
+  });
 }

@@ -1,7 +1,9 @@
 import type { AdminColumn, AdminFilter } from '../app/admin/shapes.ts';
 import type { AdminResource } from '../app/admin/declaration.ts';
-import { type AdminOrders, sortableColumns } from '../app/admin/list.ts';
+import { groupDigits } from '../app/admin/group-digits.ts';
+import { BOUNDED_ROWS } from '../crud/read/bounded.ts';
 import {
+  type AdminOrders,
   adminColumn,
   computedColumn,
   keyKindOf,
@@ -355,3 +357,14 @@ const RANGED: Readonly<Record<string, 'number' | 'time' | 'date' | undefined>> =
   timestamp: 'time',
   date: 'date',
 };
+
+const UNINDEXED_NOTE = `Has no index: of more than ${groupDigits(BOUNDED_ROWS)} records, the newest ${groupDigits(BOUNDED_ROWS)} are sorted.`;
+
+/** The columns of a list with what its orders say about them. */
+function sortableColumns(columns: readonly AdminColumn[], orders: AdminOrders): readonly AdminColumn[] {
+  return columns.map((column) => {
+    const order = orders[column.name];
+    if (order === undefined) return column;
+    return { ...column, sortable: true, ...(order.indexed === true ? {} : { sortNote: UNINDEXED_NOTE }) };
+  });
+}

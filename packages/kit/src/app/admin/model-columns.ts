@@ -1,9 +1,24 @@
 import { type ColumnSettings, columnDefinition, resolveReference } from '../../db/declare/column.ts';
 import type { Model } from '../../db/declare/model.ts';
+import type { ColumnDefinition } from '../../db/declare/table-definition.ts';
 import { quoteName } from '../../db/declare/names.ts';
 import { jsonSchemaOf, type Schema } from '../../http/declare/schema.ts';
-import type { AdminOrder, AdminOrders } from './list.ts';
 import type { AdminCellKind, AdminColumn, AdminField } from './shapes.ts';
+
+/** How a list is ordered besides its key: SQL over the tables of `from`, and what its values are. */
+export interface AdminOrder {
+  readonly sql: string;
+  readonly kind: 'text' | 'number' | 'time';
+  readonly nullable?: boolean;
+  /** The column, where it is one: it says more than `kind`. */
+  readonly definition?: ColumnDefinition;
+  /** Characters that it compares, of a column with longer texts. */
+  readonly cut?: number;
+  /** An index has the rows in this order. Of a large table without one the newest rows are put in order. */
+  readonly indexed?: boolean;
+}
+
+export type AdminOrders = Readonly<Record<string, AdminOrder>>;
 
 /** A longer text gets a larger field. */
 const SHORT_TEXT_MAX = 200;

@@ -1,5 +1,5 @@
 import { CONFLICT_RETRIES } from '../../db/engine/conflict-retries.ts';
-import { modelView } from '../../app/admin/model-list.ts';
+import { modelView } from '../../app/admin/model-view.ts';
 import { adminDone, adminEach } from '../../app/admin/each.ts';
 import type { AdminContext, AdminDeclaration, AdminResource } from '../../app/admin/declaration.ts';
 import type { AdminSection } from '../../app/admin/sections.ts';

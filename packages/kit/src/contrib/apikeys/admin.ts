@@ -1,5 +1,5 @@
 import type { AdminContext, AdminDeclaration } from '../../app/admin/declaration.ts';
-import { modelView } from '../../app/admin/model-list.ts';
+import { modelView } from '../../app/admin/model-view.ts';
 import { adminBuckets } from '../../app/admin/range.ts';
 import type { AdminSection } from '../../app/admin/sections.ts';
 import type { AdminRange } from '../../app/admin/shapes.ts';

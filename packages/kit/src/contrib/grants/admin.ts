@@ -5,7 +5,7 @@ import { screen } from '../../screens/screen.ts';
 import { expiryField, hasAccessTo, objectNames, objectOf, subjectFields, whoHasAccess } from './serve/admin-sections.ts';
 import { namesOf } from './caller/subject-names.ts';
 import { grantsState } from './declare/grants-state.ts';
-import { grantModel } from './models.ts';
+import type { grantModel } from './models.ts';
 import type { ObjectActions } from './declare/object-actions.ts';
 import { shownActions } from './declare/stored-actions.ts';
 import { subjectText, userSubject } from './declare/subject.ts';

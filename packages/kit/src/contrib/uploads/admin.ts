@@ -1,4 +1,4 @@
-import { SEARCHED_ROWS_MAX } from '../../app/admin/list.ts';
+import { BOUNDED_ROWS } from '../../crud/read/bounded.ts';
 import { userLink } from '../../app/admin/user-link.ts';
 import { adminDone, adminEach } from '../../app/admin/each.ts';
 import { isUuid } from '../../db/values/uuid.ts';
@@ -139,7 +139,7 @@ interface OwnerUse {
 async function overview({ db, linkTo, titlesOf }: AdminContext): Promise<AdminOverview> {
   const owners = await db.query<OwnerUse>(
     `select owner_id, cast(sum(size) as bigint) as bytes, count(*) as count
-     from (select owner_id, size, state from uploads order by id desc limit ${SEARCHED_ROWS_MAX}) newest
+     from (select owner_id, size, state from uploads order by id desc limit ${BOUNDED_ROWS}) newest
      where state in ('pending', 'quarantined', 'complete') group by owner_id order by 2 desc, 1 limit $1`,
     [OWNERS_SHOWN],
     { mayBeLong: 'uploads by owner' },
@@ -173,7 +173,7 @@ async function overview({ db, linkTo, titlesOf }: AdminContext): Promise<AdminOv
     tables: [
       {
         kind: 'table',
-        title: `Size by owner, of the newest ${groupDigits(SEARCHED_ROWS_MAX)} uploads`,
+        title: `Size by owner, of the newest ${groupDigits(BOUNDED_ROWS)} uploads`,
         columns: [
           { name: 'owner', label: 'Owner', kind: 'link' },
           { name: 'bytes', label: 'Bytes', kind: 'number' },

@@ -1,7 +1,7 @@
 import type { AdminAction, AdminContext, AdminResource } from '../../../app/admin/declaration.ts';
 import { adminCount, adminEach } from '../../../app/admin/each.ts';
 import { iso } from '../../../app/admin/iso.ts';
-import { modelView } from '../../../app/admin/model-list.ts';
+import { modelView } from '../../../app/admin/model-view.ts';
 import { shortColumns, shortList } from '../../../app/admin/short-list.ts';
 import type { AdminRow } from '../../../app/admin/shapes.ts';
 import { CONFLICT_RETRIES } from '../../../db/engine/conflict-retries.ts';

@@ -2,7 +2,7 @@
 import type { Db } from '../../../db/engine/db.ts';
 import { whereSql } from '../../../db/sql/where/where-sql.ts';
 import type { Where } from '../../../db/sql/where/where.ts';
-import { rareWhere } from '../../../screens/rare-where.ts';
+import { rareWhere } from '../../../crud/staff/rare-where.ts';
 
 const READY = `status = 'queued' and is_ready`;
 /** Queued jobs are in these partial indexes. */

@@ -1,5 +1,5 @@
 import type { AdminContext, AdminResource } from '../../../app/admin/declaration.ts';
-import { modelView } from '../../../app/admin/model-list.ts';
+import { modelView } from '../../../app/admin/model-view.ts';
 import type { AdminSection } from '../../../app/admin/sections.ts';
 import type { AdminColumn, AdminValue } from '../../../app/admin/shapes.ts';
 import { keyTimeFilter } from '../../../screens/key-time.ts';

@@ -1,7 +1,7 @@
 import type { AdminContext, AdminResource } from '../../../app/admin/declaration.ts';
 import { adminCount } from '../../../app/admin/each.ts';
 import { groupDigits } from '../../../app/admin/group-digits.ts';
-import { modelView } from '../../../app/admin/model-list.ts';
+import { modelView } from '../../../app/admin/model-view.ts';
 import type { AdminNotice, AdminSection, AdminTimelineEntry } from '../../../app/admin/sections.ts';
 import type { Db } from '../../../db/engine/db.ts';
 import { whereSql } from '../../../db/sql/where/where-sql.ts';

@@ -4,7 +4,7 @@ import type { AdminState } from '../../../app/admin/shapes.ts';
 import type { Db } from '../../../db/engine/db.ts';
 import { whereSql } from '../../../db/sql/where/where-sql.ts';
 import type { Where } from '../../../db/sql/where/where.ts';
-import { rareWhere } from '../../../screens/rare-where.ts';
+import { rareWhere } from '../../../crud/staff/rare-where.ts';
 import type { FailureReason } from '../delivery/delivery-outcome.ts';
 import { waitsInOrder } from '../endpoints/held-store.ts';
 import type { WebhookDelivery } from '../endpoints/store.ts';

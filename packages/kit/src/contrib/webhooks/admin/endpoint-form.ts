@@ -1,5 +1,5 @@
 // The forms of an endpoint: their fields, and the input of the resource that they make.
-import { modelField } from '../../../app/admin/model-list.ts';
+import { modelField } from '../../../app/admin/model-view.ts';
 import type { AdminField } from '../../../app/admin/shapes.ts';
 import { coreErrors } from '../../../errors/core-errors.ts';
 import type { KitError } from '../../../errors/kit-error.ts';

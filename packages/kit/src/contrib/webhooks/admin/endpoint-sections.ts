@@ -1,7 +1,7 @@
 // The page of an endpoint.
 import type { AdminContext } from '../../../app/admin/declaration.ts';
 import { groupDigits } from '../../../app/admin/group-digits.ts';
-import { modelView } from '../../../app/admin/model-list.ts';
+import { modelView } from '../../../app/admin/model-view.ts';
 import { adminBuckets } from '../../../app/admin/range.ts';
 import type { AdminSection } from '../../../app/admin/sections.ts';
 import type { AdminRange } from '../../../app/admin/shapes.ts';

@@ -6,7 +6,7 @@ import type { AdminRange } from '../../../app/admin/shapes.ts';
 import type { Db } from '../../../db/engine/db.ts';
 import { sampled, SAMPLE_ROWS_MAX } from '../../../app/admin/sample-rows.ts';
 import { countTrouble, readBacklog, type Backlog, type TroubleCounts } from './overview-store.ts';
-import { modelView } from '../../../app/admin/model-list.ts';
+import { modelView } from '../../../app/admin/model-view.ts';
 import { webhookEndpoints } from '../models.ts';
 import { databaseOf, ownerHindrances, endpointState, link, shownUrl, type AdminPlace } from './place.ts';
 import { listTroubledEndpoints } from './store.ts';

@@ -1,9 +1,9 @@
-import { BOUNDED_ROWS } from '../crud/read/bounded.ts';
-import { quoteName } from '../db/declare/names.ts';
-import type { Db } from '../db/engine/db.ts';
-import { countUpTo } from '../db/rows/count-rows.ts';
-import { whereSql } from '../db/sql/where/where-sql.ts';
-import type { Where } from '../db/sql/where/where.ts';
+import { BOUNDED_ROWS } from '../read/bounded.ts';
+import { quoteName } from '../../db/declare/names.ts';
+import type { Db } from '../../db/engine/db.ts';
+import { countUpTo } from '../../db/rows/count-rows.ts';
+import { whereSql } from '../../db/sql/where/where-sql.ts';
+import type { Where } from '../../db/sql/where/where.ts';
 
 /**
  * A condition whose rows are in partial indexes of the table; `indexed` are the conditions of these, word for word. A few old rows among a million others

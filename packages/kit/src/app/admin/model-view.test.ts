@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { t } from '../../db/declare/column.ts';
 import { model } from '../../db/declare/model.ts';
-import { modelField, modelList, modelView } from './model-list.ts';
+import { modelField, modelView } from './model-view.ts';
 
 const keys = model(
   'keys',
@@ -18,18 +18,15 @@ const keys = model(
   { indexes: [{ columns: ['tenant_key', 'id'] }] },
 );
 
-const list = modelList(keys, 'k', {
-  columns: [
-    'name',
-    { name: 'prefix', kind: 'code' },
-    { name: 'owner', kind: 'link' },
-    { name: 'tenant_key', label: 'Tenant', secondary: true },
-    'uses',
-    'expires_at',
-    { name: 'created_at', label: 'Created', sortable: true },
-  ],
-  orders: { uses: null, owner: { sql: 'u.name', kind: 'text' } },
-});
+const view = modelView(keys, [
+  'name',
+  { name: 'prefix', kind: 'code' },
+  { name: 'owner', kind: 'link' },
+  { name: 'tenant_key', label: 'Tenant', secondary: true },
+  'uses',
+  'expires_at',
+  { name: 'created_at', label: 'Created' },
+]);
 
 const row = {
   id: '1',
@@ -42,8 +39,8 @@ const row = {
   created_at: new Date(1),
 };
 
-test('the model says label and kind, and by its indexes what the list is ordered by', () => {
-  expect(list.columns.map(({ name, label, kind }) => [name, label, kind])).toEqual([
+test('the model says the label and the kind of a column', () => {
+  expect(view.columns.map(({ name, label, kind }) => [name, label, kind])).toEqual([
     ['name', 'Name', 'text'],
     ['prefix', 'Prefix', 'code'],
     ['owner', 'Owner', 'link'],
@@ -51,18 +48,6 @@ test('the model says label and kind, and by its indexes what the list is ordered
     ['uses', 'Uses', 'number'],
     ['expires_at', 'Expires at', 'time'],
     ['created_at', 'Created', 'time'],
-  ]);
-  expect(Object.entries(list.orders).map(([name, { sql, indexed = false }]) => [name, sql, indexed])).toEqual([
-    ['name', 'k."name"', false],
-    ['prefix', 'k."prefix"', true],
-    ['owner', 'u.name', false],
-    ['tenant_key', 'k."tenant_key"', true],
-    ['expires_at', 'k."expires_at"', false],
-  ]);
-  // The order of the key: no order of its own, and sortable all the same.
-  expect(list.columns.filter(({ sortable }) => sortable === true).map(({ name }) => name)).toEqual([
-    ...Object.keys(list.orders),
-    'created_at',
   ]);
 });
 
@@ -76,11 +61,7 @@ test('a row is shown by the declared columns alone: what is not among them does 
     expires_at: '1970-01-01T00:00:00.000Z',
     created_at: '1970-01-01T00:00:00.001Z',
   };
-  expect(list.values(row, { owner: 'ada' })).toEqual(values);
-  expect(list.facts('Key', row, { ...values, why: 'x' }, ['id', { name: 'why', kind: 'text' }])).toMatchObject({
-    columns: [...list.columns, { name: 'id', label: 'Id', kind: 'code' }, { name: 'why', label: 'Why', kind: 'text' }],
-    values: { ...values, id: '1', why: 'x' },
-  });
+  expect(view.values(row, { owner: 'ada' })).toEqual(values);
 });
 
 test('a sensitive column is refused, whatever kind is given; so is a name that is neither a column nor has a kind', () => {
