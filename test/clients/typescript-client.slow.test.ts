@@ -12,7 +12,7 @@ const root = join(import.meta.dirname, '../..');
 const folder = mkdtempSync(join(tmpdir(), 'kit-client-'));
 const file = join(folder, 'api.ts');
 const GZIP_BYTES_MAX = 12_000;
-// The goal is 130 kB for 64 operations: docs/decisions/038.
+// The goal is 130 kB for 64 operations.
 const DOCUMENT_BYTES_MAX = 155_000;
 const FIVE_MINUTES = 300_000;
 

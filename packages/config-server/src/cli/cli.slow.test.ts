@@ -49,8 +49,14 @@ test('help, version and wrong usage', async () => {
   const version = run(['--version']);
   expect(await version.exit).toBe(0);
   expect(version.output.out).toMatch(/^\d+\.\d+\.\d+\S*\n$/);
-  const wrong = [[], [''], ['a', 'b'], ['--what'], ['--check'], ['--check', ''], ['--check', 'a', 'b'], ['--help', 'x']].map((parameters) =>
-    run(parameters),
+  const explained = run(['--explain', 'decrypt']);
+  expect(await explained.exit).toBe(0);
+  expect(explained.output.out).toContain('What to do: ');
+  const unknown = run(['--explain', 'decript']);
+  expect([await unknown.exit, unknown.output.out]).toEqual([1, '']);
+  expect(unknown.output.err).toContain('decrypt');
+  const wrong = [[], [''], ['a', 'b'], ['--what'], ['--explain'], ['--check'], ['--check', ''], ['--check', 'a', 'b'], ['--help', 'x']].map(
+    (parameters) => run(parameters),
   );
   expect(await Promise.all(wrong.map((program) => program.exit))).toEqual(wrong.map(() => 2));
   for (const { output } of wrong) expect(output.err).toContain('usage:');

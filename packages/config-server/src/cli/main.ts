@@ -9,9 +9,11 @@ import { packageVersion } from '../package-version.ts';
 import { prepareSections } from '../section/prepare-sections.ts';
 import { ConfigServer } from '../server.ts';
 import { openTracing } from '../tracing/open-tracing.ts';
+import { explain, knownCodes } from './explain.ts';
 
 const USAGE = `usage: config-server <server.toml>
        config-server --check <server.toml>   validate everything a start would, open no socket
+       config-server --explain <code>        what a failure, response or error means, and what to do
        config-server --version
        config-server --help
 `;
@@ -27,6 +29,7 @@ async function main(parameters: readonly string[]): Promise<number | undefined> 
   if (parameters.length === 1 && first === '--version') return print(`${packageVersion()}\n`);
   try {
     if (parameters.length === 2 && first === '--check' && second !== '') return await check(second!);
+    if (parameters.length === 2 && first === '--explain' && second !== '') return explainCode(second!);
     if (parameters.length === 1 && first !== '' && !first!.startsWith('-')) return await serve(first!);
   } catch (error) {
     return refuse(error);
@@ -38,6 +41,13 @@ async function main(parameters: readonly string[]): Promise<number | undefined> 
 function print(text: string): number {
   process.stdout.write(text);
   return EXIT_CLEAN;
+}
+
+function explainCode(code: string): number {
+  const text = explain(code);
+  if (text !== undefined) return print(text);
+  process.stderr.write(`config-server: ${JSON.stringify(code)} is not a known code. The codes are\n${knownCodes()}`);
+  return EXIT_REFUSED;
 }
 
 async function check(path: string): Promise<number> {
