@@ -60,7 +60,7 @@ const longProject = {
 export default defineConfig({
   test: {
     pool: 'forks',
-    reporters: ['default', './test/provision/failed-files.ts'],
+    reporters: ['default', './test/provision/test-report.ts'],
     // One more than cores: tests of processes, browsers and timers wait most of their time.
     maxWorkers: 3,
     projects: [
