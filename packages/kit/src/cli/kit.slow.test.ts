@@ -556,11 +556,13 @@ describe.each(['SQLite', 'PostgreSQL'])('on %s', (name) => {
     const generated = await run(['user', 'create', 'bob', '--generate'], { cwd: place });
     expect(generated.stdout.trim().split('\n').at(-1)).toMatch(/^[A-Za-z0-9]{20}$/);
     expect((await run(['user', 'create', 'ci', '--no-password'], { cwd: place })).code).toBe(0);
+    expect((await run(['user', 'create-superuser', 'root', '--generate'], { cwd: place })).stdout).toMatch(/^Superuser root created \(id /);
     const list = await run(['user', 'list', '--json'], { cwd: place });
     expect(JSON.parse(list.stdout)).toMatchObject([
       { username: 'ada', email: 'ada@example.com', is_staff: true },
       { username: 'bob', is_staff: false },
       { username: 'ci' },
+      { username: 'root', is_staff: true, is_superuser: true },
     ]);
     expect(list.stdout).not.toMatch(/scrypt|password/);
   });
@@ -568,6 +570,7 @@ describe.each(['SQLite', 'PostgreSQL'])('on %s', (name) => {
   test('what cannot be done is said in one sentence with exit code 1', async () => {
     const cases: [string[], string, string][] = [
       [['user', 'create', 'ada'], 'correct horse battery\n', 'A user of this name exists already.'],
+      [['user', 'create-superuser', 'ada'], '', 'ada exists. Create another user, or make this one staff in the admin site: Users.'],
       [['user', 'create', 'eve'], 'short\n', 'A password has at least 10 characters.'],
       [['user', 'create', 'eve'], '', 'Password expected on standard input, which is empty.'],
       [['user', 'deactivate', 'nobody'], '', 'There is no user "nobody".'],

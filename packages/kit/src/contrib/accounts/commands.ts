@@ -34,12 +34,13 @@ interface PasswordChoice {
   readonly password?: boolean;
 }
 
-/** `kit user create|invite|reset|reset-factor|email|encrypt-secrets|generate-key|deactivate|activate|delete|password|list`. */
+/** `kit user create|create-superuser|invite|reset|reset-factor|email|encrypt-secrets|generate-key|deactivate|activate|delete|password|list`. */
 export const userCommand: Command<App> = {
   name: 'user',
   summary: 'create, invite, deactivate, delete and list users, set passwords and addresses, reset second factors',
   configure(command, context) {
     addCreate(command, context);
+    addCreateSuperuser(command, context);
     addPassword(command, context);
     addInvite(command, context);
     addReset(command, context);
@@ -87,6 +88,24 @@ function addCreate(command: CommanderCommand, context: CommandContext<App>): voi
       const flags = { is_staff: options.staff === true, is_superuser: options.superuser === true };
       const user = await createUser(db, { username, email: options.email ?? null, password, ...flags }, accountsOf(db).management(ACTOR));
       show(context, user, `User ${user.username} created (id ${user.id}).`, options.generate === true ? password : null);
+    });
+}
+
+function addCreateSuperuser(command: CommanderCommand, context: CommandContext<App>): void {
+  command
+    .command('create-superuser <username>')
+    .description('create the first administrator: a user whom isStaff and isSuperuser admit')
+    .option('--email <address>', 'e-mail address, also usable to log in')
+    .option('--generate', 'generate a password and print it on the last line')
+    .addHelpText('after', PASSWORD_HELP)
+    .action(async (username: string, options: PasswordChoice & { email?: string }) => {
+      const { db } = await context.app();
+      const known = await findUserByLogin(db, normalizeLogin(username));
+      if (known !== null) context.fail(`${known.username} exists. Create another user, or make this one staff in the admin site: Users.`);
+      const password = await choosePassword(context, options);
+      const given = { username, email: options.email ?? null, password, is_staff: true, is_superuser: true };
+      const user = await createUser(db, given, accountsOf(db).management(ACTOR));
+      show(context, user, `Superuser ${user.username} created (id ${user.id}).`, options.generate === true ? password : null);
     });
 }
 

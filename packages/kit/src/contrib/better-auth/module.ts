@@ -5,6 +5,7 @@ import type { UserSource } from '../../auth/people/user-directory.ts';
 import type { Database } from '../../db/engine/db.ts';
 import type { Fault } from '../../options/fault.ts';
 import { exchangeOf } from '../../http/serve/serve-route.ts';
+import { userCommand } from './commands.ts';
 import { authController, signOut } from './controller.ts';
 import { basePathOf, type BetterAuthInstance, type InstanceContext, optionsOf, pluginOf } from './instance.ts';
 import { configurationFaults, connectionFaults, versionFaults } from './instance-faults.ts';
@@ -64,6 +65,7 @@ export function betterAuth(auth: BetterAuthInstance, options: BetterAuthOptions 
     ...(settings.loginUrl === null ? {} : { login: loginProvider(settings.loginUrl) }),
     mount: { [basePathOf(instance)]: authController(auth, context, settings) },
     jobs: [passOnJob],
+    commands: [userCommand(auth, context)],
     checks: [{ name: 'better_auth', run: (app) => faultsOf(auth, context(), app) }],
     async setup(app) {
       running = (await auth.$context) as InstanceContext;
