@@ -1,28 +1,22 @@
-import { CONFLICT_RETRIES } from '../../db/engine/conflict-retries.ts';
 import { modelView } from '../../app/admin/model-view.ts';
-import { adminDone, adminEach } from '../../app/admin/each.ts';
 import type { AdminContext, AdminDeclaration, AdminResource } from '../../app/admin/declaration.ts';
 import type { AdminSection } from '../../app/admin/sections.ts';
-import type { AdminField, AdminResult, AdminValue, AdminWords } from '../../app/admin/shapes.ts';
+import type { AdminField, AdminResult, AdminValue } from '../../app/admin/shapes.ts';
 import type { User } from '../../auth/people/principal.ts';
 import type { Clock } from '../../db/clock.ts';
 import type { Db } from '../../db/engine/db.ts';
 import { screen } from '../../screens/screen.ts';
-import { type ScreenAction, type ScreenSectionContext, section } from '../../screens/screen-words.ts';
+import { type ScreenSectionContext, section } from '../../screens/screen-words.ts';
 import { accountsOf } from './users/accounts.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
-import { accountErrors } from './errors.ts';
 import { identitiesOf } from './users/identity-store.ts';
 import { inviteUser } from './mail/invite-user.ts';
 import { mailsResource } from './serve/mail-admin.ts';
 import { sessions, userIdentities } from './models.ts';
 import type { AccountsSettings } from './options.ts';
-import { removeSecondFactor, secondFactorState } from './factors/second-factor.ts';
-import { startInvitation, startReset } from './mail/send-link.ts';
-import { activateUser, changeStaff, deactivateUser } from './users/manage-users.ts';
-import type { UserManagement } from './users/user-management.ts';
+import { secondFactorState } from './factors/second-factor.ts';
 import { groupsScreen } from './serve/group-admin.ts';
-import { requireChangeable, userResource } from './serve/user-resource.ts';
+import { hasPasswordAndAddress, isInvited, logsInElsewhere, userResource } from './serve/user-resource.ts';
 import { groupsOfUser } from './users/group-store.ts';
 import { countSessionsOf, openSessionsOf, type UserRow } from './users/store.ts';
 
@@ -94,58 +88,91 @@ function usersScreen({ isInviting, isMailing }: { readonly isInviting: boolean; 
       ? { ...invitation, create: invite }
       : { refused: "Invitations are not enabled. Use `kit user create` on the server, or accounts({ signUp: 'invitation', mail })." },
     exports: false,
-    needsPresence: ['create', 'make-staff', 'send-reset', 'send-invitation', 'reset-factor'],
+    needsPresence: ['create'],
     removable: ({ id, is_superuser: isSuperuser }, { principal: { user } }) => id !== user.id && (user.is_superuser || !isSuperuser),
     removal:
       'Sessions, memberships, API keys and grants are deleted with the user. Refused while other records refer to the user: deactivate the user instead. This cannot be undone.',
     actions: [
-      ...(isMailing ? [sendReset] : []),
-      ...(isInviting ? [sendInvitation] : []),
-      resetFactor,
-      userAction(activateUser, {
+      {
+        name: 'send-reset',
+        label: 'Send password link',
+        on: 'record',
+        done: 'sent a link',
+        when: (user, { principal }) => isMailing && hasPasswordAndAddress(user) && mayChange(user, principal.user),
+        confirm: {
+          one: 'A link to set a new password is sent to the address of this user. The old password works until the link is used.',
+          many: 'A link to set a new password is sent to the address of each user. The old passwords work until the links are used.',
+        },
+      },
+      {
+        name: 'send-invitation',
+        label: 'Send the invitation again',
+        on: 'record',
+        done: 'invited again',
+        when: async (user, { db, principal }) =>
+          isInviting && isInvited(user) && mayChange(user, principal.user) && !(await logsInElsewhere(db, user)),
+        confirm: {
+          one: 'A new link to choose a password is sent to the address of this user.',
+          many: 'A new link to choose a password is sent to the address of each user.',
+        },
+      },
+      {
+        name: 'reset-factor',
+        label: 'Reset the second factor',
+        tone: 'bad',
+        on: 'record',
+        reason: 'optional',
+        done: 'without a second factor',
+        when: async (user, { db, principal }) =>
+          mayTakeFrom(user, principal.user) && (await secondFactorState(db, user.id)).confirmedAt !== null,
+        confirm: {
+          one: 'The one-time codes and recovery codes of this user stop working and all sessions end. The next login needs only the password and can set up new codes. Make sure that it is this user who asks.',
+          many: 'The one-time codes and recovery codes of these users stop working and all sessions end. Their next logins need only the password and can set up new codes.',
+        },
+      },
+      {
         name: 'activate',
-        isOpen: (user) => !user.is_active,
         label: 'Activate',
-        tone: 'neutral',
-        participle: 'activated',
+        done: 'activated',
+        when: (user, { principal }) => !user.is_active && mayChange(user, principal.user),
         confirm: {
           one: 'This user can log in again and their API keys work again. Sessions from before stay ended.',
           many: 'They can log in again and their API keys work again. Sessions from before stay ended.',
         },
-      }),
-      userAction(deactivateUser, {
+      },
+      {
         name: 'deactivate',
-        isOpen: (user) => user.is_active,
         label: 'Deactivate',
         tone: 'bad',
-        participle: 'deactivated',
+        reason: 'optional',
+        done: 'deactivated',
+        when: (user, { principal }) => user.is_active && mayTakeFrom(user, principal.user),
         confirm: {
           one: 'All sessions of this user end and their API keys stop working immediately.',
           many: 'All their sessions end and their API keys stop working immediately.',
         },
-      }),
-      userAction((db, id, management) => changeStaff(db, id, true, management), {
+      },
+      {
         name: 'make-staff',
-        isOpen: (user) => !user.is_staff,
         label: 'Make staff',
-        tone: 'neutral',
-        participle: 'made staff',
+        done: 'made staff',
+        when: (user, { principal }) => !user.is_staff && mayChange(user, principal.user),
         confirm: {
           one: 'This user can use this site, and whatever else the application gives to staff.',
           many: 'They can use this site, and whatever else the application gives to staff.',
         },
-      }),
-      userAction((db, id, management) => changeStaff(db, id, false, management), {
+      },
+      {
         name: 'remove-staff',
-        isOpen: (user) => user.is_staff,
         label: 'Remove staff',
         tone: 'bad',
-        participle: 'no longer staff',
+        done: 'no longer staff',
+        when: (user, { principal }) => user.is_staff && mayTakeFrom(user, principal.user),
         confirm: {
           one: 'This user can no longer use this site, from the next request on.',
           many: 'They can no longer use this site, from their next request on.',
         },
-      }),
+      },
     ],
     values: loginFacts,
     sections: [section(sessionSection), section(groupSection), section(identitySection)],
@@ -218,130 +245,12 @@ async function invite({ db, principal, requestId }: AdminContext, fields: Readon
   }
 }
 
-const sendReset: ScreenAction<UserRow> = {
-  name: 'send-reset',
-  when: (user, { principal }) => canReset(user, principal.user),
-  label: 'Send password link',
-  tone: 'neutral',
-  on: 'record',
-  confirm: {
-    one: 'A link to set a new password is sent to the address of this user. The old password works until the link is used.',
-    many: 'A link to set a new password is sent to the address of each user. The old passwords work until the links are used.',
-  },
-  async run(context, ids) {
-    const result = await adminEach(context, ids, (id) =>
-      context.db.transaction(async (tx) => {
-        const user = await requireChangeable(tx, context.principal, id, false);
-        if (!canReset(user, context.principal.user))
-          throw accountErrors.user_not_found({ detail: 'The user has no password or no e-mail address.' });
-        await startReset(tx, user.username);
-        await recordMail(tx, context, user, 'user.reset_sent');
-      }, CONFLICT_RETRIES),
-    );
-    return adminDone(result, ['user', 'users'], 'sent a link');
-  },
-};
-
-const sendInvitation: ScreenAction<UserRow> = {
-  name: 'send-invitation',
-  when: async (user, { db, principal }) => canInvite(user, principal.user) && (await identitiesOf(db, user.id, 1)).length === 0,
-  label: 'Send the invitation again',
-  tone: 'neutral',
-  on: 'record',
-  confirm: {
-    one: 'A new link to choose a password is sent to the address of this user.',
-    many: 'A new link to choose a password is sent to the address of each user.',
-  },
-  async run(context, ids) {
-    const { principal } = context;
-    const result = await adminEach(context, ids, (id) =>
-      context.db.transaction(async (tx) => {
-        const user = await requireChangeable(tx, context.principal, id, false);
-        if (!canInvite(user, principal.user) || (await identitiesOf(tx, user.id, 1)).length > 0)
-          throw accountErrors.user_not_found({ detail: 'The user has a password, logs in elsewhere, or has no e-mail address.' });
-        await startInvitation(tx, user, principal);
-        await recordMail(tx, context, user, 'user.invitation_sent');
-      }, CONFLICT_RETRIES),
-    );
-    return adminDone(result, ['user', 'users'], 'invited again');
-  },
-};
-
-const resetFactor: ScreenAction<UserRow> = {
-  name: 'reset-factor',
-  when: async (user, { db, principal }) =>
-    isChangeable(user, principal.user) && (await secondFactorState(db, user.id)).confirmedAt !== null,
-  label: 'Reset the second factor',
-  tone: 'bad',
-  on: 'record',
-  reason: 'optional',
-  confirm: {
-    one: 'The one-time codes and recovery codes of this user stop working and all sessions end. The next login needs only the password and can set up new codes. Make sure that it is this user who asks.',
-    many: 'The one-time codes and recovery codes of these users stop working and all sessions end. Their next logins need only the password and can set up new codes.',
-  },
-  async run(context, ids) {
-    const result = await adminEach(context, ids, (id) =>
-      context.db.transaction(async (tx) => {
-        const user = await requireChangeable(tx, context.principal, id, true);
-        const change = { actor: context.principal, request_id: context.requestId };
-        if (!(await removeSecondFactor(tx, user, change)))
-          throw accountErrors.no_second_factor({ detail: `${user.username} has no second factor.` });
-      }, CONFLICT_RETRIES),
-    );
-    return adminDone(result, ['user', 'users'], 'without a second factor');
-  },
-};
-
-async function recordMail(tx: Db, { principal, requestId }: AdminContext, { id }: UserRow, action: string): Promise<void> {
-  const entry = { actor: principal, action, target_type: 'user', target_id: id, request_id: requestId };
-  await accountsOf(tx).audit()?.record(tx, [entry]);
+/** Only a superuser changes a superuser. */
+function mayChange(user: User, actor: User): boolean {
+  return actor.is_superuser || !user.is_superuser;
 }
 
-/** By this member of staff, and not their own account. */
-function isChangeable(user: User, actor: User): boolean {
-  return user.id !== actor.id && (actor.is_superuser || !user.is_superuser);
-}
-
-function canReset(user: UserRow, actor: User): boolean {
-  return user.is_active && user.email !== null && user.password_hash !== null && (actor.is_superuser || !user.is_superuser);
-}
-
-/** A user who has no password yet: the invitation was not used, has expired, or has ended with the rights of who sent it. */
-function canInvite(user: UserRow, actor: User): boolean {
-  return user.is_active && user.email !== null && user.password_hash === null && (actor.is_superuser || !user.is_superuser);
-}
-
-interface UserActionFacts {
-  readonly name: string;
-  readonly label: string;
-  readonly tone: 'neutral' | 'bad';
-  readonly participle: string;
-  readonly confirm: AdminWords;
-  /** The rest depends on who does it. */
-  readonly isOpen: (user: UserRow) => boolean;
-}
-
-function userAction(
-  change: (db: Db, id: string, management: UserManagement) => Promise<unknown>,
-  { participle, isOpen, ...shape }: UserActionFacts,
-): ScreenAction<UserRow> {
-  const takesAway = shape.tone === 'bad';
-  return {
-    ...shape,
-    when: (user, { principal: { user: actor } }) =>
-      isOpen(user) && (actor.is_superuser || !user.is_superuser) && !(takesAway && user.id === actor.id),
-    dryRun: participle,
-    on: 'selection',
-    ...(shape.name === 'deactivate' ? { reason: 'optional' as const } : {}),
-    async run(context, ids) {
-      const management = accountsOf(context.db).management(context.principal, context.requestId);
-      const result = await adminEach(context, ids, (id) =>
-        context.db.transaction(async (tx) => {
-          await requireChangeable(tx, context.principal, id, takesAway);
-          await change(tx, id, management);
-        }, CONFLICT_RETRIES),
-      );
-      return adminDone(result, ['user', 'users'], participle);
-    },
-  };
+/** What takes rights away is done by others. */
+function mayTakeFrom(user: User, actor: User): boolean {
+  return user.id !== actor.id && mayChange(user, actor);
 }

@@ -1,15 +1,15 @@
-import type { AdminAction } from '../../../app/admin/declaration.ts';
-import { coreErrors } from '../../../errors/core-errors.ts';
 import { screen } from '../../../screens/screen.ts';
-import { section } from '../../../screens/screen-words.ts';
-import type { Db } from '../../../db/engine/db.ts';
-import { accountErrors } from '../errors.ts';
+import { type ActionsDone, section } from '../../../screens/screen-words.ts';
 import { membersOf } from '../users/group-store.ts';
-import { addGroupMember, removeGroupMember } from '../users/groups.ts';
-import { requireUser } from '../users/manage-users.ts';
 import { groupResource } from './group-resource.ts';
 
 const MEMBERS_SHOWN = 200;
+
+const ofMember = {
+  on: 'record',
+  fields: [{ name: 'user', label: 'User', kind: 'reference', of: 'user', required: true }],
+  message: ({ returned: [text] }: ActionsDone) => String(text),
+} as const;
 
 /** The admin site's list of groups. */
 export const groupsScreen = screen(groupResource, {
@@ -34,8 +34,8 @@ export const groupsScreen = screen(groupResource, {
   bulkEdit: false,
   removal: 'Its memberships and everything it was granted go with it. This cannot be undone.',
   actions: [
-    memberAction('add-member', 'Add member', 'neutral', addGroupMember, ['is a member now.', 'was a member already.']),
-    memberAction('remove-member', 'Remove member', 'bad', removeGroupMember, ['is no longer a member.', 'was not a member.']),
+    { name: 'add-member', label: 'Add member', ...ofMember },
+    { name: 'remove-member', label: 'Remove member', tone: 'bad', ...ofMember },
   ],
   sections: [
     section<{ readonly id: string }>(async ({ row, context }) => {
@@ -57,34 +57,3 @@ export const groupsScreen = screen(groupResource, {
     }),
   ],
 });
-
-function memberAction(
-  name: string,
-  label: string,
-  tone: 'neutral' | 'bad',
-  change: typeof addGroupMember,
-  [done, already]: readonly [string, string],
-): AdminAction {
-  return {
-    name,
-    label,
-    tone,
-    on: 'record',
-    fields: [{ name: 'user', label: 'User', kind: 'reference', of: 'user', required: true }],
-    async run({ db, principal, requestId }, [id], fields) {
-      if (id === undefined) throw accountErrors.group_not_found();
-      const user = await chosenUser(db, String(fields['user']));
-      const changed = await change(db, id, user.id, { by: principal, requestId });
-      return { message: `${user.username} ${changed ? done : already}`, id };
-    },
-  };
-}
-
-function chosenUser(db: Db, login: string): ReturnType<typeof requireUser> {
-  return requireUser(db, login).catch((error: { code?: string; detail?: string }) => {
-    if (error.code !== 'user_not_found') throw error;
-    throw coreErrors.validation_error({
-      errors: [{ location: ['body', 'user'], code: 'user_not_found', message: error.detail ?? 'There is no such user.' }],
-    });
-  });
-}
