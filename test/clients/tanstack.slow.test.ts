@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { InfiniteQueryObserver, MutationObserver, QueryClient } from '@tanstack/query-core';
+import { InfiniteQueryObserver, MutationObserver, QueryClient, QueryObserver } from '@tanstack/query-core';
 import { allowAny } from 'kit';
 import { CrudController, resource } from 'kit/crud';
 import { createTable, insertMany, migration, model, t, versioned } from 'kit/db';
@@ -21,6 +21,7 @@ class NoteController extends CrudController(policy, {
   page: { style: 'cursor', default: 2, max: 10 },
   ordering: { by: ['number'], default: ['number'] },
   filters: { number: ['gt'] },
+  live: true,
 }) {}
 class PageController extends CrudController(policy, { permission: allowAny, page: { style: 'page', default: 2, max: 10 } }) {}
 
@@ -109,6 +110,30 @@ test('a change is shown before its response, is sent with If-Match, and is undon
   expect((await cache.fetchQuery<Generated>({ ...list, staleTime: 0 })).items[0].text).toBe('second');
 });
 
+test('a live list in the cache changes with the rows, is not begun again by a change, and ends with its last observer', async () => {
+  const signals: AbortSignal[] = [];
+  const watched: typeof fetch = (input, init) => {
+    if (new Headers(init?.headers).get('accept') === 'text/event-stream') signals.push(init!.signal!);
+    return fetch(input, init);
+  };
+  const { connection, note } = api.createClient({ baseUrl: url, fetch: watched });
+  const cache = new QueryClient();
+  const observer = new QueryObserver<Generated>(cache, helpers.noteListLiveQuery(connection, cache, { number__gt: 100 }));
+  const close = observer.subscribe(() => undefined);
+  const shown = () => observer.getCurrentResult().data?.map(({ text }: { text: string }) => text);
+  await expect.poll(shown).toEqual([]);
+  const creating = new MutationObserver<Generated, Error, Generated, Generated>(cache, helpers.noteCreateMutation(connection, cache));
+  const second = await creating.mutate({ body: { text: 'second', number: 102 } });
+  await creating.mutate({ body: { text: 'first', number: 101 } });
+  await expect.poll(shown).toEqual(['first', 'second']);
+  await note.destroy({ id: second.id });
+  await expect.poll(shown).toEqual(['first']);
+  expect([signals.length, signals[0]?.aborted]).toEqual([1, false]);
+  close();
+  expect(signals[0]?.aborted).toBe(true);
+  for await (const { id } of note.all({ number__gt: 100 })) await note.destroy({ id });
+});
+
 test('the helpers are strict TypeScript for the hooks of React, and import nothing but the client', { timeout: FIVE_MINUTES }, () => {
   const text = generateTanstack(app.app.routes, './api.ts', { title: 'Notes', version: '1' });
   expect(text.match(/^import .* from "(.*)";$/gm)).toHaveLength(1);
@@ -116,7 +141,7 @@ test('the helpers are strict TypeScript for the hooks of React, and import nothi
     join(folder, 'use.ts'),
     `import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { createClient } from './api.ts';
-import { keys, noteCreateMutation, noteListInfiniteQuery, noteListQuery, notePartialUpdateMutation } from './api.tanstack.ts';
+import { keys, noteCreateMutation, noteListInfiniteQuery, noteListLiveQuery, noteListQuery, notePartialUpdateMutation } from './api.tanstack.ts';
 const { connection } = createClient();
 export function useNotes(): void {
   const cache = useQueryClient();
@@ -126,6 +151,10 @@ export function useNotes(): void {
   void data?.items[0]?.number;
   const pages = useInfiniteQuery(noteListInfiniteQuery(connection));
   const number: number | undefined = pages.data?.pages[0]?.items[0]?.number;
+  const live = useQuery(noteListLiveQuery(connection, cache, { number__gt: 1, fields: ['text'] }));
+  const shown: string | undefined = live.data?.[0]?.text;
+  // @ts-expect-error Not among the fields.
+  void live.data?.[0]?.number;
   const { mutate } = useMutation(notePartialUpdateMutation(connection, cache));
   mutate({ id: 'x', body: { text: 'a' } });
   // @ts-expect-error There is no such field.
@@ -133,7 +162,7 @@ export function useNotes(): void {
   const { mutateAsync } = useMutation(noteCreateMutation(connection, cache));
   void mutateAsync({ body: { text: 'a', number: 1 } }).then((note) => note.id.length);
   void cache.invalidateQueries({ queryKey: keys.note });
-  void [text, number];
+  void [text, number, shown];
 }
 `,
   );

@@ -55,7 +55,7 @@ export class TicketController extends CrudController(ticketResource, {
     price: ['lt'],
   },
   search: ['title'],
-  ordering: { by: ['title', 'level'] },
+  ordering: { by: ['title', 'level', 'price', 'count', 'due_at'] },
   bulk: { create: true, update: true, destroy: true },
   restore: true,
   page: { max: 1000 },

@@ -1,15 +1,18 @@
 import { jsonSchema } from '../../http/declare/json-schema.ts';
 import { jsonSchemaOf, type Schema } from '../../http/declare/schema.ts';
 import { columnJsonSchema } from '../../db/declare/column-json.ts';
-import type { Policy } from '../policy/policy.ts';
+import type { ListDeclaration } from '../read/list-query.ts';
+import { defaultOrdering } from '../read/ordering.ts';
 
 /** The data of every event of a live list: `upsert` has both members, `remove` the key, the others none. */
-export function liveEventSchema(policy: Policy, item: Schema): Schema {
+export function liveEventSchema({ policy, ordering }: ListDeclaration, item: Schema): Schema {
   return jsonSchema({
     type: 'object',
     properties: {
       key: { ...columnJsonSchema(policy.settingsOf(policy.key.name), 'output'), description: 'The key of the record.' },
       item: jsonSchemaOf(item, 'output'),
     },
+    // Of the list without `ordering`, for clients that keep one.
+    'x-ordering': defaultOrdering(policy, ordering).map(({ column, descending }) => `${descending ? '-' : ''}${column}`),
   });
 }

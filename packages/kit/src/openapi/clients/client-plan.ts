@@ -50,6 +50,7 @@ export interface ClientOperation {
   /** Pages are asked for by their number instead of `next`. */
   readonly isNumbered: boolean;
   readonly itemsName: string | undefined;
+  readonly live: ClientLive | undefined;
   /** The row behind `fields` and `expand`, whether in a page or alone. */
   readonly row: ClientRow | undefined;
   /** What callers of a deprecated operation should know. */
@@ -58,6 +59,19 @@ export interface ClientOperation {
   readonly version: string | undefined;
   /** The response version that the types describe, where there are several. */
   readonly apiVersion: string | undefined;
+}
+
+/** A list that is also a stream of its changes. */
+export interface ClientLive {
+  /** `live` beside `list`, `archiveLive` beside another one. */
+  readonly name: string;
+  readonly listName: string;
+  readonly key: JsonSchema;
+  readonly item: JsonSchema;
+  /** The order without `ordering`. */
+  readonly order: readonly string[];
+  /** Members that are numbers in texts; `-` is the key. */
+  readonly numeric: readonly string[];
 }
 
 export interface ClientGroup {
@@ -153,11 +167,27 @@ export function clientPlan(routes: readonly CompiledRoute[], options: ClientPlan
 /** `all` of a list, `deliveriesAll` of another one in the same controller; an operation that has the name already keeps it. */
 function withItemsNames(operations: readonly ClientOperation[]): ClientOperation[] {
   const taken = new Set(operations.map(({ name }) => name));
-  return operations.map((operation) => {
-    const { item, name } = operation;
-    if (item === undefined) return operation;
-    const wanted = [...(name === 'list' ? ['all'] : []), `${name}All`, `${name}Items`, `${name}AllItems`];
-    return { ...operation, itemsName: wanted.find((each) => !taken.has(each)) };
+  const free = (...wanted: readonly string[]): string => {
+    const name = wanted.find((each) => !taken.has(each)) ?? `${wanted.at(-1)}Of`;
+    taken.add(name);
+    return name;
+  };
+  return operations.map((operation): ClientOperation => {
+    const { item, live, name } = operation;
+    const plain = (short: string): readonly string[] => (name === 'list' ? [short] : []);
+    return {
+      ...operation,
+      ...(item === undefined ? {} : { itemsName: free(...plain('all'), `${name}All`, `${name}Items`, `${name}AllItems`) }),
+      ...(live === undefined
+        ? {}
+        : {
+            live: {
+              ...live,
+              name: free(...plain('live'), `${name}Live`, `${name}LiveChanges`),
+              listName: free(...plain('liveList'), `${name}LiveList`, `${name}LiveItems`),
+            },
+          }),
+    };
   });
 }
 
@@ -254,6 +284,7 @@ function operationOf(
     item,
     isNumbered,
     itemsName: undefined,
+    live: liveOf(operation, route, resolve),
     row,
     deprecation: deprecationOf(operation),
     version: page === undefined ? undefined : versionOf(route, wholeSchema(page, resolve)),
@@ -295,6 +326,26 @@ function resultOf(route: CompiledRoute, operation: Json, resolve: (value: Json) 
   if (schemas.length === 0) return { ...fixed, kind: 'none', schemas };
   const empty = successes.some((content) => content === undefined) ? ['empty'] : [];
   return { ...fixed, kind: 'json', schemas, types: [...new Set([...schemas.flatMap((schema) => jsonTypes(schema, resolve)), ...empty])] };
+}
+
+/** Of a GET: its parameters are in the query string. */
+function liveOf(operation: Json, { method, status, live }: CompiledRoute, resolve: (value: Json) => Json): ClientLive | undefined {
+  if (live === undefined || method !== 'GET') return undefined;
+  const { contentSchema } = resolve(operation.responses[status]).content['text/event-stream'].itemSchema.properties.data;
+  const { properties, 'x-ordering': order = [] } = resolve(contentSchema);
+  const isNumeric = (schema: Json) => ['decimal', 'int64'].includes(resolve(schema)?.format as string);
+  const members = Object.entries<Json>(wholeSchema(properties.item, resolve)?.properties ?? {});
+  const numeric = [...members.filter(([, schema]) => isNumeric(schema)).map(([name]) => name), ...(isNumeric(properties.key) ? ['-'] : [])];
+  return { name: '', listName: '', key: properties.key, item: properties.item, order, numeric };
+}
+
+/** What a live list does not take: it has no pages, and changes of other records are not followed. */
+const NOT_LIVE: ReadonlySet<string> = new Set(['cursor', 'expand', 'limit', 'offset', 'page', 'page_size']);
+
+/** The operation as its live list is called. */
+export function liveOperation(operation: ClientOperation): ClientOperation {
+  const query = operation.query.filter(({ name }) => !NOT_LIVE.has(name));
+  return { ...operation, typeName: `${operation.typeName}Live`, query, item: undefined, live: undefined };
 }
 
 /** The types that values of a schema have, in the words of JavaScript; `any` where the schema does not say. */

@@ -1,6 +1,15 @@
 import type { JsonSchema } from '../../http/declare/schema.ts';
 import { pascalCase } from '../schema-names.ts';
-import { type ClientGroup, type ClientOperation, type ClientParameter, type ClientPlan, queryNames, refuseTwice } from './client-plan.ts';
+import {
+  type ClientGroup,
+  type ClientLive,
+  type ClientOperation,
+  type ClientParameter,
+  type ClientPlan,
+  liveOperation,
+  queryNames,
+  refuseTwice,
+} from './client-plan.ts';
 import { BUILT_IN, PythonTypes, pythonName, pythonNames, pythonText, reservedNames, runtimePart } from './python-types.ts';
 
 /** One module for Python 3.11 over httpx, synchronous and asynchronous. The same routes give the same bytes. */
@@ -8,11 +17,19 @@ export function pythonClient(plan: ClientPlan): string {
   const operations = plan.groups.flatMap((group) => group.operations);
   const types = new PythonTypes(
     plan.schemas,
-    operations.flatMap(({ result, item }) => [...result.schemas, ...(item === undefined ? [] : [item])]),
+    operations.flatMap(({ result, item, live }) => [
+      ...result.schemas,
+      ...(item === undefined ? [] : [item]),
+      ...(live === undefined ? [] : [live.item]),
+    ]),
   );
   const classes = groupClasses(plan.groups);
   const constants = constantsOf(operations);
-  const operationTexts = operations.map((operation) => `${constants.get(operation)!} = ${operationText(operation, types)}`);
+  const operationTexts = operations.flatMap((operation) => {
+    const name = constants.get(operation)!;
+    const text = `${name} = ${operationText(operation, types)}`;
+    return operation.live === undefined ? [text] : [text, `${name}_LIVE = ${liveOperationText(operation, operation.live, types)}`];
+  });
   const groupTexts = () =>
     plan.groups.map((group, index) =>
       [false, true].map((isAsync) => groupText(group, { types, constants, isAsync }, classes[index]!)).join('\n\n\n'),
@@ -113,14 +130,24 @@ function argumentsOf(operation: ClientOperation, { types, constants }: Writing):
 function groupText(group: ClientGroup, writing: Writing, classes: GroupClasses): string {
   const { types, isAsync } = writing;
   const named = group.operations.flatMap((operation) => [
-    { operation, isAll: false, wanted: operation.name },
-    ...(operation.itemsName === undefined ? [] : [{ operation, isAll: true, wanted: operation.itemsName }]),
+    { operation, how: 'call', wanted: operation.name } as const,
+    ...(operation.itemsName === undefined ? [] : [{ operation, how: 'all', wanted: operation.itemsName } as const]),
+    ...(operation.live === undefined
+      ? []
+      : [
+          { operation, how: 'live', wanted: operation.live.name } as const,
+          { operation, how: 'live_list', wanted: operation.live.listName } as const,
+        ]),
   ]);
   const names = methodNames(
     named.map(({ wanted }) => wanted),
     types,
   );
-  const methods = named.map(({ operation, isAll }, index) => methodText(operation, writing, isAll, names[index]!));
+  const methods = named.map(({ operation, how }, index) =>
+    how === 'live' || how === 'live_list'
+      ? liveMethodText(operation, writing, how, names[index]!)
+      : methodText(operation, writing, how === 'all', names[index]!),
+  );
   if (group.upload !== undefined) methods.push(uploadText(group.upload, writing));
   return `class ${classes[isAsync ? 1 : 0]}:
     def __init__(self, http: ${isAsync ? '_AsyncHttp' : '_Http'}) -> None:
@@ -165,22 +192,45 @@ function methodText(operation: ClientOperation, writing: Writing, isAll: boolean
     : isStream
       ? `${iterator}[StreamEvent[${single}]]`
       : single;
-  const parameters = [
-    ...args.filter(({ isRequired }) => isRequired).map(({ name, type }) => `${name}: ${type}`),
-    ...args.filter(({ isRequired }) => !isRequired).map(({ name, type }) => `${name}: Union[${type}, None] = None`),
-    'call: CallOptions | None = None',
-  ];
   const isAwaited = isAsync && !isAll && !isStream;
   const how = isAll ? (operation.isNumbered ? 'numbered_pages' : 'pages') : isStream ? 'events' : 'request';
-  const sent = `self._http.${how}(${constants.get(operation)!}, {${args.map(({ name, wire }) => `${pythonText(wire)}: ${name}`).join(', ')}}, call)`;
+  const sent = `self._http.${how}(${constants.get(operation)!}, ${dictionaryOf(args)}, call)`;
   const summary = isAll ? `Every item of \`${pythonName(snake(operation.name))}\`, page by page.` : operation.summary;
   const body =
     returned === 'None'
       ? `${isAwaited ? 'await ' : ''}${sent}`
       : `return cast(${pythonText(returned)}, ${isAwaited ? 'await ' : ''}${sent})`;
-  return `    ${isAwaited ? 'async ' : ''}def ${name}(self, *, ${parameters.join(', ')}) -> ${returned}:
+  return `    ${isAwaited ? 'async ' : ''}def ${name}(${parametersOf(args)}) -> ${returned}:
         ${docstring(operation.deprecation === undefined ? summary : `${summary} Deprecated. ${operation.deprecation}`)}
         ${body}`;
+}
+
+function parametersOf(args: readonly Argument[]): string {
+  return [
+    'self, *',
+    ...args.filter(({ isRequired }) => isRequired).map(({ name, type }) => `${name}: ${type}`),
+    ...args.filter(({ isRequired }) => !isRequired).map(({ name, type }) => `${name}: Union[${type}, None] = None`),
+    'call: CallOptions | None = None',
+  ].join(', ');
+}
+
+const dictionaryOf = (args: readonly Argument[]): string => `{${args.map(({ name, wire }) => `${pythonText(wire)}: ${name}`).join(', ')}}`;
+
+function liveMethodText(operation: ClientOperation, writing: Writing, how: 'live' | 'live_list', name: string): string {
+  const { types, constants, isAsync } = writing;
+  const { query, pathParameters, cookies } = liveOperation(operation);
+  const offered = new Set([...query, ...pathParameters, ...cookies].map((each) => each.name));
+  const args = argumentsOf(operation, writing).filter(({ wire }) => offered.has(wire));
+  const item = types.of(operation.live?.item, `${operation.typeName}Item`, { role: 'model' });
+  const returned = `${isAsync ? 'AsyncIterator' : 'Iterator'}[${how === 'live' ? `LiveChange[${item}]` : `List[${item}]`}]`;
+  const summary =
+    how === 'live'
+      ? 'The list, then its changes, until you stop. After `ready` the list is that of one moment.'
+      : 'The whole list, now and after each change, until you stop.';
+  const sent = `self._http.${how}(${constants.get(operation)!}_LIVE, ${dictionaryOf(args)}, call)`;
+  return `    def ${name}(${parametersOf(args)}) -> ${returned}:
+        ${docstring(operation.deprecation === undefined ? summary : `${summary} Deprecated. ${operation.deprecation}`)}
+        return cast(${pythonText(returned)}, ${sent})`;
 }
 
 function uploadText({ create, complete }: NonNullable<ClientGroup['upload']>, { types, constants, isAsync }: Writing): string {
@@ -201,6 +251,23 @@ const union = (types: readonly string[]): string => {
 /** A text of the API as a docstring: nothing in it can end the string. */
 function docstring(text: string): string {
   return pythonText(text.replaceAll(/\s+/g, ' ').trim());
+}
+
+function liveOperationText(operation: ClientOperation, { item, order, numeric }: ClientLive, types: PythonTypes): string {
+  const shape = types.of(item, `${operation.typeName}Item`, { role: 'model' });
+  const { query, path, version, apiVersion } = liveOperation(operation);
+  const facts = [
+    '"GET"',
+    pythonText(path),
+    `query=${pythonText(queryNames(query))}`,
+    'result="live"',
+    `shape=${pythonText(shape)}`,
+    ...(version === undefined ? [] : [`version=${pythonText(version)}`]),
+    ...(apiVersion === undefined ? [] : [`api_version=${pythonText(apiVersion)}`]),
+    `order=${pythonText(order.join(' '))}`,
+    ...(numeric.length === 0 ? [] : [`numeric=${pythonText(numeric.join(' '))}`]),
+  ];
+  return `_Operation(${facts.join(', ')})`;
 }
 
 function operationText(operation: ClientOperation, types: PythonTypes): string {

@@ -61,7 +61,8 @@ function synchronous(text: string): string {
     .replaceAll(/\b(?:async|await) /g, '')
     .replaceAll(/\b(_?)Async(?=[A-Z])/g, '$1')
     .replaceAll('_async_', '_')
-    .replaceAll(/\ba(iter_bytes|read|close)\(/g, '$1(')
+    .replaceAll('Generator[Any, None]', 'Generator[Any, None, None]')
+    .replaceAll(/\ba(iter_bytes|read|close|closing)\(/g, '$1(')
     .replaceAll('anext(', 'next(')
     .replaceAll(/__a(enter|exit|iter)__/g, '__$1__');
 }

@@ -1,4 +1,12 @@
-import { type ClientGroup, type ClientOperation, type ClientPlan, queryNames, refuseTwice } from './client-plan.ts';
+import {
+  type ClientGroup,
+  type ClientLive,
+  type ClientOperation,
+  type ClientPlan,
+  liveOperation,
+  queryNames,
+  refuseTwice,
+} from './client-plan.ts';
 import { DATES_RUNTIME, TypescriptDates, withDates } from './typescript-dates.ts';
 import { comment, functionName, literal, propertyName, runtimePart, schemaName, typeOf, union } from './typescript-types.ts';
 
@@ -20,10 +28,21 @@ function clientOf(plan: ClientPlan, dates: TypescriptDates | undefined): string 
     ),
     ...(uses(({ item, isNumbered }) => item !== undefined && !isNumbered) ? [runtimePart('pages')] : []),
     ...(uses(({ item, isNumbered }) => item !== undefined && isNumbered) ? [runtimePart('numbered-pages')] : []),
+    ...(uses(({ result, live }) => result.kind === 'stream' || live !== undefined) ? [runtimePart('events')] : []),
     ...(uses(({ result }) => result.kind === 'stream') ? [runtimePart('streams')] : []),
+    ...(uses(({ live }) => live !== undefined) ? [runtimePart('live')] : []),
     ...(uses(isTransfer) || uploads.length > 0 ? [runtimePart('transfer')] : []),
     ...(uploads.length > 0 ? [runtimePart('uploads')] : []),
-    ...(dates === undefined ? [] : [DATES_RUNTIME, ...dates.constants(operations.flatMap(({ result }) => dates.of(result.schemas) ?? []))]),
+    ...(dates === undefined
+      ? []
+      : [
+          DATES_RUNTIME,
+          ...dates.constants(
+            operations.flatMap(({ result, live }) =>
+              [result.schemas, live === undefined ? [] : [live.item]].flatMap((each) => dates.of(each) ?? []),
+            ),
+          ),
+        ]),
     ...(uses(({ row }) => row !== undefined) ? [NARROWED] : []),
     ...Object.entries(plan.schemas)
       .filter(([name]) => name !== 'FieldError' && name !== 'Problem')
@@ -196,12 +215,47 @@ function operationText(operation: ClientOperation, dates: TypescriptDates | unde
     texts.push(
       `${comment(`Every item of \`${name}\`, page by page.`, '', operation.deprecation)}export function ${itemsFunction(operation)}${generics}(${parameters}): AsyncGenerator<${item}, void, undefined> {\n  return ${operation.isNumbered ? 'numberedPages' : 'pages'}(${pass});\n}`,
     );
+  if (operation.live !== undefined) texts.push(liveText(operation, operation.live, dates));
   return texts.join('\n\n');
+}
+
+/** The functions of a live list. */
+function liveText(operation: ClientOperation, live: ClientLive, dates: TypescriptDates | undefined): string {
+  const own = liveOperation(operation);
+  const name = functionName(own.typeName);
+  const left = operation.query.filter((each) => !own.query.includes(each)).map((each) => literal(each.name));
+  const { generics, parameters, item } = liveSignature(operation, live, ['connection: Connection']);
+  const pass = `connection, ${name}Operation, args, call`;
+  const more = [
+    `order: ${literal(live.order.join(' '))}`,
+    ...(live.numeric.length === 0 ? [] : [`numeric: ${literal(live.numeric.join(' '))}`]),
+  ];
+  const data = dataText({ ...own, result: { ...own.result, kind: 'stream' } }, dates?.of([live.item]), more);
+  return [
+    `export type ${own.typeName}Arguments = Omit<${operation.typeName}Arguments, ${union(left)}>;`,
+    `const ${name}Operation: Operation = ${data};`,
+    `${comment(LIVE, '', operation.deprecation)}export function ${name}${generics}(${parameters}): AsyncGenerator<LiveChange<${item}, ${typeOf(live.key)}>, void, undefined> {\n  return changes(${pass});\n}`,
+    `${comment(LIVE_LIST, '', operation.deprecation)}export function ${functionName(`${own.typeName}List`)}${generics}(${parameters}): AsyncGenerator<readonly ${item}[], void, undefined> {\n  return liveLists(${pass});\n}`,
+  ].join('\n\n');
+}
+
+const LIVE = 'The list, then its changes, until the signal aborts. After `ready` the list is that of one moment.';
+const LIVE_LIST = 'The whole list as a new array, now and after each change, until the signal aborts.';
+
+/** The signature of both functions of a live list; `item` is one of its items. */
+export function liveSignature(
+  operation: ClientOperation,
+  { item: schema }: ClientLive,
+  first: readonly string[],
+): { readonly generics: string; readonly parameters: string; readonly item: string } {
+  const { generics, parameters, item } = signature(liveOperation(operation), first);
+  return { generics, parameters, item: item === 'never' ? typeOf(schema) : item };
 }
 
 function dataText(
   { method, path, query, cookies, body, result, isIdempotent, isAlias, version, apiVersion }: ClientOperation,
   dates: string | undefined,
+  more: readonly string[] = [],
 ): string {
   const facts = [
     `method: ${literal(method)}`,
@@ -217,6 +271,7 @@ function dataText(
     ...(apiVersion === undefined ? [] : [`apiVersion: ${literal(apiVersion)}`]),
     ...(body?.kind === 'form' || body?.kind === 'raw' ? ['transfer'] : []),
     ...(dates === undefined ? [] : [`revive: (value) => revive(value, ${dates})`]),
+    ...more,
   ];
   return `{ ${facts.join(', ')} }`;
 }
@@ -241,6 +296,13 @@ function uploadMethod({ create, complete }: NonNullable<ClientGroup['upload']>):
     readonly upload: { (args: UploadedFile, call?: CallOptions): Promise<${resultType(complete)}>; readonly problem?: ${create.typeName}Problem | ${complete.typeName}Problem };`;
 }
 
+function liveMethods(operation: ClientOperation, live: ClientLive): string[] {
+  const { generics, parameters, item } = liveSignature(operation, live, []);
+  const member = (name: string, text: string, returned: string) =>
+    `${comment(text, '    ', operation.deprecation)}    readonly ${propertyName(name)}: { ${generics}(${parameters}): AsyncGenerator<${returned}, void, undefined>; readonly problem?: ${operation.typeName}Problem };`;
+  return [member(live.name, LIVE, `LiveChange<${item}, ${typeOf(live.key)}>`), member(live.listName, LIVE_LIST, `readonly ${item}[]`)];
+}
+
 function clientText(groups: readonly ClientGroup[]): string {
   const method = (operation: ClientOperation, isAll: boolean): string => {
     const { generics, parameters, result, item } = signature(operation, []);
@@ -254,7 +316,11 @@ function clientText(groups: readonly ClientGroup[]): string {
   };
   const members = (group: ClientGroup) =>
     group.operations
-      .flatMap((operation) => [method(operation, false), ...(operation.item === undefined ? [] : [method(operation, true)])])
+      .flatMap((operation) => [
+        method(operation, false),
+        ...(operation.item === undefined ? [] : [method(operation, true)]),
+        ...(operation.live === undefined ? [] : liveMethods(operation, operation.live)),
+      ])
       .join('\n');
   const uploading = (group: ClientGroup) => (group.upload === undefined ? '' : `\n${uploadMethod(group.upload)}`);
   const types = groups.map((group) => `  readonly ${propertyName(group.name)}: {\n${members(group)}${uploading(group)}\n  };`).join('\n');
@@ -264,12 +330,18 @@ function clientText(groups: readonly ClientGroup[]): string {
     const name = functionName(operation.typeName);
     return `${propertyName(isAll ? allName(operation) : operation.name)}: ${args} => ${isAll ? itemsFunction(operation) : name}(${pass})`;
   };
+  const boundLive = (operation: ClientOperation): string[] => {
+    const { live } = operation;
+    const { typeName } = liveOperation(operation);
+    const to = (name: string, type: string) => `${propertyName(name)}: (args, call) => ${functionName(type)}(connection, args, call)`;
+    return live === undefined ? [] : [to(live.name, typeName), to(live.listName, `${typeName}List`)];
+  };
   const boundUpload = ({ upload }: ClientGroup) =>
     upload === undefined ? '' : `\n      upload: (args, call) => ${uploadName(upload.create)}(connection, args, call),`;
   const values = groups
     .map(
       (group) =>
-        `    ${propertyName(group.name)}: {\n${group.operations.flatMap((operation) => [bound(operation, false), ...(operation.item === undefined ? [] : [bound(operation, true)])].map((line) => `      ${line},`)).join('\n')}${boundUpload(group)}\n    },`,
+        `    ${propertyName(group.name)}: {\n${group.operations.flatMap((operation) => [bound(operation, false), ...(operation.item === undefined ? [] : [bound(operation, true)]), ...boundLive(operation)].map((line) => `      ${line},`)).join('\n')}${boundUpload(group)}\n    },`,
     )
     .join('\n');
   return `/** Every operation of the API, by controller. */

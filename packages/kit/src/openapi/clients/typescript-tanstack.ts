@@ -1,5 +1,5 @@
-import type { ClientGroup, ClientOperation, ClientPlan } from './client-plan.ts';
-import { hasArguments, needsArguments, signature } from './typescript-client.ts';
+import { type ClientGroup, type ClientLive, type ClientOperation, type ClientPlan, liveOperation } from './client-plan.ts';
+import { hasArguments, liveSignature, needsArguments, signature } from './typescript-client.ts';
 import { comment, functionName, literal, propertyName, runtimePart, schemaName, union } from './typescript-types.ts';
 
 /** Parameters that lead to the next page, in the order of preference. */
@@ -8,7 +8,8 @@ const PLACES = ['cursor', 'offset', 'page'] as const;
 /** Helpers for TanStack Query beside the client in `client` (`./api.ts`), whose text is `clientText`. They import nothing else. */
 export function typescriptTanstack(plan: ClientPlan, clientText: string, client: string): string {
   const functions = plan.groups.flatMap((group) => group.operations.flatMap((operation) => helpersOf(group, operation, plan)));
-  const body = [runtimePart('tanstack'), keysText(plan.groups), ...functions].join('\n\n');
+  const isLive = plan.groups.some(({ operations }) => operations.some(({ live }) => live !== undefined));
+  const body = [runtimePart('tanstack'), ...(isLive ? [LIVE] : []), keysText(plan.groups), ...functions].join('\n\n');
   const exported = [...clientText.matchAll(/^export (?:abstract )?(type|interface|function|class|const) (\w+)/gm)];
   const code = body.replaceAll(/"(?:[^"\\]|\\.)*"/g, '');
   const used = new Set(code.match(/\w+/g) ?? []);
@@ -32,6 +33,20 @@ function keysText(groups: readonly ClientGroup[]): string {
 export const keys: {\n${names.join('\n')}\n} = {\n${values.join('\n')}\n};`;
 }
 
+const LIVE = `/** For \`useQuery\`: it is fetching as long as it is followed. */
+export interface LiveQuery<Data> extends Query<Data> {
+  /** It is never old. */
+  readonly staleTime: number;
+  /** It resumes by itself: an error is its end. */
+  readonly retry: false;
+}
+
+/** Puts each list into the cache, until the query is not used any more. */
+async function following<Data>(cache: QueryCache, queryKey: readonly unknown[], lists: AsyncIterable<Data>): Promise<Data> {
+  for await (const list of lists) cache.setQueryData(queryKey, list);
+  throw new Error('A live list does not end.');
+}`;
+
 const isRead = ({ method, isAlias }: ClientOperation): boolean => method === 'GET' || method === 'QUERY' || isAlias;
 
 function helpersOf(group: ClientGroup, operation: ClientOperation, plan: ClientPlan): string[] {
@@ -42,6 +57,7 @@ function helpersOf(group: ClientGroup, operation: ClientOperation, plan: ClientP
   return [
     queryText(group, operation),
     ...(operation.item === undefined || place === undefined ? [] : [infiniteText(group, operation, place)]),
+    ...(operation.live === undefined ? [] : [liveText(group, operation, operation.live)]),
   ];
 }
 
@@ -92,6 +108,18 @@ function infiniteText(group: ClientGroup, operation: ClientOperation, place: (ty
     initialPageParam: ${place === 'page' ? '1' : 'undefined'},
     getNextPageParam: ${next},
   };
+}`;
+}
+
+/** Outside of the keys of its group: a change would only make it begin again. */
+function liveText(group: ClientGroup, operation: ClientOperation, live: ClientLive): string {
+  const { generics, parameters, item } = liveSignature(operation, live, ['connection: Connection', 'cache: QueryCache']);
+  const name = functionName(liveOperation(operation).typeName);
+  const list = functionName(`${liveOperation(operation).typeName}List`);
+  const own = parameters.replace(/, call\?: CallOptions$/, '');
+  return `${comment(`The list of \`${functionName(operation.typeName)}\`, kept up to date as long as somebody looks at it.`, '', operation.deprecation)}export function ${name}Query${generics}(${own}): LiveQuery<readonly ${item}[]> {
+  const queryKey = ["live", ${literal(group.name)}, ${literal(operation.name)}, args ?? {}];
+  return { queryKey, queryFn: ({ signal }) => following(cache, queryKey, ${list}(connection, args, { signal })), structuralSharing: false, staleTime: Infinity, retry: false };
 }`;
 }
 

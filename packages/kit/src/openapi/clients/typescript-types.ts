@@ -4,7 +4,7 @@ import type { JsonSchema } from '../../http/declare/schema.ts';
 // oxlint-disable-next-line typescript/no-explicit-any -- a JSON Schema
 type Json = any;
 
-const RUNTIME_PARTS = ['runtime', 'pages', 'numbered-pages', 'streams', 'transfer', 'uploads'] as const;
+const RUNTIME_PARTS = ['runtime', 'pages', 'numbered-pages', 'events', 'streams', 'live', 'transfer', 'uploads'] as const;
 type RuntimePart = (typeof RUNTIME_PARTS)[number] | 'tanstack';
 
 /** A part of the client that is the same for every API. */
