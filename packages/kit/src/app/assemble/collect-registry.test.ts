@@ -24,6 +24,7 @@ test('an app without providers has an empty registry, which nothing can fill lat
     userChanges: [],
     memberChanges: [],
     standings: { of: expect.any(Function), membershipSource: expect.any(Function) },
+    tenants: { exist: false, directory: null },
   });
   expect(() => Object.assign(registry, { audit })).toThrow(TypeError);
 });

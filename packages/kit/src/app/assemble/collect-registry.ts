@@ -9,11 +9,11 @@ import {
   type UserChangeListener,
 } from '../declare/registry.ts';
 
-/** The login is a member of the module: routes are made of it before anything is provided. Standings are of the app's own directories. */
-const { login: _login, standings: _standings, ...providable } = emptyRegistry;
+/** The login is a member of the module: routes are made of it before anything is provided. Standings and tenants are of the app's own directories. */
+const { login: _login, standings: _standings, tenants: _tenants, ...providable } = emptyRegistry;
 
 /** What the app itself puts on the registry. */
-type OwnRegistry = Partial<Pick<Registry, 'login' | 'standings' | 'userChanges'>>;
+type OwnRegistry = Partial<Pick<Registry, 'login' | 'standings' | 'tenants' | 'userChanges'>>;
 
 /** Collects what the modules provide. All may listen to changes of users, groups and members; everything else has one provider at most. */
 export function collectRegistry(

@@ -143,7 +143,12 @@ class Application implements App {
 
   #ownRegistry(): Parameters<typeof collectRegistry>[2] {
     const { login, users, tenants } = this.#plan;
-    return { login, standings: standingsOf({ users, tenants }), userChanges: users === null ? [] : [rememberDeleted(users)] };
+    return {
+      login,
+      standings: standingsOf({ users, tenants }),
+      tenants: { exist: tenants.tenant !== undefined, directory: tenants.directory ?? null },
+      userChanges: users === null ? [] : [rememberDeleted(users)],
+    };
   }
 
   get settings(): Settings {

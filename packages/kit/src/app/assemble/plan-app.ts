@@ -42,7 +42,7 @@ import type { AppOptions, Controllers, VersionMount } from '../declare/options.t
 import { orderModules } from './order-modules.ts';
 import { silencedFaults } from '../check/silenced-checks.ts';
 import { tenantHeader } from '../tenants/tenant-places.ts';
-import type { TenantSource } from '../tenants/tenant-source.ts';
+import type { ModuleTenants } from '../tenants/tenant-directory.ts';
 import { testedAuthenticators, type TestedOptions } from './tested-authenticators.ts';
 
 /** Long enough for replicas that are busy, short enough for people who look at a list. */
@@ -59,7 +59,7 @@ export interface AppPlan {
   readonly authenticators: readonly Authenticator[];
   readonly users: UserDirectory | null;
   readonly login: LoginProvider | null;
-  readonly tenants: TenantSource;
+  readonly tenants: ModuleTenants;
   readonly middleware: readonly Middleware[];
   readonly databases: Databases;
   /** Null where no route reads from one. */
@@ -346,7 +346,7 @@ function loginOf(
 }
 
 /** The app's own resolver replaces that of a module: who reads the tenant must also prove the membership. */
-function tenantsOf(options: AppOptions, modules: readonly Module[], faults: Fault[]): TenantSource {
+function tenantsOf(options: AppOptions, modules: readonly Module[], faults: Fault[]): ModuleTenants {
   if (options.tenant !== undefined) return { ...options, ...membershipOf(options) };
   const bringing = modules.filter((module) => module.tenants !== undefined);
   if (bringing.length > 1) {
@@ -357,7 +357,7 @@ function tenantsOf(options: AppOptions, modules: readonly Module[], faults: Faul
 }
 
 /** Without `membership`, the batch decides requests, too. */
-function membershipOf({ membership, memberships }: AppOptions): Pick<TenantSource, 'membership'> {
+function membershipOf({ membership, memberships }: AppOptions): Pick<ModuleTenants, 'membership'> {
   if (membership !== undefined || typeof memberships !== 'function') return {};
   return { membership: async ({ db, user, tenant }) => (await memberships(db, [{ userId: user.id, tenant }]))[0] ?? null };
 }

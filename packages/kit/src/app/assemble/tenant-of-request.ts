@@ -10,9 +10,24 @@ import type { AppPlan } from './plan-app.ts';
 export function tenantOfRequest({ tenant, membership }: AppPlan['tenants']): Host['tenantOf'] {
   return (asked) => {
     const exchange = asked as Exchange;
-    const found = tenant === undefined ? null : askedTenant(exchange, tenant);
+    const named = tenant === undefined ? null : askedTenant(exchange, tenant);
+    const found = tenant === undefined ? null : withinBinding(exchange, named, membership !== undefined);
     return knownTenant(exchange, membership === undefined ? found : provedTenant(exchange, found, membership));
   };
+}
+
+/** A credential that is bound to a tenant acts in no other, also where the app's resolver does not look at it. */
+function withinBinding(exchange: Exchange, asked: string | null | Promise<string | null>, isProved: boolean): typeof asked {
+  const bound = exchange.principal?.boundTenant ?? null;
+  if (bound === null || exchange.isTenantOpen) return asked;
+  const decide = (found: string | null): string | null => {
+    // Where nobody proves the membership, the resolver alone can say that the caller acts for the tenant.
+    if (found === null) return bound === '' || !isProved ? null : bound;
+    if (bound === '') throw coreErrors.not_a_member();
+    if (found !== bound) throw coreErrors.tenant_conflict();
+    return found;
+  };
+  return asked instanceof Promise ? asked.then(decide) : decide(asked);
 }
 
 /**

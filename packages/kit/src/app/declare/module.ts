@@ -30,8 +30,8 @@ import type { Settings } from './config.ts';
 import type { LoginProvider } from './login-provider.ts';
 import type { ProvidedRegistry, Registry } from './registry.ts';
 import type { Seed } from './seed.ts';
+import type { ModuleTenants } from '../tenants/tenant-directory.ts';
 import type { TenantPlace } from '../tenants/tenant-places.ts';
-import type { TenantSource } from '../tenants/tenant-source.ts';
 
 /** A part of an application: accounts, API keys, webhooks, your own. Everything in it is data or a hook. */
 export interface Module {
@@ -56,7 +56,7 @@ export interface Module {
   /** How people log in with a browser. The admin site uses it. */
   readonly login?: LoginProvider;
   /** The tenants of the app, unless `createApp` is given a `tenant`. */
-  readonly tenants?: TenantSource;
+  readonly tenants?: ModuleTenants;
   /** Services that handlers get from `services`, what `singleton(…)`, `scoped(…)` or `value(…)` of `kit/di` returns. */
   readonly services?: readonly Registration[];
   /** The errors of the module, what `defineErrors(…)` returns: listed in the OpenAPI document. */

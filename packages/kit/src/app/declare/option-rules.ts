@@ -32,7 +32,7 @@ import { loginProvider } from './login-provider.ts';
 import type { Module } from './module.ts';
 import type { Seed } from './seed.ts';
 import { tenantPlaces } from '../tenants/tenant-places.ts';
-import type { TenantSource } from '../tenants/tenant-source.ts';
+import type { ModuleTenants } from '../tenants/tenant-directory.ts';
 import type { AppOptions, VersionMount } from './options.ts';
 
 export const anAuthenticator = implementationOf<Authenticator>('an authenticator, such as new ApiKeyAuth()', {
@@ -97,11 +97,12 @@ export const moduleRules: OptionRules<Module> = {
   authenticators: listOf(anAuthenticator),
   users: userDirectory,
   login: loginProvider,
-  tenants: objectOf<TenantSource>({
+  tenants: objectOf<ModuleTenants>({
     tenant: required(aFunction),
     membership: aFunction,
     memberships: membershipBatch,
     tenantParameter: tenantPlaces,
+    directory: objectWith('a directory of tenants'),
   }),
   services: listOf(aRegistration),
   errors: rule('an error catalog: defineErrors("billing", { … })', isMembers),

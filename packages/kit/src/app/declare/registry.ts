@@ -9,6 +9,7 @@ import type { SqlExecutor } from '../../db/engine/foreign/sql-executor.ts';
 import type { EventHandler } from '../../events/event-handler.ts';
 import type { MetricRegistry } from '../../observe/metric-registry.ts';
 import type { LoginProvider } from './login-provider.ts';
+import type { AppTenants } from '../tenants/tenant-directory.ts';
 import { standingsOf } from './standing.ts';
 
 /** Where modules meet without importing one another: what the modules of an application provide (see `provides` of Module). */
@@ -33,6 +34,8 @@ export interface Registry {
   readonly registration: UserRegistration | null;
   /** Whether a person may still act, in a tenant or in general. Never null: without users and tenants it knows nobody. */
   readonly standings: Standings;
+  /** The tenants of the app. Never null: an app without tenants says so. */
+  readonly tenants: AppTenants;
   /** Called in the transaction that deletes a group. */
   readonly groupChanges: readonly GroupChangeListener[];
   /** Called in the transaction by everything that changes users (activates, deactivates, deletes). */
@@ -42,7 +45,7 @@ export interface Registry {
 }
 
 /** What `provides` of a module may return. */
-export type ProvidedRegistry = Partial<Omit<Registry, 'login' | 'standings'>>;
+export type ProvidedRegistry = Partial<Omit<Registry, 'login' | 'standings' | 'tenants'>>;
 
 /** Runs durable handlers of domain events. The jobs module provides one. */
 export interface DurableHandlers {
@@ -99,6 +102,7 @@ export const emptyRegistry: Registry = Object.freeze({
   sessionTenants: null,
   registration: null,
   standings: standingsOf({ users: null, tenants: {} }),
+  tenants: { exist: false, directory: null },
   groupChanges: [],
   userChanges: [],
   memberChanges: [],

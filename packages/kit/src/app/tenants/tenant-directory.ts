@@ -31,13 +31,30 @@ export interface TenantDirectory {
   /** By name, with one statement. A name that no tenant has, and one of a tenant that the user is not a member of, are left out alike. */
   readonly named: (asked: NamedTenants) => Promise<ReadonlyMap<string, NamedMembership>>;
   readonly memberships: MembershipBatch;
+  /** Ids of the tenants that a user can act in, so many at most. */
+  readonly ofUser: (db: Db, userId: string, limit: number) => Promise<readonly string[]>;
+}
+
+/** Tenants that a module provides. */
+export interface ModuleTenants extends TenantSource {
+  /** Where modules look tenants up without a request. */
+  readonly directory?: TenantDirectory;
+}
+
+/** The tenants of an app, for modules. */
+export interface AppTenants {
+  /** Whether requests can have a tenant. */
+  readonly exist: boolean;
+  /** Null: the app has its own tenants, which nobody can list, or none. */
+  readonly directory: TenantDirectory | null;
 }
 
 /**
  * The tenant of a request, in this order: the places of the directory, then the tenant of the credential. All of them must name the same tenant; what a
  * person has chosen for a session is only the default. Throws 400 `tenant_conflict` and 403 `not_a_member`.
  */
-export function tenantsOf({ places, named, memberships }: TenantDirectory): TenantSource {
+export function tenantsOf(directory: TenantDirectory): ModuleTenants {
+  const { places, named, memberships } = directory;
   const namesIn = (exchange: Exchange): readonly string[] => {
     if (typeof places !== 'function') return tenantNamesIn(exchange, places);
     const name = places(exchange);
@@ -46,6 +63,7 @@ export function tenantsOf({ places, named, memberships }: TenantDirectory): Tena
   return {
     ...(typeof places === 'function' ? {} : { tenantParameter: places }),
     memberships,
+    directory,
     async tenant(exchange) {
       const { principal, db } = exchange;
       if (principal === null) return null;

@@ -29,6 +29,11 @@ export interface Principal {
   readonly tenant?: string | null | undefined;
   /** True: the person has chosen `tenant`, and a request may name another one. Otherwise the credential is for this tenant alone. */
   readonly isTenantDefault?: boolean | undefined;
+  /**
+   * The id of the only tenant that the credential acts in; an empty string: in none. Unlike `tenant`, it binds whatever `createApp({ tenant })` finds, and
+   * the membership is proved with every request. Undefined or null: not bound.
+   */
+  readonly boundTenant?: string | null | undefined;
   /** False where the person has to prove to be there before sensitive changes; undefined for credentials of programs. */
   readonly recentLogin?: boolean | undefined;
   /** The id of the staff member who acts as the user. Audit entries record it, and it excludes creating API keys. */

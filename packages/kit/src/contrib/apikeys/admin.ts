@@ -37,6 +37,7 @@ const keyScreen = screen(apiKeyResource, {
     'name',
     { name: 'prefix', kind: 'code' },
     { name: 'owner_id', label: 'Owner' },
+    { name: 'tenant_id', label: 'Tenant', secondary: true },
     { name: 'scopes', secondary: true },
     { name: 'state', secondary: false },
     { name: 'rate_limit', secondary: true, sortNote: 'Cannot be sorted: limits have different units of time.' },

@@ -7,13 +7,15 @@ import type { Db } from '../../db/engine/db.ts';
 import { optionFault, wholeNumberOption } from '../../app/declare/command-options.ts';
 import { didYouMean } from '../../options/did-you-mean.ts';
 import { scopeCovers } from '../../permissions/scope.ts';
-import { type ApiKey, apiKeyRecord } from './key/api-key.ts';
+import { type ApiKey, apiKeyRecord, EVERY_TENANT } from './key/api-key.ts';
 import { createApiKey, type IssuedApiKey } from './manage/create.ts';
 import { checkFields, fieldFaults } from './rows/field-rules.ts';
 import { keyringOf } from './verify/keyring.ts';
 import { couldBeUserId } from '../../auth/people/user-table.ts';
 import { revokeApiKey } from './manage/revoke.ts';
 import { rotateApiKey } from './manage/rotate.ts';
+import { tenantOfKey } from './manage/tenant-of-key.ts';
+import { updateApiKey } from './manage/update.ts';
 import { KEY_STATES, keyState, type KeyState } from './key/state.ts';
 import { findKey, listKeys } from './rows/store.ts';
 
@@ -23,14 +25,15 @@ const PAGE = 500;
 
 type Context = CommandContext<App>;
 
-/** `kit apikey create|rotate|revoke|list`; `kit_apikey` is the same without the second word. */
+/** `kit apikey create|rotate|revoke|bind|list`; `kit_apikey` is the same without the second word. */
 export const apiKeyCommand: Command<App> = {
   name: 'apikey',
-  summary: 'create, rotate, revoke and list API keys',
+  summary: 'create, rotate, revoke, bind and list API keys',
   configure(command, context) {
     addCreate(command, context);
     addRotate(command, context);
     addRevoke(command, context);
+    addBind(command, context);
     addList(command, context);
   },
 };
@@ -46,7 +49,11 @@ function addCreate(command: CommanderCommand, context: Context): void {
     .option('--scope <scope>', 'scope of the key; repeatable', collect)
     .option('--days <days>', 'expire after this many days')
     .option('--rate <rate>', 'rate limit of the key, such as 1000/hour')
-    .action(async (options: { user: string; name: string; scope?: string[]; days?: string; rate?: string }) => {
+    .option(
+      '--tenant <tenant>',
+      'the tenant that the key acts in, by slug or id; "*" for every tenant of the owner (default: the only one)',
+    )
+    .action(async (options: { user: string; name: string; scope?: string[]; days?: string; rate?: string; tenant?: string }) => {
       const { db, clock } = await context.app();
       const { name, scope: scopes = [], rate: rateLimit = null } = options;
       const faults = new FaultCollector();
@@ -54,7 +61,15 @@ function addCreate(command: CommanderCommand, context: Context): void {
       const expiresAt = options.days === undefined ? null : faults.check(() => inDays(options.days as string, clock.now()));
       faults.add(...fieldFaults({ name, scopes, expiresAt, rateLimit }, clock.now()));
       faults.throwIfAny();
-      const issued = await createApiKey(db, { user, name, scopes, expiresAt: expiresAt ?? null, rateLimit, by: ACTOR });
+      const issued = await createApiKey(db, {
+        user,
+        name,
+        scopes,
+        expiresAt: expiresAt ?? null,
+        rateLimit,
+        tenant: options.tenant,
+        by: ACTOR,
+      });
       warnAboutScopes(context, issued.apiKey.scopes, keyringOf(db).routeScopes());
       const now = clock.now();
       const sentence = `Key ${issued.apiKey.prefix} created for ${user.username}${until(issued.apiKey, now)}. Keep the next line; it is not shown again.`;
@@ -70,18 +85,19 @@ function addRotate(command: CommanderCommand, context: Context): void {
     .option('--days <days>', 'new expiry, in days from now (default: unchanged)')
     .option('--scope <scope>', 'new scope; repeatable (default: unchanged)', collect)
     .option('--rate <rate>', 'new rate limit, or `none` (default: unchanged)')
+    .option('--tenant <tenant>', 'the tenant of a key that is not bound to one (default: the only one of the owner)')
     .option('--grace <seconds>', 'keep the old secret valid for this many seconds (default: 0)')
-    .action(async (options: { prefix: string; days?: string; scope?: string[]; rate?: string; grace?: string }) => {
+    .action(async (options: { prefix: string; days?: string; scope?: string[]; rate?: string; tenant?: string; grace?: string }) => {
       const { db, clock } = await context.app();
       const key = await requireKey(db, options.prefix, context);
-      const { scope: scopes, rate, days, grace } = options;
+      const { scope: scopes, rate, days, grace, tenant } = options;
       const rateLimit = rate === 'none' ? null : rate;
       const { expiresAt, graceSeconds } = checkAll({
         expiresAt: () => (days === undefined ? undefined : inDays(days, clock.now())),
         graceSeconds: () => (grace === undefined ? 0 : wholeNumberOption('--grace', grace, 0)),
         fields: () => checkFields({ scopes, rateLimit }, clock.now()),
       });
-      const issued = await rotateApiKey(db, key, { scopes, expiresAt, rateLimit, graceSeconds, by: ACTOR });
+      const issued = await rotateApiKey(db, key, { scopes, expiresAt, rateLimit, graceSeconds, tenant, by: ACTOR });
       warnAboutScopes(context, options.scope ?? [], keyringOf(db).routeScopes());
       const { previous_expires_at } = issued.apiKey;
       const old =
@@ -124,6 +140,31 @@ function addRevoke(command: CommanderCommand, context: Context): void {
     });
 }
 
+function addBind(command: CommanderCommand, context: Context): void {
+  command
+    .command('bind')
+    .description('bind a key from before there were tenants to one: it acts in no other from then on')
+    .requiredOption('--prefix <prefix>', 'the part of the key between the two underscores')
+    .option(
+      '--tenant <tenant>',
+      'slug or id of a tenant of the owner; `none` for a key that acts in no tenant, "*" for every tenant (default: the only one)',
+    )
+    .action(async ({ prefix, tenant }: { prefix: string; tenant?: string }) => {
+      const { db, clock } = await context.app();
+      const found = await requireKey(db, prefix, context);
+      const name = tenant === undefined ? await tenantOfKey(db, found.owner_id, undefined) : tenant;
+      const key = await updateApiKey(db, found, { tenant: name === 'none' || name === '' ? null : (name ?? undefined), by: ACTOR });
+      if (context.json) return context.print(JSON.stringify(asJson(key, clock.now())));
+      context.print(`Key ${prefix} ${bindingOf(key)}.`);
+    });
+}
+
+function bindingOf({ tenant_id: tenant }: ApiKey): string {
+  if (tenant === null) return 'is not bound to a tenant';
+  if (tenant === EVERY_TENANT) return 'acts in every tenant of its owner';
+  return tenant === '' ? 'acts in no tenant' : `acts in tenant ${tenant} only`;
+}
+
 function addList(command: CommanderCommand, context: Context): void {
   command
     .command('list')
@@ -153,7 +194,10 @@ function line(key: ApiKey, now: Date): string {
   const used = key.last_used_at === null ? 'never used' : `used ${key.last_used_at.toISOString()}`;
   const reason = key.revoked_reason === null ? '' : ` (${key.revoked_reason})`;
   const scopes = key.scopes.length === 0 ? 'no scopes' : key.scopes.join(',');
-  return [key.prefix, `${keyState(key, now)}${reason}`, scopes, key.rate_limit ?? 'no limit', used, key.owner_id, key.name].join('  ');
+  const tenant = key.tenant_id === null ? [] : [key.tenant_id === '' ? 'no tenant' : `tenant ${key.tenant_id}`];
+  return [key.prefix, `${keyState(key, now)}${reason}`, scopes, key.rate_limit ?? 'no limit', used, key.owner_id, ...tenant, key.name].join(
+    '  ',
+  );
 }
 
 function isState(text: string): text is KeyState {

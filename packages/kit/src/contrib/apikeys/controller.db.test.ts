@@ -17,6 +17,7 @@ const DAY_MS = 86_400_000;
 const UNKNOWN_ID = '01890000-0000-7000-8000-000000000000';
 const RECORD_FIELDS = [
   'id',
+  'tenant_id',
   'name',
   'prefix',
   'scopes',

@@ -22,6 +22,7 @@ const OwnKeys = CrudController(apiKeyResource, {
   permission: all(notByApiKey, isAuthenticated),
   output: [
     'id',
+    'tenant_id',
     'name',
     'prefix',
     'scopes',

@@ -10,6 +10,12 @@ export const apiKeys = model(
     id: t.uuidv7().pk(),
     /** The owner's key in the app's user table, whatever its type there; not a foreign key, because that table may be anyone's. */
     owner_id: t.text(IDENTITY_LENGTH_MAX),
+    tenant_id: t
+      .text(IDENTITY_LENGTH_MAX)
+      .nullable()
+      .describe(
+        'The tenant that the key acts in, and in no other. Empty: in none; `*`: in every tenant of its owner. Null: the same, because the key is from before there were tenants.',
+      ),
     name: t.text({ min: 1, max: NAME_LENGTH_MAX }).describe('A label for people.'),
     prefix: t.text(PREFIX_LENGTH).unique().describe('The part of the key that is not secret; use it to tell keys apart.'),
     /** SHA-256, or HMAC-SHA-256 under the pepper, of the secret; in hexadecimal. */

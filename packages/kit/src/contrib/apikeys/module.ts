@@ -1,4 +1,5 @@
 import type { App, Module } from '../../app/declare/module.ts';
+import { unboundKeysCheck } from './manage/unbound-keys-check.ts';
 import { productionSecret } from '../../app/check/production-secret.ts';
 import { StartUpError } from '../../app/check/start-up-error.ts';
 import { userTableCheck } from '../../app/check/user-table-check.ts';
@@ -11,6 +12,7 @@ import { ownerChanged } from './verify/invalidation.ts';
 import { apiKeyMigrations } from './migrations/all.ts';
 import { apiKeys as keys, apiKeyUsage } from './models.ts';
 import { pepperFault, previousPepperFault, readApiKeyOptions, type ApiKeyOptions } from './options.ts';
+import { ownerLeft } from './manage/owner-left.ts';
 import { apiKeyResource } from './resource.ts';
 import { startKeyring, type ApiKeysInUse } from './request/use-api-keys.ts';
 import { VERIFICATION_OUTCOMES } from './verify/verify.ts';
@@ -38,12 +40,13 @@ export function apiKeys(options: ApiKeyOptions = {}): Module {
     admin: apiKeysAdmin,
     checks: [
       userTableCheck,
+      unboundKeysCheck,
       productionSecret('api_key_pepper', ({ settings: { apiKeyPepper } }) => settings.pepper !== undefined || apiKeyPepper !== undefined, {
         message: 'API keys are hashed without a pepper: whoever reads the database can look for keys.',
         hint: 'Set API_KEY_PEPPER, or apiKeys({ pepper: null }) where that is intended.',
       }),
     ],
-    provides: () => ({ userChanges: [ownerChanged] }),
+    provides: () => ({ userChanges: [ownerChanged], memberChanges: [ownerLeft] }),
     metrics(registry) {
       verifications = registry.counter({
         name: 'kit_apikeys_verifications_total',

@@ -89,6 +89,7 @@ export const apiKeyResource = resource(apiKeys, {
       const { name, scopes, ...others } = fieldsOf(input as KeyInput);
       const { apiKey, raw } = await createApiKey(context.tx, {
         user: user as User,
+        tenant: context.tenant ?? undefined,
         name: name as string,
         scopes: scopes as readonly string[],
         ...others,
@@ -115,7 +116,17 @@ export const apiKeyResource = resource(apiKeys, {
       async run({ row, input, once, ...context }) {
         const { tx, caller } = context;
         const check = ({ scopes }: ApiKey) => requireGrantable(tx, caller, scopes);
-        once('key', (await rotateApiKey(tx, row.id, { graceSeconds: input.grace_seconds, check, ...by(context) })).raw);
+        once(
+          'key',
+          (
+            await rotateApiKey(tx, row.id, {
+              graceSeconds: input.grace_seconds,
+              tenant: unboundTenant(row, context),
+              check,
+              ...by(context),
+            })
+          ).raw,
+        );
       },
     },
     revoke: {
@@ -170,6 +181,11 @@ function requireGrantable(db: Db, caller: CrudCaller, scopes: readonly string[])
 function livesLonger({ expires_at }: Pick<ApiKey, 'expires_at'>, expiresAt: Date | null | undefined): boolean {
   if (expiresAt === undefined || expires_at === null) return false;
   return expiresAt === null || expiresAt > expires_at;
+}
+
+/** A key that is not bound is bound to the tenant of the request. */
+function unboundTenant({ tenant_id }: Pick<ApiKey, 'tenant_id'>, { tenant }: Pick<WriteContext, 'tenant'>): string | undefined {
+  return tenant_id === null ? (tenant ?? undefined) : undefined;
 }
 
 /** The fields of a request in the words of programs. */

@@ -1,8 +1,7 @@
-import { tenantsOf } from '../../app/tenants/tenant-directory.ts';
-import type { TenantSource } from '../../app/tenants/tenant-source.ts';
+import { type ModuleTenants, tenantsOf } from '../../app/tenants/tenant-directory.ts';
 import type { Principal } from '../../auth/people/principal.ts';
 import type { BetterAuthSettings } from './options.ts';
-import { findMembership, findRoles, type FoundMembership } from './store.ts';
+import { findMembership, findRoles, organizationsOf, type FoundMembership } from './store.ts';
 
 /** What the statement that authenticated a session found in the organization that the request asked for. */
 interface SessionMembership {
@@ -22,7 +21,7 @@ export function rememberMembership(principal: Principal, membership: SessionMemb
  * Organizations as tenants, by id. The session's statement has proved the membership already; API keys and access tokens need one more.
  * A request that asks for an organization without the user in it is rejected.
  */
-export function organizationTenants({ places, organization }: BetterAuthSettings): TenantSource {
+export function organizationTenants({ places, organization }: BetterAuthSettings): ModuleTenants {
   return tenantsOf({
     places: places ?? organization,
     async named({ db, principal, names }) {
@@ -41,6 +40,7 @@ export function organizationTenants({ places, organization }: BetterAuthSettings
       const roles = await findRoles(db, asked);
       return roles.map((list) => (list === null ? null : { roles: rolesOf(list) }));
     },
+    ofUser: organizationsOf,
   });
 }
 

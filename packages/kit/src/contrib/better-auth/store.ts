@@ -86,6 +86,15 @@ export async function findRoles(
   return asked.map(({ userId, tenant }) => found.get(JSON.stringify([userId, tenant])) ?? null);
 }
 
+/** Ids of the organizations that the user is a member of, so many at most. */
+export async function organizationsOf(db: Db, userId: string, limit: number): Promise<readonly string[]> {
+  const rows = await db.query<{ id: string }>(
+    `select m."organizationId" as id from "member" m where m."userId" = $1 order by m."organizationId" limit ${limit}`,
+    [userId],
+  );
+  return rows.map(({ id }) => id);
+}
+
 /** A timestamp as better-auth stores it. */
 function stored(db: Db, at: Date): string | Date {
   return db.dialect === 'sqlite' ? at.toISOString() : at;

@@ -45,7 +45,12 @@ describeTenantApp(
       const [ada, eve] = [await person('agent_ada'), await person('agent_eve')];
       const [north, south] = [await tenantOf(ada), await tenantOf(ada)];
       const others = await tenantOf(eve);
-      const { raw } = await createApiKey(app.kit.app.db, { user: ada, name: 'agent', scopes: ['papers:read', 'papers:write'] });
+      const { raw } = await createApiKey(app.kit.app.db, {
+        user: ada,
+        name: 'agent',
+        tenant: '*',
+        scopes: ['papers:read', 'papers:write'],
+      });
       const key = { 'x-api-key': raw };
       const { tools } = await ask(key, 'tools/list', {});
       const named = tools.map(({ name, inputSchema }: { name: string; inputSchema: { properties: object } }) => [

@@ -181,7 +181,7 @@ describeTenantApp(
       const [ada, bob] = [await person(fresh('ada')), await person(fresh('bob'))];
       const { id, slug } = await tenantOf(ada);
       const row = await join(ada, id, bob, ['admin']);
-      const { raw } = await createApiKey(app.kit.app.db, { user: bob, name: 'script', scopes: [] });
+      const { raw } = await createApiKey(app.kit.app.db, { user: bob, name: 'script', tenant: '*', scopes: [] });
       const byKey = () => call(null, 'GET', '/papers', undefined, { 'x-studio': slug, 'x-api-key': raw });
       expect((await byKey()).status).toBe(200);
       await call(ada, 'DELETE', `/tenants/${id}/members/${row}`);

@@ -119,8 +119,17 @@ function remember(exchange: Exchange, route: CompiledRoute, found: Authenticatio
   if (found === null) return undefined;
   exchange.principal = found.principal;
   exchange.authenticator = found.authenticator;
-  if (found.authenticator.verifyCsrf === undefined || !route.csrf || safeMethods.has(exchange.method)) return undefined;
-  return found.authenticator.verifyCsrf(exchange, found.principal);
+  if (found.authenticator.verifyCsrf === undefined || !route.csrf || safeMethods.has(exchange.method)) return proveBinding(exchange);
+  const verified = found.authenticator.verifyCsrf(exchange, found.principal);
+  return verified instanceof Promise ? verified.then(() => proveBinding(exchange)) : proveBinding(exchange);
+}
+
+/** What is bound to a tenant works while its user is a member there, also on routes that need no tenant. */
+function proveBinding(exchange: Exchange): void | Promise<void> {
+  const { boundTenant } = exchange.principal ?? {};
+  if (boundTenant === undefined || boundTenant === null || boundTenant === '' || exchange.parent !== null) return undefined;
+  const { tenant } = exchange;
+  return tenant instanceof Promise ? tenant.then(() => undefined) : undefined;
 }
 
 function permit(exchange: Exchange, route: CompiledRoute): void | Promise<void> {

@@ -197,6 +197,7 @@ function hasSameRoles(before: Membership | null, now: Membership | null): boolea
 /** Whether a permission would still decide the same: what the caller is called makes no difference. */
 function isSame(before: Principal | null, now: Principal): boolean {
   if (before === null || before.user.id !== now.user.id || !now.user.is_active) return false;
+  if ((before.boundTenant ?? null) !== (now.boundTenant ?? null)) return false;
   if (before.user.is_staff !== now.user.is_staff || before.user.is_superuser !== now.user.is_superuser) return false;
   return before.scopes === now.scopes || JSON.stringify(before.scopes) === JSON.stringify(now.scopes);
 }

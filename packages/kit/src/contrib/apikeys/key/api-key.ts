@@ -1,9 +1,14 @@
 import { keyState, type KeyState } from './state.ts';
 
+/** Of a key that acts in every tenant of its owner, because a program said so. Over HTTP nobody makes one. */
+export const EVERY_TENANT = '*';
+
 /** A key as programs see it. Neither the secret nor its digest is part of it. */
 export interface ApiKey {
   readonly id: string;
   readonly owner_id: string;
+  /** The tenant that the key acts in, and in no other. Empty: in none; `*`: in every tenant of its owner. Null: the same, not chosen. */
+  readonly tenant_id: string | null;
   readonly name: string;
   readonly prefix: string;
   readonly scopes: readonly string[];
@@ -23,6 +28,7 @@ export interface ApiKey {
 /** A key on the wire: the answer of every management call. */
 export interface ApiKeyRecord {
   readonly id: string;
+  readonly tenant_id: string | null;
   readonly name: string;
   readonly prefix: string;
   readonly scopes: readonly string[];
@@ -39,6 +45,7 @@ export interface ApiKeyRecord {
 export function apiKeyRecord(key: ApiKey, now: Date): ApiKeyRecord {
   return {
     id: key.id,
+    tenant_id: key.tenant_id,
     name: key.name,
     prefix: key.prefix,
     scopes: key.scopes,
@@ -54,6 +61,6 @@ export function apiKeyRecord(key: ApiKey, now: Date): ApiKeyRecord {
 }
 
 /** What audit entries and events say about a key: what it may do and when, not how often it was used. */
-export function apiKeyFacts({ name, prefix, scopes, rate_limit, expires_at, revoked_at }: ApiKey): Record<string, unknown> {
-  return { name, prefix, scopes, rate_limit, expires_at, revoked_at };
+export function apiKeyFacts({ name, prefix, scopes, rate_limit, expires_at, revoked_at, tenant_id }: ApiKey): Record<string, unknown> {
+  return { name, prefix, scopes, rate_limit, expires_at, revoked_at, ...(tenant_id === null ? {} : { tenant_id }) };
 }

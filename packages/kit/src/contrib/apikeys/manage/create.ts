@@ -13,11 +13,17 @@ import { requireRoomForKey } from './key-limit.ts';
 import { keyringOf } from '../verify/keyring.ts';
 import { changeContextNames, recordChange, type ChangeContext } from './record-change.ts';
 import { insertKey } from '../rows/store.ts';
+import { tenantOfKey } from './tenant-of-key.ts';
 import { refuseUnknownNames } from '../../../options/read-options.ts';
 
 export interface NewApiKey extends ChangeContext {
   /** The owner, or its id. */
   readonly user: Pick<User, 'id'> | string;
+  /**
+   * The id or slug of the tenant that the key acts in, and in no other. `*`: it acts in every tenant of the user. Null: it acts in none.
+   * Default: the only tenant that the user is a member of; an error where there are several. Apps with a `tenant` function of their own: the key is not bound.
+   */
+  readonly tenant?: string | null | undefined;
   /** For people: what the key is used for. */
   readonly name: string;
   /** What the key may do, such as `orders:read`. */
@@ -36,10 +42,15 @@ export interface IssuedApiKey {
 
 /** A misspelt name (`expires_at`) would be a key that never expires. */
 const OPTIONS: ReadonlySet<string> = new Set(
-  Object.keys({ ...changeContextNames, user: true, name: true, scopes: true, expiresAt: true, rateLimit: true } satisfies Record<
-    keyof NewApiKey,
-    true
-  >),
+  Object.keys({
+    ...changeContextNames,
+    user: true,
+    tenant: true,
+    name: true,
+    scopes: true,
+    expiresAt: true,
+    rateLimit: true,
+  } satisfies Record<keyof NewApiKey, true>),
 );
 
 /**
@@ -71,7 +82,7 @@ export async function createApiKey(db: Db, input: NewApiKey): Promise<IssuedApiK
   return db.transaction(async (tx) => {
     const owner = await requireRoomForKey(tx, ownerId, now);
     if (owner === null) throw apiKeyErrors.owner_not_found();
-    const owned = { ...key, owner_id: owner.id };
+    const owned = { ...key, owner_id: owner.id, tenant_id: await tenantOfKey(tx, owner.id, input.tenant) };
     await insertKey(tx, { ...owned, digest: secretDigest(secret, keyring.pepper) });
     const apiKey: ApiKey = {
       ...owned,

@@ -11,10 +11,13 @@ import { requireRoomToReturn } from './key-limit.ts';
 import { keyringOf } from '../verify/keyring.ts';
 import { changeContextNames, recordChange, type ChangeContext } from './record-change.ts';
 import { lockKey, replaceSecret } from '../rows/store.ts';
+import { bindingChange } from './tenant-of-key.ts';
 import { refuseUnknownNames } from '../../../options/read-options.ts';
 
 /** Undefined keeps a value, null clears it. */
 export interface Rotation extends ChangeContext {
+  /** The id or slug of the tenant that a key from before there were tenants is bound to. Default: as `createApiKey()`. */
+  readonly tenant?: string | null | undefined;
   /** Default: those of the replaced secret. */
   readonly scopes?: readonly string[] | undefined;
   /** Null: the key does not expire. Default: unchanged. */
@@ -29,10 +32,15 @@ export interface Rotation extends ChangeContext {
 
 /** A misspelt name (`expires_at`) would be a key that never expires. */
 const OPTIONS: ReadonlySet<string> = new Set(
-  Object.keys({ ...changeContextNames, scopes: true, expiresAt: true, rateLimit: true, graceSeconds: true, check: true } satisfies Record<
-    keyof Rotation,
-    true
-  >),
+  Object.keys({
+    ...changeContextNames,
+    tenant: true,
+    scopes: true,
+    expiresAt: true,
+    rateLimit: true,
+    graceSeconds: true,
+    check: true,
+  } satisfies Record<keyof Rotation, true>),
 );
 
 /**
@@ -49,11 +57,13 @@ export async function rotateApiKey(db: Db, key: Pick<ApiKey, 'id'> | string, rot
   const id = typeof key === 'string' ? key : key.id;
   const secret = newSecret();
   const graceUntil = graceSeconds === 0 ? null : new Date(now.getTime() + graceSeconds * 1000);
-  const changes = changesOf({ scopes, expiresAt, rateLimit });
+  const fields = changesOf({ scopes, expiresAt, rateLimit });
   return db.transaction(async (tx) => {
     const before = await lockKey(tx, keyring.statements, id);
     if (before === null) throw apiKeyErrors.api_key_not_found();
-    if (before.revoked_at === null) rotation.check?.({ ...before, ...changes });
+    if (before.revoked_at !== null) throw apiKeyErrors.key_revoked();
+    const changes = { ...fields, ...(await bindingChange(tx, before, rotation.tenant)) };
+    rotation.check?.({ ...before, ...changes });
     await requireRoomToReturn(tx, before, { ...before, ...changes }, now);
     if (!(await replaceSecret(tx, before.id, secretDigest(secret, keyring.pepper), graceUntil, changes))) throw apiKeyErrors.key_revoked();
     const previous = { previous_expires_at: graceUntil, previous_last_used_at: graceUntil === null ? null : before.last_used_at };

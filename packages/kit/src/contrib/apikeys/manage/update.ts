@@ -7,10 +7,13 @@ import { requireRoomToReturn } from './key-limit.ts';
 import { keyringOf } from '../verify/keyring.ts';
 import { changeContextNames, recordChange, type ChangeContext } from './record-change.ts';
 import { changeUnrevokedKey, lockKey } from '../rows/store.ts';
+import { bindingChange } from './tenant-of-key.ts';
 import { refuseUnknownNames } from '../../../options/read-options.ts';
 
 /** Undefined keeps a value, null clears it. */
 export interface KeyEdit extends ChangeContext {
+  /** The id or slug of the tenant that a key is bound to, which is not bound yet; `*`: in every tenant of its owner. Null: it acts in none. Default: unchanged. */
+  readonly tenant?: string | null | undefined;
   /** Default: unchanged. */
   readonly name?: string | undefined;
   /** Replaces all scopes. Default: unchanged. */
@@ -23,7 +26,10 @@ export interface KeyEdit extends ChangeContext {
 
 /** A misspelt name (`expires_at`) would be a key that never expires. */
 const OPTIONS: ReadonlySet<string> = new Set(
-  Object.keys({ ...changeContextNames, name: true, scopes: true, expiresAt: true, rateLimit: true } satisfies Record<keyof KeyEdit, true>),
+  Object.keys({ ...changeContextNames, tenant: true, name: true, scopes: true, expiresAt: true, rateLimit: true } satisfies Record<
+    keyof KeyEdit,
+    true
+  >),
 );
 
 /** Changes what a key is called or may do; the secret stays. Refused with 409 `key_revoked` on a revoked key. */
@@ -34,11 +40,12 @@ export async function updateApiKey(db: Db, key: Pick<ApiKey, 'id'> | string, edi
   const now = keyring.clock.now();
   checkFields({ name, scopes, expiresAt, rateLimit }, now);
   const id = typeof key === 'string' ? key : key.id;
-  const changes = changesOf(edit);
+  const fields = changesOf(edit);
   return db.transaction(async (tx) => {
     const before = await lockKey(tx, keyring.statements, id);
     if (before === null) throw apiKeyErrors.api_key_not_found();
     if (before.revoked_at !== null) throw apiKeyErrors.key_revoked();
+    const changes = { ...fields, ...(edit.tenant === undefined ? {} : await bindingChange(tx, before, edit.tenant)) };
     if (Object.keys(changes).length === 0) return before;
     const after = { ...before, ...changes };
     await requireRoomToReturn(tx, before, after, now);

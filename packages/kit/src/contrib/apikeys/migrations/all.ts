@@ -1,4 +1,4 @@
 import { initial } from './0001_initial.ts';
+import { tenant } from './0002_tenant.ts';
 
-/** One until the first release: changed in place. From then on released ones are never edited. */
-export const apiKeyMigrations = [initial];
+export const apiKeyMigrations = [initial, tenant];

@@ -2,7 +2,7 @@ import type { Authenticator, AuthRequest } from '../../../auth/request/authentic
 import type { Principal, User } from '../../../auth/people/principal.ts';
 import { coreErrors } from '../../../errors/core-errors.ts';
 import type { Db } from '../../../db/engine/db.ts';
-import type { ApiKey } from '../key/api-key.ts';
+import { type ApiKey, EVERY_TENANT } from '../key/api-key.ts';
 import { API_KEY_SCHEME, rememberApiKey } from './current-key.ts';
 import { apiKeyErrors } from '../errors.ts';
 import { keyringOf } from '../verify/keyring.ts';
@@ -62,7 +62,11 @@ async function authenticated(request: AuthRequest, raw: unknown, countsAsAttempt
 }
 
 function principalOf(apiKey: ApiKey, user: User): Principal {
-  return { user, scheme: API_KEY_SCHEME, scopes: apiKey.scopes, credentialId: apiKey.id };
+  const principal = { user, scheme: API_KEY_SCHEME, scopes: apiKey.scopes, credentialId: apiKey.id };
+  const { tenant_id: boundTenant } = apiKey;
+  return boundTenant === null || boundTenant === EVERY_TENANT
+    ? principal
+    : { ...principal, boundTenant, ...(boundTenant === '' ? {} : { tenant: boundTenant }) };
 }
 
 /** Past the cache: this is how a process learns of a revocation that it was not notified of. */

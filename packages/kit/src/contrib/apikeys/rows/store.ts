@@ -29,9 +29,13 @@ type VerificationRow = KeyRow & {
   readonly owner_is_superuser: unknown;
 };
 
+/** Startup waits for it. */
+const UNBOUND_LOOKED_AT = 50_000;
+
 const COLUMNS = [
   'id',
   'owner_id',
+  'tenant_id',
   'name',
   'prefix',
   'scopes',
@@ -131,6 +135,25 @@ export async function deleteKeys(tx: Db, { select, from }: KeyStatements, ownerI
   return rows.map(toApiKey);
 }
 
+/** Ids of the keys of an owner that are bound to a tenant and not revoked. */
+export async function keysInTenant(tx: Db, ownerId: string, tenant: string): Promise<readonly string[]> {
+  const rows = await tx.query<{ id: string }>(
+    'select cast(id as text) as id from api_keys where owner_id = $1 and tenant_id = $2 and revoked_at is null order by id',
+    [ownerId, tenant],
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** Prefixes of usable keys that are bound to no tenant, of the newest keys. */
+export async function unboundKeys(db: Db, now: Date): Promise<readonly string[]> {
+  const rows = await db.query<{ prefix: string }>(
+    `select prefix from (select * from api_keys order by id desc limit ${UNBOUND_LOOKED_AT}) newest
+     where tenant_id is null and revoked_at is null and (expires_at is null or expires_at > $1) order by id limit 1000`,
+    [now],
+  );
+  return rows.map(({ prefix }) => prefix);
+}
+
 /** An owner as the users' table knows it. */
 export interface LockedOwner {
   /** As it is stored there: a UUID may be given in upper case, a number with leading zeros. */
@@ -144,22 +167,33 @@ export async function lockOwner(tx: Db, statements: KeyStatements, ownerId: stri
   return row === undefined ? null : { id: row.id, is_active: isTrue(row.is_active) };
 }
 
-export type NewKey = Pick<ApiKey, 'id' | 'owner_id' | 'name' | 'prefix' | 'scopes' | 'rate_limit' | 'created_at' | 'expires_at'> & {
+export type NewKey = Pick<
+  ApiKey,
+  'id' | 'owner_id' | 'tenant_id' | 'name' | 'prefix' | 'scopes' | 'rate_limit' | 'created_at' | 'expires_at'
+> & {
   readonly digest: string;
 };
 
 export async function insertKey(tx: Db, key: NewKey): Promise<void> {
   await tx.query(
-    `insert into api_keys (id, owner_id, name, prefix, digest, scopes, rate_limit, created_at, expires_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-    [key.id, key.owner_id, key.name, key.prefix, key.digest, key.scopes, key.rate_limit, key.created_at, key.expires_at],
+    `insert into api_keys (id, owner_id, tenant_id, name, prefix, digest, scopes, rate_limit, created_at, expires_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+    [key.id, key.owner_id, key.tenant_id, key.name, key.prefix, key.digest, key.scopes, key.rate_limit, key.created_at, key.expires_at],
   );
 }
 
 export type KeyChanges = Partial<
   Pick<
     ApiKey,
-    'name' | 'scopes' | 'rate_limit' | 'expires_at' | 'revoked_at' | 'revoked_reason' | 'previous_expires_at' | 'previous_last_used_at'
+    | 'tenant_id'
+    | 'name'
+    | 'scopes'
+    | 'rate_limit'
+    | 'expires_at'
+    | 'revoked_at'
+    | 'revoked_reason'
+    | 'previous_expires_at'
+    | 'previous_last_used_at'
   >
 > & { readonly digest?: string; readonly previous_digest?: string | null };
 

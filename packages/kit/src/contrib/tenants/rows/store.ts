@@ -101,6 +101,16 @@ export async function countTenantsWithRole(db: Db, userId: string, role: string)
   return Number(row?.owned);
 }
 
+/** Ids of the active tenants that the user is a member of, so many at most. */
+export async function activeTenantsOf(db: Db, userId: string, limit: number): Promise<readonly string[]> {
+  const rows = await db.query<{ id: string }>(
+    `select cast(t.id as text) as id from tenant_members m join tenants t on t.id = m.tenant_id
+     where m.user_id = $1 and t.state = 'active' order by t.id limit ${limit}`,
+    [userId],
+  );
+  return rows.map(({ id }) => id);
+}
+
 interface FoundRow {
   readonly name: string;
   readonly tenant: string;

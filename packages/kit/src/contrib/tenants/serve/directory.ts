@@ -1,6 +1,6 @@
 import type { TenantDirectory } from '../../../app/tenants/tenant-directory.ts';
 import type { TenantPlace } from '../../../app/tenants/tenant-places.ts';
-import { findNamed, findRoles } from '../rows/store.ts';
+import { activeTenantsOf, findNamed, findRoles } from '../rows/store.ts';
 
 /** The tenants of this module, as requests, workers and documents see them. */
 export function tenantDirectory(places: readonly TenantPlace[]): TenantDirectory {
@@ -14,5 +14,6 @@ export function tenantDirectory(places: readonly TenantPlace[]): TenantDirectory
       const found = await findRoles(db, asked);
       return found.map((roles) => (roles === null ? null : { roles }));
     },
+    ofUser: activeTenantsOf,
   };
 }
