@@ -79,6 +79,11 @@ export const coreErrors = defineErrors('core', {
     detail: 'You are not a member of this tenant.',
     remedy: 'Name a tenant that you belong to, or ask one of its administrators to add you.',
   },
+  tenant_suspended: {
+    status: 403,
+    detail: 'This tenant is suspended: nobody can work in it for now.',
+    remedy: 'Ask the provider of this API. Nothing is lost, and everything continues when the tenant is resumed.',
+  },
   tenant_required: {
     status: 403,
     detail: 'A tenant is required: name one that you are a member of, in the header, path or host of this API.',

@@ -50,6 +50,7 @@ async function provedTenant(
   const found = await askedOnce(exchange, tenant, () => membershipOf({ user: principal.user, tenant, principal, db }));
   const membership = ruleResult('membership', 'createApp()', found);
   if (membership === null) throw coreErrors.not_a_member();
+  if (membership.isSuspended === true) throw coreErrors.tenant_suspended();
   exchange.knownMembership = membership;
   return tenant;
 }

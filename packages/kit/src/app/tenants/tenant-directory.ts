@@ -31,6 +31,8 @@ export interface TenantDirectory {
   /** By name, with one statement. A name that no tenant has, and one of a tenant that the user is not a member of, are left out alike. */
   readonly named: (asked: NamedTenants) => Promise<ReadonlyMap<string, NamedMembership>>;
   readonly memberships: MembershipBatch;
+  /** Those of these ids whose tenants are suspended. Default: none ever is. */
+  readonly suspended?: (db: Db, tenants: readonly string[]) => Promise<ReadonlySet<string>>;
   /** Ids of the tenants that a user can act in, so many at most. */
   readonly ofUser: (db: Db, userId: string, limit: number) => Promise<readonly string[]>;
 }
@@ -51,7 +53,8 @@ export interface AppTenants {
 
 /**
  * The tenant of a request, in this order: the places of the directory, then the tenant of the credential. All of them must name the same tenant; what a
- * person has chosen for a session is only the default. Throws 400 `tenant_conflict` and 403 `not_a_member`.
+ * person has chosen for a session is only the default. Throws 400 `tenant_conflict`, 403 `not_a_member` and
+ * `tenant_suspended`.
  */
 export function tenantsOf(directory: TenantDirectory): ModuleTenants {
   const { places, named, memberships } = directory;
@@ -78,6 +81,7 @@ export function tenantsOf(directory: TenantDirectory): ModuleTenants {
       // Whether the others exist, or have the caller as a member, makes no difference.
       if (names.length > 1 && !isOne) throw coreErrors.tenant_conflict();
       if (first === undefined) throw coreErrors.not_a_member();
+      if (first.membership.isSuspended === true) throw coreErrors.tenant_suspended();
       exchange.knownMembership = first.membership;
       return first.tenant;
     },

@@ -2,8 +2,10 @@ import type { Db } from '../../db/engine/db.ts';
 import type { Membership } from '../people/membership.ts';
 import type { Principal, User } from '../people/principal.ts';
 
-/** Why somebody may not act: `deleted` was a user once, `unknown_user` never was, `not_known` is a member of a tenant nobody can be asked about. */
-export type Hindrance = 'deleted' | 'unknown_user' | 'inactive' | 'not_a_member' | 'not_known';
+/**
+ * Why somebody may not act: `deleted` was a user once, `unknown_user` never was, `not_known` is a member of a
+ * tenant nobody can be asked about, `suspended` of one that nobody acts in for now. */
+export type Hindrance = 'deleted' | 'unknown_user' | 'inactive' | 'not_a_member' | 'not_known' | 'suspended';
 
 /** What somebody may still do, now: in general, or in a tenant. */
 export type Standing =
@@ -61,7 +63,8 @@ export function judge({ user, wasDeleted, membership }: StandingFacts): Hindranc
   if (user === null) return wasDeleted ? 'deleted' : 'unknown_user';
   if (!user.is_active) return 'inactive';
   if (membership === 'not_known') return 'not_known';
-  return membership === null ? 'not_a_member' : null;
+  if (membership === null) return 'not_a_member';
+  return membership?.isSuspended === true ? 'suspended' : null;
 }
 
 /**

@@ -6,6 +6,7 @@ import { isUuid } from '../../db/values/uuid.ts';
 import { tenantsIn } from './declare/tenants.ts';
 import { tenantErrors } from './errors.ts';
 import { addMember, changeMember, removeMember } from './manage/members.ts';
+import { resumeTenant, suspendTenant } from './manage/suspend.ts';
 import { createTenant, deleteTenant, purgeTenants, restoreTenant } from './manage/tenants.ts';
 import { tenantMembers, tenants } from './models.ts';
 import type { TenantRow } from './rows/store.ts';
@@ -15,10 +16,10 @@ const PAGE = 500;
 
 type Context = CommandContext<App>;
 
-/** `kit tenant create|list|members|add|change|remove|delete|restore|purge`. */
+/** `kit tenant create|list|members|add|change|remove|suspend|resume|delete|restore|purge`. */
 export const tenantCommand: Command<App> = {
   name: 'tenant',
-  summary: 'create, list and delete tenants, add and remove members',
+  summary: 'create, list, suspend and delete tenants, add and remove members',
   configure(command, context) {
     command
       .command('create <name>')
@@ -96,6 +97,23 @@ export const tenantCommand: Command<App> = {
       .action(async (name: string) => {
         const { db } = await context.app();
         const tenant = await restoreTenant(db, (await requireTenant(db, name)).id, BY);
+        show(context, tenant, `Tenant ${tenant.slug} is active.`);
+      });
+    command
+      .command('suspend <tenant>')
+      .description('suspend a tenant: its members get 403, its deliveries and jobs wait')
+      .option('--reason <text>', 'shown to its members')
+      .action(async (name: string, { reason }: { reason?: string }) => {
+        const { db } = await context.app();
+        const tenant = await suspendTenant(db, (await requireTenant(db, name)).id, { reason, ...BY });
+        show(context, tenant, `Tenant ${tenant.slug} is suspended; resume it with kit tenant resume.`);
+      });
+    command
+      .command('resume <tenant>')
+      .description('resume a suspended tenant: what waited goes on')
+      .action(async (name: string) => {
+        const { db } = await context.app();
+        const tenant = await resumeTenant(db, (await requireTenant(db, name)).id, BY);
         show(context, tenant, `Tenant ${tenant.slug} is active.`);
       });
     command

@@ -6,6 +6,7 @@ import { SLUG_LENGTH_MAX } from './declare/slug.ts';
 /** `deleting`: nobody acts in it any more; it is deleted when its grace is over, unless an owner restores it. */
 export const TENANT_STATES = ['active', 'deleting'] as const;
 export const NAME_LENGTH_MAX = 150;
+export const SUSPENDED_REASON_MAX = 300;
 
 /** Customers of the app. Rows of other tables belong to one by its `id`. */
 export const tenants = model(
@@ -18,6 +19,8 @@ export const tenants = model(
     created_at: t.timestamp(),
     updated_at: t.timestamp(),
     deletes_at: t.timestamp().nullable().describe('When the tenant is deleted permanently.'),
+    suspended_at: t.timestamp().nullable().describe('Since when nobody can work in the tenant; null: it is not suspended.'),
+    suspended_reason: t.text(SUSPENDED_REASON_MAX).nullable().describe('Why it is suspended, for its members.'),
   },
   { guarded: true, indexes: [{ columns: ['deletes_at'], where: 'deletes_at is not null', name: 'tenants_deleting' }] },
 );

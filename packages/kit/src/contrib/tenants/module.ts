@@ -10,6 +10,7 @@ import { purgeJob } from './manage/purge-job.ts';
 import { sendInvitation } from './manage/send-invitation.ts';
 import { userChanged } from './manage/user-changed.ts';
 import { initial } from './migrations/0001_initial.ts';
+import { suspension } from './migrations/0002_suspension.ts';
 import { tenantInvitations, tenantMembers, tenants as tenantModel } from './models.ts';
 import { readTenantsOptions, type TenantsOptions } from './options.ts';
 import { tenantDirectory } from './serve/directory.ts';
@@ -33,7 +34,7 @@ export function tenants(options: TenantsOptions = {}): Module {
   return {
     name: 'tenants',
     models: [tenantModel, tenantMembers, tenantInvitations],
-    migrations: [initial],
+    migrations: [initial, suspension],
     resources: [tenantResource, memberResource, invitationResource],
     tenants: tenantsOf(tenantDirectory(settings.find)),
     errors: tenantErrors,

@@ -1,6 +1,6 @@
 import { jsonSchema } from '../../http/declare/json-schema.ts';
 import { SLUG_LENGTH_MAX } from './declare/slug.ts';
-import { NAME_LENGTH_MAX } from './models.ts';
+import { NAME_LENGTH_MAX, SUSPENDED_REASON_MAX } from './models.ts';
 
 const name = { type: 'string', minLength: 1, maxLength: NAME_LENGTH_MAX };
 const slug = {
@@ -31,6 +31,12 @@ export const TransferBody = jsonSchema<{ readonly user_id: string }>(
   },
   { name: 'TenantTransfer' },
 );
+
+export const SuspensionBody = jsonSchema<{ readonly reason?: string }>({
+  type: 'object',
+  properties: { reason: { type: 'string', maxLength: SUSPENDED_REASON_MAX, description: 'Shown to the members of the tenant.' } },
+  additionalProperties: false,
+});
 
 /** Members are added by programs and staff; other people are invited. */
 export const NewMemberBody = jsonSchema<{ readonly user_id: string; readonly roles: readonly string[] }>(

@@ -87,7 +87,7 @@ export function webhooks(options: WebhookOptions = {}): Module {
       users = directory;
     },
     setup({ databases, settings: app, clock, log, registry, db }) {
-      const findHindrances = hindrancesIn(registry.standings, db);
+      const findHindrances = hindrancesIn(registry.standings, registry.tenants, db);
       const owners = ownersIn(users, db);
       const secretKeys = given.secretKeys ?? splitSecretKeys(app.webhookSecretKeys);
       const settings = readWebhookOptions({ ...options, secretKeys });

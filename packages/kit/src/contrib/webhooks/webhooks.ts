@@ -66,7 +66,7 @@ export function useWebhooks(database: Database, options: UseWebhooksOptions = {}
     clock,
     log,
     registry: { ...emptyRegistry, ...registry, standings },
-    findHindrances: hindrancesIn(standings, database),
+    findHindrances: hindrancesIn(standings, registry?.tenants ?? emptyRegistry.tenants, database),
     owners: ownersIn(users === undefined ? null : directoryOf(users), database),
   });
 }

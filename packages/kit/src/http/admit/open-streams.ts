@@ -134,7 +134,7 @@ export class OpenStreams {
     for (const [index, exchange] of proved.entries()) {
       const found = settled[index];
       if (found?.status !== 'fulfilled') failure ??= found?.reason;
-      else if (!found.value.ok) exchange.abort(coreErrors.not_a_member());
+      else if (!found.value.ok) exchange.abort(found.value.why === 'suspended' ? coreErrors.tenant_suspended() : coreErrors.not_a_member());
       else if (!hasSameRoles(exchange.knownMembership, found.value.membership))
         exchange.abort(coreErrors.permission_denied({ detail: 'Your roles in this tenant have changed.' }));
     }

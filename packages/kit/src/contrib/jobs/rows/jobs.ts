@@ -16,7 +16,7 @@ export interface Jobs {
   readonly clock: Clock;
   readonly log: Log;
   readonly services: Container;
-  readonly registry: Pick<Registry, 'audit' | 'standings'>;
+  readonly registry: Pick<Registry, 'audit' | 'standings' | 'tenants'>;
   /** Where the users are, which need not be where the jobs are. */
   readonly usersDatabase: Database;
   /** Undefined unless the application has metrics. */

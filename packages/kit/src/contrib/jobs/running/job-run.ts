@@ -31,6 +31,8 @@ export type RunEnd =
   | { readonly kind: 'failed'; readonly failure: Failure; readonly outcome: 'failed' | 'timed_out' }
   /** This code does not know the job, or only an older version of it. */
   | { readonly kind: 'unknown' }
+  /** Its tenant is suspended: it waits, and loses no attempt. */
+  | { readonly kind: 'suspended' }
   /** The worker stops: as if it had not been claimed. */
   | { readonly kind: 'released' }
   /** The claim belongs to another worker, or to none: there is nothing to store. */
@@ -113,6 +115,7 @@ export class JobRun {
   }
 
   async #run(definition: JobDefinition): Promise<RunEnd> {
+    if (await this.#isSuspended(definition)) return { kind: 'suspended' };
     if (definition.actsForOwner) await this.#requireOwner();
     const checked = await definition.input['~standard'].validate(jsonValueOf(this.claim.input));
     if (checked.issues !== undefined) {
@@ -126,6 +129,15 @@ export class JobRun {
     } finally {
       clearTimeout(timer);
     }
+  }
+
+  async #isSuspended({ actsForOwner }: JobDefinition): Promise<boolean> {
+    const { registry, usersDatabase } = this.#jobs;
+    const { tenant_key: tenant } = this.claim;
+    if (tenant === '') return false;
+    const { directory } = registry.tenants;
+    if (directory?.suspended !== undefined) return (await directory.suspended(usersDatabase, [tenant])).has(tenant);
+    return actsForOwner && (await this.#ownerHindrance()) === 'suspended';
   }
 
   async #requireOwner(): Promise<void> {

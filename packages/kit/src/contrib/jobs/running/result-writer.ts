@@ -26,7 +26,7 @@ export interface WorkSummary extends Readonly<Record<RunOutcome, number>> {
   readonly succeeded: number;
   readonly retrying: number;
   readonly failed: number;
-  /** Given back: unknown to this version of the code, or under way when the worker stopped. */
+  /** Given back: unknown to this version of the code, of a suspended tenant, or under way when the worker stopped. */
   readonly released: number;
   /** Runs whose claim was lost: cancelled, or their lease ended. */
   readonly lost: number;
@@ -264,6 +264,7 @@ class Batch {
         return failed.status === 'queued' ? 'retrying' : 'failed';
       }
       case 'unknown':
+      case 'suspended':
         this.unknown.push(claim);
         return 'released';
       case 'released':

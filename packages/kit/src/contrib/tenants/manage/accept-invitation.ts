@@ -1,6 +1,7 @@
 import type { Principal, User } from '../../../auth/people/principal.ts';
 import { CONFLICT_RETRIES } from '../../../db/engine/conflict-retries.ts';
 import type { Db } from '../../../db/engine/db.ts';
+import { coreErrors } from '../../../errors/core-errors.ts';
 import { invitationDigest, isInvitationToken } from '../declare/invitation-token.ts';
 import { tenantsIn } from '../declare/tenants.ts';
 import { tenantErrors } from '../errors.ts';
@@ -37,6 +38,7 @@ export async function acceptInvitation(db: Db, acceptance: Acceptance): Promise<
     const tenant = await lockTenant(tx, found.tenant_id);
     const invitation = await openInvitation(tx, digest);
     if (tenant === null || tenant.state !== 'active' || !(await isGood(tx, invitation))) throw tenantErrors.invalid_invitation();
+    if (tenant.suspended_at !== null) throw coreErrors.tenant_suspended();
     const user = await userIn(tx);
     requireAddress(tx, invitation, user);
     await deleteInvitation(tx, invitation.id);

@@ -15,6 +15,13 @@ export interface Actor {
   readonly roles: readonly string[] | null;
 }
 
+interface AllowedStates {
+  readonly asStaff?: boolean;
+  readonly whileDeleting?: boolean;
+  /** For what ends things only: a suspended tenant can be left and deleted. */
+  readonly whileSuspended?: boolean;
+}
+
 /**
  * The tenant, locked, and what the caller is in it now: the right is asked in the transaction of the change. A principal is a member, or the tenant does
  * not exist for it; programs (a string, nobody) and staff (`asStaff`) have every right.
@@ -23,7 +30,7 @@ export async function lockedFor(
   tx: Db,
   tenantId: string,
   by: AuditEntry['actor'],
-  { asStaff = false, whileDeleting = false }: { readonly asStaff?: boolean; readonly whileDeleting?: boolean } = {},
+  { asStaff = false, whileDeleting = false, whileSuspended = whileDeleting }: AllowedStates = {},
 ): Promise<{ readonly tenant: TenantRow; readonly actor: Actor }> {
   const tenant = await lockTenant(tx, tenantId);
   if (tenant === null || (tenant.state === 'deleting' && !whileDeleting)) throw tenantErrors.tenant_not_found();
@@ -31,6 +38,7 @@ export async function lockedFor(
   const { id } = 'user' in by ? by.user : by;
   const member = await findMember(tx, tenant.id, id);
   if (member === null) throw tenantErrors.tenant_not_found();
+  if (tenant.suspended_at !== null && !whileSuspended) throw coreErrors.tenant_suspended();
   return { tenant, actor: { userId: id, roles: member.roles } };
 }
 

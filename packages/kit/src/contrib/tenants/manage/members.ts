@@ -87,7 +87,7 @@ export async function removeMember(db: Db, given: MemberToRemove & AsStaff): Pro
   const { asStaff = false, ...rest } = given;
   refuseUnknownNames('removeMember()', rest, REMOVED);
   await db.transaction(async (tx) => {
-    const { tenant, actor } = await lockedFor(tx, given.tenant, given.by, { asStaff });
+    const { tenant, actor } = await lockedFor(tx, given.tenant, given.by, { asStaff, whileSuspended: true });
     const before = await requireMember(tx, tenant.id, given.user);
     const isSelf = actor.userId === given.user;
     await requireChange(tx, tenant.id, given.user, { actor: actor.roles, isSelf, before: before.roles, after: null });

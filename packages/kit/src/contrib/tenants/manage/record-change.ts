@@ -35,7 +35,7 @@ async function recordChange(
   if (event !== undefined) await registry.events?.publish(tx, [{ type: action, data: event, tenantKey: tenantId }]);
 }
 
-export type TenantChange = 'created' | 'updated' | 'deletion_started' | 'restored' | 'deleted';
+export type TenantChange = 'created' | 'updated' | 'deletion_started' | 'restored' | 'deleted' | 'suspended' | 'resumed';
 
 export async function recordTenant(
   tx: Db,
@@ -45,7 +45,16 @@ export async function recordTenant(
 ): Promise<void> {
   const { id, slug, name } = (after ?? before) as TenantRow;
   const facts = (row: TenantRow | null) =>
-    row === null ? null : { slug: row.slug, name: row.name, state: row.state, deletes_at: row.deletes_at };
+    row === null
+      ? null
+      : {
+          slug: row.slug,
+          name: row.name,
+          state: row.state,
+          deletes_at: row.deletes_at,
+          suspended_at: row.suspended_at,
+          suspended_reason: row.suspended_reason,
+        };
   const target = { type: 'tenant', id } as const;
   await recordChange(
     tx,

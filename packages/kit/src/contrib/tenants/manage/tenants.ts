@@ -58,7 +58,16 @@ export async function createTenant(db: Db, given: NewTenant): Promise<TenantRow>
     if ((await countTenantsWithRole(tx, owner, settings.roles.owner)) >= settings.ownedMax)
       throw tenantErrors.tenant_limit_reached({ extensions: { limit: settings.ownedMax } });
     const now = clock.now();
-    const row = { id: uuidv7(clock), name, state: 'active', created_at: now, updated_at: now, deletes_at: null } as const;
+    const row = {
+      id: uuidv7(clock),
+      name,
+      state: 'active',
+      created_at: now,
+      updated_at: now,
+      deletes_at: null,
+      suspended_at: null,
+      suspended_reason: null,
+    } as const;
     const after = await insertWithSlug(tx, row, given.slug);
     await recordTenant(tx, 'created', { before: null, after }, given);
     await insertNewMember(tx, after, { user: owner, roles: [settings.roles.owner], addedBy: null }, given);
@@ -114,7 +123,7 @@ export async function updateTenant(
 export async function deleteTenant(db: Db, id: string, context: ChangeContext & { readonly asStaff?: boolean } = {}): Promise<TenantRow> {
   const { clock, settings } = tenantsIn(db);
   return db.transaction(async (tx) => {
-    const { tenant: before, actor } = await lockedFor(tx, id, context.by, { asStaff: context.asStaff === true });
+    const { tenant: before, actor } = await lockedFor(tx, id, context.by, { asStaff: context.asStaff === true, whileSuspended: true });
     requireOwner(tx, actor);
     const now = clock.now();
     const deletes_at = new Date(now.getTime() + settings.graceMs);

@@ -111,10 +111,29 @@ export async function activeTenantsOf(db: Db, userId: string, limit: number): Pr
   return rows.map(({ id }) => id);
 }
 
+/** Those of these tenants that are suspended, by id. */
+export async function suspendedAmong(db: Db, tenantIds: readonly string[]): Promise<ReadonlySet<string>> {
+  const ids = tenantIds.filter((id) => isUuid(id));
+  if (ids.length === 0) return new Set();
+  const [among, list] =
+    db.dialect === 'postgres' ? ['= any(cast($1 as uuid[]))', ids] : ['in (select value from json_each($1))', JSON.stringify(ids)];
+  const rows = await db.query<{ id: string }>(`select cast(id as text) as id from tenants where suspended_at is not null and id ${among}`, [
+    list,
+  ]);
+  return new Set(rows.map(({ id }) => id));
+}
+
+/** What a user is in a tenant. */
+interface FoundMember {
+  readonly roles: readonly string[];
+  readonly isSuspended: boolean;
+}
+
 interface FoundRow {
   readonly name: string;
   readonly tenant: string;
   readonly roles: string;
+  readonly suspended: number;
 }
 
 const ROLES_JSON = { postgres: 'cast(to_json(m.roles) as text)', sqlite: 'm.roles' } as const;
@@ -124,32 +143,38 @@ export async function findNamed(
   db: Db,
   userId: string,
   names: readonly string[],
-): Promise<ReadonlyMap<string, { readonly tenant: string; readonly roles: readonly string[] }>> {
+): Promise<ReadonlyMap<string, FoundMember & { readonly tenant: string }>> {
   const wanted = names.map((name) => ({ name, stored: name.toLowerCase() }));
   const asked = JSON.stringify(wanted.map(({ name, stored }) => [name, stored, isUuid(stored) ? stored : null]));
   const id = db.dialect === 'postgres' ? 'cast(a.value ->> 2 as uuid)' : 'a.value ->> 2';
   const rows = await db.query<FoundRow>(
-    `select a.value ->> 0 as name, cast(t.id as text) as tenant, ${ROLES_JSON[db.dialect]} as roles from ${listSql(db, '$1')}
+    `select a.value ->> 0 as name, cast(t.id as text) as tenant, ${ROLES_JSON[db.dialect]} as roles, ${SUSPENDED} from ${listSql(db, '$1')}
      join tenants t on t.id = ${id} or t.slug = a.value ->> 1
      join tenant_members m on m.tenant_id = t.id and m.user_id = $2 where t.state = 'active'`,
     [asked, userId],
   );
-  return new Map(rows.map(({ name, tenant, roles }) => [name, { tenant, roles: parsedRoles(roles) }]));
+  return new Map(rows.map(({ name, tenant, ...row }) => [name, { tenant, ...memberOf(row) }]));
 }
 
-/** The roles of these users in these tenants, in the order given; null where the user is not a member, or the tenant is not active. */
-export async function findRoles(db: Db, asked: readonly TenantUser[]): Promise<readonly (readonly string[] | null)[]> {
+/** What these users are in these tenants, in the order given; null where the user is not a member, or the tenant is not active. */
+export async function findRoles(db: Db, asked: readonly TenantUser[]): Promise<readonly (FoundMember | null)[]> {
   const list = asked.filter(({ tenant }) => isUuid(tenant));
   if (list.length === 0) return asked.map(() => null);
   const id = db.dialect === 'postgres' ? 'cast(a.value ->> 1 as uuid)' : 'a.value ->> 1';
-  const rows = await db.query<{ user_id: string; tenant: string; roles: string }>(
-    `select m.user_id, cast(t.id as text) as tenant, ${ROLES_JSON[db.dialect]} as roles from ${listSql(db, '$1')}
+  const rows = await db.query<{ user_id: string; tenant: string; roles: string; suspended: number }>(
+    `select m.user_id, cast(t.id as text) as tenant, ${ROLES_JSON[db.dialect]} as roles, ${SUSPENDED} from ${listSql(db, '$1')}
      join tenant_members m on m.user_id = a.value ->> 0 and m.tenant_id = ${id}
      join tenants t on t.id = m.tenant_id where t.state = 'active'`,
     [JSON.stringify(list.map(({ userId, tenant }) => [userId, tenant.toLowerCase()]))],
   );
-  const found = new Map(rows.map(({ user_id, tenant, roles }) => [`${tenant} ${user_id}`, parsedRoles(roles)]));
+  const found = new Map(rows.map(({ user_id, tenant, ...row }) => [`${tenant} ${user_id}`, memberOf(row)]));
   return asked.map(({ userId, tenant }) => found.get(`${tenant.toLowerCase()} ${userId}`) ?? null);
+}
+
+const SUSPENDED = 'case when t.suspended_at is null then 0 else 1 end as suspended';
+
+function memberOf({ roles, suspended }: Pick<FoundRow, 'roles' | 'suspended'>): FoundMember {
+  return { roles: parsedRoles(roles), isSuspended: suspended === 1 };
 }
 
 /** SQLite knows the type of the column and reads it as a list. */

@@ -1,6 +1,6 @@
 import type { TenantDirectory } from '../../../app/tenants/tenant-directory.ts';
 import type { TenantPlace } from '../../../app/tenants/tenant-places.ts';
-import { activeTenantsOf, findNamed, findRoles } from '../rows/store.ts';
+import { activeTenantsOf, findNamed, findRoles, suspendedAmong } from '../rows/store.ts';
 
 /** The tenants of this module, as requests, workers and documents see them. */
 export function tenantDirectory(places: readonly TenantPlace[]): TenantDirectory {
@@ -8,12 +8,13 @@ export function tenantDirectory(places: readonly TenantPlace[]): TenantDirectory
     places,
     async named({ db, principal, names }) {
       const found = await findNamed(db, principal.user.id, names);
-      return new Map([...found].map(([name, { tenant, roles }]) => [name, { tenant, membership: { roles } }]));
+      return new Map([...found].map(([name, { tenant, roles, isSuspended }]) => [name, { tenant, membership: { roles, isSuspended } }]));
     },
     async memberships(db, asked) {
       const found = await findRoles(db, asked);
-      return found.map((roles) => (roles === null ? null : { roles }));
+      return found;
     },
+    suspended: suspendedAmong,
     ofUser: activeTenantsOf,
   };
 }

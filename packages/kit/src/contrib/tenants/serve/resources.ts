@@ -14,10 +14,20 @@ import { tenantsIn } from '../declare/tenants.ts';
 import { tenantErrors } from '../errors.ts';
 import { inviteMember, resendInvitation, revokeInvitation } from '../manage/invitations.ts';
 import { changeMember, removeMember, transferTenant } from '../manage/members.ts';
+import { resumeTenant, suspendTenant } from '../manage/suspend.ts';
 import { createTenant, deleteTenant, restoreTenant, updateTenant } from '../manage/tenants.ts';
 import { tenantInvitations, tenantMembers, tenants } from '../models.ts';
 import { findMember } from '../rows/store.ts';
-import { MemberPatch, NewInvitationBody, NewMemberBody, NewTenantBody, NoChanges, TenantPatch, TransferBody } from '../schemas.ts';
+import {
+  MemberPatch,
+  NewInvitationBody,
+  NewMemberBody,
+  NewTenantBody,
+  NoChanges,
+  SuspensionBody,
+  TenantPatch,
+  TransferBody,
+} from '../schemas.ts';
 
 const { manager_required, last_owner, slug_taken, already_a_member, tenant_limit_reached, invalid_tenant } = tenantErrors;
 
@@ -49,6 +59,21 @@ export const tenantResource = resource(tenants, {
       summary: 'Restore a tenant that is being deleted',
       raises: [manager_required],
       run: ({ row, tx, ...context }) => restoreTenant(tx, row.id, { ...by(context), ...asStaff(context) }),
+    },
+    suspend: {
+      audience: STAFF,
+      summary: 'Suspend a tenant: nobody can work in it until it is resumed',
+      input: SuspensionBody,
+      async run({ row, input, tx, ...context }) {
+        await suspendTenant(tx, row.id, { ...input, ...by(context) });
+      },
+    },
+    resume: {
+      audience: STAFF,
+      summary: 'Resume a suspended tenant: deliveries and jobs that wait go on',
+      async run({ row, tx, ...context }) {
+        await resumeTenant(tx, row.id, by(context));
+      },
     },
     transfer: {
       summary: 'Make another member the owner',

@@ -87,6 +87,7 @@ const OWNER_STATES: Readonly<Record<Hindrance, { readonly value: string; readonl
   deleted: { value: 'owner deleted', hint: 'Nothing is sent: its owner was deleted.' },
   inactive: { value: 'owner inactive', hint: 'Nothing is sent until its owner is activated.' },
   not_a_member: { value: 'owner left', hint: 'Nothing is sent until its owner is a member of the tenant again.' },
+  suspended: { value: 'tenant suspended', hint: 'Deliveries wait until its tenant is resumed.' },
   unknown_user: UNKNOWN,
   not_known: UNKNOWN,
 };

@@ -41,6 +41,8 @@ const REFUSED_CLAIMS_MAX = 20;
 const UNDECLARED_PAUSE_MS = 60_000;
 /** How long deliveries wait whose owner could not be looked up: others are due behind them. */
 const OWNER_UNKNOWN_MS = 10_000;
+/** How often to look again at the deliveries of a suspended tenant. */
+const SUSPENDED_PAUSE_MS = 30_000;
 
 /** Sends due deliveries, at most so many to one endpoint at a time. */
 export class DeliveryWorker {
@@ -154,7 +156,7 @@ export class DeliveryWorker {
 
   /** The claims that may be sent now: not more than an endpoint's pace and rate limit allow. The others are given back. */
   async #admitted(found: readonly Claim[]): Promise<readonly Claim[]> {
-    const claims = await this.#withOwners(await this.#declared(found));
+    const claims = await this.#resumed(await this.#withOwners(await this.#declared(found)));
     let admitted = claims.filter(({ endpoint }) => this.#pace.admit(endpoint));
     if (admitted.some(({ endpoint }) => endpoint.rate_limit !== null)) admitted = await this.#withinRates(admitted);
     if (admitted.length < claims.length) {
@@ -204,6 +206,14 @@ export class DeliveryWorker {
     await this.#wait(failed, OWNER_UNKNOWN_MS);
     if (known.length === 0) throw failure.reason;
     return known;
+  }
+
+  /** Deliveries of suspended tenants wait, and lose no attempt. */
+  async #resumed(claims: readonly Claim[]): Promise<readonly Claim[]> {
+    const isSuspended = ({ ownerHindrance }: Claim): boolean => ownerHindrance === 'suspended';
+    if (!claims.some(isSuspended)) return claims;
+    await this.#wait(claims.filter(isSuspended), SUSPENDED_PAUSE_MS);
+    return claims.filter((claim) => !isSuspended(claim));
   }
 
   /** Gives the claims back and leaves their endpoints alone for a while. */

@@ -1,3 +1,4 @@
+import type { AppTenants } from '../../../app/tenants/tenant-directory.ts';
 import { settledStandings } from '../../../auth/rights/settled-standings.ts';
 import { type Hindrance, hindranceOf, type Standings } from '../../../auth/rights/standing.ts';
 import type { Database, Db } from '../../../db/engine/db.ts';
@@ -15,14 +16,24 @@ export type FindHindrances = (db: Db, endpoints: readonly OwnedEndpoint[]) => Pr
  * An endpoint receives what its owner may still read. An owner need not be a user (decision 058), and its tenant may be one that only the
  * controller knows. `database` is where the users are, which need not be where the endpoints are.
  */
-export function hindrancesIn(standings: Standings, database: Database): FindHindrances {
+export function hindrancesIn(standings: Standings, tenants: AppTenants, database: Database): FindHindrances {
   return async (db, endpoints) => {
     const asked = endpoints.map(({ owner_id: userId, tenant_key: tenant }) => ({ userId, tenant }));
-    const found = await settledStandings(standings, db.database === database ? db : database, asked);
-    return found.map((each) =>
-      each.status === 'rejected' ? each : { status: each.status, value: hindranceOf(each.value, ['unknown_user', 'not_known']) },
-    );
+    const ofUsers = db.database === database ? db : database;
+    const found = await settledStandings(standings, ofUsers, asked);
+    // An owner that is no user is in no tenant, but its endpoint is.
+    const suspended = await suspendedOf(tenants, ofUsers, endpoints);
+    return found.map((each, index) => {
+      if (each.status === 'rejected') return each;
+      const hindrance = hindranceOf(each.value, ['unknown_user', 'not_known']);
+      return { status: each.status, value: hindrance ?? (suspended.has(endpoints[index]?.tenant_key ?? '') ? 'suspended' : null) };
+    });
   };
+}
+
+async function suspendedOf({ directory }: AppTenants, db: Db, endpoints: readonly OwnedEndpoint[]): Promise<ReadonlySet<string>> {
+  const keys = [...new Set(endpoints.map(({ tenant_key: key }) => key).filter((key) => key !== null && key !== ''))] as string[];
+  return keys.length === 0 ? new Set() : ((await directory?.suspended?.(db, keys)) ?? new Set());
 }
 
 /** Shown with a delivery that was not sent. */
@@ -31,5 +42,6 @@ export const HINDRANCES: Readonly<Record<Hindrance, string>> = {
   unknown_user: 'The owner of the endpoint is not a user.',
   inactive: 'The owner of the endpoint is deactivated.',
   not_a_member: 'The owner of the endpoint is not a member of its tenant.',
+  suspended: 'The tenant of the endpoint is suspended.',
   not_known: 'The members of the tenant of the endpoint are not known.',
 };
