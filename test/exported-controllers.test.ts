@@ -12,7 +12,7 @@ import { JobController, jobs } from 'kit/contrib/jobs';
 import { RequestController, requests, UsageController } from 'kit/contrib/requests';
 import { TenantController, tenants } from 'kit/contrib/tenants';
 import { diskStore, UploadController, uploads } from 'kit/contrib/uploads';
-import { WebhookEndpointController, webhooks } from 'kit/contrib/webhooks';
+import { TenantWebhookController, WebhookEndpointController, webhooks } from 'kit/contrib/webhooks';
 import { CrudController, resource } from 'kit/crud';
 import { createTable, migration, model, t } from 'kit/db';
 import { HealthController } from 'kit/middleware';
@@ -76,6 +76,7 @@ const guards: Readonly<Record<string, Guard>> = {
   },
   UploadController: { controller: UploadController, module: 'uploads()', ...scoped },
   UsageController: { controller: UsageController as unknown as ControllerClass, module: 'requests()', ...scoped },
+  TenantWebhookController: { controller: TenantWebhookController as unknown as ControllerClass, module: 'webhooks()', ...scoped },
   WebhookEndpointController: { controller: WebhookEndpointController as unknown as ControllerClass, module: 'webhooks()', ...scoped },
   'CrudController()': {
     controller: StaffNotes as unknown as ControllerClass,

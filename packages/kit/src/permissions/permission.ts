@@ -24,6 +24,8 @@ export interface PermissionContext {
   readonly takesTenant?: boolean | undefined;
   /** Where requests name their tenant: "in the header `X-Tenant`". Undefined or empty: not declared. */
   readonly namesTenant?: string | undefined;
+  /** Roles that manage a tenant, where the app's tenants say so. */
+  readonly tenantManagers?: readonly string[] | undefined;
   /** The scope the operation declares, if any. */
   readonly scope: string | undefined;
   /** The audience of the controller: `staff`. Null or undefined: the resource's own rules, or no resource. */

@@ -3,7 +3,7 @@ import { accounts, users } from '../../src/contrib/accounts/index.ts';
 import { readStats } from '../../src/contrib/webhooks/delivery/maintenance-store.ts';
 import { deliverDue } from '../../src/contrib/webhooks/delivery/deliver.ts';
 import { unreachableEvents } from '../../src/contrib/webhooks/unreachable-events.ts';
-import { publish, WebhookEndpointController, webhooks } from '../../src/contrib/webhooks/index.ts';
+import { publish, TenantWebhookController, WebhookEndpointController, webhooks } from '../../src/contrib/webhooks/index.ts';
 import { CrudController, resource } from '../../src/crud/index.ts';
 import { createTable, insert, migration, model, t } from '../../src/db/index.ts';
 import { createApp, isAuthenticated, type AppOptions } from '../../src/index.ts';
@@ -169,10 +169,13 @@ test('W022: events of a tenant beside personal endpoints only are reported with 
   const line = "Mount class TenantWebhooks extends WebhookEndpointController { static override readonly tenantField = 'tenant_key'; }";
   const message = 'publishes its events to endpoints of a tenant, and WebhookEndpointController has personal endpoints only.';
   expect(warned({ '/notes': Notes, '/drafts': Drafts, '/hooks': WebhookEndpointController })).toEqual([
-    ['W022', `resource(note) ${message}`, `${line}. ${programs}`],
-    ['W022', `resource(draft) ${message}`, `${line}. ${programs}`],
+    ['W022', `resource(note) ${message}`, `Mount '/tenant-webhooks': TenantWebhookController. ${programs}`],
+    ['W022', `resource(draft) ${message.replace('endpoints of a tenant', "a user's endpoints in a tenant")}`, `${line}. ${programs}`],
   ]);
   expect(warned({ '/notes': Notes, '/hooks': WebhookEndpointController, '/team': TeamHooks })).toEqual([]);
+  expect(warned({ '/notes': Notes, '/hooks': TenantWebhookController })).toEqual([]);
+  // What is for one user in a tenant does not reach the endpoints of the tenant itself.
+  expect(warned({ '/drafts': Drafts, '/hooks': TenantWebhookController })).toHaveLength(1);
 });
 
 test('W022: events of an owner beside endpoints of tenants only, and events without any controller of endpoints', () => {

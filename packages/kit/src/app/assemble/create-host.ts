@@ -38,6 +38,7 @@ export function createHost(
     throttleStorage,
     throttleRates: settings.throttleRates,
     namesTenant: tenantWords([plan.tenants.tenantParameter ?? []].flat()),
+    tenantManagers: plan.tenants.directory?.managers,
     tenantOf: tenantOfRequest(plan.tenants),
     tenantNow: tenant === undefined || isProved ? undefined : async (exchange) => tenantResult(await tenant(exchange as Exchange)),
     standings,

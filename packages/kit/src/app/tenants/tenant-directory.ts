@@ -31,7 +31,9 @@ export interface TenantDirectory {
   /** By name, with one statement. A name that no tenant has, and one of a tenant that the user is not a member of, are left out alike. */
   readonly named: (asked: NamedTenants) => Promise<ReadonlyMap<string, NamedMembership>>;
   readonly memberships: MembershipBatch;
-  /** Those of these ids whose tenants are suspended. Default: none ever is. */
+  /** Roles that manage a tenant: members, keys, endpoints. */
+  readonly managers: readonly string[];
+  /** Those of these ids whose tenants nobody works in for now: they are suspended, or being deleted. Default: none ever is. */
   readonly suspended?: (db: Db, tenants: readonly string[]) => Promise<ReadonlySet<string>>;
   /** Ids of the tenants that a user can act in, so many at most. */
   readonly ofUser: (db: Db, userId: string, limit: number) => Promise<readonly string[]>;

@@ -24,6 +24,7 @@ export function rememberMembership(principal: Principal, membership: SessionMemb
 export function organizationTenants({ places, organization }: BetterAuthSettings): ModuleTenants {
   return tenantsOf({
     places: places ?? organization,
+    managers: ['owner', 'admin'],
     async named({ db, principal, names }) {
       const known = ofSessions.get(principal);
       const found = await Promise.all(

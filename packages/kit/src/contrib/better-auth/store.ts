@@ -118,6 +118,13 @@ export async function takeMemberChanges(tx: Db, limit: number): Promise<readonly
   return rows.map(({ user_id, organization_id }) => ({ userId: user_id, tenant: organization_id }));
 }
 
+/** Those of these organizations that do not exist any more. */
+export async function deletedOrganizations(tx: Db, ids: ReadonlySet<string>): Promise<readonly string[]> {
+  const deleted: string[] = [];
+  for (const id of ids) if ((await tx.query('select 1 as found from "organization" where "id" = $1', [id])).length === 0) deleted.push(id);
+  return deleted;
+}
+
 /** Ends the sessions of a user. */
 export async function deleteSessions(db: Db, userId: string): Promise<void> {
   await db.query('delete from "session" where "userId" = $1', [userId]);

@@ -1,3 +1,4 @@
+import { tenantOwner } from '../../app/tenants/tenant-owner.ts';
 import { moduleState } from '../../app/assemble/module-state.ts';
 import type { App } from '../../app/declare/module.ts';
 import type { AuditEntry } from '../../auth/request/audit-sink.ts';
@@ -5,7 +6,7 @@ import type { Db } from '../../db/engine/db.ts';
 import { CONFLICT_RETRIES } from '../../db/engine/conflict-retries.ts';
 import { jsonSchema } from '../../http/declare/json-schema.ts';
 import { job } from '../jobs/declare/job.ts';
-import { deleteImpersonations, deleteSessions, findRoles, takeMemberChanges, takeUserChanges } from './store.ts';
+import { deletedOrganizations, deleteImpersonations, deleteSessions, findRoles, takeMemberChanges, takeUserChanges } from './store.ts';
 
 /** The module at run time. */
 export interface BetterAuthState {
@@ -57,6 +58,8 @@ async function passOnMembers(db: Db, by: Actor): Promise<void> {
       const roles = await findRoles(tx, left);
       for (const [index, former] of left.entries())
         if (roles[index] === null) for (const listener of registry.memberChanges) await listener(tx, former, { by, requestId: null });
+      for (const tenant of await deletedOrganizations(tx, new Set(left.map((former) => former.tenant))))
+        for (const listener of registry.memberChanges) await listener(tx, { userId: tenantOwner(tenant), tenant }, { by, requestId: null });
       return left.length;
     }, CONFLICT_RETRIES),
   );

@@ -36,7 +36,7 @@ export function tenants(options: TenantsOptions = {}): Module {
     models: [tenantModel, tenantMembers, tenantInvitations],
     migrations: [initial, suspension],
     resources: [tenantResource, memberResource, invitationResource],
-    tenants: tenantsOf(tenantDirectory(settings.find)),
+    tenants: tenantsOf(tenantDirectory(settings)),
     errors: tenantErrors,
     commands: [tenantCommand],
     // Mail is sent by a job, so that none is lost and none is sent for what was rolled back.

@@ -10,8 +10,10 @@ import { controllerOptions } from '../../http/declare/controller-options.ts';
 import type { HandlerContext } from '../../http/declare/handler-context.ts';
 import { route, type Route } from '../../http/declare/route.ts';
 import type { Fault } from '../../options/fault.ts';
-import { filledText, listOf, nullable, oneOf, rule, sentenceRule } from '../../options/value-rule.ts';
+import { filledText, flag, listOf, nullable, oneOf, rule, sentenceRule } from '../../options/value-rule.ts';
 import { hasScopes } from '../../permissions/built-ins.ts';
+import { managesTenant } from '../../permissions/manages-tenant.ts';
+import type { Permission } from '../../permissions/permission.ts';
 import { rateFault } from '../../throttle/rate.ts';
 import type { Throttle } from '../../throttle/throttle.ts';
 import { userThrottle } from '../../throttle/throttles.ts';
@@ -89,6 +91,7 @@ export class WebhookEndpointController extends OwnEndpoints {
     // A pattern here would be an event type that nothing publishes: what it should allow would be refused.
     availableEvents: nullable(listOf(rule('an event type, such as "order.paid" (patterns are for endpoints)', isEventType))),
     tenantField: nullable(oneOf('tenant_key')),
+    tenantOwned: flag,
     using: filledText,
     sendRate: sentenceRule(rateFault),
   };
@@ -100,6 +103,11 @@ export class WebhookEndpointController extends OwnEndpoints {
   static readonly availableEvents: readonly string[] | null = null;
   /** `'tenant_key'`: endpoints of the caller's tenant. Default: null; personal endpoints. */
   static readonly tenantField: 'tenant_key' | null = null;
+  /**
+   * `true`, with `tenantField`: endpoints belong to the tenant and not to the person who makes them. Everybody whom the permission admits sees and changes
+   * them, and they stay when that person leaves. Default: false.
+   */
+  static readonly tenantOwned: boolean = false;
   /** The database that events are published in. */
   static readonly using: string = 'default';
   /** How often a user may ping, retry and recover: each makes this server send requests to a URL whose ownership is not proven. */
@@ -164,8 +172,14 @@ export class WebhookEndpointController extends OwnEndpoints {
   }
 
   override faults(app: App): readonly Fault[] {
-    const { name, tenantField, availableEvents } = this.#options;
+    const { name, tenantField, tenantOwned, availableEvents } = this.#options;
+    const ownerless = {
+      id: 'E013',
+      message: `${name} has tenantOwned, but no tenantField.`,
+      hint: "Add static override readonly tenantField = 'tenant_key'.",
+    };
     const faults = [
+      ...(tenantOwned && tenantField === null ? [ownerless] : []),
       ...super.faults(app),
       ...requiredModule(app, 'webhooks', name, 'webhooks()'),
       ...misspeltEvents(app, name, availableEvents ?? []),
@@ -176,4 +190,14 @@ export class WebhookEndpointController extends OwnEndpoints {
     const hint = 'Add a tenant resolver to createApp, tenant: ({ user }) => …, or override tenantKey() of the controller.';
     return [...faults, { id: 'E013', message, hint }];
   }
+}
+
+/**
+ * Members who manage a tenant manage its webhook endpoints: each of them sees and changes all of these. They belong to the tenant, stay when the person
+ * leaves who made them, and receive the events of the tenant. Mounted beside the personal ones: `'/tenant-webhooks': TenantWebhookController`.
+ */
+export class TenantWebhookController extends WebhookEndpointController {
+  static override readonly tenantField = 'tenant_key';
+  static override readonly tenantOwned: boolean = true;
+  static override readonly permission: Permission = managesTenant;
 }

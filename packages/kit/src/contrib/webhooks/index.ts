@@ -7,7 +7,7 @@ export { pgTransaction } from '../../db/engine/foreign/pg.ts';
 export { prismaTransaction } from '../../db/engine/foreign/prisma.ts';
 export { typeOrmTransaction } from '../../db/engine/foreign/typeorm.ts';
 export type { Audience } from './publishing/audience.ts';
-export { WebhookEndpointController } from './controller.ts';
+export { TenantWebhookController, WebhookEndpointController } from './controller.ts';
 export { createEndpoint, type CreatedEndpoint } from './endpoints/create-endpoint.ts';
 export { cloudEvents, type Envelope } from './destinations/envelope.ts';
 export { destination, UndeliverableMessage, type Destination, type DestinationMessage } from './destinations/destination.ts';

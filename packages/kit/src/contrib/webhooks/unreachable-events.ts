@@ -23,12 +23,14 @@ export function unreachableEvents(app: App): Fault[] {
 interface Served {
   readonly controller: string;
   readonly ofTenant: boolean;
+  /** Endpoints of the tenant itself: events for a user in the tenant are not for these. */
+  readonly tenantOwned: boolean;
   readonly using: string;
 }
 
 function servedBy(controller: WebhookEndpointController): Served {
-  const { name, tenantField, using } = controller.constructor as typeof WebhookEndpointController;
-  return { controller: name, ofTenant: tenantField !== null, using };
+  const { name, tenantField, tenantOwned, using } = controller.constructor as typeof WebhookEndpointController;
+  return { controller: name, ofTenant: tenantField !== null, tenantOwned, using };
 }
 
 function faultOf({ name = '', options }: Partial<Publishing>, served: readonly Served[]): Fault[] {
@@ -36,8 +38,12 @@ function faultOf({ name = '', options }: Partial<Publishing>, served: readonly S
   const { using = 'default' } = options;
   const ofTenant = options.tenant !== undefined;
   const others = served.filter((each) => each.using === using);
-  if (others.some((each) => each.ofTenant === ofTenant)) return [];
-  const [wanted, mounted] = ofTenant ? ['endpoints of a tenant', 'personal endpoints'] : ['personal endpoints', 'endpoints of a tenant'];
+  const hasOwner = options.owner !== undefined;
+  if (others.some((each) => each.ofTenant === ofTenant && !(each.tenantOwned && hasOwner))) return [];
+  const wanted = ofTenant ? (hasOwner ? "a user's endpoints in a tenant" : 'endpoints of a tenant') : 'personal endpoints';
+  const has = ({ ofTenant: isOfTenant, tenantOwned }: Served): string =>
+    isOfTenant ? (tenantOwned ? 'endpoints of the tenant itself' : 'endpoints of a tenant') : 'personal endpoints';
+  const mounted = [...new Set(others.map(has))].join(' and ');
   const place = using === 'default' ? '' : ` of the database "${using}"`;
   const found =
     others.length === 0
@@ -46,9 +52,11 @@ function faultOf({ name = '', options }: Partial<Publishing>, served: readonly S
   const statics = [...(ofTenant ? ["tenantField = 'tenant_key'"] : []), ...(using === 'default' ? [] : [`using = '${using}'`])];
   const body = statics.map((each) => `static override readonly ${each};`).join(' ');
   const line =
-    body === ''
-      ? "Mount '/webhooks': WebhookEndpointController"
-      : `Mount class ${ofTenant ? 'Tenant' : 'Personal'}Webhooks extends WebhookEndpointController { ${body} }`;
+    ofTenant && !hasOwner && using === 'default'
+      ? "Mount '/tenant-webhooks': TenantWebhookController"
+      : body === ''
+        ? "Mount '/webhooks': WebhookEndpointController"
+        : `Mount class ${ofTenant ? 'Tenant' : 'Personal'}Webhooks extends WebhookEndpointController { ${body} }`;
   return [
     {
       id: 'W022',

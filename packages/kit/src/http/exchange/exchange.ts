@@ -146,6 +146,10 @@ export class Exchange implements AuthRequest, PermissionContext, StatementCause 
     return this.host.namesTenant;
   }
 
+  get tenantManagers(): readonly string[] | undefined {
+    return this.host.tenantManagers;
+  }
+
   async caller(): Promise<Caller> {
     const tenant = await this.tenant;
     return { user: this.user, principal: this.principal, tenant, membership: this.knownMembership };

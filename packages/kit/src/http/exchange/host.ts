@@ -36,6 +36,8 @@ export interface Host {
   readonly throttleRates: ThrottleRates;
   /** Where requests name their tenant, for errors: "in the header `X-Tenant`". Empty where the app does not declare it. */
   readonly namesTenant: string;
+  /** Roles that manage a tenant. Undefined: the app's own tenants do not say. */
+  readonly tenantManagers: readonly string[] | undefined;
   /** Whose tenant the exchange acts for. */
   tenantOf(exchange: object): string | null | Promise<string | null>;
   /** Whose tenant an open request would act for by now. Undefined where there are no tenants, or memberships prove them. */

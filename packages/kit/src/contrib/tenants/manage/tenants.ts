@@ -1,3 +1,4 @@
+import { tenantOwner } from '../../../app/tenants/tenant-owner.ts';
 import { constraintViolation } from '../../../db/engine/constraint-violation.ts';
 import { CONFLICT_RETRIES } from '../../../db/engine/conflict-retries.ts';
 import type { Db } from '../../../db/engine/db.ts';
@@ -163,7 +164,9 @@ export async function purgeTenants(db: Db, context: ChangeContext = {}): Promise
       await recordTenant(tx, 'deleted', { before, after: null }, context);
       await deleteTenantRow(tx, id);
       const change = { by: context.by ?? null, requestId: context.requestId ?? null };
-      for (const userId of members) for (const listener of registry.memberChanges) await listener(tx, { userId, tenant: id }, change);
+      // What belongs to the tenant itself ends like what its members had there.
+      for (const userId of [...members, tenantOwner(id)])
+        for (const listener of registry.memberChanges) await listener(tx, { userId, tenant: id }, change);
       return 1;
     }, CONFLICT_RETRIES);
   return purged;

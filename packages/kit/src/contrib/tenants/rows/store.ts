@@ -111,15 +111,16 @@ export async function activeTenantsOf(db: Db, userId: string, limit: number): Pr
   return rows.map(({ id }) => id);
 }
 
-/** Those of these tenants that are suspended, by id. */
+/** Those of these tenants that nobody works in for now, by id. */
 export async function suspendedAmong(db: Db, tenantIds: readonly string[]): Promise<ReadonlySet<string>> {
   const ids = tenantIds.filter((id) => isUuid(id));
   if (ids.length === 0) return new Set();
   const [among, list] =
     db.dialect === 'postgres' ? ['= any(cast($1 as uuid[]))', ids] : ['in (select value from json_each($1))', JSON.stringify(ids)];
-  const rows = await db.query<{ id: string }>(`select cast(id as text) as id from tenants where suspended_at is not null and id ${among}`, [
-    list,
-  ]);
+  const rows = await db.query<{ id: string }>(
+    `select cast(id as text) as id from tenants where (suspended_at is not null or state = 'deleting') and id ${among}`,
+    [list],
+  );
   return new Set(rows.map(({ id }) => id));
 }
 

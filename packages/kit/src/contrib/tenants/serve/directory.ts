@@ -1,11 +1,12 @@
 import type { TenantDirectory } from '../../../app/tenants/tenant-directory.ts';
-import type { TenantPlace } from '../../../app/tenants/tenant-places.ts';
+import type { TenantSettings } from '../options.ts';
 import { activeTenantsOf, findNamed, findRoles, suspendedAmong } from '../rows/store.ts';
 
 /** The tenants of this module, as requests, workers and documents see them. */
-export function tenantDirectory(places: readonly TenantPlace[]): TenantDirectory {
+export function tenantDirectory({ find, roles }: Pick<TenantSettings, 'find' | 'roles'>): TenantDirectory {
   return {
-    places,
+    places: find,
+    managers: roles.managers,
     async named({ db, principal, names }) {
       const found = await findNamed(db, principal.user.id, names);
       return new Map([...found].map(([name, { tenant, roles, isSuspended }]) => [name, { tenant, membership: { roles, isSuspended } }]));

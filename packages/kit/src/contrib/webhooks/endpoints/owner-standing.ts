@@ -25,8 +25,9 @@ export function hindrancesIn(standings: Standings, tenants: AppTenants, database
     const suspended = await suspendedOf(tenants, ofUsers, endpoints);
     return found.map((each, index) => {
       if (each.status === 'rejected') return each;
-      const hindrance = hindranceOf(each.value, ['unknown_user', 'not_known']);
-      return { status: each.status, value: hindrance ?? (suspended.has(endpoints[index]?.tenant_key ?? '') ? 'suspended' : null) };
+      // First: what waits is not lost, and its owner is asked again afterwards.
+      if (suspended.has(endpoints[index]?.tenant_key ?? '')) return { status: each.status, value: 'suspended' };
+      return { status: each.status, value: hindranceOf(each.value, ['unknown_user', 'not_known']) };
     });
   };
 }

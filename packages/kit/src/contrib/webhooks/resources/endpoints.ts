@@ -1,9 +1,9 @@
 import { resource } from '../../../crud/checks/declare-resource.ts';
-import type { User } from '../../../auth/people/principal.ts';
 import type { CrudCaller } from '../../../crud/declare/crud-caller.ts';
 import { visibleTo } from '../../../crud/declare/field-rule.ts';
 import { type GiveOnce, STAFF, type WriteContext } from '../../../crud/declare/resource.ts';
 import type { Db } from '../../../db/engine/db.ts';
+import type { Where } from '../../../db/sql/where/where.ts';
 import { coreErrors } from '../../../errors/core-errors.ts';
 import { FaultCollector } from '../../../errors/fault-collector.ts';
 import type { KitError } from '../../../errors/kit-error.ts';
@@ -17,6 +17,7 @@ import { deliveryRecord, recordEndpointChange } from '../endpoints/endpoint-reco
 import { rotateSecret, signatureOf } from '../endpoints/endpoint-secret.ts';
 import { pingEndpoint } from '../endpoints/ping.ts';
 import { deleteEndpoint, findEndpoint, type WebhookEndpoint } from '../endpoints/store.ts';
+import { endpointOwner } from '../endpoints/whose-endpoints.ts';
 import { updateEndpoint } from '../endpoints/update-endpoint.ts';
 import { webhookErrors } from '../errors.ts';
 import { recoverEndpoint, retryWaiting } from '../maintain/recover.ts';
@@ -29,8 +30,7 @@ import { webhooksOf, type Webhooks } from '../webhooks.ts';
 export const endpointResource = resource(webhookEndpoints, {
   name: 'webhook_endpoint',
   missing: webhookErrors.endpoint_not_found,
-  owner: 'owner_id',
-  rows: ({ tenant }) => ({ tenant_key: tenant ?? '' }),
+  rows: (caller) => rowsOf(caller),
   audiences: { [STAFF]: { rows: true } },
   hidden: ['rate_next_at'],
   fields: { owner_id: visibleTo(isStaff) },
@@ -89,7 +89,7 @@ export const endpointResource = resource(webhookEndpoints, {
       const { tx, user, tenant, caller } = context;
       const { signature, headers, ...fields } = input as CreateFields;
       // Staff creates endpoints for others.
-      const owner = caller.audience === STAFF ? await ownerNamed(tx, input) : (user as User).id;
+      const owner = caller.audience === STAFF ? await ownerNamed(tx, input) : endpointOwner({ ...caller, user, tenant });
       const tenantKey = caller.audience === STAFF ? (input as OwnerFields).tenant_key : tenant;
       const given = {
         ...fieldsOf(fields, caller),
@@ -173,6 +173,12 @@ export const endpointResource = resource(webhookEndpoints, {
     },
   },
 });
+
+/** The endpoints of an owner, which may be a tenant: personal ones where the controller has no tenant. */
+function rowsOf(caller: CrudCaller): Where<(typeof webhookEndpoints)['columns']> {
+  const owner = endpointOwner(caller);
+  return owner === undefined ? { or: [] } : { tenant_key: caller.tenant ?? '', owner_id: owner };
+}
 
 /** Names of the owner and the tenant of a new endpoint, which only staff gives. */
 interface OwnerFields {
