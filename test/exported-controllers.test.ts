@@ -76,7 +76,14 @@ const guards: Readonly<Record<string, Guard>> = {
   },
   UploadController: { controller: UploadController, module: 'uploads()', ...scoped },
   UsageController: { controller: UsageController as unknown as ControllerClass, module: 'requests()', ...scoped },
-  TenantWebhookController: { controller: TenantWebhookController as unknown as ControllerClass, module: 'webhooks()', ...scoped },
+  // The owner of these keys manages no tenant.
+  TenantWebhookController: {
+    controller: TenantWebhookController as unknown as ControllerClass,
+    module: 'webhooks()',
+    anonymous: 'none',
+    keyWithoutScopes: 'none',
+    keyWithEveryScope: 'none',
+  },
   WebhookEndpointController: { controller: WebhookEndpointController as unknown as ControllerClass, module: 'webhooks()', ...scoped },
   'CrudController()': {
     controller: StaffNotes as unknown as ControllerClass,

@@ -38,9 +38,8 @@ import { proxyWarning } from '../check/proxy-warning.ts';
 import { emptyRegistry, type Registry } from '../declare/registry.ts';
 import { undurableHandlers } from '../check/undurable-handlers.ts';
 import { isError, StartUpError } from '../check/start-up-error.ts';
-import { rememberDeleted } from '../data/remember-deleted.ts';
+import { ownRegistry } from './own-registry.ts';
 import { resourcesOf } from '../declare/resources-of.ts';
-import { standingsOf } from '../declare/standing.ts';
 import { Steps } from './steps.ts';
 
 /**
@@ -113,7 +112,7 @@ class Application implements App {
     // Modules are not asked what they provide to an app that cannot start.
     const isPlanned = !this.#plan.faults.some(isError);
     const { registry, faults: conflicts } = isPlanned
-      ? collectRegistry(this.#plan.modules, this, this.#ownRegistry())
+      ? collectRegistry(this.#plan.modules, this, ownRegistry(this.#plan))
       : { registry: emptyRegistry, faults: [] };
     this.registry = registry;
     // A value that is no resource is a fault of the plan.
@@ -139,16 +138,6 @@ class Application implements App {
     const { clock, log, registry: installed } = this;
     for (const authenticator of this.authenticators) authenticator.install?.({ clock, log, metrics, identities: installed.identities });
     for (const controller of this.controllers) controller.install?.(this);
-  }
-
-  #ownRegistry(): Parameters<typeof collectRegistry>[2] {
-    const { login, users, tenants } = this.#plan;
-    return {
-      login,
-      standings: standingsOf({ users, tenants }),
-      tenants: { exist: tenants.tenant !== undefined, directory: tenants.directory ?? null },
-      userChanges: users === null ? [] : [rememberDeleted(users)],
-    };
   }
 
   get settings(): Settings {

@@ -1,4 +1,5 @@
 import { ENCRYPTION_CHECKS, UNENCRYPTED_CHECKS } from './encryption-checks.ts';
+import { TENANT_CHECKS } from './tenant-checks.ts';
 
 /** What each check id means. `kit explain` and docs/reference/checks.md are made from this table. */
 export interface CheckDescription {
@@ -394,11 +395,5 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
       'TCP keep-alive is off, so a connection that waits for notifications does not notice that the host of the server vanished, and a firewall may drop idle connections without a word. Reported by `kit doctor --database`.',
     remedy: 'Remove `keepalives=0` from the URL, or set `keepAliveMs` of `openDatabase`.',
   },
-  W039: {
-    title: 'API keys act in every tenant of their owner',
-    explanation:
-      'A key from before the app had tenants is bound to none of them: it acts in every tenant that its owner is or becomes a member of, with the roles of the owner there. New keys are bound to one tenant.',
-    remedy:
-      'Bind each with `kit apikey bind --prefix <prefix> --tenant <tenant>`, or rotate it. `--tenant "*"` says that a key is meant to act in all of them.',
-  },
+  ...TENANT_CHECKS,
 };

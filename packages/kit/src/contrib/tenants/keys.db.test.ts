@@ -109,7 +109,7 @@ describeTenantApp(
       expect(await found()).toEqual([]);
     });
 
-    test('a key stops with the membership of its owner, on every route and for good; the keys in other tenants go on', async () => {
+    test('a key stops with the membership of its owner, on every route and permanently; the keys in other tenants go on', async () => {
       const [ada, bob] = [await person(fresh('ada')), await person(fresh('bob'))];
       const [own, other] = [await tenantOf(bob), await tenantOf(ada)];
       const row = await join(ada, other.id, bob, ['member']);

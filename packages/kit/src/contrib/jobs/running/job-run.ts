@@ -1,5 +1,4 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Hindrance, hindranceOf } from '../../../auth/rights/standing.ts';
 import type { Db } from '../../../db/engine/db.ts';
 import type { Scope } from '../../../di/container.ts';
 import { isKitError } from '../../../errors/kit-error.ts';
@@ -13,6 +12,7 @@ import { MESSAGE_LENGTH_MAX } from '../models.ts';
 import { issueText } from '../start/start-job.ts';
 import { jsonValueOf } from '../declare/stored-json.ts';
 import { ClaimLost } from './claim-lost.ts';
+import { isSuspended, ownerHindrance } from './claim-standing.ts';
 import type { Claim } from './claim-store.ts';
 import { payloadText } from './payload-text.ts';
 import { hasSucceeded, saveProgress, succeedOne } from './result-store.ts';
@@ -115,7 +115,7 @@ export class JobRun {
   }
 
   async #run(definition: JobDefinition): Promise<RunEnd> {
-    if (await this.#isSuspended(definition)) return { kind: 'suspended' };
+    if (await isSuspended(this.#jobs, this.claim, definition)) return { kind: 'suspended' };
     if (definition.actsForOwner) await this.#requireOwner();
     const checked = await definition.input['~standard'].validate(jsonValueOf(this.claim.input));
     if (checked.issues !== undefined) {
@@ -131,27 +131,10 @@ export class JobRun {
     }
   }
 
-  async #isSuspended({ actsForOwner }: JobDefinition): Promise<boolean> {
-    const { registry, usersDatabase } = this.#jobs;
-    const { tenant_key: tenant } = this.claim;
-    if (tenant === '') return false;
-    const { directory } = registry.tenants;
-    if (directory?.suspended !== undefined) return (await directory.suspended(usersDatabase, [tenant])).has(tenant);
-    return actsForOwner && (await this.#ownerHindrance()) === 'suspended';
-  }
-
   async #requireOwner(): Promise<void> {
-    const why = await this.#ownerHindrance();
+    const why = await ownerHindrance(this.#jobs, this.claim);
     if (why === null) return;
     throw permanent(jobErrors.owner_not_allowed({ message: `The owner of ${this.claim.name} may not act: ${why}.` }));
-  }
-
-  /** A directory that cannot be read is an error: the attempt fails, and the next one asks again. */
-  async #ownerHindrance(): Promise<Hindrance | null> {
-    const { registry, usersDatabase } = this.#jobs;
-    const { owner_id: userId, tenant_key: tenant } = this.claim;
-    const [standing] = await registry.standings.of(usersDatabase, [{ userId, tenant }]);
-    return standing === undefined ? 'not_known' : hindranceOf(standing);
   }
 
   /** The handler's own end, or ours when it ignores its signal. */
@@ -263,7 +246,7 @@ export class JobRun {
       get step() {
         return (step ??= run.#stepOf());
       },
-      mayAct: async () => (await this.#ownerHindrance()) === null,
+      mayAct: async () => (await ownerHindrance(this.#jobs, this.claim)) === null,
       progress: (percent, message) => observed(this.#tell(percent, message)),
       commit: (work) => this.#tracked(this.#commitOnce(work)),
     };
