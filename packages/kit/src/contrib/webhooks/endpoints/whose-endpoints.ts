@@ -1,5 +1,4 @@
 import { tenantOwner } from '../../../app/tenants/tenant-owner.ts';
-import type { User } from '../../../auth/people/principal.ts';
 import type { CrudCaller } from '../../../crud/declare/crud-caller.ts';
 
 /** Statics of a controller of endpoints. */
