@@ -1,52 +1,53 @@
-/** A group of the sidebar: the folder its pages come from, and the order of those that have one. Others follow by title. */
+/** A group of the sidebar: pages by name, or a folder with those that come first in it. */
 export interface Group {
   readonly label: string;
+  /** Names of files in docs/guide. A guide has its place in exactly one door: the build says which has none. */
+  readonly guides?: readonly string[];
   /** Slugs below this prefix belong to the group. */
-  readonly prefix: string;
-  readonly first: readonly string[];
+  readonly prefix?: string;
+  /** Of a prefix: others follow by title. */
+  readonly first?: readonly string[];
   readonly collapsed?: boolean;
 }
 
 /** Pages that stand above the groups. */
 export const top: readonly string[] = ['tour'];
 
+/** What a person came for: six doors, in the order in which a product grows. */
 export const groups: readonly Group[] = [
+  { label: 'Start', guides: ['first-api', 'zero-to-deployed', 'coming-from', 'typescript'] },
   {
-    label: 'Guides',
-    prefix: 'guide/',
-    first: [
-      'first-api',
-      'zero-to-deployed',
-      'coming-from',
-      'crud',
-      'crud-why-not',
-      'typescript',
+    label: 'Build',
+    guides: [
       'models-and-migrations',
-      'encrypted-columns',
+      'crud',
       'own-operations',
-      'accounts',
-      'logins',
-      'better-auth',
-      'identity-providers',
-      'keycloak-entra-auth0',
-      'clerk',
-      'supabase',
-      'auth-js',
-      'agents',
-      'api-keys',
       'tenancy',
       'sharing',
       'uploads',
+      'jobs',
       'webhooks',
       'webhooks-publishing',
       'webhooks-operating',
       'webhooks-brokers',
-      'webhooks-receiving',
-      'jobs',
-      'requests',
-      'browser-clients',
+      'encrypted-columns',
       'admin',
       'plugins',
+      'crud-why-not',
+    ],
+  },
+  { label: 'Connect', guides: ['api-keys', 'requests', 'browser-clients', 'webhooks-receiving', 'agents'] },
+  {
+    label: 'People',
+    guides: ['logins', 'accounts', 'better-auth', 'identity-providers', 'keycloak-entra-auth0', 'clerk', 'supabase', 'auth-js'],
+  },
+  {
+    label: 'Operate',
+    guides: ['deployment', 'operate', 'upgrading', 'backup-and-failover', 'sqlite-to-postgresql', 'scale', 'publishing'],
+  },
+  {
+    label: 'Configuration server',
+    guides: [
       'config-server',
       'config-server-git',
       'config-server-encrypted',
@@ -54,13 +55,6 @@ export const groups: readonly Group[] = [
       'config-server-client',
       'config-server-types',
       'config-server-deploy',
-      'deployment',
-      'upgrading',
-      'backup-and-failover',
-      'sqlite-to-postgresql',
-      'operate',
-      'scale',
-      'publishing',
     ],
   },
   {

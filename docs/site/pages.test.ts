@@ -33,6 +33,10 @@ test('every page but the landing page is in the sidebar exactly once', () => {
   expect(links.toSorted()).toEqual(slugs.map((slug) => `/${slug}/`).toSorted());
 });
 
+test('a guide without a place among the doors ends the build', () => {
+  expect(() => sidebar([page('docs/guide/unknown.md', '# T\n')])).toThrow('Give docs/guide/unknown.md a place in docs/site/contents.ts.');
+});
+
 test('each page is there as Markdown, with links to the Markdown of others, and llms.txt lists all of them', () => {
   const pages = [
     page('docs/README.md', '# Kit\n\nFor backend teams.\n'),
@@ -45,7 +49,7 @@ test('each page is there as Markdown, with links to the Markdown of others, and 
     { path: 'reference/db.md', markdown: '# T\n\nTables.\n' },
   ]);
   expect(llmsText(pages)).toBe(
-    '# T\n\n> For backend teams.\n\n## Guides\n\n- [T](/guide/webhooks.md): Send events. See x and home.\n\n## Reference\n\n- [T](/reference/db.md): Tables.\n',
+    '# T\n\n> For backend teams.\n\n## Build\n\n- [T](/guide/webhooks.md): Send events. See x and home.\n\n## Reference\n\n- [T](/reference/db.md): Tables.\n',
   );
   const listed = llmsText();
   expect(plainPages().filter(({ path }) => path !== 'index.md' && !listed.includes(`(/${path})`))).toEqual([]);

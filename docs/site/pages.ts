@@ -181,13 +181,18 @@ export function sidebar(pages: readonly SitePage[] = sitePages()): (SidebarGroup
   const item = (page: SitePage) => ({ label: page.title, link: `/${page.slug}/` });
   const bySlug = new Map(pages.map((page) => [page.slug, page]));
   const rest = pages.filter(({ slug }) => slug !== '' && !top.includes(slug));
-  const grouped = groups.map(({ label, prefix, first, collapsed }) => {
+  const doors = new Set(groups.flatMap(({ guides = [] }) => guides.map((name) => `guide/${name}`)));
+  const lost = rest.filter(({ slug }) => slug.startsWith('guide/') && !doors.has(slug));
+  if (lost.length > 0) throw new Error(`Give ${lost.map(({ path }) => path).join(', ')} a place in docs/site/contents.ts.`);
+  const grouped = groups.map(({ label, guides, prefix = 'guide/', first = guides ?? [], collapsed = false }) => {
     const place = ({ slug }: SitePage): number => {
       const index = first.indexOf(slug.slice(prefix.length));
       return index === -1 ? first.length : index;
     };
-    const own = rest.filter(({ slug }) => `${slug}/`.startsWith(prefix)).sort((a, b) => place(a) - place(b) || (a.slug < b.slug ? -1 : 1));
-    return { label, collapsed: collapsed ?? false, items: own.map(item) };
+    const belongs = ({ slug }: SitePage): boolean =>
+      guides === undefined ? `${slug}/`.startsWith(prefix) : guides.includes(slug.slice(prefix.length)) && slug.startsWith(prefix);
+    const own = rest.filter(belongs).sort((a, b) => place(a) - place(b) || (a.slug < b.slug ? -1 : 1));
+    return { label, collapsed, items: own.map(item) };
   });
   return [
     ...top.flatMap((slug) => {
