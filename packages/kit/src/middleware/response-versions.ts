@@ -5,7 +5,7 @@ import type { CompiledRoute } from '../http/exchange/compiled-route.ts';
 import type { Exchange } from '../http/exchange/exchange.ts';
 import type { Middleware } from '../http/exchange/middleware.ts';
 import { InvalidOptions, objectOf, type OptionRules, readOptions } from '../options/read-options.ts';
-import { aFunction, filledText, listOf, required, rule } from '../options/value-rule.ts';
+import { aFunction, filledText, isMembers, listOf, required, rule } from '../options/value-rule.ts';
 import { jsonValue } from '../db/values/json-value.ts';
 
 type Item = Readonly<Record<string, unknown>>;
@@ -157,25 +157,21 @@ const RESULTS: ReadonlySet<string> = new Set(['results', 'dry_run']);
 
 /** Changes the items of a page, of a bulk result or of a list; anything else is one item. */
 function eachItem(value: unknown, change: (item: Item) => unknown): unknown {
-  const changeOne = (item: unknown) => (isItem(item) ? change(item) : item);
+  const changeOne = (item: unknown) => (isMembers(item) ? change(item) : item);
   if (Array.isArray(value)) return value.map(changeOne);
-  if (!isItem(value)) return value;
+  if (!isMembers(value)) return value;
   const { items, results } = value;
   if (Array.isArray(items) && Object.keys(value).every((name) => ENVELOPE.has(name))) return { ...value, items: items.map(changeOne) };
   if (Array.isArray(results) && Object.keys(value).every((name) => RESULTS.has(name)))
     return {
       ...value,
-      results: results.map((result: unknown) => (isItem(result) && isItem(result['data']) ? withData(result, change) : result)),
+      results: results.map((result: unknown) => (isMembers(result) && isMembers(result['data']) ? withData(result, change) : result)),
     };
   return change(value);
 }
 
 function withData(result: Item, change: (item: Item) => unknown): Item {
   return { ...result, data: change(result['data'] as Item) };
-}
-
-function isItem(value: unknown): value is Item {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** No tag of the toolkit has `=` in it, and what is before the first hyphen is still the version of the row. */

@@ -9,7 +9,7 @@ export type ValueRule = ((value: unknown, place: string, name: string) => readon
   readonly guard?: true;
 };
 
-type Members = Readonly<Record<string, unknown>>;
+export type Members = Readonly<Record<string, unknown>>;
 
 /** Node's timers hold 32 bits: a longer wait would end at once. */
 export const TIMER_MS_MAX = 2_147_483_647;

@@ -2,6 +2,7 @@ import type { Where } from '../../db/sql/where/where.ts';
 import { SqlCondition } from '../../db/sql/where/where-sql.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { FieldError, KitError } from '../../errors/kit-error.ts';
+import { isMembers, type Members } from '../../options/value-rule.ts';
 import type { Membership } from '../people/membership.ts';
 import type { Principal, User } from '../people/principal.ts';
 
@@ -95,7 +96,7 @@ export const ruleKinds: { readonly [K in RuleKind]: ResultType } = Object.freeze
   },
   events: {
     expected: 'null, or { type, data, audience } with an audience of owner, tenantKey or broadcast',
-    accepts: nullable((value) => isMembers(value) && isFilled(value['type']) && isMembers(value['data']) && isAudience(value['audience'])),
+    accepts: nullable((value) => isObject(value) && isFilled(value['type']) && isObject(value['data']) && isAudience(value['audience'])),
   },
   permission: { expected: "true, false or 'unknown'", accepts: (value) => isFlag(value) || value === 'unknown' },
   'permission rows': { expected: CONDITION, accepts: isRowRule },
@@ -108,7 +109,7 @@ export const ruleKinds: { readonly [K in RuleKind]: ResultType } = Object.freeze
     expected: 'null, or a principal: { user, scheme, scopes }',
     accepts: nullable(
       (value) =>
-        isMembers(value) && isUser(value['user']) && isText(value['scheme']) && (value['scopes'] === null || isTexts(value['scopes'])),
+        isObject(value) && isUser(value['user']) && isText(value['scheme']) && (value['scopes'] === null || isTexts(value['scopes'])),
     ),
   },
   tenant: { expected: 'the id of a tenant, or null where there is none', accepts: nullable(isText) },
@@ -120,7 +121,7 @@ export const ruleKinds: { readonly [K in RuleKind]: ResultType } = Object.freeze
   'throttle key': { expected: 'the key of a budget, or null for a request that is not measured', accepts: nullable(isText) },
   'throttle rate': {
     expected: 'a rate, or null for a request that is not measured',
-    accepts: nullable((value) => isMembers(value) && typeof value['count'] === 'number' && typeof value['periodMs'] === 'number'),
+    accepts: nullable((value) => isObject(value) && typeof value['count'] === 'number' && typeof value['periodMs'] === 'number'),
   },
   'idempotency caller': { expected: 'a string that identifies the caller', accepts: isText },
   user: { expected: 'a user, or null for one who is unknown', accepts: nullable(isUser) },
@@ -128,7 +129,7 @@ export const ruleKinds: { readonly [K in RuleKind]: ResultType } = Object.freeze
   'token names': { expected: 'a list of strings', accepts: isTexts },
   scan: {
     expected: '{ clean: true }, or { clean: false, reason }',
-    accepts: (value) => isMembers(value) && (value['clean'] === true || (value['clean'] === false && isText(value['reason']))),
+    accepts: (value) => isObject(value) && (value['clean'] === true || (value['clean'] === false && isText(value['reason']))),
   },
 } satisfies { readonly [K in RuleKind]: ResultType });
 
@@ -149,10 +150,8 @@ export function invalidRule(kind: RuleKind, owner: string, problem: string, caus
 
 const DEPTH_MAX = 64;
 
-type Members = Readonly<Record<string, unknown>>;
-
-function isMembers(value: unknown): value is Members {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !isPromise(value);
+function isObject(value: unknown): value is Members {
+  return isMembers(value) && !isPromise(value);
 }
 
 function isPromise(value: object): boolean {
@@ -186,22 +185,22 @@ function isTexts(value: unknown): boolean {
 }
 
 function isFieldError(value: unknown): boolean {
-  if (!isMembers(value)) return false;
+  if (!isObject(value)) return false;
   const { location, code, message } = value;
   return Array.isArray(location) && location[0] === 'body' && isFilled(code) && isFilled(message);
 }
 
 function isUser(value: unknown): boolean {
-  return isMembers(value) && isFilled(value['id']) && typeof value['is_active'] === 'boolean';
+  return isObject(value) && isFilled(value['id']) && typeof value['is_active'] === 'boolean';
 }
 
 function isMembership(value: unknown): boolean {
-  return isMembers(value) && isTexts(value['roles']);
+  return isObject(value) && isTexts(value['roles']);
 }
 
 /** Each member that is there has a value: an audience whose tenant is undefined would be a wider one. */
 function isAudience(value: unknown): boolean {
-  if (!isMembers(value) || Object.keys(value).length === 0) return false;
+  if (!isObject(value) || Object.keys(value).length === 0) return false;
   return Object.entries(value).every(([name, each]) =>
     name === 'broadcast' ? each === true : (name === 'owner' || name === 'tenantKey') && isFilled(each),
   );

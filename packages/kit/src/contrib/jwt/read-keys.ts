@@ -1,5 +1,6 @@
 import { createPublicKey } from 'node:crypto';
 import type { JSONWebKeySet, JWK } from 'jose';
+import { isMembers } from '../../options/value-rule.ts';
 import { type IssuerSettings, providerUrlFault } from './options.ts';
 
 /** A discovery document has about 5 KB, a key set of Microsoft about 15 KB. */
@@ -81,7 +82,7 @@ async function readJson(url: string): Promise<Record<string, unknown>> {
   if (!response.ok) throw new ProviderFault(`${url} responded with status ${response.status}.`);
   try {
     const value: unknown = JSON.parse(body);
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+    if (isMembers(value)) return value;
   } catch {
     // The sentence below is for this, too.
   }

@@ -3,6 +3,7 @@ import type { CsvError } from 'csv-parse';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { FieldError } from '../../errors/kit-error.ts';
 import { type JsonLimits, readJson } from '../../http/json/parse-json.ts';
+import { isMembers } from '../../options/value-rule.ts';
 import type { FileFormat } from '../options/file-options.ts';
 
 /** One row of a file, with its number as an editor of the file counts: CSV rows from 2, below the header; lines from 1. */
@@ -153,6 +154,6 @@ function jsonRow(line: string, number: number, limits: JsonLimits): FileRow {
   const { value, fault, isTooDeep } = readJson(line, limits);
   if (isTooDeep === true) return { number, fault: `is nested more than ${limits.jsonDepth} levels deep` };
   if (fault !== undefined) return { number, fault: `is not acceptable JSON: ${fault.message} at column ${fault.column}`, path: fault.path };
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { number, values: value as Record<string, unknown> };
+  if (isMembers(value)) return { number, values: value };
   return { number, fault: 'must be a JSON object' };
 }

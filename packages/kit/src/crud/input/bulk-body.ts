@@ -2,6 +2,7 @@ import { resolveReference } from '../../db/declare/column.ts';
 import { patchSchema } from '../../db/declare/model-schema.ts';
 import { inexactNumberFaults, reportInexactNumbersByPart } from '../../http/json/inexact-numbers.ts';
 import { type JsonSchema, jsonSchemaOf, type Schema, type SchemaIssue, type SchemaResult } from '../../http/declare/schema.ts';
+import { isMembers } from '../../options/value-rule.ts';
 import { type ItemOptions, ItemReader, keyJson, type ReadItem, repeatedKeys } from './item-reader.ts';
 import { pascal } from '../../db/declare/component-name.ts';
 import { keyText } from '../parameters/parameter-value.ts';
@@ -190,9 +191,7 @@ function countFault({ max }: BulkBodyOptions, given: unknown, member: string): S
 
 function bodySchema<T>(json: () => JsonSchema, read: (body: Item) => Promise<SchemaResult<T>>): Schema<unknown, T> {
   const validate = (value: unknown) =>
-    typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? read(value as Item)
-      : { issues: [{ message: 'must be an object', code: 'invalid_type', path: [] }] };
+    isMembers(value) ? read(value) : { issues: [{ message: 'must be an object', code: 'invalid_type', path: [] }] };
   return { '~standard': { version: 1, vendor: 'kit', validate, jsonSchema: { input: json, output: json } } };
 }
 

@@ -103,7 +103,7 @@ export class Pipeline {
     const [only, ...others] = rows;
     if (only === undefined || others.length > 0 || (verb !== 'create' && verb !== 'update')) return false;
     if (this.#plan.validates(verb) || this.#deletableParents(intent).length > 0) return true;
-    if (this.#plan.hasStep('writable') && !(await isWritableByRequest(this.policy, request, only.sent))) return true;
+    if (this.#plan.hasWriteRules && !(await isWritableByRequest(this.policy, request, only.sent))) return true;
     return (await referencesOf(this.policy, request, [{ values: only.values, at: [] }])).length > 0;
   }
 
@@ -195,7 +195,7 @@ export class Pipeline {
   // 5: the caller may write what it sent, decided on the row before, on create on the row as it would be written.
 
   async #writable({ request, intent, rows }: WriteState): Promise<void> {
-    if (!this.#plan.hasStep('writable')) return;
+    if (!this.#plan.hasWriteRules) return;
     for (const { intent: row, before } of rows)
       await atRow(row, () => refuseUnwritable(this.policy, request, row.sent, before ?? this.#values.made(request, row.values, intent)));
   }

@@ -72,9 +72,9 @@ describe('a write of one row is one statement where nothing needs the row before
   });
 });
 
-test('the steps that options give work to', () => {
+test('what options give work to', () => {
   const plan = planOf(resource(bills, { owner: 'owner_id', fields: { title: writableBy(isStaff) }, validate: () => [] }));
-  expect([plan.hasStep('writable'), plan.validates('create'), plan.validates('destroy'), plan.mayLeaveScope()]).toEqual([
+  expect([plan.hasWriteRules, plan.validates('create'), plan.validates('destroy'), plan.mayLeaveScope()]).toEqual([
     true,
     true,
     false,

@@ -1,58 +1,7 @@
 import type { Item } from '../declare/item.ts';
-import type { AnyResourceOptions } from '../declare/resource.ts';
 import type { Policy } from '../policy/policy.ts';
 import type { Intent, Verb } from './intent.ts';
 import { isRecorded, type Recorders } from './record-changes.ts';
-
-/** The steps of a write, in their order. */
-export type StepName =
-  | 'target'
-  | 'authorize'
-  | 'precondition'
-  | 'state'
-  | 'writable'
-  | 'validate'
-  | 'references'
-  | 'write'
-  | 'access'
-  | 'changed'
-  | 'children'
-  | 'record'
-  | 'present';
-
-/** Which steps each option of a resource gives work to. An option that is not in this table does not compile. */
-const usedBy = {
-  name: ['record'],
-  using: ['write'],
-  tenant: ['write'],
-  owner: ['write'],
-  rows: ['access'],
-  anonymous: [],
-  unscoped: [],
-  access: ['target', 'access'],
-  version: [],
-  softDelete: [],
-  relations: [],
-  input: [],
-  hidden: [],
-  fields: ['writable'],
-  computed: [],
-  shown: [],
-  state: [],
-  transitions: [],
-  actions: [],
-  nested: [],
-  hooks: [],
-  validate: ['validate'],
-  writes: [],
-  bodies: [],
-  once: [],
-  onChange: ['changed'],
-  audit: [],
-  events: [],
-  missing: [],
-  audiences: [],
-} as const satisfies Record<keyof AnyResourceOptions, readonly StepName[]>;
 
 /** Which hook a verb has. */
 const HOOK: Readonly<Record<Verb, 'create' | 'update' | 'destroy' | 'transition' | undefined>> = {
@@ -67,7 +16,8 @@ const HOOK: Readonly<Record<Verb, 'create' | 'update' | 'destroy' | 'transition'
 /** What a write of a resource has to do besides its statement: decided once per mounted resource. */
 export class WritePlan {
   readonly #policy: Policy;
-  readonly #steps: ReadonlySet<StepName>;
+  /** True when a rule says who may write a column. */
+  readonly hasWriteRules: boolean;
   /** True when a listener, the audit log or events need the changed row. */
   readonly isRecorded: boolean;
   /** True when they or the change log need it. */
@@ -75,24 +25,21 @@ export class WritePlan {
 
   constructor(policy: Policy, recorders: Recorders) {
     this.#policy = policy;
-    const declared = Object.entries(policy.options).filter(([, value]) => value !== undefined);
-    this.#steps = new Set(declared.flatMap(([name]) => usedBy[name as keyof AnyResourceOptions] ?? []));
-    this.isRecorded = this.#steps.has('changed') || isRecorded(policy, recorders);
+    const { fields = {}, onChange } = policy.options;
+    this.hasWriteRules = Object.values(fields).some((rule) => rule?.writableBy !== undefined);
+    this.isRecorded = onChange !== undefined || isRecorded(policy, recorders);
     this.isWatched = this.isRecorded || policy.isLogged;
-  }
-
-  hasStep(step: StepName): boolean {
-    return this.#steps.has(step);
   }
 
   /** True when the rules of the resource are asked about the values. */
   validates(verb: Verb): boolean {
-    return this.hasStep('validate') && (verb === 'create' || verb === 'update');
+    return this.#policy.options.validate !== undefined && (verb === 'create' || verb === 'update');
   }
 
   /** True when a write may move a row out of the caller's sight. Tenant and owner never change. */
   mayLeaveScope(): boolean {
-    return this.hasStep('access') || this.#policy.audienceRule !== undefined;
+    const { rows, access } = this.#policy.options;
+    return rows !== undefined || access !== undefined || this.#policy.audienceRule !== undefined;
   }
 
   hookOf(verb: Verb): unknown {

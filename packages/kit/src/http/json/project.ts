@@ -1,5 +1,6 @@
 import { dateJson } from '../../db/values/timestamp.ts';
 import type { JsonSchema } from '../declare/schema.ts';
+import { isMembers } from '../../options/value-rule.ts';
 import {
   alternativesOf,
   discriminatorOf,
@@ -180,9 +181,7 @@ function isPlainText(schema: JsonSchema): boolean {
 const fixedFormats: ReadonlySet<string> = new Set(['date-time', 'date', 'uuid', 'email', 'uri', 'time', 'ipv4', 'ipv6']);
 
 function isRecord(value: unknown): boolean {
-  return (
-    typeof value === 'object' && value !== null && !Array.isArray(value) && typeof (value as { toJSON?: unknown }).toJSON !== 'function'
-  );
+  return isMembers(value) && typeof value['toJSON'] !== 'function';
 }
 
 /** Whether the schema says nothing about the value. */

@@ -1,4 +1,5 @@
 import type { JsonSchema } from '../declare/schema.ts';
+import { isMembers } from '../../options/value-rule.ts';
 
 /** Follows `$ref` into `$defs`. Schema libraries emit local references only. */
 export function resolveReference(schema: JsonSchema, root: JsonSchema): JsonSchema {
@@ -18,7 +19,7 @@ export function resolveReference(schema: JsonSchema, root: JsonSchema): JsonSche
 }
 
 export function isNode(value: unknown): value is JsonSchema {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isMembers(value);
 }
 
 export function nodes(value: unknown): readonly JsonSchema[] {
