@@ -21,6 +21,7 @@ export const groups: readonly Group[] = [
     guides: [
       'models-and-migrations',
       'crud',
+      'live-lists',
       'own-operations',
       'tenancy',
       'sharing',
