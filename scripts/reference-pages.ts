@@ -35,7 +35,7 @@ async function errorsPage(): Promise<string> {
 
 <!-- Made by \`npm run docs:reference\` from the catalogs in packages/kit/src; a test fails when it is stale. -->
 
-\`npx kit explain not_found\` says what an error means, what to do about it, and shows the response; it takes the \`type\` of a response, too, and knows
+\`kit explain not_found\` says what an error means, what to do about it, and shows the response; it takes the \`type\` of a response, too, and knows
 the errors that your app declares. This page lists the codes.
 
 All error responses have one format. \`ERROR_FORMAT=problem+json\` (the default, RFC 9457):
@@ -158,7 +158,7 @@ counts an allowed change.
 
 ## Rules
 
-\`npx kit explain parameter-removed\` says why a change matters to callers.
+\`kit explain parameter-removed\` says why a change matters to callers.
 
 | id | level | what |
 |---|---|---|
@@ -202,7 +202,7 @@ function checksPage(): string {
 <!-- Made by \`npm run docs:reference\` from packages/kit/src/app/check/checks.ts; a test fails when it is stale. -->
 
 The app is checked completely when it is created, before any request and before any I/O; modules add checks that run once the databases are open.
-Every fault is reported at once, with its id, a sentence and a hint. \`npx kit explain E003\` says what a check looks for, why, and what to do;
+Every fault is reported at once, with its id, a sentence and a hint. \`kit explain E003\` says what a check looks for, why, and what to do;
 \`kit doctor\` and \`kit check\` run them.
 
 ## Checks that stop the start

@@ -7,6 +7,7 @@ import { accountsOf, createUser } from 'kit/contrib/accounts';
 import { codeBlocks, links, read, root, titleOf } from './docs/pages.ts';
 
 const README = 'README.md';
+const DOCS = 'docs/README.md';
 
 /** Every entry point of the published packages, as it is imported. */
 function entryPoints(): string[] {
@@ -22,7 +23,7 @@ function entryPoints(): string[] {
 }
 
 test('every public entry point has a row in the table of parts, with a page to read', () => {
-  const rows = read(README)
+  const rows = read(DOCS)
     .split('\n')
     .filter((line) => /^\|.*\|.*\|.*\|.*\|$/.test(line));
   const listed = new Set(rows.flatMap((row) => [...(row.split('|')[3] ?? '').matchAll(/`([^`]+)`/g)].map(([, name]) => name)));
@@ -39,9 +40,9 @@ test('the README and the first page of the documentation begin with the same wor
       .filter(({ language }) => language === 'sh')
       .slice(0, 2)
       .map(({ text }) => text.replace(/\s+#.*$/, '').trim());
-  expect(paragraph('docs/README.md')).toBe(paragraph(README));
-  expect(commands('docs/README.md')).toEqual(['npm ci && npm start', 'npm ci && npm test']);
-  expect(commands(README)).toEqual(commands('docs/README.md'));
+  expect(paragraph(DOCS)).toBe(paragraph(README));
+  expect(commands(DOCS)).toEqual(['npm ci && npm start', 'npm ci && npm test']);
+  expect(commands(README)).toEqual(commands(DOCS));
 });
 
 test('the twelve lines are twelve lines, and an API: a user logs in and creates a note that only they see', async () => {

@@ -15,7 +15,7 @@ export const top: readonly string[] = ['tour'];
 
 /** What a person came for: six doors, in the order in which a product grows. */
 export const groups: readonly Group[] = [
-  { label: 'Start', guides: ['first-api', 'zero-to-deployed', 'coming-from', 'typescript'] },
+  { label: 'Start', guides: ['first-api', 'install', 'zero-to-deployed', 'coming-from', 'typescript'] },
   {
     label: 'Build',
     guides: [
