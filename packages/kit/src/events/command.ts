@@ -1,5 +1,5 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec';
-import { isSchema, type Schema } from '../db/values/standard-schema.ts';
+import { isSchema, type Schema, stepsOf } from '../db/values/standard-schema.ts';
 import type { Database } from '../db/engine/db.ts';
 import type { ServiceScope } from '../di/container.ts';
 import { coreErrors } from '../errors/core-errors.ts';
@@ -56,13 +56,10 @@ function operation<S extends Schema, Result, Context extends OperationContext>(
       const checked = await schema['~standard'].validate(input);
       if (checked.issues === undefined) return handle(context, checked.value as StandardSchemaV1.InferOutput<S>);
       throw coreErrors.validation_error({
-        errors: checked.issues.map(({ path = [], message, code }) => ({
-          location: [
-            'input',
-            ...path.map((part) => (typeof part === 'object' ? String(part.key) : typeof part === 'number' ? part : String(part))),
-          ],
-          code: code ?? 'invalid',
-          message,
+        errors: checked.issues.map((issue) => ({
+          location: ['input', ...stepsOf(issue)],
+          code: issue.code ?? 'invalid',
+          message: issue.message,
         })),
       });
     },

@@ -1,6 +1,7 @@
 import type { SqlExecutor } from '../db/engine/foreign/sql-executor.ts';
 import type { DomainEvent } from './domain-event.ts';
 import { eventHubOf, runHandler } from './event-hub.ts';
+import { stepsOf } from '../db/values/standard-schema.ts';
 
 export type EmitFault = 'data_invalid' | 'no_transaction' | 'no_commit_hook' | 'not_installed';
 
@@ -41,9 +42,7 @@ export async function emit<Data>(tx: SqlExecutor, event: DomainEvent<Data>, data
     );
   const checked = await event.schema['~standard'].validate(data);
   if (checked.issues !== undefined) {
-    const faults = checked.issues
-      .slice(0, 5)
-      .map(({ path = [], message }) => `${path.map((part) => String(typeof part === 'object' ? part.key : part)).join('.')}: ${message}`);
+    const faults = checked.issues.slice(0, 5).map((issue) => `${stepsOf(issue).join('.')}: ${issue.message}`);
     throw new EmitRefused('data_invalid', `The data of ${event.name} does not match its schema: ${faults.join('; ')}.`);
   }
   const handlers = hub.handlers.filter((handler) => handler.event === event);

@@ -1,6 +1,6 @@
 import { didYouMean, nearest } from './did-you-mean.ts';
 import type { Fault } from './fault.ts';
-import { isMembers, undefinedOption, type ValueRule, wrongValue } from './value-rule.ts';
+import { isMembers, isPlainObject, undefinedOption, type ValueRule, wrongValue } from './value-rule.ts';
 
 /** One rule per option: an option without a rule does not compile. */
 export type OptionRules<T> = { readonly [Name in keyof Required<T>]: ValueRule };
@@ -98,8 +98,7 @@ export function implementationOf<T extends object>(expected: string, rules: Opti
   return (value, place, name) => {
     if (!isMembers(value) || mandatory.some((member) => value[member] === undefined)) return [wrongValue(place, name, value, expected)];
     const wrong = valueFaults(place, value, rules, `${name}.`);
-    const prototype: unknown = Object.getPrototypeOf(value);
-    if (prototype === Object.prototype || prototype === null) return [...unknownNames(place, value, known, `${name}.`), ...wrong];
+    if (isPlainObject(value)) return [...unknownNames(place, value, known, `${name}.`), ...wrong];
     const others = Object.keys(value).filter((member) => !known.includes(member) && nearest(member, known) !== undefined);
     return [...unknownNames(place, Object.fromEntries(others.map((member) => [member, null])), known, `${name}.`), ...wrong];
   };

@@ -165,3 +165,10 @@ export function spelled(value: unknown): string {
 export function isMembers(value: unknown): value is Members {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
+
+/** Members, and no behaviour: an object that was written as data, not an instance of a class. */
+export function isPlainObject(value: unknown): value is Members {
+  if (!isMembers(value)) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}

@@ -8,6 +8,7 @@ import { referenceTitles, type ReferenceTitles } from './reference-titles.ts';
 import { DELETED, type Plan } from './screen-plan.ts';
 import type { ScreenOptions, ScreenRow } from './screen-words.ts';
 import { stateTone } from './state-tone.ts';
+import { stepsOf } from '../db/values/standard-schema.ts';
 
 export function isDeleted({ softDeletes }: Plan, row: ScreenRow): boolean {
   return softDeletes && row[DELETED] !== null;
@@ -117,10 +118,7 @@ export function checked(result: SchemaResult<unknown> | Promise<SchemaResult<unk
   if (result instanceof Promise) throw new TypeError('The schemas of models must be synchronous.');
   if (result.issues === undefined) return result.value as object;
   const errors = result.issues.map((issue) => ({
-    location: [
-      ...at,
-      ...(issue.path ?? []).map((step) => (typeof step === 'object' ? String(step.key) : typeof step === 'number' ? step : String(step))),
-    ],
+    location: [...at, ...stepsOf(issue)],
     code: issue.code ?? 'invalid',
     message: issue.message,
   }));

@@ -3,6 +3,7 @@ import type { Rate } from './rate.ts';
 import type { ThrottleDecision, ThrottleStorage } from './storage.ts';
 import { readOptions } from '../options/read-options.ts';
 import { wholeNumber } from '../options/value-rule.ts';
+import { BoundedMap } from '../db/values/bounded-map.ts';
 
 export interface MemoryStorageOptions {
   /** Budgets kept at once (default 100,000, about 20 MB); beyond it the one unused for longest is forgotten. */
@@ -13,21 +14,13 @@ export interface MemoryStorageOptions {
 export function memoryStorage(options: MemoryStorageOptions = {}): ThrottleStorage & { readonly size: number } {
   const { keysMax = 100_000 } = readOptions('memoryStorage()', options, { keysMax: wholeNumber(1) });
   // Insertion order is order of last use, because every admitted take re-inserts its key.
-  const tats = new Map<string, number>();
+  const tats = new BoundedMap<string, number>(keysMax, 'forget the oldest');
   let takesUntilSweep = 1000;
 
   // A TAT in the past means a whole budget: the same as no entry. One full pass per `size` takes costs each take O(1).
   const sweep = (nowUs: number): void => {
     for (const [key, tatUs] of tats) if (tatUs <= nowUs) tats.delete(key);
     takesUntilSweep = Math.max(1000, tats.size);
-  };
-
-  const remember = (key: string, tatUs: number): void => {
-    tats.delete(key);
-    tats.set(key, tatUs);
-    if (tats.size <= keysMax) return;
-    const oldest = tats.keys().next();
-    if (oldest.done !== true) tats.delete(oldest.value);
   };
 
   return {
@@ -41,7 +34,7 @@ export function memoryStorage(options: MemoryStorageOptions = {}): ThrottleStora
       if (takesUntilSweep <= 0) sweep(cell.nowUs);
       const tatUs = tats.get(key);
       const next = admit(tatUs, cell);
-      if (next !== null) remember(key, next);
+      if (next !== null) tats.renew(key, next);
       return Promise.resolve(describe(next !== null, next ?? tatUs ?? cell.nowUs, rate, cell));
     },
     giveBack(key: string, rate: Rate, now: Date, cost?: number): Promise<void> {

@@ -4,6 +4,7 @@ import { marksSensitive, objectSchemas, withoutSensitive } from '../../db/declar
 import type { CompiledRoute } from '../../http/exchange/compiled-route.ts';
 import { schemaOfInput } from '../../http/compile/sensitive-inputs.ts';
 import { isOwnRecord } from '../../observe/own-record.ts';
+import { isPlainObject } from '../../options/value-rule.ts';
 
 type JsonSchema = Readonly<Record<string, unknown>>;
 type Part = 'params' | 'query' | 'headers' | 'cookies' | 'body';
@@ -95,8 +96,7 @@ function maskedValue(value: unknown, shapes: SensitiveShapes, depth: number, nam
     return items.some((item, index) => item !== value[index]) ? items : value;
   }
   // Errors, dates and the like are for the logger's serializers.
-  const prototype: unknown = Object.getPrototypeOf(value);
-  if (prototype !== Object.prototype && prototype !== null) return value;
+  if (!isPlainObject(value)) return value;
   let shown: object = value;
   for (const schema of schemasOf(value, shapes, depth, name)) shown = withoutSensitive(schema, shown, MASK, DEPTH_MAX) as object;
   let copy: Record<string, unknown> | undefined;

@@ -1,6 +1,6 @@
 import { implementationOf, InvalidOptions } from '../../options/read-options.ts';
 import type { Fault } from '../../options/fault.ts';
-import { isMembers, wrongValue } from '../../options/value-rule.ts';
+import { isPlainObject, wrongValue } from '../../options/value-rule.ts';
 import type { Module } from './module.ts';
 import { moduleRules } from './option-rules.ts';
 
@@ -25,8 +25,7 @@ const aPlugin = implementationOf<Module>('a plugin: { name: "parcels", migration
  */
 export function definePlugin(plugin: Module): Module {
   const place = 'definePlugin()';
-  if (!isMembers(plugin) || ![Object.prototype, null].includes(Object.getPrototypeOf(plugin) as object | null))
-    throw new InvalidOptions([wrongValue(place, 'the plugin', plugin, 'a plain object: { name: "parcels", … }')]);
+  if (!isPlainObject(plugin)) throw new InvalidOptions([wrongValue(place, 'the plugin', plugin, 'a plain object: { name: "parcels", … }')]);
   const faults = [...aPlugin(plugin, place, 'plugin')];
   if (typeof plugin.name === 'string' && !NAME.test(plugin.name))
     faults.push(wrongValue(place, 'plugin.name', plugin.name, 'a name in snake_case of up to 40 characters, such as "parcels"'));

@@ -2,7 +2,7 @@ import type { Where } from '../../db/sql/where/where.ts';
 import { SqlCondition } from '../../db/sql/where/where-sql.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { FieldError, KitError } from '../../errors/kit-error.ts';
-import { isMembers, type Members } from '../../options/value-rule.ts';
+import { isMembers, isPlainObject, type Members } from '../../options/value-rule.ts';
 import type { Membership } from '../people/membership.ts';
 import type { Principal, User } from '../people/principal.ts';
 
@@ -160,10 +160,7 @@ function isPromise(value: object): boolean {
 
 /** Data, not an instance of a class: what a statement is made of has no behaviour. */
 function isCondition(value: unknown): boolean {
-  if (value instanceof SqlCondition) return true;
-  if (typeof value !== 'object' || value === null) return false;
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === Object.prototype || prototype === null;
+  return value instanceof SqlCondition || isPlainObject(value);
 }
 
 /** Whether an object without members takes part in the decision: it would match every row. An empty `and` or `or` is written on purpose. */

@@ -1,6 +1,7 @@
 import { plainJson } from '../../db/values/canonical-json.ts';
 import { dateJson } from '../../db/values/timestamp.ts';
 import { isSensitiveName, MASK } from '../../middleware/masking.ts';
+import { isPlainObject } from '../../options/value-rule.ts';
 
 /** Values that are deeper are read by JSON.parse first: JSON.stringify says so of one that contains itself. */
 const DEPTH_MAX = 100;
@@ -46,6 +47,5 @@ function maskedObject(value: object, sensitive: ReadonlySet<string> | null, dept
 
 /** An object that JSON reads member by member. */
 function isPlain(value: object): boolean {
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return (prototype === Object.prototype || prototype === null) && typeof (value as { toJSON?: unknown }).toJSON !== 'function';
+  return isPlainObject(value) && typeof value['toJSON'] !== 'function';
 }

@@ -5,6 +5,7 @@ import { STAFF } from '../../crud/declare/resource.ts';
 import { resourceOfTarget } from '../../crud/staff/admin-access.ts';
 import { recordSight, type RecordSight } from '../../crud/staff/record-sight.ts';
 import type { Db } from '../../db/engine/db.ts';
+import { isMembers } from '../../options/value-rule.ts';
 
 /** The app that records in a database: its resources decide which values a reader sees. */
 export const recordingApps = moduleState<App>({ name: 'Audit entries', setUp: 'add audit() to the modules of createApp' });
@@ -66,6 +67,6 @@ async function sightOf(app: App, caller: CrudCaller, targetType: string, ids: re
 }
 
 function shownFields(state: unknown, { shows }: RecordSight): unknown {
-  if (typeof state !== 'object' || state === null || Array.isArray(state)) return state;
+  if (!isMembers(state)) return state;
   return Object.fromEntries(Object.entries(state).filter(([name]) => shows(name)));
 }

@@ -1,5 +1,5 @@
 import type { Fault } from '../../options/fault.ts';
-import { isMembers } from '../../options/value-rule.ts';
+import { isMembers, isPlainObject } from '../../options/value-rule.ts';
 import { fieldOf } from '../options/operation-field.ts';
 import type { MountedResource } from '../mount/mounted-resource.ts';
 import { widestView } from '../policy/make-view.ts';
@@ -83,7 +83,7 @@ function withoutBigints(_name: string, value: unknown): unknown {
 function isOfRow(policy: Policy, where: unknown): boolean {
   if (Array.isArray(where)) return where.every((each) => isOfRow(policy, each));
   if (!isMembers(where)) return true;
-  if (Object.getPrototypeOf(where) !== Object.prototype) return false;
+  if (!isPlainObject(where)) return false;
   return Object.entries(where).every(([name, inner]) => {
     if (name === 'and' || name === 'or' || name === 'not') return isOfRow(policy, inner);
     const column = policy.statements.byName.get(name);

@@ -1,7 +1,7 @@
 import type { Principal, User } from '../../auth/people/principal.ts';
 import { didYouMean } from '../../options/did-you-mean.ts';
 import type { Fault } from '../../options/fault.ts';
-import { isMembers } from '../../options/value-rule.ts';
+import { isMembers, isPlainObject } from '../../options/value-rule.ts';
 import type { CrudCaller } from '../declare/crud-caller.ts';
 import type { Policy } from '../policy/policy.ts';
 
@@ -81,7 +81,7 @@ interface UnknownName {
 /** Names of a condition that the model does not have, at any depth. Values are not looked at: they are those of nobody. */
 function unknownNames(policy: Policy, where: unknown): UnknownName[] {
   if (Array.isArray(where)) return where.flatMap((each) => unknownNames(policy, each));
-  if (!isMembers(where) || Object.getPrototypeOf(where) !== Object.prototype) return [];
+  if (!isPlainObject(where)) return [];
   return Object.entries(where).flatMap(([name, inner]): UnknownName[] => {
     if (name === 'and' || name === 'or' || name === 'not') return unknownNames(policy, inner);
     if (policy.statements.byName.has(name)) return [];

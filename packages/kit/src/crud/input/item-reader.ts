@@ -12,6 +12,7 @@ import { type Policy, withoutKey } from '../policy/policy.ts';
 import { type Address, withAddress } from './with-address.ts';
 import { markWritable } from '../policy/rule-marks.ts';
 import type { Item } from '../declare/item.ts';
+import { isMembers } from '../../options/value-rule.ts';
 
 /** One item of a body, validated: its values, or what is wrong with it. */
 export interface ReadItem {
@@ -74,7 +75,7 @@ export class ItemReader {
   }
 
   async read(given: unknown, at: FieldError['location']): Promise<ReadItem> {
-    if (typeof given !== 'object' || given === null || Array.isArray(given))
+    if (!isMembers(given))
       return { values: {}, sent: [], at, faults: [{ location: at, code: 'invalid_type', message: 'must be an object' }] };
     const faults: FieldError[] = [];
     this.#findUnknown?.(given, [...at], faults);

@@ -1,5 +1,6 @@
 import type { Where } from '../../db/sql/where/where.ts';
 import type { Policy } from '../policy/policy.ts';
+import { isPlainObject } from '../../options/value-rule.ts';
 
 /** The columns that conditions fix to one value: every row that matches all of them has it. */
 export function equalities(policy: Policy, conditions: readonly (Where | boolean)[]): ReadonlyMap<string, unknown> {
@@ -9,7 +10,7 @@ export function equalities(policy: Policy, conditions: readonly (Where | boolean
 }
 
 function collect(policy: Policy, where: unknown, found: Map<string, unknown>): void {
-  if (typeof where !== 'object' || where === null || Object.getPrototypeOf(where) !== Object.prototype) return;
+  if (!isPlainObject(where)) return;
   for (const [name, given] of Object.entries(where)) {
     if (name === 'and' && Array.isArray(given)) for (const each of given) collect(policy, each, found);
     if (!isExact(policy, name)) continue;

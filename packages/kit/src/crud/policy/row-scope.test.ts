@@ -99,6 +99,14 @@ describe('a rule', () => {
     expect(await code(visible(declared, requestBy(ann, { tenant: null })))).toBe('tenant_required');
   });
 
+  test('may be an object without a prototype, also where it leads through a relation', async () => {
+    const where = Object.assign(Object.create(null) as object, { folder: { is: { title: 'open' } } });
+    const relations = { folder: one(() => folders, 'folder_id') };
+    const declared = resource(papers, { ...kept, relations, rows: () => where });
+    const [, ...values] = (await visible(declared, requestBy(ann))) as [string, ...unknown[]];
+    expect(values).toEqual(expect.arrayContaining(['north', 'open']));
+  });
+
   test('that leads back to its own rows is refused: no statement can have it', async () => {
     const looping: AnyResource = resource(folders, {
       rows: () => ({ papers: { some: { title: 'x' } } }),

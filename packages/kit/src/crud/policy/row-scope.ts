@@ -15,6 +15,7 @@ import type { OwnerRule, TenantRule } from '../declare/scope-rule.ts';
 import { type AccessContext, type RowAccess, VIEW } from '../declare/row-access.ts';
 import { callerOf, type CrudRequest, type Scope, type WriteScope } from './crud-request.ts';
 import type { SoftDelete } from './soft-delete.ts';
+import { isPlainObject } from '../../options/value-rule.ts';
 
 /** Which rows of a table that soft-deletes: those that are there, those that were deleted, both. */
 export type RowState = 'live' | 'deleted' | 'any';
@@ -268,7 +269,7 @@ export class RowScope {
   #related(where: unknown, found: Set<ScopedPolicy>): Set<ScopedPolicy> {
     if (Array.isArray(where)) for (const each of where) this.#related(each, found);
     else if (where instanceof NotTrue) this.#related(where.of, found);
-    else if (typeof where === 'object' && where !== null && Object.getPrototypeOf(where) === Object.prototype) {
+    else if (isPlainObject(where)) {
       for (const [name, inner] of Object.entries(where)) {
         if (name === 'and' || name === 'or' || name === 'not') this.#related(inner, found);
         else if (!this.#policy.hasColumn(name)) {

@@ -9,7 +9,10 @@ export interface Unwritable {
   readonly permission: Permission;
 }
 
-/** The columns among `names` that `writableBy` does not let this caller write. The only place that asks these rules. */
+/**
+ * The columns among `names` that `writableBy` does not let this caller write. The only place that asks these rules. They are no part of a view: callers
+ * who see the same share one, and reads would be split by what a caller may write.
+ */
 export async function unwritableColumns(
   policy: Policy,
   context: PermissionContext,

@@ -5,6 +5,7 @@ import type { ListDeclaration } from './list-query.ts';
 import { sizeName, sizeSchema } from './page-parameters.ts';
 import { pascal } from '../../db/declare/component-name.ts';
 import { markVisible } from '../policy/rule-marks.ts';
+import { isMembers } from '../../options/value-rule.ts';
 
 /** The body of QUERY: a tree of the declared filters. */
 export function queryBody(list: ListDeclaration): Schema<Record<string, unknown>> {
@@ -30,11 +31,9 @@ export function queryBody(list: ListDeclaration): Schema<Record<string, unknown>
   const known = Object.keys(json().properties);
   const validate = (value: unknown): SchemaResult<Record<string, unknown>> => {
     if (value === undefined) return { value: {} };
-    if (typeof value !== 'object' || value === null || Array.isArray(value))
-      return { issues: [{ message: 'Give an object.', code: 'invalid_type', path: [] }] };
-    const body = value as Record<string, unknown>;
-    const issues = Object.entries(body).flatMap(([member, given]) => memberIssues(member, given, known));
-    return issues.length > 0 ? { issues } : { value: body };
+    if (!isMembers(value)) return { issues: [{ message: 'Give an object.', code: 'invalid_type', path: [] }] };
+    const issues = Object.entries(value).flatMap(([member, given]) => memberIssues(member, given, known));
+    return issues.length > 0 ? { issues } : { value };
   };
   return { '~standard': { version: 1, vendor: 'kit', validate, jsonSchema: { input: json, output: json } } };
 }

@@ -4,6 +4,7 @@ import { ItemReader, type ReadItem, repeatedKeys } from '../input/item-reader.ts
 import { type NestedPlan, requiredByPut } from './nested.ts';
 import type { Item } from '../declare/item.ts';
 import { keyAddress } from '../input/with-address.ts';
+import { isMembers } from '../../options/value-rule.ts';
 
 /** A relation in a body: how its items are read, with a key and without. */
 interface NestedMember {
@@ -49,7 +50,7 @@ export class NestedBody {
 
   /** Validates the columns by their schema and each item by the child's; the items come back as they were read, under their relation. */
   async validate(columns: Schema, value: unknown): Promise<SchemaResult<unknown>> {
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return columns['~standard'].validate(value);
+    if (!isMembers(value)) return columns['~standard'].validate(value);
     const names = new Set(this.#members.map(({ plan }) => plan.name));
     const own = Object.fromEntries(Object.entries(value).filter(([name]) => !names.has(name)));
     const result = await columns['~standard'].validate(own);

@@ -7,6 +7,7 @@ import { placeBelow } from '../input/item-error.ts';
 import { callerOf, type CrudRequest } from '../policy/crud-request.ts';
 import type { Policy } from '../policy/policy.ts';
 import type { RowIntent } from './intent.ts';
+import { isMembers } from '../../options/value-rule.ts';
 
 /** A row that is made or changed, as `validate` of its resource sees it. */
 export interface JudgedRow extends Pick<RowIntent, 'at' | 'valuesAt'> {
@@ -31,7 +32,7 @@ export async function ruleFaults(policy: Policy, db: Db, request: CrudRequest, r
 
 /** The values of an item that their columns accept, each for itself: rules are asked about them where the item as a whole is refused. */
 export async function acceptedValues(policy: Policy, input: readonly string[], given: unknown): Promise<Item> {
-  if (typeof given !== 'object' || given === null || Array.isArray(given)) return {};
+  if (!isMembers(given)) return {};
   const accepted: Item = {};
   for (const name of input) {
     if (!Object.hasOwn(given, name)) continue;

@@ -1,4 +1,4 @@
-import { isMembers } from '../../options/value-rule.ts';
+import { isMembers, isPlainObject } from '../../options/value-rule.ts';
 /**
  * Members that a JSON Schema marks with `x-sensitive`, at any depth: `z.string().meta({ 'x-sensitive': true })` inside a body, a JSON column
  * or the input of a job. A member counts as sensitive when any branch of a union says so.
@@ -183,6 +183,5 @@ function isMarked(schema: JsonSchema): boolean {
 
 /** What JSON has; a date or a list of bytes is a value of its own. */
 function isPlain(value: object): boolean {
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return Array.isArray(value) || prototype === Object.prototype || prototype === null;
+  return Array.isArray(value) || isPlainObject(value);
 }

@@ -3,6 +3,7 @@ import { ONLINE_ONLY } from './online-steps.ts';
 import type { Operation } from './operation.ts';
 import { readOptions, requireArguments } from '../../options/read-options.ts';
 import { aList, filledText, flag, listOf } from '../../options/value-rule.ts';
+import { sortedMembers } from '../values/canonical-json.ts';
 
 export interface Migration {
   readonly name: string;
@@ -58,14 +59,7 @@ export function migration(
   });
 }
 
+/** JSON leaves functions (`code`) out: their text differs between source and build. */
 function checksumOf(operations: readonly Operation[]): string {
-  return createHash('sha256').update(canonical(operations)).digest('hex');
-}
-
-/** JSON with sorted keys. Functions (`code`) are left out: their text differs between source and build. */
-function canonical(value: unknown): string {
-  return JSON.stringify(value, (_key, item: unknown) => {
-    if (typeof item !== 'object' || item === null || Array.isArray(item)) return item;
-    return Object.fromEntries(Object.entries(item).sort(([a], [b]) => (a < b ? -1 : 1)));
-  });
+  return createHash('sha256').update(JSON.stringify(operations, sortedMembers)).digest('hex');
 }

@@ -1,6 +1,7 @@
 import type { ColumnDefinition, TableDefinition } from '../declare/table-definition.ts';
 import type { Operation } from './operation.ts';
 import type { SchemaState } from './schema-state.ts';
+import { sortedMembers } from '../values/canonical-json.ts';
 
 /** The operations that turn `from` into `to`: what a next migration has to say. */
 export function diffSchemas(from: SchemaState, to: readonly TableDefinition[]): Operation[] {
@@ -117,10 +118,5 @@ function textByName({ fullText = [] }: TableDefinition): Map<string, NonNullable
 }
 
 function same(a: unknown, b: unknown): boolean {
-  return JSON.stringify(a, sorted) === JSON.stringify(b, sorted);
-}
-
-function sorted(_key: string, value: unknown): unknown {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
-  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+  return JSON.stringify(a, sortedMembers) === JSON.stringify(b, sortedMembers);
 }

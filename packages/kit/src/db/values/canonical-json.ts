@@ -1,6 +1,7 @@
 import { jsonText } from './json-parameter.ts';
 import { dateJson } from './timestamp.ts';
 import { jsonValue } from './json-value.ts';
+import { isMembers } from '../../options/value-rule.ts';
 
 /** A value as a JSON column returns it: dates and bigints are strings, undefined members are dropped. */
 export function plainJson(value: unknown): unknown {
@@ -38,6 +39,11 @@ function orderedObject(value: object): unknown {
     if (member !== undefined && typeof member !== 'function' && typeof member !== 'symbol') pairs.push([name, member]);
   }
   return { '': pairs };
+}
+
+/** A replacer for JSON.stringify: members by name. For text that was stored or is read by people, where the pairs of {@link canonicalJson} are none. */
+export function sortedMembers(_name: string, value: unknown): unknown {
+  return isMembers(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value;
 }
 
 /** By code unit. Most objects have few members, often in order: looking is cheaper than sorting. */

@@ -20,6 +20,14 @@ export interface SchemaIssue extends StandardSchemaV1.Issue {
   readonly code?: string | undefined;
 }
 
+/** Where a fault is: a step is a name, a number in a list, or an object around one of them. */
+export function stepsOf({ path = [] }: SchemaIssue): (string | number)[] {
+  return path.map((step) => {
+    const key = typeof step === 'object' ? step.key : step;
+    return typeof key === 'number' ? key : String(key);
+  });
+}
+
 export function isSchema(value: unknown): value is Schema {
   if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return false;
   const standard = (value as Partial<Schema>)['~standard'];

@@ -17,6 +17,8 @@ import { readQuery, type QueryValues } from './query-string.ts';
 import type { RouteOptions } from '../declare/route.ts';
 import { rememberInput } from '../compile/sensitive-inputs.ts';
 import { isRawQuery, type JsonSchema, type SchemaIssue, type SchemaResult } from '../declare/schema.ts';
+import { isMembers } from '../../options/value-rule.ts';
+import { stepsOf } from '../../db/values/standard-schema.ts';
 
 type Part = keyof Input;
 
@@ -69,7 +71,7 @@ function runRules(
 
 /** The members of the body, as sent, that no fault is about. */
 function acceptedMembers(body: unknown, faults: readonly FieldError[]): Record<string, unknown> {
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) return {};
+  if (!isMembers(body)) return {};
   const refused = new Set(faults.filter(({ location }) => location[0] === 'body').map(({ location }) => location[1]));
   return refused.has(undefined) ? {} : Object.fromEntries(Object.entries(body).filter(([name]) => !refused.has(name)));
 }
@@ -116,8 +118,8 @@ function keep({ part, sensitive }: PartReader, value: unknown, result: SchemaRes
 
 /** What is wrong with a value, below the place where it was sent. `sensitive`: the value's schema, if it marks members as sensitive. */
 export function fieldError(at: FieldError['location'], value: unknown, issue: SchemaIssue, sensitive?: JsonSchema): FieldError {
-  const keys = (issue.path ?? []).map((step) => (typeof step === 'object' ? step.key : step));
-  const path = keys.map((key, index) => (typeof key === 'number' ? key : placeOf(String(key), valueAt(value, keys.slice(0, index)))));
+  const keys = stepsOf(issue);
+  const path = keys.map((key, index) => (typeof key === 'number' ? key : placeOf(key, valueAt(value, keys.slice(0, index)))));
   const location = [...at, ...path];
   if (isMissing(value, path)) return { location, code: 'required', message: 'Required.' };
   const message = sensitive === undefined ? issue.message : messageWithoutValues(sensitive, value, path, issue.message);

@@ -13,6 +13,7 @@ import {
   nodes,
   propertiesOf,
 } from './schema-node.ts';
+import { isMembers } from '../../options/value-rule.ts';
 
 type Location = (string | number)[];
 
@@ -54,7 +55,7 @@ export function compileUnknownFields(root: JsonSchema): UnknownFieldCheck | null
     if (loose && extra === null && [...members.values()].every((check) => check === null)) return null;
     const names = [...members.keys()];
     return (value, location, faults) => {
-      if (typeof value !== 'object' || value === null || Array.isArray(value)) return;
+      if (!isMembers(value)) return;
       for (const key of Object.keys(value)) {
         if (faults.length >= FAULTS_MAX) return;
         const check = members.get(key);

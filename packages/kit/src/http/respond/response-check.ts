@@ -5,6 +5,7 @@ import type { FieldError } from '../../errors/kit-error.ts';
 import type { Exchange } from '../exchange/exchange.ts';
 import type { ResponseChecks } from '../declare/response-checks.ts';
 import type { JsonSchema } from '../declare/schema.ts';
+import { stepsOf } from '../../db/values/standard-schema.ts';
 
 /** Called with the JSON text of a response before it is sent. */
 export type ResponseCheck = (exchange: Exchange, text: string) => void;
@@ -76,6 +77,7 @@ function lazyChecker(schema: JsonSchema): IssuesOf {
   };
 }
 
-function fieldError({ path = [], code = 'invalid', message }: SchemaIssue): FieldError {
-  return { location: ['response', ...path.map((step) => String(typeof step === 'object' ? step.key : step))], code, message };
+function fieldError(issue: SchemaIssue): FieldError {
+  const { code = 'invalid', message } = issue;
+  return { location: ['response', ...stepsOf(issue).map(String)], code, message };
 }

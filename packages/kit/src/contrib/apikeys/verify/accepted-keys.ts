@@ -1,3 +1,5 @@
+import { BoundedMap } from '../../../db/values/bounded-map.ts';
+
 /** Keys remembered at a time. */
 const KEYS_MAX = 10_000;
 
@@ -6,19 +8,14 @@ const KEYS_MAX = 10_000;
  * database also where its address has used up its failures: other clients of the address cannot shut it out.
  */
 export class AcceptedKeys {
-  readonly #digests = new Set<string>();
+  readonly #digests = new BoundedMap<string, true>(KEYS_MAX, 'forget the oldest');
 
   has(digest: string): boolean {
     return this.#digests.has(digest);
   }
 
   add(digest: string): void {
-    if (this.#digests.has(digest)) return;
-    if (this.#digests.size >= KEYS_MAX) {
-      const oldest = this.#digests.values().next();
-      if (oldest.done !== true) this.#digests.delete(oldest.value);
-    }
-    this.#digests.add(digest);
+    this.#digests.set(digest, true);
   }
 
   delete(digest: string): void {

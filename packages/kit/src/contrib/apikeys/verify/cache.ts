@@ -1,5 +1,6 @@
 import type { ApiKey } from '../key/api-key.ts';
 import type { VerifiableKey } from '../rows/store.ts';
+import { BoundedMap } from '../../../db/values/bounded-map.ts';
 
 interface Entry {
   readonly key: VerifiableKey;
@@ -12,15 +13,14 @@ interface Entry {
  */
 export class KeyCache {
   readonly #maxAgeMs: number;
-  readonly #entriesMax: number;
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries: BoundedMap<string, Entry>;
   #isOpen = false;
   /** Counts invalidations: a read that was under way during one may be older than it and must not be kept. */
   #epoch = 0;
 
   constructor({ maxAgeMs, entriesMax }: { readonly maxAgeMs: number; readonly entriesMax: number }) {
     this.#maxAgeMs = maxAgeMs;
-    this.#entriesMax = entriesMax;
+    this.#entries = new BoundedMap(entriesMax, 'forget the oldest');
   }
 
   get epoch(): number {
@@ -52,10 +52,6 @@ export class KeyCache {
   /** `epoch` is the one from before the row was read. */
   put(key: VerifiableKey, now: Date, epoch: number): void {
     if (!this.#isOpen || epoch !== this.#epoch) return;
-    if (this.#entries.size >= this.#entriesMax) {
-      const [oldest] = this.#entries.keys();
-      if (oldest !== undefined) this.#entries.delete(oldest);
-    }
     this.#entries.set(key.row.prefix, { key: shareable(key), loadedMs: now.getTime() });
   }
 

@@ -6,6 +6,7 @@ import type { KitError } from '../../../errors/kit-error.ts';
 import { clientKey } from '../../../throttle/client-key.ts';
 import { admit, gcra, type Gcra } from '../../../throttle/gcra.ts';
 import type { Rate } from '../../../throttle/rate.ts';
+import { BoundedMap } from '../../../db/values/bounded-map.ts';
 
 /** Addresses remembered at a time; an attacker with more than this has better things to do than guess 256 bits. */
 const ADDRESSES_MAX = 10_000;
@@ -41,7 +42,8 @@ const TURN_WAIT_MS_MAX = 1000;
  */
 export class FailedAttempts {
   readonly #rate: Rate;
-  readonly #budgets = new Map<string, Budget>();
+  /** An attempt that is open keeps its own reference, and ends as usual. */
+  readonly #budgets = new BoundedMap<string, Budget>(ADDRESSES_MAX, 'forget the oldest');
 
   constructor(rate: Rate) {
     this.#rate = rate;
@@ -92,16 +94,9 @@ export class FailedAttempts {
   #budgetOf(key: string): Budget {
     const known = this.#budgets.get(key);
     if (known !== undefined) return known;
-    if (this.#budgets.size >= ADDRESSES_MAX) this.#forgetOldest();
     const budget: Budget = { tat: undefined, pending: 0, waiting: [], nextTurnMs: 0 };
     this.#budgets.set(key, budget);
     return budget;
-  }
-
-  /** Insertion order is order of age. An attempt that is open keeps its own reference, and ends as usual. */
-  #forgetOldest(): void {
-    const oldest = this.#budgets.keys().next();
-    if (oldest.done !== true) this.#budgets.delete(oldest.value);
   }
 }
 

@@ -17,6 +17,7 @@ import { jsonTextOf, jsonValueOf } from '../declare/stored-json.ts';
 import { startTraced } from './traced-start.ts';
 import { requireArguments } from '../../../options/read-options.ts';
 import { aList, anObject } from '../../../options/value-rule.ts';
+import { stepsOf } from '../../../db/values/standard-schema.ts';
 
 export interface StartOptions {
   /** Who may see the job. Not whose authority it runs with: a job that acts for a user checks that user again when it runs. */
@@ -249,9 +250,9 @@ function requireValid({ name }: JobDefinition, input: unknown, text: string, res
 }
 
 /** The value itself is not part of it: it may be a secret. */
-export function issueText({ path = [], message }: SchemaIssue): string {
-  const at = path.map((part) => String(typeof part === 'object' ? part.key : part)).join('.');
-  return at === '' ? message : `${at}: ${message}`;
+export function issueText(issue: SchemaIssue): string {
+  const at = stepsOf(issue).join('.');
+  return at === '' ? issue.message : `${at}: ${issue.message}`;
 }
 
 function serialised({ name }: JobDefinition, input: unknown, where = ''): string {

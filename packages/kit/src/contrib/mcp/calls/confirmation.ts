@@ -1,4 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import { canonicalJson } from '../../../db/values/canonical-json.ts';
 
 /** A call that a person has to confirm. */
 export interface ConfirmedCall {
@@ -23,17 +24,9 @@ export function isConfirmed(token: unknown, call: ConfirmedCall, secret: Uint8Ar
   return timingSafeEqual(Buffer.from(signature, 'base64url'), signatureOf(call, expiry, secret));
 }
 
+/** Clients need not send members in the same order again. */
 function signatureOf({ tool, arguments: given, caller }: ConfirmedCall, expiry: string, secret: Uint8Array): Buffer {
   return createHmac('sha256', secret)
-    .update(JSON.stringify([expiry, caller, tool, sorted(given)]))
+    .update(canonicalJson([expiry, caller, tool, given]))
     .digest();
-}
-
-/** Clients need not send members in the same order again. */
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted);
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.entries(value)
-    .toSorted(([a], [b]) => (a < b ? -1 : 1))
-    .map(([name, inner]) => [name, sorted(inner)]);
 }

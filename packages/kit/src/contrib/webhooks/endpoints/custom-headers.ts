@@ -1,5 +1,6 @@
 // Headers that an endpoint's requests carry besides ours: an API key of the receiver, a routing header.
 import type { SecretBox } from '../../../db/sealing/secret-box.ts';
+import { isMembers } from '../../../options/value-rule.ts';
 
 export type CustomHeaders = Readonly<Record<string, string>>;
 
@@ -40,8 +41,7 @@ export interface HeaderFault {
 
 /** The headers after the edit, names in lower case, or everything that is wrong with it. Values are never part of a message. */
 export function editHeaders(current: CustomHeaders, edit: unknown): CustomHeaders | readonly HeaderFault[] {
-  if (typeof edit !== 'object' || edit === null || Array.isArray(edit))
-    return [{ name: '', message: 'Headers are an object of names and values.' }];
+  if (!isMembers(edit)) return [{ name: '', message: 'Headers are an object of names and values.' }];
   const faults: HeaderFault[] = [];
   const headers = new Map(Object.entries(current));
   const seen = new Set<string>();

@@ -13,6 +13,7 @@ import type { CallFault } from './call-fault.ts';
 import { checkedData, type EventType } from './event-type.ts';
 import type { NewEvent } from './publish-store.ts';
 import type { DeliveryTask, TaskQueue } from './task-queue.ts';
+import { isMembers } from '../../../options/value-rule.ts';
 
 export interface PublishOptions extends AudienceOptions {
   /** The alias of the database that the transaction must belong to; refused when it is another. */
@@ -212,8 +213,7 @@ function checkedText(database: SqlExecutor['database'], type: string | EventType
 }
 
 function serialised(data: unknown, bytesMax: number): string {
-  if (typeof data !== 'object' || data === null || Array.isArray(data))
-    throw new PublishRefused('data_invalid', 'The data of an event is a JSON object.');
+  if (!isMembers(data)) throw new PublishRefused('data_invalid', 'The data of an event is a JSON object.');
   let text: unknown;
   try {
     text = JSON.stringify(data);

@@ -3,6 +3,7 @@ import { isEventType } from './subscription.ts';
 import { PublishRefused } from '../errors.ts';
 import { requireArguments } from '../../../options/read-options.ts';
 import { anObject } from '../../../options/value-rule.ts';
+import { stepsOf } from '../../../db/values/standard-schema.ts';
 
 /** A declared type of event: `publish` takes its data typed, and checks it. */
 export interface EventType<Data extends object = object> {
@@ -55,10 +56,7 @@ function faultOf(schema: Schema, data: unknown): { readonly value?: unknown; rea
   const result = schema['~standard'].validate(data);
   if (result instanceof Promise) return { fault: 'it can be checked only asynchronously; use a schema without asynchronous parts.' };
   if (result.issues === undefined) return { value: result.value, fault: null };
-  const issues = result.issues.map(({ path = [], message }) => {
-    const place = path.map((part) => String(typeof part === 'object' ? part.key : part)).join('.');
-    return `${place === '' ? 'data' : `data.${place}`}: ${message}`;
-  });
+  const issues = result.issues.map((issue) => `${['data', ...stepsOf(issue)].join('.')}: ${issue.message}`);
   return { fault: issues.join('; ') };
 }
 

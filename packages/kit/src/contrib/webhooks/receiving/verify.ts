@@ -5,6 +5,7 @@ import type { KeyObject } from 'node:crypto';
 import { assertRawBody, listOf, noMatch, readMessage, Verified } from './received-message.ts';
 import type { RawBody, ReceivedHeaders, ReceivedMessage, VerifiedMessage, VerifyOptions } from './received-message.ts';
 import { InvalidSecret, parseSecret } from '../signing/secret.ts';
+import { BoundedMap } from '../../../db/values/bounded-map.ts';
 
 export { InvalidSignature } from './received-message.ts';
 export type {
@@ -52,7 +53,7 @@ export function verifySignature(
 
 /** Turning bytes into a key costs five times the HMAC itself (27 of 33 µs measured), so the keys of recent secrets are kept. */
 const KEYS_KEPT_MAX = 256;
-const recentKeys = new Map<string, KeyObject>();
+const recentKeys = new BoundedMap<string, KeyObject>(KEYS_KEPT_MAX);
 
 function verifyKey(text: string): KeyObject {
   const recent = recentKeys.get(text);
@@ -63,7 +64,6 @@ function verifyKey(text: string): KeyObject {
     secret.kind === 'symmetric'
       ? createSecretKey(secret.bytes)
       : createPublicKey({ key: Buffer.concat([ED25519_SPKI_PREFIX, secret.bytes]), format: 'der', type: 'spki' });
-  if (recentKeys.size >= KEYS_KEPT_MAX) recentKeys.clear();
   recentKeys.set(text, key);
   return key;
 }

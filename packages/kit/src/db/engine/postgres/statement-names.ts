@@ -1,3 +1,5 @@
+import { BoundedMap } from '../../values/bounded-map.ts';
+
 /** Names in use at a time. Named statements live on the server until the connection closes, so their number is bounded. */
 const NAMES_MAX = 1000;
 const TEXTS_MAX = 5000;
@@ -11,7 +13,7 @@ const STALE_MAX = 250;
  */
 export class StatementNames {
   readonly #max: number;
-  #seen = new Set<string>();
+  readonly #seen = new BoundedMap<string, true>(TEXTS_MAX);
   /** In the order of use once there are many. */
   #names = new Map<string, string>();
   #live = new Set<string>();
@@ -31,8 +33,7 @@ export class StatementNames {
       return known;
     }
     if (!this.#seen.has(text)) {
-      if (this.#seen.size >= TEXTS_MAX) this.#seen.clear();
-      this.#seen.add(text);
+      this.#seen.set(text, true);
       return undefined;
     }
     if (this.#names.size >= this.#max) this.#removeOldest();
@@ -74,6 +75,6 @@ export class StatementNames {
   startOver(): void {
     this.#names = new Map();
     this.#live = new Set();
-    this.#seen = new Set();
+    this.#seen.clear();
   }
 }

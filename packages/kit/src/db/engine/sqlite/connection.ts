@@ -6,6 +6,7 @@ import { RowDecoder } from './row-decoder.ts';
 import { CONTINUES } from './continues-sql.ts';
 import { translateFailure } from './translate-failure.ts';
 import { loadNodeSqlite } from './load-node-sqlite.ts';
+import { BoundedMap } from '../../values/bounded-map.ts';
 
 interface Prepared {
   readonly statement: StatementSync;
@@ -54,7 +55,7 @@ export class StatementStopped extends Error {
 export class SqliteConnection {
   readonly database: DatabaseSync;
   /** To prepare a statement takes 10 µs; a read by key with a prepared one takes 15 (db-overhead). */
-  readonly #cache = new Map<string, Prepared>();
+  readonly #cache = new BoundedMap<string, Prepared>(STATEMENTS_MAX, 'forget the oldest');
   /** What every transaction runs: prepared when first needed. */
   #begin: StatementSync | undefined;
   #commit: StatementSync | undefined;
@@ -181,20 +182,10 @@ export class SqliteConnection {
   }
 
   #prepare(text: string): Prepared {
-    const known = this.#cache.get(text);
-    if (known !== undefined) {
-      // The order of a Map is the order of use, so that ever new texts do not push out those in use.
-      if (this.#cache.size > STATEMENTS_MAX / 2) {
-        this.#cache.delete(text);
-        this.#cache.set(text, known);
-      }
-      return known;
-    }
+    // Ever new texts do not push out those in use.
+    const known = this.#cache.use(text);
+    if (known !== undefined) return known;
     const prepared = compile(this.database, text);
-    if (this.#cache.size >= STATEMENTS_MAX) {
-      const oldest = this.#cache.keys().next();
-      if (oldest.done !== true) this.#cache.delete(oldest.value);
-    }
     this.#cache.set(text, prepared);
     return prepared;
   }

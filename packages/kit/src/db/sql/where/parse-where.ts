@@ -23,6 +23,7 @@ import {
 import { NotTrue } from './not-true.ts';
 import { SqlCondition, sqlNames } from './where-sql.ts';
 import type { WhereRelation, WhereRelations } from './where.ts';
+import { isPlainObject } from '../../../options/value-rule.ts';
 
 /** Deeper trees are a mistake: policies of relations that lead to each other, usually. */
 const DEPTH_MAX = 32;
@@ -254,12 +255,6 @@ function parseSql(condition: SqlCondition, place: Place): WhereNode {
 function sortedNames(value: object): string[] {
   const names = Object.keys(value);
   return names.length > 1 ? names.sort() : names;
-}
-
-function isPlainObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  if (typeof value !== 'object' || value === null) return false;
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === Object.prototype || prototype === null;
 }
 
 function inside(place: Place, step: string | number): Place {
