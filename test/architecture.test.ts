@@ -6,11 +6,6 @@ import { findCycle, readSource, readSources, root } from './architecture/module-
 
 const sources = readSources();
 
-/** They become short when they are made of resources; nothing is added here. */
-const STILL_LONG: ReadonlySet<string> = new Set(
-  ['admin/serve/resource-controller', 'contrib/webhooks/controller'].map((name) => `packages/kit/src/${name}.ts`),
-);
-
 describe('imports go one way', () => {
   test('no file imports from a ring outside its own, no contrib module another, and no source an index.ts', () => {
     const faults = [...sources.values()].flatMap((file) =>
@@ -60,7 +55,7 @@ describe('imports go one way', () => {
     const long = [...sources.values()].filter(
       ({ path, text }) => path.startsWith('packages/kit/') && text.trimEnd().split('\n').length > 400,
     );
-    expect(long.map(({ path }) => path).filter((path) => !STILL_LONG.has(path))).toEqual([]);
+    expect(long.map(({ path }) => path)).toEqual([]);
   });
 
   test('the columns of a model are out of reach of the files that read, export, serve or describe', () => {
