@@ -9,7 +9,7 @@ import { ApiKeyController, apiKeys, createApiKey } from 'kit/contrib/apikeys';
 import { audit, AuditController } from 'kit/contrib/audit';
 import { grants, objectActions, objectGrants, sharing } from 'kit/contrib/grants';
 import { JobController, jobs } from 'kit/contrib/jobs';
-import { RequestController, requests, UsageController } from 'kit/contrib/requests';
+import { QuotaController, RequestController, requests, UsageController } from 'kit/contrib/requests';
 import { TenantController, tenants } from 'kit/contrib/tenants';
 import { diskStore, UploadController, uploads } from 'kit/contrib/uploads';
 import { TenantWebhookController, WebhookEndpointController, webhooks } from 'kit/contrib/webhooks';
@@ -66,6 +66,7 @@ const guards: Readonly<Record<string, Guard>> = {
   AuditController: { controller: AuditController as unknown as ControllerClass, module: 'audit()', ...scoped },
   HealthController: { controller: HealthController, anonymous: 'all', keyWithoutScopes: 'all', keyWithEveryScope: 'all' },
   JobController: { controller: JobController as unknown as ControllerClass, module: 'jobs()', ...scoped },
+  QuotaController: { controller: QuotaController as unknown as ControllerClass, module: 'requests()', ...scoped },
   RequestController: { controller: RequestController as unknown as ControllerClass, module: 'requests()', ...scoped },
   TenantController: {
     controller: TenantController as unknown as ControllerClass,

@@ -222,7 +222,13 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
   },
   'kit/contrib/requests': {
     module: requests,
-    entries: { RequestController: none, UsageController: none, requests: requests.requests },
+    entries: {
+      QuotaController: none,
+      RequestController: none,
+      UsageController: none,
+      requests: requests.requests,
+      usage: (misspelt) => requests.usage(nothing, misspelt),
+    },
   },
   'kit/contrib/tenants': {
     module: tenants,

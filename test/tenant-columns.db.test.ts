@@ -53,6 +53,7 @@ const tenantless: Readonly<Record<string, string>> = {
   ApiKeyController: 'keys belong to a user and act in every tenant of the user',
   TenantController: 'tenants are named by the path: see packages/kit/src/contrib/tenants/members.db.test.ts',
   RequestController: 'every request adds a row: its twins are in packages/kit/src/contrib/requests/requests.db.test.ts',
+  QuotaController: 'as RequestController: packages/kit/src/contrib/requests/quotas.db.test.ts',
   UsageController: 'as RequestController',
   AuditController: 'only staff reads the log, in every tenant',
 };

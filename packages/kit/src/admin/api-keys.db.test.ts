@@ -99,6 +99,7 @@ describeDatabases('API keys in the admin site', (database) => {
       name: 'after',
       scopes: ['orders:*'],
       rate_limit: '10/min',
+      quota: null,
       expires_at: '2027-01-01T00:00:00.000Z',
     });
     expect(record.form.fields.find((field: { name: string }) => field.name === 'scopes').suggestions).toEqual([
@@ -128,7 +129,7 @@ describeDatabases('API keys in the admin site', (database) => {
     const record = await read(apiKey.id);
     expect(record.actions).toEqual(['revoke']);
     expect(record.form.fields.map(({ name, refused }: { name: string; refused?: string }) => [name, typeof refused])).toEqual(
-      ['name', 'scopes', 'rate_limit', 'expires_at'].map((name) => [name, 'string']),
+      ['name', 'scopes', 'rate_limit', 'quota', 'expires_at'].map((name) => [name, 'string']),
     );
     expect(record.notice.text).toContain('Only a superuser');
     for (const fields of [{ scopes: ['*'] }, { name: 'mine' }, { expires_at: null, rate_limit: '9/s' }])

@@ -70,7 +70,13 @@ export function errorExample({ status, code, detail }: RaisedError, format: Erro
 }
 
 /** Errors that say when to try again. */
-const RETRIED_LATER: ReadonlySet<string> = new Set(['throttled', 'request_in_progress', 'too_many_exports', 'too_many_cursors']);
+const RETRIED_LATER: ReadonlySet<string> = new Set([
+  'throttled',
+  'request_quota_exceeded',
+  'request_in_progress',
+  'too_many_exports',
+  'too_many_cursors',
+]);
 const CURRENT_TAG = { description: 'The current version of the row.', schema: { type: 'string' } };
 
 /** Sent with every response of a limited operation; documented once. */

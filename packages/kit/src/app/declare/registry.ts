@@ -32,6 +32,8 @@ export interface Registry {
   readonly sessionTenants: SessionTenants | null;
   /** Null: nobody creates an account with an invitation. */
   readonly registration: UserRegistration | null;
+  /** Null: nobody counts the quotas of credentials, and none can be set. */
+  readonly quotas: RequestQuotas | null;
   /** Whether a person may still act, in a tenant or in general. Never null: without users and tenants it knows nobody. */
   readonly standings: Standings;
   /** The tenants of the app. Never null: an app without tenants says so. */
@@ -46,6 +48,22 @@ export interface Registry {
 
 /** What `provides` of a module may return. */
 export type ProvidedRegistry = Partial<Omit<Registry, 'login' | 'standings' | 'tenants'>>;
+
+/** Requests that are counted by calendar period. The requests module provides it. */
+export interface RequestQuotas {
+  /** What a key used in the periods that are under way. */
+  usageOfKey(db: Db, keyId: string): Promise<readonly PeriodUsage[]>;
+}
+
+/** Requests that were counted in a period. */
+export interface PeriodUsage {
+  readonly period: string;
+  readonly from: Date;
+  readonly until: Date;
+  readonly used: number;
+  /** Null: only counted. */
+  readonly quota: number | null;
+}
 
 /** Runs durable handlers of domain events. The jobs module provides one. */
 export interface DurableHandlers {
@@ -101,6 +119,7 @@ export const emptyRegistry: Registry = Object.freeze({
   identities: null,
   sessionTenants: null,
   registration: null,
+  quotas: null,
   standings: standingsOf({ users: null, tenants: {} }),
   tenants: { exist: false, directory: null },
   groupChanges: [],

@@ -36,6 +36,8 @@ export interface Principal {
   readonly boundTenant?: string | null | undefined;
   /** False where the person has to prove to be there before sensitive changes; undefined for credentials of programs. */
   readonly recentLogin?: boolean | undefined;
+  /** How many requests the credential may make in a calendar period: `10000/month`. requests() counts them. Undefined or null: no quota of its own. */
+  readonly quota?: string | null | undefined;
   /** The id of the staff member who acts as the user. Audit entries record it, and it excludes creating API keys. */
   readonly impersonatedBy?: string | undefined;
   /** `missing`: the user's staff rights are withheld until a second factor is proved. Undefined: not known, or not needed. */

@@ -41,6 +41,7 @@ const keyScreen = screen(apiKeyResource, {
     { name: 'scopes', secondary: true },
     { name: 'state', secondary: false },
     { name: 'rate_limit', secondary: true, sortNote: 'Cannot be sorted: limits have different units of time.' },
+    { name: 'quota', secondary: true, sortNote: 'Cannot be sorted: quotas have different periods.' },
     { name: 'last_used_at', label: 'Last used', secondary: false },
     { name: 'expires_at', label: 'Expires', secondary: true },
     { name: 'created_at', label: 'Created', secondary: true },
@@ -96,6 +97,10 @@ const keyScreen = screen(apiKeyResource, {
       maxLength: 129,
     },
     rate_limit: { placeholder: '1000/hour' },
+    quota: {
+      placeholder: '10000/month',
+      help: 'Requests in a calendar hour, day, month or year (UTC). Needs requests(), which counts them.',
+    },
     expires_at: { label: 'Expires', help: 'Empty: never.' },
   },
   suggestions: async ({ db }) => {

@@ -49,32 +49,36 @@ function addCreate(command: CommanderCommand, context: Context): void {
     .option('--scope <scope>', 'scope of the key; repeatable', collect)
     .option('--days <days>', 'expire after this many days')
     .option('--rate <rate>', 'rate limit of the key, such as 1000/hour')
+    .option('--quota <quota>', 'requests in a calendar period, such as 10000/month')
     .option(
       '--tenant <tenant>',
       'the tenant that the key acts in, by slug or id; "*" for every tenant of the owner (default: the only one)',
     )
-    .action(async (options: { user: string; name: string; scope?: string[]; days?: string; rate?: string; tenant?: string }) => {
-      const { db, clock } = await context.app();
-      const { name, scope: scopes = [], rate: rateLimit = null } = options;
-      const faults = new FaultCollector();
-      const user = (await faults.check(() => requireUser(db, options.user))) as User;
-      const expiresAt = options.days === undefined ? null : faults.check(() => inDays(options.days as string, clock.now()));
-      faults.add(...fieldFaults({ name, scopes, expiresAt, rateLimit }, clock.now()));
-      faults.throwIfAny();
-      const issued = await createApiKey(db, {
-        user,
-        name,
-        scopes,
-        expiresAt: expiresAt ?? null,
-        rateLimit,
-        tenant: options.tenant,
-        by: ACTOR,
-      });
-      warnAboutScopes(context, issued.apiKey.scopes, keyringOf(db).routeScopes());
-      const now = clock.now();
-      const sentence = `Key ${issued.apiKey.prefix} created for ${user.username}${until(issued.apiKey, now)}. Keep the next line; it is not shown again.`;
-      show(context, issued, now, sentence);
-    });
+    .action(
+      async (options: { user: string; name: string; scope?: string[]; days?: string; rate?: string; quota?: string; tenant?: string }) => {
+        const { db, clock } = await context.app();
+        const { name, scope: scopes = [], rate: rateLimit = null, quota = null } = options;
+        const faults = new FaultCollector();
+        const user = (await faults.check(() => requireUser(db, options.user))) as User;
+        const expiresAt = options.days === undefined ? null : faults.check(() => inDays(options.days as string, clock.now()));
+        faults.add(...fieldFaults({ name, scopes, expiresAt, rateLimit, quota }, clock.now()));
+        faults.throwIfAny();
+        const issued = await createApiKey(db, {
+          user,
+          name,
+          scopes,
+          expiresAt: expiresAt ?? null,
+          rateLimit,
+          quota,
+          tenant: options.tenant,
+          by: ACTOR,
+        });
+        warnAboutScopes(context, issued.apiKey.scopes, keyringOf(db).routeScopes());
+        const now = clock.now();
+        const sentence = `Key ${issued.apiKey.prefix} created for ${user.username}${until(issued.apiKey, now)}. Keep the next line; it is not shown again.`;
+        show(context, issued, now, sentence);
+      },
+    );
 }
 
 function addRotate(command: CommanderCommand, context: Context): void {
@@ -85,33 +89,45 @@ function addRotate(command: CommanderCommand, context: Context): void {
     .option('--days <days>', 'new expiry, in days from now (default: unchanged)')
     .option('--scope <scope>', 'new scope; repeatable (default: unchanged)', collect)
     .option('--rate <rate>', 'new rate limit, or `none` (default: unchanged)')
+    .option('--quota <quota>', 'new quota, or `none` (default: unchanged)')
     .option('--tenant <tenant>', 'the tenant of a key that is not bound to one (default: the only one of the owner)')
     .option('--grace <seconds>', 'keep the old secret valid for this many seconds (default: 0)')
-    .action(async (options: { prefix: string; days?: string; scope?: string[]; rate?: string; tenant?: string; grace?: string }) => {
-      const { db, clock } = await context.app();
-      const key = await requireKey(db, options.prefix, context);
-      const { scope: scopes, rate, days, grace, tenant } = options;
-      const rateLimit = rate === 'none' ? null : rate;
-      const { expiresAt, graceSeconds } = checkAll({
-        expiresAt: () => (days === undefined ? undefined : inDays(days, clock.now())),
-        graceSeconds: () => (grace === undefined ? 0 : wholeNumberOption('--grace', grace, 0)),
-        fields: () => checkFields({ scopes, rateLimit }, clock.now()),
-      });
-      const issued = await rotateApiKey(db, key, { scopes, expiresAt, rateLimit, graceSeconds, tenant, by: ACTOR });
-      warnAboutScopes(context, options.scope ?? [], keyringOf(db).routeScopes());
-      const { previous_expires_at } = issued.apiKey;
-      const old =
-        previous_expires_at === null
-          ? 'The old secret has stopped working'
-          : `The old secret works until ${previous_expires_at.toISOString()}`;
-      const now = clock.now();
-      show(
-        context,
-        issued,
-        now,
-        `Key ${key.prefix} rotated${until(issued.apiKey, now)}. ${old}. Keep the next line; it is not shown again.`,
-      );
-    });
+    .action(
+      async (options: {
+        prefix: string;
+        days?: string;
+        scope?: string[];
+        rate?: string;
+        quota?: string;
+        tenant?: string;
+        grace?: string;
+      }) => {
+        const { db, clock } = await context.app();
+        const key = await requireKey(db, options.prefix, context);
+        const { scope: scopes, rate, days, grace, tenant } = options;
+        const rateLimit = rate === 'none' ? null : rate;
+        const quota = options.quota === 'none' ? null : options.quota;
+        const { expiresAt, graceSeconds } = checkAll({
+          expiresAt: () => (days === undefined ? undefined : inDays(days, clock.now())),
+          graceSeconds: () => (grace === undefined ? 0 : wholeNumberOption('--grace', grace, 0)),
+          fields: () => checkFields({ scopes, rateLimit, quota }, clock.now()),
+        });
+        const issued = await rotateApiKey(db, key, { scopes, expiresAt, rateLimit, quota, graceSeconds, tenant, by: ACTOR });
+        warnAboutScopes(context, options.scope ?? [], keyringOf(db).routeScopes());
+        const { previous_expires_at } = issued.apiKey;
+        const old =
+          previous_expires_at === null
+            ? 'The old secret has stopped working'
+            : `The old secret works until ${previous_expires_at.toISOString()}`;
+        const now = clock.now();
+        show(
+          context,
+          issued,
+          now,
+          `Key ${key.prefix} rotated${until(issued.apiKey, now)}. ${old}. Keep the next line; it is not shown again.`,
+        );
+      },
+    );
 }
 
 /** A scope that no route asks for is mostly a slip. An app without scopes of its own hands out keys for others and cannot tell. */

@@ -22,6 +22,7 @@ const RECORD_FIELDS = [
   'prefix',
   'scopes',
   'rate_limit',
+  'quota',
   'created_at',
   'last_used_at',
   'expires_at',

@@ -27,6 +27,7 @@ const OwnKeys = CrudController(apiKeyResource, {
     'prefix',
     'scopes',
     'rate_limit',
+    'quota',
     'created_at',
     'last_used_at',
     'expires_at',
@@ -82,7 +83,7 @@ export class ApiKeyController extends OwnKeys {
 
   /** Scopes that may be put on a key. Unset: what mounted routes require; wildcards for staff only. */
   static readonly grantableScopes: KeyControllerOptions['grantableScopes'] = null;
-  /** Whether `rate_limit` may be set over HTTP. */
+  /** Whether `rate_limit` and `quota` may be set over HTTP. */
   static readonly allowRateLimit: KeyControllerOptions['allowRateLimit'] = false;
 
   override faults(app: App): readonly Fault[] {

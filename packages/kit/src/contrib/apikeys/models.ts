@@ -24,6 +24,12 @@ export const apiKeys = model(
       .array(t.text())
       .describe('What the key may do: `*`, `<resource>:*` or `<resource>:<action>`. Stored sorted and without repetition; at most 100.'),
     rate_limit: t.text(40).nullable().describe('`<count>/<period>`, for example `1000/hour` or `20/5min`.'),
+    quota: t
+      .text(40)
+      .nullable()
+      .describe(
+        'How many requests the key may make in a calendar period (UTC), `<count>/<period>`: `10000/month`. `unlimited/month` only counts.',
+      ),
     created_at: t.timestamp(),
     last_used_at: t.timestamp().nullable().describe('Exact to about a minute.'),
     expires_at: t.timestamp().nullable(),

@@ -32,7 +32,7 @@ export interface KeyControllerOptions {
 }
 
 /** The fields of a key that callers send. */
-type KeyInput = Partial<Pick<ApiKey, 'name' | 'scopes' | 'expires_at' | 'rate_limit'>>;
+type KeyInput = Partial<Pick<ApiKey, 'name' | 'scopes' | 'expires_at' | 'rate_limit' | 'quota'>>;
 
 /** The holder of a superuser's narrow key must not be able to widen it to the superuser's whole power. Revoking takes away only. */
 export async function mayChangeKeyOf(db: Db, user: User, owner: string): Promise<boolean> {
@@ -70,12 +70,13 @@ export const apiKeyResource = resource(apiKeys, {
   missing: apiKeyErrors.api_key_not_found,
   owner: 'owner_id',
   audiences: { [STAFF]: { rows: true } },
-  input: ['name', 'scopes', 'rate_limit', 'expires_at'],
+  input: ['name', 'scopes', 'rate_limit', 'quota', 'expires_at'],
   hidden: ['digest', 'previous_digest'],
   fields: {
     name: changeable,
     scopes: changeable,
     rate_limit: changeable,
+    quota: changeable,
     expires_at: changeable,
     revoked_reason: visibleTo(isStaff),
   },
@@ -99,9 +100,9 @@ export const apiKeyResource = resource(apiKeys, {
       return apiKey as never;
     },
     async update({ before, input, ...context }) {
-      const { rateLimit, ...fields } = fieldsOf(input as KeyInput);
+      const { rateLimit, quota, ...fields } = fieldsOf(input as KeyInput);
       // Who may not change the limit may send the one that there is.
-      const changed = rateLimit === before.rate_limit ? {} : { rateLimit };
+      const changed = { ...(rateLimit === before.rate_limit ? {} : { rateLimit }), ...(quota === before.quota ? {} : { quota }) };
       return (await updateApiKey(context.tx, before.id, { ...fields, ...changed, ...by(context) })) as never;
     },
     destroy: ({ before, ...context }) => revokeApiKey(context.tx, before.id, by(context)),
@@ -144,23 +145,28 @@ function keyFaults(
   db: Db,
   caller: CrudCaller,
   input: KeyInput,
-  before: Pick<ApiKey, 'scopes' | 'rate_limit' | 'expires_at'> | null,
+  before: Pick<ApiKey, 'scopes' | 'rate_limit' | 'quota' | 'expires_at'> | null,
 ): FieldError[] {
-  const faults = [...rateLimitFaults(caller, input, before), ...fieldFaults(fieldsOf(input), caller.now)];
+  const faults = [...limitFaults(caller, input, before), ...fieldFaults(fieldsOf(input), caller.now)];
   const granted = input.scopes ?? (before !== null && livesLonger(before, input.expires_at) ? before.scopes : []);
   return [...faults, ...scopeFaults(db, caller, granted)];
 }
 
-/** Null is what a key has without a limit. */
-function rateLimitFaults(
+/** Owners do not widen what limits them. Null is what a key has without a limit. */
+function limitFaults(
   { audience, controller }: CrudCaller,
-  { rate_limit: limit }: KeyInput,
-  before: Pick<ApiKey, 'rate_limit'> | null,
+  input: KeyInput,
+  before: Pick<ApiKey, 'rate_limit' | 'quota'> | null,
 ): FieldError[] {
   const { allowRateLimit = false } = (controller ?? {}) as Partial<KeyControllerOptions>;
-  if (limit === undefined || audience === STAFF || allowRateLimit) return [];
-  if (limit === null && (before?.rate_limit ?? null) === null) return [];
-  return [{ location: ['body', 'rate_limit'], code: 'not_allowed', message: 'The rate limit cannot be set here.' }];
+  if (audience === STAFF || allowRateLimit) return [];
+  return (['rate_limit', 'quota'] as const)
+    .filter((limit) => input[limit] !== undefined && !(input[limit] === null && (before?.[limit] ?? null) === null))
+    .map((limit) => ({
+      location: ['body', limit],
+      code: 'not_allowed',
+      message: limit === 'quota' ? 'The quota cannot be set here.' : 'The rate limit cannot be set here.',
+    }));
 }
 
 function scopeFaults(db: Db, { user, principal, controller }: CrudCaller, scopes: readonly string[]): FieldError[] {
@@ -189,8 +195,8 @@ function unboundTenant({ tenant_id }: Pick<ApiKey, 'tenant_id'>, { tenant }: Pic
 }
 
 /** The fields of a request in the words of programs. */
-function fieldsOf({ name, scopes, expires_at: expiresAt, rate_limit: rateLimit }: KeyInput) {
-  return { name, scopes, expiresAt, rateLimit };
+function fieldsOf({ name, scopes, expires_at: expiresAt, rate_limit: rateLimit, quota }: KeyInput) {
+  return { name, scopes, expiresAt, rateLimit, quota };
 }
 
 function by({ principal, requestId }: Pick<WriteContext, 'principal' | 'requestId'>) {

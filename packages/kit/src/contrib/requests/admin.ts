@@ -1,6 +1,6 @@
 import type { AdminContext, AdminDeclaration } from '../../app/admin/declaration.ts';
 import { screen } from '../../screens/screen.ts';
-import { requestResource, usageResource } from './resource.ts';
+import { quotaResource, requestResource, usageResource } from './resource.ts';
 
 interface Called {
   readonly owner_id: string;
@@ -79,5 +79,36 @@ const usageScreen = screen(usageResource, {
   creation: { refused: 'Requests are counted by the API itself.' },
 });
 
+const quotaScreen = screen(quotaResource, {
+  name: 'quotas',
+  label: 'Quotas',
+  singular: 'period',
+  group: 'API',
+  icon: 'table',
+  description: 'What API keys, users and tenants used of their quotas by calendar period (UTC). Exact: it is counted with each request.',
+  title: 'period',
+  columns: [
+    'kind',
+    { name: 'key_id', label: 'API key', kind: 'link' },
+    { name: 'owner_id', label: 'User', kind: 'link' },
+    { name: 'tenant_key', label: 'Tenant' },
+    'period',
+    { name: 'starts_at', label: 'From' },
+    { name: 'ends_at', label: 'Renews', secondary: true },
+    'used',
+    'quota',
+  ],
+  filters: [
+    { column: 'kind', label: 'Whose' },
+    { column: 'owner_id', name: 'owner', label: 'User', isIndexed: true },
+    { column: 'key_id', name: 'key', label: 'API key', isIndexed: true },
+    { column: 'tenant_key', name: 'tenant', label: 'Tenant', isIndexed: true },
+  ],
+  cells: links,
+  search: [],
+  readOnly: true,
+  creation: { refused: 'Requests are counted by the API itself.' },
+});
+
 /** What the admin site shows of requests. Read-only. */
-export const requestsAdmin: AdminDeclaration = { resources: [requestScreen, usageScreen] };
+export const requestsAdmin: AdminDeclaration = { resources: [requestScreen, usageScreen, quotaScreen] };

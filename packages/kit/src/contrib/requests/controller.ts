@@ -8,7 +8,7 @@ import { uuidv7LowerBound } from '../../db/values/uuidv7.ts';
 import { jsonSchema } from '../../http/declare/json-schema.ts';
 import type { Fault } from '../../options/fault.ts';
 import { hasScopes } from '../../permissions/built-ins.ts';
-import { requestResource, usageResource } from './resource.ts';
+import { quotaResource, requestResource, usageResource } from './resource.ts';
 
 // Sessions may read their own; credentials that carry scopes, such as API keys, need the one of the route.
 const permission = hasScopes({ allowUnscoped: true });
@@ -92,6 +92,32 @@ const OwnUsage = CrudController(usageResource, {
 
 /** Users see how often they called what, by day: as a list, as sums and as CSV. Mounted where the app likes: `'/usage': UsageController`. */
 export class UsageController extends OwnUsage {
+  static override readonly tags: readonly string[] = ['requests'];
+
+  override faults(app: App): readonly Fault[] {
+    return [...requiredModule(app, 'requests', this.constructor.name, 'requests()'), ...super.faults(app)];
+  }
+}
+
+const OwnQuotas = CrudController(quotaResource, {
+  permission,
+  scope,
+  output: ['id', 'kind', 'key_id', 'period', 'starts_at', 'ends_at', 'used', 'quota'],
+  filters: { key_id: filter(text, (id) => ({ key_id: id }), { description: 'The id of an API key.' }), kind: ['eq'], period: ['eq'] },
+  queryMethod: false,
+  ordering: { by: ['ends_at'], default: ['-ends_at'] },
+  page: { default: 50, max: 100, count: { upTo: 1000 } },
+  export: ['csv', 'jsonl'],
+  operations: {
+    list: { summary: 'List what you used of your quotas, newest periods first' },
+    retrieve: false,
+    export: { summary: 'Download what you used of your quotas as CSV' },
+    ...readOnly,
+  },
+});
+
+/** Users see what they and their keys used of their quotas, exactly. Mounted where the app likes: `'/quotas': QuotaController`. */
+export class QuotaController extends OwnQuotas {
   static override readonly tags: readonly string[] = ['requests'];
 
   override faults(app: App): readonly Fault[] {

@@ -1,4 +1,6 @@
-export { RequestController, UsageController } from './controller.ts';
+export { QuotaController, RequestController, UsageController } from './controller.ts';
 export { requests } from './module.ts';
-export type { RequestsOptions } from './options.ts';
-export { requestResource, usageResource } from './resource.ts';
+export type { QuotaOptions, RequestsOptions } from './options.ts';
+export { quotaResource, requestResource, usageResource } from './resource.ts';
+export { usage, type UsageQuestion } from './usage.ts';
+export { UsageRecorded, type RecordedUsage } from './usage-recorded.ts';

@@ -49,6 +49,10 @@ export class RequestLog {
     this.#surroundings = surroundings;
   }
 
+  get clock(): Clock {
+    return this.#surroundings.clock;
+  }
+
   finished(exchange: Exchange): void {
     const request = finishedRequest(exchange, this.#surroundings.clock);
     const tenant = provenTenant(exchange);

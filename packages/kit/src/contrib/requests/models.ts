@@ -1,6 +1,7 @@
 import { t } from '../../db/declare/column.ts';
 import { model } from '../../db/declare/model.ts';
 import { IDENTITY_LENGTH_MAX } from '../../db/values/identity-length.ts';
+import { QUOTA_PERIODS } from '../../throttle/quota.ts';
 import { REQUEST_ID_LENGTH_MAX } from '../../http/exchange/acting-request.ts';
 
 export const METHOD_LENGTH_MAX = 20;
@@ -9,6 +10,9 @@ export const PATH_LENGTH_MAX = 300;
 export const CODE_LENGTH_MAX = 100;
 export const SCHEME_LENGTH_MAX = 64;
 export const VERSION_LENGTH_MAX = 40;
+
+/** Whose requests a quota is about. */
+export const QUOTA_KINDS = ['key', 'owner', 'tenant'] as const;
 
 /** `mcp`: a call of a tool. The request around it is none of the API's operations. */
 export const REQUEST_CHANNELS = ['http', 'mcp'] as const;
@@ -82,6 +86,37 @@ export const requestUsage = model(
       { columns: ['tenant_key', 'day', 'id'], where: "tenant_key <> ''", name: 'request_usage_of_tenant' },
       { columns: ['key_id', 'day'], where: "key_id <> ''", name: 'request_usage_of_key' },
       { columns: ['day', 'id'], where: 'deprecated', name: 'request_usage_deprecated' },
+    ],
+  },
+);
+
+/** What was used of a quota in a calendar period. Written with the request, so it is exact: what is billed comes from here. */
+export const requestQuotas = model(
+  'request_quotas',
+  {
+    /** Of whose quota it is, and the period: an upsert needs one short key. */
+    id: t.uuid().pk(),
+    kind: t.enum(QUOTA_KINDS).describe('Whose quota: of an API key, of a user, of a tenant.'),
+    /** Empty for a tenant. */
+    owner_id: t.text(IDENTITY_LENGTH_MAX),
+    /** Empty for a user, and for a key that belongs to no tenant. */
+    tenant_key: t.text(IDENTITY_LENGTH_MAX),
+    key_id: t.text(IDENTITY_LENGTH_MAX).describe('The API key; empty for users and tenants.'),
+    period: t.enum(QUOTA_PERIODS),
+    starts_at: t.timestamp().describe('In UTC.'),
+    ends_at: t.timestamp().describe('When the next period begins.'),
+    used: t.bigint().describe('Requests that were admitted in the period.'),
+    quota: t.bigint().nullable().describe('Requests that may be admitted in the period, at the last of them. Null: only counted.'),
+    recorded_at: t.timestamp().nullable().describe('When `usage.recorded` was emitted.'),
+  },
+  {
+    guarded: true,
+    indexes: [
+      { columns: ['owner_id', 'ends_at'], where: "owner_id <> ''", name: 'request_quotas_of_owner' },
+      { columns: ['tenant_key', 'ends_at'], where: "tenant_key <> ''", name: 'request_quotas_of_tenant' },
+      { columns: ['key_id', 'ends_at'], where: "key_id <> ''", name: 'request_quotas_of_key' },
+      { columns: ['ends_at', 'id'] },
+      { columns: ['ends_at'], where: 'recorded_at is null', name: 'request_quotas_unrecorded' },
     ],
   },
 );

@@ -5,16 +5,20 @@ import { Retention } from '../../work/retention.ts';
 import { requestsAdmin } from './admin.ts';
 import { LOG_OUTCOMES, RequestLog, requestLogs } from './log.ts';
 import { requestMigrations } from './migrations/all.ts';
-import { requestLog, requestUsage } from './models.ts';
+import { requestErrors } from './errors.ts';
+import { requestLog, requestQuotas, requestUsage } from './models.ts';
 import { readRequestsOptions, type RequestsOptions } from './options.ts';
-import { requestResource, usageResource } from './resource.ts';
+import { removeOldCounts } from './quota-store.ts';
+import { countRequest, usageOfKey } from './quotas.ts';
+import { quotaResource, requestResource, usageResource } from './resource.ts';
 import { removeOld } from './store.ts';
+import { recordPeriods } from './usage-recorded.ts';
 
 const DAY_MS = 86_400_000;
 
 /**
- * The request log: who called what, when, and how it ended; and how often, by day. Written behind the requests, without anything of their content. Mount
- * RequestController and UsageController for self-service.
+ * The request log: who called what, when, and how it ended; and how often, by day. Written behind the requests, without anything of their content. Also the
+ * quotas of API keys, users and tenants, counted with each request. Mount RequestController, UsageController and QuotaController for self-service.
  *
  * @example
  * ```ts
@@ -26,11 +30,14 @@ export function requests(options: RequestsOptions = {}): Module {
   let log: RequestLog | undefined;
   let rows: Counter<'outcome'> | undefined;
   let retention: Retention | undefined;
+  let recording: Retention | undefined;
   let database: Database | undefined;
   return {
     name: 'requests',
-    models: [requestLog, requestUsage],
-    resources: [requestResource, usageResource],
+    models: [requestLog, requestUsage, requestQuotas],
+    resources: [requestResource, usageResource, quotaResource],
+    errors: requestErrors,
+    provides: () => ({ quotas: { usageOfKey } }),
     migrations: requestMigrations,
     admin: requestsAdmin,
     middleware: [
@@ -38,6 +45,8 @@ export function requests(options: RequestsOptions = {}): Module {
         name: 'requests',
         // What is not in the document is not the API: the admin site, probes, metrics, the endpoint around the calls of tools.
         appliesTo: ({ hidden }) => !hidden,
+        documents: { raises: [requestErrors.request_quota_exceeded] },
+        onAdmitted: (exchange) => (database === undefined ? undefined : countRequest(exchange, database, settings.quotas)),
         onFinish: (exchange) => log?.finished(exchange),
       },
     ],
@@ -55,16 +64,24 @@ export function requests(options: RequestsOptions = {}): Module {
     start({ db, clock, log: appLog }) {
       const before = (days: number): Date => new Date(clock.now().getTime() - days * DAY_MS);
       retention = new Retention({
-        prune: () => removeOld(db, before(settings.retentionDays), before(settings.usageRetentionDays)),
+        prune: async () =>
+          (await removeOld(db, before(settings.retentionDays), before(settings.usageRetentionDays))) +
+          (await removeOldCounts(db, before(settings.usageRetentionDays))),
         failed: (error) => appLog.warn({ err: error }, 'old rows of the request log could not be removed'),
       });
       retention.start();
+      recording = new Retention({
+        prune: () => recordPeriods(db, clock),
+        failed: (error) => appLog.warn({ err: error }, 'used quotas could not be recorded; they are tried again'),
+      });
+      recording.start();
     },
     async stop() {
       await retention?.stop();
+      await recording?.stop();
       await log?.stop();
       if (database !== undefined) requestLogs.release(database);
-      [log, retention, database] = [undefined, undefined, undefined];
+      [log, retention, recording, database] = [undefined, undefined, undefined, undefined];
     },
   };
 }

@@ -1,5 +1,19 @@
-import { type OptionRules, readOptions } from '../../options/read-options.ts';
-import { rule, wholeNumber } from '../../options/value-rule.ts';
+import type { Db } from '../../db/engine/db.ts';
+import { objectOf, type OptionRules, readOptions } from '../../options/read-options.ts';
+import { aFunction, either, rule, sentenceRule, wholeNumber } from '../../options/value-rule.ts';
+import { quotaFault } from '../../throttle/quota.ts';
+
+/** A quota for everybody, such as `10000/month`, or what somebody's plan says: null for none. A function is called with every request of a program. */
+export type QuotaOf = string | ((id: string, db: Db) => string | null | Promise<string | null>);
+
+export interface QuotaOptions {
+  /** Of each API key that has no `quota` of its own. */
+  readonly key?: string;
+  /** Of each user, over all of their keys. */
+  readonly owner?: QuotaOf;
+  /** Of each tenant, over all of its members' keys. */
+  readonly tenant?: QuotaOf;
+}
 
 export interface RequestsOptions {
   /**
@@ -12,18 +26,33 @@ export interface RequestsOptions {
   readonly usageRetentionDays?: number;
   /** Rows that wait to be written, per process; further ones are dropped and counted. Default: 10,000. */
   readonly queueMax?: number;
+  /** How many requests programs may make in a calendar period: `10000/month`; `unlimited/month` only counts. API keys may have their own. */
+  readonly quotas?: QuotaOptions;
 }
 
-export type RequestsSettings = Required<RequestsOptions>;
+export interface RequestsSettings extends Required<Omit<RequestsOptions, 'quotas'>> {
+  readonly quotas: { readonly key: string | null; readonly owner: QuotaOf | null; readonly tenant: QuotaOf | null };
+}
+
+const quota = sentenceRule(quotaFault);
+const quotaOf = either('a quota, such as "10000/month", or a function that returns one', aFunction, quota);
 
 const rules: OptionRules<RequestsOptions> = {
   sampleRatio: rule('a number from 0 to 1', (value) => typeof value === 'number' && value >= 0 && value <= 1),
   retentionDays: wholeNumber(1),
   usageRetentionDays: wholeNumber(1),
   queueMax: wholeNumber(1, 1_000_000),
+  quotas: objectOf<QuotaOptions>({ key: quota, owner: quotaOf, tenant: quotaOf }),
 };
 
 export function readRequestsOptions(options: RequestsOptions): RequestsSettings {
-  const { sampleRatio = 1, retentionDays = 30, usageRetentionDays = 400, queueMax = 10_000 } = readOptions('requests()', options, rules);
-  return Object.freeze({ sampleRatio, retentionDays, usageRetentionDays, queueMax });
+  const {
+    sampleRatio = 1,
+    retentionDays = 30,
+    usageRetentionDays = 400,
+    queueMax = 10_000,
+    quotas = {},
+  } = readOptions('requests()', options, rules);
+  const { key = null, owner = null, tenant = null } = quotas;
+  return Object.freeze({ sampleRatio, retentionDays, usageRetentionDays, queueMax, quotas: Object.freeze({ key, owner, tenant }) });
 }

@@ -1,6 +1,6 @@
 import { resource } from '../../crud/checks/declare-resource.ts';
 import { STAFF } from '../../crud/declare/resource.ts';
-import { requestLog, requestUsage } from './models.ts';
+import { requestLog, requestQuotas, requestUsage } from './models.ts';
 
 /** The audience of those who may see the requests of a whole tenant. */
 export const TENANT = 'tenant';
@@ -20,3 +20,5 @@ const whose = {
 export const requestResource = resource(requestLog, { name: 'request', ...whose });
 
 export const usageResource = resource(requestUsage, { name: 'request_usage', ...whose });
+
+export const quotaResource = resource(requestQuotas, { name: 'request_quota', ...whose });

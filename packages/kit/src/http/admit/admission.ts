@@ -16,7 +16,7 @@ import type { Middleware } from '../exchange/middleware.ts';
 export type Stage = (exchange: Exchange) => void | undefined | Promise<void>;
 
 /**
- * Who gets as far as the body: middleware → client throttles → authentication → CSRF → principal throttles → permission.
+ * Who gets as far as the body: middleware → client throttles → authentication → CSRF → principal throttles → permission → middleware (onAdmitted).
  * Only the stages a route needs are in its list.
  */
 export function admissionStages(route: CompiledRoute, middleware: readonly Middleware[]): readonly Stage[] {
@@ -28,6 +28,7 @@ export function admissionStages(route: CompiledRoute, middleware: readonly Middl
   stages.push((exchange) => permit(exchange, route));
   if (route.method === 'GET') stages.push(refuseContent);
   if (ignoresKeys(route)) stages.push(refuseKey);
+  for (const each of middleware) if (each.onAdmitted !== undefined) stages.push((exchange) => each.onAdmitted?.(exchange));
   return stages;
 }
 

@@ -42,6 +42,7 @@ export const middleware = implementationOf<Middleware>('middleware, such as secu
   name: required(filledText),
   appliesTo: aFunction,
   onRequest: aFunction,
+  onAdmitted: aFunction,
   handle: aFunction,
   onResponse: aFunction,
   onFinish: aFunction,

@@ -19,6 +19,7 @@ export interface MadeResponse {
  * Work around every request of the app, of one version mount or of one controller, in the order given. Each hook is optional:
  *
  * onRequest   before throttles and authentication; throwing refuses the request
+ * onAdmitted  after throttles, authentication and permission, before the body is read; throwing refuses the request
  * handle      after permission and validation, around the handler: call `next()` for its value, or answer without it
  * onResponse  just before the headers leave, on every answer including errors and 404s: set headers with `exchange.reply.header`
  * onFinish    after the answer left, or the connection died
@@ -41,6 +42,8 @@ export interface Middleware {
   responseFacts?(route: CompiledRoute): ResponseFacts;
   /** Before throttles and authentication. Throwing rejects the request. */
   onRequest?(exchange: Exchange): void | Promise<void>;
+  /** The caller is known and permitted, the body is not read. A permission that asks about an object is decided later. Throwing rejects the request. */
+  onAdmitted?(exchange: Exchange): void | Promise<void>;
   /** Around the handler, after permission and validation: call `next()` for its value, or return another one. */
   handle?(exchange: Exchange, next: () => Promise<unknown>): Promise<unknown>;
   /** Before the headers are sent, on every response: set headers with `exchange.reply.header`. */

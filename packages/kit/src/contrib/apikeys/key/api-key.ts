@@ -13,6 +13,7 @@ export interface ApiKey {
   readonly prefix: string;
   readonly scopes: readonly string[];
   readonly rate_limit: string | null;
+  readonly quota: string | null;
   readonly created_at: Date;
   readonly last_used_at: Date | null;
   readonly expires_at: Date | null;
@@ -33,6 +34,7 @@ export interface ApiKeyRecord {
   readonly prefix: string;
   readonly scopes: readonly string[];
   readonly rate_limit: string | null;
+  readonly quota: string | null;
   readonly created_at: Date;
   readonly last_used_at: Date | null;
   readonly expires_at: Date | null;
@@ -50,6 +52,7 @@ export function apiKeyRecord(key: ApiKey, now: Date): ApiKeyRecord {
     prefix: key.prefix,
     scopes: key.scopes,
     rate_limit: key.rate_limit,
+    quota: key.quota,
     created_at: key.created_at,
     last_used_at: key.last_used_at,
     expires_at: key.expires_at,
@@ -61,6 +64,24 @@ export function apiKeyRecord(key: ApiKey, now: Date): ApiKeyRecord {
 }
 
 /** What audit entries and events say about a key: what it may do and when, not how often it was used. */
-export function apiKeyFacts({ name, prefix, scopes, rate_limit, expires_at, revoked_at, tenant_id }: ApiKey): Record<string, unknown> {
-  return { name, prefix, scopes, rate_limit, expires_at, revoked_at, ...(tenant_id === null ? {} : { tenant_id }) };
+export function apiKeyFacts({
+  name,
+  prefix,
+  scopes,
+  rate_limit,
+  quota,
+  expires_at,
+  revoked_at,
+  tenant_id,
+}: ApiKey): Record<string, unknown> {
+  return {
+    name,
+    prefix,
+    scopes,
+    rate_limit,
+    expires_at,
+    revoked_at,
+    ...(quota === null ? {} : { quota }),
+    ...(tenant_id === null ? {} : { tenant_id }),
+  };
 }

@@ -13,6 +13,7 @@ import { requireRoomForKey } from './key-limit.ts';
 import { keyringOf } from '../verify/keyring.ts';
 import { changeContextNames, recordChange, type ChangeContext } from './record-change.ts';
 import { insertKey } from '../rows/store.ts';
+import { requireCountedQuota } from './counted-quota.ts';
 import { tenantOfKey } from './tenant-of-key.ts';
 import { refuseUnknownNames } from '../../../options/read-options.ts';
 
@@ -32,6 +33,8 @@ export interface NewApiKey extends ChangeContext {
   readonly expiresAt?: Date | null | undefined;
   /** `<count>/<period>`; overrides the throttle's default for this key. */
   readonly rateLimit?: string | null | undefined;
+  /** Requests that the key may make in a calendar period (UTC): `10000/month`. Needs requests(), which counts them. Default: no quota of its own. */
+  readonly quota?: string | null | undefined;
 }
 
 export interface IssuedApiKey {
@@ -50,6 +53,7 @@ const OPTIONS: ReadonlySet<string> = new Set(
     scopes: true,
     expiresAt: true,
     rateLimit: true,
+    quota: true,
   } satisfies Record<keyof NewApiKey, true>),
 );
 
@@ -67,7 +71,9 @@ export async function createApiKey(db: Db, input: NewApiKey): Promise<IssuedApiK
   refuseImpersonated(input);
   const keyring = keyringOf(db);
   const now = keyring.clock.now();
-  checkFields({ name: input.name ?? null, scopes: input.scopes ?? null, expiresAt: input.expiresAt, rateLimit: input.rateLimit }, now);
+  const { expiresAt, rateLimit, quota } = input;
+  checkFields({ name: input.name ?? null, scopes: input.scopes ?? null, expiresAt, rateLimit, quota }, now);
+  requireCountedQuota(keyring, quota);
   const ownerId = typeof input.user === 'string' ? input.user : input.user.id;
   const [prefix, secret] = [newPrefix(), newSecret()];
   const key = {
@@ -75,9 +81,10 @@ export async function createApiKey(db: Db, input: NewApiKey): Promise<IssuedApiK
     name: input.name.trim(),
     prefix,
     scopes: normaliseScopes(input.scopes),
-    rate_limit: input.rateLimit ?? null,
+    rate_limit: rateLimit ?? null,
+    quota: quota ?? null,
     created_at: now,
-    expires_at: input.expiresAt ?? null,
+    expires_at: expiresAt ?? null,
   };
   return db.transaction(async (tx) => {
     const owner = await requireRoomForKey(tx, ownerId, now);

@@ -11,6 +11,7 @@ import { requireRoomToReturn } from './key-limit.ts';
 import { keyringOf } from '../verify/keyring.ts';
 import { changeContextNames, recordChange, type ChangeContext } from './record-change.ts';
 import { lockKey, replaceSecret } from '../rows/store.ts';
+import { requireCountedQuota } from './counted-quota.ts';
 import { bindingChange } from './tenant-of-key.ts';
 import { refuseUnknownNames } from '../../../options/read-options.ts';
 
@@ -24,6 +25,8 @@ export interface Rotation extends ChangeContext {
   readonly expiresAt?: Date | null | undefined;
   /** `<count>/<period>`; null removes it. Default: unchanged. */
   readonly rateLimit?: string | null | undefined;
+  /** Requests that the key may make in a calendar period (UTC): `10000/month`; null removes it. Default: unchanged. */
+  readonly quota?: string | null | undefined;
   /** How long the replaced secret goes on working; 0, the default, ends it at once. */
   readonly graceSeconds?: number | undefined;
   /** Asked with the held row before anything is written; throws to refuse. */
@@ -38,6 +41,7 @@ const OPTIONS: ReadonlySet<string> = new Set(
     scopes: true,
     expiresAt: true,
     rateLimit: true,
+    quota: true,
     graceSeconds: true,
     check: true,
   } satisfies Record<keyof Rotation, true>),
@@ -52,12 +56,13 @@ export async function rotateApiKey(db: Db, key: Pick<ApiKey, 'id'> | string, rot
   refuseImpersonated(rotation);
   const keyring = keyringOf(db);
   const now = keyring.clock.now();
-  const { scopes, expiresAt, rateLimit, graceSeconds = 0 } = rotation;
-  checkFields({ scopes, expiresAt, rateLimit, graceSeconds }, now);
+  const { scopes, expiresAt, rateLimit, quota, graceSeconds = 0 } = rotation;
+  checkFields({ scopes, expiresAt, rateLimit, quota, graceSeconds }, now);
+  requireCountedQuota(keyring, quota);
   const id = typeof key === 'string' ? key : key.id;
   const secret = newSecret();
   const graceUntil = graceSeconds === 0 ? null : new Date(now.getTime() + graceSeconds * 1000);
-  const fields = changesOf({ scopes, expiresAt, rateLimit });
+  const fields = changesOf({ scopes, expiresAt, rateLimit, quota });
   return db.transaction(async (tx) => {
     const before = await lockKey(tx, keyring.statements, id);
     if (before === null) throw apiKeyErrors.api_key_not_found();

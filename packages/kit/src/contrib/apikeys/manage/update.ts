@@ -7,6 +7,7 @@ import { requireRoomToReturn } from './key-limit.ts';
 import { keyringOf } from '../verify/keyring.ts';
 import { changeContextNames, recordChange, type ChangeContext } from './record-change.ts';
 import { changeUnrevokedKey, lockKey } from '../rows/store.ts';
+import { requireCountedQuota } from './counted-quota.ts';
 import { bindingChange } from './tenant-of-key.ts';
 import { refuseUnknownNames } from '../../../options/read-options.ts';
 
@@ -22,23 +23,31 @@ export interface KeyEdit extends ChangeContext {
   readonly expiresAt?: Date | null | undefined;
   /** `<count>/<period>`; null removes it. Default: unchanged. */
   readonly rateLimit?: string | null | undefined;
+  /** Requests that the key may make in a calendar period (UTC): `10000/month`; null removes it. Default: unchanged. */
+  readonly quota?: string | null | undefined;
 }
 
 /** A misspelt name (`expires_at`) would be a key that never expires. */
 const OPTIONS: ReadonlySet<string> = new Set(
-  Object.keys({ ...changeContextNames, tenant: true, name: true, scopes: true, expiresAt: true, rateLimit: true } satisfies Record<
-    keyof KeyEdit,
-    true
-  >),
+  Object.keys({
+    ...changeContextNames,
+    tenant: true,
+    name: true,
+    scopes: true,
+    expiresAt: true,
+    rateLimit: true,
+    quota: true,
+  } satisfies Record<keyof KeyEdit, true>),
 );
 
 /** Changes what a key is called or may do; the secret stays. Refused with 409 `key_revoked` on a revoked key. */
 export async function updateApiKey(db: Db, key: Pick<ApiKey, 'id'> | string, edit: KeyEdit): Promise<ApiKey> {
   refuseUnknownNames('updateApiKey()', edit, OPTIONS);
   const keyring = keyringOf(db);
-  const { name, scopes, expiresAt, rateLimit } = edit;
+  const { name, scopes, expiresAt, rateLimit, quota } = edit;
   const now = keyring.clock.now();
-  checkFields({ name, scopes, expiresAt, rateLimit }, now);
+  checkFields({ name, scopes, expiresAt, rateLimit, quota }, now);
+  requireCountedQuota(keyring, quota);
   const id = typeof key === 'string' ? key : key.id;
   const fields = changesOf(edit);
   return db.transaction(async (tx) => {

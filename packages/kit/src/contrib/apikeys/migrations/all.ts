@@ -1,4 +1,5 @@
 import { initial } from './0001_initial.ts';
 import { tenant } from './0002_tenant.ts';
+import { quota } from './0003_quota.ts';
 
-export const apiKeyMigrations = [initial, tenant];
+export const apiKeyMigrations = [initial, tenant, quota];

@@ -62,7 +62,7 @@ async function authenticated(request: AuthRequest, raw: unknown, countsAsAttempt
 }
 
 function principalOf(apiKey: ApiKey, user: User): Principal {
-  const principal = { user, scheme: API_KEY_SCHEME, scopes: apiKey.scopes, credentialId: apiKey.id };
+  const principal = { user, scheme: API_KEY_SCHEME, scopes: apiKey.scopes, credentialId: apiKey.id, quota: apiKey.quota };
   const { tenant_id: boundTenant } = apiKey;
   return boundTenant === null || boundTenant === EVERY_TENANT
     ? principal

@@ -3,6 +3,7 @@ import { coreErrors } from '../../../errors/core-errors.ts';
 import { hasHiddenCharacters } from '../../../auth/people/hidden-characters.ts';
 import { withoutKeys } from '../../../auth/people/without-keys.ts';
 import { isScope, normaliseScopes } from '../../../permissions/scope.ts';
+import { quotaFault } from '../../../throttle/quota.ts';
 import { rateFault } from '../../../throttle/rate.ts';
 import type { KeyChanges } from './store.ts';
 
@@ -22,6 +23,7 @@ export interface KeyFields {
   readonly scopes?: unknown;
   readonly expiresAt?: Date | null | undefined;
   readonly rateLimit?: string | null | undefined;
+  readonly quota?: string | null | undefined;
   readonly graceSeconds?: number | undefined;
 }
 
@@ -32,18 +34,19 @@ export function checkFields(fields: KeyFields, now: Date): void {
 }
 
 /** Fields that were checked. */
-interface CheckedFields extends Pick<KeyFields, 'expiresAt' | 'rateLimit'> {
+interface CheckedFields extends Pick<KeyFields, 'expiresAt' | 'rateLimit' | 'quota'> {
   readonly name?: string | undefined;
   readonly scopes?: readonly string[] | undefined;
 }
 
 /** The columns that an edit or a rotation writes: undefined keeps a value, null clears it. */
-export function changesOf({ name, scopes, expiresAt, rateLimit }: CheckedFields): KeyChanges {
+export function changesOf({ name, scopes, expiresAt, rateLimit, quota }: CheckedFields): KeyChanges {
   return {
     ...(name === undefined ? {} : { name: name.trim() }),
     ...(scopes === undefined ? {} : { scopes: normaliseScopes(scopes) }),
     ...(expiresAt === undefined ? {} : { expires_at: expiresAt }),
     ...(rateLimit === undefined ? {} : { rate_limit: rateLimit }),
+    ...(quota === undefined ? {} : { quota }),
   };
 }
 
@@ -53,7 +56,7 @@ export function fieldFaults(fields: KeyFields, now: Date): FieldError[] {
     errors.push({ location: ['body', ...location], code, message });
   if (fields.name !== undefined) nameFaults(fields.name, fault);
   if (fields.scopes !== undefined) scopeFaults(fields.scopes, fault);
-  const { expiresAt, rateLimit, graceSeconds } = fields;
+  const { expiresAt, rateLimit, quota, graceSeconds } = fields;
   if (expiresAt !== undefined && expiresAt !== null) {
     const time = expiresAt instanceof Date ? expiresAt.getTime() : Number.NaN;
     if (Number.isNaN(time) || time > LATEST_MS)
@@ -64,6 +67,8 @@ export function fieldFaults(fields: KeyFields, now: Date): FieldError[] {
     const message = rateFault(rateLimit);
     if (message !== null) fault(['rate_limit'], 'invalid_rate', message);
   }
+  const message = quota === undefined || quota === null ? null : quotaFault(quota);
+  if (message !== null) fault(['quota'], 'invalid_quota', message);
   if (graceSeconds !== undefined && !(Number.isInteger(graceSeconds) && graceSeconds >= 0 && graceSeconds <= GRACE_SECONDS_MAX)) {
     fault(['grace_seconds'], 'out_of_range', `The grace is 0 to ${GRACE_SECONDS_MAX} whole seconds.`);
   }

@@ -40,6 +40,7 @@ const COLUMNS = [
   'prefix',
   'scopes',
   'rate_limit',
+  'quota',
   'created_at',
   'last_used_at',
   'expires_at',
@@ -169,16 +170,28 @@ export async function lockOwner(tx: Db, statements: KeyStatements, ownerId: stri
 
 export type NewKey = Pick<
   ApiKey,
-  'id' | 'owner_id' | 'tenant_id' | 'name' | 'prefix' | 'scopes' | 'rate_limit' | 'created_at' | 'expires_at'
+  'id' | 'owner_id' | 'tenant_id' | 'name' | 'prefix' | 'scopes' | 'rate_limit' | 'quota' | 'created_at' | 'expires_at'
 > & {
   readonly digest: string;
 };
 
 export async function insertKey(tx: Db, key: NewKey): Promise<void> {
   await tx.query(
-    `insert into api_keys (id, owner_id, tenant_id, name, prefix, digest, scopes, rate_limit, created_at, expires_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-    [key.id, key.owner_id, key.tenant_id, key.name, key.prefix, key.digest, key.scopes, key.rate_limit, key.created_at, key.expires_at],
+    `insert into api_keys (id, owner_id, tenant_id, name, prefix, digest, scopes, rate_limit, quota, created_at, expires_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+    [
+      key.id,
+      key.owner_id,
+      key.tenant_id,
+      key.name,
+      key.prefix,
+      key.digest,
+      key.scopes,
+      key.rate_limit,
+      key.quota,
+      key.created_at,
+      key.expires_at,
+    ],
   );
 }
 
@@ -189,6 +202,7 @@ export type KeyChanges = Partial<
     | 'name'
     | 'scopes'
     | 'rate_limit'
+    | 'quota'
     | 'expires_at'
     | 'revoked_at'
     | 'revoked_reason'

@@ -63,4 +63,29 @@ export const initial = migration('0001_initial', [
       ],
     },
   ),
+  createTable(
+    'request_quotas',
+    {
+      id: t.uuid().pk(),
+      kind: t.enum(['key', 'owner', 'tenant']),
+      owner_id: t.text(255),
+      tenant_key: t.text(255),
+      key_id: t.text(255),
+      period: t.enum(['hour', 'day', 'month', 'year']),
+      starts_at: t.timestamp(),
+      ends_at: t.timestamp(),
+      used: t.bigint(),
+      quota: t.bigint().nullable(),
+      recorded_at: t.timestamp().nullable(),
+    },
+    {
+      indexes: [
+        { columns: ['owner_id', 'ends_at'], where: "owner_id <> ''", name: 'request_quotas_of_owner' },
+        { columns: ['tenant_key', 'ends_at'], where: "tenant_key <> ''", name: 'request_quotas_of_tenant' },
+        { columns: ['key_id', 'ends_at'], where: "key_id <> ''", name: 'request_quotas_of_key' },
+        { columns: ['ends_at', 'id'] },
+        { columns: ['ends_at'], where: 'recorded_at is null', name: 'request_quotas_unrecorded' },
+      ],
+    },
+  ),
 ]);
