@@ -143,6 +143,10 @@ function adminResource(source: Model | AnyResource, words: ScreenOptions, search
       const shows = await namesSeenBy(access);
       return { ...page, items: await rowsOf(context, plan, items, shows, plan.cells) };
     },
+    isFollowed: async (context) => (await store.access(context)).isFollowed,
+    async *news(context, id, following) {
+      yield* (await store.access(context)).news(id, following);
+    },
     closedFields: (context) => (isEditable || createsRows ? closedFields(context, plan) : Promise.resolve({})),
     async titles(context, ids) {
       const access = await store.access(context);

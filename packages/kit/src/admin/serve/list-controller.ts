@@ -7,6 +7,7 @@ import { isUuid } from '../../db/values/uuid.ts';
 import { mediaTypes } from '../../crud/files/export.ts';
 import { ExportStream } from '../../crud/files/export-stream.ts';
 import { limits } from '../../crud/declare/limits.ts';
+import { notLive } from '../../crud/live/list-now.ts';
 import { Controller } from '../../http/compile/controller.ts';
 import { jsonSchema } from '../../http/declare/json-schema.ts';
 import { countExport } from '../../http/admit/open-exports.ts';
@@ -46,6 +47,9 @@ const ChoicesQuery = jsonSchema<{ search?: string; id?: string }>({
   properties: { search: text(200), id: text(200) },
   additionalProperties: false,
 });
+const NewsQuery = jsonSchema<{ id?: string }>({ type: 'object', properties: { id: text(300) }, additionalProperties: false });
+/** That something changed: what it is, the list or the record says. */
+const News = jsonSchema<Record<string, never>>({ type: 'object', additionalProperties: false });
 const SavedBody = jsonSchema<{ name: string; query: string }>({
   type: 'object',
   properties: { name: text(SAVED_NAME_LENGTH_MAX, 1), query: text(SAVED_QUERY_LENGTH_MAX) },
@@ -159,6 +163,16 @@ export function listController(site: AdminSite, { authenticators }: LoginProvide
         return { items: [...found, ...[...(titles ?? [])].map(([each, title]) => ({ id: each, title }))] };
       },
     );
+
+    news = route.stream('/:resource/news', { ...facts, params: ResourceName, query: NewsQuery, response: News }, async function* (context) {
+      const resource = site.resource(context.params.resource);
+      const requireReader = () => requireRole(site.settings, context.user, resource, 'read');
+      await requireReader();
+      if (resource.news === undefined) throw notLive();
+      const asked = site.context(context, context.principal);
+      const following = { signal: context.signal, requireRole: requireReader };
+      for await (const _ of resource.news(asked, context.query.id, following)) yield { event: 'changed', data: {} };
+    });
 
     savedFilters = route.get('/:resource/filters', { ...facts, params: ResourceName, response: SavedList }, async (context) => {
       const resource = site.resource(context.params.resource);

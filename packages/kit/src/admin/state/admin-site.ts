@@ -132,11 +132,12 @@ export class AdminSite {
           action.sets === true ? { ...action, fields: action.fields?.map((field) => closing(field, closed)) ?? [] } : action,
         );
         const suggestions: Suggestions = await saidBy(resource, context, 'suggestions', () => resource.suggestions?.(context));
-        return shapeOf(
+        const shape = shapeOf(
           { ...resource, creation: drawn, actions },
           (operation) => refusalOf(this.settings, role, resource, operation),
           (each) => suggesting(this.resolved(role, each), suggestions[each.name]),
         );
+        return (await resource.isFollowed?.(context)) === true ? { ...shape, follows: true } : shape;
       }),
     );
   }

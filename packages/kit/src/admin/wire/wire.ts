@@ -17,6 +17,7 @@
 //   POST   api/resources/:name/actions/:action/preview  the same → AdminPreview; changes nothing
 //   GET    api/lists/:name/export?format=csv          with the parameters of the list → the rows as a file
 //   POST   api/lists/:name/import?dry_run=true        a file as text/csv or application/x-ndjson → AdminImportResult
+//   GET    api/lists/:name/news?id=                   → an event stream of `changed`, at first once: the list, or the record, is to be read again
 //   GET    api/lists/:name/choices?search= | ?id=     → AdminChoices, for pickers
 //   GET    api/lists/:name/filters                    → { items: AdminSavedFilter[] } of the caller
 //   POST   api/lists/:name/filters                    { name, query } → AdminSavedFilter, 201; DELETE …/filters/:id → 204

@@ -192,8 +192,19 @@ export interface AdminResource extends Omit<AdminResourceShape, 'actions'> {
   readonly dryRunsRemoval?: boolean;
   /** The whole list as text, piece by piece; the first piece has everything that stands before the first row. Goes with `exports`. */
   exportRows?(context: AdminContext, query: AdminListQuery, format: AdminFileFormat): AsyncGenerator<string, void>;
+  /** The change log has the changes of the rows. Goes with `news`. */
+  isFollowed?(context: AdminContext): Promise<boolean>;
+  /** Says that rows which this staff member sees changed, or the record with this id: at first once, then for each batch of changes. */
+  news?(context: AdminContext, id: string | undefined, following: AdminFollowing): AsyncGenerator<void>;
   /** All rows of the file or none; a fault is a 422 whose location is `["body", row, column]`. Goes with `imports`. */
   importRows?(context: AdminContext, file: AdminFile): Promise<AdminImportResult>;
+}
+
+/** How long somebody follows a list. */
+export interface AdminFollowing {
+  readonly signal: AbortSignal;
+  /** Throws where the site does not show the list to them any more. */
+  readonly requireRole: () => Promise<void>;
 }
 
 /** A record, by the `target_type` of its audit entries and its id. */

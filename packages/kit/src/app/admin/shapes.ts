@@ -230,6 +230,8 @@ export interface AdminResourceShape {
   readonly searches?: string;
   /** The list follows changes by itself. */
   readonly live?: boolean;
+  /** The site tells when records change: `api/lists/:name/news`. */
+  readonly follows?: boolean;
   /** What people often do here, for the command palette. */
   readonly shortcuts?: readonly AdminShortcut[];
   /** The form of a new record, or why there is none. */

@@ -53,3 +53,20 @@ function begin(db: Database, source: LiveSource, from: Resumed | 'lost' | undefi
     return { stream: new LiveStream(source, list, now), rows: (await list.read(tx)).values(), isReset: from !== undefined };
   }, SNAPSHOT);
 }
+
+/** Says that something changed, for those that read it again themselves: first when it begins to follow, then once per batch. */
+export async function* newsOf(db: Database, reader: ChangeReader, source: LiveSource): AsyncGenerator<void> {
+  for (;;) {
+    const stream = await db.transaction(async (tx) => {
+      const now = await positionOf(tx);
+      return new LiveStream(source, await source.open(new SharedAccess(), tx), now);
+    }, SNAPSHOT);
+    const leave = reader.add(stream);
+    try {
+      do yield;
+      while ((await stream.next()) !== undefined);
+    } finally {
+      leave();
+    }
+  }
+}

@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Follower, type LiveApp, resetRights, rights, send, startLive, ticketModule, ticketResource } from '../../../test/crud/live.ts';
-import type { Person } from '../../../test/crud/shop.ts';
+import { people, type Person } from '../../../test/crud/shop.ts';
 import { coreTables } from '../../app/data/migration-modules.ts';
 import type { Database } from '../../db/engine/db.ts';
 import { migrate } from '../../db/migrations/migrate.ts';
 import { describeDatabases } from '../../testing/databases.ts';
-import { touched } from '../index.ts';
+import { crudOf, touched } from '../index.ts';
 
 const PATIENCE = { timeout: 10_000, interval: 20 };
 
@@ -129,6 +129,23 @@ describeDatabases('a live list', (database) => {
     await write('open');
     await vi.waitFor(() => expect(follower.rows.has(id)).toBe(true), PATIENCE);
     expect(other.log).toEqual([{ event: 'ready', data: {} }]);
+  });
+
+  test('a program follows the list of its caller, until its signal aborts', async () => {
+    const [mine] = [await create('ann', { title: 'mine' }), await create('bob', { title: 'of bob' })];
+    const user = { id: people.ann.id, username: 'ann', email: null, is_active: true, is_staff: false, is_superuser: false };
+    const stop = new AbortController();
+    const seen: string[] = [];
+    const following = (async () => {
+      const changes = crudOf(first.app, ticketResource).as({ user, tenant: 'north' }).live({ status: 'open' }, { signal: stop.signal });
+      for await (const change of changes) seen.push('key' in change ? `${change.event} ${String(change.key)}` : change.event);
+    })();
+    await vi.waitFor(() => expect(seen).toEqual([`upsert ${mine}`, 'ready']), PATIENCE);
+    await create('bob', { title: 'of bob, too' });
+    await change('ann', mine, { status: 'closed' });
+    await vi.waitFor(() => expect(seen.slice(2)).toEqual([`remove ${mine}`, 'ready']), PATIENCE);
+    stop.abort();
+    await following;
   });
 
   describe('rights that change while the stream is open', () => {

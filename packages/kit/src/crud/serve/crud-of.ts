@@ -16,7 +16,9 @@ import { policiesOf } from '../policy/policies.ts';
 import type { Policy } from '../policy/policy.ts';
 import { requireAudience } from '../checks/audience-faults.ts';
 import { limits } from '../declare/limits.ts';
+import type { LiveChange } from '../live/live-change.ts';
 import { Operations } from './operations.ts';
+import { programLive } from './program-live.ts';
 import type { AsCaller } from './programs.ts';
 import type { Relations } from '../declare/relation.ts';
 import { type AnyResource, type Resource, type RelatedOf, isResource } from '../declare/resource.ts';
@@ -57,6 +59,11 @@ export interface CrudProgram<C extends Columns, R extends Relations, P, T extend
   find(key: string): Promise<RowOf<C>>;
   /** Rows among those the caller sees, at most 1,000. */
   rows(where?: Where<C, RelatedOf<R>>, limit?: number): Promise<RowOf<C>[]>;
+  /**
+   * The rows among those the caller sees, as responses have them, then their changes, until the signal aborts. For resources with a controller that has
+   * `live: true`.
+   */
+  live(where: Where<C, RelatedOf<R>> | undefined, options: { readonly signal: AbortSignal }): AsyncGenerator<LiveChange, void>;
   /** Writes through the pipeline, in a savepoint of the transaction if one is given. */
   write(tx?: Db): RowWriter<C, P, T>;
   /** A row, or several, as this caller may see them. */
@@ -92,11 +99,17 @@ export function crudOf<C extends Columns, R extends Relations, P extends string,
       readOptions(`crudOf(${resource.name}).as()`, caller, callerRules);
       const { audience = null } = caller;
       requireAudience(resource, audience);
-      const { programs } = operationsOf(app, resource, audience);
+      const { programs, access } = operationsOf(app, resource, audience);
       const as = asCaller(app, caller, audience);
       return {
         find: (key: string) => as('retrieve', (request) => programs.findAs(request, key)),
         rows: (where?: Where, limit: number = limits.pageMax) => as('list', (request) => programs.rowsAs(request, where, limit)),
+        live: (where: Where | undefined, { signal }: { readonly signal: AbortSignal }) =>
+          programLive(app, access, {
+            where,
+            signal,
+            request: (services, databases) => requestOf(app, { ...caller, databases }, 'list', caller.services ?? services, audience),
+          }),
         write: (tx?: Db) => programs.writeAs(as, tx),
         present: (rows: Item | readonly Item[]) => as('retrieve', (request) => programs.presentAs(request, rows)),
       } as unknown as CrudProgram<C, R, P, T>;

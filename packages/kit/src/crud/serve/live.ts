@@ -1,33 +1,26 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { hash } from 'node:crypto';
 import { inTime } from '../../auth/rights/in-time.ts';
 import type { Db } from '../../db/engine/db.ts';
 import type { CompiledWhere } from '../../db/sql/where/compile-where.ts';
 import type { Where } from '../../db/sql/where/where.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
-import type { FieldError } from '../../errors/kit-error.ts';
 import type { ServerSentEvent } from '../../http/declare/server-sent-event.ts';
 import type { Exchange } from '../../http/exchange/exchange.ts';
 import type { CompiledRoute } from '../../http/exchange/compiled-route.ts';
 import type { QueryValues } from '../../http/input/query-string.ts';
 import { exchangeOf } from '../../http/serve/serve-route.ts';
-import { crudErrors } from '../declare/errors.ts';
-import { limits } from '../declare/limits.ts';
 import { changeReaderOf } from '../live/change-reader.ts';
-import { equalities } from '../live/equalities.ts';
+import { asText, isDecidable, listNow, notLive, unitOf } from '../live/list-now.ts';
 import { liveEvents, type Resumed } from '../live/live-events.ts';
-import type { LiveList, LiveRow, LiveSource } from '../live/live-stream.ts';
+import type { LiveList, LiveSource } from '../live/live-stream.ts';
 import { isKnown, type LogPosition } from '../live/log-position.ts';
 import { SharedAccess } from '../live/shared-access.ts';
 import type { CrudRequest } from '../policy/crud-request.ts';
 import type { Policy } from '../policy/policy.ts';
 import type { View } from '../policy/view.ts';
-import { conditions, keysetFor, unitFor } from '../read/list.ts';
+import { conditions } from '../read/list.ts';
 import type { Context } from '../read/list-access.ts';
 import { type ListRequest, ListQueryReader } from '../read/list-query.ts';
-import { presentRows, selectRows } from '../read/read.ts';
-import type { SelectUnit } from '../read/select.ts';
-import { isLoggedColumn, keyText } from '../write/change-log.ts';
 import type { ResourceAccess } from './resource-access.ts';
 
 /** Positions are kept by clients this long; the log keeps changes a little longer. */
@@ -91,28 +84,12 @@ class RequestedList implements LiveSource {
 
   async #open({ rowsOf }: SharedAccess, tx: Db | undefined): Promise<LiveList> {
     const access = this.#access;
-    const { policy } = access;
     const request: CrudRequest = Object.assign(await access.request(this.#context, 'list', tx), { accessRows: rowsOf });
     const permitted = await this.#permitted(request);
     const view = await access.view(request);
     // The names that a caller may use are those of its view.
     if (this.#query?.view !== view) this.#query = { view, list: await this.#read(request, view) };
-    const { list } = this.#query;
-    const scope = await policy.rows.visible(request);
-    const where = await conditions(request, policy, list.where, permitted);
-    const all = [scope.compiled, ...where];
-    if (all.some((each) => !isDecidable(each))) throw notLive();
-    const { dialect } = policy.database(request);
-    const parts = [view.mask, ...all.flatMap((each) => [each.shape, each.values(dialect)])];
-    const rights = hash('sha256', asText(parts), 'base64url');
-    const unit = this.#unit(view, list);
-    return {
-      rights,
-      shape: unit.isWire ? unit : undefined,
-      bounds: equalities(policy, [scope.where, ...list.where]),
-      contains: (row) => all.every((each) => each.matches(row) === true),
-      read: (db, keys) => this.#rows(db, request, unit, list, where, keys),
-    };
+    return listNow(access, request, view, this.#query.list, permitted);
   }
 
   /** The permission of the route, asked again: a stream outlives its admission. */
@@ -148,7 +125,7 @@ class RequestedList implements LiveSource {
         code: 'not_live',
         message: 'A filter or the search depends on other records, or on columns that are not logged.',
       });
-    const unit = this.#unit(view, list);
+    const unit = unitOf(this.#access, view, list);
     if (unit.readsRelations || unit.shape.computed.some(({ load }) => load !== undefined))
       throw notLive({
         location: ['query', 'fields'],
@@ -156,39 +133,6 @@ class RequestedList implements LiveSource {
         message: 'A field depends on other records. Use `fields` to leave it out.',
       });
     return list;
-  }
-
-  #unit(view: View, list: ListRequest): SelectUnit {
-    return unitFor(this.#access.shape(view, list, 1), [this.policy.key.name]);
-  }
-
-  async #rows(
-    db: Db,
-    request: CrudRequest,
-    unit: SelectUnit,
-    list: ListRequest,
-    where: readonly CompiledWhere[],
-    keys: readonly unknown[] | undefined,
-  ): Promise<ReadonlyMap<string, LiveRow>> {
-    const { policy } = this;
-    const { name } = policy.key;
-    const among = keys === undefined ? [] : [policy.rows.compile(request, { [name]: { in: keys } } as Where)];
-    const rows = await selectRows(db, request, {
-      unit,
-      where: [...where, ...among],
-      orderBy: keysetFor(policy, list.ordering).orderSql(db.dialect),
-      limit: limits.liveRows + 1,
-      isFreeForm: true,
-    });
-    if (rows.length > limits.liveRows) throw crudErrors.live_too_many_rows({ extensions: { rows_max: limits.liveRows } });
-    const items = await presentRows(db, request, unit, rows);
-    return new Map(
-      rows.map((row, place) => {
-        const value = unit.extra(row, name);
-        const text = typeof value === 'string' ? JSON.stringify(value) : keyText(policy, value);
-        return [text, { key: JSON.parse(text) as unknown, item: items[place] as LiveRow['item'] }];
-      }),
-    );
   }
 
   async seal({ text, origin }: LogPosition, rights: string): Promise<string> {
@@ -233,21 +177,8 @@ class RequestedList implements LiveSource {
   }
 }
 
-function asText(parts: readonly unknown[]): string {
-  return JSON.stringify(parts, (_name, value: unknown) => (typeof value === 'bigint' ? `${value}n` : value));
-}
-
 /** The same request, a day later. */
 function tomorrow(request: CrudRequest): CrudRequest {
   const now = new Date(request.clock.now().getTime() + WINDOW_MS);
   return Object.create(request, { clock: { value: { now: () => now } } }) as CrudRequest;
-}
-
-/** Whether the row alone, with what the log has of its past, decides. */
-function isDecidable(condition: CompiledWhere): boolean {
-  return condition.isEvaluable && [...condition.columns].every(isLoggedColumn);
-}
-
-function notLive(...errors: FieldError[]): Error {
-  return errors.length === 0 ? crudErrors.not_live() : crudErrors.not_live({ errors });
 }

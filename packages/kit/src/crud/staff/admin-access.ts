@@ -5,6 +5,7 @@ import type { Where } from '../../db/sql/where/where.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { asCaller, type CallerInTransaction, expandingOperationsOf, operationsOf, requestOf } from '../serve/crud-of.ts';
 import { limits, usualLimits } from '../declare/limits.ts';
+import { type StaffFollowing, staffNews } from './staff-news.ts';
 import { conditions, unitFor } from '../read/list.ts';
 import { staffExport, type StaffItem, type StaffListQuery, type StaffPage, staffPage, type StaffPageQuery } from './staff-list.ts';
 import type { AsCaller, Programs } from '../serve/programs.ts';
@@ -168,6 +169,17 @@ export class AdminAccess {
   /** One page of the list. */
   list(query: StaffPageQuery): Promise<StaffPage> {
     return this.#asking('list', query, (request) => staffPage(this.#mounted, request, query, this.#lookup.name));
+  }
+
+  /** The change log has the changes of the rows. */
+  get isFollowed(): boolean {
+    return this.#mounted.policy.isLogged;
+  }
+
+  /** Says that rows which this staff member sees changed, or the one with this key: at first once, then for each batch of changes. */
+  async *news(key: string | undefined, following: Omit<StaffFollowing, 'row'>): AsyncGenerator<void> {
+    const row = key === undefined ? undefined : await this.find(key, 'any');
+    yield* staffNews(this.#app, this.#mounted, this.#caller, { ...following, row });
   }
 
   /** The rows of a list as a file. */
