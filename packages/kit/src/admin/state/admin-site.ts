@@ -132,12 +132,12 @@ export class AdminSite {
           action.sets === true ? { ...action, fields: action.fields?.map((field) => closing(field, closed)) ?? [] } : action,
         );
         const suggestions: Suggestions = await saidBy(resource, context, 'suggestions', () => resource.suggestions?.(context));
-        const shape = shapeOf(
+        return shapeOf(
           { ...resource, creation: drawn, actions },
           (operation) => refusalOf(this.settings, role, resource, operation),
           (each) => suggesting(this.resolved(role, each), suggestions[each.name]),
+          (await resource.isFollowed?.(context)) === true,
         );
-        return (await resource.isFollowed?.(context)) === true ? { ...shape, follows: true } : shape;
       }),
     );
   }
@@ -248,13 +248,15 @@ function shapeOf(
   resource: AdminResource,
   refusal: (operation: StaffOperation) => string | null,
   resolved: <T extends AdminField | AdminFilter>(each: T) => T,
+  isFollowed: boolean,
 ): AdminResourceShape {
   const { name, label, singular, plural, group, description, icon, columns, filters, searches, live, creation } = resource;
   const { editable, removable, removal } = resource;
   const exports = refusal('export') === null ? resource.exports : undefined;
   const imports = refusal('import') === null ? resource.imports : undefined;
   const shortcuts = shortcutsOf(resource, refusal);
-  const optional = { plural, description, icon, searches, live, removal, exports, imports, shortcuts };
+  const follows = isFollowed ? true : undefined;
+  const optional = { plural, description, icon, searches, live, follows, removal, exports, imports, shortcuts };
   const uncreatable = refusal('create');
   const offered = 'refused' in creation ? creation : { fields: creation.fields.map(resolved) };
   return {
