@@ -50,7 +50,8 @@ const controllers = { '/jobs': JobController, '/uploads': UploadController, '/ho
 /** Controllers of modules over tables without a tenant. */
 const tenantless: Readonly<Record<string, string>> = {
   AccountController: 'users and sessions belong to no tenant',
-  ApiKeyController: 'keys belong to a user and act in every tenant of the user',
+  ApiKeyController: 'users manage their keys of every tenant; where a key acts is in packages/kit/src/contrib/tenants/keys.db.test.ts',
+  TenantWebhookController: 'its rules are those of TeamHooks, and a role: see packages/kit/src/contrib/tenants/webhooks.db.test.ts',
   TenantController: 'tenants are named by the path: see packages/kit/src/contrib/tenants/members.db.test.ts',
   RequestController: 'every request adds a row: its twins are in packages/kit/src/contrib/requests/requests.db.test.ts',
   QuotaController: 'as RequestController: packages/kit/src/contrib/requests/quotas.db.test.ts',
@@ -67,6 +68,7 @@ const covered: Readonly<Record<string, keyof typeof controllers>> = {
 };
 /** Tables with a tenant that no route reads. */
 const unrouted: Readonly<Record<string, string>> = {
+  api_keys: 'users manage their keys of every tenant: see ApiKeyController',
   groups: 'managed in the admin site and by commands',
   sessions: 'the tenant that a person has chosen; only the own sessions are listed, without it',
   upload_removals: 'read by the clean-up',

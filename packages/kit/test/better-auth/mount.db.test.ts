@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createApiKey } from '../../src/contrib/apikeys/index.ts';
 import { passOnJob } from '../../src/contrib/better-auth/user-changes.ts';
 import { jobs, runDueJobs, startJob } from '../../src/contrib/jobs/index.ts';
 import { countQueries } from '../../src/db/index.ts';
@@ -253,19 +254,20 @@ describeDatabases('the routes of better-auth, and ours with its cookie', (databa
   test('a cached API key ends with the ban in this process', async () => {
     const caching = await startAuthApp(await database.open(), { apiKeys: { cache: { maxAgeMs: 300_000 } } });
     const keyed = await member(caching, 'keyed@example.com');
-    const { body } = await keyed.post('/v1/api-keys', { name: 'script', scopes: [] });
-    const use = () => new Browser(caching.app).get('/v1/who', { 'x-api-key': body.key as string });
+    const user = await userId(database.db, 'keyed@example.com');
+    const { raw } = await createApiKey(caching.app.db, { user, name: 'script', scopes: [], tenant: '*' });
+    const use = () => new Browser(caching.app).get('/v1/who', { 'x-api-key': raw });
     for (let round = 0; round < 3; round += 1) expect((await use()).status).toBe(200);
     expect((await countQueries(use)).queries).toEqual([]);
     const boss = await member(caching, 'caching-boss@example.com');
     await makeAdmin(database.db, 'caching-boss@example.com');
     const { body: organization } = await keyed.post('/auth/organization/create', { name: 'Keyed', slug: 'keyed' });
-    const inside = () => new Browser(caching.app).get('/v1/who', { 'x-api-key': body.key as string, 'x-organization': 'keyed' });
+    const inside = () => new Browser(caching.app).get('/v1/who', { 'x-api-key': raw, 'x-organization': 'keyed' });
     expect((await inside()).body).toMatchObject({ tenant: organization.id });
     // The membership is never cached.
     await database.db.query('delete from "member" where "organizationId" = $1', [organization.id]);
     expect((await inside()).status).toBe(403);
-    expect((await boss.post('/auth/admin/ban-user', { userId: await userId(database.db, 'keyed@example.com') })).status).toBe(200);
+    expect((await boss.post('/auth/admin/ban-user', { userId: user })).status).toBe(200);
     expect((await use()).status).toBe(401);
     await caching.app.close();
   });

@@ -394,6 +394,8 @@ const ROWS: Readonly<Record<string, readonly string[] | string>> = {
   jobs: ['job'],
   kit_deleted_users: ['webhook', 'job'],
   kit_idempotency: ['idempotent replay'],
+  request_log: 'read as in list and read: the caller is looked up with each request',
+  request_usage: 'read as in list and read: the caller is looked up with each request',
   sessions: ['list', 'read', 'write', 'export', 'export under way', 'stream'],
   tenant_invitations: 'the sender is asked again when one is accepted, see contrib/tenants/invitations.db.test.ts',
   tenant_members: [
