@@ -142,8 +142,8 @@ describe('files say what they hold', () => {
 describe('transactions', () => {
   /** Not run again by the toolkit after a deadlock or a serialization failure, and why. */
   const ONCE: Readonly<Record<string, string>> = {
-    'contrib/audit/prune.ts': 'read-only: a snapshot',
-    'contrib/audit/verify-chain.ts': 'read-only: a snapshot',
+    'contrib/audit/chain/prune.ts': 'read-only: a snapshot',
+    'contrib/audit/chain/verify-chain.ts': 'read-only: a snapshot',
     'contrib/better-auth/joined-kysely.ts': 'runs code of better-auth, which was not made to run twice',
     'contrib/jobs/manage/retry.ts': 'a savepoint of the transaction of the caller',
     'contrib/jobs/running/job-run.ts': 'runs code of the application; the job is retried',

@@ -47,6 +47,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'inspect',
   ],
   'contrib/accounts': ['users', 'factors', 'sessions', 'mail', 'login', 'serve'],
+  'contrib/audit': ['chain', 'record', 'serve'],
   'contrib/apikeys': ['key', 'rows', 'verify', 'manage', 'request'],
   'contrib/grants': ['declare', 'caller', 'rows', 'backends', 'grant', 'serve'],
   'contrib/jobs': ['declare', 'rows', 'start', 'running', 'queues', 'manage', 'admin', 'commands'],

@@ -6,7 +6,7 @@ import { AdminBrowser, go, settled } from './admin-browser.ts';
 import { fill, OPENED, receivers } from './shop/fill.ts';
 import { Shop } from './shop/shop.ts';
 import { groups } from '../../kit/src/contrib/accounts/models.ts';
-import { sealEntries } from '../../kit/src/contrib/audit/seal.ts';
+import { sealEntries } from '../../kit/src/contrib/audit/chain/seal.ts';
 import { insertMany } from '../../kit/src/db/index.ts';
 
 /** Would run as script in every way that text becomes markup, and leaves a mark that is looked for. */

@@ -5,7 +5,7 @@ import { deliverDue, publish } from '../../kit/src/contrib/webhooks/index.ts';
 import { AdminBrowser, go, pick, row, settled } from './admin-browser.ts';
 import { fill, OPENED, receivers } from './shop/fill.ts';
 import { Shop, STAFF } from './shop/shop.ts';
-import { sealEntries } from '../../kit/src/contrib/audit/seal.ts';
+import { sealEntries } from '../../kit/src/contrib/audit/chain/seal.ts';
 
 let shop: Shop;
 let admin: AdminBrowser;

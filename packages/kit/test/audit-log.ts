@@ -1,5 +1,5 @@
-import { sealEntries } from '../src/contrib/audit/seal.ts';
-import type { StoredEntry } from '../src/contrib/audit/store.ts';
+import { sealEntries } from '../src/contrib/audit/chain/seal.ts';
+import type { StoredEntry } from '../src/contrib/audit/chain/store.ts';
 import type { Db } from '../src/db/engine/db.ts';
 
 /** Everything recorded so far, oldest first; what is not sealed yet is sealed now. */

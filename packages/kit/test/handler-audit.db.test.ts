@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { audit, AuditController } from '../src/contrib/audit/index.ts';
-import { verifyChain } from '../src/contrib/audit/verify-chain.ts';
+import { verifyChain } from '../src/contrib/audit/chain/verify-chain.ts';
 import { allowAny, Controller, route, type Module, type Principal } from '../src/index.ts';
 import { describeDatabases, testApp } from '../src/testing/index.ts';
 

@@ -5,7 +5,7 @@ import { createUser } from '../src/contrib/accounts/users/manage-users.ts';
 import { formatKey, newPrefix, newSecret } from '../src/contrib/apikeys/key/key.ts';
 import { rotateApiKey } from '../src/contrib/apikeys/index.ts';
 import { audit } from '../src/contrib/audit/index.ts';
-import { sealEntries } from '../src/contrib/audit/seal.ts';
+import { sealEntries } from '../src/contrib/audit/chain/seal.ts';
 import { metrics } from '../src/contrib/metrics/index.ts';
 import { migrate } from '../src/db/index.ts';
 import { allowAny } from '../src/index.ts';

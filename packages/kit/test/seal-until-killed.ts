@@ -1,6 +1,6 @@
 // Records and seals until it is killed; prints the number of entries that are committed after every transaction.
-import { auditSink } from '../src/contrib/audit/record.ts';
-import { sealEntries } from '../src/contrib/audit/seal.ts';
+import { auditSink } from '../src/contrib/audit/record/record.ts';
+import { sealEntries } from '../src/contrib/audit/chain/seal.ts';
 import { openDatabase } from '../src/db/index.ts';
 import { systemClock } from '../src/db/clock.ts';
 

@@ -1,5 +1,5 @@
 import type { Database } from '../../src/db/engine/db.ts';
-import { sealEntries } from '../../src/contrib/audit/seal.ts';
+import { sealEntries } from '../../src/contrib/audit/chain/seal.ts';
 
 /** How many rows of each, spread evenly over the time before `until`. */
 export interface Fill {

@@ -12,6 +12,33 @@ export interface AuditEntry {
   readonly after?: object | null;
   readonly request_id?: string | null;
   readonly metadata?: object;
+  /**
+   * The id of the tenant that the change belongs to: its owners can read the entry, and it is erased with the tenant. Default: none; an entry that a
+   * handler records has the tenant of its request.
+   */
+  readonly tenant?: string | null;
+}
+
+/** Whose values are dropped from the entries: each names some, and entries of any of them are erased. */
+export interface AuditErasure {
+  /** What is erased, for the entry `audit.erased`: an id, never a name. */
+  readonly target_type: string;
+  readonly target_id: string;
+  /** Entries of this tenant. */
+  readonly tenant?: string;
+  /** Entries of what this user did. */
+  readonly actorId?: string;
+  /** Entries about these records. */
+  readonly records?: { readonly type: string; readonly ids: readonly string[] };
+  /** Who erases; a program by its name. The entry that says so is kept. */
+  readonly by?: AuditEntry['actor'];
+}
+
+/** What became of the entries. */
+export interface ErasedEntries {
+  readonly erased: number;
+  /** Entries of releases whose hash covers the values themselves: they stay as they are, until they are pruned. */
+  readonly kept: number;
 }
 
 const maskedRows = new WeakSet<object>();
@@ -36,4 +63,10 @@ export interface AuditSink {
    * that cannot be written fails these, and with them the change.
    */
   record(tx: Db, entries: readonly AuditEntry[]): Promise<void>;
+  /**
+   * Drops the values, names and request ids of entries; who acted, what was done and to which id stay, and the chain stays whole. In batches, each a
+   * transaction with an entry `audit.erased` that names the places: killed at any moment, it goes on with the next call. Entries that are recorded
+   * while it runs are erased, too.
+   */
+  erase?(db: Db, erasure: AuditErasure): Promise<ErasedEntries>;
 }

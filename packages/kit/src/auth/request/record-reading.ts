@@ -8,6 +8,8 @@ export interface Reader {
   readonly db: Db;
   readonly actor: Principal | User | null;
   readonly requestId: string | null;
+  /** Whose rows are read; null: of no tenant, or of several. */
+  readonly tenant?: string | null;
 }
 
 /** `order.read`: one record, whole. */
@@ -21,8 +23,8 @@ export function recordExport(reader: Reader, targetType: string, list: string, m
 }
 
 async function record(
-  { audit, db, actor, requestId }: Reader,
+  { audit, db, actor, requestId, tenant = null }: Reader,
   entry: { readonly action: string; readonly target_type: string; readonly target_id: string; readonly metadata?: object },
 ): Promise<void> {
-  await audit?.record(db, [{ actor, request_id: requestId, ...entry }]);
+  await audit?.record(db, [{ actor, request_id: requestId, tenant, ...entry }]);
 }

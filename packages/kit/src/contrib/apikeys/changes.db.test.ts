@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { prepareAccountsAndKeys, startKeyApp, type KeyApp } from '../../../test/key-app.ts';
 import { audit } from '../audit/module.ts';
 import { auditMigrations } from '../audit/migrations/all.ts';
-import { verifyChain } from '../audit/verify-chain.ts';
+import { verifyChain } from '../audit/chain/verify-chain.ts';
 import type { Module } from '../../app/declare/module.ts';
 import type { User } from '../../auth/people/principal.ts';
 import type { Db } from '../../db/engine/db.ts';

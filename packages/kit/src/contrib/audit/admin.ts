@@ -5,7 +5,7 @@ import type { AdminColumn, AdminValue } from '../../app/admin/shapes.ts';
 import type { UserDirectory } from '../../auth/people/user-directory.ts';
 import { screen } from '../../screens/screen.ts';
 import { section } from '../../screens/screen-words.ts';
-import { changesOf, fieldChanges, type Change } from './changes.ts';
+import { changesOf, fieldChanges, type Change } from './serve/changes.ts';
 import {
   changeRows,
   given,
@@ -19,10 +19,10 @@ import {
   type Sights,
   sightsOf,
   targetOf,
-} from './entry-view.ts';
-import { auditResource } from './resource.ts';
-import { sealBeforeReading } from './seal.ts';
-import { entriesOfRequests, findEntries, newestEntriesOf, type StoredEntry } from './store.ts';
+} from './serve/entry-view.ts';
+import { auditResource } from './serve/resource.ts';
+import { sealBeforeReading } from './chain/seal.ts';
+import { entriesOfRequests, findEntries, newestEntriesOf, type StoredEntry } from './chain/store.ts';
 
 const LIST = 'audit-log';
 

@@ -4,12 +4,12 @@ import type { Db } from '../../db/engine/db.ts';
 import { migrate } from '../../db/migrations/migrate.ts';
 import { describeDatabases } from '../../testing/databases.ts';
 import { fakeClock } from '../../testing/fake-clock.ts';
-import { contentHash, GENESIS, linkHash } from './chain.ts';
+import { contentHash, GENESIS, linkHash } from './chain/chain.ts';
 import { auditMigrations } from './migrations/all.ts';
-import { auditSink } from './record.ts';
-import { sealEntries } from './seal.ts';
-import { readChain, readEntries, type ChainState, type StoredEntry } from './store.ts';
-import { verifyChain } from './verify-chain.ts';
+import { auditSink } from './record/record.ts';
+import { sealEntries } from './chain/seal.ts';
+import { readChain, readEntries, type ChainState, type StoredEntry } from './chain/store.ts';
+import { verifyChain } from './chain/verify-chain.ts';
 
 const clock = fakeClock('2030-01-01T00:00:00.000Z');
 const sink = auditSink({ clock, sensitive: () => new Set(), databases: ['default'] });

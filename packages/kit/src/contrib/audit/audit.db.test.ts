@@ -10,11 +10,11 @@ import { describeDatabases } from '../../testing/databases.ts';
 import { fakeClock } from '../../testing/fake-clock.ts';
 import { auditMigrations } from './migrations/all.ts';
 import { auditChain, auditEntries, auditInbox } from './models.ts';
-import { pruneAudit } from './prune.ts';
-import { auditSink } from './record.ts';
-import { sealEntries } from './seal.ts';
-import { readChain, readEntries, type StoredEntry } from './store.ts';
-import { verifyChain as verifySealed, type VerifyChainOptions } from './verify-chain.ts';
+import { pruneAudit } from './chain/prune.ts';
+import { auditSink } from './record/record.ts';
+import { sealEntries } from './chain/seal.ts';
+import { readChain, readEntries, type StoredEntry } from './chain/store.ts';
+import { verifyChain as verifySealed, type VerifyChainOptions } from './chain/verify-chain.ts';
 import { audit } from './module.ts';
 import { AuditController } from './controller.ts';
 

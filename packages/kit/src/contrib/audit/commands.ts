@@ -5,9 +5,9 @@ import { wholeNumberOption } from '../../app/declare/command-options.ts';
 import type { App } from '../../app/declare/module.ts';
 import type { AuditSink } from '../../auth/request/audit-sink.ts';
 import type { Database } from '../../db/engine/db.ts';
-import { pruneAudit } from './prune.ts';
-import { sealEntries } from './seal.ts';
-import { verifyChain, type VerifyChainOptions } from './verify-chain.ts';
+import { pruneAudit } from './chain/prune.ts';
+import { sealEntries } from './chain/seal.ts';
+import { verifyChain, type VerifyChainOptions } from './chain/verify-chain.ts';
 
 const DAY_MS = 86_400_000;
 /** A century. */

@@ -13,9 +13,9 @@ import type { Fault } from '../../options/fault.ts';
 import { filledText } from '../../options/value-rule.ts';
 import { hasScopes, isStaff } from '../../permissions/built-ins.ts';
 import { all } from '../../permissions/permission.ts';
-import { EntryTime } from './entry-time.ts';
-import { auditResource } from './resource.ts';
-import { sealBeforeReading } from './seal.ts';
+import { EntryTime } from './serve/entry-time.ts';
+import { auditResource } from './serve/resource.ts';
+import { sealBeforeReading } from './chain/seal.ts';
 
 const text = jsonSchema<string>({ type: 'string', minLength: 1, maxLength: IDENTITY_LENGTH_MAX });
 

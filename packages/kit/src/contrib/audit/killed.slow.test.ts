@@ -5,7 +5,7 @@ import { runUntilKilled } from '../../../test/run-until-killed.ts';
 import { migrate } from '../../db/migrations/migrate.ts';
 import { describeDatabases } from '../../testing/databases.ts';
 import { auditMigrations } from './migrations/all.ts';
-import { verifyChain } from './verify-chain.ts';
+import { verifyChain } from './chain/verify-chain.ts';
 
 const PROGRAM = join(import.meta.dirname, '../../../test/seal-until-killed.ts');
 

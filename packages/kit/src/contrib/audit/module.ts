@@ -9,12 +9,12 @@ import { auditAdmin } from './admin.ts';
 import { auditCommand } from './commands.ts';
 import { auditMigrations } from './migrations/all.ts';
 import { auditChain, auditEntries, auditInbox } from './models.ts';
-import { auditSink } from './record.ts';
-import { auditResource } from './resource.ts';
-import { Sealer, sealers } from './sealer.ts';
-import { recordingApps } from './sight.ts';
-import { unsealed } from './store.ts';
-import { verifyChain } from './verify-chain.ts';
+import { auditSink } from './record/record.ts';
+import { auditResource } from './serve/resource.ts';
+import { Sealer, sealers } from './chain/sealer.ts';
+import { recordingApps } from './serve/sight.ts';
+import { unsealed } from './chain/store.ts';
+import { verifyChain } from './chain/verify-chain.ts';
 
 export interface AuditOptions {
   /** Aliases of the databases whose changes are recorded; each has a chain of its own. Default: `default` alone. */

@@ -6,7 +6,7 @@ import { migrate } from '../../db/index.ts';
 import { describeDatabases } from '../../testing/databases.ts';
 import { auditMigrations } from '../audit/migrations/all.ts';
 import { audit } from '../audit/module.ts';
-import { verifyChain } from '../audit/verify-chain.ts';
+import { verifyChain } from '../audit/chain/verify-chain.ts';
 import { WebhookEndpointController } from './controller.ts';
 import { disableEndpoint } from './endpoints/disable.ts';
 import { webhooks } from './module.ts';

@@ -91,7 +91,9 @@ export class Exporter {
     const audit = access.auditOf('exports');
     if (audit !== null) {
       const { principal: actor, requestId } = request;
-      await recordExport({ audit, db, actor, requestId }, policy.name, policy.model.name, { query: context.query as object });
+      const ofOne = policy.tenant !== undefined && policy.audienceRule?.tenant !== 'all';
+      const tenant = ofOne ? request.tenant : null;
+      await recordExport({ audit, db, actor, requestId, tenant }, policy.name, policy.model.name, { query: context.query as object });
     }
     const render = (error: unknown) => renderFailure(exchange, failurePlan(exchange), error);
     let rendered: ReturnType<typeof render> | undefined;

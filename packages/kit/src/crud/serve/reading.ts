@@ -19,6 +19,7 @@ import { readOne } from '../read/read.ts';
 import type { SelectUnit } from '../read/select.ts';
 import type { Shape } from '../read/shape.ts';
 import { type PossibleTransition, possibleTransitions } from '../write/possible-transitions.ts';
+import { tenantOfRow } from '../write/record-changes.ts';
 import { type Answering, BODY_TAG, pageHeaders } from './answering.ts';
 import { describeResource } from './meta.ts';
 import { verdictOn } from './verdict-on.ts';
@@ -150,14 +151,17 @@ export class Reading {
     const needsRow = exchangeOf(context.request).verdict === 'unknown';
     const version = policy.options.version as string | undefined;
     const audit = access.auditOf('reads');
-    const named = [...(version === undefined ? [] : [version]), ...(audit === null ? [] : [policy.key.name])];
+    const tenant = policy.tenant?.column;
+    const recorded = audit === null ? [] : [policy.key.name, ...(tenant === undefined ? [] : [tenant])];
+    const named = [...(version === undefined ? [] : [version]), ...recorded];
     const unit = unitFor(shape, needsRow ? policy.codeColumns : named);
     this.#notePlan(context, shape);
     const { row, item } = await readOne(db, request, unit, where, isFreeForm, needsRow);
     if (needsRow) await context.authorize(wholeRow(unit, row));
     if (audit !== null) {
       const { principal: actor, requestId } = request;
-      await recordRead({ audit, db, actor, requestId }, policy.name, String(unit.extra(row, policy.key.name)));
+      const ofTenant = tenant === undefined ? null : tenantOfRow(policy, { [tenant]: unit.extra(row, tenant) });
+      await recordRead({ audit, db, actor, requestId, tenant: ofTenant }, policy.name, String(unit.extra(row, policy.key.name)));
       // A cache would answer the next read without an entry.
       context.reply.header('cache-control', 'no-store');
     }

@@ -51,8 +51,14 @@ function auditEntry({ policy, change }: PendingChange): AuditEntry {
     before: auditedRow(policy, change.before),
     after: auditedRow(policy, change.after),
     request_id: change.requestId,
+    tenant: tenantOfRow(policy, row),
     ...(change.via === 'single' ? {} : { metadata: { via: change.via } }),
   };
+}
+
+/** Null where rows have no tenant, and for a row of none. */
+export function tenantOfRow({ tenant }: Policy, row: Item): string | null {
+  return tenant === undefined || row[tenant.column] === tenant.none ? null : String(row[tenant.column]);
 }
 
 function eventEntry({ policy, change }: PendingChange): EventEntry | null {
@@ -72,11 +78,11 @@ function eventOf({ model }: Policy, events: (change: Change) => unknown, change:
 /** Null for a row of nobody. */
 function defaultEvent(policy: Policy, change: Change): ChangeEvent | null {
   const row = (change.after ?? change.before) as Item;
-  const { owner, tenant } = policy;
+  const { owner } = policy;
   const announced = announcedRow(policy, row);
-  const audience: { owner?: string; tenantKey?: string } = {};
+  const tenantKey = tenantOfRow(policy, row);
+  const audience: { owner?: string; tenantKey?: string } = tenantKey === null ? {} : { tenantKey };
   if (owner !== undefined && row[owner.column] !== owner.none) audience.owner = String(row[owner.column]);
-  if (tenant !== undefined && row[tenant.column] !== tenant.none) audience.tenantKey = String(row[tenant.column]);
   if (audience.owner === undefined && audience.tenantKey === undefined) return null;
   return {
     type: actionOf(policy, change),

@@ -38,6 +38,7 @@ export async function recordChange(
       before: before === null ? null : apiKeyFacts(before),
       after: apiKeyFacts(after),
       request_id: context.requestId ?? null,
+      tenant: after.tenant_id,
       metadata: { owner_id: after.owner_id, ...metadata },
     },
   ]);

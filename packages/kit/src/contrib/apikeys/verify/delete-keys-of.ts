@@ -18,6 +18,7 @@ export async function deleteKeysOf(tx: Db, ownerId: string, change?: UserChange)
       before: apiKeyFacts(key),
       after: null,
       request_id: change?.requestId ?? null,
+      tenant: key.tenant_id,
       metadata: { owner_id: ownerId, reason: 'the owner was deleted' },
     })),
   );

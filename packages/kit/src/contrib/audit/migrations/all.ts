@@ -1,4 +1,5 @@
 import { initial } from './0001_initial.ts';
+import { tenant } from './0002_tenant.ts';
 
-/** One until the first release: changed in place. From then on released ones are never edited. */
-export const auditMigrations = [initial];
+/** Released ones are never edited. */
+export const auditMigrations = [initial, tenant];

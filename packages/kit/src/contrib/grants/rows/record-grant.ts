@@ -35,6 +35,7 @@ export async function recordGrants(tx: Db, given: readonly ChangedGrant[], { by,
       before: before === null ? null : grantFacts(before),
       after: after === null ? null : grantFacts(after),
       request_id: requestId ?? null,
+      tenant: ((after ?? before) as GrantRow).tenant_key,
     })),
   );
   const events = changes.flatMap(({ before, after }) => eventOf((after ?? before) as GrantRow, after === null));

@@ -34,6 +34,7 @@ export async function changeRecorded(
       before: { status },
       after: { status: after.status },
       request_id: requestId,
+      tenant: after.tenant_key,
     },
   ]);
 }

@@ -31,7 +31,7 @@ async function recordChange(
 ): Promise<void> {
   const { registry } = tenantsIn(tx);
   const entry = { actor: by ?? null, action, target_type: target.type, target_id: target.id, before, after, request_id: requestId ?? null };
-  await registry.audit?.record(tx, [{ ...entry, metadata: { tenant_id: tenantId } }]);
+  await registry.audit?.record(tx, [{ ...entry, tenant: tenantId }]);
   if (event !== undefined) await registry.events?.publish(tx, [{ type: action, data: event, tenantKey: tenantId }]);
 }
 

@@ -13,6 +13,7 @@ export interface Suspension extends ChangeContext {
   readonly reason?: string | undefined;
 }
 
+const CONTEXT_NAMES: ReadonlySet<string> = new Set(Object.keys(changeContextNames));
 const NAMES: ReadonlySet<string> = new Set(Object.keys({ ...changeContextNames, reason: true } satisfies Record<keyof Suspension, true>));
 
 /**
@@ -20,8 +21,8 @@ const NAMES: ReadonlySet<string> = new Set(Object.keys({ ...changeContextNames, 
  * For programs and staff; suspending a suspended tenant replaces the reason.
  */
 export async function suspendTenant(db: Db, id: string, suspension: Suspension = {}): Promise<TenantRow> {
-  requireArguments('suspendTenant()', { db, id }, { db: queryable, id: filledText });
   refuseUnknownNames('suspendTenant()', suspension, NAMES);
+  requireArguments('suspendTenant()', { db, id }, { db: queryable, id: filledText });
   const { reason, ...context } = suspension;
   return change(db, id, context, 'suspended', ({ suspended_at }, now) => ({
     suspended_at: suspended_at ?? now,
@@ -31,6 +32,7 @@ export async function suspendTenant(db: Db, id: string, suspension: Suspension =
 
 /** Everything that waits goes on, within a minute. */
 export async function resumeTenant(db: Db, id: string, context: ChangeContext = {}): Promise<TenantRow> {
+  refuseUnknownNames('resumeTenant()', context, CONTEXT_NAMES);
   requireArguments('resumeTenant()', { db, id }, { db: queryable, id: filledText });
   return change(db, id, context, 'resumed', () => ({ suspended_at: null, suspended_reason: null }));
 }

@@ -31,6 +31,7 @@ export async function recordChange(
       before: before === null ? null : uploadFacts(before),
       after: after === null ? null : uploadFacts(after),
       request_id: context.requestId ?? null,
+      tenant: upload.tenant_key,
       metadata: { owner_id: upload.owner_id },
     },
   ]);

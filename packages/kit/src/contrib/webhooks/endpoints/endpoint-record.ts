@@ -150,6 +150,7 @@ export async function recordEndpointChange(
       before: before === null ? null : endpointRecord(webhooks, before),
       after: after === null ? null : endpointRecord(webhooks, after),
       request_id: requestId,
+      tenant: endpoint.tenant_key,
       metadata: { owner_id: endpoint.owner_id },
     },
   ]);

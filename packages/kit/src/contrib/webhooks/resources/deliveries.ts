@@ -4,7 +4,7 @@ import { one } from '../../../crud/declare/relation.ts';
 import { STAFF, type WriteContext } from '../../../crud/declare/resource.ts';
 import { isStaff } from '../../../permissions/built-ins.ts';
 import { deliveryRecord } from '../endpoints/endpoint-record.ts';
-import type { WebhookDelivery } from '../endpoints/store.ts';
+import { findEndpoint, type WebhookDelivery } from '../endpoints/store.ts';
 import { webhookErrors } from '../errors.ts';
 import { retryDelivery, retryEarlier } from '../maintain/retry.ts';
 import { webhookDeliveries, webhookEndpoints } from '../models.ts';
@@ -54,10 +54,14 @@ async function recordSent(
   before: WebhookDelivery,
   after: WebhookDelivery,
 ): Promise<void> {
-  await webhooksOf(tx).registry.audit?.record(tx, [
+  const { audit } = webhooksOf(tx).registry;
+  if (audit === null) return;
+  const endpoint = await findEndpoint(tx, before.endpoint_id);
+  await audit.record(tx, [
     {
       actor: principal,
       action: 'webhook_delivery.sent_again',
+      tenant: endpoint?.tenant_key ?? null,
       target_type: 'webhook_delivery',
       target_id: before.id,
       before: deliveryRecord(before),

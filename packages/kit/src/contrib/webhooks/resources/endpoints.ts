@@ -231,12 +231,12 @@ async function recorded<R extends WebhookEndpoint | null>(
 
 async function recordAction(
   { tx, principal, requestId }: Pick<WriteContext, 'tx' | 'principal' | 'requestId'>,
-  { id }: WebhookEndpoint,
+  { id, tenant_key: tenant }: WebhookEndpoint,
   action: 'pinged' | 'recovered' | 'waiting_retried',
   metadata: object,
 ): Promise<void> {
   const target = { target_type: 'webhook_endpoint', target_id: id };
   await webhooksOf(tx).registry.audit?.record(tx, [
-    { actor: principal, action: `webhook_endpoint.${action}`, ...target, metadata, request_id: requestId },
+    { actor: principal, action: `webhook_endpoint.${action}`, ...target, tenant, metadata, request_id: requestId },
   ]);
 }

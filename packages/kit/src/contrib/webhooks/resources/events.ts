@@ -69,6 +69,7 @@ async function recordAudience({ tx, principal, requestId }: Omit<WriteContext, '
       action: 'webhook_event.audience_assigned',
       target_type: 'webhook_event',
       target_id: id,
+      tenant: 'tenantKey' in audience ? audience.tenantKey : null,
       before: { audience: null },
       after: {
         audience: audience.kind,

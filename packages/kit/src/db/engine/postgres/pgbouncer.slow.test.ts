@@ -7,7 +7,7 @@ import { createApp } from '../../../app/assemble/create-app.ts';
 import { migrateApp } from '../../../app/index.ts';
 import type { App } from '../../../app/declare/module.ts';
 import { audit } from '../../../contrib/audit/index.ts';
-import { sealEntries } from '../../../contrib/audit/seal.ts';
+import { sealEntries } from '../../../contrib/audit/chain/seal.ts';
 import { webhooks } from '../../../contrib/webhooks/index.ts';
 import { CrudController, resource } from '../../../crud/index.ts';
 import { isAuthenticated } from '../../../permissions/index.ts';

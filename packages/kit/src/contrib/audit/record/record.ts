@@ -1,15 +1,17 @@
-import { type AuditEntry, type AuditSink, isMaskedByPlace } from '../../auth/request/audit-sink.ts';
-import { requestChannel } from '../../auth/request/request-channel.ts';
-import { CONFLICT_RETRIES } from '../../db/engine/conflict-retries.ts';
-import type { Clock } from '../../db/clock.ts';
-import type { Db } from '../../db/engine/db.ts';
-import { uuidv7 } from '../../db/values/uuidv7.ts';
-import { actingRequest } from '../../http/exchange/acting-request.ts';
-import type { EntryContent } from './chain.ts';
+import { type AuditEntry, type AuditSink, isMaskedByPlace } from '../../../auth/request/audit-sink.ts';
+import { requestChannel } from '../../../auth/request/request-channel.ts';
+import { CONFLICT_RETRIES } from '../../../db/engine/conflict-retries.ts';
+import type { Clock } from '../../../db/clock.ts';
+import type { Db } from '../../../db/engine/db.ts';
+import { uuidv7 } from '../../../db/values/uuidv7.ts';
+import { randomUUID } from 'node:crypto';
+import { actingRequest } from '../../../http/exchange/acting-request.ts';
+import { type EntryContent, valuesHash } from '../chain/chain.ts';
+import { eraseEntries } from '../chain/erase.ts';
 import { masked } from './mask.ts';
-import { sealers } from './sealer.ts';
-import { addToInbox } from './store.ts';
-import { IDENTITY_LENGTH_MAX } from '../../db/values/identity-length.ts';
+import { sealers } from '../chain/sealer.ts';
+import { addToInbox } from '../chain/store.ts';
+import { IDENTITY_LENGTH_MAX } from '../../../db/values/identity-length.ts';
 
 /** Of what is longer only the beginning is recorded: the change must not fail for it. */
 const [ACTION_LENGTH_MAX, SCHEME_LENGTH_MAX, REQUEST_LENGTH_MAX] = [100, 64, 200];
@@ -42,7 +44,8 @@ export function auditSink({ clock, sensitive, recorded, databases }: AuditSinkOp
       tell?.(entries);
     });
   };
-  return { databases, record };
+  const sink: AuditSink = { databases, record, erase: (db, erasure) => eraseEntries(db, sink, erasure) };
+  return sink;
 }
 
 function contentOf(entry: AuditEntry, clock: Clock, sensitive: ReadonlySet<string>): EntryContent {
@@ -50,7 +53,7 @@ function contentOf(entry: AuditEntry, clock: Clock, sensitive: ReadonlySet<strin
   // What has no schema is masked by the names that schemas of the app mark.
   const plain = (value: object | null | undefined) =>
     (value === null || value === undefined ? null : masked(value, isMaskedByPlace(value) ? null : sensitive)) ?? null;
-  return {
+  const content = {
     id: uuidv7(clock),
     at: clock.now(),
     // What is called in a handler without saying who acts is done by the caller of the request.
@@ -62,7 +65,11 @@ function contentOf(entry: AuditEntry, clock: Clock, sensitive: ReadonlySet<strin
     after: plain(entry.after),
     metadata: plain(withImpersonator(withChannel(entry.metadata), entry.actor ?? acting?.principal ?? null)),
     request_id: cutOrNull(entry.request_id ?? acting?.requestId, REQUEST_LENGTH_MAX),
+    // Modules keep an empty key where there is no tenant.
+    tenant_id: cutOrNull(entry.tenant) || null,
+    salt: randomUUID(),
   };
+  return { ...content, values_hash: valuesHash(content) };
 }
 
 /** Entries of a tool call say so. A change that was part of a larger one keeps that under `change`. */

@@ -1,5 +1,5 @@
-import { isMembers } from '../../options/value-rule.ts';
-import { canonicalJson } from '../../db/values/canonical-json.ts';
+import { isMembers } from '../../../options/value-rule.ts';
+import { canonicalJson } from '../../../db/values/canonical-json.ts';
 
 export interface Change {
   readonly name: string;

@@ -1,7 +1,7 @@
-import { plainJson } from '../../db/values/canonical-json.ts';
-import { dateJson } from '../../db/values/timestamp.ts';
-import { isSensitiveName, MASK } from '../../middleware/masking.ts';
-import { isPlainObject } from '../../options/value-rule.ts';
+import { plainJson } from '../../../db/values/canonical-json.ts';
+import { dateJson } from '../../../db/values/timestamp.ts';
+import { isSensitiveName, MASK } from '../../../middleware/masking.ts';
+import { isPlainObject } from '../../../options/value-rule.ts';
 
 /** Values that are deeper are read by JSON.parse first: JSON.stringify says so of one that contains itself. */
 const DEPTH_MAX = 100;

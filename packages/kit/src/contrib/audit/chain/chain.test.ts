@@ -1,10 +1,11 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { plainJson } from '../../db/values/canonical-json.ts';
-import { contentHash, GENESIS, linkHash, type EntryContent } from './chain.ts';
-import { masked } from './mask.ts';
+import { plainJson } from '../../../db/values/canonical-json.ts';
+import { contentHash, ERASABLE, GENESIS, isAsRecorded, linkHash, type EntryContent, valuesHash } from './chain.ts';
+import { rangesOf } from './erased-places.ts';
+import { masked } from '../record/mask.ts';
 
-const entry: EntryContent = {
+const first: EntryContent = {
   id: '01890000-0000-7000-8000-000000000001',
   at: new Date('2030-01-01T00:00:00.000Z'),
   actor_id: 'u1',
@@ -18,18 +19,45 @@ const entry: EntryContent = {
   after: { total: '2.00' },
   metadata: {},
   request_id: 'r1',
+  tenant_id: null,
+  salt: null,
+  values_hash: null,
 };
+const salted = { ...first, tenant_id: 't1', salt: '7d444840-9dc0-41d1-b245-5ffdce74fad2' };
+const second: EntryContent = { ...salted, values_hash: valuesHash(salted) };
 
-test('every field of an entry is part of its hash', () => {
-  const whole = contentHash(entry);
+test.each([
+  ['first', first],
+  ['second', second],
+])('every field of an entry of the %s format is part of its hashes', (_format, entry) => {
+  const recorded = { ...entry, content_hash: contentHash(entry) };
+  expect(isAsRecorded(recorded)).toBe(true);
   for (const name of Object.keys(entry) as (keyof EntryContent)[]) {
-    const changed = { ...entry, [name]: name === 'at' ? new Date('2030-01-01T00:00:00.001Z') : 'changed' };
-    expect([name, contentHash(changed)]).not.toEqual([name, whole]);
+    const changed = { ...recorded, [name]: name === 'at' ? new Date('2030-01-01T00:00:00.001Z') : 'changed' };
+    expect([name, isAsRecorded(changed)]).toEqual([name, false]);
   }
 });
 
+test('values can be erased all together, and only in the second format', () => {
+  const recorded = { ...second, content_hash: contentHash(second) };
+  const blank = Object.fromEntries(ERASABLE.map((name) => [name, null]));
+  expect(isAsRecorded({ ...recorded, ...blank, salt: null })).toBe(true);
+  // A salt without values.
+  expect(isAsRecorded({ ...recorded, ...blank })).toBe(false);
+  for (const name of ERASABLE) {
+    const inPart = { ...recorded, ...blank, salt: null, [name]: second[name] };
+    expect([name, isAsRecorded(inPart)]).toEqual([name, false]);
+  }
+  expect(isAsRecorded({ ...first, content_hash: contentHash(first), ...blank })).toBe(false);
+});
+
+test('places are named as ranges', () => {
+  expect(rangesOf([1n, 2n, 3n, 5n, 9n, 10n])).toEqual(['1-3', '5', '9-10']);
+  expect(rangesOf([])).toEqual([]);
+});
+
 test('a link depends on the entry before it', () => {
-  const content = contentHash(entry);
+  const content = contentHash(second);
   expect(linkHash(GENESIS, content)).not.toBe(linkHash(linkHash(GENESIS, content), content));
 });
 

@@ -1,9 +1,9 @@
-import { CONFLICT_RETRIES } from '../../db/engine/conflict-retries.ts';
-import type { Db } from '../../db/engine/db.ts';
+import { CONFLICT_RETRIES } from '../../../db/engine/conflict-retries.ts';
+import type { Db } from '../../../db/engine/db.ts';
 import { linkHash } from './chain.ts';
 import { inboxEntries, lockChain, moveToChain, tryLockChain, unsealed, type Placement } from './store.ts';
-import { readOptions, requireArguments } from '../../options/read-options.ts';
-import { flag, queryable } from '../../options/value-rule.ts';
+import { readOptions, requireArguments } from '../../../options/read-options.ts';
+import { flag, queryable } from '../../../options/value-rule.ts';
 
 // An entry is written to the inbox in the transaction of its change. After the commit the sealer moves it to the end of the chain. Writers
 // share nothing, so on PostgreSQL their commits reach the disk together. One sealer works at a time: it locks the row of `audit_chain` until

@@ -1,5 +1,5 @@
-import { jsonSchemaOf, type Schema } from '../../http/declare/schema.ts';
-import { jsonSchema } from '../../http/declare/json-schema.ts';
+import { jsonSchemaOf, type Schema } from '../../../http/declare/schema.ts';
+import { jsonSchema } from '../../../http/declare/json-schema.ts';
 
 const [EARLIEST, LATEST] = [new Date('0001-01-01T00:00:00.000Z'), new Date('9999-12-31T23:59:59.999Z')];
 const text = jsonSchema<string>({ type: 'string', format: 'date-time' });

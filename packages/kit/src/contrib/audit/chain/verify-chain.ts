@@ -1,10 +1,10 @@
-import type { Db } from '../../db/engine/db.ts';
-import { contentHash, GENESIS } from './chain.ts';
+import type { Db } from '../../../db/engine/db.ts';
+import { GENESIS, isAsRecorded, isErased } from './chain.ts';
 import { PRUNED } from './prune.ts';
 import { countOutside, findEntry, latestOfAction, readChain, readInbox, unsealed, type ChainState, type Unsealed } from './store.ts';
 import { walkChain, type ChainFault } from './walk-chain.ts';
-import { objectOf, type OptionRules, readOptions, requireArguments } from '../../options/read-options.ts';
-import { aFunction, filledText, required, rule, queryable } from '../../options/value-rule.ts';
+import { objectOf, type OptionRules, readOptions, requireArguments } from '../../../options/read-options.ts';
+import { aFunction, filledText, required, rule, queryable } from '../../../options/value-rule.ts';
 
 export interface ChainReport {
   readonly ok: boolean;
@@ -75,7 +75,7 @@ async function inboxFault(tx: Db): Promise<ChainFault | null> {
   for (let after = FIRST_ID; ;) {
     const entries = await readInbox(tx, after, PAGE);
     for (const entry of entries) {
-      if (contentHash(entry) !== entry.content_hash) return { seq: null, message: `The unsealed entry ${entry.id} was changed.` };
+      if (!isAsRecorded(entry) || isErased(entry)) return { seq: null, message: `The unsealed entry ${entry.id} was changed.` };
       if (entry.sealed === 1) return { seq: null, message: `The entry ${entry.id} is sealed and waits to be sealed again.` };
       after = entry.id;
     }

@@ -1,11 +1,11 @@
-import type { AuditEntry, AuditSink } from '../../auth/request/audit-sink.ts';
-import { CONFLICT_RETRIES } from '../../db/engine/conflict-retries.ts';
-import type { Db } from '../../db/engine/db.ts';
+import type { AuditEntry, AuditSink } from '../../../auth/request/audit-sink.ts';
+import { CONFLICT_RETRIES } from '../../../db/engine/conflict-retries.ts';
+import type { Db } from '../../../db/engine/db.ts';
 import { sealWithin } from './seal.ts';
 import { findEntry, lastOlderThan, lockChain, readChain, removeThrough } from './store.ts';
 import { walkChain, type ChainFault } from './walk-chain.ts';
-import { type OptionRules, readOptions } from '../../options/read-options.ts';
-import { aDate, aFunction, anything, flag, required } from '../../options/value-rule.ts';
+import { type OptionRules, readOptions } from '../../../options/read-options.ts';
+import { aDate, aFunction, anything, flag, required } from '../../../options/value-rule.ts';
 
 /** The action of the entry that every pruning leaves. */
 export const PRUNED = 'audit.pruned';

@@ -1,9 +1,9 @@
 // What the site shows of an entry: the names that its records have today, and the values that this staff member may see.
-import type { AdminContext, AdminSight, AdminTarget as Target } from '../../app/admin/declaration.ts';
-import type { AdminFieldChange } from '../../app/admin/sections.ts';
-import type { AdminValue } from '../../app/admin/shapes.ts';
+import type { AdminContext, AdminSight, AdminTarget as Target } from '../../../app/admin/declaration.ts';
+import type { AdminFieldChange } from '../../../app/admin/sections.ts';
+import type { AdminValue } from '../../../app/admin/shapes.ts';
 import type { Change } from './changes.ts';
-import type { StoredEntry } from './store.ts';
+import type { StoredEntry } from '../chain/store.ts';
 
 export type Names = ReadonlyMap<string, string>;
 

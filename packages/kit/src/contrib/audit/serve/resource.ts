@@ -1,6 +1,6 @@
-import { resource } from '../../crud/checks/declare-resource.ts';
-import { jsonSchema } from '../../http/declare/json-schema.ts';
-import { sealedEntries } from './models.ts';
+import { resource } from '../../../crud/checks/declare-resource.ts';
+import { jsonSchema } from '../../../http/declare/json-schema.ts';
+import { sealedEntries } from '../models.ts';
 import { sightsOf } from './sight.ts';
 
 const json = (description: string) => jsonSchema<unknown>({ description });
@@ -10,7 +10,7 @@ const target = ['target_type', 'target_id'] as const;
 export const auditResource = resource(sealedEntries, {
   name: 'audit_entry',
   audiences: { staff: { rows: true, tenant: 'all' } },
-  hidden: ['content_hash', 'previous_hash'],
+  hidden: ['content_hash', 'previous_hash', 'salt', 'values_hash'],
   shown: {
     before: {
       requires: target,

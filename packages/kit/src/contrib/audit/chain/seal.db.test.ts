@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { Db } from '../../db/engine/db.ts';
-import { migrate } from '../../db/migrations/migrate.ts';
-import { describeDatabases } from '../../testing/databases.ts';
-import { fakeClock } from '../../testing/fake-clock.ts';
+import type { Db } from '../../../db/engine/db.ts';
+import { migrate } from '../../../db/migrations/migrate.ts';
+import { describeDatabases } from '../../../testing/databases.ts';
+import { fakeClock } from '../../../testing/fake-clock.ts';
 import { GENESIS } from './chain.ts';
-import { auditMigrations } from './migrations/all.ts';
-import { auditSink } from './record.ts';
+import { auditMigrations } from '../migrations/all.ts';
+import { auditSink } from '../record/record.ts';
 import { sealBeforeReading, sealEntries } from './seal.ts';
 import { Sealer } from './sealer.ts';
 import { readEntries, unsealed } from './store.ts';

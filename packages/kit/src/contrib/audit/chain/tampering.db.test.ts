@@ -1,12 +1,12 @@
 import { beforeEach, expect, test } from 'vitest';
-import type { Db } from '../../db/engine/db.ts';
-import { migrate } from '../../db/migrations/migrate.ts';
-import { describeDatabases } from '../../testing/databases.ts';
-import { fakeClock } from '../../testing/fake-clock.ts';
+import type { Db } from '../../../db/engine/db.ts';
+import { migrate } from '../../../db/migrations/migrate.ts';
+import { describeDatabases } from '../../../testing/databases.ts';
+import { fakeClock } from '../../../testing/fake-clock.ts';
 import { GENESIS } from './chain.ts';
-import { auditMigrations } from './migrations/all.ts';
+import { auditMigrations } from '../migrations/all.ts';
 import { pruneAudit } from './prune.ts';
-import { auditSink } from './record.ts';
+import { auditSink } from '../record/record.ts';
 import { findEntry } from './store.ts';
 import { verifyChain } from './verify-chain.ts';
 import { sealEntries } from './seal.ts';

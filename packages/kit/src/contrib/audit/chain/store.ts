@@ -1,7 +1,7 @@
-import type { Db } from '../../db/engine/db.ts';
-import { sendStatement } from '../../db/engine/handle.ts';
-import { json } from '../../db/values/json-parameter.ts';
-import { contentHash, type EntryContent } from './chain.ts';
+import type { Db } from '../../../db/engine/db.ts';
+import { sendStatement } from '../../../db/engine/handle.ts';
+import { json } from '../../../db/values/json-parameter.ts';
+import { contentHash, ERASABLE, type EntryContent } from './chain.ts';
 
 /** An entry as it is recorded. */
 export interface InboxEntry extends EntryContent {
@@ -37,6 +37,9 @@ const CONTENT = [
   'after',
   'metadata',
   'request_id',
+  'tenant_id',
+  'salt',
+  'values_hash',
   'content_hash',
 ];
 const listed = (names: readonly string[], prefix = '') => names.map((name) => `${prefix}"${name}"`).join(', ');
@@ -72,6 +75,9 @@ function inboxValues(content: EntryContent): unknown[] {
     after === null ? null : json(after),
     metadata === null ? null : json(metadata),
     content.request_id,
+    content.tenant_id,
+    content.salt,
+    content.values_hash,
     contentHash(content),
   ];
 }
@@ -290,4 +296,47 @@ export async function removeThrough(tx: Db, seq: bigint, hash: string): Promise<
   const { count } = await tx.execute('delete from audit_entries where seq <= $1', [seq]);
   await tx.query('update audit_chain set pruned_through = $1, pruned_hash = $2 where id = 1', [seq, hash]);
   return count;
+}
+
+const PAGE = 200;
+
+/** A condition and its parameters. */
+export interface EntryCondition {
+  readonly text: string;
+  readonly values: readonly unknown[];
+}
+
+/** Entries of the chain with an action, in its order. */
+export async function* entriesOfAction(db: Db, action: string, { pruned_through, length }: ChainState): AsyncGenerator<StoredEntry, void> {
+  for (let after = pruned_through; ;) {
+    const page = await db.query<StoredEntry>(
+      `select ${COLUMNS} from audit_entries where action = $1 and seq > $2 and seq <= $3 order by seq limit ${PAGE}`,
+      [action, after, length],
+    );
+    yield* page;
+    const last = page.at(-1);
+    if (last === undefined || page.length < PAGE) return;
+    after = last.seq;
+  }
+}
+
+/** Places of entries, ascending. */
+export async function placesToErase(tx: Db, { text, values }: EntryCondition, limit: number): Promise<bigint[]> {
+  const rows = await tx.query<{ seq: bigint }>(`select seq from audit_entries where ${text} order by seq limit ${limit}`, values, {
+    replanned: true,
+  });
+  return rows.map(({ seq }) => BigInt(seq));
+}
+
+export async function blankEntries(tx: Db, places: readonly bigint[]): Promise<void> {
+  const blank = [...ERASABLE, 'salt'].map((name) => `"${name}" = null`).join(', ');
+  const listed = places.map((_, index) => `$${index + 1}`).join(', ');
+  await tx.execute(`update audit_entries set ${blank} where seq in (${listed})`, places);
+}
+
+export async function countEntries(db: Db, { text, values }: EntryCondition): Promise<number> {
+  const [row] = await db.query<{ count: number | bigint }>(`select count(*) as count from audit_entries where ${text}`, values, {
+    replanned: true,
+  });
+  return Number(row?.count ?? 0);
 }

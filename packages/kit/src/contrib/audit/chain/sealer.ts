@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { moduleState } from '../../app/assemble/module-state.ts';
-import type { Database } from '../../db/engine/db.ts';
-import type { DbLog } from '../../db/log.ts';
+import { moduleState } from '../../../app/assemble/module-state.ts';
+import type { Database } from '../../../db/engine/db.ts';
+import type { DbLog } from '../../../db/log.ts';
 import { sealEntries } from './seal.ts';
 
 /** From a commit to its seal: long enough that the entries of many commits share one transaction. */
