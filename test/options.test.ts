@@ -19,6 +19,7 @@ import * as grantBackends from 'kit/contrib/grants/backends';
 import * as jobs from 'kit/contrib/jobs';
 import * as mcp from 'kit/contrib/mcp';
 import * as metrics from 'kit/contrib/metrics';
+import * as pages from 'kit/contrib/pages';
 import * as uploads from 'kit/contrib/uploads';
 import * as requests from 'kit/contrib/requests';
 import * as tenants from 'kit/contrib/tenants';
@@ -230,6 +231,7 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
       usage: (misspelt) => requests.usage(nothing, misspelt),
     },
   },
+  'kit/contrib/pages': { module: pages, entries: { pages: pages.pages } },
   'kit/contrib/tenants': {
     module: tenants,
     entries: {

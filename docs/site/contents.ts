@@ -92,6 +92,7 @@ export const groups: readonly Group[] = [
       'requests',
       'tracing',
       'tenants',
+      'pages',
       'uploads',
       'webhooks',
       'admin',

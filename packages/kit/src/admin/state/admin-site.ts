@@ -34,7 +34,7 @@ type Suggestions = Readonly<Record<string, readonly string[]>>;
 const NO_LOGIN: Fault = {
   id: 'E034',
   message: 'admin() needs to know how staff log in.',
-  hint: 'Add accounts() to the modules, or describe your own login: createApp({ login }).',
+  hint: 'Add accounts() to the modules, or betterAuth() and pages(), or describe your own login: createApp({ login }).',
 };
 
 type Asked = Pick<HandlerContext, 'db' | 'databases' | 'clock' | 'requestId' | 'log' | 'request'> & {

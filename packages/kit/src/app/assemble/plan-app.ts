@@ -338,11 +338,19 @@ function loginOf(
     const names = bringing.map(({ name }) => name).join(' and ');
     faults.push({ id: 'E006', message: `${names} both provide a login.`, hint: 'Choose one: createApp({ login }).' });
   }
-  const login = own ?? bringing[0]?.login;
+  const login = own ?? withPages(bringing[0]?.login, modules);
   if (!isMembers(login) || !Array.isArray(login.authenticators)) return null;
   const unusable = loginFaults(login, authenticators);
   faults.push(...unusable);
   return unusable.length > 0 ? null : login;
+}
+
+/** A module's login that nobody has a page for is none: what needs one says so. */
+function withPages(login: LoginProvider | undefined, modules: readonly Module[]): LoginProvider | undefined {
+  if (login === undefined) return undefined;
+  const pages = modules.find(({ loginPages }) => loginPages !== undefined)?.loginPages;
+  if (login.loginUrl === undefined && login.form === undefined && pages === undefined) return undefined;
+  return { ...pages, ...login };
 }
 
 /** The app's own resolver replaces that of a module: who reads the tenant must also prove the membership. */

@@ -55,7 +55,7 @@ export interface OpenedSession {
 }
 
 /** Never `javascript:`, and never `//host`, which is another host. */
-const pageAddress = rule(
+export const pageAddress = rule(
   'a path such as "/login", or an http(s) URL',
   (value) =>
     typeof value === 'string' && (/^\/(?![/\\])/.test(value) || /^https?:\/\/[^/\\]/.test(value)) && URL.canParse(value, 'http://a'),

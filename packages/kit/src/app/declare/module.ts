@@ -55,6 +55,8 @@ export interface Module {
   readonly users?: UserSource;
   /** How people log in with a browser. The admin site uses it. */
   readonly login?: LoginProvider;
+  /** Pages for people, for a `login` of another module that has none. */
+  readonly loginPages?: Required<Pick<LoginProvider, 'loginUrl' | 'accountUrl'>>;
   /** The tenants of the app, unless `createApp` is given a `tenant`. */
   readonly tenants?: ModuleTenants;
   /** Services that handlers get from `services`, what `singleton(…)`, `scoped(…)` or `value(…)` of `kit/di` returns. */

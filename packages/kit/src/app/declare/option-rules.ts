@@ -28,7 +28,7 @@ import type { AdminDeclaration } from '../admin/declaration.ts';
 import type { Check } from './check.ts';
 import type { Command } from './command.ts';
 import { corsRule } from './cors.ts';
-import { loginProvider } from './login-provider.ts';
+import { loginProvider, pageAddress } from './login-provider.ts';
 import type { Module } from './module.ts';
 import type { Seed } from './seed.ts';
 import { tenantPlaces } from '../tenants/tenant-places.ts';
@@ -97,6 +97,7 @@ export const moduleRules: OptionRules<Module> = {
   authenticators: listOf(anAuthenticator),
   users: userDirectory,
   login: loginProvider,
+  loginPages: objectOf<NonNullable<Module['loginPages']>>({ loginUrl: required(pageAddress), accountUrl: required(pageAddress) }),
   tenants: objectOf<ModuleTenants>({
     tenant: required(aFunction),
     membership: aFunction,

@@ -8,6 +8,7 @@ import type { Db } from '../../db/engine/db.ts';
 import type { SqlExecutor } from '../../db/engine/foreign/sql-executor.ts';
 import type { EventHandler } from '../../events/event-handler.ts';
 import type { MetricRegistry } from '../../observe/metric-registry.ts';
+import type { AccountRoutes, TenantRoutes } from './account-routes.ts';
 import type { LoginProvider } from './login-provider.ts';
 import type { AppTenants } from '../tenants/tenant-directory.ts';
 import { standingsOf } from './standing.ts';
@@ -34,6 +35,10 @@ export interface Registry {
   readonly registration: UserRegistration | null;
   /** Null: nobody counts the quotas of credentials, and none can be set. */
   readonly quotas: RequestQuotas | null;
+  /** Null: pages for people have no login that they could call. */
+  readonly accountRoutes: AccountRoutes | null;
+  /** Null: pages for people know no tenants. */
+  readonly tenantRoutes: TenantRoutes | null;
   /** Whether a person may still act, in a tenant or in general. Never null: without users and tenants it knows nobody. */
   readonly standings: Standings;
   /** The tenants of the app. Never null: an app without tenants says so. */
@@ -120,6 +125,8 @@ export const emptyRegistry: Registry = Object.freeze({
   sessionTenants: null,
   registration: null,
   quotas: null,
+  accountRoutes: null,
+  tenantRoutes: null,
   standings: standingsOf({ users: null, tenants: {} }),
   tenants: { exist: false, directory: null },
   groupChanges: [],

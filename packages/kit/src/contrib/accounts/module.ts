@@ -11,6 +11,7 @@ import { accountsEnvironment } from './config.ts';
 import { accountSecretFault, accountSecretFaults } from './factors/factor-secrets.ts';
 import { accountErrors } from './errors.ts';
 import { initial } from './migrations/0001_initial.ts';
+import { accountRoutes } from './serve/account-routes.ts';
 import { accountsLogin } from './serve/login-provider.ts';
 import { accountsIdentities } from './login/identities.ts';
 import { accountsRegistration } from './login/registration.ts';
@@ -56,6 +57,7 @@ export function accounts(options: AccountsOptions = {}): Module {
       groups: accountsGroups,
       identities: accountsIdentities,
       sessionTenants: accountsSessionTenants,
+      accountRoutes: accountRoutes(settings),
       ...(settings.signUp === 'invitation' ? { registration: accountsRegistration } : {}),
     }),
     resources: [userResource, groupResource],

@@ -21,7 +21,12 @@ export interface InstanceOptions {
   readonly trustedOrigins?: readonly string[] | ((request?: Request) => readonly string[] | Promise<readonly string[]>);
   readonly plugins?: readonly Plugin[];
   readonly session?: { readonly storeSessionInDatabase?: boolean };
-  readonly emailAndPassword?: { readonly enabled?: boolean; readonly revokeSessionsOnPasswordReset?: boolean };
+  readonly emailAndPassword?: {
+    readonly enabled?: boolean;
+    readonly disableSignUp?: boolean;
+    readonly revokeSessionsOnPasswordReset?: boolean;
+    readonly sendResetPassword?: unknown;
+  };
   readonly advanced?: {
     readonly disableOriginCheck?: unknown;
     readonly disableCSRFCheck?: unknown;

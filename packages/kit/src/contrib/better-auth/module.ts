@@ -15,6 +15,7 @@ import { memberChangesTable } from './migrations/0003_member_changes.ts';
 import { memberChanges, usedCodes, userChanges } from './models.ts';
 import { type BetterAuthOptions, readBetterAuthOptions } from './options.ts';
 import { organizationTenants } from './organizations.ts';
+import { pageRoutes } from './page-routes.ts';
 import { schemaFaults } from './schema-faults.ts';
 import { bearerAuthenticator, cookieAuthenticator } from './sessions.ts';
 import { betterAuthState, passOnChanges, passOnJob } from './user-changes.ts';
@@ -46,12 +47,12 @@ export function betterAuth(auth: BetterAuthInstance, options: BetterAuthOptions 
     if (running === undefined) throw new Error('betterAuth() is used before the app is ready.');
     return running;
   };
-  const loginProvider = (loginUrl: string): LoginProvider => ({
+  const loginProvider: LoginProvider = {
     authenticators: ['session'],
-    loginUrl,
+    ...(settings.loginUrl === null ? {} : { loginUrl: settings.loginUrl }),
     ...(settings.accountUrl === null ? {} : { accountUrl: settings.accountUrl }),
     logOut: ({ request, reply }) => signOut(auth, context(), exchangeOf(request), reply),
-  });
+  };
   return {
     name: 'better_auth',
     models: [userChanges, memberChanges, usedCodes],
@@ -62,7 +63,8 @@ export function betterAuth(auth: BetterAuthInstance, options: BetterAuthOptions 
       cookieAuthenticator(context, cookieName, settings),
       ...(pluginOf(instance, 'bearer') === undefined ? [] : [bearerAuthenticator(context, settings)]),
     ],
-    ...(settings.loginUrl === null ? {} : { login: loginProvider(settings.loginUrl) }),
+    login: loginProvider,
+    provides: () => pageRoutes(instance),
     mount: { [basePathOf(instance)]: authController(auth, context, settings) },
     jobs: [passOnJob],
     commands: [userCommand(auth, context)],

@@ -14,9 +14,9 @@ export interface BetterAuthOptions {
    * `X-Organization`.
    */
   readonly organization?: TenantPlace | readonly TenantPlace[] | ((request: OrganizationRequest) => string | null);
-  /** The page where staff log in, for the admin site: a path, or an http(s) URL. It gets `return_to`. Default: none, so admin() needs `createApp({ login })`. */
+  /** The page where staff log in, for the admin site: a path, or an http(s) URL. It gets `return_to`. Default: the one of pages(); without it admin() needs `createApp({ login })`. */
   readonly loginUrl?: string;
-  /** The page where people set up their second factor and change their password. */
+  /** The page where people set up their second factor and change their password. Default: the one of pages(). */
   readonly accountUrl?: string;
   /** Most bytes of a request to better-auth. Default: 65,536. */
   readonly bodyBytesMax?: number;

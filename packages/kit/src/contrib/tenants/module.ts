@@ -14,6 +14,7 @@ import { suspension } from './migrations/0002_suspension.ts';
 import { tenantInvitations, tenantMembers, tenants as tenantModel } from './models.ts';
 import { readTenantsOptions, type TenantsOptions } from './options.ts';
 import { tenantDirectory } from './serve/directory.ts';
+import { tenantRoutes } from './serve/page-routes.ts';
 import { invitationResource, memberResource, tenantResource } from './serve/resources.ts';
 
 /**
@@ -43,7 +44,7 @@ export function tenants(options: TenantsOptions = {}): Module {
     ...(settings.mail === null ? {} : { requires: ['jobs'] }),
     jobs: [purgeJob, ...(settings.mail === null ? [] : [sendInvitation])],
     checks: [userTableCheck],
-    provides: () => ({ userChanges: [userChanged] }),
+    provides: () => ({ userChanges: [userChanged], tenantRoutes: tenantRoutes(settings) }),
     setup(app) {
       if (app.users === null)
         throw new StartUpError([

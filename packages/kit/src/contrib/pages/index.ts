@@ -1,0 +1,2 @@
+export { pages } from './module.ts';
+export type { PagesOptions } from './options.ts';
