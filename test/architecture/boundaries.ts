@@ -27,7 +27,21 @@ export const RINGS = [
 /** The rooms of a folder of kit: a file imports its own room and those before it. Beside them are the files that every module has. */
 export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   auth: ['people', 'rights', 'request'],
-  db: ['values', 'sealing', 'declare', 'sql', 'engine', 'rows', 'backfills', 'migrations', 'rollout', 'kysely', 'open', 'transfer'],
+  db: [
+    'values',
+    'sealing',
+    'declare',
+    'sql',
+    'engine',
+    'rows',
+    'subjects',
+    'backfills',
+    'migrations',
+    'rollout',
+    'kysely',
+    'open',
+    'transfer',
+  ],
   http: ['declare', 'json', 'exchange', 'compile', 'admit', 'respond', 'input', 'idempotency', 'serve'],
   app: ['admin', 'tenants', 'declare', 'check', 'data', 'assemble'],
   crud: [

@@ -119,6 +119,7 @@ describeDatabases('an app', (database) => {
       'kit/0002_secrets_and_idempotency',
       'kit/0003_deleted_users',
       'kit/0004_changes',
+      'kit/0005_erasures',
       'notes/0001_initial',
       'notes/0001_initial (database archive)',
     ]);
@@ -129,6 +130,7 @@ describeDatabases('an app', (database) => {
       'kit/0002_secrets_and_idempotency',
       'kit/0003_deleted_users',
       'kit/0004_changes',
+      'kit/0005_erasures',
       'notes/0001_initial',
       'notes/0001_initial (database archive)',
     ]);

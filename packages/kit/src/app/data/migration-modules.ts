@@ -7,6 +7,8 @@ import { type MigrationModule, planMigrations } from '../../db/migrations/plan.t
 import { secretsAndIdempotency } from '../../db/migrations/core/migrations/0002_secrets_and_idempotency.ts';
 import { deletedUsers as deletedUsersMigration } from '../../db/migrations/core/migrations/0003_deleted_users.ts';
 import { changes as changesMigration } from '../../db/migrations/core/migrations/0004_changes.ts';
+import { erasures as erasuresMigration } from '../../db/migrations/core/migrations/0005_erasures.ts';
+import { erasures, legalHolds, retentionRuns } from '../../db/subjects/models.ts';
 import { changes, deletedUsers, idempotency, secrets } from '../../db/migrations/core/models.ts';
 import { initial as throttleMigration } from '../../throttle/migrations/0001_throttles.ts';
 import { throttles as throttleModel } from '../../throttle/models.ts';
@@ -19,8 +21,8 @@ import { objectWith } from '../../options/value-rule.ts';
 /** Tables of the toolkit itself, under the module name `kit`. */
 export const coreTables: MigrationModule = {
   name: 'kit',
-  models: [throttleModel, secrets, idempotency, deletedUsers, changes],
-  migrations: [throttleMigration, secretsAndIdempotency, deletedUsersMigration, changesMigration],
+  models: [throttleModel, secrets, idempotency, deletedUsers, changes, erasures, legalHolds, retentionRuns],
+  migrations: [throttleMigration, secretsAndIdempotency, deletedUsersMigration, changesMigration, erasuresMigration],
 };
 
 /** Everything that has tables, whatever the database, the core first. */

@@ -2,6 +2,8 @@ import type { Schema } from '../values/standard-schema.ts';
 import type { ColumnDefinition, ColumnKind, DatabaseDefault, OnDelete, Reference } from './table-definition.ts';
 import { uuidv7 } from '../values/uuidv7.ts';
 import type { Clock } from '../clock.ts';
+import type { PersonalOptions, PersonOptions, TenantOptions, WhoseSettings } from './personal-column.ts';
+import { personalSettings, personSettings, tenantSettings } from './personal-column.ts';
 import { type EncryptedOf, type EncryptedOptions, encryptedSettings, type EncryptedSettings } from './encrypted-column.ts';
 import { type OptionRules, readOptions, requireArguments } from '../../options/read-options.ts';
 import { aFunction, filledText, instanceOf, listOf, oneOf, rule, sentenceRule, text, wholeNumber } from '../../options/value-rule.ts';
@@ -14,7 +16,7 @@ export interface ReferenceTarget {
 }
 
 /** Everything a declaration says about a column; {@link ColumnDefinition} is the part that reaches the database. */
-export interface ColumnSettings {
+export interface ColumnSettings extends WhoseSettings {
   /** The kind of its values. */
   readonly kind: ColumnKind;
   /** Whether it may be null. */
@@ -130,6 +132,27 @@ export class Column<S, O extends boolean = false, W extends boolean = true> {
    */
   encrypted(options: EncryptedOptions<S> = {}): Column<EncryptedOf<S>, O, W> {
     return this.#with({ encrypted: encryptedSettings(options), sensitive: true });
+  }
+
+  /**
+   * Says something about the person of the row. When the person is erased and the row stays, the value is replaced: by NULL, or by `erased`. `kit inspect` and the
+   * admin site show which columns are personal.
+   */
+  personal(options: PersonalOptions<S> = {}): Column<S, O, W> {
+    return this.#with({ personal: personalSettings(options) });
+  }
+
+  /**
+   * The row belongs to the user whose id this is, or to the person of the row it refers to: it is in their export, and erased with them. On the key of a table of
+   * users, a row is the person.
+   */
+  person(options: PersonOptions<S> = {}): Column<S, O, W> {
+    return this.#with({ person: personSettings(options) });
+  }
+
+  /** The row belongs to the tenant whose id this is, or to the tenant of the row it refers to: it is in the tenant's export, and deleted with it. */
+  tenant(options: TenantOptions = {}): Column<S, O, W> {
+    return this.#with({ tenant: tenantSettings(options) });
   }
 
   /** Never on the wire: not accepted from clients, not part of any output. The value is not secret; for that see `sensitive`. */

@@ -1,4 +1,4 @@
-import { type RowBuilder, rowBuilder } from '../../declare/row-builder.ts';
+import { type RowBuilder, rowBuilder } from '../row-builder.ts';
 import pg from 'pg';
 import { BoundedMap } from '../../values/bounded-map.ts';
 import { INT8 } from './decode.ts';

@@ -1,4 +1,4 @@
-import { type RowBuilder, rowBuilder } from '../../declare/row-builder.ts';
+import { type RowBuilder, rowBuilder } from '../row-builder.ts';
 import { decoderOf, wireDecoderOf } from './codec.ts';
 
 /** What is known of the columns of a result: enough to decode its rows in another process than the one that read them. */

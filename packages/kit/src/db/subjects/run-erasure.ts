@@ -1,0 +1,155 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Database, Db } from '../engine/db.ts';
+import { find, update } from '../rows/repository.ts';
+import { type BeforeErase, eraseRows, jsonKey, lockRows } from './erase-rows.ts';
+import { counted, type Erasure, legalHoldOf, type StepDone } from './erasure-state.ts';
+import { erasures } from './models.ts';
+import type { Subject, SubjectPath, SubjectTable } from './subject.ts';
+import type { SubjectPlan } from './subject-plan.ts';
+import { pathSql } from './subject-where.ts';
+
+/** A database and the tables in it. */
+export interface PlannedDatabase {
+  readonly database: Database;
+  readonly plan: SubjectPlan;
+}
+
+export interface ErasureRun {
+  /** Where the state is: the default database. */
+  readonly database: Database;
+  readonly planned: readonly PlannedDatabase[];
+  readonly signal?: AbortSignal;
+  /** Rows of one transaction. Default: 500. */
+  readonly batch?: number;
+  readonly beforeErase?: BeforeErase;
+  /** In the transaction that removes the person or tenant itself, which is the last one. */
+  readonly onFinish?: (tx: Db, erasure: Erasure) => Promise<void>;
+  readonly onProgress?: (done: StepDone) => void;
+}
+
+/**
+ * finished  no row is left
+ * held      a legal hold keeps the rows
+ * waiting   its time has not come, or it was cancelled
+ * stopped   by the signal
+ */
+export type ErasureOutcome = 'finished' | 'held' | 'waiting' | 'stopped';
+
+const BATCH = 500;
+/** Between two batches as long as the batch took, at most. */
+const REST_MS_MAX = 1000;
+
+interface Step {
+  readonly id: string;
+  readonly database: Database;
+  readonly table: SubjectTable;
+  readonly path: SubjectPath;
+}
+
+/**
+ * Erases the rows of a person or tenant in batches, and the progress with each batch, in one transaction: a process that is killed is continued by the next one, and
+ * two at once do every batch once. Passes over all tables are repeated until one finds nothing, so that a row which was written meanwhile goes, too.
+ */
+export async function runErasure(id: string, run: ErasureRun): Promise<ErasureOutcome> {
+  const { database, signal, onProgress = () => {} } = run;
+  const steps = stepsOf(run.planned);
+  const passing = steps.filter(({ table }) => !table.isRoot);
+  for (;;) {
+    if (signal?.aborted === true) return 'stopped';
+    const startedAt = performance.now();
+    const outcome = await database.transaction(async (tx) => nextBatch(tx, id, passing, steps, run));
+    if (typeof outcome === 'string') {
+      if (outcome === 'finished') await emptyFreePages(run.planned);
+      return outcome;
+    }
+    if (outcome.rows === 0) continue;
+    onProgress(outcome);
+    await sleep(Math.min(REST_MS_MAX, performance.now() - startedAt), undefined, signal === undefined ? {} : { signal }).catch(
+      () => undefined,
+    );
+  }
+}
+
+function stepsOf(planned: readonly PlannedDatabase[]): Step[] {
+  return planned.flatMap(({ database, plan }) =>
+    plan.tables.flatMap((table) =>
+      table.paths
+        .filter(({ erase }) => erase !== 'keep')
+        .map((path) => ({ id: `${table.model.name}.${path.column}`, database, table, path })),
+    ),
+  );
+}
+
+async function nextBatch(
+  tx: Db,
+  id: string,
+  passing: readonly Step[],
+  steps: readonly Step[],
+  run: ErasureRun,
+): Promise<StepDone | ErasureOutcome> {
+  const erasure = await find(tx, erasures, id, { lock: true });
+  const now = tx.clock.now();
+  if (erasure === undefined || erasure.state === 'cancelled' || erasure.due_at > now) return 'waiting';
+  if (erasure.state === 'finished') return 'finished';
+  const subject: Subject = { kind: erasure.kind, id: erasure.subject_id };
+  if ((await legalHoldOf(tx, subject)) !== undefined) return 'held';
+  // A step that a newer version does not have any more: the pass begins again.
+  const index = Math.max(
+    0,
+    passing.findIndex((step) => step.id === erasure.step),
+  );
+  const step = passing[index];
+  if (step === undefined) return finish(tx, erasure, steps, run);
+  const done = await eraseBatch(tx, step, erasure, run);
+  const next = done.position === null ? passing[index + 1] : step;
+  const passRows = erasure.pass_rows + BigInt(done.rows);
+  const progress = { state: 'running' as const, started_at: erasure.started_at ?? now, counts: counted(erasure, done) };
+  if (next !== undefined) await update(tx, erasures, id, { ...progress, step: next.id, position: done.position, pass_rows: passRows });
+  else if (passRows > 0n) await update(tx, erasures, id, { ...progress, step: null, position: null, pass_rows: 0n });
+  else return finish(tx, { ...erasure, ...progress }, steps, run);
+  return done;
+}
+
+async function eraseBatch(tx: Db, step: Step, erasure: Erasure, { batch = BATCH, beforeErase, database }: ErasureRun): Promise<StepDone> {
+  const { model } = step.table;
+  const { erase: erasing } = step.path;
+  const after = erasure.step === step.id && erasure.position !== null ? (JSON.parse(erasure.position) as unknown[]) : null;
+  const erase = async (own: Db): Promise<StepDone> => {
+    await overwriteDeleted(own);
+    const where = (values: unknown[]) => pathSql(model, step.path, erasure.subject_id, 'r', values);
+    const rows = await lockRows(own, { model, where, after, limit: batch });
+    const column = step.path.through === null ? { column: step.path.column } : {};
+    await eraseRows(own, model, rows, { erasing, ...column, beforeErase, hasChangeLog: step.database === database });
+    const last = rows.length < batch ? undefined : rows.at(-1);
+    const position = last === undefined ? null : JSON.stringify(jsonKey(model, last));
+    return { table: model.name, erasing, rows: rows.length, step: step.id, position };
+  };
+  return step.database === database ? erase(tx) : step.database.transaction(erase);
+}
+
+/** The rows of the person or tenant itself, the last ones. */
+async function finish(tx: Db, erasure: Erasure, steps: readonly Step[], run: ErasureRun): Promise<'finished'> {
+  const fromFirst = { ...erasure, step: null, position: null };
+  let { counts } = erasure;
+  for (const step of steps.filter(({ table }) => table.isRoot)) counts = counted({ counts }, await eraseBatch(tx, step, fromFirst, run));
+  await run.onFinish?.(tx, { ...erasure, counts });
+  await update(tx, erasures, erasure.id, {
+    state: 'finished',
+    step: null,
+    position: null,
+    counts,
+    started_at: erasure.started_at ?? tx.clock.now(),
+    finished_at: tx.clock.now(),
+  });
+  return 'finished';
+}
+
+/** SQLite leaves the bytes of a deleted row in its page until another row takes the place. */
+async function overwriteDeleted(tx: Db): Promise<void> {
+  if (tx.dialect === 'sqlite') await tx.query('pragma secure_delete = on');
+}
+
+/** The write-ahead log of SQLite contains earlier versions of pages. */
+async function emptyFreePages(planned: readonly PlannedDatabase[]): Promise<void> {
+  for (const { database } of planned) if (database.dialect === 'sqlite') await database.query('pragma wal_checkpoint(truncate)');
+}
