@@ -99,7 +99,8 @@ export class AdminBrowser {
     page.on('requestfinished', (request) => void open.delete(request));
     page.on('requestfailed', (request) => void open.delete(request));
     page.on('request', (request) => {
-      open.add(request);
+      // An event stream is never complete.
+      if (request.resourceType() !== 'eventsource') open.add(request);
       const url = request.url();
       const allowed = [this.shop.address, ...this.shop.asked, 'data:', 'blob:'];
       if (!allowed.some((address) => url.startsWith(address))) this.complaints.push(`asked ${url}`);

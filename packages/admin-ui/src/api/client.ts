@@ -335,6 +335,13 @@ export function exportAddress(name: string, asked: ListRequest, format: AdminFil
   return url.href;
 }
 
+/** An event stream: records of the list changed, or the one with the id. */
+export function newsAddress(name: string, id: string | undefined): string {
+  const url = new URL(list(name, 'news'), base);
+  if (id !== undefined) url.searchParams.set('id', id);
+  return url.href;
+}
+
 const MEDIA_TYPES: Readonly<Record<AdminFileFormat, string>> = { csv: 'text/csv', jsonl: 'application/x-ndjson' };
 
 export function importFile(

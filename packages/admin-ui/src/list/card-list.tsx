@@ -7,7 +7,7 @@ import { RowTitle } from './row-title.tsx';
 
 /** A page of a list on a phone: a card for each record, with its name and state on top. */
 export function CardList(list: ListRows) {
-  const { resource, rows, columns, sort, onSort, isStale, empty, selection } = list;
+  const { resource, rows, columns, sort, onSort, isStale, empty, selection, isChanged } = list;
   const [first, ...others] = columns;
   const state = others.find(({ kind }) => kind === 'state');
   const facts = others.filter((column) => column !== state);
@@ -42,7 +42,7 @@ export function CardList(list: ListRows) {
                 {facts
                   .filter(({ name }) => isThere(row.values[name]))
                   .map((column) => (
-                    <div key={column.name}>
+                    <div key={column.name} data-changed={isChanged(row.id, column.name) || undefined}>
                       <dt>{column.label}</dt>
                       <dd>
                         <Value kind={column.kind} value={row.values[column.name]} label={column.label} />

@@ -7,6 +7,7 @@ import { runBatches } from '../actions/run-batches.ts';
 import { WhyButton } from '../actions/why-button.tsx';
 import { listRecords, runAction, type ListRequest } from '../api/client.ts';
 import { ADMIN_ACTION_IDS_MAX, type AdminActionShape, type AdminColumn, type AdminResourceShape, type AdminRow } from '../api/shapes.ts';
+import { useNews } from '../api/use-news.ts';
 import { FaultNotice } from '../feedback/fault-notice.tsx';
 import { sayDone, sayFailed } from '../feedback/toast.ts';
 import { Icon } from '../icons/icon.tsx';
@@ -26,6 +27,7 @@ import css from './list.module.css';
 import { Pager } from './pager.tsx';
 import { SelectionBar } from './selection-bar.tsx';
 import { Toolbar } from './toolbar.tsx';
+import { useChangedCells } from './use-changed-cells.ts';
 
 const LIVE_MS = 3000;
 const WIDE = '(min-width: 48em)';
@@ -34,7 +36,8 @@ export function ListPage({ resource }: { readonly resource: AdminResourceShape }
   const client = useQueryClient();
   const { params } = useLocation();
   const query = useMemo(() => readListQuery(resource, params), [resource, params]);
-  const [live, setLive] = useState(resource.live === true);
+  const follows = resource.follows === true;
+  const [live, setLive] = useState(resource.live === true || follows);
   const [selected, setSelected] = useState<ReadonlyMap<string, Target>>(new Map());
   const [gathering, setGathering] = useState(false);
   const [running, setRunning] = useState<AdminActionShape | null>(null);
@@ -53,8 +56,9 @@ export function ListPage({ resource }: { readonly resource: AdminResourceShape }
     queryKey: ['list', resource.name, query],
     queryFn: ({ signal }) => listRecords(resource.name, query, signal),
     placeholderData: keepPreviousData,
-    refetchInterval: live ? LIVE_MS : false,
+    refetchInterval: live && !follows ? LIVE_MS : false,
   });
+  useNews(resource.name, undefined, () => void list.refetch(), live && follows);
 
   const show = (change: Partial<ListRequest>, { typing = false } = {}): void => {
     navigate({ page: 'list', resource: resource.name }, listParams({ ...query, cursor: '', ...change }), { replace: typing });
@@ -89,6 +93,7 @@ export function ListPage({ resource }: { readonly resource: AdminResourceShape }
   if (isSettled && accepted?.view !== view) setAccepted({ view, ids: new Set(fetched.map(({ id }) => id)) });
   const fresh = live && query.sort === '' && accepted?.view === view ? leading(fetched, accepted.ids) : 0;
   const rows = fetched.slice(fresh);
+  const { isChanged, count: changed } = useChangedCells(view, live && isSettled ? list.data.items : undefined);
   const count = list.data?.count ?? null;
 
   const selectOnPage = (records: readonly AdminRow[]): void => {
@@ -149,7 +154,9 @@ export function ListPage({ resource }: { readonly resource: AdminResourceShape }
           )}
         </div>
         <Group gap="sm" justify="flex-end">
-          {resource.live === true && <Switch label="Live" checked={live} onChange={(event) => setLive(event.currentTarget.checked)} />}
+          {(resource.live === true || follows) && (
+            <Switch label="Live" checked={live} onChange={(event) => setLive(event.currentTarget.checked)} />
+          )}
           <FileMenu resource={resource} query={query} />
           <ColumnChoice columns={resource.columns} hidden={hidden} onChange={(names) => setHiddenColumns(resource.name, names)} />
           <Tooltip label="Load again" withArrow>
@@ -186,6 +193,9 @@ export function ListPage({ resource }: { readonly resource: AdminResourceShape }
           {plural(fresh, 'new', 'new')}, show
         </Button>
       )}
+      <span className="visually-hidden" role="status">
+        {changed > 0 && `${plural(changed, lowerFirst(resource.singular), pluralOf(resource))} changed.`}
+      </span>
       {(list.data !== undefined || list.error === null) && (
         <div className={css['table']}>
           <Rows
@@ -195,6 +205,7 @@ export function ListPage({ resource }: { readonly resource: AdminResourceShape }
             sort={query.sort}
             onSort={(sort) => show({ sort })}
             isStale={list.isPending || list.isPlaceholderData}
+            isChanged={isChanged}
             empty={emptyText(resource, query)}
             selection={actions.length === 0 ? undefined : { has: (id) => selected.has(id), onChange: selectOnPage }}
           />

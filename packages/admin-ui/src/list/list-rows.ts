@@ -1,4 +1,5 @@
 import type { AdminColumn, AdminResourceShape, AdminRow } from '../api/shapes.ts';
+import type { IsChanged } from './changed-cells.ts';
 
 /** How a page of a list is drawn, as a table or as cards. */
 export interface ListRows {
@@ -10,6 +11,8 @@ export interface ListRows {
   /** Rows of another list are on their way out: nothing is selected among them. */
   readonly isStale: boolean;
   readonly empty: string;
+  /** Cells whose values changed since they were shown. */
+  readonly isChanged: IsChanged;
   /** Absent: nothing can be done with a selection. */
   readonly selection?: Selection | undefined;
 }

@@ -11,7 +11,7 @@ import { RowTitle } from './row-title.tsx';
 
 /** A page of a list as a table; its headings are column headers, with a button in those that sort. */
 export function ListTable(list: ListRows) {
-  const { resource, rows, columns, sort, onSort, isStale, empty, selection } = list;
+  const { resource, rows, columns, sort, onSort, isStale, empty, selection, isChanged } = list;
   const last = useRef<string | null>(null);
   const selected = rows.filter(({ id }) => selection?.has(id) === true);
   return (
@@ -55,7 +55,12 @@ export function ListTable(list: ListRows) {
                 </Table.Td>
               )}
               {columns.map((column, index) => (
-                <Table.Td key={column.name} ta={align(column.kind)} className={index === 0 ? css['first'] : undefined}>
+                <Table.Td
+                  key={column.name}
+                  ta={align(column.kind)}
+                  className={index === 0 ? css['first'] : undefined}
+                  data-changed={isChanged(row.id, column.name) || undefined}
+                >
                   {index === 0 ? (
                     <RowTitle resource={resource.name} column={column} row={row} />
                   ) : (

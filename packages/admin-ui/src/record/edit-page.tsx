@@ -2,7 +2,7 @@ import { Skeleton, Stack } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useShowSecret } from '../actions/secret-dialog.tsx';
 import { readRecord, updateRecord } from '../api/client.ts';
-import type { AdminRecord, AdminResourceShape, AdminTimelineEntry } from '../api/shapes.ts';
+import type { AdminRecord, AdminResourceShape } from '../api/shapes.ts';
 import { FaultNotice } from '../feedback/fault-notice.tsx';
 import { Notice } from '../feedback/notice.tsx';
 import { sayDone } from '../feedback/toast.ts';
@@ -15,6 +15,7 @@ import { useSession } from '../session/session-gate.tsx';
 import { PageTitle } from '../shell/page-title.tsx';
 import { Prose } from '../values/prose.tsx';
 import { Card } from './card.tsx';
+import { ChangedElsewhere, changesIn } from './changed-elsewhere.tsx';
 import { Way } from './record-page.tsx';
 
 const CLOSED = 'This cannot be edited in its present state.';
@@ -26,11 +27,6 @@ function titlesIn({ values }: AdminRecord): Readonly<Record<string, string>> {
       typeof value === 'object' && value !== null && 'resource' in value && 'text' in value ? [[name, value.text]] : [],
     ),
   );
-}
-
-/** What the audit log knows about the record, newest first. */
-function changesIn({ sections }: AdminRecord): readonly AdminTimelineEntry[] {
-  return sections.flatMap((section) => (section.kind === 'timeline' ? section.entries : [])).filter(({ changes }) => changes !== undefined);
 }
 
 export function EditPage({ resource, id }: { readonly resource: AdminResourceShape; readonly id: string }) {
@@ -80,6 +76,7 @@ export function EditPage({ resource, id }: { readonly resource: AdminResourceSha
             </Notice>
           ) : (
             <Card>
+              <ChangedElsewhere resource={resource} record={query.data} />
               <RecordForm
                 form={query.data.form}
                 draft={draftKey(user.id, resource.name, id)}

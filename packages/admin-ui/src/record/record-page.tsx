@@ -7,6 +7,7 @@ import { RemoveDialog } from '../actions/remove-dialog.tsx';
 import { WhyButton } from '../actions/why-button.tsx';
 import { readRecord, runAction } from '../api/client.ts';
 import type { AdminActionShape, AdminFieldChange, AdminRange, AdminRecord, AdminResourceShape, AdminResult } from '../api/shapes.ts';
+import { useNews } from '../api/use-news.ts';
 import { askedRange, RangeControl } from '../charts/range-control.tsx';
 import { FaultNotice } from '../feedback/fault-notice.tsx';
 import { Notice } from '../feedback/notice.tsx';
@@ -18,6 +19,7 @@ import { PageTitle } from '../shell/page-title.tsx';
 import { Prose } from '../values/prose.tsx';
 import { ToneBadge } from '../values/tone-badge.tsx';
 import { Card } from './card.tsx';
+import { ChangedFacts, useChangedFacts } from './changed-facts.ts';
 import { RestoreDialog } from './restore-dialog.tsx';
 import { SectionBody } from './section.tsx';
 
@@ -25,19 +27,26 @@ const LIVE_MS = 3000;
 
 export function RecordPage({ resource, id }: { readonly resource: AdminResourceShape; readonly id: string }) {
   const range = askedRange(useLocation().params);
+  const follows = resource.follows === true;
   const query = useQuery({
     queryKey: ['record', resource.name, id, range],
     queryFn: ({ signal }) => readRecord(resource.name, id, range, signal),
     // Another range of the same record; another record is not shown in its place.
     placeholderData: (before, query) => (query?.queryKey[1] === resource.name && query.queryKey[2] === id ? before : undefined),
-    refetchInterval: resource.live === true ? LIVE_MS : false,
+    refetchInterval: resource.live === true && !follows ? LIVE_MS : false,
   });
+  useNews(resource.name, id, () => void query.refetch(), follows);
+  const changed = useChangedFacts(`${resource.name} ${id}`, query.data);
   return (
     <Stack gap="md">
       <Way resource={resource} />
       {query.data === undefined && query.error !== null && <PageTitle>{resource.label}</PageTitle>}
       {query.error !== null && <FaultNotice error={query.error} onRetry={() => void query.refetch()} />}
-      {query.data !== undefined && <RecordView resource={resource} record={query.data} />}
+      {query.data !== undefined && (
+        <ChangedFacts value={changed}>
+          <RecordView resource={resource} record={query.data} />
+        </ChangedFacts>
+      )}
       {query.data === undefined && query.error === null && (
         <>
           <Skeleton height={36} width={280} />

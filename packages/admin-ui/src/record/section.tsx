@@ -1,4 +1,5 @@
 import { Anchor, Group, Text } from '@mantine/core';
+import { use } from 'react';
 import type { AdminCellKind, AdminFieldChange, AdminSection } from '../api/shapes.ts';
 import { Chart } from '../charts/chart.tsx';
 import { CopyButton } from '../feedback/copy-button.tsx';
@@ -7,6 +8,7 @@ import { JsonView } from '../values/json-view.tsx';
 import { Value } from '../values/value.tsx';
 import valueCss from '../values/values.module.css';
 import css from './record.module.css';
+import { ChangedFacts } from './changed-facts.ts';
 import { Changes } from './changes.tsx';
 import { SectionTable } from './section-table.tsx';
 import { Timeline } from './timeline.tsx';
@@ -27,6 +29,7 @@ export function SectionBody({
   /** Of a timeline: puts a value back. */
   readonly onRestore?: ((change: AdminFieldChange) => void) | undefined;
 }) {
+  const changed = use(ChangedFacts);
   switch (section.kind) {
     case 'facts':
       return (
@@ -34,7 +37,11 @@ export function SectionBody({
           <SectionTitle text={section.title} level={level} />
           <dl className={css['facts']}>
             {section.columns.map((column) => (
-              <div key={column.name} className={column.kind === 'json' ? css['wide'] : undefined}>
+              <div
+                key={column.name}
+                className={column.kind === 'json' ? css['wide'] : undefined}
+                data-changed={changed.has(column.name) || undefined}
+              >
                 <dt>{column.label}</dt>
                 <dd>
                   <Value kind={column.kind} value={section.values[column.name]} label={column.label} whole />

@@ -51,8 +51,10 @@ export const orderResource = resource(orders, {
 
 class OrderController extends CrudController(orderResource, { permission: isStaff, search: ['reference', 'remark'] }) {}
 
+class LiveOrderController extends CrudController(orderResource, { permission: isStaff, live: true }) {}
+
 /** Orders of customers, declared as CRUD resources: the admin site has from it what it does with the list. */
-export function ordersModule(): Module {
+export function ordersModule({ live = false } = {}): Module {
   return {
     name: 'orders',
     models: [customers, orders, orderLines],
@@ -64,7 +66,7 @@ export function ordersModule(): Module {
         createTable('order_lines', { ...lineColumns, order_id: t.ref('orders') }, { indexes: lineIndexes }),
       ]),
     ],
-    mount: { '/v1/orders': new OrderController() },
+    mount: { '/v1/orders': live ? new LiveOrderController() : new OrderController() },
     admin: {
       resources: [
         modelResource(customerResource, { singular: 'Customer', group: 'Shop', auditReads: true }),

@@ -1,0 +1,59 @@
+import { useEffect, useRef } from 'react';
+import { newsAddress } from './client.ts';
+
+/** What changes all the time is read this often. */
+const PAUSE_MS = 1_000;
+/** After a response that is not a stream, or a stream that the server ended. */
+const AGAIN_MS = 5_000;
+
+/**
+ * Calls `onNews` when records of the list changed, or only the record with the id, and once when it begins to follow. A page that is hidden follows nothing: it
+ * reads again when it is looked at, and takes none of the few connections of a browser.
+ */
+export function useNews(resource: string, id: string | undefined, onNews: () => void, isFollowing: boolean): void {
+  const latest = useRef(onNews);
+  useEffect(() => {
+    latest.current = onNews;
+  });
+  useEffect(() => {
+    if (!isFollowing) return undefined;
+    let source: EventSource | null = null;
+    let again: number | undefined;
+    let reading: number | undefined;
+    let readAt = -Infinity;
+
+    const read = (): void => {
+      reading = undefined;
+      readAt = performance.now();
+      latest.current();
+    };
+    const close = (): void => {
+      window.clearTimeout(again);
+      source?.close();
+      source = null;
+    };
+    const open = (): void => {
+      close();
+      if (document.visibilityState === 'hidden') return;
+      const opened = new EventSource(newsAddress(resource, id));
+      source = opened;
+      opened.addEventListener('changed', () => {
+        reading ??= window.setTimeout(read, Math.max(0, readAt + PAUSE_MS - performance.now()));
+      });
+      // A connection that broke is opened again by the browser.
+      opened.addEventListener('error', (event) => {
+        if (opened.readyState !== EventSource.CLOSED && !(event instanceof MessageEvent)) return;
+        opened.close();
+        again = window.setTimeout(open, AGAIN_MS);
+      });
+    };
+
+    open();
+    document.addEventListener('visibilitychange', open);
+    return () => {
+      document.removeEventListener('visibilitychange', open);
+      window.clearTimeout(reading);
+      close();
+    };
+  }, [resource, id, isFollowing]);
+}
