@@ -1,9 +1,11 @@
+import { codesAnywhere, errorCodesOf } from '../src/openapi/error-codes.ts';
+
 // oxlint-disable-next-line typescript/no-explicit-any -- a document of any shape
 type Json = any;
 
 /**
  * The document with shared parameters, responses and defaults in the operations that use them, and schemas that are named after their operation
- * in their places: what a test asks about one operation is then in one place.
+ * in their places, and the codes of errors: what a test asks about one operation is then in one place.
  */
 export function wholeDocument(document: Json): Json {
   const resolve = (value: Json): Json =>
@@ -31,6 +33,10 @@ export function wholeDocument(document: Json): Json {
     response.headers === undefined
       ? response
       : { ...response, headers: Object.fromEntries(Object.entries<Json>(response.headers).map(([name, each]) => [name, resolve(each)])) };
+  const withCodes = (response: Json): Json => {
+    const codes = errorCodesOf(response, anywhere);
+    return codes === undefined ? response : { ...response, 'x-error-codes': codes };
+  };
   const operationOf = (operation: Json, shared: Json[]): Json => ({
     security: document.security,
     'x-permission': document['x-permission'],
@@ -45,10 +51,11 @@ export function wholeDocument(document: Json): Json {
     responses: Object.fromEntries(
       Object.entries(operation.responses ?? {}).map(([status, each]) => [
         status,
-        withHeaders(withSchemas(resolve(each), operation.operationId)),
+        withCodes(withHeaders(withSchemas(resolve(each), operation.operationId))),
       ]),
     ),
   });
+  const anywhere = codesAnywhere(document);
   return {
     ...document,
     paths: Object.fromEntries(

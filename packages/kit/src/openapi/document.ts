@@ -2,14 +2,14 @@ import type { ErrorFormat } from '../errors/render.ts';
 import type { ThrottleRates } from '../throttle/throttle.ts';
 import type { CompiledRoute } from '../http/exchange/compiled-route.ts';
 import { needsScope } from './access.ts';
-import { errorSchemas, membersByCode } from './error-responses.ts';
+import { errorExample, errorSchemas, membersByCode } from './error-responses.ts';
 import { ERRORS_ANYWHERE, errorsOfRoute } from './errors-of-route.ts';
 import { openApiPath, operationOf } from './operation.ts';
 import { clashText, closed, schemasOf } from './schemas-of-routes.ts';
 import { SharedErrors } from './shared-errors.ts';
 import { shareHeaders } from './shared-headers.ts';
 import { shareParameters, withPathParameters } from './shared-parameters.ts';
-import { shareResponses } from './shared-responses.ts';
+import { placeErrors, shareResponses } from './shared-responses.ts';
 import { objectOf, type OptionRules, readOptions } from '../options/read-options.ts';
 import { anything, filledText, listOf, oneOf, recordOf, required, text } from '../options/value-rule.ts';
 
@@ -101,9 +101,9 @@ export function openApiDocument(routes: readonly CompiledRoute[], options: OpenA
   const context = { components, errors: shared, describesStreams: isNew, throttleRates: options.throttleRates ?? {} };
   const operations: Record<string, Record<string, object>> = {};
   for (const route of shown) (operations[openApiPath(route.path)] ??= {})[route.method.toLowerCase()] = operationOf(route, context);
-  const { paths, parameters } = shareParameters(operations);
+  const { paths: withErrors, errorResponses } = placeErrors(operations, { ...shared.responses(), Error: unexpected(errorFormat) });
+  const { paths, parameters } = shareParameters(withErrors);
   const headers = shareHeaders(paths);
-  const errorResponses = { ...shared.responses(), Error: unexpected(errorFormat) };
   const successes = shareResponses(headers.paths, Object.keys(errorResponses));
   const defaults = withoutDefaults(successes.paths);
   const responses = { ...errorResponses, ...successes.responses };
@@ -125,7 +125,7 @@ export function openApiDocument(routes: readonly CompiledRoute[], options: OpenA
         ...components.all(),
         ...shared.members(),
         ...errors,
-        [errorName]: { ...errors[errorName], examples: shared.examples() },
+        [errorName]: { ...errors[errorName], examples: [errorExample(errorFormat)], 'x-errors': shared.details() },
       }),
       responses: sorted(responses),
       ...(Object.keys(parameters).length === 0 ? {} : { parameters: sorted(parameters) }),

@@ -1,4 +1,5 @@
 import type { ErrorFormat } from '../errors/render.ts';
+import { coreErrors } from '../errors/core-errors.ts';
 import type { RaisedError } from '../http/exchange/compiled-route.ts';
 import { nodeHttp } from '../http/exchange/node-http.ts';
 import type { JsonSchema } from '../http/declare/schema.ts';
@@ -63,10 +64,11 @@ export function errorSchemas(format: ErrorFormat): ErrorSchemas {
     : { name: 'Problem', mediaType: 'application/problem+json', schemas: { FieldError: FIELD_ERROR, Problem: PROBLEM } };
 }
 
-export function errorExample({ status, code, detail }: RaisedError, format: ErrorFormat): Record<string, unknown> {
-  const faults = code === 'validation_error' ? { errors: [{ location: ['body', 'name'], code: 'required', message: 'Required.' }] } : {};
-  if (format === 'detail') return { detail, code, ...faults };
-  return { status, code, detail, request_id: 'f1', ...faults };
+/** The one with a list of faults, as no other has it. */
+export function errorExample(format: ErrorFormat): Record<string, unknown> {
+  const { status, code, detail } = coreErrors.validation_error;
+  const errors = [{ location: ['body', 'name'], code: 'required', message: 'Required.' }];
+  return format === 'detail' ? { detail, code, errors } : { status, code, detail, request_id: 'f1', errors };
 }
 
 /** Errors that say when to try again. */
@@ -117,7 +119,7 @@ export function errorResponse(
   const shared = new Set(codes.flatMap((code) => members.get(code)?.name ?? []).filter(isShared));
   const own = errors.filter(({ code }) => !shared.has(members.get(code)?.name ?? ''));
   return {
-    // The sentence of each code is in the examples of the schema.
+    // The sentence of each code is in `x-errors` of the schema.
     description: errors.length === 1 ? errors[0]!.detail : `${nodeHttp.STATUS_CODES[errors[0]?.status ?? 500] ?? 'Error'}.`,
     ...(Object.keys(headers).length === 0 ? {} : { headers }),
     content: {
@@ -136,7 +138,6 @@ export function errorResponse(
         },
       },
     },
-    'x-error-codes': codes,
   };
 }
 

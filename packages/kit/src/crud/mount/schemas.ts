@@ -256,27 +256,18 @@ const commaList = (items: JsonSchema, maxItems: number, description: string): Js
   description,
 });
 
-function shapeProperties({ isSparse, expand, limits }: ListDeclaration, view: View): Record<string, JsonSchema> {
-  const example = view
-    .shownColumns()
-    .slice(0, 2)
-    .map(({ name }) => name)
-    .join(',');
+function shapeProperties({ isSparse, expand, limits }: ListDeclaration): Record<string, JsonSchema> {
   return {
     ...(isSparse
-      ? { fields: commaList({ type: 'string' }, MEMBERS_MAX, `Fields to return; use dots for expanded relations: \`${example}\`.`) }
+      ? { fields: commaList({ type: 'string' }, MEMBERS_MAX, 'Fields to return, such as `id`; with dots those of expanded relations.') }
       : {}),
     ...(expand.size > 0 ? { expand: commaList({ type: 'string', enum: [...expand] }, limits.expandPaths, 'Relations to include.') } : {}),
   };
 }
 
 /** Parameters of an answer with one row. */
-export function shapeQuery(list: ListDeclaration, view: View = widestOf(list)): RawQuerySchema {
-  return rawQuery(shapeProperties(list, view));
-}
-
-function widestOf({ policy, output }: ListDeclaration): View {
-  return widestView(policy, output);
+export function shapeQuery(list: ListDeclaration): RawQuerySchema {
+  return rawQuery(shapeProperties(list));
 }
 
 function pageProperties({ page, limits }: ListDeclaration): Record<string, JsonSchema> {
@@ -289,12 +280,12 @@ function pageProperties({ page, limits }: ListDeclaration): Record<string, JsonS
 }
 
 /** Every parameter of a list, typed. */
-export function listQuery(list: ListDeclaration, view: View = widestOf(list)): RawQuerySchema {
+export function listQuery(list: ListDeclaration): RawQuerySchema {
   const deleted = { type: 'string', enum: ['only'], description: 'The deleted rows, for callers who may restore them.' };
   return rawQuery({
     ...rowProperties(list),
     ...pageProperties(list),
-    ...shapeProperties(list, view),
+    ...shapeProperties(list),
     ...(list.hasDeleted ? { deleted } : {}),
   });
 }
@@ -305,7 +296,7 @@ export function exportQuery(list: ListDeclaration, formats: readonly string[]): 
   return rawQuery({
     format: { type: 'string', enum: [...formats], default: formats[0], description: 'The form of the file.' },
     ...rowProperties(list),
-    ...shapeProperties({ ...list, expand: toOne }, widestOf(list)),
+    ...shapeProperties({ ...list, expand: toOne }),
   });
 }
 

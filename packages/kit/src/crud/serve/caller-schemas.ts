@@ -78,7 +78,7 @@ function made(operation: string, caller: CallerView): Made {
   const { policy, output, limits, options } = access;
   const item = itemSchema(policy, output, list.expand, view);
   const page = json(pageSchema(list, item), 'output');
-  if (operation === 'list') return { query: json(listQuery(list, view)), response: page };
+  if (operation === 'list') return { query: json(listQuery(list)), response: page };
   if (operation === 'query') return { query: json(pageQuery(list)), body: json(queryBody(list)), response: page };
   if (operation === 'stats' && options.stats !== undefined)
     return {
@@ -89,14 +89,14 @@ function made(operation: string, caller: CallerView): Made {
   const selected = named.find(({ name, rule }) => rule.on === 'selection' && selectionField(name) === operation);
   if (selected !== undefined)
     return {
-      ...(selected.rule.response === undefined ? { query: json(shapeQuery(list, view)) } : {}),
+      ...(selected.rule.response === undefined ? { query: json(shapeQuery(list)) } : {}),
       body: json(selectionBody(access, selected)),
       response: json(selectionResponse(selected, item), 'output'),
     };
   const body = bodyOf(operation, caller);
   const isShaped = SHAPED.has(operation) || named.some(({ name, rule }) => name === operation && rule.response === undefined);
   return {
-    ...(isShaped ? { query: json(shapeQuery(list, view)) } : {}),
+    ...(isShaped ? { query: json(shapeQuery(list)) } : {}),
     ...(body === undefined ? {} : { body: json(body) }),
     ...(isShaped ? { response: json(responseOf(operation, caller, item), 'output') } : {}),
   };

@@ -370,6 +370,13 @@ describe('the difference between two documents', () => {
       'output-null-widened',
       'error-code-added',
     ]);
+    // As the toolkit writes it: codes are values of `code`, and those that every operation may meet stand in `Error`.
+    const problem = (codes: string[]) => ({
+      ...documentOf({ responses: { 409: json({ allOf: [object({}), object({ code: { enum: [...codes, 'write_conflict'] } })] }) } }),
+      components: { responses: { Error: { 'x-error-codes': ['write_conflict'] } } },
+    });
+    expect(diff(problem(['a', 'b']), problem(['a']))).toMatchObject([{ id: 'error-code-removed', place: '409 b' }]);
+    expect(diff(failure(['a', 'write_conflict'], text), problem(['a'])).filter(({ id }) => id.startsWith('error-code'))).toEqual([]);
     expect(idsOf(diff(header({}), header({ schema: { type: 'integer' } })))).toEqual(['output-type-narrowed', 'output-type-widened']);
     const stream = (schema: object) =>
       documentOf({ responses: { 200: { content: { 'text/event-stream': { 'x-item-schema': schema } } } } });

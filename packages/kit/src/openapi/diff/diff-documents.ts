@@ -1,3 +1,4 @@
+import { codesAnywhere, errorCodesOf } from '../error-codes.ts';
 import { isMembers } from '../../options/value-rule.ts';
 import { SchemaComparison } from './compare-schemas.ts';
 import { compareSchemes, compareSecurity } from './compare-security.ts';
@@ -190,7 +191,8 @@ class DocumentComparison {
   #compareResponses(before: Json, after: Json, report: Report): void {
     const [old, current] = [responsesOf(before, this.#base), responsesOf(after, this.#revision)];
     const isSuccess = (status: string) => /^[123]/.test(status);
-    const hasCodes = ({ 'x-error-codes': codes }: Json) => Array.isArray(codes) && codes.length > 0;
+    const [anywhere, anywhereNow] = [codesAnywhere(this.#base), codesAnywhere(this.#revision)];
+    const hasCodes = (response: Json, known = anywhere) => (errorCodesOf(response, known) ?? []).length > 0;
     for (const [status, response] of old) {
       const now = current.get(status);
       if (now === undefined) {
@@ -199,7 +201,7 @@ class DocumentComparison {
         continue;
       }
       // New codes are reported as codes, not as values of `code`.
-      const ignored = hasCodes(response) && hasCodes(now) ? 'code' : undefined;
+      const ignored = hasCodes(response) && hasCodes(now, anywhereNow) ? 'code' : undefined;
       this.#compareContent('output', contentOf(response), contentOf(now), status, report, ignored);
       this.#compareHeaders(response, now, status, report);
     }
@@ -208,7 +210,7 @@ class DocumentComparison {
       if (isSuccess(status)) report('response-added', status, 'is new.');
       else if (!hasCodes(response)) report('error-status-added', status, 'is new.');
     }
-    compareCodes(old, current, report);
+    compareCodes({ responses: old, anywhere }, { responses: current, anywhere: anywhereNow }, report);
   }
 
   #compareHeaders(before: Json, after: Json, status: string, report: Report): void {
@@ -294,11 +296,19 @@ function responsesOf(operation: Json, document: Json): Map<string, Json> {
   return new Map(Object.entries(isMembers(responses) ? responses : {}).map(([status, each]) => [status, followed(each, document)]));
 }
 
-function compareCodes(old: Map<string, Json>, current: Map<string, Json>, report: Report): void {
-  const codesOf = (responses: Map<string, Json>) =>
-    [...responses].flatMap(([status, { 'x-error-codes': given }]) =>
-      Array.isArray(given) ? given.map((code) => ({ status, code: String(code), key: `${status} ${String(code)}` })) : [],
-    );
+interface Documented {
+  readonly responses: ReadonlyMap<string, Json>;
+  readonly anywhere: ReadonlySet<string>;
+}
+
+function compareCodes(old: Documented, current: Documented, report: Report): void {
+  const isAnywhere = (code: string) => old.anywhere.has(code) || current.anywhere.has(code);
+  const codesOf = ({ responses, anywhere }: Documented) =>
+    [...responses].flatMap(([status, response]) => {
+      const codes = errorCodesOf(response, anywhere) ?? [];
+      // Those of `default` are compared there; older documents repeat some of them.
+      return codes.filter((code) => status === 'default' || !isAnywhere(code)).map((code) => ({ status, code, key: `${status} ${code}` }));
+    });
   const [known, now] = [codesOf(old), codesOf(current)];
   const [knownKeys, nowKeys] = [new Set(known.map(({ key }) => key)), new Set(now.map(({ key }) => key))];
   const come = now.filter(({ key }) => !knownKeys.has(key));

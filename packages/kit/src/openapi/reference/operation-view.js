@@ -116,11 +116,13 @@ export function answerContent(type, media, isSuccess) {
   ];
 }
 
+const codesIn = ({ properties }) => properties?.code?.enum ?? [];
+
 export function answers(operation) {
   const rows = Object.entries(operation.responses ?? {}).map(([status, value]) => {
     const response = resolve(value);
     const content = Object.entries(response.content ?? {});
-    const codes = response['x-error-codes'] ?? [];
+    const codes = response['x-error-codes'] ?? content.flatMap(([, { schema }]) => (schema?.allOf ?? []).flatMap(codesIn));
     const summary = el(
       'summary',
       {},
