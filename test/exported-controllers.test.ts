@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { allowAny, Controller, createApp, hasScopes, isAuthenticated, isStaff, migrateApp, type App, type Module, type Route } from 'kit';
 import { accounts, accountsOf, AccountController, createUser } from 'kit/contrib/accounts';
 import { ApiKeyController, apiKeys, createApiKey } from 'kit/contrib/apikeys';
-import { audit, AuditController } from 'kit/contrib/audit';
+import { audit, AuditController, TenantAuditController } from 'kit/contrib/audit';
 import { grants, objectActions, objectGrants, sharing } from 'kit/contrib/grants';
 import { JobController, jobs } from 'kit/contrib/jobs';
 import { QuotaController, RequestController, requests, UsageController } from 'kit/contrib/requests';
@@ -78,6 +78,13 @@ const guards: Readonly<Record<string, Guard>> = {
   UploadController: { controller: UploadController, module: 'uploads()', ...scoped },
   UsageController: { controller: UsageController as unknown as ControllerClass, module: 'requests()', ...scoped },
   // The owner of these keys manages no tenant.
+  TenantAuditController: {
+    controller: TenantAuditController as unknown as ControllerClass,
+    module: 'audit()',
+    anonymous: 'none',
+    keyWithoutScopes: 'none',
+    keyWithEveryScope: 'none',
+  },
   TenantWebhookController: {
     controller: TenantWebhookController as unknown as ControllerClass,
     module: 'webhooks()',

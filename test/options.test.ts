@@ -198,6 +198,7 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
     module: audit,
     entries: {
       AuditController: withStatic(audit.AuditController),
+      TenantAuditController: withStatic(audit.TenantAuditController),
       audit: audit.audit,
     },
   },

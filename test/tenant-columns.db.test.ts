@@ -56,6 +56,7 @@ const tenantless: Readonly<Record<string, string>> = {
   RequestController: 'every request adds a row: its twins are in packages/kit/src/contrib/requests/requests.db.test.ts',
   QuotaController: 'as RequestController: packages/kit/src/contrib/requests/quotas.db.test.ts',
   UsageController: 'as RequestController',
+  TenantAuditController: 'those who manage a tenant read its entries: packages/kit/src/contrib/tenants/audit.db.test.ts',
   AuditController: 'only staff reads the log, in every tenant',
 };
 /** Tables with a tenant that a route reads, by the name of the parameter that its rows fill. */
@@ -68,6 +69,8 @@ const covered: Readonly<Record<string, keyof typeof controllers>> = {
 };
 /** Tables with a tenant that no route reads. */
 const unrouted: Readonly<Record<string, string>> = {
+  audit_entries: 'read by those who manage the tenant: packages/kit/src/contrib/tenants/audit.db.test.ts',
+  audit_inbox: 'entries on their way to audit_entries',
   api_keys: 'users manage their keys of every tenant: see ApiKeyController',
   groups: 'managed in the admin site and by commands',
   sessions: 'the tenant that a person has chosen; only the own sessions are listed, without it',

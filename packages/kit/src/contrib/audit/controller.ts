@@ -12,17 +12,16 @@ import { jsonSchema } from '../../http/declare/json-schema.ts';
 import type { Fault } from '../../options/fault.ts';
 import { filledText } from '../../options/value-rule.ts';
 import { hasScopes, isStaff } from '../../permissions/built-ins.ts';
+import { managesTenant } from '../../permissions/manages-tenant.ts';
 import { all } from '../../permissions/permission.ts';
 import { EntryTime } from './serve/entry-time.ts';
-import { auditResource } from './serve/resource.ts';
+import { auditResource, TENANT } from './serve/resource.ts';
 import { sealBeforeReading } from './chain/seal.ts';
 
 const text = jsonSchema<string>({ type: 'string', minLength: 1, maxLength: IDENTITY_LENGTH_MAX });
 
-const Entries = CrudController(auditResource, {
-  permission: all(isStaff, hasScopes({ allowUnscoped: true })),
+const reading = {
   scope: 'audit',
-  audience: STAFF,
   lookup: 'id',
   filters: {
     actor_id: filter(text, (id) => ({ actor_id: id })),
@@ -38,7 +37,28 @@ const Entries = CrudController(auditResource, {
   ordering: { by: ['seq'], default: ['-seq'] },
   page: { default: 50, max: 100, count: 'exact' },
   operations: { retrieve: { field: 'read' }, create: false, update: false, partialUpdate: false, destroy: false },
-});
+} as const;
+const summary = 'List audit entries, newest first';
+const scoped = hasScopes({ allowUnscoped: true });
+
+const Entries = CrudController(auditResource, { ...reading, permission: all(isStaff, scoped), audience: STAFF });
+const TenantEntries = CrudController(auditResource, { ...reading, permission: all(managesTenant, scoped), audience: TENANT });
+
+/** What the controllers of entries say of themselves. */
+interface EntryController {
+  readonly name: string;
+  readonly using: string;
+}
+
+/** Entries are read when they have their place in the chain. */
+async function sealed<R>(
+  { using, name }: EntryController,
+  { databases }: Pick<HandlerContext, 'databases'>,
+  read: () => Promise<R>,
+): Promise<R> {
+  await sealBeforeReading(databaseNamed(databases, using, `${name}.using`));
+  return read();
+}
 
 /** Staff reads the entries, with the values of records that they may see, by session or by a key with the scope `audit:read`. Nothing can be written. */
 export class AuditController extends Entries {
@@ -47,14 +67,8 @@ export class AuditController extends Entries {
   static readonly using: string = 'default';
   static readonly [controllerOptions] = { using: filledText };
 
-  override list = this.wrap('list', { summary: 'List audit entries, newest first' }, (context, next) => this.#sealed(context, next));
-  override read = this.wrap('read', {}, (context, next) => this.#sealed(context, next));
-
-  async #sealed<R>({ databases }: Pick<HandlerContext, 'databases'>, read: () => Promise<R>): Promise<R> {
-    const { using, name } = this.constructor as typeof AuditController;
-    await sealBeforeReading(databaseNamed(databases, using, `${name}.using`));
-    return read();
-  }
+  override list = this.wrap('list', { summary }, (context, next) => sealed(this.constructor as typeof AuditController, context, next));
+  override read = this.wrap('read', {}, (context, next) => sealed(this.constructor as typeof AuditController, context, next));
 
   override faults(app: App): readonly Fault[] {
     return [...requiredModule(app, 'audit', this.constructor.name, 'audit()'), ...super.faults(app)];
@@ -62,6 +76,32 @@ export class AuditController extends Entries {
 
   override async databaseFaults(app: App): Promise<readonly Fault[]> {
     const { using, name } = this.constructor as typeof AuditController;
+    const faults = requiredDatabase(app, 'audit', name, using, 'audit');
+    return faults.length > 0 ? faults : super.databaseFaults(app);
+  }
+}
+
+/**
+ * Members who manage a tenant read what was done in it, by whom, with the values of records that they may see themselves; other members and other tenants'
+ * entries never. Mounted as `'/tenant-audit': TenantAuditController`.
+ */
+export class TenantAuditController extends TenantEntries {
+  static override readonly tags: readonly string[] = ['audit'];
+  /** The database whose entries are read. */
+  static readonly using: string = 'default';
+  static readonly [controllerOptions] = { using: filledText };
+
+  override list = this.wrap('list', { summary }, (context, next) =>
+    sealed(this.constructor as typeof TenantAuditController, context, next),
+  );
+  override read = this.wrap('read', {}, (context, next) => sealed(this.constructor as typeof TenantAuditController, context, next));
+
+  override faults(app: App): readonly Fault[] {
+    return [...requiredModule(app, 'audit', this.constructor.name, 'audit()'), ...super.faults(app)];
+  }
+
+  override async databaseFaults(app: App): Promise<readonly Fault[]> {
+    const { using, name } = this.constructor as typeof TenantAuditController;
     const faults = requiredDatabase(app, 'audit', name, using, 'audit');
     return faults.length > 0 ? faults : super.databaseFaults(app);
   }

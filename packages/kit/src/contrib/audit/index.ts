@@ -1,2 +1,2 @@
-export { AuditController } from './controller.ts';
+export { AuditController, TenantAuditController } from './controller.ts';
 export { audit, type AuditOptions } from './module.ts';

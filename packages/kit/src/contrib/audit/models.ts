@@ -18,8 +18,7 @@ const content = () => ({
   after: t.json().nullable(),
   metadata: t.json().nullable(),
   request_id: t.text(200).nullable(),
-  /** The tenant that the change belongs to; null: none, or an entry of format 1. */
-  tenant_id: t.text(IDENTITY_LENGTH_MAX).nullable(),
+  tenant_id: t.text(IDENTITY_LENGTH_MAX).dbDefault('').describe('The tenant that the change belongs to; empty: none.'),
   /** Without it nobody can find out what the values were; null once they are erased, and in entries of format 1. */
   salt: t.text(36).nullable(),
   /** SHA-256 over the salt and the values; null in entries of format 1. */
@@ -36,7 +35,7 @@ const INDEXES = [
   { columns: ['actor_id', 'seq'] },
   { columns: ['action', 'seq'] },
   { columns: ['request_id'] },
-  { columns: ['tenant_id', 'seq'], where: 'tenant_id is not null', name: 'audit_entries_of_tenant' },
+  { columns: ['tenant_id', 'seq'], where: "tenant_id <> ''", name: 'audit_entries_of_tenant' },
 ];
 
 /** Entries in the chain. */

@@ -58,6 +58,8 @@ export interface StaffPlace {
   readonly using?: string | undefined;
   /** The unique column that the site addresses rows by. Default: the key. */
   readonly lookup?: string | undefined;
+  /** Null: what the caller sees without being staff. Default: `staff`. */
+  readonly audience?: string | null;
 }
 
 /** A row as its page needs it. */
@@ -90,8 +92,8 @@ export function resourceOfModel(app: App, model: Model): AnyResource | undefined
 }
 
 /** The resource that audit entries call by this `target_type`: the name of a resource, or of its table. */
-export function resourceOfTarget(app: App, targetType: string): AnyResource | undefined {
-  const all = [...policiesOf(app).serving(STAFF)];
+export function resourceOfTarget(app: App, targetType: string, audience: string | null = STAFF): AnyResource | undefined {
+  const all = [...policiesOf(app).serving(audience)];
   return (all.find(({ name }) => name === targetType) ?? all.find(({ model }) => model.name === targetType))?.resource;
 }
 
@@ -109,14 +111,14 @@ export class AdminAccess {
   /** The column that the site addresses rows by. */
   readonly #lookup: StoredColumn;
 
-  constructor(app: App, resource: AnyResource, caller: CallerInTransaction, { using, lookup }: StaffPlace = {}) {
+  constructor(app: App, resource: AnyResource, caller: CallerInTransaction, { using, lookup, audience = STAFF }: StaffPlace = {}) {
     this.#app = app;
     this.#using = using;
     this.#caller = caller;
-    const { access, programs } = operationsOf(app, resource, STAFF, using);
+    const { access, programs } = operationsOf(app, resource, audience, using);
     this.#mounted = access;
     this.#programs = programs;
-    this.#as = asCaller(app, caller, STAFF);
+    this.#as = asCaller(app, caller, audience);
     this.#lookup = (lookup === undefined ? undefined : access.policy.findColumn(lookup)) ?? access.policy.key;
   }
 

@@ -19,7 +19,7 @@ const first: EntryContent = {
   after: { total: '2.00' },
   metadata: {},
   request_id: 'r1',
-  tenant_id: null,
+  tenant_id: '',
   salt: null,
   values_hash: null,
 };

@@ -28,8 +28,8 @@ export interface EntryContent {
   readonly after: unknown;
   readonly metadata: unknown;
   readonly request_id: string | null;
-  /** The tenant that the change belongs to. */
-  readonly tenant_id: string | null;
+  /** The tenant that the change belongs to; empty: none, or an entry of format 1. */
+  readonly tenant_id: string;
   /** Null in entries of format 1, and in those whose values were erased. */
   readonly salt: string | null;
   /** Null in entries of format 1. */
@@ -58,7 +58,7 @@ function secondFormat(content: EntryContent, values: string): string {
 /** What an entry says is what was recorded, or its values are gone: `isErased` tells which. */
 export function isAsRecorded(entry: EntryContent & { readonly content_hash: string }): boolean {
   if (contentHash(entry) !== entry.content_hash) return false;
-  if (entry.values_hash === null) return entry.salt === null && entry.tenant_id === null;
+  if (entry.values_hash === null) return entry.salt === null && entry.tenant_id === '';
   return isErased(entry) ? ERASABLE.every((name) => entry[name] === null) : valuesHash(entry) === entry.values_hash;
 }
 

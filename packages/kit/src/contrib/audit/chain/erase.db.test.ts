@@ -124,7 +124,7 @@ describeDatabases(
         after: null,
         metadata: null,
         request_id: null,
-        tenant_id: null,
+        tenant_id: '',
         salt: null,
         values_hash: null,
       };

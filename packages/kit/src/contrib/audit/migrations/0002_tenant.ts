@@ -3,7 +3,7 @@ import { migration } from '../../../db/migrations/migration.ts';
 import { addColumn, createIndex } from '../../../db/migrations/operation.ts';
 
 const columns = {
-  tenant_id: t.text(255).nullable(),
+  tenant_id: t.text(255).dbDefault(''),
   salt: t.text(36).nullable(),
   values_hash: t.text(64).nullable(),
 };
@@ -11,5 +11,5 @@ const columns = {
 /** Format 2 of entries: their tenant, and values that can be erased. Those from before stay as they are. */
 export const tenant = migration('0002_tenant', [
   ...['audit_entries', 'audit_inbox'].flatMap((table) => Object.entries(columns).map(([name, column]) => addColumn(table, name, column))),
-  createIndex('audit_entries', { columns: ['tenant_id', 'seq'], where: 'tenant_id is not null', name: 'audit_entries_of_tenant' }),
+  createIndex('audit_entries', { columns: ['tenant_id', 'seq'], where: "tenant_id <> ''", name: 'audit_entries_of_tenant' }),
 ]);

@@ -65,8 +65,7 @@ function contentOf(entry: AuditEntry, clock: Clock, sensitive: ReadonlySet<strin
     after: plain(entry.after),
     metadata: plain(withImpersonator(withChannel(entry.metadata), entry.actor ?? acting?.principal ?? null)),
     request_id: cutOrNull(entry.request_id ?? acting?.requestId, REQUEST_LENGTH_MAX),
-    // Modules keep an empty key where there is no tenant.
-    tenant_id: cutOrNull(entry.tenant) || null,
+    tenant_id: cut(entry.tenant ?? ''),
     salt: randomUUID(),
   };
   return { ...content, values_hash: valuesHash(content) };

@@ -1,15 +1,28 @@
 import { resource } from '../../../crud/checks/declare-resource.ts';
+import { STAFF } from '../../../crud/declare/resource.ts';
 import { jsonSchema } from '../../../http/declare/json-schema.ts';
+import { isErased } from '../chain/chain.ts';
 import { sealedEntries } from '../models.ts';
 import { sightsOf } from './sight.ts';
+
+/** The audience of those who manage a tenant. */
+export const TENANT = 'tenant';
 
 const json = (description: string) => jsonSchema<unknown>({ description });
 const target = ['target_type', 'target_id'] as const;
 
-/** Entries, for staff. That something was done is shown to all of them; its values only where the resource of the record shows them to the reader. */
+/**
+ * Entries: all of them for staff, and those of a tenant for who manages it. That something was done is shown to all of these; its values only where the
+ * resource of the record shows them to the reader.
+ */
 export const auditResource = resource(sealedEntries, {
   name: 'audit_entry',
-  audiences: { staff: { rows: true, tenant: 'all' } },
+  tenant: { column: 'tenant_id', none: '' },
+  audiences: {
+    // Not the entries of no tenant: a caller without one would see those of everybody.
+    [TENANT]: { rows: { tenant_id: { ne: '' } } },
+    [STAFF]: { rows: true, tenant: 'all' },
+  },
   hidden: ['content_hash', 'previous_hash', 'salt', 'values_hash'],
   shown: {
     before: {
@@ -33,9 +46,17 @@ export const auditResource = resource(sealedEntries, {
       requires: target,
       response: jsonSchema<boolean>({
         type: 'boolean',
-        description: 'You cannot see the record, so `before`, `after` and `metadata` are null. Superusers see every record.',
+        description: 'You cannot see the record, so `before`, `after` and `metadata` are null.',
       }),
       load: async (rows, loading) => (await sightsOf(rows, loading)).map(({ isHidden }) => isHidden),
+    },
+    values_erased: {
+      requires: ['salt', 'values_hash'],
+      response: jsonSchema<boolean>({
+        type: 'boolean',
+        description: 'The values, names and the request id were erased with the person or the tenant that they belonged to.',
+      }),
+      load: (rows) => rows.map(isErased),
     },
   },
   audit: false,

@@ -57,13 +57,16 @@ async function sightsByType(app: App, caller: CrudCaller, entries: readonly Entr
 
 /** Null: nothing limits it. */
 async function sightOf(app: App, caller: CrudCaller, targetType: string, ids: readonly string[]): Promise<RecordSight | null> {
-  const resource = resourceOfTarget(app, targetType);
+  const { user, principal, tenant, services, audience } = caller;
+  const reader = { user, tenant, services, ...(principal === null ? {} : { principal }) };
+  // A member of a tenant knows the records that it sees itself, and nothing of what has no resource.
+  const resource = resourceOfTarget(app, targetType, audience === STAFF ? STAFF : null);
+  if (audience !== STAFF) return resource === undefined ? NOTHING : recordSight(app, resource, reader, ids, null);
   const list = app.modules.flatMap(({ admin }) => admin?.resources ?? []).find(({ name, auditedAs }) => (auditedAs ?? name) === targetType);
   // A module has a list of its own for these records. One that does not show every record to all staff is for superusers here.
   if (resource === undefined || (resource.options.audiences?.[STAFF] === undefined && list !== undefined && list.shows !== resource))
     return list?.isRestricted === true && caller.user?.is_superuser !== true ? NOTHING : null;
-  const { user, principal, tenant, services } = caller;
-  return recordSight(app, resource, { user, tenant, services, ...(principal === null ? {} : { principal }) }, ids);
+  return recordSight(app, resource, reader, ids);
 }
 
 function shownFields(state: unknown, { shows }: RecordSight): unknown {
