@@ -82,7 +82,7 @@ describe.skipIf(!isLong)('published under another name, on a registry of loopbac
     expect(found).toEqual([]);
   });
 
-  test.each(['minimal', 'full'])('npm create, install, test, start and the program work in a %s project', async (template) => {
+  test.each(['minimal', 'full', 'b2b'])('npm create, install, test, start and the program work in a %s project', async (template) => {
     const place = join(scratch, template);
     mkdirSync(place);
     const created = await run('npm', ['create', '--yes', `${NAME}@latest`, 'my-app', '--', '--template', template], place);

@@ -39,4 +39,5 @@ const HELP = `
 Templates:
   minimal  users, API keys and one resource, on SQLite
   full     a small helpdesk: tenants, roles, sharing, a job, webhooks, the admin site
-Both have tests, a Dockerfile, a compose file with PostgreSQL, a CI workflow and a tsconfig. When something goes wrong, nothing is left behind.`;
+  b2b      a product for companies: tenants with members and invitations, their keys and webhooks, pages, tools for agents
+All have tests, a Dockerfile, a compose file with PostgreSQL, a CI workflow and a tsconfig. When something goes wrong, nothing is left behind.`;

@@ -19,10 +19,11 @@ interface Arguments {
 const packageRoot = fileURLToPath(new URL('..', import.meta.url));
 const manifest = JSON.parse(readFileSync(resolve(packageRoot, 'package.json'), 'utf8')) as { version: string; toolkit: string };
 
-const HELP = `Usage: npm create ${manifest.toolkit}@latest <folder> [-- --template minimal|full] [--no-install]
+const HELP = `Usage: npm create ${manifest.toolkit}@latest <folder> [-- --template minimal|full|b2b] [--no-install]
 
   --template  minimal (default): users, API keys and one resource
               full: a small helpdesk with tenants, roles, sharing, a job and webhooks
+              b2b: a product for companies: members, invitations, keys, webhooks, pages
   --no-install  write the files only
 `;
 

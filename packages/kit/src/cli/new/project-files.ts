@@ -1,7 +1,7 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { join, sep } from 'node:path';
 
-export const TEMPLATES = ['minimal', 'full'] as const;
+export const TEMPLATES = ['minimal', 'full', 'b2b'] as const;
 export type TemplateName = (typeof TEMPLATES)[number];
 
 /** How the project gets the toolkit: a version on the registry, or a tarball that is copied into the project. */
