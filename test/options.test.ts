@@ -6,6 +6,7 @@ import * as configServer from '@kit/config-server';
 import * as configClient from '@kit/config-server/client';
 import * as kit from 'kit';
 import * as admin from 'kit/admin';
+import * as portal from 'kit/portal';
 import * as accounts from 'kit/contrib/accounts';
 import * as smtp from 'kit/contrib/accounts/smtp';
 import * as nats from 'kit/contrib/webhooks/nats';
@@ -222,6 +223,7 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
       uploads: uploads.uploads,
     },
   },
+  'kit/portal': { module: portal, entries: { portal: portal.portal } },
   'kit/contrib/requests': {
     module: requests,
     entries: {

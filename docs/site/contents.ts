@@ -37,7 +37,7 @@ export const groups: readonly Group[] = [
       'crud-why-not',
     ],
   },
-  { label: 'Connect', guides: ['api-keys', 'tenant-machines', 'requests', 'browser-clients', 'webhooks-receiving', 'agents'] },
+  { label: 'Connect', guides: ['api-keys', 'portal', 'tenant-machines', 'requests', 'browser-clients', 'webhooks-receiving', 'agents'] },
   {
     label: 'People',
     guides: ['logins', 'accounts', 'better-auth', 'identity-providers', 'keycloak-entra-auth0', 'clerk', 'supabase', 'auth-js'],

@@ -21,6 +21,7 @@ export const RINGS = [
   'screens',
   'contrib',
   'admin',
+  'portal',
   'cli',
 ] as const;
 

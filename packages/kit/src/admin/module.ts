@@ -1,7 +1,6 @@
 import type { LoginProvider } from '../app/declare/login-provider.ts';
 import type { Module, ModuleMount } from '../app/declare/module.ts';
 import type { UserChangeListener } from '../app/declare/registry.ts';
-import type { Middleware } from '../http/exchange/middleware.ts';
 import { AdminSite } from './state/admin-site.ts';
 import { adminErrors } from '../screens/errors.ts';
 import { listController } from './serve/list-controller.ts';
@@ -13,6 +12,7 @@ import { readAdminOptions, type AdminOptions } from './options.ts';
 import { overviewController, stateController } from './serve/overview-controller.ts';
 import { resourceController } from './serve/resource-controller.ts';
 import { sessionController } from './serve/session-controller.ts';
+import { siteHeaders } from './serve/site-headers.ts';
 import { siteController } from './serve/site-controller.ts';
 
 /**
@@ -35,7 +35,7 @@ export function admin(options: AdminOptions = {}): Module {
     errors: adminErrors,
     models: [savedFilters, firingAlerts, alertChecks],
     migrations: [initial],
-    middleware: [headers],
+    middleware: [siteHeaders('admin')],
     // Without a login nothing is mounted, and `install` says what is missing.
     mount: ({ login }) => (login === null ? {} : controllers(site, login)),
     provides: () => ({ userChanges: [forgetUser(site)] }),
@@ -74,24 +74,3 @@ function forgetUser(site: AdminSite): UserChangeListener {
     if (users !== null && (await users.findById(tx, userId)) === null) await deleteSavedFiltersOf(tx, userId);
   };
 }
-
-/** On every answer of the site, errors included. A handler's own are kept. */
-const HEADERS: Readonly<Record<string, string>> = {
-  'cache-control': 'no-store',
-  'content-security-policy': "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
-  'x-content-type-options': 'nosniff',
-  'x-frame-options': 'DENY',
-  'referrer-policy': 'no-referrer',
-  'cross-origin-opener-policy': 'same-origin',
-  'cross-origin-resource-policy': 'same-origin',
-};
-
-const headers: Middleware = {
-  name: 'admin_headers',
-  appliesTo: ({ metadata }) => metadata['admin'] === true,
-  onResponse({ reply, route }) {
-    // Requests without a route do not belong to the site.
-    if (route === null) return;
-    for (const [name, value] of Object.entries(HEADERS)) if (!reply.hasHeader(name)) reply.header(name, value);
-  },
-};

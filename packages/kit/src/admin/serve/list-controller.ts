@@ -1,5 +1,6 @@
 import type { AdminListQuery, AdminResource } from '../../app/admin/declaration.ts';
 import type { AdminFileFormat, AdminImportResult } from '../../app/admin/shapes.ts';
+import { coreErrors } from '../../errors/core-errors.ts';
 import { recordExport } from '../../auth/request/record-reading.ts';
 import { cursorsOf } from '../../app/data/cursors.ts';
 import type { LoginProvider } from '../../app/declare/login-provider.ts';
@@ -14,8 +15,8 @@ import { countExport } from '../../http/admit/open-exports.ts';
 import { raw } from '../../http/declare/raw.ts';
 import { route } from '../../http/declare/route.ts';
 import { exchangeOf } from '../../http/serve/serve-route.ts';
-import { isStaff } from '../../permissions/built-ins.ts';
 import type { AdminSite } from '../state/admin-site.ts';
+import { namedFor, siteFacts } from '../state/site-kind.ts';
 import { adminErrors } from '../../screens/errors.ts';
 import { SAVED_NAME_LENGTH_MAX, SAVED_QUERY_LENGTH_MAX } from '../models.ts';
 import { type ListParameters, ListParametersSchema, readListQuery } from '../wire/read-list-query.ts';
@@ -66,9 +67,9 @@ const CHOICES_MAX = 10;
 
 /** What is done with a whole list: files, pickers and the filters that people keep. */
 export function listController(site: AdminSite, { authenticators }: LoginProvider): Controller {
-  const facts = { permission: isStaff, auth: authenticators, hidden: true, metadata: { admin: true } } as const;
+  const facts = siteFacts(site.kind, authenticators);
 
-  class KitAdminListController extends Controller {
+  class KitSiteListController extends Controller {
     export = route.get(
       '/:resource/export',
       { ...facts, params: ResourceName, query: ListParametersSchema, response: raw('application/octet-stream'), timeoutMs: 0 },
@@ -177,7 +178,8 @@ export function listController(site: AdminSite, { authenticators }: LoginProvide
     savedFilters = route.get('/:resource/filters', { ...facts, params: ResourceName, response: SavedList }, async (context) => {
       const resource = site.resource(context.params.resource);
       await requireRole(site.settings, context.user, resource, 'read');
-      return { items: await listSavedFilters(context.db, context.user.id, resource.name) };
+      // The table is the admin site's.
+      return { items: site.kind.isForStaff ? await listSavedFilters(context.db, context.user.id, resource.name) : [] };
     });
 
     saveFilter = route.post(
@@ -186,6 +188,7 @@ export function listController(site: AdminSite, { authenticators }: LoginProvide
       async (context) => {
         const resource = site.resource(context.params.resource);
         await requireRole(site.settings, context.user, resource, 'read');
+        if (!site.kind.isForStaff) throw coreErrors.not_found({ detail: 'Filters are not saved here.' });
         const { name, query } = context.body;
         // Only what the list understands is stored: it will be sent back as it is.
         const caller = { cursors: await cursorsOf(site.app), userId: context.user.id };
@@ -197,10 +200,11 @@ export function listController(site: AdminSite, { authenticators }: LoginProvide
     deleteFilter = route.delete('/:resource/filters/:id', { ...facts, params: SavedName }, async (context) => {
       const resource = site.resource(context.params.resource);
       const { id } = context.params;
-      if (!isUuid(id) || !(await deleteSavedFilter(context.db, context.user.id, resource.name, id))) throw adminErrors.record_not_found();
+      if (!site.kind.isForStaff || !isUuid(id) || !(await deleteSavedFilter(context.db, context.user.id, resource.name, id)))
+        throw adminErrors.record_not_found();
     });
   }
-  return new KitAdminListController();
+  return new (namedFor(site.kind, KitSiteListController))();
 }
 
 function isOffered(formats: AdminResource['exports'], format: string): format is AdminFileFormat {

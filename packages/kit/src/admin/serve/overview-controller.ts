@@ -2,9 +2,9 @@ import type { LoginProvider } from '../../app/declare/login-provider.ts';
 import { Controller } from '../../http/compile/controller.ts';
 import { jsonSchema } from '../../http/declare/json-schema.ts';
 import { route } from '../../http/declare/route.ts';
-import { isStaff } from '../../permissions/built-ins.ts';
 import type { AdminSite } from '../state/admin-site.ts';
-import { overviewOf } from '../state/overview.ts';
+import { namedFor, siteFacts } from '../state/site-kind.ts';
+import { countOverview, overviewOf } from '../state/overview.ts';
 import { RangeQuery, readRange } from '../wire/read-range.ts';
 import { stateOf } from '../state/state.ts';
 import type { AdminOverviewAnswer, AdminSiteState } from '../wire/wire.ts';
@@ -12,28 +12,32 @@ import type { AdminOverviewAnswer, AdminSiteState } from '../wire/wire.ts';
 const Overview = jsonSchema<AdminOverviewAnswer>({});
 const State = jsonSchema<AdminSiteState>({});
 
-function factsOf({ authenticators }: LoginProvider) {
-  return { permission: isStaff, auth: authenticators, hidden: true, metadata: { admin: true } } as const;
-}
-
 /** What every module shows at a glance. */
 export function overviewController(site: AdminSite, login: LoginProvider): Controller {
-  const facts = factsOf(login);
+  const facts = siteFacts(site.kind, login.authenticators);
 
-  class KitAdminOverviewController extends Controller {
-    overview = route.get('/', { ...facts, query: RangeQuery, response: Overview }, (context) =>
-      overviewOf(site, site.context(context, context.principal), readRange(context.query) ?? '24h'),
-    );
+  class KitSiteOverviewController extends Controller {
+    overview = route.get('/', { ...facts, query: RangeQuery, response: Overview }, (context) => {
+      const asked = site.context(context, context.principal);
+      const range = readRange(context.query) ?? '24h';
+      // What staff see is the same for all of them and is kept; what a caller of the portal sees is for this caller alone.
+      return site.kind.isForStaff ? overviewOf(site, asked, range) : countOverview(site, asked, range);
+    });
   }
-  return new KitAdminOverviewController();
+  return new (namedFor(site.kind, KitSiteOverviewController))();
 }
 
 /** What the bar on every page shows. */
 export function stateController(site: AdminSite, login: LoginProvider): Controller {
-  const facts = factsOf(login);
+  const facts = siteFacts(site.kind, login.authenticators);
 
-  class KitAdminStateController extends Controller {
-    state = route.get('/', { ...facts, response: State }, (context) => stateOf(site, site.context(context, context.principal), 'state'));
+  class KitSiteStateController extends Controller {
+    state = route.get('/', { ...facts, response: State }, async (context) =>
+      // The state of servers and workers is not for customers.
+      site.kind.isForStaff
+        ? stateOf(site, site.context(context, context.principal), 'state')
+        : { at: context.clock.now().toISOString(), parts: [] },
+    );
   }
-  return new KitAdminStateController();
+  return new (namedFor(site.kind, KitSiteStateController))();
 }

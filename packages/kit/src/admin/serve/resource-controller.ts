@@ -7,13 +7,13 @@ import type { LoginProvider } from '../../app/declare/login-provider.ts';
 import { Controller } from '../../http/compile/controller.ts';
 import { jsonSchema } from '../../http/declare/json-schema.ts';
 import { route, type Route } from '../../http/declare/route.ts';
-import { isStaff } from '../../permissions/built-ins.ts';
 import type { Principal } from '../../auth/people/principal.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { fieldsOf, REASON, type AdminSite } from '../state/admin-site.ts';
 import { readerOf, targetTypeOf } from '../staff/reader-of.ts';
 import { requireRole, roleOf } from '../staff/staff-roles.ts';
 import { previewOf } from '../model/dry-run.ts';
+import { namedFor, siteFacts } from '../state/site-kind.ts';
 import { adminErrors } from '../../screens/errors.ts';
 import { readRecordFields } from '../wire/read-fields.ts';
 import { ListParametersSchema, readListQuery } from '../wire/read-list-query.ts';
@@ -53,21 +53,15 @@ function requirePresence({ needsPresence = [] }: AdminResource, operation: strin
   if (recentLogin === false && needsPresence.includes(operation)) throw coreErrors.recent_login_required();
 }
 
-/**
- * A change that may be sent again: with an idempotency key it is done once. Its response is not stored, because it may show a secret; a
- * repetition learns that it was done.
- */
-const repeatable = { idempotent: { keepResponse: false } } as const;
-
-function inTransactionWithKey<R extends Route>(change: R): R {
-  return { ...change, isAtomicWithKey: true };
-}
-
 /** Every list, record, form and action of the site: one set of routes over what the modules declare. */
 export function resourceController(site: AdminSite, { authenticators }: LoginProvider): Controller {
-  const facts = { permission: isStaff, auth: authenticators, hidden: true, metadata: { admin: true } } as const;
+  const facts = siteFacts(site.kind, authenticators);
+  // The portal's changes are requests of the API: each has a transaction of its own, and notices repetitions as the API does.
+  // Its response is not stored, because it may show a secret; a repetition learns that it was done.
+  const repeatable = site.kind.isForStaff ? { idempotent: { keepResponse: false } } : {};
+  const withKey = <R extends Route>(change: R): R => ({ ...change, [site.kind.isForStaff ? 'isAtomicWithKey' : 'passesKey']: true });
 
-  class KitAdminController extends Controller {
+  class KitSiteController extends Controller {
     list = route.get('/:resource', { ...facts, params: ResourceName, query: ListParametersSchema, response: Page }, async (context) => {
       const resource = site.resource(context.params.resource);
       await requireRole(site.settings, context.user, resource, 'read');
@@ -75,7 +69,7 @@ export function resourceController(site: AdminSite, { authenticators }: LoginPro
       return resource.list(site.context(context, context.principal), readListQuery(resource, context.query, caller));
     });
 
-    create = inTransactionWithKey(
+    create = withKey(
       route.post(
         '/:resource',
         { ...facts, ...repeatable, params: ResourceName, body: Fields, response: Result, status: 201 },
@@ -107,7 +101,7 @@ export function resourceController(site: AdminSite, { authenticators }: LoginPro
       return allowedRecord(site, role, resource, { ...record, sections: [...record.sections, ...below] });
     });
 
-    update = inTransactionWithKey(
+    update = withKey(
       route.patch('/:resource/:id', { ...facts, ...repeatable, params: RecordName, body: Fields, response: Result }, async (context) => {
         const resource = site.resource(context.params.resource);
         await requireRole(site.settings, context.user, resource, 'update');
@@ -127,7 +121,7 @@ export function resourceController(site: AdminSite, { authenticators }: LoginPro
       }),
     );
 
-    remove = inTransactionWithKey(
+    remove = withKey(
       route.delete('/:resource/:id', { ...facts, ...repeatable, params: RecordName, response: Result }, async (context) => {
         const resource = site.resource(context.params.resource);
         await requireRole(site.settings, context.user, resource, 'remove');
@@ -138,7 +132,7 @@ export function resourceController(site: AdminSite, { authenticators }: LoginPro
       }),
     );
 
-    act = inTransactionWithKey(
+    act = withKey(
       route.post(
         '/:resource/actions/:action',
         { ...facts, ...repeatable, params: ActionName, body: ActionBody, response: Result },
@@ -180,7 +174,7 @@ export function resourceController(site: AdminSite, { authenticators }: LoginPro
       },
     );
   }
-  return new KitAdminController();
+  return new (namedFor(site.kind, KitSiteController))();
 }
 
 /** Of an action that sets what was chosen, something must be. */

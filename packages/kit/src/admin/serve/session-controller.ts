@@ -11,6 +11,7 @@ import type { HandlerContext } from '../../http/declare/handler-context.ts';
 import { allowAny, isAuthenticated } from '../../permissions/built-ins.ts';
 import { clientThrottle } from '../../throttle/throttles.ts';
 import type { AdminSite } from '../state/admin-site.ts';
+import { namedFor } from '../state/site-kind.ts';
 import { adminErrors } from '../../screens/errors.ts';
 import { roleOf } from '../staff/staff-roles.ts';
 import type { AdminLogin, AdminSession } from '../wire/wire.ts';
@@ -18,7 +19,6 @@ import { ownRecord } from '../../observe/own-record.ts';
 
 const SessionAnswer = jsonSchema<AdminSession>({});
 const LoginAnswer = jsonSchema<AdminLogin>({});
-const facts = { hidden: true, metadata: { admin: true } } as const;
 
 const typed = (maxLength: number) => ({ type: 'string', minLength: 1, maxLength, 'x-sensitive': true });
 const LoginBody = jsonSchema<{ login: string; password: string; code?: string }>({
@@ -31,52 +31,55 @@ const LoginBody = jsonSchema<{ login: string; password: string; code?: string }>
 /** Logging out is open to everyone, so that a dead cookie can be cleared; this bounds what that costs. */
 const logoutThrottle = clientThrottle('60/min', { name: 'admin_logout_client' });
 
-/** Logging in and out through the login provider of the application: its throttles, its cookie, its CSRF token. Staff only. */
+/** Logging in and out through the login provider of the application: its throttles, its cookie, its CSRF token. The admin site admits staff only. */
 export function sessionController(site: AdminSite, login: LoginProvider): Controller {
   const { authenticators: auth, form } = login;
+  const facts = { hidden: true, metadata: { [site.kind.name]: true } } as const;
 
-  class KitAdminSessionController extends Controller {
+  class KitSiteSessionController extends Controller {
     loginPage = route.get('/login', { ...facts, response: LoginAnswer, permission: allowAny, auth: [] }, () => loginFacts(login));
 
     logout = route.post('/logout', { ...facts, permission: allowAny, auth, throttles: [logoutThrottle] }, async (context) => {
       const { principal } = context;
       await login.logOut(context);
-      if (principal !== null) await record(site, context.db, context, 'admin.logout', principal.user);
+      if (principal !== null) await record(site, context.db, context, `${site.kind.name}.logout`, principal.user);
     });
 
     session = route.get('/session', { ...facts, response: SessionAnswer, permission: isAuthenticated, auth }, async (context) => {
       const csrf_token = (await login.csrfToken?.(context)) ?? '';
       // A refused user can still log out, or set up a second factor: both need the token.
-      if (context.principal.secondFactor === 'missing') throw coreErrors.second_factor_required({ extensions: { csrf_token } });
-      if (!context.user.is_staff)
+      if (site.kind.isForStaff && context.principal.secondFactor === 'missing')
+        throw coreErrors.second_factor_required({ extensions: { csrf_token } });
+      if (site.kind.isForStaff && !context.user.is_staff)
         throw adminErrors.staff_only({ detail: 'This account is not a staff member.', extensions: { csrf_token } });
       return answer(site, login, site.context(context, context.principal), csrf_token);
     });
   }
-  if (form === undefined) return new KitAdminSessionController();
+  if (form === undefined) return new (namedFor(site.kind, KitSiteSessionController))();
 
-  class KitAdminFormController extends KitAdminSessionController {
+  class KitSiteFormController extends KitSiteSessionController {
     login = loginRoute(site, login, form as LoginForm);
   }
-  return new KitAdminFormController();
+  return new (namedFor(site.kind, KitSiteFormController))();
 }
 
 function loginRoute(site: AdminSite, login: LoginProvider, form: LoginForm): Route {
+  const facts = { hidden: true, metadata: { [site.kind.name]: true } } as const;
   const settings = { ...facts, body: LoginBody, response: SessionAnswer, throttles: form.throttles ?? [], csrf: false, auth: [] } as const;
   return route.post('/login', { ...settings, permission: allowAny }, async (context) => {
     let refused: User | null = null;
     const admit = async (tx: Db, user: User): Promise<void> => {
-      if (!user.is_staff) {
+      if (site.kind.isForStaff && !user.is_staff) {
         refused = user;
         throw adminErrors.staff_only();
       }
-      await record(site, tx, context, 'admin.login', user);
+      await record(site, tx, context, `${site.kind.name}.login`, user);
     };
     try {
       const { user, csrfToken, secondFactor } = await form.logIn(context, context.body, admit);
       const csrf_token = csrfToken ?? '';
       // The session is open, without staff rights: it can set up the second factor.
-      if (secondFactor === 'missing') throw coreErrors.second_factor_required({ extensions: { csrf_token } });
+      if (site.kind.isForStaff && secondFactor === 'missing') throw coreErrors.second_factor_required({ extensions: { csrf_token } });
       const principal = { user, scheme: login.authenticators[0] ?? '', scopes: null };
       return await answer(site, login, site.context(context, principal), csrf_token);
     } catch (error) {

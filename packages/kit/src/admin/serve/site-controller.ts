@@ -8,6 +8,7 @@ import type { HandlerContext } from '../../http/declare/handler-context.ts';
 import { allowAny } from '../../permissions/built-ins.ts';
 import type { AdminSite } from '../state/admin-site.ts';
 import type { SiteFile } from '../state/site-files.ts';
+import { namedFor } from '../state/site-kind.ts';
 import { ADMIN_STYLE_NONCE } from '../wire/wire.ts';
 
 const YEAR_SECONDS = 31_536_000;
@@ -25,13 +26,13 @@ type Context = Pick<HandlerContext, 'request' | 'reply'>;
 
 /** The page and its files. They hold no data, so anyone may load them: without a session they show the login form. */
 export function siteController(site: AdminSite): Controller {
-  const facts = { permission: allowAny, auth: [], hidden: true, query: AnyQuery, metadata: { admin: true } } as const;
+  const facts = { permission: allowAny, auth: [], hidden: true, query: AnyQuery, metadata: { [site.kind.name]: true } } as const;
 
   // The name is part of the operation ids: an application may have an AdminController of its own.
-  class KitAdminSiteController extends Controller {
+  class KitSiteSiteController extends Controller {
     page = route.get(
       '/',
-      { ...facts, metadata: { ...facts.metadata, site: 'admin' }, response: raw('text/html; charset=utf-8') },
+      { ...facts, metadata: { ...facts.metadata, site: site.kind.name }, response: raw('text/html; charset=utf-8') },
       (context) => {
         const { url } = context.request;
         const [path = ''] = url.split('?', 1);
@@ -50,7 +51,7 @@ export function siteController(site: AdminSite): Controller {
       return send(context, file);
     });
   }
-  return new KitAdminSiteController();
+  return new (namedFor(site.kind, KitSiteSiteController))();
 }
 
 function page({ reply }: Context, site: AdminSite): string {

@@ -6,7 +6,6 @@ import type { HandlerContext } from '../../http/declare/handler-context.ts';
 import { exchangeOf } from '../../http/serve/serve-route.ts';
 import type { Principal } from '../../auth/people/principal.ts';
 import type { Fault } from '../../options/fault.ts';
-import { backfillsResource } from '../model/backfills-resource.ts';
 import { withBulkDelete } from '../model/bulk-delete.ts';
 import { closedCreation, closing } from '../../app/admin/closed-fields.ts';
 import { adminErrors } from '../../screens/errors.ts';
@@ -16,6 +15,7 @@ import { resourceFaults, sourceFaults } from '../model/resource-faults.ts';
 import { readSite, type SiteFile } from './site-files.ts';
 import { targetSight } from '../staff/target-sight.ts';
 import { neededRoleFaults, refusalOf, roleOf, type StaffOperation } from '../staff/staff-roles.ts';
+import { adminKind, type SiteKind } from './site-kind.ts';
 import { StoppedReads } from './stopped-reads.ts';
 
 /** Fields that hold the id of a user, wherever they are. */
@@ -41,11 +41,12 @@ type Asked = Pick<HandlerContext, 'db' | 'databases' | 'clock' | 'requestId' | '
   readonly caller: () => Promise<{ readonly tenant: string | null }>;
 };
 
-type ContextFacts = Pick<AdminContext, 'db' | 'databases' | 'clock' | 'requestId' | 'log' | 'tenant'>;
+type ContextFacts = Pick<AdminContext, 'db' | 'databases' | 'clock' | 'requestId' | 'log' | 'tenant' | 'exchange'>;
 
 /** The module at run time: what the modules of the app declare, and the built browser application. */
 export class AdminSite {
   readonly settings: AdminSettings;
+  readonly kind: SiteKind;
   readonly stoppedReads = new StoppedReads();
   #app: App | undefined;
   #declarations: readonly AdminDeclaration[] = [];
@@ -54,17 +55,14 @@ export class AdminSite {
   #page = '';
   #fileFields = new FileFields(undefined, {});
 
-  constructor(settings: AdminSettings) {
+  constructor(settings: AdminSettings, kind: SiteKind = adminKind) {
     this.settings = settings;
+    this.kind = kind;
   }
 
   installIn(app: App): void {
     this.#app = app;
-    const hasBackfills = app.modules.some(({ backfills = [] }) => backfills.length > 0);
-    this.#declarations = [
-      ...app.modules.flatMap(({ admin }) => (admin === undefined ? [] : [admin])),
-      ...(hasBackfills ? [{ resources: [backfillsResource()] }] : []),
-    ];
+    this.#declarations = this.kind.declarations(app);
     const resources = this.#declarations.flatMap((each) => each.resources ?? []).map((each) => each.installedIn?.(app) ?? each);
     this.#fileFields = new FileFields(this.uploads, app);
     const offered = resources.map(withBulkDelete);
@@ -168,9 +166,10 @@ export class AdminSite {
 
   context({ request, db, databases, clock, requestId, log, caller }: Asked, principal: Principal): AdminContext {
     // With an idempotency key the change and the record of its key are one transaction.
-    const { tx } = exchangeOf(request);
+    const exchange = exchangeOf(request);
+    const { tx } = exchange;
     const tenant = async (): Promise<string | null> => (await caller()).tenant;
-    const facts = { clock, requestId, log, tenant };
+    const facts = { clock, requestId, log, tenant, exchange };
     return this.contextOf(
       tx === undefined ? { ...facts, db, databases } : { ...facts, db: tx, databases: { ...databases, default: tx } },
       principal,

@@ -14,7 +14,7 @@ export async function countOverview(site: AdminSite, context: AdminContext, rang
   return {
     range,
     at: context.clock.now().toISOString(),
-    parts: [await healthPart(context, site.stoppedReads, parts), ...worstFirst(parts)],
+    parts: [...(site.kind.isForStaff ? [await healthPart(context, site.stoppedReads, parts)] : []), ...worstFirst(parts)],
   };
 }
 

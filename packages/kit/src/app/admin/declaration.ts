@@ -37,6 +37,8 @@ export interface AdminContext {
   readonly tenant: () => Promise<string | null>;
   /** The link to a record, by the `target_type` of its audit entries or by its table; null when no resource shows such records. */
   readonly linkTo: (targetType: string, id: string, text?: string) => AdminLink | null;
+  /** The request of the site. Its type is of a later ring. */
+  readonly exchange?: object;
   /** What people call records of this kind, by id; those that are gone, or have no name, are not in it. */
   readonly titlesOf: (targetType: string, ids: readonly string[]) => Promise<ReadonlyMap<string, string>>;
   /** What the caller may know of records of this kind, for pages that speak of records of others. Null: nothing limits it. */

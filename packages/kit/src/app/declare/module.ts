@@ -24,6 +24,7 @@ import type { MetricRegistry } from '../../observe/metric-registry.ts';
 import type { Rule } from '../../permissions/permission.ts';
 import type { ThrottleStorage } from '../../throttle/storage.ts';
 import type { AdminDeclaration } from '../admin/declaration.ts';
+import type { PortalDeclaration } from '../admin/portal-page.ts';
 import type { Check } from './check.ts';
 import type { Command } from './command.ts';
 import type { Settings } from './config.ts';
@@ -90,6 +91,8 @@ export interface Module {
   readonly healthChecks?: Readonly<Record<string, HealthCheck>>;
   /** What the admin site shows for this module. */
   readonly admin?: AdminDeclaration;
+  /** What the developers' portal shows for this module. */
+  readonly portal?: PortalDeclaration;
   /**
    * What is wrong with the module's data in this database, in sentences; empty where nothing is. Asked after a restore and after a copy, of databases
    * that are not open in the app. It changes nothing.

@@ -1,3 +1,4 @@
+import type { PortalDeclaration } from '../admin/portal-page.ts';
 import type { Authenticator } from '../../auth/request/authenticator.ts';
 import { userDirectory } from '../../auth/people/user-directory-rule.ts';
 import type { Registration } from '../../di/registration.ts';
@@ -121,6 +122,7 @@ export const moduleRules: OptionRules<Module> = {
   healthChecks: recordOf(aFunction),
   mount: rule('controllers by prefix: { "/billing": BillingController }', (value) => isMembers(value) || typeof value === 'function'),
   admin: declaration,
+  portal: objectOf<PortalDeclaration>({ pages: required(aList) }),
   metrics: aFunction,
   monitor: aFunction,
   provides: aFunction,

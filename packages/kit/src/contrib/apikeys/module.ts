@@ -13,6 +13,7 @@ import { apiKeyMigrations } from './migrations/all.ts';
 import { apiKeys as keys, apiKeyUsage } from './models.ts';
 import { pepperFault, previousPepperFault, readApiKeyOptions, type ApiKeyOptions } from './options.ts';
 import { ownerLeft } from './manage/owner-left.ts';
+import { apiKeysPortal } from './portal.ts';
 import { apiKeyResource } from './resource.ts';
 import { startKeyring, type ApiKeysInUse } from './request/use-api-keys.ts';
 import { VERIFICATION_OUTCOMES } from './verify/verify.ts';
@@ -38,6 +39,7 @@ export function apiKeys(options: ApiKeyOptions = {}): Module {
     errors: apiKeyErrors,
     commands: [apiKeyCommand],
     admin: apiKeysAdmin,
+    portal: apiKeysPortal,
     checks: [
       userTableCheck,
       unboundKeysCheck,

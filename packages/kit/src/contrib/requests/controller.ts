@@ -84,7 +84,7 @@ const OwnUsage = CrudController(usageResource, {
   stats: { by: ['day', 'route', 'method', 'key_id'], metrics: { requests: sum('requests'), failures: sum('failures') } },
   operations: {
     list: { summary: 'List your usage by day, operation and key' },
-    retrieve: false,
+    retrieve: { field: 'read' },
     export: { summary: 'Download your usage as CSV' },
     ...readOnly,
   },
@@ -110,7 +110,7 @@ const OwnQuotas = CrudController(quotaResource, {
   export: ['csv', 'jsonl'],
   operations: {
     list: { summary: 'List what you used of your quotas, newest periods first' },
-    retrieve: false,
+    retrieve: { field: 'read' },
     export: { summary: 'Download what you used of your quotas as CSV' },
     ...readOnly,
   },

@@ -8,6 +8,7 @@ import { requestMigrations } from './migrations/all.ts';
 import { requestErrors } from './errors.ts';
 import { requestLog, requestQuotas, requestUsage } from './models.ts';
 import { readRequestsOptions, type RequestsOptions } from './options.ts';
+import { requestsPortal } from './portal.ts';
 import { removeOldCounts } from './quota-store.ts';
 import { countRequest, usageOfKey } from './quotas.ts';
 import { quotaResource, requestResource, usageResource } from './resource.ts';
@@ -40,6 +41,7 @@ export function requests(options: RequestsOptions = {}): Module {
     provides: () => ({ quotas: { usageOfKey } }),
     migrations: requestMigrations,
     admin: requestsAdmin,
+    portal: requestsPortal,
     middleware: [
       {
         name: 'requests',
@@ -47,7 +49,8 @@ export function requests(options: RequestsOptions = {}): Module {
         appliesTo: ({ hidden }) => !hidden,
         documents: { raises: [requestErrors.request_quota_exceeded] },
         onAdmitted: (exchange) => (database === undefined ? undefined : countRequest(exchange, database, settings.quotas)),
-        onFinish: (exchange) => log?.finished(exchange),
+        // What the pages of the portal read is no use of the API.
+        onFinish: (exchange) => (exchange.parent?.route?.metadata['portal'] === true ? undefined : log?.finished(exchange)),
       },
     ],
     metrics(registry) {

@@ -5,6 +5,7 @@ import { StartUpError } from '../../app/check/start-up-error.ts';
 import { userTableCheck } from '../../app/check/user-table-check.ts';
 import type { UserDirectory } from '../../auth/people/user-directory.ts';
 import type { Database } from '../../db/engine/db.ts';
+import { webhooksPortal } from './portal.ts';
 import { webhooksAdmin } from './admin/admin.ts';
 import { webhookErrors } from './errors.ts';
 import { webhookMigrations } from './migrations/all.ts';
@@ -60,6 +61,7 @@ export function webhooks(options: WebhookOptions = {}): Module {
     ],
     openApiWebhooks: openApiWebhooks(given.eventTypes, given.envelope.mode),
     commands: [webhooksCommand],
+    portal: webhooksPortal,
     admin: webhooksAdmin(
       given.databases,
       given.eventTypes.map(({ name }) => name),

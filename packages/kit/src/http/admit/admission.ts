@@ -43,8 +43,8 @@ export function clientThrottleStages(throttles: readonly Throttle[]): Stage[] {
 }
 
 /** True for a route that writes and would not notice a repetition. Reads can be repeated anyway. */
-function ignoresKeys({ idempotency, method, isRead }: CompiledRoute): boolean {
-  return idempotency === undefined && !safeMethods.has(method) && !isRead;
+function ignoresKeys({ idempotency, method, isRead, route }: CompiledRoute): boolean {
+  return idempotency === undefined && route.passesKey !== true && !safeMethods.has(method) && !isRead;
 }
 
 /** Who sends a key relies on it: a key that is ignored in silence would double the effect of a retry. */

@@ -274,6 +274,8 @@ export interface Route {
   readonly live?: LiveRoute;
   /** Requests with an idempotency key run in a transaction; others open their own. */
   readonly isAtomicWithKey?: boolean;
+  /** The handler calls another route, which notices the repetition of an idempotency key. */
+  readonly passesKey?: boolean;
   /** Honors idempotency keys where the complete permission excludes anonymous callers; `options.idempotent` wins. */
   readonly takesKeys?: boolean;
   /** A POST that only reads: an idempotency key is ignored there, as with GET and QUERY. */

@@ -5,7 +5,7 @@ type SiteFacts = Parameters<NonNullable<LoginForm['account']>>[0];
 
 /** The user's own account for a site such as the admin site: the routes of AccountController, for an application that does not mount it. */
 export function siteAccountController(facts: SiteFacts): AccountController {
-  class KitAdminAccountController extends AccountController {
+  class KitSiteAccountController extends AccountController {
     constructor() {
       super();
       // The site has its own login, for staff only; users are invited through its users list.
@@ -28,5 +28,8 @@ export function siteAccountController(facts: SiteFacts): AccountController {
     override confirmReset = this.wrap('confirmReset', facts) as never;
     override acceptInvitation = this.wrap('acceptInvitation', facts) as never;
   }
-  return new KitAdminAccountController();
+  // The name is part of the operation ids, and an app may have several sites.
+  const site = 'portal' in facts.metadata ? 'KitPortal' : 'KitAdmin';
+  Object.defineProperty(KitSiteAccountController, 'name', { value: `${site}AccountController` });
+  return new KitSiteAccountController();
 }

@@ -1,0 +1,34 @@
+import type { AdminDeclaration } from '../../app/admin/declaration.ts';
+import type { App } from '../../app/declare/module.ts';
+import { isStaff } from '../../permissions/built-ins.ts';
+import { backfillsResource } from '../model/backfills-resource.ts';
+
+/** Whose site it is. The admin site shows what is there, to staff; the portal shows callers what the API shows them. */
+export interface SiteKind {
+  /** Marks its routes, and begins the names of their operations and of its audit entries. */
+  readonly name: 'admin' | 'portal';
+  readonly permission: typeof isStaff;
+  readonly isForStaff: boolean;
+  declarations(app: App): readonly AdminDeclaration[];
+}
+
+export const adminKind: SiteKind = {
+  name: 'admin',
+  permission: isStaff,
+  isForStaff: true,
+  declarations: (app) => [
+    ...app.modules.flatMap(({ admin }) => (admin === undefined ? [] : [admin])),
+    ...(app.modules.some(({ backfills = [] }) => backfills.length > 0) ? [{ resources: [backfillsResource()] }] : []),
+  ],
+};
+
+/** Facts of every route of the site. */
+export function siteFacts({ name, permission }: SiteKind, auth: readonly string[]) {
+  return { permission, auth, hidden: true, metadata: { [name]: true } } as const;
+}
+
+/** The name of a class is part of the operation ids, and an app may have both sites. */
+export function namedFor<C extends abstract new (...given: never[]) => object>({ name }: SiteKind, type: C): C {
+  const site = name === 'admin' ? 'KitAdmin' : 'KitPortal';
+  return Object.defineProperty(type, 'name', { value: type.name.replace(/^KitSite/, site) });
+}

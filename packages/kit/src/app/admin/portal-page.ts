@@ -1,0 +1,59 @@
+import type { Db } from '../../db/engine/db.ts';
+import type { AdminColumn, AdminResourceShape, AdminState } from './shapes.ts';
+
+/**
+ * A page of the developers' portal: words for the operations that the app has mounted for a resource. What may be seen and done is what these operations
+ * allow; where none are mounted, there is no page.
+ */
+export interface PortalPage extends Pick<AdminResourceShape, 'name' | 'label' | 'singular' | 'group' | 'description' | 'icon' | 'removal'> {
+  /** The name of the CRUD resource whose controller it shows. */
+  readonly resource: string;
+  /** Of records below another one: the last part of their path, such as `deliveries`, and the name of the page with the others. */
+  readonly below?: { readonly path: string; readonly page: string; readonly label: string };
+  /** The field that people call a record by. */
+  readonly title: string;
+  /** Fields of the list, with what their names and schemas do not say. */
+  readonly columns: readonly (string | PortalColumn)[];
+  /** Parameters of the list. */
+  readonly filters?: readonly { readonly name: string; readonly label: string }[];
+  /** By field and value: what it means. */
+  readonly states?: Readonly<Record<string, Readonly<Record<string, AdminState>>>>;
+  /** By the last part of their path: `rotate`. */
+  readonly actions?: Readonly<Record<string, PortalAction>>;
+  /** What is done to a record by its DELETE, where that is not "delete". */
+  readonly secret?: { readonly label: string; readonly note: string };
+  /** Fields that the controller takes from nobody here. */
+  omits?(controller: object): readonly string[];
+  /** By field: what to offer while typing. */
+  suggestions?(asked: {
+    readonly db: Db;
+    readonly controller: object;
+    readonly isStaff: boolean;
+  }): Readonly<Record<string, readonly string[]>>;
+  /** Figures of the overview: how many records there are with these parameters. `since`: within the range that is shown. */
+  readonly tiles?: readonly {
+    readonly label: string;
+    readonly parameters: Readonly<Record<string, string>>;
+    readonly since?: string;
+    /** Where there are some, it needs attention. */
+    readonly isBad?: boolean;
+  }[];
+}
+
+export interface PortalColumn extends Partial<Omit<AdminColumn, 'name' | 'sortable' | 'sortNote'>> {
+  readonly name: string;
+}
+
+export interface PortalAction {
+  readonly label: string;
+  /** Asked before it runs. */
+  readonly confirm?: string;
+  /** What happened then: `The secret was replaced.` */
+  readonly done: string;
+  readonly tone?: 'neutral' | 'bad';
+}
+
+/** What the portal shows for a module. */
+export interface PortalDeclaration {
+  readonly pages: readonly PortalPage[];
+}

@@ -1,0 +1,330 @@
+import type { AdminAction, AdminContext, AdminDeclaration, AdminListQuery, AdminResource } from '../app/admin/declaration.ts';
+import { labelOf } from '../app/admin/model-columns.ts';
+import type { PortalAction, PortalPage } from '../app/admin/portal-page.ts';
+import { adminBuckets } from '../app/admin/range.ts';
+import type { AdminOverview, AdminRecord, AdminTile } from '../app/admin/sections.ts';
+import type { AdminField, AdminFileFormat, AdminPage, AdminRange, AdminResult, AdminSecret } from '../app/admin/shapes.ts';
+import type { App } from '../app/declare/module.ts';
+import { isKitError } from '../errors/kit-error.ts';
+import type { CompiledRoute } from '../http/exchange/compiled-route.ts';
+import { callOperation, jsonOf, textOf, type Called } from './call.ts';
+import { columnsOf, rowOf, sectionsOf } from './page-record.ts';
+import { routesOf, type PageRoutes } from './page-routes.ts';
+import { fieldOf, filterOf, itemsOf, propertiesOf, resolved, type Schema } from './schema-words.ts';
+
+type Item = Readonly<Record<string, unknown>>;
+
+/** Between the ids of a record and of the one that it is below: in neither of them. */
+const BELOW = '~';
+/** Others whose records are listed together where none was chosen, and records of each. */
+const PARENTS_MAX = 20;
+
+/** The pages of the modules, as far as the app has mounted their operations. */
+export function portalDeclarations(app: App): readonly AdminDeclaration[] {
+  const pages = app.modules
+    .flatMap(({ portal }) => portal?.pages ?? [])
+    .flatMap((page) => {
+      const routes = routesOf(app, page);
+      return routes === null ? [] : [{ page, routes }];
+    });
+  const made = pages.map(({ page, routes }) => {
+    const above = pages.find(({ page: other }) => other.name === page.below?.page);
+    return page.below !== undefined && above === undefined ? null : new PageResource(page, routes, above?.routes);
+  });
+  const shown = made.filter((each) => each !== null);
+  return shown.map((each) => ({ resources: [each.resource()], overview: (context, range) => each.overview(context, range) }));
+}
+
+/** A page as a list of the site: every read and change is a call of the mounted operation. */
+class PageResource {
+  readonly #page: PortalPage;
+  readonly #routes: PageRoutes;
+  readonly #above: PageRoutes | undefined;
+  readonly #omitted: ReadonlySet<string>;
+
+  constructor(page: PortalPage, routes: PageRoutes, above: PageRoutes | undefined) {
+    this.#page = page;
+    this.#routes = routes;
+    this.#above = above;
+    this.#omitted = new Set(page.omits?.(routes.controller));
+  }
+
+  resource(): AdminResource {
+    const { name, label, singular, group, description, icon, removal, filters = [], suggestions } = this.#page;
+    const { list, create, edit, remove } = this.#routes;
+    const parameters = propertiesOf(list.query?.json as Schema | undefined);
+    const above = this.#page.below;
+    const exporting = this.#routes.export;
+    return {
+      name,
+      label,
+      singular,
+      group,
+      ...(description === undefined ? {} : { description }),
+      ...(icon === undefined ? {} : { icon }),
+      ...(removal === undefined ? {} : { removal }),
+      columns: columnsOf(this.#page, itemsOf(list.response?.json as Schema | undefined)),
+      filters: [
+        ...(above === undefined ? [] : [{ name: this.#parentKey, label: above.label, kind: 'reference' as const, of: above.page }]),
+        ...filters.flatMap(({ name: parameter, label: words }) => {
+          const schema = parameters[parameter];
+          return schema === undefined ? [] : [filterOf(parameter, words, schema)];
+        }),
+      ],
+      ...(above === undefined ? {} : { related: [{ to: above.page, filter: this.#parentKey }] }),
+      table: name,
+      creation: create === undefined ? { refused: 'Records are not made here.' } : { fields: this.#fields(create) },
+      editable: edit !== undefined,
+      removable: remove !== undefined,
+      actions: [...this.#routes.actions].map(([segment, route]) => this.#action(segment, route)),
+      ...(exporting === undefined
+        ? {}
+        : {
+            exports: ['csv', 'jsonl'] as const,
+            exportRows: (context: AdminContext, { filters: asked }: AdminListQuery, format: AdminFileFormat) =>
+              pieces(context, exporting, { ...asked, format }),
+          }),
+      ...(suggestions === undefined
+        ? {}
+        : {
+            suggestions: ({ db, principal }: AdminContext) =>
+              Promise.resolve(suggestions({ db, controller: this.#routes.controller, isStaff: principal.user.is_staff })),
+          }),
+      list: (context, query) => this.#list(context, query),
+      titles: async (context, ids) => {
+        const found = await Promise.all(ids.map((id) => this.#find(context, id)));
+        return new Map(found.flatMap((item, index) => (item === null ? [] : [[ids[index] as string, rowOf(this.#page, item, '').title]])));
+      },
+      read: (context, id) => this.#read(context, id),
+      ...(create === undefined ? {} : { create: (context: AdminContext, fields: Item) => this.#create(context, create, fields) }),
+      ...(edit === undefined
+        ? {}
+        : {
+            update: async (context: AdminContext, id: string, fields: Item): Promise<AdminResult> => {
+              await callOperation(edit, context, { params: this.#params(id), body: given(fields, edit) });
+              return { message: 'Saved.', id };
+            },
+          }),
+      ...(remove === undefined
+        ? {}
+        : {
+            remove: async (context: AdminContext, id: string): Promise<AdminResult> => {
+              await callOperation(remove, context, { params: this.#params(id) });
+              return { message: `${labelOf(singular)} removed.` };
+            },
+          }),
+    };
+  }
+
+  /** How many records there are of each kind that a tile counts. A page that this caller may not see has none. */
+  async overview(context: AdminContext, range: AdminRange): Promise<AdminOverview> {
+    const { label, tiles = [], name, filters = [] } = this.#page;
+    const { since } = adminBuckets(range, context.clock.now(), 1);
+    const counted = tiles.map(async (tile): Promise<AdminTile[]> => {
+      const parameters = { ...tile.parameters, ...(tile.since === undefined ? {} : { [tile.since]: since.toISOString() }) };
+      const page = await unlessRefused(() => this.#call(context, { filters: parameters, limit: 1, cursor: null }, {}));
+      if (page === null) return [];
+      const { count } = page;
+      const filtered = Object.entries(parameters).filter(([each]) => filters.some((filter) => filter.name === each));
+      return [
+        {
+          label: tile.label,
+          value: typeof count === 'number' ? count : '1,000 or more',
+          unit: 'count',
+          tone: tile.isBad === true && count !== 0 ? 'bad' : 'neutral',
+          link: { resource: name, filters: Object.fromEntries(filtered) },
+        },
+      ];
+    });
+    return { title: label, tiles: (await Promise.all(counted)).flat(), charts: [], tables: [] };
+  }
+
+  /** The parameter of the path that names the other record. */
+  get #parentKey(): string {
+    return this.#routes.keys[0] ?? 'id';
+  }
+
+  #fields(route: CompiledRoute): readonly AdminField[] {
+    const body = route.body?.json as Schema | undefined;
+    const required = new Set(body === undefined ? [] : resolved(body).required);
+    return Object.entries(propertiesOf(body))
+      .filter(([name, { readOnly }]) => readOnly !== true && !this.#omitted.has(name))
+      .map(([name, schema]) => fieldOf(name, schema, required.has(name)));
+  }
+
+  /** By the names of the path's parameters. */
+  #params(id: string): Readonly<Record<string, string>> {
+    const ids = this.#above === undefined ? [id] : id.split(BELOW);
+    return Object.fromEntries(this.#routes.keys.map((key, index) => [key, ids[index] ?? '']));
+  }
+
+  #idOf(item: Item, parent: string | undefined): string {
+    const own = String(item['id']);
+    return parent === undefined ? own : `${parent}${BELOW}${own}`;
+  }
+
+  async #list(context: AdminContext, query: AdminListQuery): Promise<AdminPage> {
+    if (this.#above === undefined) return this.#page1(context, query, undefined);
+    const { [this.#parentKey]: parent, ...filters } = query.filters;
+    if (parent !== undefined) return this.#page1(context, { ...query, filters }, parent);
+    // Of none in particular: the newest of each.
+    const parents = jsonOf(await callOperation(this.#above.list, context, { query: sized(this.#above.list, PARENTS_MAX, null) }));
+    const pages = await Promise.all(
+      ((parents['items'] ?? []) as readonly Item[]).map((each) => this.#page1(context, { ...query, cursor: null }, String(each['id']))),
+    );
+    const at = ({ values }: AdminPage['items'][number]): string => String(values['created_at'] ?? '');
+    const items = pages.flatMap((page) => page.items).toSorted((a, b) => (at(a) < at(b) ? 1 : -1));
+    const isCut = pages.some(({ next }) => next !== null) || items.length > query.limit || parents['next'] != null;
+    return { items: items.slice(0, query.limit), count: items.length, next: null, ...(isCut ? { atLeast: true } : {}) };
+  }
+
+  async #page1(
+    context: AdminContext,
+    query: Pick<AdminListQuery, 'filters' | 'limit' | 'cursor'>,
+    parent: string | undefined,
+  ): Promise<AdminPage> {
+    const params = parent === undefined ? {} : { [this.#parentKey]: parent };
+    const answer = await this.#call(context, query, params);
+    const items = (answer['items'] ?? []) as readonly Item[];
+    const { count } = answer;
+    return {
+      items: items.map((item) => rowOf(this.#page, item, this.#idOf(item, parent))),
+      count: typeof count === 'number' ? count : null,
+      next: nextOf(this.#routes.list, answer, query),
+    };
+  }
+
+  async #call(
+    context: AdminContext,
+    { filters, limit, cursor }: Pick<AdminListQuery, 'filters' | 'limit' | 'cursor'>,
+    params: Readonly<Record<string, string>>,
+  ) {
+    const { list } = this.#routes;
+    return jsonOf(await callOperation(list, context, { params, query: { ...filters, ...sized(list, limit, cursor) } }));
+  }
+
+  async #find(context: AdminContext, id: string): Promise<Item | null> {
+    const { read } = this.#routes;
+    if (read === undefined) return null;
+    try {
+      return jsonOf(await callOperation(read, context, { params: this.#params(id) }));
+    } catch (error) {
+      // What is no id of such a record, and what others have, is not there.
+      if (isKitError(error) && (error.status === 404 || error.status === 422)) return null;
+      throw error;
+    }
+  }
+
+  async #read(context: AdminContext, id: string): Promise<AdminRecord | null> {
+    const item = await this.#find(context, id);
+    if (item === null) return null;
+    const { read, edit, remove, actions } = this.#routes;
+    const fields = edit === undefined ? [] : this.#fields(edit).filter(({ name }) => name in item);
+    const row = rowOf(this.#page, item, id);
+    return {
+      ...row,
+      sections: sectionsOf(this.#page, item, read?.response?.json as Schema | undefined),
+      ...(fields.length === 0 ? {} : { form: { fields, values: Object.fromEntries(fields.map(({ name }) => [name, item[name]])) } }),
+      actions: [...actions.keys()],
+      removable: remove !== undefined,
+    };
+  }
+
+  async #create(context: AdminContext, route: CompiledRoute, fields: Item): Promise<AdminResult> {
+    const answer = jsonOf(await callOperation(route, context, { body: given(fields, route) }));
+    const { title } = rowOf(this.#page, answer, '');
+    return { message: `${title} created.`, id: String(answer['id']), ...this.#secretOf(route, answer) };
+  }
+
+  /** A value that is shown once. */
+  #secretOf(route: CompiledRoute, answer: Item): { readonly secret?: AdminSecret } {
+    const sensitive = Object.entries(propertiesOf(route.response?.json as Schema | undefined)).find(
+      ([name, schema]) => schema['x-sensitive'] === true && typeof answer[name] === 'string',
+    );
+    if (sensitive === undefined) return {};
+    const { label = labelOf(sensitive[0]), note = 'It is shown this once.' } = this.#page.secret ?? {};
+    return { secret: { label, value: String(answer[sensitive[0]]), note } };
+  }
+
+  #action(segment: string, route: CompiledRoute): AdminAction {
+    const words: PortalAction = this.#page.actions?.[segment] ?? { label: labelOf(segment.replaceAll('-', '_')), done: 'Done.' };
+    const fields = this.#fields(route);
+    const { confirm } = words;
+    return {
+      name: segment,
+      label: words.label,
+      tone: words.tone ?? 'neutral',
+      on: 'record',
+      ...(confirm === undefined ? {} : { confirm }),
+      ...(fields.length === 0 ? {} : { fields }),
+      run: async (context, [id = ''], values) => {
+        const body = route.body === undefined ? {} : { body: given(values, route) };
+        const answer = jsonOf(await inFields(() => callOperation(route, context, { params: this.#params(id), ...body })));
+        return { message: words.done, id, ...this.#secretOf(route, answer) };
+      },
+    };
+  }
+}
+
+/** What was left empty is not sent, unless the operation takes null. */
+function given(fields: Item, { body }: CompiledRoute): Item {
+  const schemas = propertiesOf(body?.json as Schema | undefined);
+  const takesNull = (name: string): boolean => [schemas[name]?.type].flat().includes('null');
+  return Object.fromEntries(
+    Object.entries(fields).filter(
+      ([name, value]) => value !== undefined && (value !== null || takesNull(name)) && !(value === '' && takesNull(name)),
+    ),
+  );
+}
+
+/** Pages of this list are counted by numbers. */
+const isNumbered = ({ query }: CompiledRoute): boolean => 'page' in propertiesOf(query?.json as Schema | undefined);
+
+function sized(list: CompiledRoute, limit: number, cursor: string | null): Readonly<Record<string, string>> {
+  if (isNumbered(list)) return { page_size: String(limit), page: cursor ?? '1' };
+  return { limit: String(limit), ...(cursor === null ? {} : { cursor }) };
+}
+
+function nextOf(
+  list: CompiledRoute,
+  { next, count, items }: Item,
+  { limit, cursor }: Pick<AdminListQuery, 'limit' | 'cursor'>,
+): string | null {
+  if (!isNumbered(list)) return typeof next === 'string' ? (new URLSearchParams(next.replace(/^[^?]*\?/, '')).get('cursor') ?? next) : null;
+  const page = Number(cursor ?? '1');
+  const isLast = typeof count === 'number' ? page * limit >= count : (items as readonly unknown[]).length < limit;
+  return isLast ? null : String(page + 1);
+}
+
+/** Faults of a body are those of the dialog's fields. */
+async function inFields(work: () => Promise<Called>): Promise<Called> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!isKitError(error) || error.errors === undefined) throw error;
+    const errors = error.errors.map(({ location: [first, ...rest], ...fault }) => ({
+      ...fault,
+      location: first === 'body' ? ['body', 'fields', ...rest] : [first ?? 'body', ...rest],
+    }));
+    throw Object.assign(error, { errors });
+  }
+}
+
+/** Null: this caller may not see it. */
+async function unlessRefused<T>(work: () => Promise<T>): Promise<T | null> {
+  try {
+    return await work();
+  } catch (error) {
+    if (isKitError(error) && error.status < 500) return null;
+    throw error;
+  }
+}
+
+async function* pieces(context: AdminContext, route: CompiledRoute, query: Readonly<Record<string, string>>): AsyncGenerator<string, void> {
+  const { body } = await callOperation(route, context, { query });
+  if (typeof body === 'object' && body !== null && Symbol.asyncIterator in body) {
+    for await (const piece of body as AsyncIterable<string | Uint8Array>) yield textOf(piece);
+    return;
+  }
+  yield textOf(body);
+}

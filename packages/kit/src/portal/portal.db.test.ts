@@ -1,0 +1,251 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { z } from 'zod';
+import { AdminApp, type Browser, PASSWORD, siteFolder } from '../../test/admin/admin-app.ts';
+import { ApiKeyController, apiKeys } from '../contrib/apikeys/index.ts';
+import { QuotaController, RequestController, requests, UsageController } from '../contrib/requests/index.ts';
+import { requestLogs } from '../contrib/requests/log.ts';
+import { eventType, publish, WebhookEndpointController, webhooks } from '../contrib/webhooks/index.ts';
+import { describeDatabases } from '../testing/databases.ts';
+import { fakeClock } from '../testing/fake-clock.ts';
+import { portal } from './index.ts';
+
+const OrderPaid = eventType('order.paid', z.object({ id: z.number() }));
+class Keys extends ApiKeyController {
+  static override readonly grantableScopes = ['requests:read', 'webhooks:read'];
+}
+
+describeDatabases("the developers' portal", (database) => {
+  const clock = fakeClock('2030-01-15T10:00:00.000Z');
+  const files = siteFolder();
+  let app: AdminApp;
+  let ada: Browser;
+  let bob: Browser;
+
+  beforeAll(async () => {
+    app = await new AdminApp(
+      database.db,
+      [
+        apiKeys(),
+        webhooks({ eventTypes: [OrderPaid] }),
+        requests({ quotas: { key: '100/month' } }),
+        portal({ site: files.url, title: 'Acme' }),
+      ],
+      {
+        clock,
+        mount: {
+          '/v1': {
+            '/api-keys': Keys,
+            '/hooks': WebhookEndpointController,
+            '/requests': RequestController,
+            '/usage': UsageController,
+            '/quotas': QuotaController,
+          },
+        },
+      },
+    ).ready();
+    [ada, bob] = [await logIn(), await logIn()];
+  });
+  afterAll(async () => {
+    await app.close();
+    files.remove();
+  });
+
+  async function logIn(): Promise<Browser> {
+    const user = await app.newUser();
+    const answer = await app.call('POST', '/portal/api/login', {}, { login: user.username, password: PASSWORD });
+    expect(answer.status).toBe(200);
+    const [cookie = ''] = String(answer.headers['set-cookie']).split(';', 1);
+    return { userId: user.id, cookie, csrf: answer.body.csrf_token };
+  }
+  const get = (who: Browser, path: string) => app.call('GET', `/portal/api/${path}`, { cookie: who.cookie });
+  const send = (who: Browser, method: 'POST' | 'PATCH' | 'DELETE', path: string, body?: object) =>
+    app.call(method, `/portal/api/${path}`, { cookie: who.cookie, 'x-csrf-token': who.csrf }, body);
+  const act = (who: Browser, list: string, action: string, id: string, fields: object = {}) =>
+    send(who, 'POST', `resources/${list}/actions/${action}`, { ids: [id], fields });
+  const items = async (who: Browser, path: string) => (await get(who, `resources/${path}`)).body.items;
+
+  test('a customer logs in and sees the pages of what is mounted; the admin site stays closed', async () => {
+    const { status, body } = await get(ada, 'session');
+    expect(status).toBe(200);
+    expect(body.site.title).toBe('Acme');
+    expect(body.site.resources.map(({ name }: { name: string }) => name)).toEqual([
+      'api-keys',
+      'endpoints',
+      'deliveries',
+      'requests',
+      'usage',
+      'quotas',
+    ]);
+    const [keys] = body.site.resources;
+    expect(keys.creation.fields.map(({ name }: { name: string }) => name)).toEqual(['name', 'scopes', 'expires_at']);
+    expect(keys.creation.fields[1].suggestions).toEqual(['requests:read', 'webhooks:read']);
+    expect((await app.call('GET', '/admin/api/session', { cookie: ada.cookie })).body.code).toBe('staff_only');
+    expect((await app.call('GET', '/portal/api/resources/api-keys')).status).toBe(401);
+  });
+
+  test('no page is framed, cached, or runs a script that is not its own', async () => {
+    const page = await app.call('GET', '/portal/');
+    expect(page.headers).toMatchObject({ 'cache-control': 'no-store', 'x-frame-options': 'DENY', 'x-content-type-options': 'nosniff' });
+    const policy = String(page.headers['content-security-policy']);
+    expect(policy).toContain("frame-ancestors 'none'");
+    expect(policy).toContain("script-src 'self';");
+    expect(policy).not.toContain('unsafe');
+    for (const path of ['session', 'resources/api-keys', 'overview'])
+      expect((await get(ada, path)).headers['content-security-policy'], path).toContain("default-src 'none'");
+  });
+
+  test('a key: created and shown once, used, rotated, edited, revoked', async () => {
+    const made = await send(ada, 'POST', 'resources/api-keys', { name: 'CI', scopes: ['requests:read'] });
+    expect(made).toMatchObject({ status: 201, body: { message: 'CI created.', secret: { label: 'API key' } } });
+    const { id, secret } = made.body;
+    const use = async (raw: string) => (await app.call('GET', '/v1/requests', { 'x-api-key': raw })).status;
+    expect(await use(secret.value)).toBe(200);
+    const listed = await items(ada, 'api-keys');
+    expect(listed).toMatchObject([{ id, title: 'CI', values: { name: 'CI', state: { value: 'active', tone: 'good' } } }]);
+    expect(JSON.stringify(listed)).not.toContain(secret.value);
+
+    const rotated = await act(ada, 'api-keys', 'rotate', id, { grace_seconds: 60 });
+    expect(rotated).toMatchObject({ status: 200, body: { message: 'The key has a new secret.' } });
+    expect([await use(rotated.body.secret.value), await use(secret.value)]).toEqual([200, 200]);
+    clock.advance(61_000);
+    expect(await use(secret.value)).toBe(401);
+
+    expect((await send(ada, 'PATCH', `resources/api-keys/${id}`, { name: 'Nightly' })).status).toBe(200);
+    const record = (await get(ada, `resources/api-keys/${id}`)).body;
+    expect(record).toMatchObject({ title: 'Nightly', removable: true, actions: ['rotate'], form: { values: { name: 'Nightly' } } });
+    expect(JSON.stringify(record)).not.toContain(rotated.body.secret.value);
+
+    expect((await send(ada, 'DELETE', `resources/api-keys/${id}`)).status).toBe(200);
+    expect(await use(rotated.body.secret.value)).toBe(401);
+    expect((await items(ada, 'api-keys?filter.state=revoked')).map((each: { id: string }) => each.id)).toEqual([id]);
+    const [first, second] = await Promise.all(
+      ['one', 'two'].map((name) => send(ada, 'POST', 'resources/api-keys', { name, scopes: ['requests:read'] })),
+    );
+    const many = await send(ada, 'POST', 'resources/api-keys/actions/delete-selected', { ids: [first!.body.id, second!.body.id] });
+    expect(many.body.failures ?? []).toEqual([]);
+    expect(await items(ada, 'api-keys?filter.state=active')).toEqual([]);
+  });
+
+  test('what the controller rejects, the page rejects: scopes, limits, a login that is old, a missing CSRF token', async () => {
+    const wrong = await send(ada, 'POST', 'resources/api-keys', { name: 'x', scopes: ['other:write'] });
+    expect(wrong).toMatchObject({ status: 422, body: { errors: [{ code: 'scope_not_grantable', location: ['body', 'scopes', 0] }] } });
+    expect((await send(ada, 'POST', 'resources/api-keys', { name: 'x', scopes: ['requests:read'], quota: '1/day' })).status).toBe(422);
+    const forged = await app.call('POST', '/portal/api/resources/api-keys', { cookie: ada.cookie }, { name: 'x', scopes: [] });
+    expect(forged).toMatchObject({ status: 403, body: { code: 'csrf_failed' } });
+    const late = await logIn();
+    clock.advance(3_600_000);
+    const refused = await send(late, 'POST', 'resources/api-keys', { name: 'x', scopes: ['requests:read'] });
+    expect(refused).toMatchObject({ status: 403, body: { code: 'recent_login_required' } });
+    expect(await items(late, 'api-keys')).toEqual([]);
+    [ada, bob] = [await logIn(), await logIn()];
+  });
+
+  test('an endpoint: created, pinged, its deliveries, a new secret, disabled', async () => {
+    const made = await send(ada, 'POST', 'resources/endpoints', { url: 'https://hooks.example.com/a', events: ['order.paid'] });
+    expect(made).toMatchObject({ status: 201, body: { secret: { label: 'Signing secret' } } });
+    const { id } = made.body;
+    expect((await act(ada, 'endpoints', 'ping', id)).body.message).toBe('A ping is on its way: see its deliveries.');
+    await app.app.db.transaction((tx) => publish(tx, OrderPaid, { id: 1 }, { owner: ada.userId }));
+    const all = await items(ada, 'deliveries');
+    expect(all.map(({ title }: { title: string }) => title)).toContain('webhook.ping');
+    expect(await items(ada, `deliveries?filter.endpoint_id=${id}`)).toHaveLength(all.length);
+    const ping = all.find(({ title }: { title: string }) => title === 'webhook.ping');
+    expect((await get(ada, `resources/deliveries/${ping.id}`)).body).toMatchObject({ title: 'webhook.ping', actions: ['retry'] });
+    const rotated = await act(ada, 'endpoints', 'rotate-secret', id);
+    expect(rotated.body.secret.value).toMatch(/^whsec_/);
+    expect((await send(ada, 'PATCH', `resources/endpoints/${id}`, { is_active: false })).status).toBe(200);
+    expect((await get(ada, `resources/endpoints/${id}`)).body.values.is_active).toMatchObject({ value: 'disabled', tone: 'bad' });
+    const refused = await act(ada, 'endpoints', 'ping', id);
+    expect(refused).toMatchObject({ status: 409, body: { code: 'endpoint_disabled' } });
+    const wrong = await act(ada, 'endpoints', 'recover', id, {});
+    expect(wrong).toMatchObject({ status: 422, body: { errors: [{ location: ['body', 'fields', 'since'] }] } });
+  });
+
+  test('requests, usage and quotas, with a file', async () => {
+    const { secret } = (await send(ada, 'POST', 'resources/api-keys', { name: 'Reader', scopes: ['requests:read'] })).body;
+    await app.call('GET', '/v1/requests', { 'x-api-key': secret.value });
+    await app.call('GET', '/v1/hooks', { 'x-api-key': secret.value });
+    await requestLogs.of(app.app.db).flush();
+    const failed = await items(ada, 'requests?filter.failed=true');
+    expect(failed[0]).toMatchObject({ values: { route: '/v1/hooks', status: 403, error_code: 'insufficient_scope' } });
+    expect((await get(ada, `resources/requests/${failed[0].id}`)).body.sections[0].values).toMatchObject({ method: 'GET' });
+    const called = (await items(ada, 'usage')).map(({ values }: { values: { route: string } }) => values.route);
+    expect(called).toContain('/v1/hooks');
+    expect(called, 'looking at the portal is no use of the API').not.toContain('/v1/quotas');
+    expect(await items(ada, 'quotas')).toContainEqual(
+      expect.objectContaining({ values: expect.objectContaining({ used: '1', quota: '100' }) }),
+    );
+    const file = await get(ada, 'lists/usage/export?format=csv');
+    expect(file.status).toBe(200);
+    expect(file.text).toContain('/v1/hooks');
+    const { parts } = (await get(ada, 'overview')).body;
+    expect(parts.flatMap(({ tiles }: { tiles: { label: string }[] }) => tiles.map(({ label }) => label))).toEqual(
+      expect.arrayContaining(['Active keys', 'Endpoints', 'Requests', 'Failed requests']),
+    );
+  });
+
+  test('twins: of two customers with the same things, no route of the portal tells one anything of the other', async () => {
+    const mine = await things(ada);
+    const theirs = await things(bob);
+    await requestLogs.of(app.app.db).flush();
+    const lists = (await get(ada, 'session')).body.site.resources as { name: string; actions: { name: string }[] }[];
+    for (const { name, actions } of lists) {
+      const [own, others] = [await items(ada, `${name}?limit=100`), await items(bob, `${name}?limit=100`)];
+      expect(own.length, name).toBeGreaterThan(0);
+      expect(others.length, name).toBeGreaterThan(0);
+      const ids = new Set(own.map(({ id }: { id: string }) => id));
+      for (const { id } of others as { id: string }[]) {
+        expect(ids.has(id), `${name}: the list`).toBe(false);
+        const missing = id.replaceAll(/[0-9a-f]{8}-/g, '00000000-');
+        for (const [method, path, body] of [
+          ['GET', `resources/${name}/${id}`],
+          ['PATCH', `resources/${name}/${id}`, { name: 'taken', description: 'taken' }],
+          ['DELETE', `resources/${name}/${id}`],
+          ...actions.map(
+            (action) => ['POST', `resources/${name}/actions/${action.name}`, { ids: [id], fields: FIELDS[action.name] ?? {} }] as const,
+          ),
+        ] as const) {
+          const at = (target: string) => JSON.parse(JSON.stringify(body ?? null).replaceAll(id, target)) as object | null;
+          const [asked, absent] = await Promise.all(
+            [id, missing].map((target) =>
+              method === 'GET' ? get(ada, path.replace(id, target)) : send(ada, method, path.replace(id, target), at(target) ?? undefined),
+            ),
+          );
+          // Of a selection, each record that is not there is told in the response.
+          if (path.endsWith('/delete-selected')) expect(asked!.body.failures, path).toMatchObject([{ id }]);
+          else expect(asked!.status, `${method} ${path}`).toBe(404);
+          expect(stripped(asked!.body, id), `${method} ${path}`).toEqual(stripped(absent!.body, missing));
+        }
+        expect((await get(ada, `lists/${name}/choices?id=${encodeURIComponent(id)}`)).body).toEqual({ items: [] });
+      }
+      const [endpoint] = theirs.endpoints;
+      if (name === 'deliveries') expect((await get(ada, `resources/deliveries?filter.endpoint_id=${endpoint}`)).status).toBe(404);
+      if (name === 'requests') expect(await items(ada, `requests?filter.key_id=${theirs.keys[0]}`)).toEqual([]);
+    }
+    const everything = await Promise.all(
+      ['overview', ...lists.flatMap(({ name }) => [`resources/${name}?limit=100`, `lists/${name}/choices`])].map((path) => get(ada, path)),
+    );
+    const told = everything.map(({ text }) => text).join('\n');
+    for (const secret of [bob.userId, ...theirs.keys, ...theirs.endpoints]) expect(told).not.toContain(secret);
+    for (const own of mine.keys) expect(told).toContain(own);
+    // Nothing that was tried on the other's things has changed them.
+    expect((await get(bob, `resources/api-keys/${theirs.keys[0]}`)).body).toMatchObject({
+      title: 'twin',
+      values: { state: { value: 'active' } },
+    });
+  });
+
+  const FIELDS: Readonly<Record<string, object>> = { recover: { since: '2030-01-01T00:00:00Z' }, rotate: {}, retry: {} };
+
+  /** The sentence of a 404 may repeat the id that was asked for. */
+  const stripped = (body: { request_id?: string }, id: string) =>
+    JSON.parse(JSON.stringify({ ...body, request_id: undefined, instance: undefined }).replaceAll(id, 'ID')) as object;
+
+  async function things(who: Browser) {
+    const key = await send(who, 'POST', 'resources/api-keys', { name: 'twin', scopes: ['requests:read'] });
+    const endpoint = await send(who, 'POST', 'resources/endpoints', { url: 'https://hooks.example.com/twin', events: ['*'] });
+    await act(who, 'endpoints', 'ping', endpoint.body.id);
+    await app.call('GET', '/v1/requests', { 'x-api-key': key.body.secret.value });
+    return { keys: [key.body.id as string], endpoints: [endpoint.body.id as string] };
+  }
+});
