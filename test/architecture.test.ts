@@ -32,7 +32,7 @@ describe('imports go one way', () => {
     test('hold every file but those that each module has', () => {
       const outside = inside.map(({ path }) => path).filter((path) => roomOf(path) === -1);
       const beside =
-        /^(index|module|models|resource|options|errors|schemas|controller|commands|admin|config|log|clock|dialect|main|program|version|webhooks|misspelt-events|unreachable-events|browser)\.ts$|^migrations\//;
+        /^(index|module|models|resource|options|errors|schemas|controller|commands|admin|portal|config|log|clock|dialect|main|program|version|webhooks|misspelt-events|unreachable-events|browser)\.ts$|^migrations\//;
       expect(outside.filter((path) => !beside.test(path.slice(within.length)))).toEqual([]);
     });
 
