@@ -39,7 +39,7 @@ const choicesOf = ({ enum: values = [] }: Schema) =>
   values.filter((value) => typeof value === 'string').map((value) => ({ value, label: labelOf(value) }));
 
 export function cellKind(schema: Schema): AdminCellKind {
-  const [type] = types(schema).filter((each) => each !== 'null');
+  const type = types(schema).find((each) => each !== 'null');
   if (schema.format === 'date-time') return 'time';
   if (schema.format === 'date') return 'date';
   switch (type) {
