@@ -1,5 +1,6 @@
 import type { Module } from '../../../kit/src/app/index.ts';
-import { accounts, accountsOf, type AccountsOptions, createUser, type NewUser } from '../../../kit/src/contrib/accounts/index.ts';
+import { accounts, accountsOf, type AccountsOptions, createUser } from '../../../kit/src/contrib/accounts/index.ts';
+import type { NewUser } from '../../../kit/src/contrib/accounts/users/manage-users.ts';
 import { admin, type AdminRoles } from '../../../kit/src/admin/index.ts';
 import { apiKeys } from '../../../kit/src/contrib/apikeys/index.ts';
 import { audit } from '../../../kit/src/contrib/audit/index.ts';

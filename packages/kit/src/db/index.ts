@@ -34,7 +34,7 @@ export type { MigrationModule } from './migrations/plan.ts';
 export { proposeModuleMigration } from './migrations/propose-migration.ts';
 export { model, type Model } from './declare/model.ts';
 export { openDatabase } from './open/open-database.ts';
-export { countQueries, observeQueries, type CountedQueries, type QueryEvent } from './engine/query-observer.ts';
+export { countQueries, observeQueries, type QueryEvent } from './engine/query-observer.ts';
 export { count, find, findBy, insert, insertMany, list, remove, update, type Key } from './rows/repository.ts';
 export type { Columns, Input, Insert, Patch, Row, RowOf, Update } from './declare/rows.ts';
 export { softDelete, softDeleteUnique, timestamps, userStamps, versioned } from './declare/standard-columns.ts';

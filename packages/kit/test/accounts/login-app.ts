@@ -6,9 +6,9 @@ import {
   type AccountsOptions,
   createUser,
   type MailMessage,
-  type NewUser,
   openSession,
 } from '../../src/contrib/accounts/index.ts';
+import type { NewUser } from '../../src/contrib/accounts/users/manage-users.ts';
 import { ApiKeyController, apiKeys } from '../../src/contrib/apikeys/index.ts';
 import { audit } from '../../src/contrib/audit/index.ts';
 import { jobs, runDueJobs } from '../../src/contrib/jobs/index.ts';

@@ -1,7 +1,7 @@
 export { TenantController } from './controller.ts';
-export { inviteMember, type NewInvitation, type SentInvitation } from './manage/invitations.ts';
-export { addMember, removeMember, type MemberToAdd, type MemberToRemove } from './manage/members.ts';
+export { inviteMember, type SentInvitation } from './manage/invitations.ts';
+export { addMember, removeMember } from './manage/members.ts';
 export { resumeTenant, suspendTenant, type Suspension } from './manage/suspend.ts';
-export { createTenant, type NewTenant } from './manage/tenants.ts';
+export { createTenant } from './manage/tenants.ts';
 export { tenants } from './module.ts';
-export type { InvitationMail, InvitationMailOptions, TenantFacts, TenantsOptions } from './options.ts';
+export type { InvitationMail, TenantFacts, TenantsOptions } from './options.ts';

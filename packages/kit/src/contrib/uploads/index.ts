@@ -1,5 +1,5 @@
 export { clamav } from './life/clamav.ts';
-export { processUploads, type CleanReport } from './life/clean.ts';
+export { processUploads } from './life/clean.ts';
 export { UploadController } from './controller.ts';
 export { downloadUrl, type DownloadUrl } from './rows/download.ts';
 export { uploads } from './module.ts';

@@ -30,7 +30,7 @@ export { retryDelivery } from './maintain/retry.ts';
 export { generateSecret } from './signing/signature.ts';
 export type { SqlExecutor } from '../../db/engine/foreign/sql-executor.ts';
 export type { WebhookAttempt, WebhookDelivery, WebhookEndpoint, WebhookEvent } from './endpoints/store.ts';
-export type { DeliveryTask, EnqueueDetails, TaskQueue } from './publishing/task-queue.ts';
+export type { DeliveryTask, TaskQueue } from './publishing/task-queue.ts';
 export { webhookQueue, type WebhookQueue } from './delivery/webhook-queue.ts';
 export { httpTransport, type Transport, type TransportRequest, type TransportResult } from './network/transport.ts';
 export { updateEndpoint } from './endpoints/update-endpoint.ts';

@@ -5,14 +5,7 @@ import type { RawBody, ReceivedHeaders, ReceivedMessage, VerifiedMessage, Verify
 import { InvalidSecret, parseSecret } from '../signing/secret.ts';
 
 export { InvalidSignature } from './received-message.ts';
-export type {
-  InvalidSignatureReason,
-  RawBody,
-  ReceivedEvent,
-  ReceivedHeaders,
-  VerifiedMessage,
-  VerifyOptions,
-} from './received-message.ts';
+export type { InvalidSignatureReason, RawBody, ReceivedEvent, ReceivedHeaders, VerifiedMessage } from './received-message.ts';
 export { InvalidSecret } from '../signing/secret.ts';
 
 const HMAC = { name: 'HMAC', hash: 'SHA-256' };

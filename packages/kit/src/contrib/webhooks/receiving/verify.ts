@@ -8,14 +8,7 @@ import { InvalidSecret, parseSecret } from '../signing/secret.ts';
 import { BoundedMap } from '../../../db/values/bounded-map.ts';
 
 export { InvalidSignature } from './received-message.ts';
-export type {
-  InvalidSignatureReason,
-  RawBody,
-  ReceivedEvent,
-  ReceivedHeaders,
-  VerifiedMessage,
-  VerifyOptions,
-} from './received-message.ts';
+export type { InvalidSignatureReason, RawBody, ReceivedEvent, ReceivedHeaders, VerifiedMessage } from './received-message.ts';
 export { InvalidSecret } from '../signing/secret.ts';
 
 /** DER wrapping of a raw ed25519 public key (SubjectPublicKeyInfo, RFC 8410). */
