@@ -36,7 +36,7 @@ async function errorsPage(): Promise<string> {
 <!-- Made by \`npm run docs:reference\` from the catalogs in packages/kit/src; a test fails when it is stale. -->
 
 \`kit explain not_found\` says what an error means, what to do about it, and shows the response; it takes the \`type\` of a response, too, and knows
-the errors that your app declares. This page lists the codes.
+the errors that your app declares. This page lists the codes; the sentence of a code is its \`detail\`.
 
 All error responses have one format. \`ERROR_FORMAT=problem+json\` (the default, RFC 9457):
 
@@ -109,15 +109,28 @@ function fieldCodeTable(): string {
   );
 }
 
+/** A line for each status: the sentence of a code is in its response, and in `kit explain`. */
 function errorTable(definitions: readonly ErrorDefinition[]): string {
-  const rows = definitions
-    .toSorted((a, b) => a.status - b.status || (a.code < b.code ? -1 : 1))
-    .map(({ code, status, detail }) => `| \`${code}\` | ${status} | ${cell(detail)} |`);
-  return ['| code | status | default sentence |', '|---|---|---|', ...rows].join('\n');
+  const codes = Map.groupBy(
+    definitions.toSorted((a, b) => a.status - b.status || (a.code < b.code ? -1 : 1)),
+    ({ status }) => status,
+  );
+  const rows = [...codes].map(([status, each]) => `| ${status} | ${each.map(({ code }) => `\`${code}\``).join(', ')} |`);
+  return ['| status | codes |', '|---|---|', ...rows].join('\n');
 }
 
 function openApiDiffPage(): string {
-  const rows = Object.entries(diffRules).map(([id, { level, title }]) => `| \`${id}\` | ${level} | ${title} |`);
+  const isOfSchema = (id: string): boolean => /^(input|output)-.*-(narrowed|widened)$/.test(id);
+  const rows = Object.entries(diffRules)
+    .filter(([id]) => !isOfSchema(id))
+    .map(([id, { level, title }]) => `| \`${id}\` | ${level} | ${title} |`);
+  const aspects = [
+    ...new Set(
+      Object.keys(diffRules)
+        .filter(isOfSchema)
+        .map((id) => id.split('-')[1]),
+    ),
+  ];
   return `# Breaking changes
 
 <!-- Made by \`npm run docs:reference\` from packages/kit/src/openapi/diff/rules.ts; a test fails when it is stale. -->
@@ -163,6 +176,15 @@ counts an allowed change.
 | id | level | what |
 |---|---|---|
 ${rows.join('\n')}
+
+What a schema says of values has four rules for each of ${aspects.map((aspect) => `\`${aspect}\``).join(', ')}, such as \`input-type-narrowed\`:
+
+| id | level | what |
+|---|---|---|
+| \`input-…-narrowed\` | breaking | Fewer values are accepted |
+| \`input-…-widened\` | additive | More values are accepted |
+| \`output-…-narrowed\` | additive | Fewer values are returned |
+| \`output-…-widened\` | breaking; \`additional\`: additive | More values are returned |
 `;
 }
 
@@ -219,8 +241,4 @@ The start logs them. A warning that is right for your app is silenced with a rea
 |---|---|
 ${rows('W')}
 `;
-}
-
-function cell(text: string): string {
-  return text.replaceAll('|', '\\|').replaceAll('\n', ' ');
 }
