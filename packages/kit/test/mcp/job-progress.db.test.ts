@@ -58,13 +58,14 @@ describeDatabases('the progress of a job that a tool has started', (database) =>
   beforeAll(async () => {
     kit = await testApp({
       database: database.db,
-      modules: [accounts(), apiKeys(), jobs({ jobs: [report], worker: true, pollIntervalMs: 50 }), mcp()],
+      modules: [accounts(), apiKeys(), jobs({ jobs: [report], worker: true, pollIntervalMs: 50 }), mcp({ include: [JobController] })],
       mount: { '/v1': { '/reports': ReportController, '/jobs': JobController } },
     });
     const user = await createUser(kit.app.db, { username: 'ada' });
     for (const [name, scopes] of [
       ['reader', ['reports:*', 'jobs:read']],
       ['writer', ['reports:*']],
+      ['manager', ['reports:*', 'jobs:*']],
     ] as const)
       keys[name] = (await createApiKey(kit.app.db, { user, name, scopes: [...scopes] })).raw;
     url = new URL('/mcp', await kit.listen());
@@ -112,6 +113,24 @@ describeDatabases('the progress of a job that a tool has started', (database) =>
     const { reports, result } = await make('writer', 'auto');
     expect(reports).toEqual([]);
     expect(result.structuredContent).toMatchObject({ id: expect.any(String), status: 'queued' });
+  }, 60_000);
+
+  test('a job is found and cancelled by tools, by a caller who may', async () => {
+    const call = async (who: string, name: string, args: Record<string, unknown>) => {
+      const client = new Client({ name: 'manager', version: '1' }, { versionNegotiation: { mode: 'auto' } });
+      await client.connect(new StreamableHTTPClientTransport(url, { requestInit: { headers: { authorization: `Bearer ${keys[who]}` } } }));
+      return client.callTool({ name, arguments: args }).finally(() => client.close());
+    };
+    const cancel = async (): Promise<void> => {
+      const { structuredContent } = await call('manager', 'job_list', { status: 'running' });
+      const [{ id }] = (structuredContent as { items: [{ id: string }] }).items;
+      await expect(call('reader', 'job_cancel', { id })).rejects.toThrow('Unknown tool');
+      expect((await call('manager', 'job_cancel', { id })).structuredContent).toMatchObject({ id });
+    };
+    let cancelled: Promise<void> | undefined;
+    const { reports, result } = await make('manager', 'auto', false, () => (cancelled ??= cancel()));
+    await cancelled;
+    expect([result.structuredContent, reports.at(-1)?.message]).toMatchObject([{ status: 'cancelled' }, 'cancelled']);
   }, 60_000);
 
   for (const mode of ['legacy', 'auto'] as const)

@@ -57,6 +57,8 @@ export class JobController extends OwnJobs {
       response: this.read.options.response,
       raises: [jobErrors.job_not_found],
       ends: true,
+      // `mcp({ include: [JobController] })` makes tools of the others; progress comes with the call of a tool.
+      tool: false,
       summary: 'Follow a job until it ends',
       description:
         'Events are called `progress`, the last one `end`. A client that reconnects with `Last-Event-ID` is sent only what is new.',

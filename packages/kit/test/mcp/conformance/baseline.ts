@@ -25,7 +25,7 @@ export const BASELINE: readonly { readonly reason: string; readonly checks: Read
     },
   },
   {
-    reason: 'No tool asks its user: confirmation dialogs are not part of this edition.',
+    reason: 'A tool asks its user one thing only, to confirm the call: the fixtures of the suite ask for other values.',
     checks: {
       'elicitation-sep1034-defaults': ['elicitation-sep1034-general'],
       'elicitation-sep1330-enums': ['elicitation-sep1330-general'],
