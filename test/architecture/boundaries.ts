@@ -59,6 +59,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'checks',
     'serve',
     'staff',
+    'subjects',
     'inspect',
   ],
   'contrib/accounts': ['users', 'factors', 'sessions', 'mail', 'login', 'serve'],

@@ -11,7 +11,7 @@ export const savedFilters = model(
   {
     id: t.uuidv7().pk(),
     /** The user's key in the app's user table, whatever its type there; not a foreign key, because that table may be anyone's. */
-    user_id: t.text(IDENTITY_LENGTH_MAX),
+    user_id: t.text(IDENTITY_LENGTH_MAX).person(),
     resource: t.text(100),
     name: t.text({ min: 1, max: SAVED_NAME_LENGTH_MAX }),
     /** As in the address of the list: `search=ada&filter.state=active&sort=-name`. */

@@ -1,4 +1,4 @@
-import { ENCRYPTION_CHECKS, UNENCRYPTED_CHECKS } from './encryption-checks.ts';
+import { DATA_CHECKS, DATA_WARNINGS } from './personal-checks.ts';
 import { TENANT_CHECKS } from './tenant-checks.ts';
 
 /** What each check id means. `kit explain` and docs/reference/checks.md are made from this table. */
@@ -201,7 +201,7 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
       'A controller has `live: true`, and its list depends on something that no change of its rows reports: rows of other tables, the time, grants on a parent or a backend of grants, a parent in the address, a database without a change log, or a foreign key by which the database changes rows by itself. Changes would be missed.',
     remedy: 'Decide by columns of the row, leave the field out of `output`, or remove `live`. The message says which.',
   },
-  ...ENCRYPTION_CHECKS,
+  ...DATA_CHECKS,
   W003: {
     title: 'Public write without a throttle',
     explanation: 'Anyone on the network may call a writing operation as often as they like.',
@@ -319,7 +319,7 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
     explanation: 'The installed version of better-auth is newer than those that this version of the toolkit was tested with.',
     remedy: 'Install a tested version, or run your own login tests and silence the check with a reason.',
   },
-  ...UNENCRYPTED_CHECKS,
+  ...DATA_WARNINGS,
   W027: {
     title: 'Everyone may write',
     explanation: 'A writing operation admits callers without a credential. Throttles limit how often, not who. `kit doctor` reports it.',

@@ -11,6 +11,7 @@ import type { Registration } from '../../di/registration.ts';
 import type { EventHandler } from '../../events/event-handler.ts';
 import type { ErrorCatalog } from '../../errors/catalog.ts';
 import type { Model } from '../../db/declare/model.ts';
+import type { Erasing } from '../../db/declare/personal-column.ts';
 import type { ErrorMap } from '../../errors/error-map.ts';
 import type { CompiledRoute } from '../../http/exchange/compiled-route.ts';
 import type { ControllerBase, Mountable } from '../../http/compile/controller.ts';
@@ -98,6 +99,13 @@ export interface Module {
    * that are not open in the app. It changes nothing.
    */
   verifyData?(db: Db): Promise<readonly string[]>;
+  /**
+   * Rows of a table are about to be erased, in this transaction: those of a person or tenant, or those whose retention is over. For what belongs to them and is in no
+   * table, such as files.
+   */
+  beforeErase?(tx: Db, model: Model, rows: readonly Readonly<Record<string, unknown>>[], erasing: Erasing): Promise<void>;
+  /** The files that belong to a row of its tables, for the export of a person or tenant. */
+  filesOfRow?(app: App, model: Model, row: Readonly<Record<string, unknown>>): Promise<readonly ExportedFile[]>;
   /** Looks at every route of the app while it is created; throwing is a fault of the route. */
   onRoute?(route: CompiledRoute): void;
   /**
@@ -125,6 +133,14 @@ export interface Module {
   start?(app: App): void | Promise<void>;
   /** Runs in reverse order for every module that was set up, started or not; after the last request and before the databases close. */
   stop?(): void | Promise<void>;
+}
+
+/** A file in an export. */
+export interface ExportedFile {
+  /** With folders: `uploads/0192…/invoice.pdf`. */
+  readonly name: string;
+  /** Its bytes, a piece after the other. */
+  open(): Promise<AsyncIterable<Uint8Array>>;
 }
 
 export type ModuleMount = Readonly<Record<string /* '/admin' */, Mountable>>;

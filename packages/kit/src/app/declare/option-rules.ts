@@ -115,6 +115,8 @@ export const moduleRules: OptionRules<Module> = {
   jobs: listOf(objectWith('a job: job("reports.send", { … })')),
   seeds: listOf(aSeed),
   verifyData: aFunction,
+  beforeErase: aFunction,
+  filesOfRow: aFunction,
   onRoute: aFunction,
   middleware: listOf(middleware),
   commands: listOf(command),

@@ -1,3 +1,4 @@
+import { personalWarnings } from '../../crud/subjects/personal-warnings.ts';
 import { moduleFaults } from '../load/module-faults.ts';
 import type { CoreCommand } from '../load/core-command.ts';
 
@@ -11,7 +12,8 @@ export const checkCommand: CoreCommand = (command, context) => {
       // To look at an app must not leave an empty database where its address is misspelt.
       await (await context.bareApp()).openDatabases({ createFiles: false });
       const app = await context.app();
-      const faults = [...app.warnings.map((fault) => ({ module: null, fault })), ...(await moduleFaults(app))];
+      const own = [...app.warnings, ...personalWarnings(app)];
+      const faults = [...own.map((fault) => ({ module: null, fault })), ...(await moduleFaults(app))];
       if (context.json)
         return context.print(
           JSON.stringify({

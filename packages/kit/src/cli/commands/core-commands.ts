@@ -46,6 +46,11 @@ export const CORE_COMMANDS: readonly ListedCommand[] = [
     load: async () => (await import('./encryption/data-keys.ts')).dataKeysCommand,
   },
   {
+    name: 'person',
+    summary: "a person's data: export, erase, cancel, hold, release, status",
+    load: async () => (await import('./person.ts')).personCommand,
+  },
+  {
     name: 'scaffold',
     summary: 'write a resource: model, migration, controller, admin list and tests',
     load: async () => (await import('./scaffold.ts')).scaffoldCommand,

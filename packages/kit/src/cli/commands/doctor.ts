@@ -2,6 +2,7 @@ import { dirname } from 'node:path';
 import { Option } from 'commander';
 import { describeOutdated, driftOf, driftRemedy, outdatedDatabases } from '../../app/data/migration-modules.ts';
 import type { App } from '../../app/declare/module.ts';
+import { personalWarnings } from '../../crud/subjects/personal-warnings.ts';
 import { modelWarnings } from '../../app/check/model-warnings.ts';
 import { openWrites } from '../../app/check/open-writes.ts';
 import { proxyWarning } from '../../app/check/proxy-warning.ts';
@@ -206,7 +207,7 @@ async function lists(app: App): Promise<Finding[]> {
     ...(await listWarnings(app)).map(({ resource, fault }) => warning(`resource ${resource}`, fault)),
     ...[...unboundedLists(app.routes), ...openWrites(app.routes)].map((fault) => warning('routes', fault)),
     ...scopeWarnings(app).map(({ resource, fault }) => warning(`resource ${resource}`, fault)),
-    ...modelWarnings(app).map((fault) => warning('models', fault)),
+    ...[...modelWarnings(app), ...personalWarnings(app)].map((fault) => warning('models', fault)),
   ];
 }
 

@@ -5,11 +5,11 @@ import { IDENTITY_LENGTH_MAX } from '../../db/values/identity-length.ts';
 
 /** Written by the functions of this module, which keep log-in names unique, end sessions and record who did it. */
 export const users = model('users', {
-  id: t.uuidv7().pk(),
+  id: t.uuidv7().pk().person(),
   /** Lower case, without `@`: see login-name.ts. */
-  username: t.text({ min: 1, max: 150 }).unique().guarded(),
+  username: t.text({ min: 1, max: 150 }).unique().guarded().personal(),
   /** Lower case. */
-  email: t.text(254).nullable().unique().guarded(),
+  email: t.text(254).nullable().unique().guarded().personal(),
   is_active: t.bool().dbDefault(true).guarded(),
   is_staff: t.bool().dbDefault(false).guarded(),
   is_superuser: t.bool().dbDefault(false).guarded(),
@@ -23,7 +23,7 @@ export const groups = model(
   {
     id: t.uuidv7().pk(),
     /** Empty: of no tenant, and so of all of them. */
-    tenant_key: t.text(IDENTITY_LENGTH_MAX).dbDefault(''),
+    tenant_key: t.text(IDENTITY_LENGTH_MAX).dbDefault('').tenant(),
     name: t.text({ min: 1, max: 150 }),
     /** The issuer whose tokens decide who is a member. Empty: members are added and removed here. */
     managed_by: t.text(255).dbDefault(''),
@@ -59,8 +59,8 @@ export const sessions = model(
     /** Whether a second factor was proved, here or by the login that opened it. */
     second_factor: t.bool(),
     /** The browser, as it names itself. */
-    device: t.text(200).nullable(),
-    address: t.text(64).nullable(),
+    device: t.text(200).nullable().personal(),
+    address: t.text(64).nullable().personal(),
     /** The tenant of requests that name none. */
     chosen_tenant: t.text(IDENTITY_LENGTH_MAX).nullable(),
   },
@@ -106,7 +106,7 @@ export const accountLinks = model(
     user_id: t.ref(() => users, { onDelete: 'cascade' }),
     purpose: t.enum(LINK_PURPOSES),
     /** Of the purpose `email`: the new address, which the link was sent to. */
-    email: t.text(254).nullable(),
+    email: t.text(254).nullable().personal(),
     /** SHA-256 of the token in the link, in hexadecimal. A used link is deleted. */
     token_digest: t.text(64).unique().sensitive(),
     created_at: t.timestamp(),

@@ -9,10 +9,11 @@ export const apiKeys = model(
   {
     id: t.uuidv7().pk(),
     /** The owner's key in the app's user table, whatever its type there; not a foreign key, because that table may be anyone's. */
-    owner_id: t.text(IDENTITY_LENGTH_MAX),
+    owner_id: t.text(IDENTITY_LENGTH_MAX).person(),
     tenant_id: t
       .text(IDENTITY_LENGTH_MAX)
       .nullable()
+      .tenant()
       .describe(
         'The tenant that the key acts in, and in no other. Empty: in none; `*`: in every tenant of its owner. Null: the same, because the key is from before there were tenants.',
       ),
@@ -57,7 +58,11 @@ export const apiKeys = model(
 export const apiKeyUsage = model(
   'api_key_usage',
   {
-    key_id: t.uuid(),
+    key_id: t
+      .uuid()
+      .refersTo(() => apiKeys)
+      .person()
+      .tenant(),
     hour: t.timestamp(),
     requests: t.bigint(),
   },

@@ -18,7 +18,11 @@ const content = () => ({
   after: t.json().nullable(),
   metadata: t.json().nullable(),
   request_id: t.text(200).nullable(),
-  tenant_id: t.text(IDENTITY_LENGTH_MAX).dbDefault('').describe('The tenant that the change belongs to; empty: none.'),
+  tenant_id: t
+    .text(IDENTITY_LENGTH_MAX)
+    .dbDefault('')
+    .tenant({ erase: 'keep' })
+    .describe('The tenant that the change belongs to; empty: none.'),
   /** Without it nobody can find out what the values were; null once they are erased, and in entries of format 1. */
   salt: t.text(36).nullable(),
   /** SHA-256 over the salt and the values; null in entries of format 1. */

@@ -2,18 +2,18 @@ import { model } from '../../db/declare/model.ts';
 import { t } from '../../db/declare/column.ts';
 
 /** Users whose ban, role, provisioning or deletion the other modules have not been notified of. Triggers write it, so no program can forget to. */
-export const userChanges = model('better_auth_user_changes', { user_id: t.text(255).pk() }, { guarded: true });
+export const userChanges = model('better_auth_user_changes', { user_id: t.text(255).pk().person() }, { guarded: true });
 
 /** Users who have left organizations, and whom the other modules have not been notified of. Written by triggers, too. */
 export const memberChanges = model(
   'better_auth_member_changes',
-  { user_id: t.text(255), organization_id: t.text(255) },
+  { user_id: t.text(255).person(), organization_id: t.text(255).tenant() },
   { guarded: true, primaryKey: ['user_id', 'organization_id'] },
 );
 
 /** One-time codes that have opened a session: a code works once. */
 export const usedCodes = model(
   'better_auth_used_codes',
-  { user_id: t.text(255), code_digest: t.text(64), used_at: t.timestamp() },
+  { user_id: t.text(255).person(), code_digest: t.text(64).sensitive(), used_at: t.timestamp() },
   { guarded: true, primaryKey: ['user_id', 'code_digest'], indexes: [{ columns: ['used_at'] }] },
 );

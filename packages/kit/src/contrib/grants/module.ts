@@ -17,7 +17,8 @@ import { grantModel } from './models.ts';
 import { ObjectActions } from './declare/object-actions.ts';
 import { askedGrants, bindRoute, grantFault } from './rows/permission.ts';
 import { recordGrants } from './rows/record-grant.ts';
-import { deleteGrantsOf } from './rows/store.ts';
+import { deleteGrantsOf, deleteGrantsOn } from './rows/store.ts';
+import { keyText } from '../../db/subjects/erase-rows.ts';
 import { grantResource } from './serve/grant-resource.ts';
 import { userSubject } from './declare/subject.ts';
 
@@ -74,6 +75,11 @@ export function objectGrants(options: ObjectGrantsOptions): Module {
         declaration.bindResource(typeof owner === 'string' ? owner : owner?.column, tenant);
         declaration.ownerUnless = typeof owner === 'string' ? undefined : owner?.unless;
       }
+    },
+    // What is granted on a row goes with it.
+    async beforeErase(tx, model, rows, erasing) {
+      if (erasing !== 'delete' || tx.database !== database) return;
+      for (const row of rows) await deleteGrantsOn(tx, model.name, keyText(model, row));
     },
     setup(app) {
       const { clock, registry, users, rules: named } = app;

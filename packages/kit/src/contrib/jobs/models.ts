@@ -53,8 +53,8 @@ export const jobRows = model(
     unique_until_started: t.bool().dbDefault(false),
     serial_key: t.text(KEY_LENGTH_MAX).nullable(),
     /** Who may see it; empty for jobs of the application itself. Not whose authority it runs with. */
-    owner_id: t.text(KEY_LENGTH_MAX).dbDefault(''),
-    tenant_key: t.text(KEY_LENGTH_MAX).dbDefault(''),
+    owner_id: t.text(KEY_LENGTH_MAX).dbDefault('').person(),
+    tenant_key: t.text(KEY_LENGTH_MAX).dbDefault('').tenant(),
     /** Workers serve these in turn: the owner, or the tenant of a job without an owner. */
     turn_key: t.text(KEY_LENGTH_MAX).dbDefault(''),
     created_at: t.timestamp(),
@@ -117,7 +117,11 @@ export const jobAttempts = model(
   'job_attempts',
   {
     /** No foreign key: the statement that writes an attempt holds its job, and a trigger removes attempts with it. */
-    job_id: t.uuid(),
+    job_id: t
+      .uuid()
+      .refersTo(() => jobRows)
+      .person()
+      .tenant(),
     id: t.uuidv7(),
     attempt: t.int(),
     outcome: t.enum(ATTEMPT_OUTCOMES),

@@ -35,8 +35,8 @@ export const requestLog = model(
     aborted: t.bool().describe('The connection ended before the response was complete. Streams end that way and are not marked.'),
     error_code: t.text(CODE_LENGTH_MAX).nullable().describe('The `code` of the error response.'),
     /** Empty: the caller was not known, or the request was refused before anybody asked. */
-    owner_id: t.text(IDENTITY_LENGTH_MAX),
-    tenant_key: t.text(IDENTITY_LENGTH_MAX),
+    owner_id: t.text(IDENTITY_LENGTH_MAX).person(),
+    tenant_key: t.text(IDENTITY_LENGTH_MAX).tenant(),
     scheme: t.text(SCHEME_LENGTH_MAX).nullable().describe('How the caller was authenticated: `session`, `api_key`, …'),
     /** Not a foreign key: a key may be removed and its requests stay. */
     key_id: t.text(IDENTITY_LENGTH_MAX).nullable().describe('The id of the API key.'),
@@ -72,8 +72,8 @@ export const requestUsage = model(
     version: t.text(VERSION_LENGTH_MAX).describe('The version of the response; empty where the app has none.'),
     deprecated: t.bool(),
     via: t.enum(REQUEST_CHANNELS),
-    owner_id: t.text(IDENTITY_LENGTH_MAX),
-    tenant_key: t.text(IDENTITY_LENGTH_MAX),
+    owner_id: t.text(IDENTITY_LENGTH_MAX).person({ erase: 'anonymise', erased: '' }),
+    tenant_key: t.text(IDENTITY_LENGTH_MAX).tenant(),
     key_id: t.text(IDENTITY_LENGTH_MAX).describe('The API key; empty for other credentials.'),
     requests: t.bigint(),
     failures: t.bigint().describe('Those of them with a status of 400 or above, or without a complete response.'),
@@ -98,9 +98,9 @@ export const requestQuotas = model(
     id: t.uuid().pk(),
     kind: t.enum(QUOTA_KINDS).describe('Whose quota: of an API key, of a user, of a tenant.'),
     /** Empty for a tenant. */
-    owner_id: t.text(IDENTITY_LENGTH_MAX),
+    owner_id: t.text(IDENTITY_LENGTH_MAX).person({ erase: 'anonymise', erased: '' }),
     /** Empty for a user, and for a key that belongs to no tenant. */
-    tenant_key: t.text(IDENTITY_LENGTH_MAX),
+    tenant_key: t.text(IDENTITY_LENGTH_MAX).tenant(),
     key_id: t.text(IDENTITY_LENGTH_MAX).describe('The API key; empty for users and tenants.'),
     period: t.enum(QUOTA_PERIODS),
     starts_at: t.timestamp().describe('In UTC.'),

@@ -12,7 +12,7 @@ export const SUSPENDED_REASON_MAX = 300;
 export const tenants = model(
   'tenants',
   {
-    id: t.uuidv7().pk(),
+    id: t.uuidv7().pk().tenant(),
     slug: t.text({ min: 1, max: SLUG_LENGTH_MAX }).unique().describe('Names the tenant in requests, as its `id` does.'),
     name: t.text({ min: 1, max: NAME_LENGTH_MAX }),
     state: t.enum(TENANT_STATES),
@@ -32,11 +32,11 @@ export const tenantMembers = model(
     id: t.uuidv7().pk(),
     tenant_id: t.ref(() => tenants, { onDelete: 'cascade' }),
     /** The key in the app's user table, whatever its type there; not a foreign key, because that table may be anyone's. */
-    user_id: t.text(IDENTITY_LENGTH_MAX),
+    user_id: t.text(IDENTITY_LENGTH_MAX).person(),
     roles: t.array(t.text()).describe('Roles of the member in the tenant.'),
     created_at: t.timestamp(),
     /** Who added the member or sent the invitation; null: a program or staff. */
-    added_by: t.text(IDENTITY_LENGTH_MAX).nullable(),
+    added_by: t.text(IDENTITY_LENGTH_MAX).nullable().person({ erase: 'unlink' }),
   },
   {
     guarded: true,
@@ -58,7 +58,7 @@ export const tenantInvitations = model(
     created_at: t.timestamp(),
     expires_at: t.timestamp(),
     /** Whose rights it depends on; null: sent by a program or staff. */
-    invited_by: t.text(IDENTITY_LENGTH_MAX).nullable(),
+    invited_by: t.text(IDENTITY_LENGTH_MAX).nullable().person({ erase: 'unlink' }),
   },
   {
     guarded: true,

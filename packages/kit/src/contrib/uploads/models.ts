@@ -6,11 +6,11 @@ import { IDENTITY_LENGTH_MAX } from '../../db/values/identity-length.ts';
 const columns = () => ({
   id: t.uuidv7().pk(),
   /** The owner's key in the app's user table, whatever its type there. */
-  owner_id: t.text(IDENTITY_LENGTH_MAX),
+  owner_id: t.text(IDENTITY_LENGTH_MAX).person(),
   /** Empty: personal. */
-  tenant_key: t.text(IDENTITY_LENGTH_MAX),
+  tenant_key: t.text(IDENTITY_LENGTH_MAX).tenant(),
   state: t.enum(UPLOAD_STATES),
-  filename: t.text(255),
+  filename: t.text(255).personal(),
   content_type: t.text(255),
   size: t.bigint(),
   /** SHA-256 in base64, as announced. */
@@ -65,8 +65,8 @@ export const uploadRemovals = model(
     attempts: t.int(),
     created_at: t.timestamp(),
     /** Whose quota the object counts for until it is removed; null where none. */
-    owner_id: t.text(IDENTITY_LENGTH_MAX).nullable(),
-    tenant_key: t.text(IDENTITY_LENGTH_MAX).nullable(),
+    owner_id: t.text(IDENTITY_LENGTH_MAX).nullable().person({ erase: 'unlink' }),
+    tenant_key: t.text(IDENTITY_LENGTH_MAX).nullable().tenant({ erase: 'keep' }),
     size: t.bigint().nullable(),
   },
   { guarded: true, indexes: [{ columns: ['due_at'] }, { columns: ['key'] }, { columns: ['owner_id', 'tenant_key'] }] },
@@ -75,6 +75,6 @@ export const uploadRemovals = model(
 /** One row per owner, written by every new upload under a quota: they wait for one another there. */
 export const uploadOwners = model(
   'upload_owners',
-  { owner_id: t.text(IDENTITY_LENGTH_MAX), tenant_key: t.text(IDENTITY_LENGTH_MAX), changed_at: t.timestamp() },
+  { owner_id: t.text(IDENTITY_LENGTH_MAX).person(), tenant_key: t.text(IDENTITY_LENGTH_MAX).tenant(), changed_at: t.timestamp() },
   { guarded: true, primaryKey: ['owner_id', 'tenant_key'] },
 );

@@ -7,7 +7,10 @@ import { startJob } from '../jobs/start/start-job.ts';
 import { uploadsAdmin } from './admin.ts';
 import { processUploads } from './life/clean.ts';
 import { uploadsCommand } from './commands.ts';
+import type { Upload } from './declare/upload.ts';
 import { uploadErrors } from './errors.ts';
+import { objectsOf } from './life/reject.ts';
+import { scheduleRemovals } from './life/remove-objects.ts';
 import { FileController } from './serve/file-controller.ts';
 import { uploadsInUse, type UploadJobs } from './rows/in-use.ts';
 import { initial } from './migrations/0001_initial.ts';
@@ -43,6 +46,19 @@ export function uploads(options: UploadOptions): Module {
     resources: [uploadRecordResource, uploadResource(() => database as Database)],
     admin: uploadsAdmin(store),
     ...(store instanceof DiskStore ? { mount: { [store.path]: FileController } } : {}),
+    async beforeErase(tx, model, rows, erasing) {
+      if (model !== uploadTable || erasing !== 'delete') return;
+      const removals = await scheduleRemovals(
+        tx,
+        rows.flatMap((row) => objectsOf(tx, row as Upload)),
+      );
+      await removals.afterCommit(tx);
+    },
+    async filesOfRow(_app, model, row) {
+      const { id, filename, final_key: key, state } = row as Upload;
+      if (model !== uploadTable || state !== 'complete' || key === null) return [];
+      return Promise.resolve([{ name: `uploads/${id}/${filename}`, open: () => store.read(key) }]);
+    },
     async setup(app) {
       const urlKeys = store instanceof DiskStore ? await keysFor(app, settings.urlKeys) : [];
       store.attach({ clock: app.clock, urlKeys });

@@ -45,9 +45,9 @@ export const webhookEvents = model(
      */
     audience: t.enum(AUDIENCES).nullable(),
     /** Empty unless the audience names an owner. */
-    owner_id: t.text(AUDIENCE_KEY_LENGTH_MAX).dbDefault(''),
+    owner_id: t.text(AUDIENCE_KEY_LENGTH_MAX).dbDefault('').person(),
     /** Empty unless the audience names a tenant. */
-    tenant_key: t.text(AUDIENCE_KEY_LENGTH_MAX).dbDefault(''),
+    tenant_key: t.text(AUDIENCE_KEY_LENGTH_MAX).dbDefault('').tenant(),
     ordering_key: t.text(EVENT_KEY_LENGTH_MAX).nullable(),
     idempotency_key: t.text(EVENT_KEY_LENGTH_MAX).nullable(),
     /** W3C Trace Context of the request that published it; null outside a trace. */
@@ -72,8 +72,8 @@ export const webhookEndpoints = model(
   'webhook_endpoints',
   {
     id: t.uuidv7().pk(),
-    owner_id: t.text(AUDIENCE_KEY_LENGTH_MAX),
-    tenant_key: t.text(AUDIENCE_KEY_LENGTH_MAX).dbDefault('').describe('Empty for personal endpoints.'),
+    owner_id: t.text(AUDIENCE_KEY_LENGTH_MAX).person(),
+    tenant_key: t.text(AUDIENCE_KEY_LENGTH_MAX).dbDefault('').tenant().describe('Empty for personal endpoints.'),
     url: t.text(URL_LENGTH_MAX),
     /** What the owner asked for; the rows of `webhook_subscriptions` are what publishing reads. */
     events: t.array(t.text()),
@@ -126,8 +126,8 @@ export const webhookSubscriptions = model(
   'webhook_subscriptions',
   {
     pattern: t.text(EVENT_TYPE_LENGTH_MAX),
-    tenant_key: t.text(AUDIENCE_KEY_LENGTH_MAX),
-    owner_id: t.text(AUDIENCE_KEY_LENGTH_MAX),
+    tenant_key: t.text(AUDIENCE_KEY_LENGTH_MAX).tenant(),
+    owner_id: t.text(AUDIENCE_KEY_LENGTH_MAX).person(),
     endpoint_id: t.ref(() => webhookEndpoints, { onDelete: 'cascade' }),
   },
   { guarded: true, primaryKey: ['pattern', 'tenant_key', 'owner_id', 'endpoint_id'], indexes: [{ columns: ['endpoint_id'] }] },
@@ -139,8 +139,8 @@ export const webhookSubscriptionPeriods = model(
   {
     endpoint_id: t.ref(() => webhookEndpoints, { onDelete: 'cascade' }),
     pattern: t.text(EVENT_TYPE_LENGTH_MAX),
-    tenant_key: t.text(AUDIENCE_KEY_LENGTH_MAX),
-    owner_id: t.text(AUDIENCE_KEY_LENGTH_MAX),
+    tenant_key: t.text(AUDIENCE_KEY_LENGTH_MAX).tenant(),
+    owner_id: t.text(AUDIENCE_KEY_LENGTH_MAX).person(),
     started_at: t.timestamp(),
     ended_at: t.timestamp().nullable(),
   },
@@ -158,7 +158,11 @@ export const webhookDeliveries = model(
     id: t.uuidv7().pk(),
     /** No foreign keys: the statements that write a delivery lock what it refers to, and triggers remove deliveries with it. */
     event_id: t.uuid().refersTo(() => webhookEvents),
-    endpoint_id: t.uuid().refersTo(() => webhookEndpoints),
+    endpoint_id: t
+      .uuid()
+      .refersTo(() => webhookEndpoints)
+      .person()
+      .tenant(),
     event_type: t.text(EVENT_TYPE_LENGTH_MAX),
     status: t.enum(DELIVERY_STATUSES).dbDefault('pending'),
     /** A manual retry starts at 0 again. */
@@ -210,7 +214,11 @@ export const webhookAttempts = model(
   'webhook_attempts',
   {
     /** No foreign key: the statement that writes an attempt holds its delivery, and a trigger removes attempts with it. */
-    delivery_id: t.uuid().refersTo(() => webhookDeliveries),
+    delivery_id: t
+      .uuid()
+      .refersTo(() => webhookDeliveries)
+      .person()
+      .tenant(),
     id: t.uuidv7(),
     started_at: t.timestamp(),
     duration_ms: t.int(),

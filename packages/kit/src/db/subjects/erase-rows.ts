@@ -40,8 +40,8 @@ export async function lockRows(tx: Db, { model, where, after, limit }: RowBatch)
 
 interface ErasingOptions {
   readonly erasing: Erasing;
-  /** The one that names the person. */
-  readonly column?: string;
+  /** Those that name the person. */
+  readonly columns: readonly string[];
   readonly beforeErase?: BeforeErase | undefined;
   /** Whether the database is the one with the change log. */
   readonly hasChangeLog: boolean;
@@ -52,21 +52,21 @@ export async function eraseRows(
   tx: Db,
   model: Model,
   rows: readonly ErasedRow[],
-  { erasing, column, beforeErase, hasChangeLog }: ErasingOptions,
+  { erasing, columns, beforeErase, hasChangeLog }: ErasingOptions,
 ): Promise<void> {
   if (rows.length === 0) return;
   await beforeErase?.(tx, model, rows, erasing);
   if (erasing === 'delete') await deleteRows(tx, model, rows);
-  else for (const row of rows) await update(tx, model, keyOf(model, row), replacements(model, row, erasing, column));
+  else for (const row of rows) await update(tx, model, keyOf(model, row), replacements(model, row, erasing, columns));
   if (hasChangeLog) await forgetChanges(tx, model, rows);
 }
 
 /** What an erased row keeps: everything but these. */
-function replacements(model: Model, row: ErasedRow, erasing: Erasing, column: string | undefined): Record<string, unknown> {
+function replacements(model: Model, row: ErasedRow, erasing: Erasing, columns: readonly string[]): Record<string, unknown> {
   const key = keyText(model, row);
   return Object.fromEntries(
     Object.entries(model.columns).flatMap(([name, { settings }]) => {
-      if (name === column) return [[name, (settings.person ?? settings.personal)?.replace?.(key) ?? null]];
+      if (columns.includes(name)) return [[name, (settings.person ?? settings.personal)?.replace?.(key) ?? null]];
       return erasing === 'anonymise' && settings.personal !== undefined ? [[name, settings.personal.replace?.(key) ?? null]] : [];
     }),
   );

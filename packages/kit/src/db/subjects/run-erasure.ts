@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { CONFLICT_RETRIES } from '../engine/conflict-retries.ts';
 import type { Database, Db } from '../engine/db.ts';
 import { find, update } from '../rows/repository.ts';
 import { type BeforeErase, eraseRows, jsonKey, lockRows } from './erase-rows.ts';
@@ -22,6 +23,8 @@ export interface ErasureRun {
   /** Rows of one transaction. Default: 500. */
   readonly batch?: number;
   readonly beforeErase?: BeforeErase;
+  /** When no row is left but that of the person or tenant itself: for what is erased in another way. Called again after a kill. */
+  readonly beforeFinish?: () => Promise<void>;
   /** In the transaction that removes the person or tenant itself, which is the last one. */
   readonly onFinish?: (tx: Db, erasure: Erasure) => Promise<void>;
   readonly onProgress?: (done: StepDone) => void;
@@ -57,11 +60,14 @@ export async function runErasure(id: string, run: ErasureRun): Promise<ErasureOu
   for (;;) {
     if (signal?.aborted === true) return 'stopped';
     const startedAt = performance.now();
-    const outcome = await database.transaction(async (tx) => nextBatch(tx, id, passing, steps, run));
-    if (typeof outcome === 'string') {
-      if (outcome === 'finished') await emptyFreePages(run.planned);
-      return outcome;
+    const outcome = await database.transaction((tx) => nextBatch(tx, id, passing, run), CONFLICT_RETRIES);
+    if (outcome === 'passed') {
+      await run.beforeFinish?.();
+      const ended = await database.transaction((tx) => finish(tx, id, steps, run), CONFLICT_RETRIES);
+      await emptyFreePages(run.planned);
+      return ended;
     }
+    if (typeof outcome === 'string') return outcome;
     if (outcome.rows === 0) continue;
     onProgress(outcome);
     await sleep(Math.min(REST_MS_MAX, performance.now() - startedAt), undefined, signal === undefined ? {} : { signal }).catch(
@@ -80,34 +86,34 @@ function stepsOf(planned: readonly PlannedDatabase[]): Step[] {
   );
 }
 
-async function nextBatch(
-  tx: Db,
-  id: string,
-  passing: readonly Step[],
-  steps: readonly Step[],
-  run: ErasureRun,
-): Promise<StepDone | ErasureOutcome> {
-  const erasure = await find(tx, erasures, id, { lock: true });
+async function nextBatch(tx: Db, id: string, passing: readonly Step[], run: ErasureRun): Promise<StepDone | ErasureOutcome | 'passed'> {
+  const erasure = await lockErasure(tx, id);
+  if (typeof erasure === 'string') return erasure;
   const now = tx.clock.now();
-  if (erasure === undefined || erasure.state === 'cancelled' || erasure.due_at > now) return 'waiting';
-  if (erasure.state === 'finished') return 'finished';
-  const subject: Subject = { kind: erasure.kind, id: erasure.subject_id };
-  if ((await legalHoldOf(tx, subject)) !== undefined) return 'held';
   // A step that a newer version does not have any more: the pass begins again.
   const index = Math.max(
     0,
     passing.findIndex((step) => step.id === erasure.step),
   );
   const step = passing[index];
-  if (step === undefined) return finish(tx, erasure, steps, run);
+  if (step === undefined) return 'passed';
   const done = await eraseBatch(tx, step, erasure, run);
   const next = done.position === null ? passing[index + 1] : step;
   const passRows = erasure.pass_rows + BigInt(done.rows);
   const progress = { state: 'running' as const, started_at: erasure.started_at ?? now, counts: counted(erasure, done) };
   if (next !== undefined) await update(tx, erasures, id, { ...progress, step: next.id, position: done.position, pass_rows: passRows });
   else if (passRows > 0n) await update(tx, erasures, id, { ...progress, step: null, position: null, pass_rows: 0n });
-  else return finish(tx, { ...erasure, ...progress }, steps, run);
+  else return 'passed';
   return done;
+}
+
+/** The erasure, locked until the transaction ends; or why nothing is to be done. */
+async function lockErasure(tx: Db, id: string): Promise<Erasure | ErasureOutcome> {
+  const erasure = await find(tx, erasures, id, { lock: true });
+  if (erasure === undefined || erasure.state === 'cancelled' || erasure.due_at > tx.clock.now()) return 'waiting';
+  if (erasure.state === 'finished') return 'finished';
+  const subject: Subject = { kind: erasure.kind, id: erasure.subject_id };
+  return (await legalHoldOf(tx, subject)) === undefined ? erasure : 'held';
 }
 
 async function eraseBatch(tx: Db, step: Step, erasure: Erasure, { batch = BATCH, beforeErase, database }: ErasureRun): Promise<StepDone> {
@@ -118,8 +124,8 @@ async function eraseBatch(tx: Db, step: Step, erasure: Erasure, { batch = BATCH,
     await overwriteDeleted(own);
     const where = (values: unknown[]) => pathSql(model, step.path, erasure.subject_id, 'r', values);
     const rows = await lockRows(own, { model, where, after, limit: batch });
-    const column = step.path.through === null ? { column: step.path.column } : {};
-    await eraseRows(own, model, rows, { erasing, ...column, beforeErase, hasChangeLog: step.database === database });
+    const columns = step.path.through === null ? [step.path.column] : [];
+    await eraseRows(own, model, rows, { erasing, columns, beforeErase, hasChangeLog: step.database === database });
     const last = rows.length < batch ? undefined : rows.at(-1);
     const position = last === undefined ? null : JSON.stringify(jsonKey(model, last));
     return { table: model.name, erasing, rows: rows.length, step: step.id, position };
@@ -128,7 +134,9 @@ async function eraseBatch(tx: Db, step: Step, erasure: Erasure, { batch = BATCH,
 }
 
 /** The rows of the person or tenant itself, the last ones. */
-async function finish(tx: Db, erasure: Erasure, steps: readonly Step[], run: ErasureRun): Promise<'finished'> {
+async function finish(tx: Db, id: string, steps: readonly Step[], run: ErasureRun): Promise<ErasureOutcome> {
+  const erasure = await lockErasure(tx, id);
+  if (typeof erasure === 'string') return erasure;
   const fromFirst = { ...erasure, step: null, position: null };
   let { counts } = erasure;
   for (const step of steps.filter(({ table }) => table.isRoot)) counts = counted({ counts }, await eraseBatch(tx, step, fromFirst, run));

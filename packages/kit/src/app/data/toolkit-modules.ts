@@ -1,0 +1,13 @@
+/** Modules of the toolkit that have tables, by name. */
+export const toolkitModules: ReadonlySet<string> = new Set([
+  'accounts',
+  'apikeys',
+  'audit',
+  'better_auth',
+  'grants',
+  'jobs',
+  'requests',
+  'tenants',
+  'uploads',
+  'webhooks',
+]);
