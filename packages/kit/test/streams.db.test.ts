@@ -120,7 +120,8 @@ describeDatabases('event streams', (database) => {
     await vi.waitUntil(() => queries.mock.calls.length === 0 || (queries.mockClear(), false), { timeout: 300_000, interval: 600 });
   });
 
-  test(`a caller may have ${INPUT_LIMITS.streamsPerCaller} streams, and another one when one is closed`, async () => {
+  test(`a caller may have ${INPUT_LIMITS.streamsPerCaller} streams, and another one when one is closed`, async (context) => {
+    context.skip(database.dialect !== 'sqlite', 'they are counted in the process, whatever its database');
     const [ann, bob] = [await person(), await person()];
     const [first, second, id] = [await keyOf(ann), await keyOf(ann), await jobOf(ann.id)];
     for (let n = 0; n < INPUT_LIMITS.streamsPerCaller; n++)

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { noteResource, forgetReturned, paperResource, returned, ruledApp, TABLES } from '../../test/crud/ruled.ts';
 import { people } from '../../test/crud/shop.ts';
 import { standingsOf } from '../app/declare/standing.ts';
-import { ruleKinds, ruleResult, type RuleKind } from '../auth/rights/rule-result.ts';
+import { type RuleKind, ruleKinds, ruleResult } from '../auth/rights/rule-result.ts';
 import { groupsOf, scopesOf, tenantOf } from '../contrib/jwt/token-claims.ts';
 import { whereSql } from '../db/sql/where/where-sql.ts';
 import { observeQueries } from '../db/engine/query-observer.ts';
@@ -238,6 +238,16 @@ const wrongValues = (kind: RuleKind): [string, () => unknown][] => [
   ...Object.entries(cases[kind].more ?? {}),
 ];
 
+/** What a rule returns is judged by `ruleResult`, conditions also where they are compiled. On each path these show that it is asked there. */
+const onPaths = (kind: RuleKind): [string, () => unknown][] => {
+  const few = ['undefined', 'an unknown column', 'a promise of undefined', ...Object.keys(cases[kind].more ?? {})];
+  return wrongValues(kind).filter(([name]) => few.includes(name));
+};
+const judged = (kind: RuleKind): [string, () => unknown][] => {
+  const tried = new Set(onPaths(kind).map(([name]) => name));
+  return wrongValues(kind).filter(([name]) => name === 'undefined' || !tried.has(name));
+};
+
 const kinds = (has: (each: Case) => boolean) =>
   (Object.entries(cases) as [RuleKind, Case][])
     .filter(([, each]) => has(each))
@@ -253,6 +263,14 @@ describe.each(kinds(({ ask }) => ask !== undefined))('$kind', ({ kind, ask }) =>
       code: 'invalid_rule',
       message: expect.stringContaining(`"${kind}" returned`),
     });
+  });
+});
+
+describe.each(kinds(({ requests }) => requests !== undefined))('$kind', ({ kind }) => {
+  test.each(judged(kind))('%s is rejected with invalid_rule', (_, value) => {
+    expect(() => ruleResult(kind, 'a rule', value())).toThrow(
+      expect.objectContaining({ code: 'invalid_rule', message: expect.stringContaining(`"${kind}" returned`) as string }),
+    );
   });
 });
 
@@ -298,7 +316,7 @@ describeDatabases('a rule that returns something else', (database) => {
   });
 
   describe.each(kinds(({ requests }) => requests !== undefined))('$kind', ({ kind, requests }) => {
-    test.each(wrongValues(kind))(
+    test.each(onPaths(kind))(
       '%s is 500 invalid_rule on every path, logged with the name of the rule; nothing is read or changed',
       async (_, value) => {
         for (const request of requests?.(id) ?? []) {
@@ -317,7 +335,7 @@ describeDatabases('a rule that returns something else', (database) => {
   });
 
   test('a tool of agents ends with invalid_rule, and shows and changes nothing', async () => {
-    for (const [, value] of wrongValues('rows'))
+    for (const [, value] of onPaths('rows'))
       for (const call of [
         { name: 'note_list', arguments: {} },
         { name: 'note_partial_update', arguments: { id, title: 'changed' } },
@@ -338,7 +356,7 @@ describeDatabases('a rule that returns something else', (database) => {
 
   test('the admin site rejects with invalid_rule, and shows and changes nothing', async () => {
     const user = { id: people.sue.id, username: 'sue', email: null, is_active: true, is_staff: true, is_superuser: false };
-    for (const [, value] of wrongValues('access')) {
+    for (const [, value] of onPaths('access')) {
       const site = new AdminAccess(started.app, paperResource, { user, tenant: 'north' });
       returned.access = { value: value() };
       await expect(site.update(id, { title: 'changed' }, { sent: ['title'] })).rejects.toMatchObject({ code: 'invalid_rule' });
@@ -347,7 +365,7 @@ describeDatabases('a rule that returns something else', (database) => {
   });
 
   test.each(Object.entries(programs))('%s of a program rejects with invalid_rule, and changes nothing', async (_, run) => {
-    for (const [, value] of wrongValues('rows')) {
+    for (const [, value] of onPaths('rows')) {
       returned.rows = { value: value() };
       await expect(run(started, id)).rejects.toMatchObject({ code: 'invalid_rule' });
       expect(await stored()).toBe(before);

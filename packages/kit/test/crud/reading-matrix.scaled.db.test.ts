@@ -23,7 +23,7 @@ const SEED = 20_261_117;
 /** Each array has every pair of levels; another seed combines them differently. */
 const ARRAYS = scaled(1, 25);
 /** Of one array, `npm test` takes a part on each database, and each another part; test:long takes all of it on both. */
-const PARTS = scaled(4, 1);
+const PARTS = scaled(12, 1);
 
 async function start(database: string, declared: readonly Declared[]): Promise<Started> {
   const users = new Map<string, User>();

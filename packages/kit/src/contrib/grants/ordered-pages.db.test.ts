@@ -40,8 +40,8 @@ describeDatabases('pages of granted rows', (database) => {
     });
     const group = await drive.group('team', 'bob');
     folder = await drive.folder('shared');
-    const values = Array.from({ length: 120 }, (_, index) => ({
-      title: `t${String((index * 37) % 120).padStart(3, '0')}`,
+    const values = Array.from({ length: 48 }, (_, index) => ({
+      title: `t${String((index * 37) % 48).padStart(3, '0')}`,
       org: 'north',
       size: (index * 7) % 10,
       owner_id: drive.user(index % 6 === 5 ? 'bob' : 'ann').id,
@@ -81,11 +81,11 @@ describeDatabases('pages of granted rows', (database) => {
     ['-id', (a: (typeof seen)[0], b: (typeof seen)[0]) => compare(b.id, a.id)],
   ])('ordered by %s have every row once, in that order', async (ordering, by) => {
     const expected = seen.toSorted(by).map(({ id }) => id);
-    expect(expected).toHaveLength(100);
+    expect(expected).toHaveLength(40);
     for (const path of ['cursor', 'offset']) {
       const { ids, counts } = await walk(`${path}?ordering=${ordering}`);
       expect(ids).toEqual(expected);
-      expect(counts).toEqual([100]);
+      expect(counts).toEqual([40]);
     }
   });
 
@@ -96,7 +96,7 @@ describeDatabases('pages of granted rows', (database) => {
     const setDeleted = async ({ items }: Read, at: Date | null) => {
       for (const { id } of items) await drive.app.db.query('update docs set deleted_at = $1 where id = $2', [at, id]);
     };
-    const first = await read(`?limit=50&ordering=${ordering}`);
+    const first = await read(`?limit=20&ordering=${ordering}`);
     const second = await read(first.next);
     await setDeleted(second, new Date());
     const emptyLast = await read(first.next);

@@ -122,7 +122,15 @@ describe('the parameters of a list', () => {
     [{ fields: ',' }, 'query.fields required'],
     [{ expand: 'folder,' }, 'query.expand required'],
     [{ ordering: 'title,title' }, 'query.ordering '],
+    // A parameter of the other style does not exist here.
     [{ offset: '1' }, 'query.offset unknown_field'],
+    [{ limit: '0' }, 'query.limit '],
+    [{ limit: '-1' }, 'query.limit '],
+    [{ limit: '1.5' }, 'query.limit '],
+    [{ limit: 'x' }, 'query.limit '],
+    [{ limit: '' }, 'query.limit '],
+    [{ limit: ['1', '2'] }, 'query.limit '],
+    [{ cursor: ['a', 'b'] }, 'query.cursor '],
     [{ title: 'a', title__contains: 'b', pages__gte: '1', pages__lte: '2', long: 'yes' }, 'query.long too_many'],
   ] as [QueryValues, string][])('%j is refused: %s', async (given, fault) => {
     expect(await refused(given)).toEqual([expect.stringContaining(fault)]);

@@ -3,7 +3,7 @@ import { describeOutbox } from '../../../../test/webhooks/outbox.ts';
 import type { Db } from '../../../db/engine/db.ts';
 import { claimByEndpoint, claimDue, dueInOrder, type ClaimLimits } from './claim-store.ts';
 import { Claimer } from './claimer.ts';
-import { publish } from '../publishing/publish.ts';
+import { type EventToPublish, publish, publishMany } from '../publishing/publish.ts';
 
 afterEach(() => void vi.restoreAllMocks());
 
@@ -15,6 +15,10 @@ const limitsOf = (now: Date, free: number): ClaimLimits => ({
   busy: new Map(),
 });
 
+/** So many events. */
+const paid = (count: number, options: (n: number) => Pick<EventToPublish, 'owner' | 'orderingKey'>): EventToPublish[] =>
+  Array.from({ length: count }, (_, n) => ({ type: 'order.paid', data: { n }, ...options(n) }));
+
 describeOutbox('claiming from endpoint to endpoint', (outbox) => {
   test('does not read the backlog of an endpoint that is full, however long it is', async (context) => {
     const { db, owner, endpoint, clock } = outbox;
@@ -23,8 +27,14 @@ describeOutbox('claiming from endpoint to endpoint', (outbox) => {
     const { id: full } = await endpoint({ owner: slow });
     for (let n = 0; n < 20; n++) await endpoint({ owner: quick, path: `/${quick}/${n}` });
     await db.transaction(async (tx) => {
-      for (let n = 0; n < 3000; n++) await publish(tx, 'order.paid', { n }, { owner: slow });
-      for (let n = 0; n < 100; n++) await publish(tx, 'order.paid', { n }, { owner: quick });
+      await publishMany(
+        tx,
+        paid(3000, () => ({ owner: slow })),
+      );
+      await publishMany(
+        tx,
+        paid(100, () => ({ owner: quick })),
+      );
     });
     // With statistics: without them PostgreSQL would choose the right index by luck.
     await db.query('analyze webhook_deliveries');
@@ -96,8 +106,14 @@ describeOutbox('looking for the heads of ordering keys', (outbox) => {
     await endpoint({ owner: mine });
     await endpoint({ owner: other });
     await db.transaction(async (tx) => {
-      for (let n = 0; n < 6000; n++) await publish(tx, 'order.paid', { n }, { owner: mine, orderingKey: 'a' });
-      for (let n = 0; n < 150; n++) await publish(tx, 'order.paid', { n }, { owner: n % 2 === 0 ? mine : other, orderingKey: `b-${n}` });
+      await publishMany(
+        tx,
+        paid(6000, () => ({ owner: mine, orderingKey: 'a' })),
+      );
+      await publishMany(
+        tx,
+        paid(150, (n) => ({ owner: n % 2 === 0 ? mine : other, orderingKey: `b-${n}` })),
+      );
     });
     if (db.dialect === 'postgres') await db.query('analyze webhook_deliveries');
     let quickestMs = Infinity;
