@@ -240,8 +240,8 @@ const wrongValues = (kind: RuleKind): [string, () => unknown][] => [
 
 /** What a rule returns is judged by `ruleResult`, conditions also where they are compiled. On each path these show that it is asked there. */
 const onPaths = (kind: RuleKind): [string, () => unknown][] => {
-  const few = ['undefined', 'an unknown column', 'a promise of undefined', ...Object.keys(cases[kind].more ?? {})];
-  return wrongValues(kind).filter(([name]) => few.includes(name));
+  const few = new Set(['undefined', 'an unknown column', 'a promise of undefined', ...Object.keys(cases[kind].more ?? {})]);
+  return wrongValues(kind).filter(([name]) => few.has(name));
 };
 const judged = (kind: RuleKind): [string, () => unknown][] => {
   const tried = new Set(onPaths(kind).map(([name]) => name));

@@ -36,6 +36,7 @@ describe('the walks of ARCHITECTURE.md', () => {
       expect(numbers).toEqual(numbers.map((_, index) => index + 1));
       expect(numbers.length).toBeGreaterThan(5);
       expect(numbers.length).toBeLessThanOrEqual(12);
+      expect(filesOf(text)).toHaveLength(numbers.length);
     });
 
     test('names only files that run in this request', () => {
