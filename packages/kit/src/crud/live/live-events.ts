@@ -23,17 +23,39 @@ export async function* liveEvents(
 ): AsyncGenerator<ServerSentEvent> {
   let from = resumed;
   for (;;) {
-    const { stream, rows, isReset } = await begin(db, source, from);
-    const leave = reader.add(stream);
+    const { stream, leave } = yield* listOf(db, reader, source, from);
     try {
-      if (isReset) yield { event: 'reset', data: {} };
-      for (const data of rows) yield { event: 'upsert', data };
-      yield { event: 'ready', data: {}, id: await source.seal(stream.position, stream.list.rights) };
       for (let events = await stream.next(); events !== undefined; events = await stream.next()) yield* events;
       from = 'lost';
     } finally {
       leave();
     }
+  }
+}
+
+interface Followed {
+  readonly stream: LiveStream;
+  readonly leave: () => void;
+}
+
+/** Sends the list. A generator of its own: while a stream is idle, nothing has its rows. */
+async function* listOf(
+  db: Database,
+  reader: ChangeReader,
+  source: LiveSource,
+  from: Resumed | 'lost' | undefined,
+): AsyncGenerator<ServerSentEvent, Followed> {
+  const { stream, rows, isReset } = await begin(db, source, from);
+  const leave = reader.add(stream);
+  let isSent = false;
+  try {
+    if (isReset) yield { event: 'reset', data: {} };
+    for (const data of rows) yield { event: 'upsert', data };
+    yield { event: 'ready', data: {}, id: await source.seal(stream.position, stream.list.rights) };
+    isSent = true;
+    return { stream, leave };
+  } finally {
+    if (!isSent) leave();
   }
 }
 

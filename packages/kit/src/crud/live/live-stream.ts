@@ -42,8 +42,8 @@ export const WAITING_EVENTS_MAX = 2_000;
 /** One open stream, between the reader of the log and the response. */
 export class LiveStream {
   readonly source: LiveSource;
-  /** Decided when it was last read from its start. */
-  readonly list: LiveList;
+  /** Decided when it was last read from its start. Only this of the list: the rest has the transaction that it was read in. */
+  readonly list: Pick<LiveList, 'rights' | 'bounds'>;
   /** Where it begins. Later it is where the reader is. */
   readonly position: LogPosition;
   #waiting: ServerSentEvent[] = [];
@@ -51,9 +51,9 @@ export class LiveStream {
   #isReset = false;
   readonly #news = new WakeUp();
 
-  constructor(source: LiveSource, list: LiveList, position: LogPosition) {
+  constructor(source: LiveSource, { rights, bounds }: LiveList, position: LogPosition) {
     this.source = source;
-    this.list = list;
+    this.list = { rights, bounds };
     this.position = position;
   }
 

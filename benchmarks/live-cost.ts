@@ -1,0 +1,74 @@
+// What does a live list cost the writes of its resource? Creates and partial updates of two tables with the same columns, one of them with `live: true`, in one
+// application, over 16 HTTP connections, in turns. Nobody follows the list: this is what every write pays, the row before it and a row of the change log.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startPostgresServer } from '../test/provision/postgres-server.ts';
+import { defineBenchmark, type BenchmarkContext } from './harness/benchmark.ts';
+import { contest, ratioOf } from './harness/contest.ts';
+import type { Ratio } from './harness/ratio.ts';
+import { type ServerProcess, startServer } from './harness/server-process.ts';
+import { type LoadRequest, NEW_EACH_TIME, requestRate } from './harness/wrk.ts';
+
+const GOAL = 0.8;
+const ROWS = 500;
+const WARM_UP_SECONDS = 15;
+/** Rounds are compared within themselves: short ones, because the disk is now fast and now slow. */
+const SHORT_TURNS = { rounds: 14, roundSeconds: 2 };
+const PATHS = { plain: '/v1/plain', live: '/v1/live' } as const;
+const headers = { 'content-type': 'application/json' };
+const body = JSON.stringify({ room: 'hall', title: NEW_EACH_TIME, body: 'x'.repeat(200) });
+
+async function updatesOf({ port }: ServerProcess, path: string): Promise<LoadRequest[]> {
+  const requests: LoadRequest[] = [];
+  for (let count = 0; count < ROWS; count += 1) {
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, { method: 'POST', headers, body });
+    const { id } = (await response.json()) as { id: string };
+    requests.push({ method: 'PATCH', path: `${path}/${id}`, headers, body: JSON.stringify({ title: NEW_EACH_TIME }) });
+  }
+  return requests;
+}
+
+async function compare(context: BenchmarkContext, dialect: string, url: string): Promise<Ratio[]> {
+  const server = await startServer(new URL('./servers/live/cards.ts', import.meta.url), { args: [url] });
+  const ratios: Ratio[] = [];
+  try {
+    const writes: Record<string, Record<keyof typeof PATHS, LoadRequest[]>> = {
+      create: {
+        plain: [{ method: 'POST', path: PATHS.plain, headers, body }],
+        live: [{ method: 'POST', path: PATHS.live, headers, body }],
+      },
+      update: { plain: await updatesOf(server, PATHS.plain), live: await updatesOf(server, PATHS.live) },
+    };
+    for (const [name, { plain, live }] of Object.entries(writes)) {
+      for (const requests of [plain, live]) await requestRate(server.port, requests, context.quick ? 1 : WARM_UP_SECONDS);
+      context.print(`\n${dialect}, ${name}`);
+      const result = await contest(context.quick ? context : { ...context, ...SHORT_TURNS }, [
+        { name: 'without', measure: (seconds) => requestRate(server.port, plain, seconds) },
+        { name: 'with live: true', measure: (seconds) => requestRate(server.port, live, seconds) },
+      ]);
+      ratios.push({ name: `live-cost-${name}-${dialect}`, value: ratioOf(result, 'with live: true', 'without'), goal: GOAL });
+    }
+    return ratios;
+  } finally {
+    await server.stop();
+  }
+}
+
+export default defineBenchmark({
+  name: 'live-cost',
+  question: 'What is left of the rate of creates and updates when their list is live?',
+  async run(context) {
+    const folder = mkdtempSync(join(tmpdir(), 'kit-bench-'));
+    const postgres = await startPostgresServer({ durable: true });
+    try {
+      return [
+        ...(await compare(context, 'postgres', postgres.url)),
+        ...(await compare(context, 'sqlite', `sqlite:${join(folder, 'cost.db')}`)),
+      ];
+    } finally {
+      await postgres.stop();
+      rmSync(folder, { recursive: true, force: true });
+    }
+  },
+});
