@@ -35,5 +35,5 @@ const app = await startCrudApp({
   ],
   mount: { '/v1': { '/plain': PlainController, '/live': CardController } },
 });
-await app.listen({ port: 0, backlog: 4096 });
+await app.listen({ port: 0 });
 serving((app.fastify.server.address() as AddressInfo).port);
