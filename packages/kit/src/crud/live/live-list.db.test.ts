@@ -103,13 +103,14 @@ describeDatabases('a live list', (database) => {
       await db.query('delete from tickets');
       const follower = await follow('ann', '?fields=title,status');
       const over = new AbortController();
-      const noise = (async () => {
-        while (isNoisy && !over.signal.aborted) {
+      const disturb = async (): Promise<void> => {
+        while (!over.signal.aborted) {
           const id = await create('bob', { title: 'of bob' });
           await change('bob', id, { title: 'changed', status: 'held' }, second);
           await send(`${first.url}/${id}`, 'bob', 'DELETE');
         }
-      })();
+      };
+      const noise = isNoisy ? disturb() : Promise.resolve();
       const nextBatch = async (write: () => Promise<unknown>): Promise<void> => {
         const { batches } = follower;
         await write();
