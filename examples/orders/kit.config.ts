@@ -6,9 +6,11 @@ import { audit, AuditController } from 'kit/contrib/audit';
 import { objectGrants } from 'kit/contrib/grants';
 import { JobController, jobs } from 'kit/contrib/jobs';
 import { mcp } from 'kit/contrib/mcp';
+import { QuotaController, RequestController, requests, UsageController } from 'kit/contrib/requests';
 import { uploads } from 'kit/contrib/uploads';
 import { WebhookEndpointController, webhooks } from 'kit/contrib/webhooks';
 import { HealthController, requestId, requestLog, securityHeaders } from 'kit/middleware';
+import { portal } from 'kit/portal';
 import { clientThrottle } from 'kit/throttle';
 import { accountOptions, database, jobOptions, log, monitoring, throttling, uploadOptions, webhookOptions } from './config.ts';
 import { orderActions } from './orders/actions.ts';
@@ -37,7 +39,9 @@ const app: App = createApp({
     objectGrants({ objects: [orderActions] }),
     orders(),
     mcp(),
+    requests(),
     admin(),
+    portal({ title: 'Orders for developers' }),
     ...monitoring(),
   ],
   handlers: [announceReceipt],
@@ -51,6 +55,9 @@ const app: App = createApp({
       '/invoices': InvoiceController,
       '/api-keys': ApiKeyController,
       '/webhooks': WebhookEndpointController,
+      '/requests': RequestController,
+      '/usage': UsageController,
+      '/quotas': QuotaController,
       '/jobs': JobController,
       '/account': AccountController,
       '/audit': AuditController,

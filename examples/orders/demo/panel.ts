@@ -86,6 +86,7 @@ export function panel(facts: PanelFacts): string {
       `${api.url}/shop`,
       `log in as ${api.customer.username} / ${api.customer.password}; uses the generated client`,
     ),
+    row("developers' portal", `${api.url}/portal/`, 'for customers: keys, endpoints, requests, usage; log in as on the page for customers'),
     row('API reference', `${api.url}/docs`),
     row('API', `${api.url}/v1/orders`, api.portReason),
     row('configuration server', configuration.url, 'serves /orders/development; carrier_key is encrypted in its file'),

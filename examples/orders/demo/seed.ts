@@ -102,7 +102,7 @@ async function seedNeighbour(app: App, receiver: DemoReceiver, management: UserM
   if (known) return known.id;
   const inDays = (days: number): Date => new Date(app.clock.now().getTime() + days * 86_400_000);
   const shop = await app.db.transaction((tx) =>
-    createApiKey(tx, { user, name: 'Shop front', scopes: ['orders:*', 'uploads:*'], rateLimit: '100/min' }),
+    createApiKey(tx, { user, name: 'Shop front', scopes: ['orders:*', 'uploads:*'], rateLimit: '100/min', quota: '10000/month' }),
   );
   await app.db.transaction(async (tx) => {
     await createApiKey(tx, { user, name: 'Monthly report', scopes: ['orders:read'], expiresAt: inDays(5) });
@@ -117,7 +117,20 @@ async function seedNeighbour(app: App, receiver: DemoReceiver, management: UserM
     if (index % 3 !== 2) await own.write().transition(id, index % 3 === 0 ? 'pay' : 'cancel');
     if (index === 0) await own.write().update(id, { invoice_id: await sendInvoice(app, shop.raw) });
   }
+  await useKey(app, shop.raw);
   return user.id;
+}
+
+/** Requests of the key that works, some of them mistakes: the portal and the admin site have something to show. */
+async function useKey(app: App, key: string): Promise<void> {
+  const urls = [
+    '/v1/orders',
+    '/v1/orders?limit=5',
+    '/v1/orders/00000000-0000-7000-8000-000000000000',
+    '/v1/orders?limit=none',
+    '/v1/webhooks',
+  ];
+  for (const url of urls) await app.inject({ method: 'GET', url, headers: { 'x-api-key': key } });
 }
 
 async function supportDesk(app: App, memberId: string): Promise<string> {

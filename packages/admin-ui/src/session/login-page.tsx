@@ -11,16 +11,22 @@ const ResetForm = lazy(async () => ({ default: (await import('./reset-form.tsx')
 export function LoginPage({ onEntered, onSetup }: { readonly onEntered: (session: AdminSession) => void; readonly onSetup: () => void }) {
   const [forgotten, setForgotten] = useState(false);
   const { data: login } = useQuery({ queryKey: LOGIN, queryFn: ({ signal }) => readLogin(signal), staleTime: Number.POSITIVE_INFINITY });
+  const isPortal = login?.site === 'portal';
+  const title = isPortal ? login.title : 'Admin';
   useEffect(() => {
-    document.title = 'Log in · Admin';
-  }, []);
+    document.title = `Log in · ${title}`;
+  }, [title]);
   return (
     <main className={css['page']}>
       <div className={css['card']}>
         <img src="./icon.svg" alt="" className={css['mark']} />
-        <Title order={1}>Admin</Title>
+        <Title order={1}>{title}</Title>
         <Text size="sm" c="dimmed" mt={4} mb="lg">
-          {forgotten ? 'A link to set a new password is sent by mail.' : 'Log in with your staff account.'}
+          {forgotten
+            ? 'A link to set a new password is sent by mail.'
+            : isPortal
+              ? 'Log in with your account.'
+              : 'Log in with your staff account.'}
         </Text>
         {forgotten ? (
           <Suspense>

@@ -32,7 +32,7 @@ export function UserMenu() {
       </Menu.Target>
       <Menu.Dropdown>
         <Menu.Label>
-          {ROLES[user.role]} · times in {zone}
+          {site.login.site === 'portal' ? 'T' : `${ROLES[user.role]} · t`}imes in {zone}
         </Menu.Label>
         <Menu.Item leftSection={<Icon name="clock" size={16} />} onClick={() => setExactTimes(!exact)}>
           {exact ? 'Show relative times' : 'Show exact times'}

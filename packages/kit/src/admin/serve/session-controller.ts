@@ -37,7 +37,7 @@ export function sessionController(site: AdminSite, login: LoginProvider): Contro
   const facts = { hidden: true, metadata: { [site.kind.name]: true } } as const;
 
   class KitSiteSessionController extends Controller {
-    loginPage = route.get('/login', { ...facts, response: LoginAnswer, permission: allowAny, auth: [] }, () => loginFacts(login));
+    loginPage = route.get('/login', { ...facts, response: LoginAnswer, permission: allowAny, auth: [] }, () => loginFacts(site, login));
 
     logout = route.post('/logout', { ...facts, permission: allowAny, auth, throttles: [logoutThrottle] }, async (context) => {
       const { principal } = context;
@@ -92,18 +92,22 @@ function loginRoute(site: AdminSite, login: LoginProvider, form: LoginForm): Rou
   });
 }
 
-function loginFacts({ loginUrl, accountUrl, form }: LoginProvider): AdminLogin {
+function loginFacts(site: AdminSite, { loginUrl, accountUrl, form }: LoginProvider): AdminLogin {
   const url = form === undefined ? (loginUrl ?? null) : null;
-  return { url, account: form?.account !== undefined, account_url: accountUrl ?? null };
+  return { site: site.kind.name, title: titleOf(site), url, account: form?.account !== undefined, account_url: accountUrl ?? null };
+}
+
+function titleOf({ settings, app }: AdminSite): string {
+  return settings.title ?? app.title;
 }
 
 async function answer(site: AdminSite, login: LoginProvider, asked: AdminContext, csrf_token: string): Promise<AdminSession> {
-  const { title, version } = site.app;
+  const { version } = site.app;
   const { user } = asked.principal;
   const { id, username } = user;
   const role = await roleOf(site.settings, user);
   const resources = await site.shapesFor(role, asked);
-  const shown = { title: site.settings.title ?? title, version, login: loginFacts(login), resources };
+  const shown = { title: titleOf(site), version, login: loginFacts(site, login), resources };
   return { user: { id, username, role }, csrf_token, site: shown };
 }
 

@@ -30,6 +30,10 @@ import type { AdminRange, AdminResourceShape, AdminTone } from '../../app/admin/
 
 /** How staff log in. */
 export interface AdminLogin {
+  /** Whose site it is. */
+  readonly site: 'admin' | 'portal';
+  /** What it is called. */
+  readonly title: string;
   /** The page where they do; null: the site shows the form. */
   readonly url: string | null;
   /** The site has pages for the own account. */
