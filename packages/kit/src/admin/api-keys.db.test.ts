@@ -62,7 +62,7 @@ describeDatabases('API keys in the admin site', (database) => {
     ]);
     expect(keys[0].columns.map(({ name }: { name: string }) => name)).toEqual(['name', 'prefix', 'state', 'last_used_at']);
     const shape = (await site.get(staff, 'session')).body.site.resources.find(({ name }: { name: string }) => name === 'api-keys');
-    expect(shape.filters.map(({ name }: { name: string }) => name)).toEqual(['state', 'owner', 'used', 'expires', 'revoked']);
+    expect(shape.filters.map(({ name }: { name: string }) => name)).toEqual(['state', 'owner', 'tenant', 'used', 'expires', 'revoked']);
   });
 
   test('paging by a column that may be empty shows every key once', async () => {

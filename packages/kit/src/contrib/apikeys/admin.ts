@@ -76,10 +76,12 @@ const keyScreen = screen(apiKeyResource, {
       isIndexed: true,
       where: async (owner, { db }) => ({ owner_id: (await keyringOf(db).users.findByLogin(db, owner))?.id ?? owner }) as Where,
     },
+    { column: 'tenant_id', name: 'tenant', label: 'Tenant', kind: 'text' },
     { column: 'last_used_at', name: 'used', label: 'Last used', ends: ['used_since', 'used_before'] },
     { column: 'expires_at', name: 'expires', label: 'Expires', ends: ['expires_since', 'expires_before'] },
     { column: 'revoked_at', name: 'revoked', label: 'Revoked', ends: ['revoked_since', 'revoked_before'] },
   ],
+  related: [{ to: 'tenant', filter: 'tenant', column: 'tenant_id' }],
   notice: async ({ owner_id }, { db, principal }) =>
     (await mayChangeKeyOf(db, principal.user, owner_id))
       ? null

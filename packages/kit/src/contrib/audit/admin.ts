@@ -90,6 +90,7 @@ function entryScreen(users: () => UserDirectory | null): AdminResource {
       { column: 'target_type', label: 'Kind' },
       { column: 'target_id', label: 'Id' },
       { column: 'request_id', label: 'Request id' },
+      { column: 'tenant_id', name: 'tenant', label: 'Tenant', isIndexed: true },
       { column: 'at', name: 'when', label: 'When', ends: ['since', 'until'] },
     ],
     search: [],

@@ -39,6 +39,7 @@ const requestScreen = screen(requestResource, {
     { column: 'tenant_key', name: 'tenant', label: 'Tenant', isIndexed: true },
     { column: 'request_id', label: 'Request id', isIndexed: true },
   ],
+  related: [{ to: 'tenant', filter: 'tenant', column: 'tenant_key' }],
   cells: links,
   search: [],
   readOnly: true,

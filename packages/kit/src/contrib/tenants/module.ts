@@ -3,6 +3,7 @@ import { userTableCheck } from '../../app/check/user-table-check.ts';
 import type { Module } from '../../app/declare/module.ts';
 import { tenantsOf } from '../../app/tenants/tenant-directory.ts';
 import type { Database } from '../../db/engine/db.ts';
+import { tenantsAdmin } from './admin.ts';
 import { tenantCommand } from './commands.ts';
 import { tenantsOfApp, tenantsState } from './declare/tenants.ts';
 import { tenantErrors } from './errors.ts';
@@ -40,6 +41,7 @@ export function tenants(options: TenantsOptions = {}): Module {
     tenants: tenantsOf(tenantDirectory(settings)),
     errors: tenantErrors,
     commands: [tenantCommand],
+    admin: tenantsAdmin(settings.roles),
     // Mail is sent by a job, so that none is lost and none is sent for what was rolled back.
     ...(settings.mail === null ? {} : { requires: ['jobs'] }),
     jobs: [purgeJob, ...(settings.mail === null ? [] : [sendInvitation])],

@@ -40,11 +40,12 @@ const REMOVED: ReadonlySet<string> = new Set(
 const ADDED: ReadonlySet<string> = new Set([...REMOVED, 'roles']);
 
 /** Makes a user a member. 409 where the user is one, or no seat is free. */
-export async function addMember(db: Db, given: MemberToAdd): Promise<MemberRow> {
+export async function addMember(db: Db, given: MemberToAdd & AsStaff): Promise<MemberRow> {
   requireArguments('addMember()', { db, given }, { db: queryable, given: anObject });
-  refuseUnknownNames('addMember()', given, ADDED);
+  const { asStaff = false, ...rest } = given;
+  refuseUnknownNames('addMember()', rest, ADDED);
   return db.transaction(async (tx) => {
-    const { tenant, actor } = await lockedFor(tx, given.tenant, given.by);
+    const { tenant, actor } = await lockedFor(tx, given.tenant, given.by, { asStaff });
     const roles = requireRoles(tx, given.roles);
     await requireChange(tx, tenant.id, given.user, { actor: actor.roles, isSelf: false, before: null, after: roles });
     return insertNewMember(tx, tenant, { user: given.user, roles, addedBy: actor.userId }, given);

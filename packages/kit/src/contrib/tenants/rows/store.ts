@@ -82,6 +82,21 @@ export async function countInvitations(db: Db, tenantId: string, now: Date): Pro
 const rolesSql = (db: Db, alias: string): string =>
   db.dialect === 'postgres' ? `unnest(${alias}.roles) as r (value)` : `json_each(${alias}.roles) as r`;
 
+/** Members of these tenants, and whether they have a role. */
+export async function membersOfTenants(
+  db: Db,
+  tenantIds: readonly string[],
+  role: string,
+): Promise<readonly { readonly tenant: string; readonly userId: string; readonly isOwner: boolean }[]> {
+  const rows = await db.query<{ tenant: string; user_id: string; has: number }>(
+    `select cast(m.tenant_id as text) as tenant, m.user_id, case when exists (select 1 from ${rolesSql(db, 'm')} where r.value = $2) then 1 else 0 end as has
+     from ${listSql(db, '$1')} join tenant_members m on m.tenant_id = ${db.dialect === 'postgres' ? "cast(a.value #>> '{}' as uuid)" : 'a.value'}
+     order by m.id`,
+    [JSON.stringify(tenantIds), role],
+  );
+  return rows.map(({ tenant, user_id: userId, has }) => ({ tenant, userId, isOwner: has === 1 }));
+}
+
 /** Users with the role in the tenant, except one. */
 export async function usersWithRole(db: Db, tenantId: string, role: string, except: string): Promise<readonly string[]> {
   const rows = await db.query<{ user_id: string }>(

@@ -115,7 +115,10 @@ export function endpointsScreen(place: AdminPlace): AdminResource {
     search: ['url', 'description'],
     searches: 'URL, description or owner',
     alsoFinds: async (text, context) => ({ owner_id: await webhooksOf(db(context)).owners.namedLike(db(context), text) }),
-    related: [{ to: 'user', filter: 'owner' }],
+    related: [
+      { to: 'user', filter: 'owner' },
+      { to: 'tenant', filter: 'tenant', column: 'tenant_key' },
+    ],
     refers: { delivery_id: 'webhook_delivery' },
     forms: endpointForms(place.eventTypes),
     once: shownOnce,
