@@ -2,6 +2,7 @@ import type { AdminDeclaration } from '../../app/admin/declaration.ts';
 import type { App } from '../../app/declare/module.ts';
 import { isStaff } from '../../permissions/built-ins.ts';
 import { backfillsResource } from '../model/backfills-resource.ts';
+import { dataResource, saysAboutPeople } from '../model/data-resource.ts';
 
 /** Whose site it is. The admin site shows what is there, to staff; the portal shows callers what the API shows them. */
 export interface SiteKind {
@@ -19,6 +20,7 @@ export const adminKind: SiteKind = {
   declarations: (app) => [
     ...app.modules.flatMap(({ admin }) => (admin === undefined ? [] : [admin])),
     ...(app.modules.some(({ backfills = [] }) => backfills.length > 0) ? [{ resources: [backfillsResource()] }] : []),
+    ...(saysAboutPeople(app) ? [{ resources: [dataResource()] }] : []),
   ],
 };
 

@@ -15,6 +15,13 @@ const PERSONAL_CHECKS = {
       'The name of a column says that it describes a person, such as `email` or `birthday`, and the model does not mark it: it is not replaced where the person is erased and the row stays. `kit check` reports it.',
     remedy: 'Mark it with `.personal()`. Silence the check with a reason where the names are not of people.',
   },
+  W042: {
+    title: 'Retention is declared, and nothing applies it',
+    explanation:
+      'A model has a `retention`, and the app does not have `personalData()`: its rows stay until somebody runs `kit retention run`. `kit check` reports it.',
+    remedy:
+      'Add `personalData()` to the modules of `createApp()`. Silence the check with a reason where a schedule of your own runs the command.',
+  },
 } as const;
 
 /** What keeps an erasure from its end. */

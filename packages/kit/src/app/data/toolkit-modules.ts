@@ -6,6 +6,7 @@ export const toolkitModules: ReadonlySet<string> = new Set([
   'better_auth',
   'grants',
   'jobs',
+  'personal',
   'requests',
   'tenants',
   'uploads',

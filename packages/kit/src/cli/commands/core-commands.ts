@@ -51,6 +51,11 @@ export const CORE_COMMANDS: readonly ListedCommand[] = [
     load: async () => (await import('./person.ts')).personCommand,
   },
   {
+    name: 'retention',
+    summary: 'delete or anonymise rows whose time is over: run, status',
+    load: async () => (await import('./retention.ts')).retentionCommand,
+  },
+  {
     name: 'scaffold',
     summary: 'write a resource: model, migration, controller, admin list and tests',
     load: async () => (await import('./scaffold.ts')).scaffoldCommand,

@@ -1,5 +1,6 @@
 import { appBackfills } from '../../app/data/app-backfills.ts';
 import { migrationModules } from '../../app/data/migration-modules.ts';
+import { describeData, type TableData } from '../../crud/subjects/describe-data.ts';
 import { describeResources, type ResourceDescription } from '../../crud/inspect/describe-resource.ts';
 import type { App } from '../../app/declare/module.ts';
 import type { User } from '../../auth/people/principal.ts';
@@ -33,16 +34,17 @@ export const inspectCommand: CoreCommand = (command, context) => {
       if (resources.length > 0) {
         const statements = sql ? await listStatements(await context.app(), text ?? '') : [];
         const backfills = await backfillsOf(app, resources[0]?.table ?? '', sql);
+        const data = describeData(app).find((each) => each.table === resources[0]?.table);
         if (context.json)
           return context.print(
             JSON.stringify(
-              resources.map((each) => ({ ...each, backfills, ...(sql ? { sql: statements } : {}) })),
+              resources.map((each) => ({ ...each, data: data ?? null, backfills, ...(sql ? { sql: statements } : {}) })),
               null,
               2,
             ),
           );
         for (const each of resources) {
-          const [head = '', ...lines] = tree(resourceTree(each, statements, backfills.map(backfillText)));
+          const [head = '', ...lines] = tree(resourceTree(each, statements, backfills.map(backfillText), dataTexts(data)));
           context.print([context.paint('bold', head), ...lines].join('\n'));
         }
         return;
@@ -57,6 +59,21 @@ export const inspectCommand: CoreCommand = (command, context) => {
       if (text === undefined) context.print(context.paint('dim', limits(app.inputLimits)));
     });
 };
+
+/** What the models say about the data of the table. */
+function dataTexts(data: TableData | undefined): string[] {
+  if (data === undefined) return [];
+  const { encrypted, personal, person, tenant, retention } = data;
+  return [
+    ...(encrypted.length === 0
+      ? []
+      : [`encrypted: ${encrypted.map(({ column, search }) => (search ? `${column} (found by equality)` : column)).join(', ')}`]),
+    ...(personal.length === 0 ? [] : [`personal: ${personal.join(', ')}`]),
+    ...(person.length === 0 ? [] : [`of a person, by ${person.join(', ')}`]),
+    ...(tenant.length === 0 ? [] : [`of a tenant, by ${tenant.join(', ')}`]),
+    ...(retention === null ? [] : [`retention: ${retention}`]),
+  ];
+}
 
 interface InspectedBackfill {
   readonly id: string;

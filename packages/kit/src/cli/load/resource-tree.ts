@@ -3,7 +3,12 @@ import type { ResponseFacts } from '../../http/exchange/compiled-route.ts';
 import type { Branch } from '../terminal/terminal.ts';
 
 /** A resource as `kit inspect` draws it: who reaches which rows and fields, by which operations, and what they cost. */
-export function resourceTree(described: ResourceDescription, sql: readonly string[], backfills: readonly string[] = []): Branch {
+export function resourceTree(
+  described: ResourceDescription,
+  sql: readonly string[],
+  backfills: readonly string[] = [],
+  data: readonly string[] = [],
+): Branch {
   const { resource, table, controller, rows, fields, operations, relations, filters, ordering, search, unindexed } = described;
   return {
     text: `${resource} (table ${table}, ${controller})`,
@@ -32,6 +37,10 @@ export function resourceTree(described: ResourceDescription, sql: readonly strin
         ordering.map((text) => ({ text })),
       ),
       search === null ? [] : [{ text: `search: ${search.backend} of ${search.columns.join(', ')}` }],
+      group(
+        'data',
+        data.map((text) => ({ text })),
+      ),
       group(
         'back-fills',
         backfills.map((text) => ({ text })),

@@ -9,10 +9,10 @@ import { declaredScopes, subjectPlans } from './subject-plans.ts';
 const PERSONAL =
   /(^|_)(email|e_mail|phone|mobile|fax|first_name|last_name|full_name|surname|given_name|family_name|birthday|birth_date|date_of_birth|street|postal_code|zip_code|postcode|iban|ssn|passport|ip_address|gender)($|_)/;
 
-/** W040 and W041: what the models of the application leave open about people. */
+/** W040 to W042: what the models of the application leave open about people. */
 export function personalWarnings(app: App): Fault[] {
   const own = app.modules.filter(({ name }) => !toolkitModules.has(name)).flatMap(({ models = [] }) => models);
-  return [...ownerWarnings(app, own), ...refusalWarnings(app, own), ...nameWarnings(own)].filter(
+  return [...ownerWarnings(app, own), ...refusalWarnings(app, own), ...nameWarnings(own), ...retentionWarnings(app)].filter(
     ({ id }) => isSilenced(app, id) === undefined,
   );
 }
@@ -35,6 +35,15 @@ function refusalWarnings(app: App, own: readonly Model[]): Fault[] {
   return faults
     .filter((fault) => own.some(({ name }) => fault.includes(`"${name}`)) && ![...owners].some((owner) => fault.startsWith(owner)))
     .map((fault) => ({ id: 'W040', message: `A person cannot be erased: ${fault}.` }));
+}
+
+function retentionWarnings({ modules }: App): Fault[] {
+  const tables = modules.flatMap(({ models = [] }) =>
+    models.flatMap(({ name, retention }) => (retention === undefined ? [] : [`"${name}"`])),
+  );
+  if (tables.length === 0 || modules.some(({ name }) => name === 'personal')) return [];
+  const message = `${tables.join(', ')} ${tables.length === 1 ? 'has' : 'have'} a retention, and nothing applies it.`;
+  return [{ id: 'W042', message, hint: 'Add personalData() to the modules, or run npx kit retention run by a schedule.' }];
 }
 
 function nameWarnings(own: readonly Model[]): Fault[] {

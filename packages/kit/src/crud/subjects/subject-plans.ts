@@ -33,7 +33,8 @@ export function subjectPlans(app: App, kind: SubjectKind): readonly AppSubjectPl
   });
 }
 
-function aliasesOf(app: App): string[] {
+/** Aliases of the databases that modules have tables in. */
+export function aliasesOf(app: App): string[] {
   return ['default', ...new Set(app.modules.flatMap(databasesOf).filter((alias) => alias !== 'default'))];
 }
 

@@ -1,4 +1,5 @@
 import { Column } from './column.ts';
+import { tellingColumns } from './personal-column.ts';
 import { encryptionFaults } from './search-columns.ts';
 import { columnNameFault, tableNameFault } from './names.ts';
 import type { Columns } from './rows.ts';
@@ -29,6 +30,7 @@ export function declarationFaults(name: string, columns: Columns, primaryKey: re
     ),
   );
   if (known.every((key) => columns[key] instanceof Column)) faults.push(...encryptionFaults(columns, primaryKey, options));
+  if (known.every((key) => columns[key] instanceof Column)) faults.push(...retentionFaults(columns, options));
   for (const key of Object.keys(options.checks ?? {}))
     if (columnNameFault(key) !== undefined) faults.push(`check "${key}" needs a snake_case name`);
   return faults;
@@ -48,6 +50,23 @@ function indexFaults(table: string, known: readonly string[], indexes: readonly 
     names.add(name);
   }
   return faults;
+}
+
+function retentionFaults(columns: Columns, { retention }: ModelOptions): string[] {
+  if (retention === undefined) return [];
+  const { by, then } = retention;
+  const kind = columns[by]?.settings.kind;
+  if (kind === undefined) return [`retention counts from an unknown column "${by}"${suggestion(by, Object.keys(columns))}`];
+  if (kind !== 'timestamp' && kind !== 'date') return [`retention counts from "${by}", which is a ${kind}: it needs a timestamp or a date`];
+  if (then === 'delete') return [];
+  const faults = Object.entries(columns).flatMap(([name, { settings }]) =>
+    settings.personal !== undefined && !settings.nullable && settings.personal.replace === undefined
+      ? [`retention anonymises "${name}", which is not nullable: say what it becomes, .personal({ erased: … })`]
+      : [],
+  );
+  return faults.length > 0 || tellingColumns({ columns }).length > 0
+    ? faults
+    : ['retention anonymises rows, and no column shows which are: mark one with .personal(), whose replacement is the same in every row'];
 }
 
 const ELEMENT_KINDS = new Set(['uuid', 'text', 'int', 'bigint', 'decimal', 'float', 'bool', 'timestamp', 'date', 'enum']);

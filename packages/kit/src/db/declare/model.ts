@@ -6,7 +6,7 @@ import { inputSchema, outputSchema, patchSchema } from './model-schema.ts';
 import type { Columns, InputOf, PatchOf, RowOf } from './rows.ts';
 import type { Schema } from '../values/standard-schema.ts';
 import type { TableDefinition } from './table-definition.ts';
-import { modelRules, type ModelOptions, primaryKeyOf, tableDefinition } from './table-from-columns.ts';
+import { modelRules, type ModelOptions, primaryKeyOf, type RetentionOptions, tableDefinition } from './table-from-columns.ts';
 import { readOptions, requireArguments } from '../../options/read-options.ts';
 import { anObject, filledText } from '../../options/value-rule.ts';
 
@@ -17,6 +17,8 @@ export interface Model<C extends Columns = Columns> {
   readonly id: string;
   readonly columns: C;
   readonly primaryKey: readonly string[];
+  /** How long rows are kept. Undefined: forever. */
+  readonly retention?: RetentionOptions | undefined;
   /** The table as migrations compare it. References are resolved on first use. */
   readonly table: TableDefinition;
   /** What a client sends to create a row. Columns with a default may be absent or null. */
@@ -56,6 +58,7 @@ export function model<const C extends Columns, const G extends boolean = false>(
     id: options.id ?? name,
     columns,
     primaryKey: Object.freeze([...primaryKey]),
+    ...(options.retention === undefined ? {} : { retention: Object.freeze({ ...options.retention }) }),
     get table() {
       return (table ??= tableDefinition(name, columns, { ...options, primaryKey }));
     },

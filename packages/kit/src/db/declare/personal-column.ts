@@ -71,3 +71,19 @@ function replacing(options: { readonly erased?: unknown }): PersonalSettings {
   if (erased === undefined) return {};
   return { replace: typeof erased === 'function' ? (erased as (key: string) => unknown) : () => erased };
 }
+
+/** Columns that show whether a row is anonymised: those whose replacement is the same in every row. */
+export function tellingColumns({
+  columns,
+}: {
+  readonly columns: Readonly<
+    Record<string, { readonly settings: WhoseSettings & { readonly nullable: boolean; readonly encrypted?: unknown } }>
+  >;
+}): string[] {
+  return Object.entries(columns).flatMap(([name, { settings }]) => {
+    const { personal, person, nullable, encrypted } = settings;
+    if (personal === undefined && person?.erase !== 'anonymise') return [];
+    const replace = (personal ?? person)?.replace;
+    return replace === undefined ? (nullable ? [name] : []) : replace.length === 0 && encrypted === undefined ? [name] : [];
+  });
+}

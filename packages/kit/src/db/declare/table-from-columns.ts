@@ -4,7 +4,7 @@ import { derivedName } from './names.ts';
 import type { Columns } from './rows.ts';
 import type { ColumnDefinition, FullTextDefinition, IndexDefinition, TableDefinition } from './table-definition.ts';
 import { objectOf, type OptionRules } from '../../options/read-options.ts';
-import { filledText, flag, listOf, recordOf, required, rule } from '../../options/value-rule.ts';
+import { filledText, flag, listOf, oneOf, recordOf, required, rule } from '../../options/value-rule.ts';
 
 /** A name that an editor completes; others are checked when the model is declared, because lists are often shared variables. */
 type Suggested<N extends string> = N | (string & {});
@@ -31,6 +31,16 @@ export interface ModelFullText<N extends string = string> {
   readonly name?: string;
 }
 
+/** When rows of a table have had their time, and what becomes of them. */
+export interface RetentionOptions<N extends string = string> {
+  /** `30 days`, `24 months` or `7 years`, by the calendar in UTC. */
+  readonly after: string;
+  /** The timestamp or date that the time counts from. A row without a value stays. */
+  readonly by: Suggested<N>;
+  /** `delete` removes the row, `anonymise` replaces its personal columns. */
+  readonly then: 'delete' | 'anonymise';
+}
+
 /** Options of `model()` and `createTable()`. */
 export interface ModelOptions<N extends string = string> {
   /** The stable id of the table inside encrypted values. Default: the name of the table. After a rename, set the old name. */
@@ -45,6 +55,8 @@ export interface ModelOptions<N extends string = string> {
   readonly checks?: Readonly<Record<string, string>>;
   /** Full-text search: a generated column and an index on PostgreSQL, an FTS5 table and triggers on SQLite, written by migrations. */
   readonly fullText?: readonly ModelFullText<N>[];
+  /** How long rows are kept: `{ after: '24 months', by: 'created_at', then: 'anonymise' }`. `personalData()` applies it, and `kit retention run`. Default: forever. */
+  readonly retention?: RetentionOptions<N>;
 }
 
 export const indexRules: OptionRules<ModelIndex> = {
@@ -62,6 +74,14 @@ export const fullTextRules: OptionRules<ModelFullText> = {
   name: filledText,
 };
 
+export const RETENTION_AGE = /^([1-9]\d{0,4}) (day|month|year)s?$/;
+
+const retentionRules: OptionRules<RetentionOptions> = {
+  after: required(rule("a number of days, months or years, such as '24 months'", (value) => RETENTION_AGE.test(String(value)))),
+  by: required(filledText),
+  then: required(oneOf('delete', 'anonymise')),
+};
+
 export const modelRules: OptionRules<ModelOptions> = {
   id: filledText,
   indexes: listOf(objectOf<ModelIndex>(indexRules)),
@@ -69,6 +89,7 @@ export const modelRules: OptionRules<ModelOptions> = {
   guarded: flag,
   checks: recordOf(filledText),
   fullText: listOf(objectOf<ModelFullText>(fullTextRules)),
+  retention: objectOf<RetentionOptions>(retentionRules),
 };
 
 export function primaryKeyOf(columns: Columns, options: ModelOptions): readonly string[] {

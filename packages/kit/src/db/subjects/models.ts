@@ -59,19 +59,19 @@ export const legalHolds = model(
   { guarded: true, primaryKey: ['kind', 'subject_id'] },
 );
 
-/** What retention did to a table, and which process is at it. */
+/** What retention did to a table. */
 export const retentionRuns = model(
   'kit_retention',
   {
     table_name: t.text(63).pk(),
     /** When the table is looked at again. */
     next_at: t.timestamp(),
-    /** Until when a process works on it. */
-    leased_until: t.timestamp().nullable(),
     last_run_at: t.timestamp().nullable(),
     /** Rows of the last run that found any, and of all runs. */
     last_rows: t.bigint(),
     total_rows: t.bigint(),
+    /** Why the last run failed. */
+    last_error: t.text(500).nullable(),
   },
   { guarded: true },
 );

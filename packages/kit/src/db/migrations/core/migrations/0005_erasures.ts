@@ -41,9 +41,9 @@ export const erasures = migration('0005_erasures', [
   createTable('kit_retention', {
     table_name: t.text(63).pk(),
     next_at: t.timestamp(),
-    leased_until: t.timestamp().nullable(),
     last_run_at: t.timestamp().nullable(),
     last_rows: t.bigint(),
     total_rows: t.bigint(),
+    last_error: t.text(500).nullable(),
   }),
 ]);
