@@ -7,8 +7,9 @@ import { CrudController, resource } from '../../crud/index.ts';
 import { createTable, find, list, migration, model, t } from '../../db/index.ts';
 import { route } from '../../http/declare/route.ts';
 import { isAuthenticated } from '../../permissions/index.ts';
-import type { TestDatabase } from '../databases.ts';
+import { describeDatabases, type TestDatabase } from '../databases.ts';
 import { testApp, type TestApp } from '../test-app.ts';
+import { crudChecks } from './checks.ts';
 import { crudTests } from './crud-tests.ts';
 import { type CrudCallers, CrudSubject } from './subject.ts';
 import { tenantChecks } from './tenant-checks.ts';
@@ -67,11 +68,21 @@ const input = (number: number) => ({ title: `paper ${number}` });
 describe('tenants named in a header', () => {
   crudTests(Papers, { app: start({ header: 'X-Studio' }), callers: callersOf, input });
 });
-describe('tenants named in the path', () => {
-  crudTests(Papers, { app: start({ path: 'tenant' }, Papers, '/t/:tenant/papers'), callers: callersOf, input });
-});
-describe('tenants named in the host name', () => {
-  crudTests(Papers, { app: start({ subdomainOf: 'example.com' }), callers: onePerson, input });
+/** What depends on where the tenant is named: who is let in, and what others see. The other guarantees are the same for every place. */
+const ofPlaces = crudChecks.filter((each) => tenantChecks.includes(each) || each.name.startsWith('1: '));
+
+describe.each([
+  ['the path', start({ path: 'tenant' }, Papers, '/t/:tenant/papers'), callersOf],
+  ['the host name', start({ subdomainOf: 'example.com' }), onePerson],
+])('tenants named in %s', (_, started, callers) => {
+  describeDatabases('a resource', (database) => {
+    test('keeps out who does not belong to the tenant', async () => {
+      expect(ofPlaces.length).toBeGreaterThan(tenantChecks.length);
+      await using app = await started(database);
+      const subject = new CrudSubject(app, Papers, { callers: await callers(app), input });
+      for (const check of ofPlaces) if (check.appliesTo(subject)) await check.run(subject);
+    });
+  });
 });
 
 /** One controller per way to leak. */
