@@ -3,6 +3,7 @@ import type { Dialect } from '../../db/dialect.ts';
 import { derivedName } from '../../db/declare/names.ts';
 import { findTable, type FoundColumn, type FoundTable } from '../../db/migrations/found-schema.ts';
 import type { ColumnDefinition, DatabaseDefault, IndexDefinition, TableDefinition } from '../../db/declare/table-definition.ts';
+import { POSTGRES_KINDS } from '../../db/transfer/copied-column.ts';
 
 /** A table of a database as a declaration, and what of it a declaration cannot express. */
 export interface ReadTable {
@@ -79,22 +80,6 @@ function columnOf(
 
 type Kind = Pick<ColumnDefinition, 'kind' | 'max' | 'precision' | 'scale' | 'of'>;
 
-/** As PostgreSQL prints types. */
-const POSTGRES: Readonly<Record<string, Kind['kind']>> = {
-  uuid: 'uuid',
-  text: 'text',
-  smallint: 'int',
-  integer: 'int',
-  bigint: 'bigint',
-  real: 'float',
-  'double precision': 'float',
-  boolean: 'bool',
-  date: 'date',
-  json: 'json',
-  jsonb: 'json',
-  bytea: 'bytes',
-};
-
 /** Declared types of SQLite whose values the toolkit reads as they are; its own types carry what they store in their name. */
 const SQLITE: Readonly<Record<string, Kind['kind']>> = {
   uuid_text: 'uuid',
@@ -122,11 +107,10 @@ function kindOf(type: string, dialect: Dialect): Kind | undefined {
   if (decimal !== null) return { kind: 'decimal', precision: Number(decimal[1]), scale: Number(decimal[2]) };
   if (dialect === 'postgres') {
     if (/^timestamp(?:\(\d\))? with time zone$/.test(type)) return { kind: 'timestamp' };
-    if (type === 'character varying') return { kind: 'text' };
     const element = type.endsWith('[]') ? kindOf(type.slice(0, -2), dialect) : undefined;
     if (element !== undefined) return { kind: 'array', of: { ...element, nullable: false } };
   }
-  const kind = (dialect === 'postgres' ? POSTGRES : SQLITE)[type];
+  const kind = (dialect === 'postgres' ? POSTGRES_KINDS : SQLITE)[type];
   return kind === undefined ? undefined : { kind };
 }
 

@@ -10,7 +10,7 @@ export interface CopiedColumn {
 }
 
 /** Types of PostgreSQL as `format_type` prints them. Tables that a module creates with SQL of its own have types that no column of a model has. */
-const plainKinds: Readonly<Record<string, ColumnDefinition['kind']>> = {
+export const POSTGRES_KINDS: Readonly<Record<string, ColumnDefinition['kind']>> = {
   uuid: 'uuid',
   text: 'text',
   'character varying': 'text',
@@ -32,7 +32,7 @@ export function definitionOf(type: string, nullable: boolean): ColumnDefinition 
     const of = definitionOf(type.slice(0, -2), false);
     return of === undefined ? undefined : { kind: 'array', of, nullable };
   }
-  const kind = plainKinds[type];
+  const kind = POSTGRES_KINDS[type];
   if (kind !== undefined) return { kind, nullable };
   if (/^timestamp(\(\d\))? with(out)? time zone$/.test(type)) return { kind: 'timestamp', nullable };
   const varying = /^character varying\((\d+)\)$/.exec(type);
