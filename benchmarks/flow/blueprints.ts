@@ -41,6 +41,7 @@ export const NEST: Blueprint = {
     '@nestjs/platform-fastify': '11.1.6',
     '@nestjs/bullmq': '11.0.5',
     bullmq: '6.7.0',
+    ioredis: '6.0.0',
     prisma: '7.10.0',
     '@prisma/client': '7.10.0',
     '@prisma/adapter-pg': '7.10.0',

@@ -2,8 +2,8 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { freePort } from '../../test/provision/free-port.ts';
 
 /** A user of the shop: the key, and where the user's events are sent. */
 export interface Account {
@@ -59,7 +59,7 @@ export interface ProductOptions {
 }
 
 export async function startProduct({ blueprint, folder, databaseUrl, redisUrl, accounts }: ProductOptions): Promise<Product> {
-  const port = await freePort();
+  const port = await portOfAService();
   const env = {
     ...process.env,
     NODE_ENV: 'production',
@@ -100,6 +100,23 @@ export async function startProduct({ blueprint, folder, databaseUrl, redisUrl, a
   return product;
 }
 
+/**
+ * Below the ports that the system gives to clients. Of those, one would be taken now and then by a client of a killed API: its connection begins at the
+ * port that it calls, meets itself, and the API cannot listen again.
+ */
+async function portOfAService(): Promise<number> {
+  for (;;) {
+    const port = 20_000 + Math.floor(Math.random() * 10_000);
+    const probe = createServer();
+    const isFree = await new Promise<boolean>((done) => {
+      probe.once('error', () => done(false)).listen(port, '127.0.0.1', () => done(true));
+    });
+    if (!isFree) continue;
+    await new Promise((done) => probe.close(done));
+    return port;
+  }
+}
+
 async function outputOf(child: ChildProcess, what: string): Promise<string> {
   let output = '';
   child.stdout?.on('data', (chunk: Buffer) => (output += chunk.toString()));
@@ -111,12 +128,12 @@ async function outputOf(child: ChildProcess, what: string): Promise<string> {
 async function isReady(port: number, child: ChildProcess, name: string): Promise<void> {
   for (const deadline = Date.now() + 60_000; Date.now() < deadline;) {
     if (child.exitCode !== null) throw new Error(`the API of ${name} ended with ${child.exitCode}`);
-    const response = await fetch(`http://127.0.0.1:${port}/health/ready`).catch(() => undefined);
+    const response = await fetch(`http://127.0.0.1:${port}/health/ready`, { signal: AbortSignal.timeout(5000) }).catch(() => undefined);
     await response?.arrayBuffer();
     if (response?.ok === true) return;
     await new Promise((done) => setTimeout(done, 25));
   }
-  throw new Error(`the API of ${name} did not become ready within a minute`);
+  throw new Error(`the API of ${name} did not become ready within five minutes`);
 }
 
 async function ended(child: ChildProcess, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {

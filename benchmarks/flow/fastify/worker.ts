@@ -1,4 +1,4 @@
-import { eq } from 'drizzle-orm';
+import { eq, sql } from 'drizzle-orm';
 import { run } from 'graphile-worker';
 import { Webhook } from 'standardwebhooks';
 import { db, pool } from './database.ts';
@@ -9,9 +9,15 @@ interface Delivery {
   readonly event: { readonly id: string; readonly type: string; readonly timestamp: string; readonly data: object };
 }
 
+const endpointOf = db
+  .select()
+  .from(endpoints)
+  .where(eq(endpoints.id, sql.placeholder('id')))
+  .prepare('endpoint_of');
+
 async function deliver(payload: unknown): Promise<void> {
   const { endpoint: id, event } = payload as Delivery;
-  const [endpoint] = await db.select().from(endpoints).where(eq(endpoints.id, id));
+  const [endpoint] = await endpointOf.execute({ id });
   if (endpoint === undefined) return;
   const { type, timestamp, data } = event;
   const body = JSON.stringify({ type, timestamp, data });
@@ -32,5 +38,10 @@ async function deliver(payload: unknown): Promise<void> {
   if (!response.ok) throw new Error(`the endpoint answered ${response.status}`);
 }
 
-const runner = await run({ pgPool: pool, concurrency: 100, pollInterval: 1000, taskList: { deliver } });
+const runner = await run({
+  pgPool: pool,
+  taskList: { deliver },
+  // Its batching: jobs are fetched, completed and failed together.
+  preset: { worker: { concurrentJobs: 100, localQueue: { size: 200 }, completeJobBatchDelay: 0, failJobBatchDelay: 0 } },
+});
 await runner.promise;

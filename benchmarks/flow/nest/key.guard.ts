@@ -1,5 +1,6 @@
 import { type CanActivate, createParamDecorator, type ExecutionContext, Injectable, UnauthorizedException } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
+import { Redis } from 'ioredis';
 import { authOf } from './auth.js';
 import { PrismaService } from './prisma.service.js';
 
@@ -14,7 +15,7 @@ export class KeyGuard implements CanActivate {
   private readonly auth: ReturnType<typeof authOf>;
 
   constructor(prisma: PrismaService) {
-    this.auth = authOf(prisma);
+    this.auth = authOf(prisma, new Redis(process.env['REDIS_URL'] ?? ''));
   }
 
   async canActivate(context: ExecutionContext): Promise<boolean> {

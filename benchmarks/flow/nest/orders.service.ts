@@ -47,6 +47,7 @@ export class OrdersService {
     ];
     if (key !== undefined)
       writes.unshift(this.prisma.idempotencyKey.create({ data: { ownerId: caller.id, key, digest, response, createdAt: now } }) as never);
+    const endpoints = this.endpointsOf(caller);
     try {
       await this.prisma.$transaction(writes);
     } catch (error) {
@@ -55,7 +56,7 @@ export class OrdersService {
       if (stored.digest !== digest) throw new UnprocessableEntityException('this key was used with another body');
       return stored.response;
     }
-    await this.announce(caller, 'order.created', response);
+    await this.announce(await endpoints, 'order.created', response);
     return response;
   }
 
@@ -70,16 +71,18 @@ export class OrdersService {
   }
 
   async update(caller: Caller, id: string, changes: UpdateOrderDto) {
+    const endpoints = this.endpointsOf(caller);
     const { before, after } = await this.prisma.$transaction(async (tx) => {
-      await tx.$queryRaw`select 1 from orders where id = ${id}::uuid for update`;
-      const found = await tx.order.findFirst({ where: { id, ownerId: caller.id } });
-      if (found === null) throw new NotFoundException();
+      const [found] = await tx.$queryRaw<Order[]>`
+        select id, owner_id as "ownerId", item, quantity, note, status, created_at as "createdAt", updated_at as "updatedAt"
+        from orders where id = ${id}::uuid and owner_id = ${caller.id} for update`;
+      if (found === undefined) throw new NotFoundException();
       const changed = await tx.order.update({ where: { id }, data: { ...changes, updatedAt: new Date() } });
       await tx.auditEntry.create({ data: this.entry(caller, 'order.updated', id, present(found), present(changed)) });
       return { before: found, after: changed };
     });
     const response = present(after);
-    await this.announce(caller, 'order.updated', { ...response, previous: present(before) });
+    await this.announce(await endpoints, 'order.updated', { ...response, previous: present(before) });
     return response;
   }
 
@@ -87,15 +90,21 @@ export class OrdersService {
     return { id: uuidv7(), at: new Date(), actorId: caller.id, keyId: caller.keyId, action, orderId, ...(before && { before }), after };
   }
 
+  /** Asked while the transaction runs. */
+  private endpointsOf(caller: Caller): Promise<{ id: string }[]> {
+    const found = this.prisma.endpoint.findMany({ where: { ownerId: caller.id }, select: { id: true } }).then((rows) => rows);
+    found.catch(() => undefined);
+    return found;
+  }
+
   /** One job per endpoint, so that one that is down does not make the other wait. */
-  private async announce(caller: Caller, type: string, data: object): Promise<void> {
-    const endpoints = await this.prisma.endpoint.findMany({ where: { ownerId: caller.id }, select: { id: true } });
+  private async announce(endpoints: readonly { id: string }[], type: string, data: object): Promise<void> {
     const event = { id: `evt_${randomUUID()}`, type, timestamp: new Date().toISOString(), data };
     await this.webhooks.addBulk(
       endpoints.map(({ id }) => ({
         name: 'deliver',
         data: { endpoint: id, event },
-        opts: { attempts: 10, backoff: { type: 'exponential', delay: 1000 }, removeOnComplete: 1000 },
+        opts: { attempts: 10, backoff: { type: 'exponential', delay: 1000 }, removeOnComplete: true },
       })),
     );
   }

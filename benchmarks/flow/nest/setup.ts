@@ -1,6 +1,7 @@
 // Tables, users with a key, and their endpoints.
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { Redis } from 'ioredis';
 import pg from 'pg';
 import { v7 as uuidv7 } from 'uuid';
 import { authOf } from './auth.js';
@@ -12,7 +13,8 @@ await client.query(readFileSync(new URL('./tables.sql', import.meta.url), 'utf8'
 await client.end();
 
 const prisma = new PrismaService();
-const auth = authOf(prisma);
+const redis = new Redis(process.env['REDIS_URL'] ?? '');
+const auth = authOf(prisma, redis);
 const accounts = [];
 for (const { name, hooks } of JSON.parse(process.env['ACCOUNTS'] ?? '[]') as { name: string; hooks: string[] }[]) {
   const now = new Date();
@@ -28,3 +30,4 @@ for (const { name, hooks } of JSON.parse(process.env['ACCOUNTS'] ?? '[]') as { n
 }
 console.log(JSON.stringify(accounts));
 await prisma.$disconnect();
+redis.disconnect();
