@@ -52,6 +52,10 @@ ${missing.length === 0 ? 'Every benchmark has a saved run.' : `Without a saved r
 
 ${losses(measured)}
 
+## A whole product
+
+An order with key, idempotency key, audit entry and webhooks to two endpoints, in a product of ours, on NestJS with BullMQ and on Fastify with graphile-worker: what each guarantees, what it costs, and what was done to make the others faster is in [order-flow: what was looked at](../benchmarks/flow/REVIEW.md).
+
 ## Failover
 
 Seconds without writes after the database's address leads to a server that takes writes, with what was lost or doubled: [Failover](guide/backup-and-failover.md#failover-what-you-see-at-night), measured by \`npm run test:long -- failover\`.
