@@ -119,7 +119,7 @@ interface Call {
   readonly deadlineMs: number;
 }
 
-/** Only what drips for ever has to be cut; of everything else a busy machine may take its time. */
+/** Only what drips forever has to be cut; of everything else a busy machine may take its time. */
 const deadlineOf = (mishap: string): number => (mishap === 'dripping_body' ? 4000 : 120_000);
 
 interface Outcome {
