@@ -4,8 +4,11 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { KitProgram, type KitCommand } from '../../packages/kit/test/cli/kit-program.ts';
 
-/** Commands whose process is what a page shows: they serve, ask a terminal, or start others. */
-const OWN_PROCESS = ['start', 'dev', 'shell', 'new', 'listen', 'work', '--loop'];
+/**
+ * Commands whose process is what a page shows: they serve, ask a terminal, or start others. `create-superuser` is on pages whose config imports its database
+ * from a file of its own, which the command before has closed.
+ */
+const OWN_PROCESS = ['start', 'dev', 'shell', 'new', 'listen', 'work', '--loop', 'create-superuser'];
 
 /** Hands a command line to the process that has loaded the toolkit already, and does what that says. */
 const CLIENT = `

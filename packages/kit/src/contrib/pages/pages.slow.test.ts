@@ -51,8 +51,10 @@ async function person(): Promise<Page> {
   return page;
 }
 
-const fill = (page: Page, label: string, value: string) => page.locator('main').getByLabel(label, { exact: true }).first().fill(value);
-const press = (page: Page, name: string) => page.locator('main').getByRole('button', { name, exact: true }).first().click();
+const fill = (page: Page, label: string, value: string) =>
+  page.locator('main').getByLabel(label, { exact: true }).filter({ visible: true }).first().fill(value);
+const press = (page: Page, name: string) =>
+  page.locator('main').getByRole('button', { name, exact: true }).filter({ visible: true }).first().click();
 async function heading(page: Page, name: string): Promise<void> {
   await page.getByRole('heading', { name, level: 1, exact: true }).waitFor();
   await page.locator('body[data-ready]').waitFor();
