@@ -51,7 +51,8 @@ const NOT_WRITTEN = new Set(
    WhereRelation StartedJob Webhooks Jobs Principal Log DbLog MetricRegistry MapEntry
    BetterSqlite3Database DrizzleSqliteTransaction DrizzlePostgresTransaction KyselyTransaction MikroOrmEntityManager PgClient PrismaTransaction
    TypeOrmEntityManager BetterAuthInstance BullQueueLike PgBossLike JsonSchema Schema
-   UseClientThrottleOrUserThrottle UseResourceOfTheModel UseVisibleToOrWritableBy CallThePermissionFunction SetTheStateOption`.split(/\s+/),
+   UseClientThrottleOrUserThrottle UseResourceOfTheModel UseVisibleToOrWritableBy CallThePermissionFunction SetTheStateOption GiveEachControllerAPath
+   FiltersAreOperatorsByColumn`.split(/\s+/),
 );
 /** Types without a name that users do not write: operations of migrations, rows of tables, and classes that `CrudController()` creates. */
 const NOT_WRITTEN_IN =

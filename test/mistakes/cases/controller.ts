@@ -125,3 +125,5 @@ export const c45 = () => CrudController(orderResource, { permission, filters: { 
 export const c46 = () => CrudController(orderResource, { permission, filters: { mine: filter(z.string(), (name) => name) } });
 //: a search backend that returns nothing | search
 export const c47 = () => CrudController(orderResource, { permission, search: { name: 'own', columns: ['note'], where: () => undefined } });
+//: filters as a list | 'status'
+export const c49 = () => CrudController(orderResource, { permission, filters: ['status'] });

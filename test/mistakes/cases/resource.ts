@@ -127,3 +127,7 @@ export const r54 = () =>
 export const r55 = () => resource(orders, { tenant: 'org_id', ...({ rows: undefined } as object) });
 //: admin rows without a column | at startup
 export const r56 = () => createApp({ database: 'sqlite::memory:', mount: {}, resources: [resource(orders, { unscoped: true, input: ['total'], admin: { rows: {} } })] });
+//: a hook that does not return the row | create
+export const r57 = () => resource(orders, { unscoped: true, hooks: { create: async ({ input }, next) => void (await next(input as never)) } });
+//: a relation that is a column | customer
+export const r58 = () => resource(orders, { unscoped: true, relations: { customer: 'customer_id' } });

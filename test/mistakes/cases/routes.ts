@@ -99,3 +99,5 @@ export const t42 = () =>
     override wrap = super.wrap;
     other = this.wrap('list', { sumary: '' });
   };
+//: a controller in place of the versions | mount
+export const t46 = () => createApp({ mount: OrderController });

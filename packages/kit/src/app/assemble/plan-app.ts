@@ -38,7 +38,7 @@ import type { Module } from '../declare/module.ts';
 import { moduleConflicts } from '../check/module-conflicts.ts';
 import { resourcesOf } from '../declare/resources-of.ts';
 import { anAuthenticator, aModule, appRules, aRegistration, versionOptionNames } from '../declare/option-rules.ts';
-import type { AppOptions, Controllers, VersionMount } from '../declare/options.ts';
+import type { AppOptions, Controllers, GiveEachControllerAPath, VersionMount } from '../declare/options.ts';
 import { orderModules } from './order-modules.ts';
 import { silencedFaults } from '../check/silenced-checks.ts';
 import { tenantHeader } from '../tenants/tenant-places.ts';
@@ -186,7 +186,7 @@ function mountPlans(mount: AppOptions['mount'] | undefined, faults: Fault[]): Mo
       faults.push(misplaced);
       return [];
     }
-    const version: VersionMount = isVersion(given) ? given : { controllers: given };
+    const version: VersionMount = isVersion(given) ? given : { controllers: given as Controllers };
     const unusable = groupValueFaults(where, version);
     faults.push(...unknownNames(where, version, versionOptionNames), ...unusable);
     if (unusable.length > 0) return [];
@@ -288,7 +288,7 @@ function siteLinks(routes: readonly CompiledRoute[]): Record<string, string> {
 }
 
 /** Prefixes start with "/", options do not. */
-function isVersion(given: VersionMount | Controllers): given is VersionMount {
+function isVersion(given: VersionMount | Controllers | GiveEachControllerAPath): given is VersionMount {
   return Object.keys(given).some((key) => !key.startsWith('/'));
 }
 

@@ -22,6 +22,11 @@ import type { TenantSource } from '../tenants/tenant-source.ts';
 
 export type Controllers = Readonly<Record<string /* '/orders' */, Mountable>>;
 
+/** Shown by the compiler where a controller has no path: write `mount: { '/v1': { '/orders': OrderController } }`. No value has this type. */
+export interface GiveEachControllerAPath {
+  readonly pathIsMissing: never;
+}
+
 /** A version of the API with its own rules. The short form is just its controllers. */
 export interface VersionMount {
   readonly controllers: Controllers;
@@ -48,7 +53,7 @@ export interface AppOptions extends TenantSource {
   /** Modules of the toolkit and plugins: `[accounts(), jobs(), webhooks()]`. Their order does not matter. */
   readonly modules?: readonly Module[];
   /** Controllers by path: `{ "/v1": { "/orders": OrderController } }`. */
-  readonly mount: Readonly<Record<string /* '/v1' */, VersionMount | Controllers>>;
+  readonly mount: Readonly<Record<string /* '/v1' */, VersionMount | Controllers | GiveEachControllerAPath>>;
   /** Asked in order, before those of the modules. */
   readonly authenticators?: readonly Authenticator[];
   /** Where users are found by id. Default: those of a module, such as `accounts()`. */

@@ -128,25 +128,31 @@ export interface BodySchemas {
 /** Gives a value that the response shows once; its name is in `once` of the resource. */
 export type GiveOnce = (name: string, value: string) => void;
 
+/** A hook that writes a row returns it: that of `next`, or its own. Errors of the compiler have this name. */
+type HookThatReturnsTheRow<C extends Columns, Context, Next> = (context: Context, next: Next) => Promise<RowOf<C>>;
+
 /** One hook per verb, around the write and inside its transaction. Not calling `next` means not writing. */
 export interface Hooks<C extends Columns, P, I> {
   /** Around an insert: `next(values)` writes the row. */
-  readonly create?: (
-    context: WriteContext & { readonly input: Input<C, I>; readonly once: GiveOnce },
-    next: (values: Flat<Without<InsertOf<C>, P>>) => Promise<RowOf<C>>,
-  ) => Promise<RowOf<C>>;
+  readonly create?: HookThatReturnsTheRow<
+    C,
+    WriteContext & { readonly input: Input<C, I>; readonly once: GiveOnce },
+    (values: Flat<Without<InsertOf<C>, P>>) => Promise<RowOf<C>>
+  >;
   /** Around an update: `next(changes)` writes the row. */
-  readonly update?: (
-    context: WriteContext & { readonly before: RowOf<C>; readonly input: Patch<C, I> },
-    next: (changes: Flat<Without<UpdateOf<C>, P>>) => Promise<RowOf<C>>,
-  ) => Promise<RowOf<C>>;
+  readonly update?: HookThatReturnsTheRow<
+    C,
+    WriteContext & { readonly before: RowOf<C>; readonly input: Patch<C, I> },
+    (changes: Flat<Without<UpdateOf<C>, P>>) => Promise<RowOf<C>>
+  >;
   /** Around a deletion: `next()` deletes the row. */
   readonly destroy?: (context: WriteContext & { readonly before: RowOf<C> }, next: () => Promise<void>) => Promise<void>;
   /** Around a transition: `next(changes)` writes the new state, and these columns. */
-  readonly transition?: (
-    context: WriteContext & { readonly name: string; readonly before: RowOf<C>; readonly input: unknown; readonly once: GiveOnce },
-    next: (changes?: Flat<Without<UpdateOf<C>, P>>) => Promise<RowOf<C>>,
-  ) => Promise<RowOf<C>>;
+  readonly transition?: HookThatReturnsTheRow<
+    C,
+    WriteContext & { readonly name: string; readonly before: RowOf<C>; readonly input: unknown; readonly once: GiveOnce },
+    (changes?: Flat<Without<UpdateOf<C>, P>>) => Promise<RowOf<C>>
+  >;
 }
 
 /** What `validate` of a resource gets. */

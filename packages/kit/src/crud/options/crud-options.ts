@@ -30,6 +30,11 @@ export interface UseResourceOfTheModel {
   readonly isResource: never;
 }
 
+/** Shown by the compiler where `filters` is a list of columns: write `{ status: ['eq'] }`. No value has this type. */
+export interface FiltersAreOperatorsByColumn {
+  readonly operatorsAreMissing: never;
+}
+
 type Flat<X> = { [K in keyof X]: X[K] } & {};
 type Without<X, K> = { [P in keyof X as P extends K ? never : P]: X[P] };
 /** The operators that filters of a value of this type may offer. Written out, so that an error lists them. */
@@ -53,7 +58,9 @@ type OperatorList<C extends Columns, R, K, X> =
       ? readonly OperatorOf<NonNullable<PathValue<R, K>>>[]
       : K extends X
         ? readonly ('eq' | 'ne' | 'in' | 'nin')[]
-        : UnknownColumn<K>;
+        : K extends `${number}`
+          ? FiltersAreOperatorsByColumn
+          : UnknownColumn<K>;
 /** `W` is the condition of a custom filter; unknown where a list of operators is given. */
 type FilterOf<C extends Columns, R extends Relations, K, W, X> = unknown extends W
   ? OperatorList<C, R, K, X>

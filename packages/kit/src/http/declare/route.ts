@@ -379,10 +379,15 @@ const get: BodylessVerb = verb('GET');
  * ```
  */
 export const route = {
+  /** Reads: `read = route.get('/:id', { permission: isAuthenticated, response: OrderOut }, ({ params }) => …)`. It has no body. */
   get,
+  /** Creates, or runs an operation: `create = route.post('/', { permission, body: OrderInput, response: OrderOut, status: 201 }, ({ body }) => …)`. */
   post: verb('POST'),
+  /** Replaces what is at the URL: `replace = route.put('/:id', { permission, body: OrderInput, response: OrderOut }, ({ params, body }) => …)`. */
   put: verb('PUT'),
+  /** Changes some fields of what is at the URL; fields that the body leaves out stay. */
   patch: verb('PATCH'),
+  /** Deletes what is at the URL: `remove = route.delete('/:id', { permission }, ({ params }) => …)`. Without a response schema it returns 204. */
   delete: verb('DELETE'),
   /** RFC 10008: safe like GET, with a body; counts as a read for permissions and CSRF. */
   query: verb('QUERY'),
