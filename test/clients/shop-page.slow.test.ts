@@ -91,6 +91,15 @@ test('an invoice is uploaded with progress and attached; a file that is not acce
   expect(progress.at(-1)).toBe(buffer.length);
 });
 
+test('orders that a program changes are shown and marked, without a click', { timeout: FIVE_MINUTES }, async () => {
+  const headers = { 'x-api-key': orders.key, 'content-type': 'application/json' };
+  const placed = await fetch(`${orders.url}/v1/orders`, { method: 'POST', headers, body: JSON.stringify({ item: 'mirror', quantity: 1 }) });
+  const { id } = (await placed.json()) as { id: string };
+  await page.locator('#orders tr.changed').filter({ hasText: 'mirror' }).waitFor();
+  await fetch(`${orders.url}/v1/orders/${id}/cancel`, { method: 'POST', headers });
+  await page.locator('#orders tr.changed').filter({ hasText: 'cancelled' }).waitFor();
+});
+
 test(
   'the client of the page follows a stream; the session stays after a reload and ends with a logout',
   { timeout: FIVE_MINUTES },

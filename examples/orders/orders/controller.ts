@@ -16,6 +16,7 @@ class Orders extends CrudController(orderResource, {
   search: ['item'],
   ordering: { by: ['created_at', 'total'] },
   expand: ['invoice'],
+  live: true,
   page: { default: 50, max: 100 },
   operations: {
     list: { summary: 'Your orders, newest first', tool: true },

@@ -46,12 +46,26 @@ function onSubmit(id, action) {
 
 let cursor;
 
-async function list(isMore = false) {
-  const given = Object.fromEntries(new FormData(byId('filters')));
-  const filters = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== ''));
+/** What the form says. */
+function filters() {
+  return Object.fromEntries([...new FormData(byId('filters'))].filter(([, value]) => value !== ''));
+}
+
+/** One after the other: a page that is read again must not take away the one after it. */
+let reading = Promise.resolve();
+
+/** `first`: the first page; `more`: the next one; `again`: as many rows as are shown. */
+function list(which = 'first') {
+  const read = reading.then(() => readPage(which));
+  reading = read.catch(() => undefined);
+  return read;
+}
+
+async function readPage(which) {
+  const isMore = which === 'more';
   const { items, next } = await client.orders.list({
-    ...filters,
-    limit: PAGE_SIZE,
+    ...filters(),
+    limit: which === 'again' ? Math.min(100, Math.max(PAGE_SIZE, byId('orders').rows.length)) : PAGE_SIZE,
     fields: FIELDS,
     expand: ['invoice'],
     ...(isMore ? { cursor } : {}),
@@ -63,8 +77,36 @@ async function list(isMore = false) {
   byId('more').hidden = cursor === undefined;
 }
 
+let following = new AbortController();
+
+/** Shows orders as they change: in another window, by a colleague, by a program. Those that changed are marked. */
+async function follow() {
+  following.abort();
+  following = new AbortController();
+  const { signal } = following;
+  await list();
+  void showChanges(signal).catch((error) => signal.aborted || explain(error));
+}
+
+async function showChanges(signal) {
+  let isShown = false;
+  changed.clear();
+  for await (const { event, key } of client.orders.live({ ...filters(), fields: ['id'] }, { signal })) {
+    if (isShown && event === 'upsert') changed.add(key);
+    if (event !== 'ready') continue;
+    // Also the first time: an order may have changed since the page was read. What is being uploaded has its progress in the table, which is read again after it.
+    if (document.querySelector('progress') === null) await list('again');
+    isShown = true;
+    changed.clear();
+  }
+}
+
+/** Keys of the orders that are marked. */
+const changed = new Set();
+
 function row(order) {
   const node = document.createElement('tr');
+  node.classList.toggle('changed', changed.has(order.id));
   for (const text of [order.item, order.quantity, `${order.total} ${order.currency}`, order.status]) node.insertCell().textContent = text;
   node.insertCell().append(order.invoice ? order.invoice.filename : invoiceInput(order));
   return node;
@@ -98,7 +140,7 @@ onSubmit('login', async (given, form) => {
   const { user } = await client.account.login({ body: given });
   form.reset();
   show(user);
-  await list();
+  await follow();
 });
 onSubmit('place', async ({ item, quantity }, form) => {
   const order = await client.orders.create({ body: { item, quantity: Number(quantity) } });
@@ -106,9 +148,10 @@ onSubmit('place', async ({ item, quantity }, form) => {
   say(`${order.item} was ordered for ${order.total} ${order.currency}.`);
   await list();
 });
-onSubmit('filters', () => list());
-byId('more').addEventListener('click', () => void list(true).catch(explain));
+onSubmit('filters', () => follow());
+byId('more').addEventListener('click', () => void list('more').catch(explain));
 async function logOut() {
+  following.abort();
   await client.account.logout().catch(explain);
   show(null);
 }
@@ -118,7 +161,7 @@ byId('logout').addEventListener('click', () => void logOut());
 try {
   const { user } = await client.account.me();
   show(user);
-  await list();
+  await follow();
 } catch (error) {
   show(null);
   if (!isProblem(error) || error.status !== 401) explain(error);

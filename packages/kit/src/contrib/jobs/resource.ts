@@ -19,6 +19,7 @@ const JobError = jsonSchema<{ readonly code: string; readonly message: string } 
 
 /** Users have their own jobs in the tenant that they act for, staff has all. Workers write them: clients can only cancel and retry. */
 export const jobResource = resource(jobRows, {
+  live: false,
   name: 'job',
   missing: jobErrors.job_not_found,
   owner: { column: 'owner_id', none: '', unless: isStaff },

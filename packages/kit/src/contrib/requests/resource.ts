@@ -17,8 +17,8 @@ const whose = {
   audit: false,
 } as const;
 
-export const requestResource = resource(requestLog, { name: 'request', ...whose });
+export const requestResource = resource(requestLog, { name: 'request', live: false, ...whose });
 
-export const usageResource = resource(requestUsage, { name: 'request_usage', ...whose });
+export const usageResource = resource(requestUsage, { name: 'request_usage', live: false, ...whose });
 
-export const quotaResource = resource(requestQuotas, { name: 'request_quota', ...whose });
+export const quotaResource = resource(requestQuotas, { name: 'request_quota', live: false, ...whose });

@@ -24,6 +24,14 @@ export function liveFaults(name: string, controller: object, mounted: MountedRes
     ...(policy.using === 'default'
       ? []
       : [[`its rows are in the database "${policy.using}", and the change log is in "default"`, 'Remove live.'] as const]),
+    ...(policy.options.live === false
+      ? [
+          [
+            'its rows are written by code that does not announce them (live: false of the resource)',
+            'Remove live, or read the list again.',
+          ] as const,
+        ]
+      : []),
     ...accessProblems(policy),
     ...cascades(policy),
     ...ruleProblems(policy),

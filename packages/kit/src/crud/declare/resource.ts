@@ -254,6 +254,11 @@ export interface ResourceOptions<
   readonly access?: RowAccess;
   /** Says on purpose: every caller the permission admits sees every row. */
   readonly unscoped?: true;
+  /**
+   * `false`: code that does not call `touched()` writes rows, too. No list of them can be live, and the app says so at startup. Default: rows that are written
+   * without the resource are announced.
+   */
+  readonly live?: false;
   /** The column of `versioned()`: ETag and If-Match. */
   readonly version?: V;
   /**

@@ -55,6 +55,7 @@ test.each<[string, object, object, RegExp]>([
     {},
     /the field "state" depends on other records, or on the time/,
   ],
+  ['rows that other code writes', { rows: () => true, live: false }, {}, /written by code that does not announce them/],
   ['no list', { rows: () => true }, { operations: { list: false } }, /it has no list/],
 ])('a live list with %s does not start', (_name, options, controller, message) => {
   expect(faults(options, controller)).toEqual([expect.stringMatching(message)]);

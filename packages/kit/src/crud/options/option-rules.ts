@@ -96,6 +96,7 @@ export const resourceRules: Rules = guards({
   anonymous: aCondition,
   access: objectWith('an access rule, such as grants(…)', 'condition', 'actionOf'),
   unscoped: oneOf(true),
+  live: oneOf(false),
   version: filledText,
   softDelete: either('true, false or { cascade }', flag, part({ cascade: names })),
   relations: recordOf(aRelation),

@@ -16,6 +16,7 @@ const target = ['target_type', 'target_id'] as const;
  * resource of the record shows them to the reader.
  */
 export const auditResource = resource(sealedEntries, {
+  live: false,
   name: 'audit_entry',
   tenant: { column: 'tenant_id', none: '' },
   audiences: {
