@@ -1,6 +1,6 @@
 import { linkSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import * as z from 'zod';
 import { createApp } from '../../app/assemble/create-app.ts';
@@ -44,6 +44,17 @@ test('the document is 3.2 where an operation uses QUERY, else 3.1; --spec decide
   const served = await documentOf(['--spec', '3.1'], SearchController);
   expect([served.openapi, Object.keys(served.paths['/v1/ping']!)]).toEqual(['3.1.1', ['get']]);
   expect((await documentOf(['--spec', '3.2'])).openapi).toBe('3.2.0');
+});
+
+test('--examples adds an example to each JSON body, and --check asks for the same', async () => {
+  expect(await openapi([])).not.toContain('"example": {');
+  const full = await openapi(['--examples'], SearchController);
+  expect(full).toContain('"example": {');
+  const file = join(mkdtempSync(join(folder, 'examples-')), 'api.json');
+  writeFileSync(file, full);
+  expect(await openapi(['--check', file, '--examples'], SearchController)).toContain('is current');
+  expect(await openapi(['--check', file], SearchController)).toContain('is not the current document');
+  rmSync(dirname(file), { recursive: true });
 });
 
 test('servers come from the settings, or from --server', async () => {

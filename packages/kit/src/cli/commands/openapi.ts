@@ -2,6 +2,7 @@ import { openApiWebhooks } from '../../app/assemble/plan-app.ts';
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { type OpenApiDocument, openApiDocument, type OpenApiOptions, openApiText } from '../../openapi/document.ts';
+import { withExamples } from '../../openapi/examples.ts';
 import { allowChanges, type AllowedChange, readAllowList } from '../../openapi/diff/allow-list.ts';
 import { diffDocuments } from '../../openapi/diff/diff-documents.ts';
 import { readOpenApi } from '../../openapi/diff/read-document.ts';
@@ -18,6 +19,7 @@ interface OpenApiCommandOptions {
   readonly mount?: string;
   readonly server?: string[];
   readonly spec?: string;
+  readonly examples?: boolean;
 }
 
 export const openapiCommand: CoreCommand = (command, context) => {
@@ -30,8 +32,9 @@ export const openapiCommand: CoreCommand = (command, context) => {
       '--spec <version>',
       '3.1, as /openapi.json serves it, without QUERY operations; or 3.2 (default: 3.2 when an operation uses QUERY)',
     )
+    .option('--examples', 'add an example to each JSON body')
     .addHelpText('after', '\nThe same routes always give the same text. No database is opened.')
-    .action(async ({ out, check, mount, server, spec }: OpenApiCommandOptions) => {
+    .action(async ({ out, check, mount, server, spec, examples = false }: OpenApiCommandOptions) => {
       const app = await context.bareApp();
       if (mount !== undefined && !app.routes.some((route) => route.mount === mount)) {
         context.fail(
@@ -43,9 +46,15 @@ export const openapiCommand: CoreCommand = (command, context) => {
         spec: spec === undefined || isSpec(spec) ? spec : context.fail(`--spec is 3.1 or 3.2, not ${JSON.stringify(spec)}.`),
         servers: server?.map((url) => ({ url })),
       });
-      const text = openApiText(document);
+      const text = openApiText(examples ? withExamples(document) : document);
       const again = (file: string) =>
-        ['npx kit openapi --out', file, ...given({ mount, spec }), ...(server ?? []).map((url) => `--server ${url}`)].join(' ');
+        [
+          'npx kit openapi --out',
+          file,
+          ...given({ mount, spec }),
+          ...(examples ? ['--examples'] : []),
+          ...(server ?? []).map((url) => `--server ${url}`),
+        ].join(' ');
       if (check !== undefined) {
         const stored = await readFile(resolve(check), 'utf8').catch((error: NodeJS.ErrnoException) =>
           context.fail(error.code === 'ENOENT' ? `There is no file ${check}. Write it with: ${again(check)}` : unreadable(check, error)),

@@ -10,7 +10,12 @@ import type { SignedRequest } from './declare/upload-store.ts';
 const uuid = { type: 'string', format: 'uuid' };
 const timestamp = { type: 'string', format: 'date-time' };
 const timestampOrNull = { type: ['string', 'null'], format: 'date-time' };
-const checksum = { type: 'string', pattern: CHECKSUM_PATTERN, description: 'SHA-256 of the bytes, in base64.' };
+const checksum = {
+  type: 'string',
+  pattern: CHECKSUM_PATTERN,
+  description: 'SHA-256 of the bytes, in base64.',
+  examples: ['47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='],
+};
 const size = { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
 const PART_NUMBER_MAX = 10_000;
 

@@ -10,6 +10,9 @@ export async function loadDocument(address) {
 
 export const apiDocument = () => api;
 
+/** Where examples are made outside a page. */
+export const useDocument = (document) => void (api = document);
+
 /** What the document cannot say: names of client methods, and where a session's CSRF token is. */
 let facts = { clients: {}, session: null };
 

@@ -57,6 +57,17 @@ test('the document is served compact, with a tag, and compressed for those who a
   expect((await app.inject({ url: '/openapi.json', headers: { 'if-none-match': '"other"' } })).statusCode).toBe(200);
 });
 
+test('the document has examples for those who ask', async () => {
+  await using app = await testApp({ mount });
+  const [plain, full] = [await app.inject('/openapi.json'), await app.inject('/openapi.json?examples=true')];
+  const responseOf = (text: string) => JSON.stringify((JSON.parse(text) as { paths: object }).paths);
+  expect(responseOf(plain.body)).not.toContain('"example":');
+  expect(responseOf(full.body)).toContain('"example":');
+  expect(full.headers['etag']).not.toBe(plain.headers['etag']);
+  expect((await app.inject('/openapi.json?examples=false')).body).toBe(plain.body);
+  expect((await app.inject('/openapi.json?examples=some')).statusCode).toBe(422);
+});
+
 test('the document names the servers of the settings', async () => {
   await using app = await testApp({ mount, settings: { apiServers: ['https://api.example.org'] } });
   expect((await app.inject('/openapi.json')).json()).toMatchObject({ servers: [{ url: 'https://api.example.org' }] });

@@ -8,6 +8,8 @@ import { jsonSchema } from '../../http/declare/json-schema.ts';
 import { raw } from '../../http/declare/raw.ts';
 import { route } from '../../http/declare/route.ts';
 import { Permission } from '../../permissions/permission.ts';
+import type { OpenApiDocument } from '../document.ts';
+import { withExamples } from '../examples.ts';
 import { type OptionRules, readOptions } from '../../options/read-options.ts';
 import { aFunction, instanceOf, required, rule } from '../../options/value-rule.ts';
 
@@ -16,7 +18,7 @@ export interface ReferenceOptions {
   readonly path?: `/${string}`;
   /** Who may read it. */
   readonly permission: Permission;
-  /** The document's text; asked once, when it is first needed. */
+  /** The document's text; asked once, when it is first needed, and once for the form with examples. */
   readonly document: () => string;
   /** What the document cannot say, for samples and requests of the page; asked once. */
   readonly facts?: () => ReferenceFacts;
@@ -76,6 +78,12 @@ const AssetName = jsonSchema<{ readonly asset: string }>({
   additionalProperties: false,
 });
 
+/** `/openapi.json?examples=true` */
+const Examples = jsonSchema<{ readonly examples?: 'true' | 'false' }>({
+  type: 'object',
+  properties: { examples: { enum: ['true', 'false'] } },
+});
+
 function safe(reply: FastifyReply): void {
   reply.headers({
     'content-security-policy': POLICY,
@@ -113,7 +121,16 @@ export function referenceController(options: ReferenceOptions): Controller {
     reply.header('content-type', 'application/json; charset=utf-8');
     return JSON.stringify(options.facts?.() ?? { clients: {}, session: null });
   };
-  let served: ServedDocument | undefined;
+  // Without examples and with them.
+  const served = new Map<boolean, ServedDocument>();
+  const documentFor = (hasExamples: boolean): ServedDocument => {
+    const known = served.get(hasExamples);
+    if (known !== undefined) return known;
+    const text = options.document();
+    const made = servedDocument(hasExamples ? JSON.stringify(withExamples(JSON.parse(text) as OpenApiDocument)) : text);
+    served.set(hasExamples, made);
+    return made;
+  };
 
   // The name is part of the operation ids: an application may have a ReferenceController of its own.
   class KitReferenceController extends Controller {
@@ -137,18 +154,18 @@ export function referenceController(options: ReferenceOptions): Controller {
 
     document = route.get(
       `${parent}/openapi.json`,
-      { ...facts, responses: { 304: {} }, response: raw('application/json; charset=utf-8') },
-      ({ request, reply }) => {
+      { ...facts, query: Examples, responses: { 304: {} }, response: raw('application/json; charset=utf-8') },
+      ({ query, request, reply }) => {
         safe(reply);
-        served ??= servedDocument(options.document());
-        reply.headers({ etag: served.etag, vary: 'accept-encoding' });
-        if (request.headers['if-none-match'] === served.etag) {
+        const { text, gzip, etag } = documentFor(query.examples === 'true');
+        reply.headers({ etag, vary: 'accept-encoding' });
+        if (request.headers['if-none-match'] === etag) {
           void reply.code(304);
           return '';
         }
-        if (!/\bgzip\b/.test(request.headers['accept-encoding'] ?? '')) return served.text;
+        if (!/\bgzip\b/.test(request.headers['accept-encoding'] ?? '')) return text;
         reply.header('content-encoding', 'gzip');
-        return served.gzip;
+        return gzip;
       },
     );
   }

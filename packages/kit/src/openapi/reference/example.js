@@ -2,7 +2,7 @@ import { resolve } from './api-document.js';
 
 /**
  * An example for a schema that brings none: enough to show the shape. One that is sent has null where null is accepted, and no ids that may be
- * left out: an id that was made up would be rejected. `above`: the schemas that this one is in, so that one within itself ends.
+ * left out: an id, or a text of some pattern, that was made up would be rejected. `above`: the schemas that this one is in, so that one within itself ends.
  */
 export function example(schema, isSent = false, above = []) {
   const depth = above.length;
@@ -13,7 +13,7 @@ export function example(schema, isSent = false, above = []) {
   if (target.default !== undefined) return target.default;
   if ('const' in target) return target.const;
   if (target.enum) return target.enum[0];
-  if (depth > 5) return null;
+  if (depth > 20) return null;
   if (isSent && depth > 0 && acceptsNull(target)) return null;
   const choice = target.oneOf?.[0] ?? target.anyOf?.[0];
   if (choice) return example(choice, isSent, path);
@@ -22,7 +22,7 @@ export function example(schema, isSent = false, above = []) {
   if (type === 'object')
     return Object.fromEntries(
       Object.entries(target.properties ?? {})
-        .filter(([name, property]) => target.required?.includes(name) || isShown(resolve(property), isSent, path))
+        .filter(([name, property]) => target.required?.includes(name) || (depth < 5 && isShown(resolve(property), isSent, path)))
         .map(([name, property]) => [name, example(property, isSent, path)]),
     );
   if (type === 'array' && target.prefixItems) return target.prefixItems.map((item) => example(item, isSent, path));
@@ -51,7 +51,7 @@ export function example(schema, isSent = false, above = []) {
 function isShown(property, isSent, path) {
   if (property.readOnly) return false;
   const isRepeated = path.includes(property) || (property.items && path.includes(resolve(property.items)));
-  return !isRepeated && !(isSent && property.format === 'uuid');
+  return !isRepeated && !(isSent && (property.format === 'uuid' || property.pattern));
 }
 
 function isFreeText(items) {
