@@ -8,6 +8,7 @@ import { sayDone, sayFailed } from '../feedback/toast.ts';
 import { Icon } from '../icons/icon.tsx';
 import { navigate } from '../routing/use-location.ts';
 import { isNarrowed } from './list-query.ts';
+import { useSession } from '../session/session-gate.tsx';
 
 interface SavedFiltersProps {
   readonly resource: AdminResourceShape;
@@ -18,12 +19,14 @@ const NAME_LENGTH_MAX = 80;
 
 /** Views (search, filters and order) that this member of staff gave a name. They are stored on the server, so they are there in every browser. */
 export function SavedFilters({ resource, query }: SavedFiltersProps) {
+  const { site } = useSession();
   const client = useQueryClient();
   const [isOpen, setOpen] = useState(false);
   const [isSaving, setSaving] = useState(false);
   const key = ['saved-filters', resource.name];
   const saved = useQuery({ queryKey: key, queryFn: ({ signal }) => listSavedFilters(resource.name, signal), enabled: isOpen });
-  if (resource.filters.length === 0 && resource.searches === undefined) return null;
+  // Views are stored for staff.
+  if (site.login.site === 'portal' || (resource.filters.length === 0 && resource.searches === undefined)) return null;
   const items = saved.data ?? [];
   const show = (text: string): void => {
     setOpen(false);

@@ -73,7 +73,7 @@ class PageResource {
       ],
       ...(above === undefined ? {} : { related: [{ to: above.page, filter: this.#parentKey }] }),
       table: name,
-      creation: create === undefined ? { refused: 'Records are not made here.' } : { fields: this.#fields(create) },
+      creation: create === undefined ? { refused: this.#page.madeBy ?? 'The API makes them.' } : { fields: this.#fields(create) },
       editable: edit !== undefined,
       removable: remove !== undefined,
       actions: [...this.#routes.actions].map(([segment, route]) => this.#action(segment, route)),

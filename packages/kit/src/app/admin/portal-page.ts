@@ -20,7 +20,9 @@ export interface PortalPage extends Pick<AdminResourceShape, 'name' | 'label' | 
   readonly states?: Readonly<Record<string, Readonly<Record<string, AdminState>>>>;
   /** By the last part of their path: `rotate`. */
   readonly actions?: Readonly<Record<string, PortalAction>>;
-  /** What is done to a record by its DELETE, where that is not "delete". */
+  /** Where records come from that nobody makes here, in a sentence. */
+  readonly madeBy?: string;
+  /** The value that a create or an action shows once. */
   readonly secret?: { readonly label: string; readonly note: string };
   /** Fields that the controller takes from nobody here. */
   omits?(controller: object): readonly string[];

@@ -13,6 +13,7 @@ export const requestsPortal: PortalDeclaration = {
       group,
       icon: 'event',
       description: 'Your recent requests, newest first, without their content.',
+      madeBy: 'A request appears about a second after its response.',
       title: 'path',
       columns: [
         { name: 'finished_at', label: 'When' },
@@ -44,6 +45,7 @@ export const requestsPortal: PortalDeclaration = {
       group,
       icon: 'table',
       description: 'How often you called what, by day in UTC.',
+      madeBy: 'Every request is counted.',
       title: 'route',
       columns: [
         'day',
@@ -71,6 +73,7 @@ export const requestsPortal: PortalDeclaration = {
       group,
       icon: 'table',
       description: 'What you and your keys used of your quotas, by calendar period in UTC.',
+      madeBy: 'A period appears with its first request.',
       title: 'period',
       columns: [
         { name: 'kind', label: 'Whose' },

@@ -61,6 +61,7 @@ export const webhooksPortal: PortalDeclaration = {
       group: 'Webhooks',
       icon: 'delivery',
       description: 'What was sent to your endpoints, newest first. Choose an endpoint to see all of its deliveries.',
+      madeBy: 'A delivery appears when an event is published that an endpoint subscribes to.',
       title: 'event_type',
       columns: [
         { name: 'event_type', label: 'Event', kind: 'code' },
