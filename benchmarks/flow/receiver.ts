@@ -34,7 +34,10 @@ export async function startReceiver(): Promise<Receiver> {
       const path = request.url ?? '';
       const left = refused.get(path) ?? 0;
       refused.set(path, left - 1);
-      if (left > 0) return void response.writeHead(503).end();
+      if (left > 0) {
+        response.writeHead(503).end();
+        return;
+      }
       const headers = request.headers as Record<string, string>;
       received.push({ path, id: headers['webhook-id'] ?? '', headers, body: Buffer.concat(chunks).toString(), at: performance.now() });
       response.writeHead(204).end();

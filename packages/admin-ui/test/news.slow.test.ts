@@ -35,7 +35,7 @@ function adaWrites() {
   return crudOf(shop.app, orderResource).as({ user, audience: 'staff' }).write();
 }
 const newOrder = async (reference: string): Promise<string> =>
-  (await adaWrites().create({ reference, quantity: 1, customer_id: customer } as never)).id as string;
+  (await adaWrites().create({ reference, quantity: 1, customer_id: customer })).id;
 
 test('a list shows changes where they are, marks them, and offers new records', async () => {
   const id = await newOrder('LN-1');

@@ -42,7 +42,7 @@ export function calendarPeriod(period: QuotaPeriod, at: Date): CalendarPeriod {
       return { from: utc(year, month, day), until: utc(year, month, day + 1) };
     case 'month':
       return { from: utc(year, month), until: utc(year, month + 1) };
-    case 'year':
+    default:
       return { from: utc(year, 0), until: utc(year + 1, 0) };
   }
 }

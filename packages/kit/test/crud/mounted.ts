@@ -7,8 +7,8 @@ import { allowAny } from '../../src/permissions/index.ts';
 
 /** A resource with the options of a controller, compiled as in an app that has tenants and these resources beside it. */
 export function mounted(declared: AnyResource, options: object = {}, beside: readonly AnyResource[] = []): MountedResource {
-  const found = new MountedResource(declared, { permission: allowAny, ...options } as never);
-  found.prepare({ controllers: [], resources: [declared, ...beside], modules: [], hasTenants: true, users: null } as never);
+  const found = new MountedResource(declared, { permission: allowAny, ...options });
+  found.prepare({ controllers: [], resources: [declared, ...beside], modules: [], hasTenants: true, users: null });
   return found;
 }
 

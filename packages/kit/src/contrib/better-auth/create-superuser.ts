@@ -76,9 +76,9 @@ export async function createSuperuser(
   }, CONFLICT_RETRIES);
 }
 
-async function hashed({ hash, config }: UserWriting['password'], password: string): Promise<string> {
-  const { minPasswordLength: min, maxPasswordLength: max } = config;
+async function hashed(rules: UserWriting['password'], password: string): Promise<string> {
+  const { minPasswordLength: min, maxPasswordLength: max } = rules.config;
   if (password.length < min) throw new SuperuserRefused(`The password is too short: use ${min} characters or more.`);
   if (password.length > max) throw new SuperuserRefused(`The password is too long: use at most ${max} characters.`);
-  return hash(password);
+  return rules.hash(password);
 }

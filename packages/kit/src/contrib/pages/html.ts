@@ -18,7 +18,7 @@ function markupOf(value: Part): string {
   if (value === null) return '';
   if (value instanceof Html) return value.markup;
   if (Array.isArray(value)) return value.map(markupOf).join('');
-  return escaped(String(value as string | number));
+  return escaped(String(value));
 }
 
 const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };

@@ -53,7 +53,9 @@ test('while the database is away requests go on, the queue fills up to its limit
   const log = requestLogs.of(db);
   const owners = async () =>
     (
-      await db.query<{ owner_id: string; n: number }>('select owner_id, count(*) as n from request_log group by owner_id order by owner_id')
+      await db.query<{ owner_id: string; n: number | bigint }>(
+        'select owner_id, count(*) as n from request_log group by owner_id order by owner_id',
+      )
     ).map(({ owner_id: owner, n }) => [owner, Number(n)]);
   proxy.lead('nowhere');
   proxy.reset();
@@ -87,10 +89,10 @@ test('while the database is away requests go on, the queue fills up to its limit
 describeDatabases('processes that are killed while they write the request log', (database) => {
   test('lose at most what waited, and rows and counts agree', async () => {
     for (const lines of [2, 9]) {
-      const [before] = lines === 2 ? [undefined] : await database.db.query<{ n: number }>('select count(*) as n from request_log');
+      const [before] = lines === 2 ? [undefined] : await database.db.query<{ n: number | bigint }>('select count(*) as n from request_log');
       const served = await runUntilKilled(join(import.meta.dirname, '../../../test/log-until-killed.ts'), [database.url], lines);
-      const [rows] = await database.db.query<{ n: number }>('select count(*) as n from request_log');
-      const [counts] = await database.db.query<{ n: number }>('select sum(requests) as n from request_usage');
+      const [rows] = await database.db.query<{ n: number | bigint }>('select count(*) as n from request_log');
+      const [counts] = await database.db.query<{ n: number | bigint }>('select sum(requests) as n from request_usage');
       expect(served).toBeGreaterThan(0);
       expect(Number(rows?.n)).toBeGreaterThanOrEqual(Number(before?.n ?? 0) + served);
       expect(Number(counts?.n)).toBe(Number(rows?.n));

@@ -276,7 +276,7 @@ export class RowScope {
           const edge = this.#policy.edge(name);
           if (edge === undefined) continue;
           if (edge.seenWithRow === undefined) found.add(edge.target);
-          for (const each of Object.values((inner ?? {}) as object)) edge.target.rows.#related(each, found);
+          for (const each of Object.values(inner ?? {})) edge.target.rows.#related(each, found);
         }
       }
     }

@@ -180,7 +180,7 @@ describe('the body of QUERY', () => {
       await reader()
     ).readQuery({}, { where: { or: [{ title: 'a' }, { pages: { gte: 3 } }] }, ordering: ['title'], limit: 3 });
     const values: unknown[] = [];
-    const text = compileWhere(papers, { and: list.where } as never).append('sqlite', 't', values);
+    const text = compileWhere(papers, { and: list.where }).append('sqlite', 't', values);
     expect([text.replaceAll(/"|t\.|[()]/g, ''), values, list.limit]).toEqual(['title = $1 or pages >= $2', ['a', 3], 3]);
     expect(
       await faults(

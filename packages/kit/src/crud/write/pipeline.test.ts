@@ -60,7 +60,7 @@ const watched = resource(notes, {
 const requestOf = (user = ann, more: Partial<CrudRequest> = {}) => requestBy(user, { databases: { default: db }, ...more });
 function run(declared: AnyResource, intent: Partial<Intent> & { readonly verb: Verb }, request = requestOf()) {
   const { policy } = mounted(declared);
-  return new Pipeline(policy, { audit: audit as never, events: null }).run(db, request, { via: 'single', rows: [], ...intent });
+  return new Pipeline(policy, { audit, events: null }).run(db, request, { via: 'single', rows: [], ...intent });
 }
 const row = (values: object, more: Partial<RowIntent> = {}): RowIntent => ({ values: values as never, sent: Object.keys(values), ...more });
 const key = (declared: AnyResource, id: unknown) => ({ column: mounted(declared).policy.key, value: id });

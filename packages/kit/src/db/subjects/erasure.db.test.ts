@@ -36,7 +36,7 @@ const lines = model('order_lines', {
   order_id: t.ref<number>(() => orders, { onDelete: 'cascade' }),
   note: t.text().nullable().personal(),
 });
-const notes = model('notes', { id: t.int().pk(), user_id: t.ref<string>(() => users, { onDelete: 'cascade' }), text: t.text() });
+const notes = model('notes', { id: t.int().pk(), user_id: t.ref(() => users, { onDelete: 'cascade' }), text: t.text() });
 const marks = model(
   'marks',
   {
@@ -266,7 +266,7 @@ describeDatabases('export and erase', (database) => {
     expect((await request(db, ada)).id).toBe(id);
     const hold = () => db.transaction((tx) => setLegalHold(tx, ada, { reason: 'case 7', by: null }));
     let held: Promise<void> | undefined;
-    expect(await runErasure(id, { ...planned(db), batch: 5, onProgress: () => (held ??= hold()) })).toBe('held');
+    expect(await runErasure(id, { ...planned(db), batch: 5, onProgress: () => void (held ??= hold()) })).toBe('held');
     await held;
     expect(await db.transaction((tx) => cancelErasure(tx, ada))).toBe(false);
     expect(of(await content(db), 'ada')).toBeGreaterThan(0);

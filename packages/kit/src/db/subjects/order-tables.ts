@@ -14,7 +14,8 @@ export function orderTables(tables: readonly SubjectTable[]): { readonly tables:
   while (left.size > 0) {
     const free = [...left.values()].filter((table) => ![...left.values()].some((other) => other !== table && refersTo(other, table)));
     const next = free.find(({ isRoot }) => !isRoot) ?? free[0] ?? [...left.values()].find(({ isRoot }) => !isRoot);
-    const table = next ?? (left.values().next().value as SubjectTable);
+    const table = next ?? [...left.values()][0];
+    if (table === undefined) break;
     if (free.length === 0) faults.push(`the tables ${[...left.keys()].map((name) => `"${name}"`).join(', ')} refer to one another`);
     left.delete(table.model.name);
     ordered.push(table);

@@ -322,7 +322,7 @@ export async function* entriesOfAction(db: Db, action: string, { pruned_through,
 
 /** Places of entries, ascending. */
 export async function placesToErase(tx: Db, { text, values }: EntryCondition, limit: number): Promise<bigint[]> {
-  const rows = await tx.query<{ seq: bigint }>(`select seq from audit_entries where ${text} order by seq limit ${limit}`, values, {
+  const rows = await tx.query<{ seq: bigint | number }>(`select seq from audit_entries where ${text} order by seq limit ${limit}`, values, {
     replanned: true,
   });
   return rows.map(({ seq }) => BigInt(seq));

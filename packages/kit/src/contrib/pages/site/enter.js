@@ -108,12 +108,12 @@ async function invitation(login, tenants, token) {
 /** Buttons that end the session. */
 export function wireSignOut(login) {
   for (const button of document.querySelectorAll('[data-sign-out]'))
-    button.addEventListener('click', () =>
-      attempt(button.parentElement, async () => {
+    button.addEventListener('click', () => {
+      void attempt(button.parentElement, async () => {
         await login.me();
         await login.signOut();
         notify('');
         location.assign('sign-in');
-      }),
-    );
+      });
+    });
 }

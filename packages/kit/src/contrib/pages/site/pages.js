@@ -12,12 +12,15 @@ async function start() {
   const login = await import(`./${facts.account.kind}.js`);
   const tenants = facts.tenants === null ? null : await import(`./${facts.tenants.kind}.js`);
   wireSignOut(login);
-  if (name in open) return open[name]({ login, tenants });
+  if (name in open) {
+    await open[name]({ login, tenants });
+    return;
+  }
   const current = find(`[data-nav="${name === 'profile' ? 'account' : 'tenants'}"]`);
   current?.setAttribute('aria-current', 'page');
   const person = await login.me();
-  if (person === null) return location.replace(`sign-in?return_to=${encodeURIComponent(location.pathname + location.search)}`);
-  await own[name]({ login, tenants, person });
+  if (person === null) location.replace(`sign-in?return_to=${encodeURIComponent(location.pathname + location.search)}`);
+  else await own[name]({ login, tenants, person });
 }
 
 start().then(() => document.body.setAttribute('data-ready', ''), fail);
