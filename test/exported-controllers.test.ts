@@ -9,6 +9,7 @@ import { ApiKeyController, apiKeys, createApiKey } from 'kit/contrib/apikeys';
 import { audit, AuditController, TenantAuditController } from 'kit/contrib/audit';
 import { grants, objectActions, objectGrants, sharing } from 'kit/contrib/grants';
 import { JobController, jobs } from 'kit/contrib/jobs';
+import { PersonalDataController, personalData } from 'kit/contrib/personal';
 import { QuotaController, RequestController, requests, UsageController } from 'kit/contrib/requests';
 import { TenantController, tenants } from 'kit/contrib/tenants';
 import { diskStore, UploadController, uploads } from 'kit/contrib/uploads';
@@ -66,6 +67,13 @@ const guards: Readonly<Record<string, Guard>> = {
   AuditController: { controller: AuditController as unknown as ControllerClass, module: 'audit()', ...scoped },
   HealthController: { controller: HealthController, anonymous: 'all', keyWithoutScopes: 'all', keyWithEveryScope: 'all' },
   JobController: { controller: JobController as unknown as ControllerClass, module: 'jobs()', ...scoped },
+  PersonalDataController: {
+    controller: PersonalDataController,
+    module: 'personalData()',
+    anonymous: 'none',
+    keyWithoutScopes: 'none',
+    keyWithEveryScope: 'none',
+  },
   QuotaController: { controller: QuotaController as unknown as ControllerClass, module: 'requests()', ...scoped },
   RequestController: { controller: RequestController as unknown as ControllerClass, module: 'requests()', ...scoped },
   TenantController: {
@@ -110,6 +118,7 @@ const modules = [
   objectGrants({ objects: [noteActions] }),
   jobs({ jobs: [] }),
   requests(),
+  personalData(),
   tenants({ create: isAuthenticated }),
   uploads({ store: diskStore({ folder }), cleanEverySeconds: 0 }),
   webhooks(),

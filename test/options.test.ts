@@ -21,6 +21,7 @@ import * as jobs from 'kit/contrib/jobs';
 import * as mcp from 'kit/contrib/mcp';
 import * as metrics from 'kit/contrib/metrics';
 import * as pages from 'kit/contrib/pages';
+import * as personal from 'kit/contrib/personal';
 import * as uploads from 'kit/contrib/uploads';
 import * as requests from 'kit/contrib/requests';
 import * as tenants from 'kit/contrib/tenants';
@@ -235,6 +236,7 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
     },
   },
   'kit/contrib/pages': { module: pages, entries: { pages: pages.pages } },
+  'kit/contrib/personal': { module: personal, entries: { PersonalDataController: none, personalData: personal.personalData } },
   'kit/contrib/tenants': {
     module: tenants,
     entries: {

@@ -57,6 +57,7 @@ const tenantless: Readonly<Record<string, string>> = {
   QuotaController: 'as RequestController: packages/kit/src/contrib/requests/quotas.db.test.ts',
   UsageController: 'as RequestController',
   TenantAuditController: 'those who manage a tenant read its entries: packages/kit/src/contrib/tenants/audit.db.test.ts',
+  PersonalDataController: 'a person has one account, whatever the tenants',
   AuditController: 'only staff reads the log, in every tenant',
 };
 /** Tables with a tenant that a route reads, by the name of the parameter that its rows fill. */

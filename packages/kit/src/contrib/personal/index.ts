@@ -1,0 +1,3 @@
+export { PersonalDataController } from './controller.ts';
+export { personalData } from './module.ts';
+export type { PersonalDataOptions } from './options.ts';
