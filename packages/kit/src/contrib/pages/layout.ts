@@ -94,11 +94,12 @@ interface FieldFacts {
 
 /** A labelled input. */
 export function field(name: string, label: string, { type = 'text', autocomplete = 'off', help, required = true }: FieldFacts = {}): Html {
-  return html`<label data-of="${name}"
-    ><span>${label}</span>
-    <input name="${name}" type="${type}" autocomplete="${autocomplete}" ${required ? html`required` : null} />
-    ${help === undefined ? null : html`<small>${help}</small>`}</label
-  >`;
+  const described = help === undefined ? null : html`aria-describedby="help-${name}"`;
+  return html`<label
+      ><span>${label}</span>
+      <input name="${name}" type="${type}" autocomplete="${autocomplete}" ${required ? html`required` : null} ${described}
+    /></label>
+    ${help === undefined ? null : html`<small class="help" id="help-${name}">${help}</small>`}`;
 }
 
 /** Shown once a route has asked for a code. */
