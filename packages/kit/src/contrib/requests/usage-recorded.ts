@@ -33,7 +33,8 @@ const time = { type: 'string', format: 'date-time' } as const;
  *
  * @example
  * ```ts
- * createApp({ handlers: [on(UsageRecorded, ({ id, of, used }) => meter.add({ customer: of, value: used, identifier: id }), { durable: true, name: 'meter' })] });
+ * declare const meter: { add(usage: { customer: string; value: number; identifier: string }): Promise<void> };
+ * const billing = on(UsageRecorded, ({ id, of, used }) => meter.add({ customer: of, value: used, identifier: id }), { durable: true, name: 'meter' });
  * ```
  */
 export const UsageRecorded = domainEvent(
