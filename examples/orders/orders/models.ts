@@ -7,7 +7,7 @@ export const orders = model(
   'orders',
   {
     id: t.uuidv7().pk(),
-    owner_id: t.ref(() => users),
+    owner_id: t.ref(() => users).person(),
     item: t.text({ min: 1, max: 120 }),
     quantity: t.int({ min: 1 }),
     total: t.decimal(12, 2),
