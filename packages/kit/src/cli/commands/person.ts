@@ -1,9 +1,6 @@
-import { createWriteStream } from 'node:fs';
-import { rename, rm } from 'node:fs/promises';
-import { pipeline } from 'node:stream/promises';
 import type { App } from '../../app/declare/module.ts';
 import { eraseSubject } from '../../crud/subjects/erase-subject.ts';
-import { exportSubject } from '../../crud/subjects/export-subject.ts';
+import { writeExport } from '../../crud/subjects/write-export.ts';
 import { CONFLICT_RETRIES } from '../../db/engine/conflict-retries.ts';
 import {
   cancelErasure,
@@ -79,17 +76,7 @@ async function subjectOf(context: CliContext, app: App, given: string): Promise<
 async function exportPerson(context: CliContext, user: string, to: string): Promise<void> {
   const app = await context.app();
   const subject = await subjectOf(context, app, user);
-  let rows = 0;
-  // Whoever finds the file finds all of it.
-  const part = `${to}.part`;
-  try {
-    await pipeline(exportSubject(app, subject, { onProgress: (more) => void (rows += more) }), createWriteStream(part, { mode: 0o600 }));
-    await rename(part, to);
-  } catch (error) {
-    await rm(part, { force: true });
-    throw error;
-  }
-  await app.registry.audit?.record(app.db, [{ actor: PROGRAM, action: 'person.exported', target_type: 'person', target_id: subject.id }]);
+  const rows = await writeExport(app, subject, to, PROGRAM);
   context.print(context.json ? JSON.stringify({ file: to, rows }) : `${context.paint('green', 'exported')} ${rows} rows to ${to}`);
 }
 

@@ -5,7 +5,7 @@ import { CrudController, resource } from '../../crud/index.ts';
 import { createTable, migration, model, t } from '../../db/index.ts';
 import { Controller, jsonSchema, route } from '../../http/index.ts';
 import { allowAny, hasRole, hasScopes, isAuthenticated } from '../../permissions/index.ts';
-import { purgeTenants } from './manage/tenants.ts';
+import { purgeTenants } from './manage/purge.ts';
 import { describeTenantApp } from '../../../test/tenants/tenant-app.ts';
 import type { Authenticator } from '../../auth/index.ts';
 

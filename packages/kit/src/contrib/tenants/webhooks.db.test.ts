@@ -3,7 +3,7 @@ import { createApiKey } from '../apikeys/index.ts';
 import { TenantWebhookController, WebhookEndpointController } from '../webhooks/index.ts';
 import { openApiDocument } from '../../openapi/index.ts';
 import { describeTenantApp } from '../../../test/tenants/tenant-app.ts';
-import { purgeTenants } from './manage/tenants.ts';
+import { purgeTenants } from './manage/purge.ts';
 
 let count = 0;
 const fresh = (name: string) => `${name}${(count += 1)}`;

@@ -1,6 +1,6 @@
 import type { AuditEntry } from '../../../auth/request/audit-sink.ts';
 import type { Db } from '../../../db/engine/db.ts';
-import { type ApiKey, apiKeyFacts } from '../key/api-key.ts';
+import { type ApiKey, apiKeyFacts, EVERY_TENANT } from '../key/api-key.ts';
 import { keyChanged } from '../verify/invalidation.ts';
 import { keyringOf } from '../verify/keyring.ts';
 
@@ -29,6 +29,7 @@ export async function recordChange(
 ): Promise<void> {
   const { registry } = keyringOf(tx);
   const action = `api_key.${change}`;
+  const tenant = after.tenant_id === EVERY_TENANT ? '' : (after.tenant_id ?? '');
   await registry.audit?.record(tx, [
     {
       actor: context.by ?? null,
@@ -38,12 +39,12 @@ export async function recordChange(
       before: before === null ? null : apiKeyFacts(before),
       after: apiKeyFacts(after),
       request_id: context.requestId ?? null,
-      tenant: after.tenant_id,
+      tenant,
       metadata: { owner_id: after.owner_id, ...metadata },
     },
   ]);
   const data = { id: after.id, ...apiKeyFacts(after), ...metadata };
-  await registry.events?.publish(tx, [{ type: action, data, owner: after.owner_id }]);
+  await registry.events?.publish(tx, [{ type: action, data, owner: after.owner_id, ...(tenant === '' ? {} : { tenantKey: tenant }) }]);
   // A key that did not exist cannot be in a cache.
   if (change !== 'created') await keyChanged(tx, after.prefix);
 }

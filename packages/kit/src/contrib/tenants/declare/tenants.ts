@@ -8,6 +8,7 @@ import type { TenantSettings } from '../options.ts';
 
 /** The module at run time: its settings, and what it uses of the app. */
 export interface Tenants {
+  readonly app: App;
   readonly settings: TenantSettings;
   readonly clock: Clock;
   readonly users: UserDirectory;
@@ -21,6 +22,7 @@ export const tenantsState = moduleState<Tenants>({ name: 'Tenants', setUp: 'add 
 /** The tenants module of an application, found from its database or a transaction on it. */
 export const tenantsIn = (db: Db): Tenants => tenantsState.of(db);
 
-export function tenantsOfApp({ clock, registry, title }: App, users: UserDirectory, settings: TenantSettings): Tenants {
-  return Object.freeze({ settings, clock, users, registry, title });
+export function tenantsOfApp(app: App, users: UserDirectory, settings: TenantSettings): Tenants {
+  const { clock, registry, title } = app;
+  return Object.freeze({ app, settings, clock, users, registry, title });
 }

@@ -1,6 +1,6 @@
 import { jsonSchema } from '../../../http/declare/json-schema.ts';
 import { job } from '../../jobs/declare/job.ts';
-import { purgeTenants } from './tenants.ts';
+import { purgeTenants } from './purge.ts';
 
 /** Deletes tenants whose grace is over. Without jobs(), `kit tenant purge` does. */
 export const purgeJob = job('tenants.purge', {

@@ -1,7 +1,7 @@
-import { tenantOwner } from '../../../app/tenants/tenant-owner.ts';
 import { constraintViolation } from '../../../db/engine/constraint-violation.ts';
 import { CONFLICT_RETRIES } from '../../../db/engine/conflict-retries.ts';
 import type { Db } from '../../../db/engine/db.ts';
+import { openErasure } from '../../../db/subjects/erasure-state.ts';
 import { uuidv7 } from '../../../db/values/uuidv7.ts';
 import { randomBytes } from 'node:crypto';
 import { FaultCollector } from '../../../errors/fault-collector.ts';
@@ -11,16 +11,7 @@ import { slugFault, slugOf } from '../declare/slug.ts';
 import { tenantsIn } from '../declare/tenants.ts';
 import { tenantErrors } from '../errors.ts';
 import { NAME_LENGTH_MAX } from '../models.ts';
-import {
-  countTenantsWithRole,
-  deleteTenantRow,
-  dueTenants,
-  insertTenant,
-  lockTenant,
-  memberIdsOf,
-  type TenantRow,
-  updateTenantRow,
-} from '../rows/store.ts';
+import { countTenantsWithRole, insertTenant, type TenantRow, updateTenantRow } from '../rows/store.ts';
 import { lockedFor, requireManager, requireOwner } from './actor.ts';
 import { lockUser } from './lock-user.ts';
 import { insertNewMember } from './members.ts';
@@ -141,35 +132,12 @@ export async function restoreTenant(db: Db, id: string, context: ChangeContext &
     const { tenant: before, actor } = await lockedFor(tx, id, context.by, { asStaff: context.asStaff === true, whileDeleting: true });
     requireOwner(tx, actor);
     if (before.state === 'active') return before;
+    // What is gone does not come back.
+    if ((await openErasure(tx, { kind: 'tenant', id: before.id })) !== undefined) throw tenantErrors.tenant_not_found();
     const after = await updateTenantRow(tx, before.id, { state: 'active', updated_at: clock.now(), deletes_at: null });
     await recordTenant(tx, 'restored', { before, after }, context);
     return after;
   }, CONFLICT_RETRIES);
-}
-
-/** So many in one call, each in a transaction of its own. */
-const PURGE_BATCH = 100;
-
-/** Deletes tenants whose grace is over, with their members and invitations. Rows of other tables stay: see the reference page. */
-export async function purgeTenants(db: Db, context: ChangeContext = {}): Promise<number> {
-  const { clock, registry } = tenantsIn(db);
-  const due = await dueTenants(db, clock.now(), PURGE_BATCH);
-  let purged = 0;
-  for (const id of due)
-    purged += await db.transaction(async (tx) => {
-      const before = await lockTenant(tx, id);
-      // Restored, or deleted by another process meanwhile.
-      if (before === null || before.deletes_at === null || before.deletes_at > clock.now()) return 0;
-      const members = await memberIdsOf(tx, id);
-      await recordTenant(tx, 'deleted', { before, after: null }, context);
-      await deleteTenantRow(tx, id);
-      const change = { by: context.by ?? null, requestId: context.requestId ?? null };
-      // What belongs to the tenant itself ends like what its members had there.
-      for (const userId of [...members, tenantOwner(id)])
-        for (const listener of registry.memberChanges) await listener(tx, { userId, tenant: id }, change);
-      return 1;
-    }, CONFLICT_RETRIES);
-  return purged;
 }
 
 function checkFields({ name, slug }: { readonly name?: string; readonly slug?: string | undefined }): void {

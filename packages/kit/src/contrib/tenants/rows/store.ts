@@ -30,8 +30,6 @@ export async function updateTenantRow(tx: Db, id: string, changes: Partial<Tenan
   return (await update(tx, tenants, id, changes)) as TenantRow;
 }
 
-export const deleteTenantRow = (tx: Db, id: string): Promise<boolean> => remove(tx, tenants, id);
-
 /** Tenants whose grace is over, by id: the caller locks each. */
 export async function dueTenants(db: Db, now: Date, limit: number): Promise<readonly string[]> {
   const rows = await db.query<{ id: string }>(
