@@ -7,7 +7,7 @@ export const notes = model(
   'notes',
   {
     id: t.uuidv7().pk(),
-    owner_id: t.uuid().readOnly(),
+    owner_id: t.uuid().readOnly().person(),
     title: t.text(200),
     body: t.text().dbDefault(''),
     pinned: t.bool().dbDefault(false),
