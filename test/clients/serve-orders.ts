@@ -5,6 +5,7 @@ import { migrateApp } from 'kit';
 import { accountsOf, createUser } from 'kit/contrib/accounts';
 import { createApiKey } from 'kit/contrib/apikeys';
 import { type ClientOptions, generateClient } from 'kit/openapi';
+import { generateTanstack } from '../../packages/kit/src/openapi/clients/generate-client.ts';
 import app from '../../examples/orders/kit.config.ts';
 
 const SCOPES = ['orders:read', 'orders:write', 'orders:share', 'jobs:read', 'jobs:write', 'uploads:read', 'uploads:write'];
@@ -26,6 +27,7 @@ if (folder !== undefined) {
   write('api.ts', { language: 'typescript' });
   write('dated.ts', { language: 'typescript', dates: true });
   write('api.py', { language: 'python' });
+  writeFileSync(join(folder, 'api.tanstack.ts'), generateTanstack(app.routes, './api.ts', { title, version }));
 }
 const url = await app.listen({ host: '127.0.0.1', port: Number(port) });
 process.stdout.write(`${JSON.stringify({ url, key })}\n`);
