@@ -15,6 +15,7 @@ const OWN_USERS = 'better-auth has users, bans and memberships of its own; these
 const ALLOWED: Readonly<Record<string, string>> = {
   'admin/module.ts': FORGETS,
   'app/declare/standing.ts': 'asks judge(); a deactivated user is not looked up in a tenant',
+  'cli/commands/person.ts': NAMES,
   'contrib/apikeys/commands.ts': NAMES,
   'contrib/apikeys/manage/create.ts': 'shown with the key',
   'contrib/apikeys/manage/key-limit.ts': 'counts keys of a deactivated owner, too',
@@ -40,6 +41,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   'contrib/grants/rows/live-grants.ts': ADMITTED,
   'contrib/grants/rows/permission.ts': ADMITTED,
   'contrib/jwt/jwt-bearer.ts': 'applies the groups of the token to users who may log in; the request is admitted afterwards',
+  'contrib/tenants/admin.ts': NAMES,
   'contrib/tenants/commands.ts': NAMES,
   'contrib/tenants/manage/send-invitation.ts': 'the name of the sender, who was asked before, is part of the mail',
   'contrib/webhooks/endpoints/owners.ts': NAMES,
