@@ -14,6 +14,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { appOptions } from '../packages/kit/templates/b2b/src/app.ts';
 import { startReceiver } from '../packages/kit/templates/b2b/test/receiver.ts';
+import { findings } from '../packages/admin-ui/test/axe.ts';
 import { runScript } from './clients/run-script.ts';
 import { launchChromium } from './provision/chromium.ts';
 import { freePort } from './provision/free-port.ts';
@@ -72,6 +73,8 @@ const press = (page: Page, name: string) =>
 async function heading(page: Page, name: string): Promise<void> {
   await page.getByRole('heading', { name, level: 1, exact: true }).waitFor();
   await page.locator('body[data-ready]').waitFor();
+  expect([name, await findings(page)]).toEqual([name, []]);
+  expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBeLessThanOrEqual(390);
 }
 
 interface Answer {
