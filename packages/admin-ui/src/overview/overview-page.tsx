@@ -26,6 +26,8 @@ export function OverviewPage() {
     placeholderData: keepPreviousData,
     refetchInterval: REFRESH_MS,
   });
+  // A part of which this caller may see nothing has no heading either.
+  const shown = query.data?.parts.filter(({ tiles, charts, tables }) => tiles.length + charts.length + tables.length > 0);
   const go = (to: AdminRange): void => navigate({ page: 'overview' }, { range: to === DEFAULT_RANGE ? undefined : to });
   const zoom = (from: string, to: string): void => go(`${from}/${to}`);
 
@@ -51,8 +53,8 @@ export function OverviewPage() {
       {query.error !== null && <FaultNotice error={query.error} onRetry={() => void query.refetch()} />}
       {query.data === undefined
         ? query.error === null && <Waiting />
-        : query.data.parts.map((part) => <Part key={part.title} part={part} onZoom={zoom} />)}
-      {query.data?.parts.length === 0 && <Text c="dimmed">No module has anything to show here.</Text>}
+        : shown?.map((part) => <Part key={part.title} part={part} onZoom={zoom} />)}
+      {shown?.length === 0 && <Text c="dimmed">No module has anything to show here.</Text>}
     </Stack>
   );
 }
