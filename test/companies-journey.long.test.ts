@@ -161,9 +161,7 @@ test(
     expect([ran.stderr, ran.stdout.trim()]).toEqual(['', "['By TypeScript']"]);
 
     const agent = new Client({ name: 'remote', version: '1' });
-    await agent.connect(
-      new StreamableHTTPClientTransport(new URL(`${address}/mcp`), { requestInit: { headers: { 'x-api-key': raw } } }) as never,
-    );
+    await agent.connect(new StreamableHTTPClientTransport(new URL(`${address}/mcp`), { requestInit: { headers: { 'x-api-key': raw } } }));
     expect((await agent.listTools()).tools.map(({ name }) => name).sort()).toEqual(['project_create', 'project_list', 'project_retrieve']);
     const created = await agent.callTool({ name: 'project_create', arguments: { title: 'By a remote agent' } });
     expect(created.structuredContent).toMatchObject({ title: 'By a remote agent' });

@@ -27,7 +27,7 @@ class Server {
     const child = spawn(process.execPath, options, { env, stdio: ['ignore', 'pipe', 'inherit'] });
     this.#child = child;
     const ended = once(child, 'exit').then(() => Promise.reject(new Error('The server ended before it listened.')));
-    await Promise.race([once(child.stdout!, 'data'), ended]);
+    await Promise.race([once(child.stdout, 'data'), ended]);
     ended.catch(() => undefined);
   }
 

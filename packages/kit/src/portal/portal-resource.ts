@@ -50,9 +50,10 @@ class PageResource {
   }
 
   resource(): AdminResource {
-    const { name, label, singular, group, description, icon, removal, filters = [], suggestions } = this.#page;
+    const page = this.#page;
+    const { name, label, singular, group, description, icon, removal, filters = [] } = page;
     const { list, create, edit, remove } = this.#routes;
-    const parameters = propertiesOf(list.query?.json as Schema | undefined);
+    const parameters = propertiesOf(list.query?.json);
     const above = this.#page.below;
     const exporting = this.#routes.export;
     return {
@@ -63,7 +64,7 @@ class PageResource {
       ...(description === undefined ? {} : { description }),
       ...(icon === undefined ? {} : { icon }),
       ...(removal === undefined ? {} : { removal }),
-      columns: columnsOf(this.#page, itemsOf(list.response?.json as Schema | undefined)),
+      columns: columnsOf(this.#page, itemsOf(list.response?.json)),
       filters: [
         ...(above === undefined ? [] : [{ name: this.#parentKey, label: above.label, kind: 'reference' as const, of: above.page }]),
         ...filters.flatMap(({ name: parameter, label: words }) => {
@@ -84,11 +85,11 @@ class PageResource {
             exportRows: (context: AdminContext, { filters: asked }: AdminListQuery, format: AdminFileFormat) =>
               pieces(context, exporting, { ...asked, format }),
           }),
-      ...(suggestions === undefined
+      ...(page.suggestions === undefined
         ? {}
         : {
             suggestions: ({ db, principal }: AdminContext) =>
-              Promise.resolve(suggestions({ db, controller: this.#routes.controller, isStaff: principal.user.is_staff })),
+              Promise.resolve(page.suggestions?.({ db, controller: this.#routes.controller, isStaff: principal.user.is_staff }) ?? {}),
           }),
       list: (context, query) => this.#list(context, query),
       titles: async (context, ids) => {
@@ -145,7 +146,7 @@ class PageResource {
   }
 
   #fields(route: CompiledRoute): readonly AdminField[] {
-    const body = route.body?.json as Schema | undefined;
+    const body = route.body?.json;
     const required = new Set(body === undefined ? [] : resolved(body).required);
     return Object.entries(propertiesOf(body))
       .filter(([name, { readOnly }]) => readOnly !== true && !this.#omitted.has(name))
@@ -172,7 +173,10 @@ class PageResource {
     const pages = await Promise.all(
       ((parents['items'] ?? []) as readonly Item[]).map((each) => this.#page1(context, { ...query, cursor: null }, String(each['id']))),
     );
-    const at = ({ values }: AdminPage['items'][number]): string => String(values['created_at'] ?? '');
+    const at = ({ values }: AdminPage['items'][number]): string => {
+      const { created_at: created } = values;
+      return typeof created === 'string' ? created : '';
+    };
     const items = pages.flatMap((page) => page.items).toSorted((a, b) => (at(a) < at(b) ? 1 : -1));
     const isCut = pages.some(({ next }) => next !== null) || items.length > query.limit || parents['next'] != null;
     return { items: items.slice(0, query.limit), count: items.length, next: null, ...(isCut ? { atLeast: true } : {}) };
@@ -223,7 +227,7 @@ class PageResource {
     const row = rowOf(this.#page, item, id);
     return {
       ...row,
-      sections: sectionsOf(this.#page, item, read?.response?.json as Schema | undefined),
+      sections: sectionsOf(this.#page, item, read?.response?.json),
       ...(fields.length === 0 ? {} : { form: { fields, values: Object.fromEntries(fields.map(({ name }) => [name, item[name]])) } }),
       actions: [...actions.keys()],
       removable: remove !== undefined,
@@ -268,7 +272,7 @@ class PageResource {
 
 /** What was left empty is not sent, unless the operation takes null. */
 function given(fields: Item, { body }: CompiledRoute): Item {
-  const schemas = propertiesOf(body?.json as Schema | undefined);
+  const schemas = propertiesOf(body?.json);
   const takesNull = (name: string): boolean => [schemas[name]?.type].flat().includes('null');
   return Object.fromEntries(
     Object.entries(fields).filter(
@@ -278,7 +282,7 @@ function given(fields: Item, { body }: CompiledRoute): Item {
 }
 
 /** Pages of this list are counted by numbers. */
-const isNumbered = ({ query }: CompiledRoute): boolean => 'page' in propertiesOf(query?.json as Schema | undefined);
+const isNumbered = ({ query }: CompiledRoute): boolean => 'page' in propertiesOf(query?.json);
 
 function sized(list: CompiledRoute, limit: number, cursor: string | null): Readonly<Record<string, string>> {
   if (isNumbered(list)) return { page_size: String(limit), page: cursor ?? '1' };

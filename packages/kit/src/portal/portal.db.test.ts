@@ -91,7 +91,7 @@ describeDatabases("the developers' portal", (database) => {
     expect(policy).toContain("script-src 'self';");
     expect(policy).not.toContain('unsafe');
     for (const path of ['session', 'resources/api-keys', 'overview'])
-      expect((await get(ada, path)).headers['content-security-policy'], `${path}`).toContain("default-src 'none'");
+      expect((await get(ada, path)).headers['content-security-policy'], `path ${path}`).toContain("default-src 'none'");
   });
 
   test('a key: created and shown once, used, rotated, edited, revoked', async () => {
@@ -191,8 +191,8 @@ describeDatabases("the developers' portal", (database) => {
     const lists = (await get(ada, 'session')).body.site.resources as { name: string; actions: { name: string }[] }[];
     for (const { name, actions } of lists) {
       const [own, others] = [await items(ada, `${name}?limit=100`), await items(bob, `${name}?limit=100`)];
-      expect(own.length, `${name}`).toBeGreaterThan(0);
-      expect(others.length, `${name}`).toBeGreaterThan(0);
+      expect(own.length, `list ${name}`).toBeGreaterThan(0);
+      expect(others.length, `list ${name}`).toBeGreaterThan(0);
       const ids = new Set(own.map(({ id }: { id: string }) => id));
       for (const { id } of others as { id: string }[]) {
         expect(ids.has(id), `${name}: the list`).toBe(false);

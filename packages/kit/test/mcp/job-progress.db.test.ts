@@ -119,7 +119,7 @@ describeDatabases('the progress of a job that a tool has started', (database) =>
     const call = async (who: string, name: string, args: Record<string, unknown>) => {
       const client = new Client({ name: 'manager', version: '1' }, { versionNegotiation: { mode: 'auto' } });
       await client.connect(new StreamableHTTPClientTransport(url, { requestInit: { headers: { authorization: `Bearer ${keys[who]}` } } }));
-      return client.callTool({ name, arguments: args }).finally(() => client.close());
+      return client.callTool({ name, arguments: args }).finally(() => void client.close());
     };
     const cancel = async (): Promise<void> => {
       const { structuredContent } = await call('manager', 'job_list', { status: 'running' });

@@ -17,8 +17,8 @@ export function html(texts: TemplateStringsArray, ...values: readonly Part[]): H
 function markupOf(value: Part): string {
   if (value === null) return '';
   if (value instanceof Html) return value.markup;
-  if (Array.isArray(value)) return value.map(markupOf).join('');
-  return escaped(String(value));
+  if (typeof value === 'string' || typeof value === 'number') return escaped(String(value));
+  return value.map(markupOf).join('');
 }
 
 const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };

@@ -57,20 +57,20 @@ async function* entriesOf(app: App, subject: Subject, written: readonly WrittenE
           options.signal?.throwIfAborted();
           counted.rows += batch.rows.length;
           options.onProgress?.(batch.rows.length);
-          if (app.modules.some(({ models = [], filesOfRow }) => filesOfRow !== undefined && models.includes(table.model)))
+          if (app.modules.some((module) => module.filesOfRow !== undefined && module.models?.includes(table.model) === true))
             stored.push(...batch.stored);
         }),
       };
       for (const row of stored)
-        for (const { filesOfRow } of app.modules)
-          for (const { name, open } of (await filesOfRow?.(app, table.model, row)) ?? []) {
-            const safe = `files/${place}${name
+        for (const module of app.modules)
+          for (const file of (await module.filesOfRow?.(app, table.model, row)) ?? []) {
+            const safe = `files/${place}${file.name
               .replaceAll('\\', '/')
               .split('/')
               .filter((part) => part !== '' && part !== '.' && part !== '..')
               .join('/')}`;
             files.push(safe);
-            yield { name: safe, content: await open() };
+            yield { name: safe, content: await file.open() };
           }
     }
   }

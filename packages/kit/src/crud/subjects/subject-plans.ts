@@ -25,7 +25,7 @@ export function subjectPlans(app: App, kind: SubjectKind): readonly AppSubjectPl
     const elsewhere = new Map(
       kind === 'tenant' ? declared.flatMap(({ model, tenant }) => (tenant === undefined ? [] : [[model.name, tenant]])) : [],
     );
-    const plan = subjectPlan(kind, models, elsewhere as ReadonlyMap<string, string>);
+    const plan = subjectPlan(kind, models, elsewhere);
     const known = new Set(plan.tables.map((table) => table.model.name));
     const own = modulesIn(app, using).filter(({ name }) => name !== 'kit');
     const without = own.flatMap((module) => (module.models ?? []).map(({ name }) => name)).filter((name) => !known.has(name));
