@@ -394,6 +394,9 @@ const ROWS: Readonly<Record<string, readonly string[] | string>> = {
   jobs: ['job'],
   kit_deleted_users: ['webhook', 'job'],
   kit_idempotency: ['idempotent replay'],
+  personal_export_parts: 'read with the export, see personal_exports',
+  personal_exports:
+    'read by the person alone after a recent login: a user who left cannot log in, and a person without the tenant keeps their data',
   request_log: 'read as in list and read: the caller is looked up with each request',
   request_quotas: 'read as in list and read: the caller is looked up with each request',
   request_usage: 'read as in list and read: the caller is looked up with each request',
