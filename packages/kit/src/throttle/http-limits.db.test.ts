@@ -1,4 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
+import { coreTables } from '../app/data/migration-modules.ts';
 import type { Authenticator } from '../auth/index.ts';
 import { Controller, route } from '../http/index.ts';
 import { allowAny } from '../permissions/index.ts';
@@ -36,8 +37,8 @@ describeDatabases('limits of a served app', (database) => {
   let served: TestApp | undefined;
 
   const serve = async (options: Partial<TestAppOptions>): Promise<void> => {
-    for (const table of ['kit_throttles', 'kit_secrets', 'kit_idempotency', 'kit_deleted_users', 'kit_changes', 'kit_migrations'])
-      await database.db.query(`drop table if exists ${table}`);
+    for (const { name } of [...(coreTables.models ?? []), { name: 'kit_migrations' }])
+      await database.db.query(`drop table if exists ${name}`);
     served = await testApp({
       database: database.db,
       authenticators: [byHeader],

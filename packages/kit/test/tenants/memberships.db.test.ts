@@ -86,10 +86,9 @@ describeDatabases('memberships in tenants', (database) => {
       });
     }
     expect(await get(null, null, '/admins')).toMatchObject({ status: 401, body: { code: 'not_authenticated' } });
-    const { paths, components } = (await app.inject('/openapi.json')).json();
+    const { paths } = (await app.inject('/openapi.json')).json();
     const { responses, description = '' } = paths['/v1/who/admins'].get;
-    const [, name = ''] = /responses\/(.*)/.exec(responses['403'].$ref) ?? [];
-    expect(JSON.stringify(components.responses[name])).toContain('tenant_required');
+    expect(JSON.stringify(responses['403'])).toContain('tenant_required');
     expect(description).not.toContain('No authentication required');
   });
 

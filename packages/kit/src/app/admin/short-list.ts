@@ -10,9 +10,11 @@ export function shortList(items: readonly AdminRow[], { search, sort }: Pick<Adm
   return { items: sorted, count: sorted.length, next: null };
 }
 
-/** All of them can be sorted. */
+/** All of them can be sorted, but those whose values are lists. */
 export function shortColumns(columns: readonly AdminColumn[]): readonly AdminColumn[] {
-  return columns.map((column) => ({ ...column, sortable: true }));
+  const order = ({ kind }: AdminColumn) =>
+    kind === 'chips' ? { sortNote: 'Cannot be sorted: each value is a list or a structure.' } : { sortable: true };
+  return columns.map((column) => ({ ...column, ...order(column) }));
 }
 
 function compare(a: AdminValue | undefined, b: AdminValue | undefined): number {
