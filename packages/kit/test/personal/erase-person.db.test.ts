@@ -206,7 +206,7 @@ describeDatabases("a person's data", (database) => {
     });
     const text = [...entries.values()].join('\n');
     expect(text).toContain('ada@marker.example');
-    expect(text).not.toContain('bob');
+    expect(text).not.toContain('bob@marker.example');
     expect(text).not.toMatch(/password_hash|token_digest|"secret"|"digest"/);
 
     const others = (await content()).split('bob@marker.example').length;
@@ -220,7 +220,8 @@ describeDatabases("a person's data", (database) => {
       .filter((line) => line.includes(ada.id))
       .map((line) => (JSON.parse(line) as [string])[0]);
     // Of the audit log the id is left; entries that are not sealed yet are in the inbox.
-    expect(mentions.filter((name) => name !== 'audit_inbox').toSorted()).toEqual(['audit_entries', 'kit_deleted_users', 'kit_erasures']);
+    const places = new Set(mentions.map((name) => (name === 'audit_inbox' ? 'audit_entries' : name)));
+    expect([...places].toSorted()).toEqual(['audit_entries', 'kit_deleted_users', 'kit_erasures']);
     expect(await verifyApiKey(db, ada.key)).toBeNull();
     expect(await verifyApiKey(db, bob.key)).not.toBeNull();
     expect(await list(db, bills, { where: { owner_id: 'erased' } })).toMatchObject([{ address: null, total: 7 }]);
