@@ -35,7 +35,7 @@ beforeAll(async () => {
   });
   const { db } = app.app;
   const ada = await createUser(db, { username: 'ada' }, accountsOf(db).management(null));
-  found.key = (await createApiKey(db, { user: ada, name: 'script', scopes: [] })).raw;
+  found.key = (await createApiKey(db, { user: ada, name: 'script', scopes: [], tenant: '*' })).raw;
   for (const slug of ['north', 'south'] as const) found[slug] = (await createTenant(db, { name: slug, owner: ada.id })).id;
   url = await app.listen();
   for (const [language, file] of [

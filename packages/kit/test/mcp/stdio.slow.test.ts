@@ -64,6 +64,8 @@ export default createApp({
       'ada',
       '--name',
       name ?? '',
+      // Made before there is a tenant, and for all that follow.
+      ...(name === 'roomer' ? ['--tenant', '*'] : []),
       ...scopes.flatMap((scope) => ['--scope', scope]),
     ]);
     keys[name ?? ''] = created.stdout.trimEnd().split('\n').at(-1) ?? '';

@@ -8,14 +8,26 @@ import type { AdminColumn, AdminResourceShape, AdminState } from './shapes.ts';
 export interface PortalPage extends Pick<AdminResourceShape, 'name' | 'label' | 'singular' | 'group' | 'description' | 'icon' | 'removal'> {
   /** The name of the CRUD resource whose controller it shows. */
   readonly resource: string;
-  /** Of records below another one: the last part of their path, such as `deliveries`, and the name of the page with the others. */
-  readonly below?: { readonly path: string; readonly page: string; readonly label: string };
+  /** Of records below another one, such as the deliveries of an endpoint. */
+  readonly below?: {
+    /** The last part of their path. */
+    readonly path: string;
+    /** The page with the others. */
+    readonly page: string;
+    /** What the filter by one of these is called. */
+    readonly label: string;
+  };
   /** The field that people call a record by. */
   readonly title: string;
   /** Fields of the list, with what their names and schemas do not say. */
   readonly columns: readonly (string | PortalColumn)[];
   /** Parameters of the list. */
-  readonly filters?: readonly { readonly name: string; readonly label: string }[];
+  readonly filters?: readonly {
+    /** The parameter of the list. */
+    readonly name: string;
+    /** What people read. */
+    readonly label: string;
+  }[];
   /** By field and value: what it means. */
   readonly states?: Readonly<Record<string, Readonly<Record<string, AdminState>>>>;
   /** By the last part of their path: `rotate`. */
@@ -23,7 +35,12 @@ export interface PortalPage extends Pick<AdminResourceShape, 'name' | 'label' | 
   /** Where records come from that nobody makes here, in a sentence. */
   readonly madeBy?: string;
   /** The value that a create or an action shows once. */
-  readonly secret?: { readonly label: string; readonly note: string };
+  readonly secret?: {
+    /** What it is called. */
+    readonly label: string;
+    /** What to do with it now. */
+    readonly note: string;
+  };
   /** Fields that the controller takes from nobody here. */
   omits?(controller: object): readonly string[];
   /** By field: what to offer while typing. */
@@ -32,10 +49,13 @@ export interface PortalPage extends Pick<AdminResourceShape, 'name' | 'label' | 
     readonly controller: object;
     readonly isStaff: boolean;
   }): Readonly<Record<string, readonly string[]>>;
-  /** Figures of the overview: how many records there are with these parameters. `since`: within the range that is shown. */
+  /** Figures of the overview: how many records there are with these parameters. */
   readonly tiles?: readonly {
+    /** What is counted. */
     readonly label: string;
+    /** Of the list. */
     readonly parameters: Readonly<Record<string, string>>;
+    /** The parameter that takes the begin of the range. */
     readonly since?: string;
     /** Where there are some, it needs attention. */
     readonly isBad?: boolean;
@@ -43,6 +63,7 @@ export interface PortalPage extends Pick<AdminResourceShape, 'name' | 'label' | 
 }
 
 export interface PortalColumn extends Partial<Omit<AdminColumn, 'name' | 'sortable' | 'sortNote'>> {
+  /** The field. */
   readonly name: string;
 }
 
@@ -57,5 +78,6 @@ export interface PortalAction {
 
 /** What the portal shows for a module. */
 export interface PortalDeclaration {
+  /** In the order of the menu. */
   readonly pages: readonly PortalPage[];
 }

@@ -30,6 +30,7 @@ export interface TenantDirectory {
   readonly places: readonly TenantPlace[] | ((exchange: Exchange) => string | null);
   /** By name, with one statement. A name that no tenant has, and one of a tenant that the user is not a member of, are left out alike. */
   readonly named: (asked: NamedTenants) => Promise<ReadonlyMap<string, NamedMembership>>;
+  /** What users are in tenants, with one statement for many. */
   readonly memberships: MembershipBatch;
   /** Roles that manage a tenant: members, keys, endpoints. */
   readonly managers: readonly string[];

@@ -17,8 +17,11 @@ const whose = {
   audit: false,
 } as const;
 
+/** Finished requests. */
 export const requestResource = resource(requestLog, { name: 'request', live: false, ...whose });
 
+/** How often what was called, by day. */
 export const usageResource = resource(requestUsage, { name: 'request_usage', live: false, ...whose });
 
+/** What was used of quotas, by period. */
 export const quotaResource = resource(requestQuotas, { name: 'request_quota', live: false, ...whose });

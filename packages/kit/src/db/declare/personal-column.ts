@@ -26,14 +26,17 @@ export interface TenantOptions {
 /** What an erasure does to a row. */
 export type Erasing = 'delete' | 'anonymise' | 'unlink' | 'keep';
 
-/** What a declaration says about a personal column. `replace` makes the value for a row that stays; absent: NULL. */
+/** What a declaration says about a personal column. */
 export interface PersonalSettings {
+  /** Makes the value for a row that stays. Absent: NULL. */
   readonly replace?: (key: string) => unknown;
 }
 
 /** What a declaration says about the person of a row. */
 export interface PersonSettings extends PersonalSettings {
+  /** What erasing the person does to the row. */
   readonly erase: Erasing;
+  /** What the column contains for a user. Absent: the id. */
   readonly value?: (id: string) => string;
 }
 
@@ -44,7 +47,7 @@ export interface WhoseSettings {
   /** Its value, or the row it refers to, says whose the row is. */
   readonly person?: PersonSettings;
   /** Its value, or the row it refers to, says of which tenant the row is. */
-  readonly tenant?: { readonly erase: 'delete' | 'keep' };
+  readonly tenant?: Required<TenantOptions>;
 }
 
 const aValue = rule('a value of the column', () => true);

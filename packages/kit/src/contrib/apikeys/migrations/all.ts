@@ -2,4 +2,5 @@ import { initial } from './0001_initial.ts';
 import { tenant } from './0002_tenant.ts';
 import { quota } from './0003_quota.ts';
 
+/** The migrations of `apiKeys()`, for a program without an app. */
 export const apiKeyMigrations = [initial, tenant, quota];

@@ -19,8 +19,9 @@ export const auditResource = resource(sealedEntries, {
   live: false,
   name: 'audit_entry',
   tenant: { column: 'tenant_id', none: '' },
+  // Not the entries of no tenant: a caller without one would see those of everybody.
+  rows: () => ({ tenant_id: { ne: '' } }),
   audiences: {
-    // Not the entries of no tenant: a caller without one would see those of everybody.
     [TENANT]: { rows: { tenant_id: { ne: '' } } },
     [STAFF]: { rows: true, tenant: 'all' },
   },
