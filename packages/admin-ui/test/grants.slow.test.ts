@@ -80,7 +80,7 @@ test('a record’s page says who has access, and why; access is granted and revo
   await dialog().getByText('Choose a user, a group or everyone.').waitFor();
   await pick(dialog(), 'User', 'the', 'theo');
   await dialog().getByRole('button', { name: 'Grant access' }).click();
-  await said('Granted.');
+  await said('Grant created.');
   await who().getByText('theo was granted editor on this record').waitFor();
   expect(await held('theo')).toEqual(['change', 'view']);
 
@@ -88,7 +88,7 @@ test('a record’s page says who has access, and why; access is granted and revo
   await dialog().getByText('They lose this access with the next request.').waitFor();
   expect(await findings(page)).toEqual([]);
   await dialog().getByRole('button', { name: 'Revoke', exact: true }).click();
-  await said('The grant is revoked.');
+  await said('Grant removed.');
   await who().getByText('theo was granted').waitFor({ state: 'detached' });
   expect(await held('theo')).toEqual([]);
 });
@@ -102,7 +102,7 @@ test('a user cannot grant what they do not hold: the form stays and says so', as
   await dialog().getByText('You can only grant or revoke actions that you have.').waitFor();
   await dialog().getByLabel('Set').selectOption('viewer');
   await dialog().getByRole('button', { name: 'Grant access' }).click();
-  await said('Granted.');
+  await said('Grant created.');
   await who().getByText('the group roasters was granted viewer on this record').waitFor();
 });
 
