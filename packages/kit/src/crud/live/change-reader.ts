@@ -11,7 +11,7 @@ import { RowStatements } from '../write/row-statements.ts';
 import { type ChangedRow, changedRows } from './changed-rows.ts';
 import { isKitError } from '../../errors/kit-error.ts';
 import type { LiveList, LiveRow, LiveStream } from './live-stream.ts';
-import { type LogPosition, positionOf } from './log-position.ts';
+import { isContinued, type LogPosition, positionOf } from './log-position.ts';
 import { SharedAccess } from './shared-access.ts';
 import { StreamIndex } from './stream-index.ts';
 
@@ -138,7 +138,7 @@ export class ChangeReader {
     const outcomes: Outcomes = new Map();
     // Also a stream that came while the snapshot is read is not at the position of the others.
     if (this.#position !== undefined) await this.#compare(tx, this.#position, now, (stream) => !this.#joining.has(stream), outcomes);
-    for (const [, streams] of Map.groupBy(joining, ({ position }) => position.text)) {
+    for (const [, streams] of Map.groupBy(joining, ({ position: { text, origin } }) => `${text} ${origin}`)) {
       const those = new Set(streams);
       await this.#compare(tx, (streams[0] as LiveStream).position, now, (stream) => those.has(stream), outcomes);
     }
@@ -154,8 +154,7 @@ export class ChangeReader {
     outcomes: Outcomes,
   ): Promise<void> {
     if (since.text === now.text && since.origin === now.origin) return;
-    const isAnother = tx.dialect === 'postgres' && since.origin !== now.origin;
-    const changed = isAnother ? 'too many' : await changedRows(tx, since);
+    const changed = (await isContinued(tx, since, now)) ? await changedRows(tx, since) : 'too many';
     for (const [table, index] of this.#indexes) {
       if (changed === 'too many') {
         for (const stream of index.all()) if (isMeant(stream)) outcomes.set(stream, 'reset');

@@ -30,12 +30,25 @@ export function unseenBy({ text }: LogPosition): { readonly xmax: string; readon
   return { xmax, open: open === '' ? [] : open.split(',') };
 }
 
-/** Whether a position that a client kept is of this database. An empty log of SQLite cannot say it. */
+/** Whether a position that a client kept is of this database. A log of SQLite that never had a change cannot say it: the client begins again. */
 export async function isKnown(db: Db, { text, origin }: LogPosition): Promise<boolean> {
   if (db.dialect === 'postgres') {
     const now = await positionOf(db);
     return now.origin === origin && BigInt(unseenBy({ text, origin }).xmax) <= BigInt(unseenBy(now).xmax);
   }
+  return isInLog(db, { text, origin });
+}
+
+/**
+ * Whether the log tells everything from one position to the other. PostgreSQL: both are of one database. SQLite numbers the next change after the last one:
+ * when an erasure removed the last one, its number is given again, and a reader that has it would not see the new change.
+ */
+export async function isContinued(tx: Db, since: LogPosition, now: LogPosition): Promise<boolean> {
+  if (tx.dialect === 'postgres') return since.origin === now.origin;
+  return since.origin === '' || isInLog(tx, since);
+}
+
+async function isInLog(db: Db, { text, origin }: LogPosition): Promise<boolean> {
   const found = await db.query('select 1 as found from kit_changes where position = $1 and token = $2', [Number(text), Number(origin)]);
   return found.length > 0;
 }
