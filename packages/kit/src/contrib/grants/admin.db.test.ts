@@ -100,7 +100,7 @@ describeDatabases('grants in the admin site', (database) => {
     const tooMuch = await site.send(staff, 'POST', 'resources/grants', fields);
     expect([tooMuch.status, tooMuch.body.code]).toEqual([403, 'cannot_grant']);
     const made = await site.send(root, 'POST', 'resources/grants', fields);
-    expect(made.status).toBe(201);
+    expect([made.status, made.body.message]).toEqual([201, 'Grant created.']);
     const user = { id: colleague, username: 'colleague', email: null, is_active: true, is_staff: false, is_superuser: false };
     expect(await actionsOf(database.db, { user, tenant: 'north' }, on())).toEqual(new Set(['view', 'change']));
     const recorded = async (browser: Browser): Promise<string> =>
@@ -110,7 +110,7 @@ describeDatabases('grants in the admin site', (database) => {
     expect(await recorded(stranger)).toBe(made.body.id);
     const taking = await site.send(staff, 'DELETE', `resources/grants/${made.body.id}`);
     expect([taking.status, taking.body.code]).toEqual([403, 'cannot_grant']);
-    expect((await site.send(root, 'DELETE', `resources/grants/${made.body.id}`)).status).toBe(200);
+    expect((await site.send(root, 'DELETE', `resources/grants/${made.body.id}`)).body.message).toBe('Grant removed.');
     expect(await actionsOf(database.db, { user, tenant: 'north' }, on())).toEqual(new Set(['view']));
     for (const [change, code] of [
       [{ type: 'planets' }, 'unknown_type'],

@@ -112,7 +112,7 @@ function memberScreen(rolesField: AdminField) {
     singular: 'member',
     group: 'Tenants',
     icon: 'user',
-    title: 'user_id',
+    title: 'title',
     columns: [
       { name: 'user_id', label: 'User', kind: 'link' },
       { name: 'tenant_id', label: 'Tenant', kind: 'link' },
@@ -122,6 +122,8 @@ function memberScreen(rolesField: AdminField) {
     facts: ['id', { name: 'added_by', label: 'Added by', kind: 'link', ifSet: true }],
     load: (rows, context) => links(rows as readonly MemberRow[], context),
     cells: {
+      // A record that was just saved is not loaded for the list.
+      title: (row) => ('user_name' in row ? (row as LinkedMember).user_name : 'Member'),
       user_id: (row) => (row as LinkedMember).user_link,
       tenant_id: (row) => (row as LinkedMember).tenant_link,
     },
@@ -224,6 +226,7 @@ async function listed(rows: readonly TenantRow[], { db }: AdminContext): Promise
 }
 
 interface LinkedMember extends MemberRow {
+  readonly user_name: string;
   readonly user_link: AdminValue;
   readonly tenant_link: AdminValue;
 }
@@ -240,7 +243,7 @@ async function links(rows: readonly MemberRow[], { db, linkTo, titlesOf }: Admin
   ];
   return rows.map(({ user_id: user, tenant_id: tenant }) => {
     const [name, title] = [named.get(user)?.username ?? user, titles.get(tenant) ?? tenant];
-    return { user_link: linkTo('user', user, name) ?? name, tenant_link: linkTo('tenant', tenant, title) ?? title };
+    return { user_name: name, user_link: linkTo('user', user, name) ?? name, tenant_link: linkTo('tenant', tenant, title) ?? title };
   });
 }
 
