@@ -8,10 +8,10 @@ export function didYouMean(given: string, known: readonly string[]): string {
 
 /**
  * The known name that differs least, if it differs by few enough letters to be a slip. Bounded, because callers send these names: a long name, and
- * one among very many, gets no hint.
+ * one among more than `max`, gets no hint.
  */
-export function nearest(given: string, known: readonly string[]): string | undefined {
-  if (given.length > INPUT_LIMITS.suggestedNameLength || known.length > INPUT_LIMITS.suggestedNames) return undefined;
+export function nearest(given: string, known: readonly string[], max = INPUT_LIMITS.suggestedNames): string | undefined {
+  if (given.length > INPUT_LIMITS.suggestedNameLength || known.length > max) return undefined;
   const slack = Math.max(1, Math.floor(given.length / 3));
   let best: string | undefined;
   let bestDistance = slack + 1;

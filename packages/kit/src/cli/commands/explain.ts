@@ -29,21 +29,10 @@ export const explainCommand: CoreCommand = (command, context) => {
 };
 
 function unknownCode(given: string, known: readonly Explanation[]): string {
-  const near = nearestCode(codeOf(given), known);
+  const codes = known.map(({ code }) => code);
+  const near = nearest(codeOf(given), codes, codes.length);
   const hint = near === undefined ? '' : ` Did you mean ${near}?`;
   return `No error, check or change has the code ${JSON.stringify(given)}.${hint} kit explain lists all codes.`;
-}
-
-/** Hints are bounded to a few hundred names: codes are compared with those of their kind. */
-function nearestCode(code: string, known: readonly Explanation[]): string | undefined {
-  const kinds = [...new Set(known.map(({ kind }) => kind))];
-  const near = kinds.map((kind) =>
-    nearest(
-      code,
-      known.filter((explanation) => explanation.kind === kind).map((explanation) => explanation.code),
-    ),
-  );
-  return near.find((name) => name !== undefined);
 }
 
 function list(known: readonly Explanation[], context: CliContext): void {
