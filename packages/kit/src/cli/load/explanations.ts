@@ -23,6 +23,8 @@ export async function loadToolkitErrors(): Promise<void> {
     import('../../contrib/apikeys/errors.ts'),
     import('../../contrib/grants/errors.ts'),
     import('../../contrib/jobs/errors.ts'),
+    import('../../contrib/personal/errors.ts'),
+    import('../../contrib/requests/errors.ts'),
     import('../../contrib/tenants/errors.ts'),
     import('../../contrib/uploads/errors.ts'),
     import('../../contrib/webhooks/errors.ts'),
