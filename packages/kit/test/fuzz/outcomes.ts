@@ -55,8 +55,8 @@ const OUTCOMES: Readonly<Record<string, Outcomes>> = {
   account_logout: accepted,
   // There are no users. Attempts are also counted by login, and short logins are drawn more than once.
   account_login: forAll('invalid_credentials', 'throttled'),
-  // The application sends no mail.
-  account_reset: forAll('mail_not_set_up'),
+  // The application sends no mail. Attempts are counted by login here, too.
+  account_reset: forAll('mail_not_set_up', 'throttled'),
   account_confirm_reset: needsLink,
   account_confirm_email: needsLink,
   account_accept_invitation: needsLink,
