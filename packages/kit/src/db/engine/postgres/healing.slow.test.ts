@@ -154,8 +154,9 @@ describe('a server that takes no changes any more', () => {
 });
 
 describe('a server that vanishes without a word', () => {
-  test('costs the statements under way 503, and no other: its connections are closed, and what waited is served', async () => {
-    await open();
+  test('costs the statements under way 503, and no other: its connections are closed, the log says so, and what waited is served', async () => {
+    const warned: string[] = [];
+    await open({ log: { warn: (_fields, message) => void warned.push(message), error: () => undefined } });
     await fill();
     proxy.silence();
     const lost = Array.from({ length: CONNECTIONS }, write);
@@ -164,6 +165,8 @@ describe('a server that vanishes without a word', () => {
     const kept = await Promise.all(waiting);
     expect(await keysOf(oldServer)).toEqual(kept.toSorted());
     await vi.waitUntil(() => proxy.silentConnections === 0, SOON);
+    // Whoever is on call looks for these words: docs/guide/backup-and-failover.md.
+    expect(new Set(warned)).toEqual(new Set(['a PostgreSQL connection whose server does not answer was closed']));
   });
 
   test('… when the address leads to its replacement, and nothing is done twice', async () => {
