@@ -1,7 +1,7 @@
 import type { Membership } from '../../auth/people/membership.ts';
 import type { Principal } from '../../auth/people/principal.ts';
 import { ruleResult } from '../../auth/rights/rule-result.ts';
-import { probeOf } from '../../http/serve/call-route.ts';
+import { isProbe, noteReads } from '../../http/serve/call-route.ts';
 import type { Exchange } from '../../http/exchange/exchange.ts';
 import type { TenantSource } from './tenant-source.ts';
 
@@ -19,12 +19,11 @@ const known = new WeakMap<Exchange, KnownTenant>();
  * at nothing of the route is asked once for all of them, and one that looks at arguments cannot know the tenant yet.
  */
 export function askedTenant(exchange: Exchange, resolve: NonNullable<TenantSource['tenant']>): string | null | Promise<string | null> {
-  const probe = probeOf(exchange);
-  if (probe === undefined || exchange.parent === null) {
+  if (exchange.parent === null || !isProbe(exchange)) {
     const found = resolve(exchange);
     return typeof found === 'object' && found !== null ? Promise.resolve(found).then(tenantResult) : tenantResult(found);
   }
-  return tenantOfProbe(exchange, exchange.parent, probe, resolve);
+  return tenantOfProbe(exchange, exchange.parent, resolve);
 }
 
 /** A resolver says "none" by null. So does an empty string, which a header of a client may be. */
@@ -32,27 +31,22 @@ export function tenantResult(found: unknown): string | null {
   return ruleResult('tenant', 'createApp()', found) || null;
 }
 
-async function tenantOfProbe(
-  exchange: Exchange,
-  parent: Exchange,
-  probe: NonNullable<ReturnType<typeof probeOf>>,
-  resolve: NonNullable<TenantSource['tenant']>,
-): Promise<string | null> {
+async function tenantOfProbe(exchange: Exchange, parent: Exchange, resolve: NonNullable<TenantSource['tenant']>): Promise<string | null> {
   const { principal } = exchange;
   const before = known.get(parent);
   if (before !== undefined && before.principal === principal) {
     exchange.knownMembership = before.membership;
     return openUnlessNamed(exchange, before.tenant);
   }
-  const reads = probe.readsOfCall;
+  const reads = noteReads(exchange);
   let tenant: string | null = null;
   try {
     tenant = tenantResult(await resolve(exchange));
   } catch (error) {
-    if (!probe.hasReadParams && !probe.hasReadUrl) throw error;
+    if (!reads.hasReadParams && !reads.hasReadUrl) throw error;
   }
-  if (probe.readsOfCall === reads) known.set(parent, { principal, tenant, membership: exchange.knownMembership });
-  if (!probe.hasReadParams && !(probe.hasReadUrl && isOfArguments(tenant))) return openUnlessNamed(exchange, tenant);
+  if (!reads.hasReadCall) known.set(parent, { principal, tenant, membership: exchange.knownMembership });
+  if (!reads.hasReadParams && !(reads.hasReadUrl && isOfArguments(tenant))) return openUnlessNamed(exchange, tenant);
   exchange.isTenantOpen = true;
   exchange.knownMembership = null;
   return null;

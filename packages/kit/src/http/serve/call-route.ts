@@ -93,34 +93,53 @@ export function callRoute(route: CompiledRoute, call: RouteCall, signal: AbortSi
 export function probeRoute(route: CompiledRoute, parent: Exchange, call: Pick<RouteCall, 'headers'> & Partial<RouteCall>): Exchange {
   const { requestId } = parent;
   const remoteAddress = parent.request.raw.socket.remoteAddress ?? '';
-  const asked = { url: route.path, params: {}, requestId, remoteAddress, ...call, parent };
-  const probe: Probe = { readsOfCall: 0, hasReadParams: false, hasReadUrl: false };
-  const request = new ProbedRequest(route, asked, probe);
+  const request = new ProbedRequest(route, { url: route.path, params: {}, requestId, remoteAddress, ...call, parent });
   const reply = new CalledReply(() => undefined);
   const { host } = servedAs(route);
   const exchange = new Exchange(host, route, request as unknown as FastifyRequest, reply as unknown as FastifyReply);
-  Object.defineProperty(exchange, 'route', { get: () => ((probe.readsOfCall += 1), route) });
-  probes.set(exchange, probe);
   exchange.principal = parent.principal;
   exchange.authenticator = parent.authenticator;
   return exchange;
 }
 
-/** What code has looked at of a probe, which has a route and no arguments. */
-export interface Probe {
-  /** How often anything was read that tells the route from others. */
-  readsOfCall: number;
+/** Whether the exchange has a route and no arguments. */
+export function isProbe({ request }: Pick<Exchange, 'request'>): boolean {
+  return (request as unknown) instanceof ProbedRequest;
+}
+
+/** What code has looked at of a probe. */
+export interface ProbeReads {
+  /** Whether anything was read that tells the route from others. */
+  hasReadCall: boolean;
   /** Whether a parameter of the path was read. */
   hasReadParams: boolean;
   /** Whether the URL of a path with parameters was read. */
   hasReadUrl: boolean;
 }
 
-const probes = new WeakMap<Exchange, Probe>();
-
-/** Undefined for an exchange that is a request. */
-export function probeOf(exchange: Exchange): Probe | undefined {
-  return probes.get(exchange);
+/**
+ * Notes what is read of a probe from now on. Not of every probe: properties of its own make an object many times as expensive, and a list of tools
+ * makes a probe for each of them.
+ */
+export function noteReads(exchange: Exchange): ProbeReads {
+  const { request, route, method, url } = exchange;
+  const reads: ProbeReads = { hasReadCall: false, hasReadParams: false, hasReadUrl: false };
+  const names = new Set<string | symbol>(Array.from((route?.path ?? '').matchAll(/:(\w+)/g), ([, name]) => name as string));
+  const noted = <T>(value: T, note?: () => void) => ({
+    configurable: true,
+    get: () => {
+      reads.hasReadCall = true;
+      note?.();
+      return value;
+    },
+  });
+  const params = new Proxy({}, { get: (_target, name) => void (reads.hasReadParams ||= names.has(name)) });
+  const address = { url: noted(url, () => (reads.hasReadUrl ||= names.size > 0)), method: noted(method) };
+  const own = { params: noted(params), routeOptions: noted(request.routeOptions), query: noted({}), originalUrl: address.url };
+  Object.defineProperties(request.raw, address);
+  Object.defineProperties(request, { ...address, ...own });
+  Object.defineProperty(exchange, 'route', noted(route));
+  return reads;
 }
 
 /** What the pipeline, middleware and handlers use of Fastify's request. */
@@ -176,26 +195,7 @@ class CalledRequest {
   }
 }
 
-/** The request of a probe: it notes what is read of it. */
-class ProbedRequest extends CalledRequest {
-  constructor(route: CompiledRoute, call: RouteCall, probe: Probe) {
-    super(route, call);
-    const names = new Set<string | symbol>(Array.from(route.path.matchAll(/:(\w+)/g), ([, name]) => name as string));
-    const noted = <T>(value: T, note?: () => void) => ({
-      get: () => {
-        probe.readsOfCall += 1;
-        note?.();
-        return value;
-      },
-    });
-    const url = noted(call.url, () => (probe.hasReadUrl ||= names.size > 0));
-    const method = noted(route.method);
-    const params = new Proxy({}, { get: (_target, name) => void (probe.hasReadParams ||= names.has(name)) });
-    Object.defineProperties(this.raw, { url, method });
-    const own = { params: noted(params), routeOptions: noted(this.routeOptions), query: noted({}) };
-    Object.defineProperties(this, { ...own, url, originalUrl: url, method });
-  }
-}
+class ProbedRequest extends CalledRequest {}
 
 /** The other end of a connection that does not exist. */
 class CalledResponse extends EventEmitter {
