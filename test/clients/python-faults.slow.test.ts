@@ -70,6 +70,7 @@ describe.skipIf(PYTHON === undefined)('a Python client', () => {
       const [, fault] = request.url?.split('/') ?? [];
       if (fault === 'cut') request.socket.destroy();
       else if (fault === 'page') response.writeHead(200, { 'content-type': 'text/html' }).end('<html>');
+      else if (fault === 'quota') response.writeHead(429, { 'retry-after': '432000' }).end('{"code":"request_quota_exceeded"}');
       else if (fault === 'slow') response.writeHead(503).end('{"code":"statement_timeout"}');
       else if (fault === 'null') response.end('null');
       else if (fault === 'empty') response.end();
@@ -144,15 +145,18 @@ except api.Problem as error:
   test('repeats what is safe, and only that', { timeout: FIVE_MINUTES }, async () => {
     requests.length = 0;
     const script = `
-for call in (lambda: list(faulty("/cut").events.started()), lambda: faulty("/busy").events.query(body={"text": "a"}), lambda: faulty("/slow").events.query(body={"text": "a"})):
+for call in (lambda: list(faulty("/cut").events.started()), lambda: faulty("/busy").events.query(body={"text": "a"}), lambda: faulty("/slow").events.query(body={"text": "a"}), lambda: faulty("/quota").events.query(body={"text": "a"})):
     try:
         print(call())
     except (httpx.TransportError, api.Problem) as error:
-        print(getattr(error, "code", type(error).__name__))
+        print(getattr(error, "code", type(error).__name__), getattr(error, "retry_after", None))
 `;
-    expect(await python(script)).toEqual(['', ['ConnectionFailed', 'http_503', 'statement_timeout']]);
-    // The same query would take the database as long again.
-    const queries = [...Array<string>(3).fill('POST /busy/v1/events/query'), 'POST /slow/v1/events/query'];
+    expect(await python(script)).toEqual([
+      '',
+      ['ConnectionFailed None', 'http_503 0.0', 'statement_timeout None', 'request_quota_exceeded 432000.0'],
+    ]);
+    // The same query would take the database as long again, and nobody waits for days.
+    const queries = [...Array<string>(3).fill('POST /busy/v1/events/query'), 'POST /slow/v1/events/query', 'POST /quota/v1/events/query'];
     expect(requests).toEqual(['POST /cut/v1/events/started', ...queries]);
   });
 

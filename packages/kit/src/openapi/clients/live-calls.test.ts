@@ -169,3 +169,29 @@ test('a credential that ran out is asked for again; one that was revoked ends th
   three.send('error', { status: 403, code: 'permission_denied', detail: 'No.' });
   await expect(third).rejects.toMatchObject({ name: 'Problem', status: 403, code: 'permission_denied' });
 });
+
+test('a server that asks for a pause of days ends the list with its error, and so does a pause beyond the deadline of the call', async () => {
+  for (const [retryAfter, deadlineMs] of [
+    ['432000', undefined],
+    ['30', 20_000],
+  ] as const) {
+    let count = 0;
+    const fetch = (): Promise<Response> => {
+      count += 1;
+      const headers = { 'content-type': 'text/event-stream' };
+      if (count === 1) return Promise.resolve(new Response('event: ready\nid: p1\ndata: {}\n\n', { headers }));
+      return Promise.resolve(Response.json({ code: 'request_quota_exceeded' }, { status: 429, headers: { 'retry-after': retryAfter } }));
+    };
+    const client = api.createClient({ baseUrl: 'http://127.0.0.1', fetch });
+    const live = client.ticket.live({}, deadlineMs === undefined ? {} : { deadlineMs });
+    expect(await eventsOf(live)).toEqual(['ready']);
+    const begin = performance.now();
+    await expect(eventsOf(live)).rejects.toMatchObject({
+      name: 'Problem',
+      code: 'request_quota_exceeded',
+      retryAfterMs: Number(retryAfter) * 1000,
+    });
+    expect(performance.now() - begin).toBeLessThan(15_000);
+    expect(count).toBe(2);
+  }
+});
