@@ -1,68 +1,134 @@
-import { spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, request as send, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, request as send, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { allowAny, Controller, hasScopes, raw, route } from 'kit';
-import { accounts, accountsOf, createUser } from 'kit/contrib/accounts';
-import { apiKeys, createApiKey } from 'kit/contrib/apikeys';
-import { CrudController, resource } from 'kit/crud';
-import { createTable, migration, model, t, versioned } from 'kit/db';
-import { generateClient } from 'kit/openapi';
-import { testApp, type TestApp } from 'kit/testing';
+import { createInterface } from 'node:readline';
+import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { z } from 'zod';
+import { freePort } from '../provision/free-port.ts';
 import { scaled } from '../provision/scale.ts';
-import { runScript } from './run-script.ts';
 
 const TEN_MINUTES = 600_000;
 const PYTHON = ['/usr/bin/python3', 'python3'].find(
   (each) => spawnSync(each, ['-c', 'import httpx, sys; assert sys.version_info >= (3, 11)']).status === 0,
 );
 
-const notes = model('notes', { id: t.uuidv7().pk(), title: t.text(60), text: t.text(60), ...versioned() });
-class NoteController extends CrudController(resource(notes, { unscoped: true, version: 'version' }), {
-  permission: hasScopes({ allowUnscoped: true }),
-  filters: { title: ['eq'] },
-  page: { default: 1, max: 10 },
-  live: true,
-}) {}
+/** The server that the clients call: a process, so that it can be killed. What it did is in its database. */
+class Shop {
+  readonly #folder: string;
+  readonly #port: number;
+  #child: ChildProcess | undefined;
+  /** Settles when it listens: also after it was killed. */
+  listens: Promise<void> = Promise.resolve();
+  key = '';
 
-/** How often an operation was done, by the name of the call. */
-const effects = new Map<string, number>();
-const done = (name: string): number => {
-  effects.set(name, (effects.get(name) ?? 0) + 1);
-  return effects.get(name)!;
-};
-const params = z.strictObject({ name: z.string() });
-const Done = z.strictObject({ times: z.int() });
-class EffectController extends Controller {
-  static override readonly tags = ['effects'];
-  plain = route.post('/:name', { permission: allowAny, throttled: false, params, response: Done }, ({ params: { name } }) => ({
-    times: done(name),
-  }));
-  put = route.put(
-    '/:name',
-    { permission: allowAny, params, body: raw(['application/octet-stream']), response: z.strictObject({ bytes: z.int() }) },
-    ({ params: { name }, body }) => {
-      done(name);
-      return { bytes: body.length };
-    },
-  );
-  count = route.stream(
-    '/:name/numbers',
-    { permission: allowAny, params, ends: true, response: z.strictObject({ number: z.int() }) },
-    async function* ({ request }) {
-      const from = Number(request.headers['last-event-id'] ?? 0) + 1;
-      for (let number = from; number <= 5; number += 1)
-        yield { id: String(number), data: { number }, ...(number === 5 ? { event: 'end' } : {}) };
-    },
-  );
+  constructor(folder: string, port: number) {
+    this.#folder = folder;
+    this.#port = port;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.#port}`;
+  }
+
+  async start(): Promise<void> {
+    const script = join(import.meta.dirname, 'serve-mishaps.ts');
+    const child = spawn(
+      process.execPath,
+      ['--conditions=source', '--disable-warning=ExperimentalWarning', script, String(this.#port), this.#folder],
+      {
+        env: { ...process.env, NODE_OPTIONS: '', DATABASE_URL: '', NODE_ENV: 'development' },
+        stdio: ['ignore', 'pipe', 'inherit'],
+      },
+    );
+    this.#child = child;
+    const ended = once(child, 'exit').then(() => Promise.reject(new Error('The server ended before it listened.')));
+    const [line] = (await Promise.race([once(createInterface({ input: child.stdout }), 'line'), ended])) as [string];
+    ended.catch(() => undefined);
+    // A key of the first start holds for the others.
+    this.key ||= (JSON.parse(line) as { key: string }).key;
+  }
+
+  async kill(): Promise<void> {
+    const child = this.#child!;
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const exited = once(child, 'exit');
+    child.kill('SIGKILL');
+    await exited;
+  }
+
+  /** Nothing is finished, and what was not committed is gone. */
+  async killAndStart(): Promise<void> {
+    await this.kill();
+    this.listens = this.start();
+  }
+
+  rows<Row>(sql: string, ...values: string[]): Row[] {
+    const database = new DatabaseSync(join(this.#folder, 'mishaps.db'), { readOnly: true });
+    try {
+      return database.prepare(sql).all(...values) as Row[];
+    } finally {
+      database.close();
+    }
+  }
 }
 
+/** Calls from Python: one process for all of them, a line each. */
+class Speaker {
+  readonly #child: ChildProcess;
+  readonly #lines: AsyncIterator<string>;
+
+  constructor(cwd: string, environment: Record<string, string>) {
+    writeFileSync(join(cwd, 'main.py'), SCRIPT);
+    this.#child = spawn(PYTHON ?? 'python3', ['main.py'], {
+      cwd,
+      env: { ...process.env, ...environment },
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    this.#lines = createInterface({ input: this.#child.stdout! })[Symbol.asyncIterator]();
+  }
+
+  async ask(line: string): Promise<string> {
+    this.#child.stdin!.write(`${line}\n`);
+    const { value, done } = await this.#lines.next();
+    if (done === true) throw new Error('Python ended; its standard error says why.');
+    return value;
+  }
+
+  end(): void {
+    this.#child.stdin!.end();
+  }
+}
+
+const SCRIPT = `import io, json, os, sys, api
+direct = api.Client(os.environ["URL"], api_key=os.environ["KEY"])
+def outcome(call):
+    name, id, limit, opens = call["name"], call["id"], call["deadlineMs"] / 1000, call["opens"]
+    hooks = api.Hooks(on_retry=lambda *_: api.httpx.get(opens)) if opens else None
+    client = api.Client(call["baseUrl"], api_key=os.environ["KEY"], deadline=limit, hooks=hooks)
+    calls = {
+        "safe": lambda: client.note.retrieve(id=id) and None,
+        "keyed": lambda: client.note.create(body={"title": name, "text": "a"}) and None,
+        "unkeyed": lambda: client.effects.plain(name=name) and None,
+        "if_match": lambda: client.note.partial_update(id=id, body={"text": "changed"}, call=api.CallOptions(if_match=direct.note.retrieve(id=id))) and None,
+        "upload": lambda: client.effects.put(name=name, body=io.BytesIO(b"12345")) and None,
+        "stream": lambda: len(list(client.effects.count(name=name, call=api.CallOptions(deadline=limit)))),
+        "iterator": lambda: len(list(client.note.all(title=f"{name} listed"))),
+        "live": lambda: len(next(iter(client.note.live_list(title=f"{name} listed", call=api.CallOptions(deadline=limit))))),
+    }
+    try:
+        return {"ok": True, "value": calls[call["method"]]()}
+    except api.ClientError as error:
+        return {"ok": False, "name": type(error).__name__, "mayHaveHappened": error.may_have_happened}
+for line in sys.stdin:
+    print(json.dumps(outcome(json.loads(line))), flush=True)
+`;
+
 type Forward = (change?: (answer: { status: number; headers: Record<string, unknown>; body: Buffer }) => void) => void;
-type Mishap = (request: IncomingMessage, response: ServerResponse, forward: Forward) => void;
+type Mishap = (request: IncomingMessage, response: ServerResponse, forward: Forward, shop: Shop) => void;
 
 const refusal =
   (status: number, retryAfter: () => string): Mishap =>
@@ -98,6 +164,10 @@ const MISHAPS: Readonly<Record<string, Mishap>> = {
   busy_date: refusal(503, () => new Date(Date.now() - 1000).toUTCString()),
   throttled_seconds: refusal(429, () => '0'),
   throttled_date: refusal(429, () => new Date(Date.now() - 1000).toUTCString()),
+  /** A spent quota: nobody waits for so long. */
+  throttled_days: refusal(429, () => '432000'),
+  killed_before: (request, _response, _forward, shop) => void shop.killAndStart().then(() => request.socket.destroy()),
+  killed_after: (request, _response, forward, shop) => forward(() => void shop.killAndStart().then(() => request.socket.destroy())),
   /** A proxy that sends the request a second time by itself. */
   doubled: (_request, response, forward) =>
     forward(() => forward(({ status, headers, body }) => void response.writeHead(status, headers as Record<string, string>).end(body))),
@@ -108,6 +178,9 @@ const MISHAPS: Readonly<Record<string, Mishap>> = {
     }),
 };
 
+/** Nothing listens until the client says that it tries again. */
+const REFUSED = 'refused';
+
 const METHODS = ['safe', 'keyed', 'unkeyed', 'if_match', 'upload', 'stream', 'iterator', 'live'] as const;
 type Method = (typeof METHODS)[number];
 
@@ -117,6 +190,8 @@ interface Call {
   readonly name: string;
   readonly id: string;
   readonly deadlineMs: number;
+  /** To be fetched before the second attempt. */
+  readonly opens: string;
 }
 
 /** Only what drips forever has to be cut; of everything else a busy machine may take its time. */
@@ -130,6 +205,15 @@ interface Outcome {
 }
 
 const CHANGES: ReadonlySet<Method> = new Set(['keyed', 'unkeyed', 'if_match', 'upload']);
+/** By these a client knows that nothing was done. */
+const CERTAIN: ReadonlySet<string> = new Set([
+  REFUSED,
+  'busy_seconds',
+  'busy_date',
+  'throttled_seconds',
+  'throttled_date',
+  'throttled_days',
+]);
 const REPEATED: ReadonlySet<Method> = new Set(['safe', 'keyed', 'upload', 'iterator', 'live']);
 
 /** What a client said that is not what the server did. */
@@ -138,12 +222,13 @@ function faultsOf(mishap: string, method: Method, { ok, value, mayHaveHappened }
   const isTwice = times > 1 && method !== 'upload' && !(mishap === 'doubled' && method === 'unkeyed');
   // Of a request that a proxy doubles, a client gets the second response: 412 for the change that the first one made.
   const isUnknown = mishap === 'doubled' && method === 'if_match';
-  const isOver = mishap === 'redirect' || mishap === 'dripping_body';
+  const isOver = ['redirect', 'dripping_body', 'throttled_days'].includes(mishap);
   const expected = { stream: 5, iterator: 3, live: 3 }[method as string];
   return [
     ...(isTwice ? [`done ${times} times`] : []),
     ...(ok && CHANGES.has(method) && times === 0 ? ['a success that was not done'] : []),
     ...(!ok && mayHaveHappened === false && times > 0 && !isUnknown ? ['done, and said not to be'] : []),
+    ...(!ok && mayHaveHappened !== false && CERTAIN.has(mishap) ? ['not done, and said to be possible'] : []),
     ...(!ok && mayHaveHappened === true && !CHANGES.has(method) ? ['a read that may have changed something'] : []),
     ...(ok && expected !== undefined && value !== expected ? [`${String(value)} items of ${expected}`] : []),
     ...(!ok && REPEATED.has(method) && !isOver ? ['not repeated'] : []),
@@ -152,37 +237,31 @@ function faultsOf(mishap: string, method: Method, { ok, value, mayHaveHappened }
 
 describe('what happens on the way does not change what is done', () => {
   const folder = mkdtempSync(join(tmpdir(), 'kit-mishaps-'));
-  let kit: TestApp;
+  let shop: Shop;
   let proxy: Server;
   let proxyUrl: string;
-  let key: string;
+  const late: Server[] = [];
+  let speaker: Speaker | undefined;
 
   beforeAll(async () => {
-    kit = await testApp({
-      modules: [
-        accounts(),
-        apiKeys(),
-        { name: 'notes', models: [notes], migrations: [migration('0001_initial', [createTable('notes', notes.columns)])] },
-      ],
-      mount: { '/v1': { '/notes': NoteController, '/effects': EffectController } },
-    });
-    const user = await createUser(kit.app.db, { username: 'ada' }, accountsOf(kit.app.db).management(null));
-    key = (await createApiKey(kit.app.db, { user, name: 'client', scopes: ['*'] })).raw;
-    for (const [language, file] of [
-      ['typescript', 'api.ts'],
-      ['python', 'api.py'],
-    ] as const)
-      writeFileSync(join(folder, file), generateClient(kit.app.routes, { language, title: 'Mishaps', version: '1' }));
-    const url = new URL(await kit.listen());
+    shop = new Shop(folder, await freePort());
+    await shop.start();
     const met = new Set<string>();
-    proxy = createServer((incoming, response) => {
+    const serve: RequestListener = (incoming, response) => {
       const [, mishap = '', run = '', ...path] = incoming.url!.split('/');
+      if (mishap === 'open') {
+        const opened = createServer(serve);
+        late.push(opened);
+        opened.listen(Number(run), '127.0.0.1', () => response.end());
+        return;
+      }
       const chunks: Buffer[] = [];
       incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
       incoming.on('end', () => {
-        const forward: Forward = (change) => {
+        const pass = (change?: Parameters<Forward>[0]): void => {
           const { host: _host, ...headers } = incoming.headers;
-          const options = { host: url.hostname, port: url.port, method: incoming.method, path: `/${path.join('/')}`, headers };
+          const { hostname, port } = new URL(shop.url);
+          const options = { host: hostname, port, method: incoming.method, path: `/${path.join('/')}`, headers };
           const forwarded = send(options, (answer) => {
             const parts: Buffer[] = [];
             answer.on('data', (part: Buffer) => {
@@ -198,29 +277,36 @@ describe('what happens on the way does not change what is done', () => {
               else response.writeHead(whole.status, kept).end(whole.body);
             });
           });
+          forwarded.on('error', () => incoming.socket.destroy());
           forwarded.end(Buffer.concat(chunks));
         };
+        const forward: Forward = (change) => void shop.listens.then(() => pass(change));
         const isFirst = !met.has(run);
         met.add(run);
-        if (isFirst && mishap in MISHAPS) MISHAPS[mishap]!(incoming, response, forward);
+        if (isFirst && mishap in MISHAPS) MISHAPS[mishap]!(incoming, response, forward, shop);
         else forward();
       });
-    });
+    };
+    proxy = createServer(serve);
     await new Promise<void>((listening) => proxy.listen(0, '127.0.0.1', listening));
     proxyUrl = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
   }, TEN_MINUTES);
   afterAll(async () => {
-    proxy.close();
-    proxy.closeAllConnections();
-    await kit.close();
+    for (const each of [proxy, ...late]) {
+      each?.close();
+      each?.closeAllConnections();
+    }
+    speaker?.end();
+    await shop?.kill();
     rmSync(folder, { recursive: true, force: true });
   });
 
-  const typescript = async ({ baseUrl, method, name, id, deadlineMs }: Call): Promise<Outcome> => {
+  const typescript = async ({ baseUrl, method, name, id, deadlineMs, opens }: Call): Promise<Outcome> => {
     // oxlint-disable-next-line typescript/no-explicit-any -- the generated client is not known to the compiler
     const api: any = await import(join(folder, 'api.ts'));
-    const direct = api.createClient({ baseUrl: await kit.listen(), apiKey: key });
-    const client = api.createClient({ baseUrl, apiKey: key, deadlineMs });
+    const direct = api.createClient({ baseUrl: shop.url, apiKey: shop.key });
+    const onRetry = opens === '' ? {} : { onRetry: () => fetch(opens).then(() => undefined) };
+    const client = api.createClient({ baseUrl, apiKey: shop.key, deadlineMs, ...onRetry });
     const listed = async <T>(items: AsyncIterable<T>): Promise<number> => {
       let count = 0;
       for await (const _item of items) count += 1;
@@ -249,47 +335,19 @@ describe('what happens on the way does not change what is done', () => {
     }
   };
 
-  const python = async ({ baseUrl, method, name, id, deadlineMs }: Call): Promise<Outcome> => {
-    writeFileSync(
-      join(folder, 'main.py'),
-      `import io, json, os, sys, api
-base, method, name, id = sys.argv[1:5]
-limit = int(sys.argv[5]) / 1000
-direct = api.Client(os.environ["URL"], api_key=os.environ["KEY"])
-client = api.Client(base, api_key=os.environ["KEY"], deadline=limit)
-calls = {
-    "safe": lambda: client.note.retrieve(id=id) and None,
-    "keyed": lambda: client.note.create(body={"title": name, "text": "a"}) and None,
-    "unkeyed": lambda: client.effects.plain(name=name) and None,
-    "if_match": lambda: client.note.partial_update(id=id, body={"text": "changed"}, call=api.CallOptions(if_match=direct.note.retrieve(id=id))) and None,
-    "upload": lambda: client.effects.put(name=name, body=io.BytesIO(b"12345")) and None,
-    "stream": lambda: len(list(client.effects.count(name=name, call=api.CallOptions(deadline=limit)))),
-    "iterator": lambda: len(list(client.note.all(title=f"{name} listed"))),
-    "live": lambda: len(next(iter(client.note.live_list(title=f"{name} listed", call=api.CallOptions(deadline=limit))))),
-}
-try:
-    print(json.dumps({"ok": True, "value": calls[method]()}))
-except api.ClientError as error:
-    print(json.dumps({"ok": False, "name": type(error).__name__, "mayHaveHappened": error.may_have_happened}))
-`,
-    );
-    const { stdout, stderr } = await runScript(PYTHON!, ['main.py', baseUrl, method, name, id, String(deadlineMs)], folder, {
-      URL: await kit.listen(),
-      KEY: key,
-    });
-    expect(stderr).toBe('');
-    return JSON.parse(stdout) as Outcome;
+  const python = async (call: Call): Promise<Outcome> => {
+    speaker ??= new Speaker(folder, { URL: shop.url, KEY: shop.key });
+    return JSON.parse(await speaker.ask(JSON.stringify(call))) as Outcome;
   };
 
   /** How often the server did it. */
-  const timesDone = async (method: Method, name: string, id: string): Promise<number> => {
-    if (method === 'unkeyed' || method === 'upload') return effects.get(name) ?? 0;
-    const rows = await kit.app.db.query<{ id: string; title: string; version: number }>('select * from notes');
-    if (method === 'keyed') return rows.filter(({ title }) => title === name).length;
-    return method === 'if_match' ? rows.find((row) => row.id === id)!.version - 1 : 0;
+  const timesDone = (method: Method, name: string, id: string): number => {
+    if (method === 'unkeyed' || method === 'upload') return shop.rows('select 1 from effects where name = ?', name).length;
+    if (method === 'keyed') return shop.rows('select 1 from notes where title = ?', name).length;
+    return method === 'if_match' ? shop.rows<{ version: number }>('select version from notes where id = ?', id)[0]!.version - 1 : 0;
   };
 
-  const ALL = Object.keys(MISHAPS);
+  const ALL = [...Object.keys(MISHAPS), REFUSED];
   const runs: (readonly [string, typeof typescript])[] = [['typescript', typescript]];
   if (PYTHON !== undefined || process.env['KIT_REQUIRE_PYTHON'] !== undefined) runs.push(['python', python]);
   const chosen = ALL.slice(0, scaled(2, ALL.length));
@@ -299,15 +357,21 @@ except api.ClientError as error:
       { timeout: TEN_MINUTES },
       async (mishap, method) => {
         const name = `${language} ${mishap} ${method}`.replaceAll(' ', '-');
-        const headers = { 'x-api-key': key };
-        const body = { title: `${name} listed`, text: 'a' };
-        const created = [];
-        for (let count = 0; count < 3; count += 1)
-          created.push(await kit.inject({ method: 'POST', url: '/v1/notes', headers, payload: body }));
-        const { id } = created[0]!.json<{ id: string }>();
-        const outcome = await call({ baseUrl: `${proxyUrl}/${mishap}/${name}`, method, name, id, deadlineMs: deadlineOf(mishap) });
-        const times = await timesDone(method, name, id);
-        expect([outcome, faultsOf(mishap, method, outcome, times)]).toEqual([outcome, []]);
+        await shop.listens;
+        const direct: typeof fetch = (path, init) =>
+          fetch(new URL(path as string, shop.url), { ...init, headers: { 'x-api-key': shop.key, 'content-type': 'application/json' } });
+        const ids: string[] = [];
+        for (let count = 0; count < 3; count += 1) {
+          const created = await direct('/v1/notes', { method: 'POST', body: JSON.stringify({ title: `${name} listed`, text: 'a' }) });
+          ids.push(((await created.json()) as { id: string }).id);
+        }
+        const id = ids[0]!;
+        const port = mishap === REFUSED ? await freePort() : undefined;
+        const opens = port === undefined ? '' : `${proxyUrl}/open/${port}`;
+        const baseUrl = `${port === undefined ? proxyUrl : `http://127.0.0.1:${port}`}/${mishap}/${name}`;
+        const outcome = await call({ baseUrl, method, name, id, deadlineMs: deadlineOf(mishap), opens });
+        await shop.listens;
+        expect([outcome, faultsOf(mishap, method, outcome, timesDone(method, name, id))]).toEqual([outcome, []]);
       },
     );
 });
