@@ -5,8 +5,8 @@ import { canonicalJson } from '../../../db/values/canonical-json.ts';
 export interface ConfirmedCall {
   readonly tool: string;
   readonly arguments: Readonly<Record<string, unknown>>;
-  /** Who calls: another caller's confirmation is none. */
-  readonly caller: string;
+  /** Who calls, and in which tenant: another caller's confirmation is none. */
+  readonly caller: readonly unknown[];
 }
 
 /** How long a person may think about it. */
