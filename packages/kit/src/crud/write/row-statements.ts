@@ -5,7 +5,7 @@ import type { QueryOptions } from '../../db/engine/engine.ts';
 import type { ModelStatements } from '../../db/sql/model-statements.ts';
 import { quoteName } from '../../db/declare/names.ts';
 import { announceTableWrite } from '../../db/rows/table-writes.ts';
-import { bindUpdated, followsEncrypted } from '../../db/rows/bind-encrypted.ts';
+import { bindUpdated, followsEncrypted, withReplacing } from '../../db/rows/bind-encrypted.ts';
 import { insertion } from '../../db/rows/repository.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { Scope, WriteScope } from '../policy/crud-request.ts';
@@ -172,7 +172,7 @@ export class RowStatements {
   ): Promise<Item | undefined> {
     const { statements } = this.#policy;
     const parameters: unknown[] = [];
-    const changed = this.#changed(db, values, parameters);
+    const changed = this.#changed(db, withReplacing(statements, values), parameters);
     bindUpdated(statements, changed, parameters, conditions.before);
     const assignments = this.#assignments(changed);
     const where = this.#whereKey(db, scope, key, conditions.fixed, parameters) + this.#narrower(conditions, parameters);
@@ -195,7 +195,7 @@ export class RowStatements {
   async updateMany(db: Db, column: StoredColumn, keys: readonly unknown[], values: Item, also?: string): Promise<Item[]> {
     const { statements } = this.#policy;
     const parameters: unknown[] = [];
-    const assignments = this.#assignments(this.#changed(db, values, parameters));
+    const assignments = this.#assignments(this.#changed(db, withReplacing(statements, values), parameters));
     const where = [inList(db, `t0.${quoteName(column.name)}`, column, keys, parameters), ...(also === undefined ? [] : [also])];
     const text = `update ${statements.table} as t0 set ${assignments} where ${where.join(' and ')} returning ${statements.list}`;
     const { rows } = await this.#explained(db, [values], () => db.execute<Item>(text, parameters, { replanned: true }));

@@ -49,7 +49,8 @@ export class WritePlan {
 
   /** True when a value is bound to its row: each row gets a ciphertext of its own. */
   writesEncrypted(values: Item): boolean {
-    return this.#policy.statements.encrypted.some(({ name }) => values[name] !== undefined);
+    const { encrypted, replacing } = this.#policy.statements;
+    return encrypted.some(({ name }) => values[name] !== undefined) || replacing.some(({ plain }) => values[plain] !== undefined);
   }
 
   /** Rows that go with a deletion, or come back with a restored one. */

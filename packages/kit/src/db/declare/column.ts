@@ -131,7 +131,8 @@ export class Column<S, O extends boolean = false, W extends boolean = true> {
    * returns the plaintext. Sensitive: a resource shows it only where `fields` says who sees it. For text, JSON and bytes.
    */
   encrypted(options: EncryptedOptions<S> = {}): Column<EncryptedOf<S>, O, W> {
-    return this.#with({ encrypted: encryptedSettings(options), sensitive: true });
+    const encrypted = encryptedSettings(options);
+    return this.#with({ encrypted, sensitive: true, ...(encrypted.replaces === undefined ? {} : { readOnly: true }) });
   }
 
   /**

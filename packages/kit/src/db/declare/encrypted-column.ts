@@ -25,6 +25,11 @@ export interface EncryptedOptions<S = unknown> {
   readonly tenant?: string;
   /** Values that are equal after it are found by each other. Default: the value itself. */
   readonly normalize?: (value: Exclude<S, null>) => string;
+  /**
+   * The plaintext column of the table that this one takes the place of. Whatever writes that column writes this one, too; clients cannot send it. `kit migrate make`
+   * writes the steps: add this column, encrypt the rows, drop the other one.
+   */
+  readonly replaces?: string;
 }
 
 /** What a declaration says about encryption. */
@@ -35,6 +40,7 @@ const rules: OptionRules<EncryptedOptions> = {
   search: oneOf('equality'),
   tenant: filledText,
   normalize: aFunction,
+  replaces: filledText,
 };
 
 export function encryptedSettings<S>(options: EncryptedOptions<S>): EncryptedSettings {

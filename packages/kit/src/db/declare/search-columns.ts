@@ -41,7 +41,7 @@ export function encryptionFaults(columns: Columns, primaryKey: readonly string[]
     if (reference !== undefined) add('a reference cannot be encrypted');
     if (dbDefault !== undefined) add('the database cannot encrypt a default: use .default()');
     if (ids.indexOf(ids[index] as string) !== index) add(`has the same encryption id as another column: "${ids[index]}"`);
-    faults.push(...searchFaults(name, kind, given, columns));
+    faults.push(...searchFaults(name, kind, given, columns), ...replacedFaults(name, settings, columns));
     const isIndexed = (options.indexes ?? []).some((each) => each.columns.some((column) => column.replace(/^-/, '') === name));
     if ((unique || isIndexed) && given.search === undefined)
       add("an index needs search values: every ciphertext is different. Use .encrypted({ search: 'equality' })");
@@ -62,6 +62,25 @@ function keyFaults(name: string, column: AnyColumn | undefined): string[] {
   if (dbDefault !== undefined)
     return [`the key "${name}" is made by the database, and encrypted values are bound to it: use a key the toolkit makes, t.uuidv7()`];
   return KEY_KINDS.has(kind) ? [] : [`encrypted values cannot be bound to the key "${name}": it is a ${kind}`];
+}
+
+/** The plaintext column that an encrypted one replaces. */
+function replacedFaults(name: string, { kind, nullable, encrypted }: AnyColumn['settings'], columns: Columns): string[] {
+  const { replaces } = encrypted ?? {};
+  if (replaces === undefined) return [];
+  const known = Object.keys(columns);
+  const plain = columns[replaces]?.settings;
+  const at = `column "${name}":`;
+  if (plain === undefined) return [`${at} replaces refers to an unknown column "${replaces}"${suggestion(replaces, known)}`];
+  const faults: string[] = [];
+  if (plain.encrypted !== undefined) faults.push(`${at} "${replaces}", which it replaces, is encrypted itself`);
+  if (plain.kind !== kind) faults.push(`${at} is a ${kind}, and "${replaces}", which it replaces, is a ${plain.kind}`);
+  if (known.indexOf(replaces) > known.indexOf(name)) faults.push(`${at} declare it after "${replaces}", which it replaces`);
+  if (!nullable) faults.push(`${at} make it .nullable() until every row is encrypted`);
+  if (!plain.nullable) faults.push(`${at} make "${replaces}" .nullable(), so that the next release can leave it out`);
+  if (plain.dbDefault !== undefined)
+    faults.push(`${at} the database fills "${replaces}", and cannot encrypt what it fills in: use .default() there`);
+  return faults;
 }
 
 function searchFaults(name: string, kind: string, { search, tenant, normalize }: EncryptedSettings, columns: Columns): string[] {

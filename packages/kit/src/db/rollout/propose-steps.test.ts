@@ -61,3 +61,69 @@ test('a column that is nullable or has a default takes one step', () => {
   );
   expect(steps).toMatchObject({ files: [{ name: '0002_note', kind: 'migration', release: 'this' }], required: [] });
 });
+
+test('an encrypted column that replaces a plaintext one takes three steps', () => {
+  const before = { ...key, org: t.text(20), phone: t.text(20).nullable(), notes: t.json<string[]>().nullable() };
+  const first = migration('0001_initial', [createTable('people', before)]);
+  const phone = t.text(20).nullable().unique();
+  const models = (replaces: boolean) => [
+    model(
+      'people',
+      {
+        ...key,
+        org: t.text(20),
+        ...(replaces ? { phone: before.phone, notes: before.notes } : {}),
+        phone_sealed: phone.encrypted({
+          search: 'equality',
+          tenant: 'org',
+          normalize: (value) => value.trim(),
+          ...(replaces ? { replaces: 'phone' } : {}),
+        }),
+        notes_sealed: t
+          .json<string[]>()
+          .nullable()
+          .encrypted({ id: 'notes', ...(replaces ? { replaces: 'notes' } : {}) }),
+      },
+      { id: 'persons' },
+    ),
+  ];
+  const steps = proposeSteps([{ name: 'shop', models: models(true), migrations: [first] }], 'shop', 'seal');
+  expect(steps).toMatchObject({ required: [], encrypted: ['people.phone_sealed', 'people.notes_sealed'] });
+  const files = steps?.files ?? [];
+  expect(files.map(({ name, kind, release: when }) => [name, kind, when])).toEqual([
+    ['0002_seal', 'migration', 'this'],
+    ['0003_encrypt_people', 'backfill', 'this'],
+    ['0004_drop_people_phone', 'migration', 'next'],
+    ['0005_drop_people_notes', 'migration', 'next'],
+  ]);
+  const [added, filled, ...dropped] = files.map(({ source }) => source) as [string, string, ...string[]];
+  const backfills = [evaluate<Backfill>(filled.replace(/^\/\/.*\n/gm, ''))];
+  const now = [first, evaluate<Migration>(added)];
+  const last = [...now, ...dropped.map((source) => evaluate<Migration>(source))];
+  expect(modelDrift([{ name: 'shop', models: models(true), migrations: now, backfills }])).toEqual([]);
+  expect(modelDrift([{ name: 'shop', models: models(false), migrations: last, backfills }])).toEqual([]);
+  expect(backfills[0]?.model.id).toBe('persons');
+  expect(filled).toContain(`phone_sealed: t.text(20).nullable().encrypted({ search: 'equality', tenant: 'org' })`);
+  expect(filled).toContain(`notes_sealed: t.json().nullable().encrypted({ id: 'notes' })`);
+  expect(filled).toContain("// Review: give 'phone_sealed' the normalize of its declaration");
+});
+
+test('what an encrypted column replaces must be able to end', () => {
+  const sealed = (plain: object, options: object = {}) =>
+    model('people', {
+      ...key,
+      ...plain,
+      sealed: t
+        .text(20)
+        .nullable()
+        .encrypted({ replaces: 'phone', ...options }),
+    } as never);
+  expect(() => sealed({})).toThrow('replaces refers to an unknown column "phone"');
+  expect(() => sealed({ phone: t.text(20) })).toThrow('make "phone" .nullable(), so that the next release can leave it out');
+  expect(() => sealed({ phone: t.json().nullable() })).toThrow('is a text, and "phone", which it replaces, is a json');
+  expect(() => sealed({ phone: t.text(20).nullable().dbDefault('none') })).toThrow('the database fills "phone"');
+  const required = { ...key, phone: t.text(20).nullable(), sealed: t.text(20).encrypted({ replaces: 'phone' }) };
+  expect(() => model('people', required)).toThrow('make it .nullable() until every row is encrypted');
+  const early = { ...key, sealed: t.text(20).nullable().encrypted({ replaces: 'phone' }), phone: t.text(20).nullable() };
+  expect(() => model('people', early)).toThrow('declare it after "phone"');
+});

@@ -29,6 +29,14 @@ function searchValueOf(statements: ModelStatements, column: ModelColumn, row: Kn
   return value.search(searchPlaceOf(statements.model, column, row), (bytes) => normalizedBytes(encrypted, kind, bytes));
 }
 
+/** Values of columns that encrypted ones replace are written to both. */
+export function withReplacing<V extends object>({ replacing }: ModelStatements, values: V): V {
+  if (replacing.length === 0) return values;
+  const given = values as Readonly<Record<string, unknown>>;
+  const copied = replacing.filter(({ name, plain }) => given[plain] !== undefined && given[name] === undefined);
+  return copied.length === 0 ? values : { ...values, ...Object.fromEntries(copied.map(({ name, plain }) => [name, given[plain]])) };
+}
+
 /** Values of a row that no write may set or move: what encrypted values are bound to, and what is computed from them. */
 export function refuseBoundColumns(statements: ModelStatements, written: readonly string[], isNew: boolean): void {
   if (statements.encrypted.length === 0) return;

@@ -7,7 +7,7 @@ import { type ModelColumn, type ModelStatements, statementsOf } from '../sql/mod
 import { nameViolation } from '../engine/name-violation.ts';
 import { quoteName } from '../declare/names.ts';
 import { orderSql } from '../sql/portable-sql.ts';
-import { bindEncrypted, needsTenant, refuseBoundColumns } from './bind-encrypted.ts';
+import { bindEncrypted, needsTenant, refuseBoundColumns, withReplacing } from './bind-encrypted.ts';
 import type { Insert, Row, Update } from '../declare/rows.ts';
 import { compileWhere } from '../sql/where/compile-where.ts';
 import type { Where } from '../sql/where/where.ts';
@@ -177,7 +177,7 @@ export async function update<M extends Model>(db: Db, model: M, key: Key<NoInfer
   const statements = statementsOf(model);
   const keys = keyValues(statements, key);
   if (keys === undefined) return undefined;
-  const given = inColumnOrder(statements, changes);
+  const given = inColumnOrder(statements, withReplacing(statements, changes));
   if (given.length === 0) return find(db, model, key);
   const names = given.map(({ column }) => column.name);
   refuseBoundColumns(statements, names, false);
@@ -239,13 +239,16 @@ export function insertion(db: Db, statements: ModelStatements, values: object): 
   // One moment for the whole row: a row just made has not been updated since.
   let moment: Date | undefined;
   const once: Clock = { now: () => (moment ??= db.clock.now()) };
+  const replaced = statements.replacing.length === 0 ? undefined : new Map<string | undefined, unknown>();
   for (const column of statements.columns) {
     if (column.settings.searchOf !== undefined) {
       appendSearch(names, parameters, column);
       continue;
     }
     // Keys count on within a millisecond by the clock they are given, so they get the real one.
-    const value = filled(column, given[column.name], column.settings.kind === 'timestamp' ? once : db.clock);
+    const same = replaced?.get(column.settings.encrypted?.replaces);
+    const value = filled(column, given[column.name] ?? same, column.settings.kind === 'timestamp' ? once : db.clock);
+    replaced?.set(column.name, value);
     if (value === undefined) continue;
     names.push(column.name);
     parameters.push(column.encode(value));

@@ -30,6 +30,8 @@ export class ModelStatements {
   readonly key: readonly ModelColumn[];
   /** Stored encrypted. */
   readonly encrypted: readonly ModelColumn[];
+  /** Encrypted columns in whose place a plaintext one still is: both are written. */
+  readonly replacing: readonly { readonly name: string; readonly plain: string }[];
   /** Quoted table name. */
   readonly table: string;
   /** Every column, quoted: never `*`, whose meaning changes with the table. */
@@ -54,6 +56,9 @@ export class ModelStatements {
     this.byName = new Map(this.columns.map((column) => [column.name, column]));
     this.key = model.primaryKey.map((name) => this.column(name));
     this.encrypted = this.columns.filter(({ settings }) => settings.encrypted !== undefined);
+    this.replacing = this.encrypted.flatMap(({ name, settings: { encrypted } }) =>
+      encrypted?.replaces === undefined ? [] : [{ name, plain: encrypted.replaces }],
+    );
     this.table = quoteName(model.name);
     this.list = this.columns.map(({ name }) => quoteName(name)).join(', ');
     this.select = `select ${this.list} from ${this.table}${this.whereKey(1)}`;

@@ -47,11 +47,14 @@ export function addMigrateMake(command: Command, context: CliContext): void {
             name: first?.name,
             notes: proposed.notes,
             required: proposed.required,
+            encrypted: proposed.encrypted,
           }),
         );
       for (const file of written) context.print(`${relative(process.cwd(), file)} written for ${module}.`);
       for (const note of proposed.notes) context.print(`${context.paint('yellow', 'review')}  ${note}.`);
-      context.print(proposed.required.length === 0 ? addition(written[0] ?? '', name) : threeSteps(proposed));
+      if (proposed.required.length + proposed.encrypted.length === 0) context.print(addition(written[0] ?? '', name));
+      if (proposed.required.length > 0) context.print(threeSteps(proposed));
+      if (proposed.encrypted.length > 0) context.print(encryptionSteps(proposed));
     });
 }
 
@@ -63,6 +66,7 @@ function proposalFor(modules: readonly MigrationModule[], module: string, name: 
     files: [{ name: proposed.name, source: proposed.source, kind: 'migration', release: 'this' }],
     notes: proposed.notes,
     required: [],
+    encrypted: [],
   };
 }
 
@@ -79,13 +83,29 @@ async function write(context: CliContext, dir: string, name: string, source: str
   return file;
 }
 
+/** The names of files, for the lines of a module. */
+function namesOf(files: ProposedSteps['files'], kind: string, release: string): string {
+  return files
+    .filter((each) => each.kind === kind && each.release === release)
+    .map(({ name }) => name)
+    .join(', ');
+}
+
+/** A plaintext column ends in the second release after this one. */
+function encryptionSteps({ files, encrypted }: ProposedSteps): string {
+  return `
+Encrypted columns that replace others: ${encrypted.map((each) => `"${each}"`).join(', ')}. Every write of the other column fills them, too.
+This release: add to the module
+  migrations: [ …, ${namesOf(files, 'migration', 'this')}], backfills: [ …, ${namesOf(files, 'backfill', 'this')}]
+Then: kit migrate, deploy, and when no process of the version before runs: kit backfill run
+Next release: remove the other column and \`replaces\` from the model, and read the encrypted column. Add no migration
+The release after it: add
+  migrations: [ …, ${namesOf(files, 'migration', 'next')}]`;
+}
+
 /** A new required column takes two releases. */
 function threeSteps({ files, required }: ProposedSteps): string {
-  const named = (kind: string, release: string): string =>
-    files
-      .filter((each) => each.kind === kind && each.release === release)
-      .map(({ name }) => name)
-      .join(', ');
+  const named = (kind: string, release: string): string => namesOf(files, kind, release);
   const columns = required.map((each) => `"${each}"`).join(', ');
   return `
 New required columns: ${columns}. Processes of the version before leave them out of their inserts, which would fail with NOT NULL.
