@@ -72,7 +72,9 @@ function modelColumns(table: ScaffoldTable): string[] {
     const parent = parents.find((each) => each.column === name);
     const base =
       isKey && column.kind === 'uuid' ? 't.uuidv7()' : parent === undefined ? printColumn(column) : printReference(column, parent.table);
-    return [`${name}: ${base}${isKey ? '.pk()' : ''}${name === owner || name === tenant ? '.readOnly()' : ''}`];
+    const scope = name === owner || name === tenant ? '.readOnly()' : '';
+    // Rows of a user are exported, and erased with the user.
+    return [`${name}: ${base}${isKey ? '.pk()' : ''}${scope}${name === owner ? '.person()' : ''}`];
   });
   return [...lines, ...(stamped ? ['...timestamps()'] : []), ...(versioned ? ['...versioned()'] : [])];
 }

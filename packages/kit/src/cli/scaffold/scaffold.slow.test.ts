@@ -75,6 +75,8 @@ test('a new resource: files, next steps, and nothing is written over', async () 
   expect(written).toMatchObject({ code: 0, stderr: '' });
   expect(written.stdout).toContain("mount: { '/v1': { '/projects': ProjectController } }");
   expect(await text('src/projects.ts')).toContain("owner: 'owner_id'");
+  // Without it, kit check warns that nobody's export has the rows: W040.
+  expect(await text('src/projects.ts')).toContain('owner_id: t.uuid().readOnly().person()');
   const again = await kit('scaffold', 'projects', 'name:text(80)');
   expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('exist already; nothing was written. Use --force') as string });
   expect(await text('src/projects.ts')).toContain('archived: t.bool()');
