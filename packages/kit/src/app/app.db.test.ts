@@ -120,6 +120,7 @@ describeDatabases('an app', (database) => {
       'kit/0003_deleted_users',
       'kit/0004_changes',
       'kit/0005_erasures',
+      'kit/0006_failed_erasures',
       'notes/0001_initial',
       'notes/0001_initial (database archive)',
     ]);
@@ -131,6 +132,7 @@ describeDatabases('an app', (database) => {
       'kit/0003_deleted_users',
       'kit/0004_changes',
       'kit/0005_erasures',
+      'kit/0006_failed_erasures',
       'notes/0001_initial',
       'notes/0001_initial (database archive)',
     ]);

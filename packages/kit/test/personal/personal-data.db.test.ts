@@ -3,9 +3,13 @@ import type { User } from '../../src/auth/index.ts';
 import { accounts, accountsOf, createUser, users } from '../../src/contrib/accounts/index.ts';
 import { PersonalDataController, personalData } from '../../src/contrib/personal/index.ts';
 import { buildNextExport, removeExpired } from '../../src/contrib/personal/exports.ts';
+import { tenants } from '../../src/contrib/tenants/index.ts';
 import { createTable, find, insert, list, migration, model, t } from '../../src/db/index.ts';
+import { eraseDue } from '../../src/crud/subjects/erase-due.ts';
 import { releaseLegalHold, setLegalHold } from '../../src/db/subjects/erasure-state.ts';
+import { erasures } from '../../src/db/subjects/models.ts';
 import { StartUpError } from '../../src/app/check/start-up-error.ts';
+import { isAuthenticated } from '../../src/permissions/index.ts';
 import { describeDatabases, fakeClock } from '../../src/testing/index.ts';
 import { testApp, type TestApp } from '../../src/testing/test-app.ts';
 import { unzip } from './unzip.ts';
@@ -21,7 +25,13 @@ const shop = {
   requires: ['accounts'],
   models: [notes],
   migrations: [migration('0001_initial', [createTable('notes', { ...notes.columns, owner_id: t.ref('users') })])],
+  beforeErase: (_tx: unknown, _model: unknown, rows: readonly object[]) =>
+    rows.some((row) => 'text' in row && row.text === unerasable.text)
+      ? Promise.reject(new Error('the store of files is away'))
+      : Promise.resolve(),
 };
+/** A note with this text cannot be erased. */
+const unerasable = { text: '' };
 
 describeDatabases('people and their own data', (database) => {
   const clock = fakeClock('2030-01-01T00:00:00.000Z');
@@ -109,6 +119,33 @@ describeDatabases('people and their own data', (database) => {
     expect((await call(ada, 'GET', 'erasure')).status).toBe(404);
   });
 
+  test('an erasure that fails, and one that a hold keeps, do not keep others from theirs; it is tried again', async () => {
+    const [gil, hal, ivy] = [await person('gil'), await person('hal'), await person('ivy')];
+    const { db } = kit.app;
+    for (const user of [gil, hal, ivy]) {
+      expect((await call(user, 'POST', 'erasure')).status).toBe(202);
+      clock.advance(1000);
+    }
+    unerasable.text = 'note of gil';
+    await db.transaction((tx) => setLegalHold(tx, { kind: 'person', id: hal.id }, { reason: 'case 8', by: null }));
+    clock.advance(31 * DAY_MS);
+    const erase = () => eraseDue(kit.app, 'person', 1);
+    const of = async (user: User) => (await list(db, erasures, { where: { subject_id: user.id } }))[0];
+    // The first one fails, the second one is held, and there is room for one.
+    expect(await erase()).toBe(0);
+    expect(await of(gil)).toMatchObject({ failures: 1, last_error: 'the store of files is away' });
+    expect(await erase()).toBe(1);
+    expect(await find(db, users, ivy.id)).toBeUndefined();
+    expect(await erase()).toBe(0);
+    unerasable.text = '';
+    clock.advance(60_001);
+    expect(await erase()).toBe(1);
+    expect(await of(gil)).toMatchObject({ state: 'finished', failures: 0, last_error: null });
+    expect(await find(db, users, hal.id)).toBeDefined();
+    await db.transaction((tx) => releaseLegalHold(tx, { kind: 'person', id: hal.id }));
+    expect(await erase()).toBe(1);
+  });
+
   test('the worker erases a person whose grace is over, and removes rows whose retention is over', async () => {
     const [eve, fay] = [await person('eve'), await person('fay')];
     const { db } = kit.app;
@@ -140,4 +177,21 @@ test('E038: an app whose models do not let an erasure end does not start', async
   });
   await expect(started).rejects.toThrow(StartUpError);
   await expect(started).rejects.toThrow('E038');
+});
+
+test('E038: nor does one whose models do not let a tenant end', async () => {
+  const places = model('places', { id: t.uuidv7().pk(), tenant_id: t.uuid().tenant() });
+  const visits = model('visits', { id: t.uuidv7().pk(), place_id: t.ref(() => places) });
+  const module = {
+    name: 'places',
+    models: [places, visits],
+    migrations: [
+      migration('0001_initial', [
+        createTable('places', places.columns),
+        createTable('visits', { ...visits.columns, place_id: t.ref('places') }),
+      ]),
+    ],
+  };
+  const started = testApp({ database: 'sqlite::memory:', modules: [accounts(), tenants({ create: isAuthenticated }), module], mount: {} });
+  await expect(started).rejects.toThrow('A tenant cannot be erased: rows of "visits" refer to rows of "places" with "place_id"');
 });

@@ -5,7 +5,7 @@ const PERSONAL_CHECKS = {
   W040: {
     title: 'A table does not say whose its rows are',
     explanation:
-      'Rows of a resource have an owner, and the model does not say what erasing that user does to them; or rows refer to rows that would be erased and keep them from it. The export and the erasure of a person leave such rows out, or stop at them. `kit check` reports it; with `personalData()` an erasure that cannot end stops the start (E038).',
+      'Rows of a resource have an owner, and the model does not say what erasing that user does to them; or rows refer to rows that would be erased and keep them from it. The export and the erasure of a person leave such rows out, or stop at them. `kit check` reports it; with `personalData()` or `tenants()` an erasure that cannot end stops the start (E038).',
     remedy:
       "Say it on the column: `owner_id: t.uuid().person()` deletes the rows, `.person({ erase: 'anonymise' })` keeps them without their personal columns, `.person({ erase: 'unlink' })` removes the id alone.",
   },
@@ -27,10 +27,11 @@ const PERSONAL_CHECKS = {
 /** What keeps an erasure from its end. */
 const ERASURE_CHECKS = {
   E038: {
-    title: 'A person cannot be erased',
+    title: 'A person or a tenant cannot be erased',
     explanation:
-      'The app has `personalData()`, and the models do not allow an erasure to end: rows that stay refer to rows that go, a column of a row that stays can neither become NULL nor has another value, or a column that says `.person()` refers to rows of nobody.',
-    remedy: 'The message names the columns. Say `.person(…)` on the reference, or what the value becomes: `.personal({ erased: … })`.',
+      'The app has `personalData()` or `tenants()`, and the models do not allow an erasure to end: rows that stay refer to rows that go, a column of a row that stays can neither become NULL nor has another value, or a column that says `.person()` or `.tenant()` refers to rows of nobody.',
+    remedy:
+      'The message names the columns. Say `.person(…)` or `.tenant(…)` on the reference, or what the value becomes: `.personal({ erased: … })`.',
   },
 } as const;
 

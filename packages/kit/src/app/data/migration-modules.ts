@@ -8,6 +8,7 @@ import { secretsAndIdempotency } from '../../db/migrations/core/migrations/0002_
 import { deletedUsers as deletedUsersMigration } from '../../db/migrations/core/migrations/0003_deleted_users.ts';
 import { changes as changesMigration } from '../../db/migrations/core/migrations/0004_changes.ts';
 import { erasures as erasuresMigration } from '../../db/migrations/core/migrations/0005_erasures.ts';
+import { failedErasures } from '../../db/migrations/core/migrations/0006_failed_erasures.ts';
 import { erasures, legalHolds, retentionRuns } from '../../db/subjects/models.ts';
 import { changes, deletedUsers, idempotency, secrets } from '../../db/migrations/core/models.ts';
 import { initial as throttleMigration } from '../../throttle/migrations/0001_throttles.ts';
@@ -22,7 +23,7 @@ import { objectWith } from '../../options/value-rule.ts';
 export const coreTables: MigrationModule = {
   name: 'kit',
   models: [throttleModel, secrets, idempotency, deletedUsers, changes, erasures, legalHolds, retentionRuns],
-  migrations: [throttleMigration, secretsAndIdempotency, deletedUsersMigration, changesMigration, erasuresMigration],
+  migrations: [throttleMigration, secretsAndIdempotency, deletedUsersMigration, changesMigration, erasuresMigration, failedErasures],
 };
 
 /** Everything that has tables, whatever the database, the core first. */

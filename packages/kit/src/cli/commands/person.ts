@@ -141,7 +141,7 @@ async function status(context: CliContext): Promise<void> {
       JSON.stringify({ erasures, holds }, (_name, value: unknown) => (typeof value === 'bigint' ? Number(value) : value), 2),
     );
   if (erasures.length + holds.length === 0) return context.print('No erasures and no legal holds.');
-  const rows = erasures.map(({ kind, subject_id: id, state, due_at: due, finished_at: finished, counts }) => [
+  const rows = erasures.map(({ kind, subject_id: id, state, due_at: due, finished_at: finished, counts, last_error: error }) => [
     kind,
     id,
     state,
@@ -149,8 +149,9 @@ async function status(context: CliContext): Promise<void> {
     Object.entries(counts)
       .map(([name, done]) => `${name} ${Object.values(done).reduce((sum, each) => sum + each, 0)}`)
       .join(', ') || '-',
+    error ?? '-',
   ]);
-  if (rows.length > 0) for (const line of table(['KIND', 'ID', 'STATE', 'DUE OR FINISHED', 'ROWS'], rows)) context.print(line);
+  if (rows.length > 0) for (const line of table(['KIND', 'ID', 'STATE', 'DUE OR FINISHED', 'ROWS', 'ERROR'], rows)) context.print(line);
   const held = holds.map(({ kind, subject_id: id, reason, held_at: at }) => [kind, id, at.toISOString(), reason]);
   if (held.length > 0) for (const line of table(['HOLD', 'ID', 'SINCE', 'REASON'], held)) context.print(line);
 }

@@ -1,6 +1,7 @@
 import type { App, Module } from '../../app/declare/module.ts';
 import { metricsController } from './controller.ts';
 import { databaseMetrics } from './database-metrics.ts';
+import { erasureMetrics } from './erasure-metrics.ts';
 import { HttpMetrics, httpMetrics } from './http-metrics.ts';
 import { readMetricsOptions, type MetricsOptions } from './options.ts';
 import { prometheus, PrometheusRegistry } from './prometheus-registry.ts';
@@ -35,6 +36,7 @@ export function metrics(options: MetricsOptions): Module {
     metrics(declared, created) {
       http = new HttpMetrics(declared, created.routes);
       watchDatabases = databaseMetrics(declared, () => created.databases);
+      erasureMetrics(declared, created);
     },
     setup() {
       stopWatching = watchDatabases?.();

@@ -1,6 +1,5 @@
 import type { App, Module } from '../../app/declare/module.ts';
-import { subjectPlans } from '../../crud/subjects/subject-plans.ts';
-import type { Fault } from '../../options/fault.ts';
+import { erasureFaults } from '../../crud/subjects/erasure-faults.ts';
 import { personalErrors } from './errors.ts';
 import { initial } from './migrations/0001_initial.ts';
 import { personalExportParts, personalExports } from './models.ts';
@@ -26,7 +25,7 @@ export function personalData(options: PersonalDataOptions = {}): Module {
     models: [personalExports, personalExportParts],
     migrations: [initial],
     errors: personalErrors,
-    checks: [{ name: 'personal_data', run: erasureFaults }],
+    checks: [{ name: 'personal_data', run: (app) => erasureFaults(app, 'person') }],
     setup(app) {
       worker = new PersonalDataWorker(app, settings.exportDays);
       personalDataState.bind((bound = app.db), { app, settings, wake: () => worker?.wake() });
@@ -40,10 +39,4 @@ export function personalData(options: PersonalDataOptions = {}): Module {
       [worker, bound] = [undefined, undefined];
     },
   };
-}
-
-/** E038: an erasure that cannot end stops the start. */
-function erasureFaults(app: App): Fault[] {
-  const faults = new Set(subjectPlans(app, 'person').flatMap(({ plan }) => plan.faults));
-  return [...faults].map((fault) => ({ id: 'E038', message: `A person cannot be erased: ${fault}.` }));
 }

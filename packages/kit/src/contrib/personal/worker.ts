@@ -1,7 +1,6 @@
 import type { App } from '../../app/declare/module.ts';
-import { eraseSubject } from '../../crud/subjects/erase-subject.ts';
+import { eraseDue } from '../../crud/subjects/erase-due.ts';
 import { retainedTables, retainRows } from '../../crud/subjects/retained-tables.ts';
-import { dueErasures } from '../../db/subjects/erasure-state.ts';
 import { WakeUp } from '../../work/wake-up.ts';
 import { buildNextExport, removeExpired } from './exports.ts';
 
@@ -65,13 +64,8 @@ export class PersonalDataWorker {
   }
 
   async #erasures(): Promise<boolean> {
-    let worked = false;
-    for (const { id, kind } of await dueErasures(this.#app.db, ERASURES)) {
-      // Those of tenants have a beginning and an end of their own.
-      if (kind !== 'person' || this.#stop.signal.aborted) continue;
-      worked = (await eraseSubject(this.#app, id, { signal: this.#stop.signal })) === 'finished' || worked;
-    }
-    return worked;
+    // Those of tenants have a beginning and an end of their own.
+    return (await eraseDue(this.#app, 'person', ERASURES, this.#stop.signal)) > 0;
   }
 
   async #retention(): Promise<boolean> {

@@ -2,6 +2,7 @@ import { StartUpError } from '../../app/check/start-up-error.ts';
 import { userTableCheck } from '../../app/check/user-table-check.ts';
 import type { Module } from '../../app/declare/module.ts';
 import { tenantsOf } from '../../app/tenants/tenant-directory.ts';
+import { erasureFaults } from '../../crud/subjects/erasure-faults.ts';
 import type { Database } from '../../db/engine/db.ts';
 import { tenantsAdmin } from './admin.ts';
 import { tenantCommand } from './commands.ts';
@@ -45,7 +46,7 @@ export function tenants(options: TenantsOptions = {}): Module {
     // Mail is sent by a job, so that none is lost and none is sent for what was rolled back.
     ...(settings.mail === null ? {} : { requires: ['jobs'] }),
     jobs: [purgeJob, ...(settings.mail === null ? [] : [sendInvitation])],
-    checks: [userTableCheck],
+    checks: [userTableCheck, { name: 'tenant_erasure', run: (app) => erasureFaults(app, 'tenant') }],
     provides: () => ({ userChanges: [userChanged], tenantRoutes: tenantRoutes(settings) }),
     setup(app) {
       if (app.users === null)

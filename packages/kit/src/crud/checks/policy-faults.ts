@@ -1,10 +1,11 @@
 import type { App } from '../../app/declare/module.ts';
+import { uniqueColumn } from '../../db/sql/row-key.ts';
 import { didYouMean } from '../../options/did-you-mean.ts';
 import type { Fault } from '../../options/fault.ts';
 import { isMembers } from '../../options/value-rule.ts';
 import { limits } from '../declare/limits.ts';
 import { hasResource, policiesOf } from '../policy/policies.ts';
-import { type Policy, uniqueColumn } from '../policy/policy.ts';
+import type { Policy } from '../policy/policy.ts';
 import { type AnyResource, hasRowRule } from '../declare/resource.ts';
 import { isStandIn } from '../policy/stand-in.ts';
 import { columnFaults } from './column-faults.ts';

@@ -235,13 +235,14 @@ function isRefusal(error: unknown): boolean {
 async function concernedStreams(tx: Db, index: StreamIndex, changed: readonly ChangedRow[]): Promise<Map<LiveStream, Compared[]>> {
   const { policy } = index;
   const keys = changed.map(({ key }) => keyOfText(policy, key));
-  const rows = await new RowStatements(policy).selectMany(tx, undefined, policy.key, keys, { lock: false });
+  const named = keys.filter((key) => key !== null);
+  const rows = named.length === 0 ? [] : await new RowStatements(policy).selectMany(tx, undefined, policy.key, named, { lock: false });
   const textOf = (key: unknown) => String(policy.key.encode(key));
   const byKey = new Map(rows.map((row) => [textOf(row[policy.key.name]), row]));
   const concerned = new Map<LiveStream, Compared[]>();
   for (const [place, { key: keyText, prior: logged }] of changed.entries()) {
     const key = keys[place];
-    const row = byKey.get(textOf(key)) ?? null;
+    const row = key === null ? null : (byKey.get(textOf(key)) ?? null);
     const prior = logged === undefined || logged === null ? logged : priorRow(policy, logged);
     const compared: Compared = { key, keyText, prior, row };
     for (const stream of prior === undefined ? index.all() : index.concerned(prior, row)) {

@@ -3,6 +3,7 @@ import { opened, resolveReference, type ColumnSettings } from '../../db/declare/
 import type { Db } from '../../db/engine/db.ts';
 import type { Model } from '../../db/declare/model.ts';
 import { statementsOf, type ModelColumn, type ModelStatements } from '../../db/sql/model-statements.ts';
+import { rowKey } from '../../db/sql/row-key.ts';
 import type { Columns } from '../../db/declare/rows.ts';
 import type { JoinedTable, Where } from '../../db/sql/where/where.ts';
 import type { ErrorDefinition } from '../../errors/catalog.ts';
@@ -106,7 +107,7 @@ export class Policy {
     this.model = resource.model;
     this.options = resource.options;
     this.statements = statementsOf(this.model);
-    this.key = uniqueColumn(this.model, this.statements) ?? (this.statements.key[0] as ModelColumn);
+    this.key = rowKey(this.model);
     this.#policyOf = policyOf;
     this.#all = all;
     this.users = users;
@@ -283,16 +284,6 @@ export class Policy {
     );
     return this.#references;
   }
-}
-
-/** A column that no two rows share and every row has: the key, or one beside a key of several columns. */
-export function uniqueColumn({ primaryKey, table }: Model, { key, columns }: ModelStatements): StoredColumn | undefined {
-  if (primaryKey.length === 1) return key[0];
-  const isUnique = (name: string) =>
-    table.indexes.some(
-      ({ columns: [first, ...more], unique, where }) => unique && where === undefined && first === name && more.length === 0,
-    );
-  return columns.find(({ name, nullable }) => !nullable && isUnique(name));
 }
 
 /** Columns that may be changed: a key never is, also one of several columns. */

@@ -1,12 +1,14 @@
 import type { App } from '../../app/declare/module.ts';
 import { quoteName as q } from '../../db/declare/names.ts';
 import type { Db } from '../../db/engine/db.ts';
+import { announceTableWrite } from '../../db/rows/table-writes.ts';
 import { type BeforeErase, keyText } from '../../db/subjects/erase-rows.ts';
 import { type Erasure, findErasure, type StepDone } from '../../db/subjects/erasure-state.ts';
 import { type ErasureOutcome, runErasure } from '../../db/subjects/run-erasure.ts';
 import type { Subject } from '../../db/subjects/subject.ts';
 import { removeRecordsOf } from '../../http/idempotency/records-of-subject.ts';
 import { declaredScopes, subjectPlans } from './subject-plans.ts';
+import { tellErased } from './tell-erased.ts';
 
 export interface EraseOptions {
   readonly signal?: AbortSignal;
@@ -29,6 +31,7 @@ export async function eraseSubject(app: App, id: string, options: EraseOptions =
     database: app.db,
     planned: plans.flatMap(({ using, plan }) => (app.databases[using] === undefined ? [] : [{ database: app.databases[using], plan }])),
     beforeErase: beforeErase(app, subject, erasure),
+    afterErase: tellErased(app),
     beforeFinish: async () => {
       await removeRecordsOf(app.db, subject);
       const records = subject.kind === 'person' ? { type: 'user', ids: [subject.id] } : { type: 'tenant', ids: [subject.id] };
@@ -79,6 +82,7 @@ async function removeUser(app: App, tx: Db, id: string, { requested_by: by }: Er
     const { table } = app.users;
     const name = table.name.split('.').map(q).join('.');
     await tx.query(`delete from ${name} where cast(${q(table.id)} as text) = $1`, [id]);
+    await announceTableWrite(tx, table.name);
   }
   for (const tell of app.registry.userChanges) await tell(tx, id, { by, requestId: null });
 }

@@ -3,6 +3,7 @@ import { modulesIn } from '../../app/data/migration-modules.ts';
 import type { BeforeErase } from '../../db/subjects/erase-rows.ts';
 import { retainBatch, type RetainedTable } from '../../db/subjects/retention.ts';
 import { subjectPlans } from './subject-plans.ts';
+import { tellErased } from './tell-erased.ts';
 
 /** The tables of the app with a retention. Needs open databases. */
 export function retainedTables(app: App): RetainedTable[] {
@@ -27,5 +28,5 @@ export function retainRows(app: App, table: RetainedTable, options: { readonly n
   const beforeErase: BeforeErase = async (tx, model, rows, erasing) => {
     for (const module of app.modules) await module.beforeErase?.(tx, model, rows, erasing);
   };
-  return retainBatch(table, { database: app.db, beforeErase, ...options });
+  return retainBatch(table, { database: app.db, beforeErase, afterErase: tellErased(app), ...options });
 }

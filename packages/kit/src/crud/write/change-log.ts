@@ -4,6 +4,7 @@ import type { Db } from '../../db/engine/db.ts';
 import { sendStatement } from '../../db/engine/handle.ts';
 import { changes } from '../../db/migrations/core/models.ts';
 import { statementsOf } from '../../db/sql/model-statements.ts';
+import { rowKeyText } from '../../db/sql/row-key.ts';
 import { wakeAfterCommit } from '../../work/wake-workers.ts';
 import type { Item } from '../declare/item.ts';
 import type { Policy, StoredColumn } from '../policy/policy.ts';
@@ -13,6 +14,9 @@ import type { WrittenRow } from './row-writer.ts';
 
 /** Readers of the change log listen to it. */
 export const CHANGES_CHANNEL = 'kit_changes';
+
+/** No row has it. */
+const NO_KEY = 'null';
 
 type Written = Pick<WrittenRow, 'before' | 'after' | 'isWritten'>;
 
@@ -45,6 +49,11 @@ export function logTouched(tx: Db, policy: Policy, keys: readonly unknown[]): Pr
   );
 }
 
+/** Rows were erased, and nothing says which they were: their keys may be a person's, too. */
+export function logErased(tx: Db, policy: Policy): Promise<void> {
+  return insertChanges(tx, policy, [{ key: NO_KEY, kind: 'touched', prior: null }]);
+}
+
 function changeOf(policy: Policy, verb: Verb, { before, after, isWritten }: Written): LoggedChange | undefined {
   const row = after ?? before;
   if (row === null) return undefined;
@@ -62,10 +71,10 @@ function hasSameValues({ statements }: Policy, before: Item, after: Item): boole
 
 /** The key of a row as the log has it. */
 export function keyText({ key }: Policy, value: unknown): string {
-  return JSON.stringify(toJson({ kind: key.definition.kind }, value));
+  return rowKeyText(key, value);
 }
 
-/** The key of a row as code has it. */
+/** The key of a row as code has it. Null: rows that are not named, see {@link logErased}. */
 export function keyOfText({ key }: Policy, text: string): unknown {
   return fromJson({ kind: key.definition.kind }, JSON.parse(text));
 }

@@ -6,11 +6,24 @@ import type { Db } from '../engine/db.ts';
 import { update } from '../rows/repository.ts';
 import { keysetOf } from '../sql/keyset/keyset.ts';
 import { statementsOf } from '../sql/model-statements.ts';
+import { rowKey, rowKeyText } from '../sql/row-key.ts';
 
 export type ErasedRow = Readonly<Record<string, unknown>>;
 
 /** Called in the transaction that erases rows, before it does: for what belongs to them and is in no table, such as files. */
 export type BeforeErase = (tx: Db, model: Model, rows: readonly ErasedRow[], erasing: Erasing) => Promise<void>;
+
+/**
+ * Called in the same transaction when they are erased, with the rows as they were: for those who have read them. `changed`: the columns that have another value;
+ * null: the rows are gone.
+ */
+export type AfterErase = (tx: Db, model: Model, rows: readonly ErasedRow[], changed: readonly string[] | null) => Promise<void>;
+
+/** What others do about rows that are erased. */
+export interface ErasureListeners {
+  readonly beforeErase?: BeforeErase | undefined;
+  readonly afterErase?: AfterErase | undefined;
+}
 
 export interface RowBatch {
   readonly model: Model;
@@ -38,11 +51,10 @@ export async function lockRows(tx: Db, { model, where, after, limit }: RowBatch)
   );
 }
 
-interface ErasingOptions {
+interface ErasingOptions extends ErasureListeners {
   readonly erasing: Erasing;
   /** Those that name the person. */
   readonly columns: readonly string[];
-  readonly beforeErase?: BeforeErase | undefined;
   /** Whether the database is the one with the change log. */
   readonly hasChangeLog: boolean;
 }
@@ -52,13 +64,15 @@ export async function eraseRows(
   tx: Db,
   model: Model,
   rows: readonly ErasedRow[],
-  { erasing, columns, beforeErase, hasChangeLog }: ErasingOptions,
+  { erasing, columns, beforeErase, afterErase, hasChangeLog }: ErasingOptions,
 ): Promise<void> {
   if (rows.length === 0) return;
   await beforeErase?.(tx, model, rows, erasing);
   if (erasing === 'delete') await deleteRows(tx, model, rows);
   else for (const row of rows) await update(tx, model, keyOf(model, row), replacements(model, row, erasing, columns));
   if (hasChangeLog) await forgetChanges(tx, model, rows);
+  const changed = erasing === 'delete' ? null : Object.keys(replacements(model, rows[0] as ErasedRow, erasing, columns));
+  await afterErase?.(tx, model, rows, changed);
 }
 
 /** What an erased row keeps: everything but these. */
@@ -95,9 +109,9 @@ async function deleteRows(tx: Db, model: Model, rows: readonly ErasedRow[]): Pro
 
 /** Rows of live lists are logged with their prior values, for a day. */
 async function forgetChanges(tx: Db, model: Model, rows: readonly ErasedRow[]): Promise<void> {
-  if (model.primaryKey.length !== 1) return;
   const values: unknown[] = [model.name];
-  const keys = rows.map((row) => `$${values.push(JSON.stringify(jsonKey(model, row)[0]))}`);
+  const key = rowKey(model);
+  const keys = rows.map((row) => `$${values.push(rowKeyText(key, row[key.name]))}`);
   await tx.query(`delete from kit_changes where resource = $1 and key in (${keys.join(', ')})`, values);
 }
 

@@ -1,4 +1,5 @@
 import type { Row } from '../declare/rows.ts';
+import { CONFLICT_RETRIES } from '../engine/conflict-retries.ts';
 import type { Db } from '../engine/db.ts';
 import { find, findBy, insert, list, remove, update } from '../rows/repository.ts';
 import { erasures, type legalHolds as holdModel, legalHolds } from './models.ts';
@@ -20,10 +21,37 @@ export async function listErasures(db: Db, limit: number): Promise<Erasure[]> {
   return list(db, erasures, { orderBy: ['-id'], limit });
 }
 
-/** Those whose time has come. */
-export async function dueErasures(db: Db, limit: number): Promise<Erasure[]> {
-  return list(db, erasures, { where: { ...OPEN, due_at: { lte: db.clock.now() } }, orderBy: ['due_at', 'id'], limit });
+/** Those whose time has come, without those that a legal hold keeps or that failed a short time ago: they must not stand before the others. */
+export async function dueErasures(db: Db, kind: Subject['kind'], limit: number): Promise<Erasure[]> {
+  const now = db.clock.now();
+  const found = await db.query<{ id: string }>(
+    `select e.id from kit_erasures e where e.kind = $1 and e.state <> 'finished' and e.state <> 'cancelled' and e.due_at <= $2` +
+      ` and (e.retry_at is null or e.retry_at <= $2)` +
+      ` and not exists (select 1 from kit_legal_holds h where h.kind = e.kind and h.subject_id = e.subject_id)` +
+      ` order by e.due_at, e.id limit ${limit}`,
+    [kind, now],
+  );
+  return list(db, erasures, { where: { id: { in: found.map(({ id }) => id) } }, orderBy: ['due_at', 'id'] });
 }
+
+const RETRY_MS = 60_000;
+const RETRY_MS_MAX = 6 * 3_600_000;
+const ERROR_LENGTH_MAX = 500;
+
+/** It is tried again later, and each time a while later. */
+export async function noteFailure(db: Db, id: string, error: unknown): Promise<void> {
+  await db.transaction(async (tx) => {
+    const erasure = await find(tx, erasures, id, { lock: true });
+    if (erasure === undefined || erasure.state === 'finished' || erasure.state === 'cancelled') return;
+    const failures = erasure.failures + 1;
+    const waitMs = Math.min(RETRY_MS_MAX, RETRY_MS * 2 ** Math.min(failures - 1, 20));
+    const last_error = (error instanceof Error ? error.message : String(error)).slice(0, ERROR_LENGTH_MAX);
+    await update(tx, erasures, id, { failures, retry_at: new Date(tx.clock.now().getTime() + waitMs), last_error });
+  }, CONFLICT_RETRIES);
+}
+
+/** A batch was done. */
+export const NO_FAILURE = { failures: 0, retry_at: null, last_error: null } as const;
 
 export async function findErasure(db: Db, id: string): Promise<Erasure | undefined> {
   return find(db, erasures, id);

@@ -6,6 +6,7 @@ import { model } from '../declare/model.ts';
 import { userStamps } from '../declare/standard-columns.ts';
 import type { Database, Db } from '../engine/db.ts';
 import { erasures as erasuresMigration } from '../migrations/core/migrations/0005_erasures.ts';
+import { failedErasures } from '../migrations/core/migrations/0006_failed_erasures.ts';
 import { changes as changesMigration } from '../migrations/core/migrations/0004_changes.ts';
 import { migrate } from '../migrations/migrate.ts';
 import { openDatabase } from '../open/open-database.ts';
@@ -56,7 +57,7 @@ const tree = model('folders', {
 });
 
 const all: readonly Model[] = [users, orders, lines, notes, marks, reports, tree];
-const core = { name: 'kit', migrations: [changesMigration, erasuresMigration] };
+const core = { name: 'kit', migrations: [changesMigration, erasuresMigration, failedErasures] };
 
 describe('the plan', () => {
   test('is made from the models: rows below others, keys that refer to them, and who wrote them', () => {

@@ -5,6 +5,7 @@ import { runUntilKilled } from '../../../test/run-until-killed.ts';
 import { describeDatabases } from '../../testing/databases.ts';
 import { changes as changesMigration } from '../migrations/core/migrations/0004_changes.ts';
 import { erasures as erasuresMigration } from '../migrations/core/migrations/0005_erasures.ts';
+import { failedErasures } from '../migrations/core/migrations/0006_failed_erasures.ts';
 import { migrate } from '../migrations/migrate.ts';
 import { insert, insertMany, list } from '../rows/repository.ts';
 import { tableStatements } from '../sql/ddl.ts';
@@ -71,7 +72,7 @@ describeDatabases(
   },
   {
     prepare: async (db) => {
-      await migrate(db, [{ name: 'kit', migrations: [changesMigration, erasuresMigration] }]);
+      await migrate(db, [{ name: 'kit', migrations: [changesMigration, erasuresMigration, failedErasures] }]);
       for (const { table } of [people, notes, bills]) for (const sql of tableStatements(table, db.dialect)) await db.query(sql);
     },
   },

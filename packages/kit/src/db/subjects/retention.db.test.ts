@@ -6,6 +6,7 @@ import { model } from '../declare/model.ts';
 import type { Database } from '../engine/db.ts';
 import { changes as changesMigration } from '../migrations/core/migrations/0004_changes.ts';
 import { erasures as erasuresMigration } from '../migrations/core/migrations/0005_erasures.ts';
+import { failedErasures } from '../migrations/core/migrations/0006_failed_erasures.ts';
 import { migrate } from '../migrations/migrate.ts';
 import { openDatabase } from '../open/open-database.ts';
 import { insertMany, list } from '../rows/repository.ts';
@@ -63,7 +64,7 @@ describeDatabases(
       const db = await database.open({ clock });
       for (const name of ['visits', 'bills', 'kit_erasures', 'kit_legal_holds', 'kit_retention', 'kit_changes', 'kit_migrations'])
         await db.query(`drop table if exists ${name}${db.dialect === 'postgres' ? ' cascade' : ''}`);
-      await migrate(db, [{ name: 'kit', migrations: [changesMigration, erasuresMigration] }]);
+      await migrate(db, [{ name: 'kit', migrations: [changesMigration, erasuresMigration, failedErasures] }]);
       for (const { table } of [visits, bills]) for (const sql of tableStatements(table, db.dialect)) await db.query(sql);
       const day = 86_400_000;
       await insertMany(

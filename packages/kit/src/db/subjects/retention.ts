@@ -6,7 +6,7 @@ import { RETENTION_AGE, type RetentionOptions } from '../declare/table-from-colu
 import type { Database, Db } from '../engine/db.ts';
 import { find, list, update } from '../rows/repository.ts';
 import { statementsOf } from '../sql/model-statements.ts';
-import { type BeforeErase, eraseRows, lockRows } from './erase-rows.ts';
+import { type ErasureListeners, eraseRows, lockRows } from './erase-rows.ts';
 import { listLegalHolds } from './erasure-state.ts';
 import { retentionRuns } from './models.ts';
 import type { Subject, SubjectTable } from './subject.ts';
@@ -23,10 +23,9 @@ export interface RetainedTable {
 
 export type RetentionState = Row<typeof retentionRuns>;
 
-export interface RetentionRun {
+export interface RetentionRun extends ErasureListeners {
   /** Where the figures and the legal holds are: the default database. */
   readonly database: Database;
-  readonly beforeErase?: BeforeErase;
   /** Rows of one transaction. Default: 500. */
   readonly batch?: number;
   /** Also a table that was looked at a short time ago. */
@@ -99,14 +98,19 @@ async function retain(tx: Db, table: RetainedTable, run: RetentionRun): Promise<
   return rows;
 }
 
-async function eraseOverdue(tx: Db, table: RetainedTable, { beforeErase, batch = BATCH, database }: RetentionRun): Promise<number> {
+async function eraseOverdue(
+  tx: Db,
+  table: RetainedTable,
+  { beforeErase, afterErase, batch = BATCH, database }: RetentionRun,
+): Promise<number> {
   const holds = await holdsOn(tx, table);
   const { model, retention } = table;
   const erase = async (own: Db): Promise<number> => {
     const where = (values: unknown[]) => overdueSql(table, own.clock.now(), holds, values);
     const rows = await lockRows(own, { model, where, after: null, limit: batch });
     const columns = retention.then === 'anonymise' ? namingColumns(model) : [];
-    await eraseRows(own, model, rows, { erasing: retention.then, columns, beforeErase, hasChangeLog: table.database === database });
+    const hasChangeLog = table.database === database;
+    await eraseRows(own, model, rows, { erasing: retention.then, columns, beforeErase, afterErase, hasChangeLog });
     return rows.length;
   };
   return table.database === database ? erase(tx) : table.database.transaction(erase);

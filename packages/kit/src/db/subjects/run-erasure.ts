@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { CONFLICT_RETRIES } from '../engine/conflict-retries.ts';
 import type { Database, Db } from '../engine/db.ts';
 import { find, update } from '../rows/repository.ts';
-import { type BeforeErase, eraseRows, jsonKey, lockRows } from './erase-rows.ts';
-import { counted, type Erasure, legalHoldOf, type StepDone } from './erasure-state.ts';
+import { type ErasureListeners, eraseRows, jsonKey, lockRows } from './erase-rows.ts';
+import { counted, type Erasure, legalHoldOf, NO_FAILURE, type StepDone } from './erasure-state.ts';
 import { erasures } from './models.ts';
 import type { Subject, SubjectPath, SubjectTable } from './subject.ts';
 import type { SubjectPlan } from './subject-plan.ts';
@@ -15,14 +15,13 @@ export interface PlannedDatabase {
   readonly plan: SubjectPlan;
 }
 
-export interface ErasureRun {
+export interface ErasureRun extends ErasureListeners {
   /** Where the state is: the default database. */
   readonly database: Database;
   readonly planned: readonly PlannedDatabase[];
   readonly signal?: AbortSignal;
   /** Rows of one transaction. Default: 500. */
   readonly batch?: number;
-  readonly beforeErase?: BeforeErase;
   /** When no row is left but that of the person or tenant itself: for what is erased in another way. Called again after a kill. */
   readonly beforeFinish?: () => Promise<void>;
   /** In the transaction that removes the person or tenant itself, which is the last one. */
@@ -100,7 +99,7 @@ async function nextBatch(tx: Db, id: string, passing: readonly Step[], run: Eras
   const done = await eraseBatch(tx, step, erasure, run);
   const next = done.position === null ? passing[index + 1] : step;
   const passRows = erasure.pass_rows + BigInt(done.rows);
-  const progress = { state: 'running' as const, started_at: erasure.started_at ?? now, counts: counted(erasure, done) };
+  const progress = { ...NO_FAILURE, state: 'running' as const, started_at: erasure.started_at ?? now, counts: counted(erasure, done) };
   if (next !== undefined) await update(tx, erasures, id, { ...progress, step: next.id, position: done.position, pass_rows: passRows });
   else if (passRows > 0n) await update(tx, erasures, id, { ...progress, step: null, position: null, pass_rows: 0n });
   else return 'passed';
@@ -116,7 +115,12 @@ async function lockErasure(tx: Db, id: string): Promise<Erasure | ErasureOutcome
   return (await legalHoldOf(tx, subject)) === undefined ? erasure : 'held';
 }
 
-async function eraseBatch(tx: Db, step: Step, erasure: Erasure, { batch = BATCH, beforeErase, database }: ErasureRun): Promise<StepDone> {
+async function eraseBatch(
+  tx: Db,
+  step: Step,
+  erasure: Erasure,
+  { batch = BATCH, beforeErase, afterErase, database }: ErasureRun,
+): Promise<StepDone> {
   const { model } = step.table;
   const { erase: erasing } = step.path;
   const after = erasure.step === step.id && erasure.position !== null ? (JSON.parse(erasure.position) as unknown[]) : null;
@@ -125,7 +129,7 @@ async function eraseBatch(tx: Db, step: Step, erasure: Erasure, { batch = BATCH,
     const where = (values: unknown[]) => pathSql(model, step.path, erasure.subject_id, 'r', values);
     const rows = await lockRows(own, { model, where, after, limit: batch });
     const columns = step.path.through === null ? [step.path.column] : [];
-    await eraseRows(own, model, rows, { erasing, columns, beforeErase, hasChangeLog: step.database === database });
+    await eraseRows(own, model, rows, { erasing, columns, beforeErase, afterErase, hasChangeLog: step.database === database });
     const last = rows.length < batch ? undefined : rows.at(-1);
     const position = last === undefined ? null : JSON.stringify(jsonKey(model, last));
     return { table: model.name, erasing, rows: rows.length, step: step.id, position };
@@ -142,6 +146,7 @@ async function finish(tx: Db, id: string, steps: readonly Step[], run: ErasureRu
   for (const step of steps.filter(({ table }) => table.isRoot)) counts = counted({ counts }, await eraseBatch(tx, step, fromFirst, run));
   await run.onFinish?.(tx, { ...erasure, counts });
   await update(tx, erasures, erasure.id, {
+    ...NO_FAILURE,
     state: 'finished',
     step: null,
     position: null,

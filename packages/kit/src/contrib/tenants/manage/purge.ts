@@ -1,9 +1,9 @@
 import { tenantOwner } from '../../../app/tenants/tenant-owner.ts';
 import type { AuditEntry } from '../../../auth/request/audit-sink.ts';
-import { eraseSubject } from '../../../crud/subjects/erase-subject.ts';
+import { eraseDue } from '../../../crud/subjects/erase-due.ts';
 import { CONFLICT_RETRIES } from '../../../db/engine/conflict-retries.ts';
 import type { Db } from '../../../db/engine/db.ts';
-import { dueErasures, legalHoldOf, openErasure, requestErasure } from '../../../db/subjects/erasure-state.ts';
+import { legalHoldOf, openErasure, requestErasure } from '../../../db/subjects/erasure-state.ts';
 import type { Subject } from '../../../db/subjects/subject.ts';
 import { tenantsIn } from '../declare/tenants.ts';
 import { dueTenants, lockTenant, memberIdsOf } from '../rows/store.ts';
@@ -14,16 +14,13 @@ const PURGE_BATCH = 100;
 
 /**
  * Erases tenants whose grace is over: every row that the models say is theirs, files, audit values, and at last the tenant. Returns how many are gone. A
- * process that is killed is continued by the next call; a legal hold keeps a tenant as it is.
+ * process that is killed is continued by the next call; a legal hold keeps a tenant as it is, and one that fails does not keep the others.
  */
 export async function purgeTenants(db: Db, context: ChangeContext = {}): Promise<number> {
   const { app, clock } = tenantsIn(db);
   for (const id of await dueTenants(db, clock.now(), PURGE_BATCH))
     await db.transaction((tx) => beginErasure(tx, { kind: 'tenant', id }, context), CONFLICT_RETRIES);
-  let erased = 0;
-  for (const { id, kind } of await dueErasures(app.db, PURGE_BATCH))
-    if (kind === 'tenant' && (await eraseSubject(app, id)) === 'finished') erased += 1;
-  return erased;
+  return eraseDue(app, 'tenant', PURGE_BATCH);
 }
 
 async function beginErasure(tx: Db, subject: Subject, context: ChangeContext): Promise<void> {
