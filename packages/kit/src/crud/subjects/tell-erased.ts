@@ -5,7 +5,7 @@ import type { AfterErase } from '../../db/subjects/erase-rows.ts';
 import { policiesOf } from '../policy/policies.ts';
 import { logErased, logTouched } from '../write/change-log.ts';
 
-/** Erased rows leave open live lists and caches when the transaction commits. What tells of them has no value of theirs. */
+/** Erased rows leave open live lists and caches when the transaction commits. No value of theirs is logged for that. */
 export function tellErased(app: App): AfterErase {
   return async (tx, model, rows, changed) => {
     await announceTableWrite(tx, model.name);
