@@ -1,7 +1,7 @@
-import { ActionIcon, Button, Group, Stack, Switch, Text, Tooltip } from '@mantine/core';
+import { ActionIcon, Anchor, Button, Group, Stack, Switch, Text, Tooltip } from '@mantine/core';
 import { useMediaQuery } from '@mantine/hooks';
 import { keepPreviousData, useQuery, useQueryClient } from '@tanstack/react-query';
-import { useEffect, useMemo, useState } from 'react';
+import { useEffect, useMemo, useState, type ReactNode } from 'react';
 import { ActionDialog, type ActionOutcome, type Target } from '../actions/action-dialog.tsx';
 import { runBatches } from '../actions/run-batches.ts';
 import { WhyButton } from '../actions/why-button.tsx';
@@ -283,7 +283,15 @@ function columnsFor(columns: readonly AdminColumn[], isWide: boolean): readonly 
   return [...(first === undefined ? [] : [first]), ...states, ...others.filter((column) => column.kind !== 'state')];
 }
 
-function emptyText(resource: AdminResourceShape, query: ListRequest): string {
+function emptyText(resource: AdminResourceShape, query: ListRequest): ReactNode {
   const noun = pluralOf(resource);
+  const { empty } = resource;
+  if (empty !== undefined && !isNarrowed(query))
+    return (
+      <>
+        <Prose text={empty.text} />{' '}
+        {empty.resource !== undefined && <Anchor href={hashOf({ page: 'list', resource: empty.resource })}>{empty.label}</Anchor>}
+      </>
+    );
   return isNarrowed(query) ? `No ${noun} match. Change the search or clear the filters.` : `There are no ${noun} yet.`;
 }

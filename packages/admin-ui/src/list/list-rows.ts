@@ -1,3 +1,4 @@
+import type { ReactNode } from 'react';
 import type { AdminColumn, AdminResourceShape, AdminRow } from '../api/shapes.ts';
 import type { IsChanged } from './changed-cells.ts';
 
@@ -10,7 +11,7 @@ export interface ListRows {
   readonly onSort: (sort: string) => void;
   /** Rows of another list are on their way out: nothing is selected among them. */
   readonly isStale: boolean;
-  readonly empty: string;
+  readonly empty: ReactNode;
   /** Cells whose values changed since they were shown. */
   readonly isChanged: IsChanged;
   /** Absent: nothing can be done with a selection. */

@@ -11,6 +11,7 @@ import { navigate, useLocation } from '../routing/use-location.ts';
 import { PageTitle } from '../shell/page-title.tsx';
 import { Time } from '../values/time.tsx';
 import css from './overview.module.css';
+import { FirstSteps } from './first-steps.tsx';
 import { Tile } from './tile.tsx';
 
 const DEFAULT_RANGE: AdminRange = '24h';
@@ -51,6 +52,7 @@ export function OverviewPage() {
         </div>
       </Group>
       {query.error !== null && <FaultNotice error={query.error} onRetry={() => void query.refetch()} />}
+      {query.data?.parts.map(({ title, steps = [] }) => steps.length > 0 && <FirstSteps key={title} title={title} steps={steps} />)}
       {query.data === undefined
         ? query.error === null && <Waiting />
         : shown?.map((part) => <Part key={part.title} part={part} onZoom={zoom} />)}

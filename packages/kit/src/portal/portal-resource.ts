@@ -3,12 +3,22 @@ import { labelOf } from '../app/admin/model-columns.ts';
 import type { PortalAction, PortalPage } from '../app/admin/portal-page.ts';
 import { adminBuckets } from '../app/admin/range.ts';
 import type { AdminOverview, AdminRecord, AdminTile } from '../app/admin/sections.ts';
-import type { AdminField, AdminFileFormat, AdminPage, AdminRange, AdminResult, AdminSecret } from '../app/admin/shapes.ts';
+import type {
+  AdminField,
+  AdminFileFormat,
+  AdminFilter,
+  AdminPage,
+  AdminRange,
+  AdminResult,
+  AdminRow,
+  AdminSecret,
+} from '../app/admin/shapes.ts';
 import type { App } from '../app/declare/module.ts';
 import { isKitError } from '../errors/kit-error.ts';
 import type { CompiledRoute } from '../http/exchange/compiled-route.ts';
 import { callOperation, jsonOf, textOf, type Called } from './call.ts';
-import { columnsOf, rowOf, sectionsOf } from './page-record.ts';
+import { firstSteps } from './first-steps.ts';
+import { columnsOf, drawnRows, rowOf, sectionsOf } from './page-record.ts';
 import { routesOf, type PageRoutes } from './page-routes.ts';
 import { fieldOf, filterOf, itemsOf, propertiesOf, resolved, type Schema } from './schema-words.ts';
 
@@ -32,11 +42,17 @@ export function portalDeclarations(app: App): readonly AdminDeclaration[] {
     return page.below !== undefined && above === undefined ? null : new PageResource(page, routes, above?.routes);
   });
   const shown = made.filter((each) => each !== null);
-  return shown.map((each) => ({ resources: [each.resource()], overview: (context, range) => each.overview(context, range) }));
+  return [
+    { overview: (context) => firstSteps(shown, context) },
+    ...shown.map((each): AdminDeclaration => ({
+      resources: [each.resource()],
+      overview: (context, range) => each.overview(context, range),
+    })),
+  ];
 }
 
 /** A page as a list of the site: every read and change is a call of the mounted operation. */
-class PageResource {
+export class PageResource {
   readonly #page: PortalPage;
   readonly #routes: PageRoutes;
   readonly #above: PageRoutes | undefined;
@@ -51,7 +67,7 @@ class PageResource {
 
   resource(): AdminResource {
     const page = this.#page;
-    const { name, label, singular, group, description, icon, removal, filters = [] } = page;
+    const { name, label, singular, group, description, icon, live, removal, empty, filters = [] } = page;
     const { list, create, edit, remove } = this.#routes;
     const parameters = propertiesOf(list.query?.json);
     const above = this.#page.below;
@@ -63,16 +79,22 @@ class PageResource {
       group,
       ...(description === undefined ? {} : { description }),
       ...(icon === undefined ? {} : { icon }),
+      ...(live === undefined ? {} : { live }),
       ...(removal === undefined ? {} : { removal }),
+      ...(empty === undefined ? {} : { empty }),
       columns: columnsOf(this.#page, itemsOf(list.response?.json)),
       filters: [
         ...(above === undefined ? [] : [{ name: this.#parentKey, label: above.label, kind: 'reference' as const, of: above.page }]),
-        ...filters.flatMap(({ name: parameter, label: words }) => {
+        ...filters.flatMap(({ name: parameter, label: words, of }): readonly AdminFilter[] => {
           const schema = parameters[parameter];
-          return schema === undefined ? [] : [filterOf(parameter, words, schema)];
+          if (schema === undefined) return [];
+          return [of === undefined ? filterOf(parameter, words, schema) : { name: parameter, label: words, kind: 'reference', of }];
         }),
       ],
-      ...(above === undefined ? {} : { related: [{ to: above.page, filter: this.#parentKey }] }),
+      related: [
+        ...(above === undefined ? [] : [{ to: above.page, filter: this.#parentKey }]),
+        ...filters.flatMap(({ name: filter, of }) => (of === undefined || parameters[filter] === undefined ? [] : [{ to: of, filter }])),
+      ],
       table: name,
       creation: create === undefined ? { refused: this.#page.madeBy ?? 'The API makes them.' } : { fields: this.#fields(create) },
       editable: edit !== undefined,
@@ -140,6 +162,21 @@ class PageResource {
     return { title: label, tiles: (await Promise.all(counted)).flat(), charts: [], tables: [] };
   }
 
+  get page(): PortalPage {
+    return this.#page;
+  }
+
+  /** Whether the list has a record with these parameters; null where this caller may not see it. */
+  async hasRecords(context: AdminContext, filters: Readonly<Record<string, string>>): Promise<boolean | null> {
+    const query = { search: null, filters, sort: null, limit: 1, cursor: null };
+    const page = await unlessRefused(() => this.#list(context, query));
+    return page === null ? null : page.items.length > 0;
+  }
+
+  get isCreatable(): boolean {
+    return this.#routes.create !== undefined;
+  }
+
   /** The parameter of the path that names the other record. */
   get #parentKey(): string {
     return this.#routes.keys[0] ?? 'id';
@@ -164,7 +201,7 @@ class PageResource {
     return parent === undefined ? own : `${parent}${BELOW}${own}`;
   }
 
-  async #list(context: AdminContext, query: AdminListQuery): Promise<AdminPage> {
+  async #list(context: AdminContext, query: Omit<AdminListQuery, 'cursors' | 'bound'>): Promise<AdminPage> {
     if (this.#above === undefined) return this.#page1(context, query, undefined);
     const { [this.#parentKey]: parent, ...filters } = query.filters;
     if (parent !== undefined) return this.#page1(context, { ...query, filters }, parent);
@@ -192,7 +229,11 @@ class PageResource {
     const items = (answer['items'] ?? []) as readonly Item[];
     const { count } = answer;
     return {
-      items: items.map((item) => rowOf(this.#page, item, this.#idOf(item, parent))),
+      items: await drawnRows(
+        this.#page,
+        items.map((item) => ({ item, id: this.#idOf(item, parent) })),
+        context,
+      ),
       count: typeof count === 'number' ? count : null,
       next: nextOf(this.#routes.list, answer, query),
     };
@@ -224,10 +265,10 @@ class PageResource {
     if (item === null) return null;
     const { read, edit, remove, actions } = this.#routes;
     const fields = edit === undefined ? [] : this.#fields(edit).filter(({ name }) => name in item);
-    const row = rowOf(this.#page, item, id);
+    const [row] = (await drawnRows(this.#page, [{ item, id }], context)) as [AdminRow];
     return {
       ...row,
-      sections: sectionsOf(this.#page, item, read?.response?.json),
+      sections: sectionsOf(this.#page, item, row.values, read?.response?.json),
       ...(fields.length === 0 ? {} : { form: { fields, values: Object.fromEntries(fields.map(({ name }) => [name, item[name]])) } }),
       actions: [...actions.keys()],
       removable: remove !== undefined,

@@ -167,7 +167,14 @@ describeDatabases("the developers' portal", (database) => {
     await app.call('GET', '/v1/hooks', { 'x-api-key': secret.value });
     await requestLogs.of(app.app.db).flush();
     const failed = await items(ada, 'requests?filter.failed=true');
-    expect(failed[0]).toMatchObject({ values: { route: '/v1/hooks', status: 403, error_code: 'insufficient_scope' } });
+    expect(failed[0]).toMatchObject({
+      values: {
+        route: '/v1/hooks',
+        status: { value: '403 Forbidden', tone: 'warning' },
+        error_code: { value: 'insufficient_scope', tone: 'bad', hint: expect.stringContaining('scope') },
+        key_id: { resource: 'api-keys', text: 'Reader' },
+      },
+    });
     expect((await get(ada, `resources/requests/${failed[0].id}`)).body.sections[0].values).toMatchObject({ method: 'GET' });
     const called = (await items(ada, 'usage')).map(({ values }: { values: { route: string } }) => values.route);
     expect(called).toContain('/v1/hooks');
@@ -182,6 +189,45 @@ describeDatabases("the developers' portal", (database) => {
     expect(parts.flatMap(({ tiles }: { tiles: { label: string }[] }) => tiles.map(({ label }) => label))).toEqual(
       expect.arrayContaining(['Active keys', 'Endpoints', 'Requests', 'Failed requests']),
     );
+  });
+
+  test('a key is called by its name, and its page shows its requests; one that was removed has its id', async () => {
+    const hostile = '<img src=x onerror=alert(1)>';
+    const { id, secret } = (await send(ada, 'POST', 'resources/api-keys', { name: hostile, scopes: ['requests:read'] })).body;
+    await app.call('GET', '/v1/requests', { 'x-api-key': secret.value });
+    await requestLogs.of(app.app.db).flush();
+    for (const name of ['requests', 'usage', 'quotas'])
+      expect(await items(ada, `${name}?filter.key_id=${id}`), `list ${name}`).toEqual([
+        expect.objectContaining({ values: expect.objectContaining({ key_id: { resource: 'api-keys', id, text: hostile } }) }),
+      ]);
+    const { sections } = (await get(ada, `resources/api-keys/${id}`)).body;
+    const titles = sections.map(({ title }: { title: string }) => title);
+    expect(titles).toEqual(expect.arrayContaining(['Requests', 'Usage', 'Quotas']));
+    expect((await get(ada, 'lists/api-keys/choices')).body.items).toContainEqual({ id, title: hostile });
+    const [request] = await items(ada, `requests?filter.key_id=${id}`);
+    const { values } = (await get(ada, `resources/requests/${request.id}`)).body.sections[0];
+    expect(values).toMatchObject({ key_id: { resource: 'api-keys', id, text: hostile }, status: { value: '200 OK', tone: 'good' } });
+  });
+
+  test('first steps are checked off by what is there, and gone when all are done', async () => {
+    const newcomer = await logIn();
+    const steps = async () => {
+      const { parts } = (await get(newcomer, 'overview')).body as { parts: { steps?: { title: string; isDone: boolean; at: object }[] }[] };
+      return parts.flatMap((part) => part.steps ?? []);
+    };
+    const done = async () => (await steps()).map(({ isDone }) => isDone);
+    expect(await steps()).toMatchObject([
+      { title: 'Create an API key', isDone: false, at: { resource: 'api-keys', page: 'create' } },
+      { title: 'Send your first request', isDone: false, at: { resource: 'requests', page: 'list' } },
+      { title: 'Add an endpoint', isDone: false, at: { resource: 'endpoints', page: 'create' } },
+      { title: 'Receive a delivery', isDone: false, at: { resource: 'deliveries', page: 'list' } },
+    ]);
+    const { keys, endpoints } = await things(newcomer);
+    await requestLogs.of(app.app.db).flush();
+    expect(keys).toHaveLength(1);
+    expect(await done()).toEqual([true, true, true, false]);
+    await database.db.query(`update webhook_deliveries set status = 'succeeded' where endpoint_id = $1`, [endpoints[0]]);
+    expect(await done()).toEqual([]);
   });
 
   test('twins: of two customers with the same things, no route of the portal tells one anything of the other', async () => {

@@ -250,12 +250,12 @@ function shapeOf(
   isFollowed: boolean,
 ): AdminResourceShape {
   const { name, label, singular, plural, group, description, icon, columns, filters, searches, live, creation } = resource;
-  const { editable, removable, removal } = resource;
+  const { editable, removable, removal, empty } = resource;
   const exports = refusal('export') === null ? resource.exports : undefined;
   const imports = refusal('import') === null ? resource.imports : undefined;
   const shortcuts = shortcutsOf(resource, refusal);
   const follows = isFollowed ? true : undefined;
-  const optional = { plural, description, icon, searches, live, follows, removal, exports, imports, shortcuts };
+  const optional = { plural, description, icon, searches, live, follows, removal, empty, exports, imports, shortcuts };
   const uncreatable = refusal('create');
   const offered = 'refused' in creation ? creation : { fields: creation.fields.map(resolved) };
   return {

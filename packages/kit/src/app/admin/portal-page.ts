@@ -1,11 +1,15 @@
 import type { Db } from '../../db/engine/db.ts';
-import type { AdminColumn, AdminResourceShape, AdminState } from './shapes.ts';
+import type { AdminContext } from './declaration.ts';
+import type { AdminColumn, AdminResourceShape, AdminState, AdminValue } from './shapes.ts';
 
 /**
  * A page of the developers' portal: words for the operations that the app has mounted for a resource. What may be seen and done is what these operations
  * allow; where none are mounted, there is no page.
  */
-export interface PortalPage extends Pick<AdminResourceShape, 'name' | 'label' | 'singular' | 'group' | 'description' | 'icon' | 'removal'> {
+export interface PortalPage extends Pick<
+  AdminResourceShape,
+  'name' | 'label' | 'singular' | 'group' | 'description' | 'icon' | 'live' | 'removal' | 'empty'
+> {
   /** The name of the CRUD resource whose controller it shows. */
   readonly resource: string;
   /** Of records below another one, such as the deliveries of an endpoint. */
@@ -27,9 +31,13 @@ export interface PortalPage extends Pick<AdminResourceShape, 'name' | 'label' | 
     readonly name: string;
     /** What people read. */
     readonly label: string;
+    /** The page whose records it takes the id of. */
+    readonly of?: string;
   }[];
   /** By field and value: what it means. */
   readonly states?: Readonly<Record<string, Readonly<Record<string, AdminState>>>>;
+  /** By column: what is shown in place of the field. */
+  readonly cells?: Readonly<Record<string, (item: Readonly<Record<string, unknown>>, context: AdminContext) => AdminValue>>;
   /** By the last part of their path: `rotate`. */
   readonly actions?: Readonly<Record<string, PortalAction>>;
   /** Where records come from that nobody makes here, in a sentence. */
@@ -60,11 +68,24 @@ export interface PortalPage extends Pick<AdminResourceShape, 'name' | 'label' | 
     /** Where there are some, it needs attention. */
     readonly isBad?: boolean;
   }[];
+  /** One of the first steps on the overview. It is done when the list has a record. */
+  readonly step?: {
+    /** Its place among those of all pages. */
+    readonly place: number;
+    /** What to do: `Create an API key`. */
+    readonly title: string;
+    /** How, in a sentence. */
+    readonly text: string;
+    /** Of the list: which records count. Default: all. */
+    readonly parameters?: Readonly<Record<string, string>>;
+  };
 }
 
 export interface PortalColumn extends Partial<Omit<AdminColumn, 'name' | 'sortable' | 'sortNote'>> {
   /** The field. */
   readonly name: string;
+  /** The page whose records it has the ids of: the cell shows what people call the record, and leads to it. */
+  readonly of?: string;
 }
 
 export interface PortalAction {

@@ -241,4 +241,16 @@ export interface AdminOverview {
   readonly tiles: readonly AdminTile[];
   readonly charts: readonly AdminChart[];
   readonly tables: readonly Extract<AdminSection, { kind: 'table' }>[];
+  /** What somebody does who begins; shown before everything else until all of it is done. */
+  readonly steps?: readonly AdminStep[];
+}
+
+export interface AdminStep {
+  /** What to do: `Create an API key`. */
+  readonly title: string;
+  /** How, in a sentence. */
+  readonly text: string;
+  readonly isDone: boolean;
+  /** Where it is done: a list, or the form of a new record of it. */
+  readonly at: { readonly resource: string; readonly page: 'list' | 'create' };
 }

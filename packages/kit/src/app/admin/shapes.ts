@@ -222,6 +222,15 @@ export interface AdminResourceShape {
   readonly description?: string;
   /** One of the icons the site carries; a plain one otherwise. */
   readonly icon?: 'key' | 'endpoint' | 'delivery' | 'event' | 'user' | 'audit' | 'table';
+  /** Shown where there are no records at all: what to do, and the list to go to. Default: that there are none. */
+  readonly empty?: {
+    /** A sentence. */
+    readonly text: string;
+    /** The name of the list. */
+    readonly resource?: string;
+    /** The text of the link. */
+    readonly label?: string;
+  };
   /** The columns of the list, from left to right. */
   readonly columns: readonly AdminColumn[];
   /** The filters above the list. */

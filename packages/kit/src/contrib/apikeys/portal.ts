@@ -17,6 +17,8 @@ export const apiKeysPortal: PortalDeclaration = {
       icon: 'key',
       description: 'Credentials for your programs. Send one as X-API-Key. A key is shown once, when it is created.',
       removal: 'The key stops working immediately and permanently.',
+      empty: { text: 'You have no API keys. Create one: your programs send it as X-API-Key.' },
+      step: { place: 1, title: 'Create an API key', text: 'Your programs send it with each request.' },
       title: 'name',
       columns: [
         'name',

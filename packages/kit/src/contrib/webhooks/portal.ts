@@ -1,5 +1,23 @@
 import type { PortalDeclaration } from '../../app/admin/portal-page.ts';
+import { httpStatus } from '../../app/admin/http-status.ts';
+import type { AdminState } from '../../app/admin/shapes.ts';
+import type { FailureReason } from './delivery/delivery-outcome.ts';
 import { webhooksOf } from './webhooks.ts';
+
+const bad = (value: string, hint: string): AdminState => ({ value, tone: 'bad', hint });
+
+/** Why an attempt failed, in the words of the one who has the receiver. */
+const failureStates: Readonly<Record<FailureReason, AdminState>> = {
+  http_status: bad('error status', 'Your receiver answered with a status other than 2xx. Its response is below.'),
+  timeout: bad('timeout', 'Your receiver did not answer in time. Answer first and do the work later.'),
+  connection: bad('no connection', 'Your receiver could not be reached at its address.'),
+  tls: bad('TLS', 'The certificate of your receiver was not accepted.'),
+  blocked_address: bad('address not allowed', 'The name of your receiver leads to an address that is not public.'),
+  audience_changed: bad('not for you any more', 'The event does not belong to the owner of the endpoint any more.'),
+  endpoint_disabled: bad('endpoint disabled', 'Enable the endpoint, then send it again.'),
+  secret_unavailable: bad('not signed', 'The signing secret could not be read. Rotate it, then send it again.'),
+  payload: bad('payload', 'The stored event could not be read.'),
+};
 
 /** The pages where customers manage their endpoints and see what was sent to them. */
 export const webhooksPortal: PortalDeclaration = {
@@ -13,6 +31,8 @@ export const webhooksPortal: PortalDeclaration = {
       icon: 'endpoint',
       description: 'Addresses of yours that receive events. The signing secret is shown once, when an endpoint is created.',
       removal: 'The endpoint is deleted with its deliveries.',
+      empty: { text: 'You have no endpoints. Add the address of your receiver, and choose the events that it gets.' },
+      step: { place: 3, title: 'Add an endpoint', text: 'The address of your receiver, and the events that it gets.' },
       title: 'url',
       columns: [
         { name: 'url', kind: 'code' },
@@ -27,6 +47,11 @@ export const webhooksPortal: PortalDeclaration = {
         is_active: {
           true: { value: 'enabled', tone: 'good' },
           false: { value: 'disabled', tone: 'bad', hint: 'Nothing is sent. Edit the endpoint to enable it.' },
+        },
+        disabled_reason: {
+          manual: { value: 'disabled by hand', tone: 'neutral' },
+          gone: bad('410 Gone', 'Your receiver answered that the address is gone. Edit the endpoint to enable it.'),
+          continuous_failure: bad('failed for too long', 'Repair the receiver, then edit the endpoint to enable it.'),
         },
       },
       actions: {
@@ -61,13 +86,25 @@ export const webhooksPortal: PortalDeclaration = {
       group: 'Webhooks',
       icon: 'delivery',
       description: 'What was sent to your endpoints, newest first. Choose an endpoint to see all of its deliveries.',
+      live: true,
       madeBy: 'A delivery appears when an event is published that an endpoint subscribes to.',
+      empty: {
+        text: 'Nothing was sent to your endpoints yet. Open an endpoint and send a ping.',
+        resource: 'endpoints',
+        label: 'Endpoints',
+      },
+      step: {
+        place: 4,
+        title: 'Receive a delivery',
+        text: 'Open your endpoint and send a ping: your receiver answers with a status of 2xx.',
+        parameters: { status: 'succeeded' },
+      },
       title: 'event_type',
       columns: [
         { name: 'event_type', label: 'Event', kind: 'code' },
         'status',
         'attempts',
-        { name: 'last_status_code', label: 'Response', secondary: true },
+        { name: 'last_status_code', label: 'Response', kind: 'state', secondary: true },
         { name: 'failure_reason', label: 'Failed because', secondary: true },
         { name: 'created_at', label: 'Created' },
         { name: 'next_attempt_at', label: 'Next attempt', secondary: true },
@@ -82,7 +119,9 @@ export const webhooksPortal: PortalDeclaration = {
           succeeded: { value: 'succeeded', tone: 'good' },
           failed: { value: 'failed', tone: 'bad', hint: 'All attempts failed. Send it again once your receiver works.' },
         },
+        failure_reason: failureStates,
       },
+      cells: { last_status_code: ({ last_status_code: status }) => httpStatus(status) },
       actions: { retry: { label: 'Send again', done: 'The delivery is sent again.' } },
     },
   ],
