@@ -1,5 +1,5 @@
 import { coreErrors } from '../errors/core-errors.ts';
-import { KitError, type FieldError } from '../errors/kit-error.ts';
+import { isKitError, KitError, type FieldError } from '../errors/kit-error.ts';
 import { jsonValue } from '../db/values/json-value.ts';
 import type { CompiledRoute } from '../http/exchange/compiled-route.ts';
 import { Exchange } from '../http/exchange/exchange.ts';
@@ -101,4 +101,28 @@ function errorOf(answer: Called): KitError {
     extensions,
     ...(typeof retryAfter === 'string' ? { headers: { 'retry-after': retryAfter } } : {}),
   });
+}
+
+/** Null: this caller may not see it. */
+export async function unlessRefused<T>(work: () => Promise<T>): Promise<T | null> {
+  try {
+    return await work();
+  } catch (error) {
+    if (isKitError(error) && error.status < 500) return null;
+    throw error;
+  }
+}
+
+/** A response that is a file, piece by piece. */
+export async function* pieces(
+  context: AdminContext,
+  route: CompiledRoute,
+  query: Readonly<Record<string, string>>,
+): AsyncGenerator<string, void> {
+  const { body } = await callOperation(route, context, { query });
+  if (typeof body === 'object' && body !== null && Symbol.asyncIterator in body) {
+    for await (const piece of body as AsyncIterable<string | Uint8Array>) yield textOf(piece);
+    return;
+  }
+  yield textOf(body);
 }

@@ -12,6 +12,7 @@ export interface PageRoutes {
   readonly edit: CompiledRoute | undefined;
   readonly remove: CompiledRoute | undefined;
   readonly export: CompiledRoute | undefined;
+  readonly stats: CompiledRoute | undefined;
   /** By the last part of their path. */
   readonly actions: ReadonlyMap<string, CompiledRoute>;
   /** Names of the parameters of a record's path: its own is the last. */
@@ -64,6 +65,7 @@ function pageRoutes(controller: object, own: readonly CompiledRoute[], list: Com
     edit: onRecord('PATCH'),
     remove: onRecord('DELETE'),
     export: own.find(({ method, path }) => method === 'GET' && path === `${list.path}/export`),
+    stats: own.find(({ method, path }) => method === 'GET' && path === `${list.path}/stats`),
     actions: new Map(actions),
     keys: Array.from((keyed?.path ?? list.path).matchAll(/:(\w+)/g), ([, key]) => key as string),
   };

@@ -2,7 +2,7 @@ import type { AdminAction, AdminContext, AdminDeclaration, AdminListQuery, Admin
 import { labelOf } from '../app/admin/model-columns.ts';
 import type { PortalAction, PortalPage } from '../app/admin/portal-page.ts';
 import { adminBuckets } from '../app/admin/range.ts';
-import type { AdminOverview, AdminRecord, AdminTile } from '../app/admin/sections.ts';
+import type { AdminChart, AdminOverview, AdminRecord, AdminTile } from '../app/admin/sections.ts';
 import type {
   AdminField,
   AdminFileFormat,
@@ -16,11 +16,14 @@ import type {
 import type { App } from '../app/declare/module.ts';
 import { isKitError } from '../errors/kit-error.ts';
 import type { CompiledRoute } from '../http/exchange/compiled-route.ts';
-import { callOperation, jsonOf, textOf, type Called } from './call.ts';
+import { callOperation, jsonOf, pieces, unlessRefused } from './call.ts';
+import { chartPlan, drawnChart } from './charts.ts';
 import { firstSteps } from './first-steps.ts';
 import { columnsOf, drawnRows, rowOf, sectionsOf } from './page-record.ts';
 import { routesOf, type PageRoutes } from './page-routes.ts';
+import { nextOf, sized } from './paging.ts';
 import { fieldOf, filterOf, itemsOf, propertiesOf, resolved, type Schema } from './schema-words.ts';
+import { given, inFields } from './sent-fields.ts';
 
 type Item = Readonly<Record<string, unknown>>;
 
@@ -42,6 +45,7 @@ export function portalDeclarations(app: App): readonly AdminDeclaration[] {
     return page.below !== undefined && above === undefined ? null : new PageResource(page, routes, above?.routes);
   });
   const shown = made.filter((each) => each !== null);
+  for (const each of shown) each.charted = shown;
   return [
     { overview: (context) => firstSteps(shown, context) },
     ...shown.map((each): AdminDeclaration => ({
@@ -57,6 +61,8 @@ export class PageResource {
   readonly #routes: PageRoutes;
   readonly #above: PageRoutes | undefined;
   readonly #omitted: ReadonlySet<string>;
+  /** All pages: those whose lists refer to this one have charts on its records. */
+  charted: readonly PageResource[] = [];
 
   constructor(page: PortalPage, routes: PageRoutes, above: PageRoutes | undefined) {
     this.#page = page;
@@ -118,7 +124,7 @@ export class PageResource {
         const found = await Promise.all(ids.map((id) => this.#find(context, id)));
         return new Map(found.flatMap((item, index) => (item === null ? [] : [[ids[index] as string, rowOf(this.#page, item, '').title]])));
       },
-      read: (context, id) => this.#read(context, id),
+      read: (context, id, range) => this.#read(context, id, range),
       ...(create === undefined ? {} : { create: (context: AdminContext, fields: Item) => this.#create(context, create, fields) }),
       ...(edit === undefined
         ? {}
@@ -141,25 +147,66 @@ export class PageResource {
 
   /** How many records there are of each kind that a tile counts. A page that this caller may not see has none. */
   async overview(context: AdminContext, range: AdminRange): Promise<AdminOverview> {
-    const { label, tiles = [], name, filters = [] } = this.#page;
+    const { label, tiles: declared = [], name, filters = [] } = this.#page;
     const { since } = adminBuckets(range, context.clock.now(), 1);
-    const counted = tiles.map(async (tile): Promise<AdminTile[]> => {
+    const counted = declared.map(async (tile): Promise<AdminTile[]> => {
       const parameters = { ...tile.parameters, ...(tile.since === undefined ? {} : { [tile.since]: since.toISOString() }) };
-      const page = await unlessRefused(() => this.#call(context, { filters: parameters, limit: 1, cursor: null }, {}));
-      if (page === null) return [];
-      const { count } = page;
+      const count = await unlessRefused(() => this.#count(context, parameters));
+      if (count === null) return [];
       const filtered = Object.entries(parameters).filter(([each]) => filters.some((filter) => filter.name === each));
       return [
         {
           label: tile.label,
-          value: typeof count === 'number' ? count : '1,000 or more',
+          value: count ?? '1,000 or more',
           unit: 'count',
           tone: tile.isBad === true && count !== 0 ? 'bad' : 'neutral',
           link: { resource: name, filters: Object.fromEntries(filtered) },
         },
       ];
     });
-    return { title: label, tiles: (await Promise.all(counted)).flat(), charts: [], tables: [] };
+    const [tiles, charts] = await Promise.all([Promise.all(counted), this.charts(context, range, {})]);
+    return { title: label, tiles: tiles.flat(), charts, tables: [] };
+  }
+
+  /** Of all others that they may be below. Undefined: more than the list counts. */
+  async #count(context: AdminContext, filters: Readonly<Record<string, string>>): Promise<number | undefined> {
+    const above = this.#above === undefined ? [{}] : (await this.#parents(context)).map((id) => ({ [this.#parentKey]: id }));
+    const pages = await Promise.all(above.map((params) => this.#call(context, { filters, limit: 1, cursor: null }, params)));
+    const counts = pages.map(({ count }) => count);
+    return counts.every((each) => typeof each === 'number') ? counts.reduce((sum, each) => sum + each, 0) : undefined;
+  }
+
+  /** Charts of the records that the filters find, of all others that they may be below. None where this caller may not see them. */
+  async charts(context: AdminContext, range: AdminRange, filters: Readonly<Record<string, string>>): Promise<readonly AdminChart[]> {
+    const { stats, list } = this.#routes;
+    const { charts = [] } = this.#page;
+    if (stats === undefined || charts.length === 0) return [];
+    const fields = itemsOf(list.response?.json);
+    const { [this.#parentKey]: parent, ...narrowing } = filters;
+    const above = this.#above === undefined ? [undefined] : parent === undefined ? await this.#parents(context) : [parent];
+    const drawn = charts.map(async (chart) => {
+      const plan = chartPlan(chart, fields[chart.time]?.format === 'date', range, context.clock.now());
+      const asked = above.map(async (each) => {
+        const params = each === undefined ? {} : { [this.#parentKey]: each };
+        return jsonOf(await callOperation(stats, context, { params, query: { ...narrowing, ...plan.query } }))['items'];
+      });
+      const rows = await unlessRefused(() => Promise.all(asked));
+      return rows === null ? [] : [drawnChart(chart, plan, rows.flat() as Item[])];
+    });
+    return (await Promise.all(drawn)).flat();
+  }
+
+  /** Those with whose ids the filter of this list is used. */
+  #filterFor(page: string): string | undefined {
+    const { below, filters = [] } = this.#page;
+    return below?.page === page ? this.#parentKey : filters.find(({ of }) => of === page)?.name;
+  }
+
+  /** The ids of the newest others that records of this list are below. */
+  async #parents(context: AdminContext): Promise<readonly string[]> {
+    const { list } = this.#above as PageRoutes;
+    const found = await unlessRefused(() => callOperation(list, context, { query: sized(list, PARENTS_MAX, null) }));
+    return found === null ? [] : ((jsonOf(found)['items'] ?? []) as readonly Item[]).map((each) => String(each['id']));
   }
 
   get page(): PortalPage {
@@ -260,15 +307,24 @@ export class PageResource {
     }
   }
 
-  async #read(context: AdminContext, id: string): Promise<AdminRecord | null> {
+  async #read(context: AdminContext, id: string, range: AdminRange = '7d'): Promise<AdminRecord | null> {
     const item = await this.#find(context, id);
     if (item === null) return null;
     const { read, edit, remove, actions } = this.#routes;
     const fields = edit === undefined ? [] : this.#fields(edit).filter(({ name }) => name in item);
+    const related = this.charted.map((other) => {
+      const filter = other.#filterFor(this.#page.name);
+      return filter === undefined ? [] : other.charts(context, range, { [filter]: id });
+    });
+    const charts = (await Promise.all(related)).flat();
     const [row] = (await drawnRows(this.#page, [{ item, id }], context)) as [AdminRow];
     return {
       ...row,
-      sections: sectionsOf(this.#page, item, row.values, read?.response?.json),
+      sections: [
+        ...sectionsOf(this.#page, item, row.values, read?.response?.json),
+        ...charts.map((chart) => ({ kind: 'chart' as const, chart })),
+      ],
+      ...(charts.length === 0 ? {} : { range }),
       ...(fields.length === 0 ? {} : { form: { fields, values: Object.fromEntries(fields.map(({ name }) => [name, item[name]])) } }),
       actions: [...actions.keys()],
       removable: remove !== undefined,
@@ -309,67 +365,4 @@ export class PageResource {
       },
     };
   }
-}
-
-/** What was left empty is not sent, unless the operation takes null. */
-function given(fields: Item, { body }: CompiledRoute): Item {
-  const schemas = propertiesOf(body?.json);
-  const takesNull = (name: string): boolean => [schemas[name]?.type].flat().includes('null');
-  return Object.fromEntries(
-    Object.entries(fields).filter(
-      ([name, value]) => value !== undefined && (value !== null || takesNull(name)) && !(value === '' && takesNull(name)),
-    ),
-  );
-}
-
-/** Pages of this list are counted by numbers. */
-const isNumbered = ({ query }: CompiledRoute): boolean => 'page' in propertiesOf(query?.json);
-
-function sized(list: CompiledRoute, limit: number, cursor: string | null): Readonly<Record<string, string>> {
-  if (isNumbered(list)) return { page_size: String(limit), page: cursor ?? '1' };
-  return { limit: String(limit), ...(cursor === null ? {} : { cursor }) };
-}
-
-function nextOf(
-  list: CompiledRoute,
-  { next, count, items }: Item,
-  { limit, cursor }: Pick<AdminListQuery, 'limit' | 'cursor'>,
-): string | null {
-  if (!isNumbered(list)) return typeof next === 'string' ? (new URLSearchParams(next.replace(/^[^?]*\?/, '')).get('cursor') ?? next) : null;
-  const page = Number(cursor ?? '1');
-  const isLast = typeof count === 'number' ? page * limit >= count : (items as readonly unknown[]).length < limit;
-  return isLast ? null : String(page + 1);
-}
-
-/** Faults of a body are those of the dialog's fields. */
-async function inFields(work: () => Promise<Called>): Promise<Called> {
-  try {
-    return await work();
-  } catch (error) {
-    if (!isKitError(error) || error.errors === undefined) throw error;
-    const errors = error.errors.map(({ location: [first, ...rest], ...fault }) => ({
-      ...fault,
-      location: first === 'body' ? ['body', 'fields', ...rest] : [first ?? 'body', ...rest],
-    }));
-    throw Object.assign(error, { errors });
-  }
-}
-
-/** Null: this caller may not see it. */
-async function unlessRefused<T>(work: () => Promise<T>): Promise<T | null> {
-  try {
-    return await work();
-  } catch (error) {
-    if (isKitError(error) && error.status < 500) return null;
-    throw error;
-  }
-}
-
-async function* pieces(context: AdminContext, route: CompiledRoute, query: Readonly<Record<string, string>>): AsyncGenerator<string, void> {
-  const { body } = await callOperation(route, context, { query });
-  if (typeof body === 'object' && body !== null && Symbol.asyncIterator in body) {
-    for await (const piece of body as AsyncIterable<string | Uint8Array>) yield textOf(piece);
-    return;
-  }
-  yield textOf(body);
 }

@@ -1,6 +1,7 @@
 import type { Db } from '../../db/engine/db.ts';
 import type { AdminContext } from './declaration.ts';
-import type { AdminColumn, AdminResourceShape, AdminState, AdminValue } from './shapes.ts';
+import type { AdminChart } from './sections.ts';
+import type { AdminColumn, AdminResourceShape, AdminState, AdminTone, AdminValue } from './shapes.ts';
 
 /**
  * A page of the developers' portal: words for the operations that the app has mounted for a resource. What may be seen and done is what these operations
@@ -68,6 +69,8 @@ export interface PortalPage extends Pick<
     /** Where there are some, it needs attention. */
     readonly isBad?: boolean;
   }[];
+  /** Of the statistics of the list: on the overview, and on the page of a record that the list refers to. */
+  readonly charts?: readonly PortalChart[];
   /** One of the first steps on the overview. It is done when the list has a record. */
   readonly step?: {
     /** Its place among those of all pages. */
@@ -79,6 +82,26 @@ export interface PortalPage extends Pick<
     /** Of the list: which records count. Default: all. */
     readonly parameters?: Readonly<Record<string, string>>;
   };
+}
+
+export interface PortalChart extends Pick<AdminChart, 'title' | 'kind' | 'unit'> {
+  /** The column with the time. */
+  readonly time: string;
+  /** The parameter of the list that takes the begin of the range. */
+  readonly since: string;
+  /** The column whose values are the series. */
+  readonly by?: string;
+  readonly series: readonly {
+    /** In the legend. */
+    readonly name: string;
+    readonly tone: AdminTone;
+    /** The metric of the statistics. */
+    readonly metric: string;
+    /** The metric that a mean is weighed by. Default: values are added up. */
+    readonly weight?: string;
+    /** Of the column `by`. */
+    readonly value?: string;
+  }[];
 }
 
 export interface PortalColumn extends Partial<Omit<AdminColumn, 'name' | 'sortable' | 'sortNote'>> {

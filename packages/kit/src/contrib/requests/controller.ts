@@ -1,7 +1,7 @@
 import type { App } from '../../app/declare/module.ts';
 import { requiredModule } from '../../app/declare/required-module.ts';
 import { filter, words } from '../../crud/declare/filter.ts';
-import { sum } from '../../crud/declare/metric.ts';
+import { avg, count, max, sum } from '../../crud/declare/metric.ts';
 import { CrudController } from '../../crud/serve/controller.ts';
 import { IDENTITY_LENGTH_MAX } from '../../db/values/identity-length.ts';
 import { uuidv7LowerBound } from '../../db/values/uuidv7.ts';
@@ -53,6 +53,10 @@ const OwnRequests = CrudController(requestResource, {
   queryMethod: false,
   ordering: { by: ['id'], default: ['-id'] },
   page: { default: 50, max: 100, count: { upTo: 1000 } },
+  stats: {
+    by: ['finished_at', 'failed', 'route', 'method', 'status', 'error_code', 'key_id'],
+    metrics: { requests: count(), duration: avg('duration_ms'), slowest: max('duration_ms') },
+  },
   operations: { list: { summary: 'List your requests, newest first' }, retrieve: { field: 'read' }, ...readOnly },
 });
 

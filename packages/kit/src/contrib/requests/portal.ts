@@ -55,6 +55,28 @@ export const requestsPortal: PortalDeclaration = {
         { name: 'request_id', label: 'Request id' },
       ],
       cells: { status: statusOf, error_code: explained },
+      charts: [
+        {
+          title: 'Requests',
+          kind: 'bars',
+          unit: 'count',
+          time: 'finished_at',
+          since: 'since',
+          by: 'failed',
+          series: [
+            { name: 'Succeeded', tone: 'good', metric: 'requests', value: 'false' },
+            { name: 'Failed', tone: 'bad', metric: 'requests', value: 'true' },
+          ],
+        },
+        {
+          title: 'Latency',
+          kind: 'lines',
+          unit: 'ms',
+          time: 'finished_at',
+          since: 'since',
+          series: [{ name: 'Mean', tone: 'info', metric: 'duration', weight: 'requests' }],
+        },
+      ],
       tiles: [
         { label: 'Requests', parameters: {}, since: 'since' },
         { label: 'Failed requests', parameters: { failed: 'true' }, since: 'since', isBad: true },

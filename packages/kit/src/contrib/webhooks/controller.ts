@@ -153,6 +153,7 @@ export class WebhookEndpointController extends OwnEndpoints {
 
   readonly #deliveries = this.below('/:endpoint_id/deliveries', endpointDeliveries(this.#options.using, this.#sends));
   deliveries = this.#deliveries['list'] as Route;
+  deliveryStats = this.#deliveries['stats'] as Route;
   delivery = this.#deliveries['delivery'] as Route;
   retry = this.#deliveries['retry'] as Route;
 

@@ -122,6 +122,22 @@ export const webhooksPortal: PortalDeclaration = {
         failure_reason: failureStates,
       },
       cells: { last_status_code: ({ last_status_code: status }) => httpStatus(status) },
+      charts: [
+        {
+          title: 'Deliveries',
+          kind: 'bars',
+          unit: 'count',
+          time: 'created_at',
+          since: 'since',
+          by: 'status',
+          series: [
+            { name: 'Succeeded', tone: 'good', metric: 'deliveries', value: 'succeeded' },
+            { name: 'Pending', tone: 'info', metric: 'deliveries', value: 'pending' },
+            { name: 'Failed', tone: 'bad', metric: 'deliveries', value: 'failed' },
+          ],
+        },
+      ],
+      tiles: [{ label: 'Failed deliveries', parameters: { status: 'failed' }, since: 'since', isBad: true }],
       actions: { retry: { label: 'Send again', done: 'The delivery is sent again.' } },
     },
   ],

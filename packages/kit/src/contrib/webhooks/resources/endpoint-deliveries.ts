@@ -1,7 +1,9 @@
 import { filter } from '../../../crud/declare/filter.ts';
+import { count } from '../../../crud/declare/metric.ts';
 import { CrudController } from '../../../crud/serve/controller.ts';
 import { databaseNamed } from '../../../db/open/named-database.ts';
 import { whereSql } from '../../../db/sql/where/where-sql.ts';
+import { uuidv7LowerBound } from '../../../db/values/uuidv7.ts';
 import type { Where } from '../../../db/sql/where/where.ts';
 import type { ControllerBase } from '../../../http/compile/controller.ts';
 import { jsonSchema } from '../../../http/declare/json-schema.ts';
@@ -35,7 +37,15 @@ export function endpointDeliveries(using: string, throttles: readonly Throttle[]
         status === 'failed' ? FAILED : { status },
       ),
       event_type: ['eq'],
+      since: filter(
+        jsonSchema<string>({ type: 'string', format: 'date-time' }),
+        (at) => ({ id: { gte: uuidv7LowerBound(new Date(at)) } }),
+        {
+          description: 'Created at this time or later.',
+        },
+      ),
     },
+    stats: { by: ['created_at', 'status', 'event_type'], metrics: { deliveries: count() } },
     output: [
       'id',
       'event_id',
