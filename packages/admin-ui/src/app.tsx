@@ -15,6 +15,7 @@ const CreatePage = lazy(async () => ({ default: (await import('./record/create-p
 const ImportPage = lazy(async () => ({ default: (await import('./record/import-page.tsx')).ImportPage }));
 const EditPage = lazy(async () => ({ default: (await import('./record/edit-page.tsx')).EditPage }));
 const AccountPage = lazy(async () => ({ default: (await import('./account/account-page.tsx')).AccountPage }));
+const SectionsPage = lazy(async () => ({ default: (await import('./record/sections-page.tsx')).SectionsPage }));
 const RecordPage = lazy(async () => ({ default: (await import('./record/record-page.tsx')).RecordPage }));
 
 export function App() {
@@ -44,6 +45,8 @@ function Screen({ place }: { readonly place: Place }) {
   const { site } = useSession();
   if (place.page === 'overview') return <OverviewPage />;
   if (place.page === 'account' && site.login.account) return <AccountPage />;
+  const sections = place.page === 'list' ? site.pages?.find(({ name, href }) => name === place.resource && href === undefined) : undefined;
+  if (sections !== undefined) return <SectionsPage page={sections} />;
   const resource = 'resource' in place ? site.resources.find(({ name }) => name === place.resource) : undefined;
   if (resource === undefined) return <UnknownPage />;
   switch (place.page) {

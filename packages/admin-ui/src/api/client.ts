@@ -13,6 +13,7 @@ import type {
   AdminRecord,
   AdminResult,
   AdminSavedFilter,
+  AdminSectionsAnswer,
   AdminSession,
   AdminSiteState,
 } from './shapes.ts';
@@ -305,6 +306,10 @@ export function readState(signal?: AbortSignal): Promise<AdminSiteState> {
 
 export function readOverview(range: AdminRange, signal?: AbortSignal): Promise<AdminOverviewAnswer> {
   return request('overview', { query: { range }, signal });
+}
+
+export function readSections(page: string, signal?: AbortSignal): Promise<AdminSectionsAnswer> {
+  return request(`pages/${encodeURIComponent(page)}`, { signal });
 }
 
 export interface ListRequest {

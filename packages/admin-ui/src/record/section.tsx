@@ -1,5 +1,5 @@
 import { Anchor, Group, Text } from '@mantine/core';
-import { use } from 'react';
+import { lazy, Suspense, use } from 'react';
 import type { AdminCellKind, AdminFieldChange, AdminSection } from '../api/shapes.ts';
 import { Chart } from '../charts/chart.tsx';
 import { CopyButton } from '../feedback/copy-button.tsx';
@@ -12,6 +12,8 @@ import { ChangedFacts } from './changed-facts.ts';
 import { Changes } from './changes.tsx';
 import { SectionTable } from './section-table.tsx';
 import { Timeline } from './timeline.tsx';
+
+const SignatureCheck = lazy(async () => ({ default: (await import('./signature-check.tsx')).SignatureCheck }));
 
 type Level = 2 | 3 | 4;
 
@@ -122,6 +124,15 @@ export function SectionBody({
               {section.text}
             </a>
           )}
+        </section>
+      );
+    case 'signature_check':
+      return (
+        <section>
+          <SectionTitle text={section.title} level={level} />
+          <Suspense>
+            <SignatureCheck />
+          </Suspense>
         </section>
       );
     default:

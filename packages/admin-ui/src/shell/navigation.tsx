@@ -1,4 +1,4 @@
-import type { AdminResourceShape } from '../api/shapes.ts';
+import type { AdminPageShape, AdminResourceShape } from '../api/shapes.ts';
 import { Icon, type IconName } from '../icons/icon.tsx';
 import { hashOf } from '../routing/location.ts';
 import { useLocation } from '../routing/use-location.ts';
@@ -14,14 +14,14 @@ export function Navigation() {
       <ul className={css['list']}>
         <Item href={hashOf({ page: 'overview' })} icon="overview" label="Overview" isCurrent={place.page === 'overview'} />
       </ul>
-      {groups(site.resources).map(([group, resources]) => (
+      {groups([...site.resources, ...(site.pages ?? [])]).map(([group, resources]) => (
         <div key={group}>
           <h2 className={css['group']}>{group}</h2>
           <ul className={css['list']}>
             {resources.map((resource) => (
               <Item
                 key={resource.name}
-                href={hashOf({ page: 'list', resource: resource.name })}
+                href={addressOf(resource)}
                 icon={resource.icon ?? 'table'}
                 label={resource.label}
                 isCurrent={current === resource.name}
@@ -53,7 +53,12 @@ function Item({ href, icon, label, isCurrent }: ItemProps) {
   );
 }
 
+/** A page of its own is beside the site, and not in its fragment. */
+function addressOf(page: AdminResourceShape | AdminPageShape): string {
+  return 'href' in page && page.href !== undefined ? page.href : hashOf({ page: 'list', resource: page.name });
+}
+
 /** In the order in which the server names them. */
-function groups(resources: readonly AdminResourceShape[]): [string, AdminResourceShape[]][] {
+function groups<T extends AdminResourceShape | AdminPageShape>(resources: readonly T[]): [string, T[]][] {
   return [...Map.groupBy(resources, (resource) => resource.group)];
 }

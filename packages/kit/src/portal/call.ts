@@ -47,16 +47,13 @@ export async function callOperation(
   const search = new URLSearchParams(query).toString();
   const path = route.path.replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(params[name] ?? ''));
   const key = exchange.headers['idempotency-key'];
-  const shared = Object.entries(exchange.headers).filter(([name]) => !OF_THE_PAGE.has(name));
   const answer = await callRoute(
     route,
     {
       url: search === '' ? path : `${path}?${search}`,
       params,
       headers: {
-        ...Object.fromEntries(shared),
-        accept: 'application/json',
-        'x-request-id': exchange.requestId,
+        ...sharedHeaders(exchange),
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
         ...(route.idempotency === undefined || key === undefined ? {} : { 'idempotency-key': key }),
       },
@@ -69,6 +66,12 @@ export async function callOperation(
   );
   if (answer.status >= 400) throw errorOf(answer);
   return answer;
+}
+
+/** Headers of the page's request that its calls have, too. */
+export function sharedHeaders({ headers, requestId }: Exchange): Readonly<Record<string, string | string[] | undefined>> {
+  const shared = Object.entries(headers).filter(([name]) => !OF_THE_PAGE.has(name));
+  return { ...Object.fromEntries(shared), accept: 'application/json', 'x-request-id': requestId };
 }
 
 /** The body of a response that is JSON. */

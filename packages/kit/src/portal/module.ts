@@ -10,7 +10,9 @@ import { siteHeaders } from '../admin/serve/site-headers.ts';
 import { AdminSite } from '../admin/state/admin-site.ts';
 import type { SiteKind } from '../admin/state/site-kind.ts';
 import { readPortalOptions, type PortalOptions } from './options.ts';
-import { portalDeclarations } from './portal-resource.ts';
+import { portalDeclarations } from './declarations.ts';
+import { portalReference } from './reference.ts';
+import { sectionsController } from './sections-controller.ts';
 
 const kind: SiteKind = { name: 'portal', permission: isAuthenticated, isForStaff: false, declarations: portalDeclarations };
 
@@ -41,9 +43,16 @@ function controllers(site: AdminSite, login: LoginProvider): ModuleMount {
   const account = login.form?.account?.({ hidden: true, metadata: { portal: true } });
   return {
     [prefix]: siteController(site),
+    '/': portalReference(
+      prefix,
+      () => site.settings.title ?? site.app.title,
+      login,
+      () => site.app,
+    ),
     [`${prefix}/api`]: sessionController(site, login),
     ...(account === undefined ? {} : { [`${prefix}/api/account`]: account }),
     [`${prefix}/api/overview`]: overviewController(site, login),
+    [`${prefix}/api/pages`]: sectionsController(site, login),
     [`${prefix}/api/state`]: stateController(site, login),
     [`${prefix}/api/resources`]: resourceController(site, login),
     [`${prefix}/api/lists`]: listController(site, login),

@@ -8,11 +8,11 @@ import { cellKind, propertiesOf, resolved, type Schema } from './schema-words.ts
 type Item = Readonly<Record<string, unknown>>;
 
 /** The columns of the list, with what the schema of its items says about them. */
-export function columnsOf({ columns, states = {} }: PortalPage, fields: Readonly<Record<string, Schema>>): AdminColumn[] {
+export function columnsOf({ columns, states = {}, cells = {} }: PortalPage, fields: Readonly<Record<string, Schema>>): AdminColumn[] {
   return columns.flatMap((given) => {
-    const { of, ...column } = typeof given === 'string' ? { name: given } : given;
-    const schema = fields[column.name];
-    if (schema === undefined) return [];
+    const { of, recordOnly, ...column } = typeof given === 'string' ? { name: given } : given;
+    const schema = fields[column.name] ?? (cells[column.name] === undefined ? undefined : {});
+    if (schema === undefined || recordOnly === true) return [];
     const kind = of !== undefined ? 'link' : states[column.name] === undefined ? cellKind(schema) : 'state';
     return [{ label: labelOf(column.name), kind, sortNote: 'The list is in the order of the API.', ...column }];
   });
@@ -27,9 +27,8 @@ export async function drawnRows(
   const { columns, cells = {} } = page;
   const drawn = records.map(({ item, id }) => {
     const row = rowOf(page, item, id);
-    const own = Object.entries(cells).filter(([name]) => name in item);
     const values: Record<string, AdminValue | undefined> = { ...row.values };
-    for (const [name, cell] of own) values[name] = cell(item, context);
+    for (const [name, cell] of Object.entries(cells)) values[name] = cell(item, context);
     return { ...row, values };
   });
   const links = columns.flatMap((each) => (typeof each === 'string' || each.of === undefined ? [] : [[each.name, each.of] as const]));
@@ -68,7 +67,9 @@ export function sectionsOf(page: PortalPage, item: Item, values: AdminRow['value
     const kind = words?.of !== undefined ? 'link' : page.states?.[name] === undefined ? (words?.kind ?? cellKind(field)) : 'state';
     return { name, label: words?.label ?? labelOf(name), kind };
   });
-  const facts: AdminSection = { kind: 'facts', title: labelOf(page.singular), columns, values };
+  const made = page.columns.filter((each): each is PortalColumn => typeof each === 'object' && !(each.name in item));
+  const more = made.map(({ name, label = labelOf(name), kind = 'text' }): AdminColumn => ({ name, label, kind }));
+  const facts: AdminSection = { kind: 'facts', title: labelOf(page.singular), columns: [...columns, ...more], values };
   const parts = resolvedFields
     .filter((each) => !isSimple(each))
     .flatMap(([name, field]) => partOf(page, labelOf(name), item[name], field, schema));

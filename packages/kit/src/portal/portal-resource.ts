@@ -1,4 +1,4 @@
-import type { AdminAction, AdminContext, AdminDeclaration, AdminListQuery, AdminResource } from '../app/admin/declaration.ts';
+import type { AdminAction, AdminContext, AdminListQuery, AdminResource } from '../app/admin/declaration.ts';
 import { labelOf } from '../app/admin/model-columns.ts';
 import type { PortalAction, PortalPage } from '../app/admin/portal-page.ts';
 import { adminBuckets } from '../app/admin/range.ts';
@@ -13,14 +13,12 @@ import type {
   AdminRow,
   AdminSecret,
 } from '../app/admin/shapes.ts';
-import type { App } from '../app/declare/module.ts';
 import { isKitError } from '../errors/kit-error.ts';
 import type { CompiledRoute } from '../http/exchange/compiled-route.ts';
 import { callOperation, jsonOf, pieces, unlessRefused } from './call.ts';
 import { chartPlan, drawnChart } from './charts.ts';
-import { firstSteps } from './first-steps.ts';
 import { columnsOf, drawnRows, rowOf, sectionsOf } from './page-record.ts';
-import { routesOf, type PageRoutes } from './page-routes.ts';
+import type { PageRoutes } from './page-routes.ts';
 import { nextOf, sized } from './paging.ts';
 import { fieldOf, filterOf, itemsOf, propertiesOf, resolved, type Schema } from './schema-words.ts';
 import { given, inFields } from './sent-fields.ts';
@@ -31,29 +29,6 @@ type Item = Readonly<Record<string, unknown>>;
 const BELOW = '~';
 /** Others whose records are listed together where none was chosen, and records of each. */
 const PARENTS_MAX = 20;
-
-/** The pages of the modules, as far as the app has mounted their operations. */
-export function portalDeclarations(app: App): readonly AdminDeclaration[] {
-  const pages = app.modules
-    .flatMap(({ portal }) => portal?.pages ?? [])
-    .flatMap((page) => {
-      const routes = routesOf(app, page);
-      return routes === null ? [] : [{ page, routes }];
-    });
-  const made = pages.map(({ page, routes }) => {
-    const above = pages.find(({ page: other }) => other.name === page.below?.page);
-    return page.below !== undefined && above === undefined ? null : new PageResource(page, routes, above?.routes);
-  });
-  const shown = made.filter((each) => each !== null);
-  for (const each of shown) each.charted = shown;
-  return [
-    { overview: (context) => firstSteps(shown, context) },
-    ...shown.map((each): AdminDeclaration => ({
-      resources: [each.resource()],
-      overview: (context, range) => each.overview(context, range),
-    })),
-  ];
-}
 
 /** A page as a list of the site: every read and change is a call of the mounted operation. */
 export class PageResource {

@@ -171,7 +171,8 @@ describeDatabases("the developers' portal", (database) => {
       values: {
         route: '/v1/hooks',
         status: { value: '403 Forbidden', tone: 'warning' },
-        error_code: { value: 'insufficient_scope', tone: 'bad', hint: expect.stringContaining('scope') },
+        error_code: 'insufficient_scope',
+        meaning: expect.stringContaining('scope'),
         key_id: { resource: 'api-keys', text: 'Reader' },
       },
     });

@@ -107,7 +107,11 @@ async function answer(site: AdminSite, login: LoginProvider, asked: AdminContext
   const { id, username } = user;
   const role = await roleOf(site.settings, user);
   const resources = await site.shapesFor(role, asked);
-  const shown = { title: titleOf(site), version, login: loginFacts(site, login), resources };
+  const pages = site.pages.map((page) => {
+    const { read: _, ...shape } = page;
+    return shape;
+  });
+  const shown = { title: titleOf(site), version, login: loginFacts(site, login), resources, ...(pages.length === 0 ? {} : { pages }) };
   return { user: { id, username, role }, csrf_token, site: shown };
 }
 

@@ -1,4 +1,11 @@
-import type { AdminAction, AdminContext, AdminDeclaration, AdminResource, AdminUploads } from '../../app/admin/declaration.ts';
+import type {
+  AdminAction,
+  AdminContext,
+  AdminDeclaration,
+  AdminResource,
+  AdminSectionsPage,
+  AdminUploads,
+} from '../../app/admin/declaration.ts';
 import type { AdminActionShape, AdminColumn, AdminField, AdminResourceShape, AdminFilter } from '../../app/admin/shapes.ts';
 import { StartUpError } from '../../app/check/start-up-error.ts';
 import type { App } from '../../app/declare/module.ts';
@@ -152,6 +159,11 @@ export class AdminSite {
     return [...this.#resources.values()].find(
       ({ auditedAs, table, name }) => auditedAs === targetType || table === targetType || name === targetType,
     );
+  }
+
+  /** Pages that are not lists. */
+  get pages(): readonly AdminSectionsPage[] {
+    return this.#declarations.flatMap(({ pages = [] }) => pages);
   }
 
   get resources(): Iterable<AdminResource> {

@@ -8,6 +8,7 @@
 //   GET    api/session                                → AdminSession; 403 staff_only carries `csrf_token`, to log out with
 //   GET    api/state                                  → AdminSiteState, every few seconds: whether server, databases and workers work
 //   GET    api/overview?range=24h                     → AdminOverviewAnswer
+//   GET    api/pages/:name                            → AdminSectionsAnswer; only in the portal
 //   GET    api/resources/:name                        ?search= &cursor= &limit= &sort=-created_at &filter.<name>= → AdminPage
 //   POST   api/resources/:name                        { field: value, … } → AdminResult, 201
 //   GET    api/resources/:name/:id                    → AdminRecord
@@ -25,8 +26,8 @@
 // 409 response_not_kept. PATCH takes `if-match` with `form.tag`: 412 when the record was changed meanwhile.
 // Every unsafe request but the login carries `x-csrf-token`. Errors are problem+json; a 422 names the field in its location:
 // ["body", "url"] of a form, ["body", "fields", "reason"] of an action.
-import type { AdminOverview } from '../../app/admin/sections.ts';
-import type { AdminRange, AdminResourceShape, AdminTone } from '../../app/admin/shapes.ts';
+import type { AdminOverview, AdminSection } from '../../app/admin/sections.ts';
+import type { AdminPageShape, AdminRange, AdminResourceShape, AdminTone } from '../../app/admin/shapes.ts';
 
 /** How staff log in. */
 export interface AdminLogin {
@@ -52,7 +53,14 @@ export interface AdminSession {
     readonly version: string;
     readonly login: AdminLogin;
     readonly resources: readonly AdminResourceShape[];
+    /** Pages that are not lists. */
+    readonly pages?: readonly AdminPageShape[];
   };
+}
+
+/** A page that is not a list. */
+export interface AdminSectionsAnswer {
+  readonly sections: readonly AdminSection[];
 }
 
 export interface AdminOverviewAnswer {

@@ -12,6 +12,7 @@ import type {
   AdminFileTarget,
   AdminImportResult,
   AdminPage,
+  AdminPageShape,
   AdminPreview,
   AdminRange,
   AdminResourceShape,
@@ -232,10 +233,18 @@ export interface AdminWaiting {
   readonly remedy: string;
 }
 
+/** A page that is not a list. */
+export interface AdminSectionsPage extends AdminPageShape {
+  /** What it shows to this caller. */
+  read(context: AdminContext): Promise<readonly AdminSection[]>;
+}
+
 /** What the admin site shows for a module. */
 export interface AdminDeclaration {
   /** Lists and records of the module. */
   readonly resources?: readonly AdminResource[];
+  /** Pages that are not lists. */
+  readonly pages?: readonly AdminSectionsPage[];
   /** What the module has to say about a record of another: parts of its page. */
   sections?(context: AdminContext, target: AdminTarget): Promise<readonly AdminSection[]>;
   /** What the module knows that happened to a record of any kind, newest first: the site puts the entries of all modules into one timeline. */

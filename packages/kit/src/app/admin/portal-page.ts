@@ -1,7 +1,7 @@
 import type { Db } from '../../db/engine/db.ts';
 import type { AdminContext } from './declaration.ts';
-import type { AdminChart } from './sections.ts';
-import type { AdminColumn, AdminResourceShape, AdminState, AdminTone, AdminValue } from './shapes.ts';
+import type { AdminChart, AdminSection } from './sections.ts';
+import type { AdminColumn, AdminPageShape, AdminResourceShape, AdminState, AdminTone, AdminValue } from './shapes.ts';
 
 /**
  * A page of the developers' portal: words for the operations that the app has mounted for a resource. What may be seen and done is what these operations
@@ -107,6 +107,8 @@ export interface PortalChart extends Pick<AdminChart, 'title' | 'kind' | 'unit'>
 export interface PortalColumn extends Partial<Omit<AdminColumn, 'name' | 'sortable' | 'sortNote'>> {
   /** The field. */
   readonly name: string;
+  /** On the page of a record, and not in the list. */
+  readonly recordOnly?: boolean;
   /** The page whose records it has the ids of: the cell shows what people call the record, and leads to it. */
   readonly of?: string;
 }
@@ -124,4 +126,13 @@ export interface PortalAction {
 export interface PortalDeclaration {
   /** In the order of the menu. */
   readonly pages: readonly PortalPage[];
+  /** Pages that are not lists. */
+  readonly texts?: readonly PortalText[];
+}
+
+export interface PortalText extends AdminPageShape {
+  /** Shown where this list is. Default: always. */
+  readonly beside?: string;
+  /** What it shows to this caller. */
+  read(context: AdminContext): Promise<readonly AdminSection[]>;
 }

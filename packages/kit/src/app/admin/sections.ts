@@ -102,6 +102,13 @@ export type AdminSection =
       /** A description of the image for screen readers, or the text of the link. */
       readonly text: string;
     }
+  /** A form that says why the signature of a webhook is rejected. Everything happens in the browser. */
+  | {
+      /** The kind of the section. */
+      readonly kind: 'signature_check';
+      /** The heading of the section. */
+      readonly title: string;
+    }
   | {
       /** The kind of the section. */
       readonly kind: 'chart';

@@ -275,6 +275,12 @@ export interface AdminResourceShape {
   readonly actions: readonly AdminActionShape[];
 }
 
+/** A page of the site that is not a list: its sections are read with `api/pages/:name`. */
+export interface AdminPageShape extends Pick<AdminResourceShape, 'name' | 'label' | 'group' | 'description' | 'icon'> {
+  /** Where it is, relative to the site: `reference`. Default: the site draws its sections. */
+  readonly href?: string;
+}
+
 /** Largest count of a list: an exact count of millions would cost more than the list. */
 export const ADMIN_COUNT_MAX = 10_000;
 

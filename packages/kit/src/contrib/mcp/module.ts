@@ -6,6 +6,7 @@ import { mcpCommand } from './commands.ts';
 import { type McpEndpoint, mcpController, type Message } from './controller.ts';
 import { allowedHosts, refuseForeignHost } from './serve/host-guard.ts';
 import { type McpOptions, readMcpOptions } from './options.ts';
+import { agentsPortal } from './portal.ts';
 import { metadataMounts, ProtectedResource } from './serve/protected-resource.ts';
 import { mcpHandler, type McpServerParts } from './serve/protocol.ts';
 import { routeAt } from './serve/resources.ts';
@@ -38,6 +39,7 @@ export function mcp(options: McpOptions = {}): Module {
     middleware: [guard],
     mount: { [settings.path]: mcpController(inUse), ...metadataMounts(settings.path, () => running?.resource) },
     commands: [mcpCommand(inUse)],
+    portal: agentsPortal(inUse),
     checks: [{ name: 'mcp_tools', run: (app) => toolFaults(toolRoutes(app.routes, settings)) }],
     setup(app) {
       running = start(app);

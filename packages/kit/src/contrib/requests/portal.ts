@@ -9,14 +9,18 @@ const group = 'Requests';
 
 type Item = Readonly<Record<string, unknown>>;
 
-/** The code of an error, with the sentence that the operation has for it. */
-function explained({ error_code: code, method, route: path }: Item, context: AdminContext): AdminState | null {
+/** The sentence that the operation has for the code of its error. */
+function explained({ error_code: code, method, route: path }: Item, context: AdminContext): string | null {
   if (typeof code !== 'string') return null;
   const { routes } = context.app as App;
   const route = routes.find((each) => each.method === method && each.path === path);
   const known = [...(route === undefined ? [] : errorsOfRoute(route)), ...ERRORS_ANYWHERE].find((each) => each.code === code);
-  return { value: code, tone: 'bad', ...(known === undefined ? {} : { hint: known.detail }) };
+  return known?.detail ?? null;
 }
+
+/** Null where there is no limit: it is only counted. */
+const percentUsed = ({ used, quota }: Item): number | null =>
+  quota === null ? null : Math.min(100, Math.round((Number(used) * 100) / Number(quota)));
 
 /** The connection may end before there is a response. */
 const statusOf = ({ status }: Item): AdminState => httpStatus(status) ?? { value: 'no response', tone: 'warning' };
@@ -42,7 +46,8 @@ export const requestsPortal: PortalDeclaration = {
         { name: 'method', kind: 'code' },
         { name: 'route', label: 'Operation', kind: 'code' },
         { name: 'status', label: 'Status', kind: 'state' },
-        { name: 'error_code', label: 'Error', kind: 'state' },
+        { name: 'error_code', label: 'Error', kind: 'code' },
+        { name: 'meaning', label: 'What it means', recordOnly: true },
         { name: 'duration_ms', label: 'Duration (ms)', secondary: true },
         { name: 'key_id', label: 'API key', of: 'api-keys', secondary: true },
         { name: 'request_id', label: 'Request id', kind: 'code', secondary: true },
@@ -54,7 +59,7 @@ export const requestsPortal: PortalDeclaration = {
         { name: 'key_id', label: 'API key', of: 'api-keys' },
         { name: 'request_id', label: 'Request id' },
       ],
-      cells: { status: statusOf, error_code: explained },
+      cells: { status: statusOf, meaning: explained },
       charts: [
         {
           title: 'Requests',
@@ -128,9 +133,11 @@ export const requestsPortal: PortalDeclaration = {
         'period',
         { name: 'starts_at', label: 'From', secondary: true },
         { name: 'ends_at', label: 'Renews' },
+        { name: 'spent', label: 'Used up', kind: 'progress' },
         'used',
         'quota',
       ],
+      cells: { spent: percentUsed },
       filters: [
         { name: 'kind', label: 'Whose' },
         { name: 'key_id', label: 'API key', of: 'api-keys' },

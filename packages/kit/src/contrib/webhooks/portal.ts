@@ -141,4 +141,16 @@ export const webhooksPortal: PortalDeclaration = {
       actions: { retry: { label: 'Send again', done: 'The delivery is sent again.' } },
     },
   ],
+  texts: [
+    {
+      name: 'signature-check',
+      label: 'Signature check',
+      group: 'Webhooks',
+      icon: 'audit',
+      description:
+        'Your receiver rejects a request? Paste it to see which header, secret or byte is wrong. Nothing that you paste leaves this page.',
+      beside: 'endpoints',
+      read: () => Promise.resolve([{ kind: 'signature_check', title: 'Received request' }]),
+    },
+  ],
 };

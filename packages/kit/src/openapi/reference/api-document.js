@@ -3,6 +3,7 @@ let api = {};
 
 export async function loadDocument(address) {
   const response = await fetch(address, { headers: { accept: 'application/json' } });
+  if (response.status === 401) throw new Error('Log in first, then load this page again.');
   if (!response.ok) throw new Error(`openapi.json answered ${response.status}`);
   api = await response.json();
   return api;

@@ -2,16 +2,19 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import type { FastifyReply } from 'fastify';
+import { BoundedMap } from '../../db/values/bounded-map.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { Controller } from '../../http/compile/controller.ts';
+import type { HandlerContext } from '../../http/declare/handler-context.ts';
 import { jsonSchema } from '../../http/declare/json-schema.ts';
 import { raw } from '../../http/declare/raw.ts';
 import { route } from '../../http/declare/route.ts';
+import { allowAny } from '../../permissions/built-ins.ts';
 import { Permission } from '../../permissions/permission.ts';
 import type { OpenApiDocument } from '../document.ts';
 import { withExamples } from '../examples.ts';
 import { type OptionRules, readOptions } from '../../options/read-options.ts';
-import { aFunction, instanceOf, required, rule } from '../../options/value-rule.ts';
+import { aFunction, anything, instanceOf, listOf, recordOf, required, rule, text } from '../../options/value-rule.ts';
 
 export interface ReferenceOptions {
   /** Where the page is; the document is beside it. `/docs` and `/openapi.json` unless said. */
@@ -20,6 +23,12 @@ export interface ReferenceOptions {
   readonly permission: Permission;
   /** The document's text; asked once, when it is first needed, and once for the form with examples. */
   readonly document: () => string;
+  /** A document for each kind of caller, in place of `document`. The same key, the same text. */
+  readonly documentFor?: (context: HandlerContext) => Promise<{ readonly key: string; readonly text: () => string }>;
+  /** The authenticators that requests for the document may use. Default: those of the application. */
+  readonly auth?: readonly string[];
+  /** Facts of its routes. */
+  readonly metadata?: Readonly<Record<string, unknown>>;
   /** What the document cannot say, for samples and requests of the page; asked once. */
   readonly facts?: () => ReferenceFacts;
   /** What stands at `/`, where the application has no operation of its own there. Not given: nothing. */
@@ -31,6 +40,8 @@ export interface ReferenceFacts {
   readonly clients: Readonly<Record<string, readonly [group: string, method: string]>>;
   /** The path that returns the CSRF token of the caller's session. */
   readonly session: string | null;
+  /** Where the page leads back to, relative to it. */
+  readonly home?: { readonly href: string; readonly title: string };
 }
 
 /** Where to go from the address of the application itself. */
@@ -47,6 +58,9 @@ const rules: OptionRules<ReferenceOptions> = {
   path: rule('a path such as "/docs"', (value) => typeof value === 'string' && value.startsWith('/')),
   permission: required(instanceOf(Permission, 'a permission, such as isStaff')),
   document: required(aFunction),
+  documentFor: aFunction,
+  auth: listOf(text),
+  metadata: recordOf(anything),
   facts: aFunction,
   index: aFunction,
 };
@@ -56,6 +70,9 @@ const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 const asset = (name: string): string => readFileSync(new URL(name, import.meta.url), 'utf8');
+
+/** Kinds of callers, each with and without examples: a document has about 150 kB, and takes some milliseconds to make. */
+const DOCUMENTS_MAX = 32;
 
 /** The page's parts by name. They are read when the application is created, so a request never touches the disk. */
 const ASSETS = [
@@ -111,7 +128,10 @@ export function referenceController(options: ReferenceOptions): Controller {
   const path = options.path ?? '/docs';
   const folder = path.slice(path.lastIndexOf('/') + 1);
   const parent = path.slice(0, path.lastIndexOf('/'));
-  const facts = { permission: options.permission, hidden: true } as const;
+  const { auth, metadata = {}, documentFor: ofCaller } = options;
+  const facts = { permission: options.permission, hidden: true, metadata, ...(auth === undefined ? {} : { auth }) } as const;
+  // Where each caller has a document of their own, the page itself has nothing to hide: without a session it says what to do.
+  const open = ofCaller === undefined ? facts : ({ permission: allowAny, auth: [], hidden: true, metadata } as const);
   // The page names its parts relative to itself, so it also works behind a prefix.
   const page = asset('reference.html').replaceAll('docs/reference.', `${folder}/reference.`);
   const assets = new Map(ASSETS.map((name) => [name, asset(name)]));
@@ -122,26 +142,24 @@ export function referenceController(options: ReferenceOptions): Controller {
     return JSON.stringify(options.facts?.() ?? { clients: {}, session: null });
   };
   // Without examples and with them.
-  const served = new Map<boolean, ServedDocument>();
-  const documentFor = (hasExamples: boolean): ServedDocument => {
-    const known = served.get(hasExamples);
-    if (known !== undefined) return known;
-    const text = options.document();
-    const made = servedDocument(hasExamples ? JSON.stringify(withExamples(JSON.parse(text) as OpenApiDocument)) : text);
-    served.set(hasExamples, made);
-    return made;
+  const served = new BoundedMap<string, ServedDocument>(DOCUMENTS_MAX);
+  const documentFor = async (hasExamples: boolean, context: HandlerContext): Promise<ServedDocument> => {
+    const { key, text } = ofCaller === undefined ? { key: '', text: options.document } : await ofCaller(context);
+    return served.getOrMake(`${hasExamples} ${key}`, () =>
+      servedDocument(hasExamples ? JSON.stringify(withExamples(JSON.parse(text()) as OpenApiDocument)) : text()),
+    );
   };
 
   // The name is part of the operation ids: an application may have a ReferenceController of its own.
   class KitReferenceController extends Controller {
-    page = route.get(path, { ...facts, response: raw('text/html; charset=utf-8') }, ({ reply }) => {
+    page = route.get(path, { ...open, response: raw('text/html; charset=utf-8') }, ({ reply }) => {
       safe(reply);
       return page;
     });
 
     asset = route.get(
       `${path}/:asset`,
-      { ...facts, params: AssetName, response: raw('text/javascript; charset=utf-8') },
+      { ...open, params: AssetName, response: raw('text/javascript; charset=utf-8') },
       ({ params, reply }) => {
         if (params.asset === 'facts.json') return factsText(reply);
         const content = assets.get(params.asset);
@@ -155,9 +173,10 @@ export function referenceController(options: ReferenceOptions): Controller {
     document = route.get(
       `${parent}/openapi.json`,
       { ...facts, query: Examples, responses: { 304: {} }, response: raw('application/json; charset=utf-8') },
-      ({ query, request, reply }) => {
+      async (context) => {
+        const { query, request, reply } = context;
         safe(reply);
-        const { text, gzip, etag } = documentFor(query.examples === 'true');
+        const { text, gzip, etag } = await documentFor(query.examples === 'true', context);
         reply.headers({ etag, vary: 'accept-encoding' });
         if (request.headers['if-none-match'] === etag) {
           void reply.code(304);

@@ -1,5 +1,5 @@
 // Draws the OpenAPI document beside this page.
-import { loadDocument, loadFacts, resolve } from './api-document.js';
+import { loadDocument, loadFacts, pageFacts, resolve } from './api-document.js';
 import { schemeNames, setCredentials } from './credentials.js';
 import { el, prose } from './dom.js';
 import { operationNode } from './operation-view.js';
@@ -25,6 +25,15 @@ function collect(api) {
     }
   }
   return found;
+}
+
+/** Back to the site that the page is a part of. */
+function drawHome({ home }) {
+  if (home === undefined) return;
+  const link = document.getElementById('home');
+  link.textContent = `← ${home.title}`;
+  link.href = new URL(home.href, document.querySelector('a[download]').href).href;
+  link.hidden = false;
 }
 
 function draw(api) {
@@ -168,11 +177,13 @@ function wire(operations, groups) {
 }
 
 try {
-  const [api] = await Promise.all([
+  const [loaded] = await Promise.allSettled([
     loadDocument(document.querySelector('a[download]').href),
     loadFacts(new URL('facts.json', import.meta.url)),
   ]);
-  draw(api);
+  drawHome(pageFacts());
+  if (loaded.status === 'rejected') throw loaded.reason;
+  draw(loaded.value);
 } catch (error) {
   document.getElementById('list').append(el('p', { class: 'notice', role: 'alert' }, `The document could not be read: ${error.message}`));
 }

@@ -31,6 +31,7 @@ export function tryIt({ path, method, operation, parameters }) {
     output,
   );
   const submit = async () => {
+    if (method === 'delete' && !confirm(`Send DELETE ${path}? It is done on the real data.`)) return;
     button.disabled = true;
     output.replaceChildren('Sending …');
     try {

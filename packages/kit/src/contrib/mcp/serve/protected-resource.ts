@@ -49,7 +49,7 @@ export class ProtectedResource {
   metadata(exchange: Exchange): ResourceMetadata | undefined {
     if (this.#issuers.length === 0) return undefined;
     return {
-      resource: this.#url(exchange),
+      resource: this.url(exchange),
       resource_name: this.#app.title,
       authorization_servers: this.#issuers,
       bearer_methods_supported: ['header'],
@@ -72,7 +72,7 @@ export class ProtectedResource {
     const claims = exchange.principal?.claims;
     if (claims === undefined) return;
     const audience: readonly unknown[] = Array.isArray(claims['aud']) ? claims['aud'] : [claims['aud']];
-    const accepted = this.#audience ?? [this.#url(exchange)];
+    const accepted = this.#audience ?? [this.url(exchange)];
     if (audience.some((each) => typeof each === 'string' && accepted.includes(each))) return;
     const detail = 'The access token is for another audience.';
     throw coreErrors.invalid_credentials({
@@ -88,7 +88,8 @@ export class ProtectedResource {
     return coreErrors.insufficient_scope({ extensions: { required_scope: scope }, headers: { 'www-authenticate': challenge } });
   }
 
-  #url(exchange: Pick<Exchange, 'headers' | 'request'>): string {
+  /** Where clients connect, as this request names the server. */
+  url(exchange: Pick<Exchange, 'headers' | 'request'>): string {
     return `${this.#server(exchange)}${this.#path}`;
   }
 
