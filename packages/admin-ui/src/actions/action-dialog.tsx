@@ -41,6 +41,8 @@ export interface ActionOutcome {
   readonly message: string | null;
   /** The action that takes it back, and on which records. */
   readonly undo?: NonNullable<AdminResult['undo']> | undefined;
+  /** The record to show now. */
+  readonly next?: AdminResult['next'];
 }
 
 type Phase = 'asking' | 'running' | 'ended';
@@ -87,7 +89,8 @@ export function ActionDialog({ resource, action, targets, defaults = {}, onClose
           isStopped: () => stopped.current,
         }),
       );
-      if (end.failures.length === 0 && end.rest.length === 0) return onClose({ changed: true, message: summary(end), undo: undoOf(end) });
+      if (end.failures.length === 0 && end.rest.length === 0)
+        return onClose({ changed: true, message: summary(end), undo: undoOf(end), next: end.results.at(-1)?.next });
       setPhase('ended');
     } catch (error) {
       const reason = toFault(error);

@@ -169,9 +169,10 @@ function RecordView({ resource, record }: { readonly resource: AdminResourceShap
           action={running}
           targets={[{ id: record.id, title: record.title }]}
           defaults={record.defaults?.[running.name]}
-          onClose={({ changed, message }) => {
+          onClose={({ changed, message, next }) => {
             setRunning(null);
             if (message !== null) sayDone(message);
+            if (next !== undefined) navigate({ page: 'record', ...next });
             if (changed) void client.invalidateQueries();
           }}
         />

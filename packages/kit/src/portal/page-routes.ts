@@ -23,13 +23,19 @@ export interface PageRoutes {
  * The mounted operations of a page's resource, of the first controller that serves it to its owners; null where the app has none. Operations that are
  * not in the API's document are not shown either.
  */
-export function routesOf(app: App, { resource, below }: PortalPage): PageRoutes | null {
+export function routesOf(app: App, { resource, below, collection }: PortalPage): PageRoutes | null {
   for (const controller of app.controllers) {
     const mounted = mountedResourceOf(controller);
     if (mounted?.resource.name !== resource || mounted.options.audience !== undefined) continue;
     const { name } = controller.constructor;
     const own = app.routes.filter((route) => route.controller === name && !route.hidden && route.kind !== 'stream');
-    const lists = own.filter((route) => route.method === 'GET' && operationOf(route) === 'list' && isListPath(route.path, below?.path));
+    const lists = own.filter(
+      (route) =>
+        route.method === 'GET' &&
+        (collection === undefined
+          ? operationOf(route) === 'list' && isListPath(route.path, below?.path)
+          : route.path.endsWith(`/${collection}`) && !route.path.includes('/:')),
+    );
     // Of several versions the last one that was mounted.
     const list = lists.at(-1);
     if (list !== undefined) return pageRoutes(controller, own, list);

@@ -91,7 +91,7 @@ describeDatabases('pages of the portal that are not lists', (database) => {
     for (const { text } of texts) expect(text).toContain(connection.values.url);
     const tools = sections.find(({ title }: { title: string }) => title === 'Tools');
     expect(tools.rows.map(({ values }: { values: object }) => values)).toEqual([
-      { name: 'sum_add', does: 'Add two <b>numbers</b>', changes: { value: 'changes', tone: 'warning' }, scope: 'sums:write' },
+      { name: 'sum_add', does: 'Add two <b>numbers</b>.', changes: { value: 'changes', tone: 'warning' }, scope: 'sums:write' },
     ]);
     expect(tools.rows[0].details[0].value.properties).toHaveProperty('a');
   });

@@ -8,6 +8,8 @@ type Item = Readonly<Record<string, unknown>>;
 const isNumbered = ({ query }: CompiledRoute): boolean => 'page' in propertiesOf(query?.json);
 
 export function sized(list: CompiledRoute, limit: number, cursor: string | null): Readonly<Record<string, string>> {
+  // A list with all of its records.
+  if (list.query === undefined) return {};
   if (isNumbered(list)) return { page_size: String(limit), page: cursor ?? '1' };
   return { limit: String(limit), ...(cursor === null ? {} : { cursor }) };
 }

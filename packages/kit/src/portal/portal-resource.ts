@@ -13,20 +13,20 @@ import type {
   AdminRow,
   AdminSecret,
 } from '../app/admin/shapes.ts';
+import { coreErrors } from '../errors/core-errors.ts';
 import { isKitError } from '../errors/kit-error.ts';
 import type { CompiledRoute } from '../http/exchange/compiled-route.ts';
+import { BELOW, borrowedAction, madeBy } from './borrowed-action.ts';
 import { callOperation, jsonOf, pieces, unlessRefused } from './call.ts';
 import { chartPlan, drawnChart } from './charts.ts';
 import { columnsOf, drawnRows, rowOf, sectionsOf } from './page-record.ts';
 import type { PageRoutes } from './page-routes.ts';
 import { nextOf, sized } from './paging.ts';
-import { fieldOf, filterOf, itemsOf, propertiesOf, resolved, type Schema } from './schema-words.ts';
+import { fieldOf, filterOf, itemSchema, itemsOf, propertiesOf, resolved, type Schema } from './schema-words.ts';
 import { given, inFields } from './sent-fields.ts';
 
 type Item = Readonly<Record<string, unknown>>;
 
-/** Between the ids of a record and of the one that it is below: in neither of them. */
-const BELOW = '~';
 /** Others whose records are listed together where none was chosen, and records of each. */
 const PARENTS_MAX = 20;
 
@@ -66,10 +66,11 @@ export class PageResource {
       columns: columnsOf(this.#page, itemsOf(list.response?.json)),
       filters: [
         ...(above === undefined ? [] : [{ name: this.#parentKey, label: above.label, kind: 'reference' as const, of: above.page }]),
-        ...filters.flatMap(({ name: parameter, label: words, of }): readonly AdminFilter[] => {
+        ...filters.flatMap(({ name: parameter, label: words, of, isOpen: isOpenFilter }): readonly AdminFilter[] => {
           const schema = parameters[parameter];
           if (schema === undefined) return [];
-          return [of === undefined ? filterOf(parameter, words, schema) : { name: parameter, label: words, kind: 'reference', of }];
+          const isOpen = of === undefined || isOpenFilter === true;
+          return [isOpen ? filterOf(parameter, words, schema) : { name: parameter, label: words, kind: 'reference', of }];
         }),
       ],
       related: [
@@ -80,7 +81,10 @@ export class PageResource {
       creation: create === undefined ? { refused: this.#page.madeBy ?? 'The API makes them.' } : { fields: this.#fields(create) },
       editable: edit !== undefined,
       removable: remove !== undefined,
-      actions: [...this.#routes.actions].map(([segment, route]) => this.#action(segment, route)),
+      actions: [
+        ...[...this.#routes.actions].map(([segment, route]) => this.#action(segment, route)),
+        ...Object.entries(page.borrows ?? {}).map(([borrowed, words]) => borrowedAction(borrowed, words, this)),
+      ],
       ...(exporting === undefined
         ? {}
         : {
@@ -195,6 +199,23 @@ export class PageResource {
     return page === null ? null : page.items.length > 0;
   }
 
+  /** The page with this name, where it is shown. */
+  other(name: string): PageResource | undefined {
+    return this.charted.find(({ page }) => page.name === name);
+  }
+
+  /** A record as the API returns it; null where there is none for this caller. */
+  find(context: AdminContext, id: string): Promise<Item | null> {
+    return this.#find(context, id);
+  }
+
+  /** Calls `edit` or an action of a record. */
+  async act(context: AdminContext, id: string, operation: string, body: object): Promise<Item> {
+    const route = operation === 'edit' ? this.#routes.edit : this.#routes.actions.get(operation);
+    if (route === undefined) throw coreErrors.not_found();
+    return jsonOf(await inFields(() => callOperation(route, context, { params: this.#params(id), body })));
+  }
+
   get isCreatable(): boolean {
     return this.#routes.create !== undefined;
   }
@@ -219,7 +240,7 @@ export class PageResource {
   }
 
   #idOf(item: Item, parent: string | undefined): string {
-    const own = String(item['id']);
+    const own = String(item[this.#page.key ?? 'id']);
     return parent === undefined ? own : `${parent}${BELOW}${own}`;
   }
 
@@ -271,8 +292,12 @@ export class PageResource {
   }
 
   async #find(context: AdminContext, id: string): Promise<Item | null> {
-    const { read } = this.#routes;
-    if (read === undefined) return null;
+    const { read, list } = this.#routes;
+    if (read === undefined) {
+      if (this.#page.collection === undefined) return null;
+      const items = (jsonOf(await callOperation(list, context, {}))['items'] ?? []) as readonly Item[];
+      return items.find((item) => this.#idOf(item, undefined) === id) ?? null;
+    }
     try {
       return jsonOf(await callOperation(read, context, { params: this.#params(id) }));
     } catch (error) {
@@ -285,7 +310,7 @@ export class PageResource {
   async #read(context: AdminContext, id: string, range: AdminRange = '7d'): Promise<AdminRecord | null> {
     const item = await this.#find(context, id);
     if (item === null) return null;
-    const { read, edit, remove, actions } = this.#routes;
+    const { list, read, edit, remove, actions } = this.#routes;
     const fields = edit === undefined ? [] : this.#fields(edit).filter(({ name }) => name in item);
     const related = this.charted.map((other) => {
       const filter = other.#filterFor(this.#page.name);
@@ -296,12 +321,12 @@ export class PageResource {
     return {
       ...row,
       sections: [
-        ...sectionsOf(this.#page, item, row.values, read?.response?.json),
+        ...sectionsOf(this.#page, item, row.values, read?.response?.json ?? itemSchema(list.response?.json)),
         ...charts.map((chart) => ({ kind: 'chart' as const, chart })),
       ],
       ...(charts.length === 0 ? {} : { range }),
       ...(fields.length === 0 ? {} : { form: { fields, values: Object.fromEntries(fields.map(({ name }) => [name, item[name]])) } }),
-      actions: [...actions.keys()],
+      actions: [...actions.keys(), ...Object.keys(this.#page.borrows ?? {})],
       removable: remove !== undefined,
     };
   }
@@ -336,7 +361,7 @@ export class PageResource {
       run: async (context, [id = ''], values) => {
         const body = route.body === undefined ? {} : { body: given(values, route) };
         const answer = jsonOf(await inFields(() => callOperation(route, context, { params: this.#params(id), ...body })));
-        return { message: words.done, id, ...this.#secretOf(route, answer) };
+        return { message: words.done, id, ...madeBy(words, id, answer), ...this.#secretOf(route, answer) };
       },
     };
   }

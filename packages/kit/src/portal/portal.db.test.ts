@@ -9,7 +9,8 @@ import { describeDatabases } from '../testing/databases.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
 import { portal } from './index.ts';
 
-const OrderPaid = eventType('order.paid', z.object({ id: z.number() }));
+const OrderPaid = eventType('order.paid', z.object({ id: z.number() }), { description: 'An order was <b>paid</b>.', example: { id: 7 } });
+const OrderSent = eventType('order.sent', z.object({ id: z.number() }));
 class Keys extends ApiKeyController {
   static override readonly grantableScopes = ['requests:read', 'webhooks:read'];
 }
@@ -26,7 +27,7 @@ describeDatabases("the developers' portal", (database) => {
       database.db,
       [
         apiKeys(),
-        webhooks({ eventTypes: [OrderPaid] }),
+        webhooks({ eventTypes: [OrderPaid, OrderSent] }),
         requests({ quotas: { key: '100/month' } }),
         portal({ site: files.url, title: 'Acme' }),
       ],
@@ -72,6 +73,7 @@ describeDatabases("the developers' portal", (database) => {
       'api-keys',
       'endpoints',
       'deliveries',
+      'event-types',
       'requests',
       'usage',
       'quotas',
@@ -144,7 +146,9 @@ describeDatabases("the developers' portal", (database) => {
     const made = await send(ada, 'POST', 'resources/endpoints', { url: 'https://hooks.example.com/a', events: ['order.paid'] });
     expect(made).toMatchObject({ status: 201, body: { secret: { label: 'Signing secret' } } });
     const { id } = made.body;
-    expect((await act(ada, 'endpoints', 'ping', id)).body.message).toBe('A ping is on its way: see its deliveries.');
+    const pinged = await act(ada, 'endpoints', 'ping', id);
+    expect(pinged.body).toMatchObject({ message: 'It is on its way: the response appears here.', next: { resource: 'deliveries' } });
+    expect((await get(ada, `resources/deliveries/${pinged.body.next.id}`)).body.title).toBe('webhook.ping');
     await app.app.db.transaction((tx) => publish(tx, OrderPaid, { id: 1 }, { owner: ada.userId }));
     const all = await items(ada, 'deliveries');
     expect(all.map(({ title }: { title: string }) => title)).toContain('webhook.ping');
@@ -159,6 +163,63 @@ describeDatabases("the developers' portal", (database) => {
     expect(refused).toMatchObject({ status: 409, body: { code: 'endpoint_disabled' } });
     const wrong = await act(ada, 'endpoints', 'recover', id, {});
     expect(wrong).toMatchObject({ status: 422, body: { errors: [{ location: ['body', 'fields', 'since'] }] } });
+  });
+
+  test('event types: schema, example, subscribe from there, send the example, see its deliveries', async () => {
+    // After everything that other tests published.
+    clock.advance(1000);
+    const { id } = (await send(ada, 'POST', 'resources/endpoints', { url: 'https://hooks.example.com/b', events: ['webhook.*'] })).body;
+    const other = (await send(ada, 'POST', 'resources/endpoints', { url: 'https://hooks.example.com/c', events: ['order.paid'] })).body;
+    expect(await items(ada, 'event-types')).toMatchObject([{ id: 'order.paid' }, { id: 'order.sent' }]);
+    const record = async () => (await get(ada, 'resources/event-types/order.paid')).body;
+    const { sections, actions } = await record();
+    expect(actions).toEqual(['subscribe', 'send-example']);
+    const parts = Object.fromEntries(
+      sections.map(({ title, value, values }: { title: string; value: object; values: object }) => [title, value ?? values]),
+    );
+    expect(parts).toMatchObject({
+      'Event type': { name: 'order.paid', description: 'An order was <b>paid</b>.' },
+      Schema: { properties: { id: { type: 'number' } } },
+      Example: { id: 7 },
+    });
+    expect((await get(ada, 'resources/event-types/order.lost')).status).toBe(404);
+
+    expect((await act(ada, 'event-types', 'subscribe', 'order.paid', { other: id })).body.message).toBe('The endpoint is subscribed.');
+    expect((await get(ada, `resources/endpoints/${id}`)).body.values.events).toEqual(['webhook.*', 'order.paid']);
+    const sent = await act(ada, 'event-types', 'send-example', 'order.paid', { other: id });
+    expect(sent.body.next.resource).toBe('deliveries');
+    const delivery = (await get(ada, `resources/deliveries/${sent.body.next.id}`)).body;
+    expect(delivery).toMatchObject({ title: 'order.paid', values: { payload: { type: 'order.paid', data: { id: 7 } } } });
+    expect((await record()).sections.map(({ title }: { title: string }) => title)).toContain('Deliveries');
+    const without = await act(ada, 'event-types', 'send-example', 'order.sent', { other: id });
+    expect(without).toMatchObject({ status: 422, body: { errors: [{ code: 'no_example' }] } });
+
+    // Another endpoint that subscribes to it has missed no example.
+    await act(ada, 'endpoints', 'recover', other.id, { since: '2030-01-01T00:00:00Z' });
+    expect(await items(ada, `deliveries?filter.endpoint_id=${other.id}`)).toEqual([]);
+  });
+
+  test('charts of the overview and of a key count what the lists have', async () => {
+    const newcomer = await logIn();
+    const { keys, endpoints } = await things(newcomer);
+    await requestLogs.of(app.app.db).flush();
+    const charts = (parts: { charts?: { title: string; series: { values: number[] }[] }[] }[]) =>
+      Object.fromEntries(
+        parts
+          .flatMap((part) => part.charts ?? [])
+          .map(({ title, series }) => [title, series.map(({ values }) => values.reduce((sum, each) => sum + (each ?? 0), 0))]),
+      );
+    const { parts } = (await get(newcomer, 'overview?range=24h')).body;
+    expect(charts(parts)).toMatchObject({ Requests: [1, 0], Deliveries: [0, 1, 0], Latency: [expect.any(Number)] });
+    const ofRecord = async (path: string) => {
+      const { sections, range } = (await get(newcomer, `resources/${path}`)).body;
+      return {
+        range,
+        charts: charts([{ charts: sections.flatMap(({ chart }: { chart?: object }) => (chart === undefined ? [] : [chart])) }]),
+      };
+    };
+    expect(await ofRecord(`api-keys/${keys[0]}?range=24h`)).toMatchObject({ range: '24h', charts: { Requests: [1, 0] } });
+    expect(await ofRecord(`endpoints/${endpoints[0]}`)).toMatchObject({ range: '7d', charts: { Deliveries: [0, 1, 0] } });
   });
 
   test('requests, usage and quotas, with a file', async () => {
@@ -237,6 +298,8 @@ describeDatabases("the developers' portal", (database) => {
     await requestLogs.of(app.app.db).flush();
     const lists = (await get(ada, 'session')).body.site.resources as { name: string; actions: { name: string }[] }[];
     for (const { name, actions } of lists) {
+      // The catalog of the API is the same for everybody.
+      if (name === 'event-types') continue;
       const [own, others] = [await items(ada, `${name}?limit=100`), await items(bob, `${name}?limit=100`)];
       expect(own.length, `list ${name}`).toBeGreaterThan(0);
       expect(others.length, `list ${name}`).toBeGreaterThan(0);
@@ -268,6 +331,13 @@ describeDatabases("the developers' portal", (database) => {
     }
     expect((await get(ada, `resources/deliveries?filter.endpoint_id=${theirs.endpoints[0]}`)).status).toBe(404);
     for (const name of ['requests', 'usage', 'quotas']) expect(await items(ada, `${name}?filter.key_id=${theirs.keys[0]}`)).toEqual([]);
+    for (const action of ['subscribe', 'send-example']) {
+      const answer = await act(ada, 'event-types', action, 'order.paid', { other: theirs.endpoints[0] });
+      expect(answer, `${action} with an endpoint of another`).toMatchObject({
+        status: 422,
+        body: { errors: [{ location: ['body', 'fields', 'other'] }] },
+      });
+    }
     const everything = await Promise.all(
       ['overview', ...lists.flatMap(({ name }) => [`resources/${name}?limit=100`, `lists/${name}/choices`])].map((path) => get(ada, path)),
     );

@@ -34,6 +34,13 @@ export function itemsOf(schema: Schema | undefined): Readonly<Record<string, Sch
   return schema === undefined || items === undefined ? {} : (resolved(items, schema).properties ?? {});
 }
 
+/** The schema of an item of a list's response, with the definitions that it refers to. */
+export function itemSchema(schema: Schema | undefined): Schema | undefined {
+  const items = propertiesOf(schema)['items']?.items;
+  if (schema === undefined || items === undefined) return undefined;
+  return { ...resolved(items, schema), ...(schema.$defs === undefined ? {} : { $defs: schema.$defs }) };
+}
+
 const types = ({ type }: Schema): readonly string[] => (type === undefined ? [] : typeof type === 'string' ? [type] : type);
 const choicesOf = ({ enum: values = [] }: Schema) =>
   values.filter((value) => typeof value === 'string').map((value) => ({ value, label: labelOf(value) }));

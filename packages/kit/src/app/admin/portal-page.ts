@@ -22,6 +22,10 @@ export interface PortalPage extends Pick<
     /** What the filter by one of these is called. */
     readonly label: string;
   };
+  /** The last part of the path of a list that has all of its records at once, and no operations: `event-types`. */
+  readonly collection?: string;
+  /** The field that tells its records apart. Default: `id`. */
+  readonly key?: string;
   /** The field that people call a record by. */
   readonly title: string;
   /** Fields of the list, with what their names and schemas do not say. */
@@ -34,6 +38,8 @@ export interface PortalPage extends Pick<
     readonly label: string;
     /** The page whose records it takes the id of. */
     readonly of?: string;
+    /** Other values may be typed, too. Default: false. */
+    readonly isOpen?: boolean;
   }[];
   /** By field and value: what it means. */
   readonly states?: Readonly<Record<string, Readonly<Record<string, AdminState>>>>;
@@ -41,6 +47,8 @@ export interface PortalPage extends Pick<
   readonly cells?: Readonly<Record<string, (item: Readonly<Record<string, unknown>>, context: AdminContext) => AdminValue>>;
   /** By the last part of their path: `rotate`. */
   readonly actions?: Readonly<Record<string, PortalAction>>;
+  /** Operations on a record of another page, which is chosen: `Subscribe an endpoint`. */
+  readonly borrows?: Readonly<Record<string, PortalBorrowedAction>>;
   /** Where records come from that nobody makes here, in a sentence. */
   readonly madeBy?: string;
   /** The value that a create or an action shows once. */
@@ -120,6 +128,19 @@ export interface PortalAction {
   /** What happened then: `The secret was replaced.` */
   readonly done: string;
   readonly tone?: 'neutral' | 'bad';
+  /** The page with the record that was made, which is shown then. */
+  readonly shows?: string;
+}
+
+export interface PortalBorrowedAction extends PortalAction {
+  /** The other page. */
+  readonly page: string;
+  /** Of the field that takes the other record. */
+  readonly fieldLabel: string;
+  /** `edit`, or the last part of the path of an action: `ping`. */
+  readonly operation: string;
+  /** What is sent, of the record of this page and the other one. */
+  body(item: Readonly<Record<string, unknown>>, other: Readonly<Record<string, unknown>>): object;
 }
 
 /** What the portal shows for a module. */

@@ -331,6 +331,8 @@ export interface AdminResult {
   readonly secret?: AdminSecret;
   /** The record to show next. */
   readonly id?: string;
+  /** Of an action: the record of another list to show next. */
+  readonly next?: { readonly resource: string; readonly id: string };
   /** The action that takes it back, on these records. */
   readonly undo?: { readonly action: string; readonly ids: readonly string[] };
   /** Work is left: the site sends these ids next, in place of the ones that it sent. */

@@ -69,6 +69,7 @@ const check = implementationOf<Check>('a check: { name, run }', { name: required
 const declaration = implementationOf<AdminDeclaration>('what the admin site shows: { resources: [modelResource(orders)] }', {
   // Each resource is checked by the admin site.
   resources: listOf(objectWith('a resource, such as modelResource(orders)', 'list', 'read')),
+  pages: listOf(objectWith('a page: { name, label, group, read }', 'read')),
   sections: aFunction,
   timeline: aFunction,
   waiting: aFunction,
@@ -124,7 +125,7 @@ export const moduleRules: OptionRules<Module> = {
   healthChecks: recordOf(aFunction),
   mount: rule('controllers by prefix: { "/billing": BillingController }', (value) => isMembers(value) || typeof value === 'function'),
   admin: declaration,
-  portal: objectOf<PortalDeclaration>({ pages: required(aList) }),
+  portal: objectOf<PortalDeclaration>({ pages: required(aList), texts: aList }),
   metrics: aFunction,
   monitor: aFunction,
   provides: aFunction,

@@ -55,7 +55,7 @@ export const webhooksPortal: PortalDeclaration = {
         },
       },
       actions: {
-        ping: { label: 'Send a ping', done: 'A ping is on its way: see its deliveries.' },
+        ping: { label: 'Send a ping', done: 'It is on its way: the response appears here.', shows: 'deliveries' },
         'rotate-secret': {
           label: 'Rotate secret',
           confirm: 'The endpoint gets a new signing secret, which is shown once. For a while requests carry signatures of both.',
@@ -68,13 +68,10 @@ export const webhooksPortal: PortalDeclaration = {
         },
       },
       secret: { label: 'Signing secret', note: 'Copy it now: it is not shown again. Your receiver verifies signatures with it.' },
-      suggestions: ({ db, controller }) => ({
-        events: [
-          ...((controller.constructor as { readonly availableEvents?: readonly string[] | null }).availableEvents ??
-            webhooksOf(db).settings.eventTypes.map(({ name }) => name)),
-          '*',
-        ],
-      }),
+      suggestions: ({ db, controller }) => {
+        const { availableEvents = null } = controller.constructor as { readonly availableEvents?: readonly string[] | null };
+        return { events: [...(availableEvents ?? webhooksOf(db).settings.eventTypes.map(({ name }) => name)), '*'] };
+      },
       tiles: [{ label: 'Endpoints', parameters: {} }],
     },
     {
@@ -111,7 +108,8 @@ export const webhooksPortal: PortalDeclaration = {
       ],
       filters: [
         { name: 'status', label: 'Status' },
-        { name: 'event_type', label: 'Event type' },
+        { name: 'event_type', label: 'Event type', of: 'event-types', isOpen: true },
+        { name: 'since', label: 'Since' },
       ],
       states: {
         status: {
@@ -139,6 +137,43 @@ export const webhooksPortal: PortalDeclaration = {
       ],
       tiles: [{ label: 'Failed deliveries', parameters: { status: 'failed' }, since: 'since', isBad: true }],
       actions: { retry: { label: 'Send again', done: 'The delivery is sent again.' } },
+    },
+    {
+      resource: 'webhook_endpoint',
+      collection: 'event-types',
+      key: 'name',
+      name: 'event-types',
+      label: 'Event types',
+      singular: 'event type',
+      group: 'Webhooks',
+      icon: 'event',
+      description:
+        'What this API sends to endpoints: when, and with which data. Open one to subscribe an endpoint, or to send its example.',
+      madeBy: '',
+      empty: { text: 'This API declares no types of events.' },
+      title: 'name',
+      columns: [{ name: 'name', label: 'Event', kind: 'code' }, 'description'],
+      borrows: {
+        subscribe: {
+          label: 'Subscribe an endpoint',
+          confirm: 'The endpoint gets every event of this type from now on.',
+          done: 'The endpoint is subscribed.',
+          page: 'endpoints',
+          fieldLabel: 'Endpoint',
+          operation: 'edit',
+          body: ({ name }, { events }) => ({ events: [...new Set([...(events as readonly string[]), name])] }),
+        },
+        'send-example': {
+          label: 'Send an example',
+          confirm: 'The example is sent to the endpoint, signed like a real event.',
+          done: 'It is on its way: the response appears here.',
+          page: 'endpoints',
+          fieldLabel: 'Endpoint',
+          operation: 'ping',
+          shows: 'deliveries',
+          body: ({ name }) => ({ event_type: name }),
+        },
+      },
     },
   ],
   texts: [

@@ -227,6 +227,22 @@ export const RetryBody = optional(
   }),
 );
 
+/** Nothing needs to be said for a ping. */
+export const PingBody = optional(
+  jsonSchema<{ readonly event_type?: string }>({
+    ...closed(
+      {
+        event_type: {
+          type: 'string',
+          maxLength: EVENT_TYPE_LENGTH_MAX,
+          description: 'Sends the example of this declared type instead of a ping.',
+        },
+      },
+      [],
+    ),
+  }),
+);
+
 export const RecoverBody = jsonSchema<{ readonly since: string }>({ ...closed({ since: timestamp }) });
 
 export interface AudienceFields {

@@ -4,7 +4,7 @@ import { operatorsSql } from '../publishing/audience.ts';
 import { firstIdFrom } from '../publishing/event-id.ts';
 import { waitsInOrder } from './held-store.ts';
 import { webhookErrors } from '../errors.ts';
-import { PING_EVENT } from './ping-event.ts';
+import { EXAMPLE_KEY, PING_EVENT } from './ping-event.ts';
 import type { WebhookDelivery, WebhookEndpoint, WebhookEvent } from './store.ts';
 
 // The words of the index `webhook_deliveries_failed_of_endpoint`, which only a query with the same words can use, and which no other index has: with
@@ -34,14 +34,14 @@ const INSERT_FOR = {
 export async function insertEventFor(
   tx: Db,
   endpoint: Pick<WebhookEndpoint, 'id' | 'owner_id' | 'tenant_key'>,
-  event: Pick<WebhookEvent, 'id' | 'type' | 'data' | 'timestamp'>,
+  event: Pick<WebhookEvent, 'id' | 'type' | 'data' | 'timestamp' | 'idempotency_key'>,
   deliveryId: string,
 ): Promise<WebhookDelivery> {
-  const { id, type, data, timestamp } = event;
+  const { id, type, data, timestamp, idempotency_key } = event;
   const { owner_id, tenant_key } = endpoint;
   await tx.query(
-    'insert into webhook_events (id, type, data, timestamp, audience, owner_id, tenant_key) values ($1, $2, $3, $4, $5, $6, $7)',
-    [id, type, data, timestamp, tenant_key === '' ? 'owner' : 'owner_in_tenant', owner_id, tenant_key],
+    'insert into webhook_events (id, type, data, timestamp, audience, owner_id, tenant_key, idempotency_key) values ($1, $2, $3, $4, $5, $6, $7, $8)',
+    [id, type, data, timestamp, tenant_key === '' ? 'owner' : 'owner_in_tenant', owner_id, tenant_key, idempotency_key],
   );
   const [delivery] = await tx.query<WebhookDelivery>(INSERT_FOR[tx.dialect], [deliveryId, id, endpoint.id, type, timestamp]);
   if (delivery === undefined) throw webhookErrors.endpoint_not_found();
@@ -78,6 +78,7 @@ const subscribes = (table: string, row: string): string => `exists (select 1 fro
 const MISSED_EVENTS = `from webhook_endpoints p cross join webhook_events e
   where p.id = $1 and e.id >= $3 and e.timestamp >= $2 and e.timestamp >= p.created_at
     and e.type not in ('${PING_EVENT}', 'webhook.endpoint.disabled')
+    and (e.idempotency_key is null or e.idempotency_key not like '${EXAMPLE_KEY} %')
     and (e.audience = 'broadcast' or (${operatorsSql('p')} and e.audience is not null)
       or (e.audience = 'owner' and p.tenant_key = '' and e.owner_id = p.owner_id)
       or (e.audience = 'owner_in_tenant' and e.tenant_key = p.tenant_key and e.owner_id = p.owner_id)

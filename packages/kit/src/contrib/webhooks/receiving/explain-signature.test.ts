@@ -77,7 +77,7 @@ describe('why a signature is rejected', () => {
 
   test.each([
     ['a line break at its end', `${body}\n`],
-    ['white space', ` ${body}`],
+    ['whitespace', ` ${body}`],
     ['written again', JSON.stringify(JSON.parse(body), null, 2)],
   ])('a body that was changed on the way: %s', async (words, changed) => {
     const check = (await explainSignature({ headers: linesOf(secret), body: changed, secret }, soon)).at(-1);

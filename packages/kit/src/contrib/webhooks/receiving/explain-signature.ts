@@ -82,7 +82,7 @@ function secretKind(secret: string): { readonly version: 'v1' | 'v1a' } | { read
 /** What receivers do to a body before they verify it. */
 const CHANGES: readonly (readonly [change: string, made: (body: string) => string | null])[] = [
   ['a line break at its end was added', (body) => (body.endsWith('\n') ? body.replace(/\r?\n$/, '') : null)],
-  ['white space around it was added', (body) => (body.trim() === body ? null : body.trim())],
+  ['whitespace around it was added', (body) => (body.trim() === body ? null : body.trim())],
   ['line breaks were turned into CR LF', (body) => (body.includes('\r\n') ? body.replaceAll('\r\n', '\n') : null)],
   ['it was parsed and written again as JSON', rewritten],
 ];

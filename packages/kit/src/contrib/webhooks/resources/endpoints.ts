@@ -15,14 +15,23 @@ import { disableCounting, enableEndpoint } from '../endpoints/disable.ts';
 import { endpointColumns, type EndpointFields } from '../endpoints/endpoint-fields.ts';
 import { deliveryRecord, recordEndpointChange } from '../endpoints/endpoint-record.ts';
 import { rotateSecret, signatureOf } from '../endpoints/endpoint-secret.ts';
-import { pingEndpoint } from '../endpoints/ping.ts';
+import { type ExampleEvent, pingEndpoint } from '../endpoints/ping.ts';
 import { deleteEndpoint, findEndpoint, type WebhookEndpoint } from '../endpoints/store.ts';
 import { endpointOwner } from '../endpoints/whose-endpoints.ts';
 import { updateEndpoint } from '../endpoints/update-endpoint.ts';
 import { webhookErrors } from '../errors.ts';
 import { recoverEndpoint, retryWaiting } from '../maintain/recover.ts';
 import { SIGNATURES, webhookEndpoints } from '../models.ts';
-import { CreateBody, DeliveryOut, RecoverBody, RecoveredOut, UpdateBody, type CreateFields, type UpdateFields } from '../schemas.ts';
+import {
+  CreateBody,
+  DeliveryOut,
+  PingBody,
+  RecoverBody,
+  RecoveredOut,
+  UpdateBody,
+  type CreateFields,
+  type UpdateFields,
+} from '../schemas.ts';
 import type { SignatureVersion } from '../signing/signature.ts';
 import { webhooksOf, type Webhooks } from '../webhooks.ts';
 
@@ -121,14 +130,19 @@ export const endpointResource = resource(webhookEndpoints, {
       },
     },
     ping: {
-      summary: 'Queue a webhook.ping event for this endpoint',
+      summary: 'Queue a webhook.ping event for this endpoint, or the example of a type',
+      input: PingBody,
       status: 202,
       response: DeliveryOut,
       effects: 'outside',
       raises: [webhookErrors.endpoint_disabled],
-      async run({ row, ...context }) {
-        const delivery = await pingEndpoint(context.tx, row);
-        await recordAction(context, row, 'pinged', { delivery_id: delivery.id });
+      async run({ row, input, ...context }) {
+        const example = input.event_type === undefined ? undefined : exampleOf(context.tx, input.event_type, context.caller);
+        const delivery = await pingEndpoint(context.tx, row, example);
+        await recordAction(context, row, 'pinged', {
+          delivery_id: delivery.id,
+          ...(example === undefined ? {} : { event_type: example.type }),
+        });
         return deliveryRecord(delivery);
       },
     },
@@ -174,6 +188,16 @@ export const endpointResource = resource(webhookEndpoints, {
     },
   },
 });
+
+/** The example of a type that callers of this controller may subscribe to. */
+function exampleOf(tx: Db, name: string, { controller }: Pick<CrudCaller, 'controller'>): ExampleEvent {
+  const { availableEvents = null } = (controller ?? {}) as { readonly availableEvents?: readonly string[] | null };
+  const declared =
+    availableEvents?.includes(name) === false ? undefined : webhooksOf(tx).settings.eventTypes.find((each) => each.name === name);
+  if (declared === undefined) throw fieldFault('event_type', 'unknown_event', 'There is no such event type: see the list of event types.');
+  if (declared.example === null) throw fieldFault('event_type', 'no_example', 'This event type has no example. Choose another one.');
+  return { type: name, data: declared.example };
+}
 
 /** The endpoints of an owner, which may be a tenant: personal ones where the controller has no tenant. */
 function rowsOf(caller: CrudCaller): Where<(typeof webhookEndpoints)['columns']> {
