@@ -1,5 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
+import { createHash, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
+import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { accounts } from '../../src/contrib/accounts/index.ts';
 import { jwtBearer } from '../../src/contrib/jwt/index.ts';
@@ -27,6 +29,7 @@ async function serve(): Promise<Served> {
   return { issuer, process: child };
 }
 
+const API = 'https://orders.example';
 let provider: Served;
 /** The same software, the same clients, other keys: what an attacker can run. */
 let twin: Served;
@@ -36,7 +39,8 @@ beforeAll(async () => {
   [provider, twin] = await Promise.all([serve(), serve()]);
   app = await testApp({
     modules: [accounts()],
-    authenticators: [jwtBearer({ issuer: provider.issuer, audience: 'orders', typ: 'at+jwt', provision: true })],
+    authenticators: [jwtBearer({ issuer: provider.issuer, audience: 'orders', typ: 'at+jwt', provision: true, dpop: true })],
+    settings: { apiServers: [API] },
     mount: { '/v1': { '/orders': OrderController } },
   });
 }, 120_000);
@@ -48,11 +52,15 @@ afterAll(async () => {
 
 async function token(
   { issuer }: Served,
-  { client = 'orders-job', resource = 'https://orders.example', scope = 'orders:read' } = {},
+  { client = 'orders-job', resource = 'https://orders.example', scope = 'orders:read', proof = '' } = {},
 ): Promise<string> {
   const body = new URLSearchParams({ grant_type: 'client_credentials', resource, ...(scope === '' ? {} : { scope }) });
   const authorization = `Basic ${Buffer.from(`${client}:${encodeURIComponent('a secret of the test')}`).toString('base64')}`;
-  const response = await fetch(`${issuer}/token`, { method: 'POST', headers: { authorization }, body });
+  const response = await fetch(`${issuer}/token`, {
+    method: 'POST',
+    headers: { authorization, ...(proof === '' ? {} : { dpop: proof }) },
+    body,
+  });
   const { access_token, ...rest } = (await response.json()) as { access_token?: string };
   if (access_token === undefined) throw new Error(`no token: ${JSON.stringify(rest)}`);
   return access_token;
@@ -79,5 +87,28 @@ test(
     const [header, , signature] = (await token(twin)).split('.');
     const [, claims] = (await token(provider)).split('.');
     expect(await get(`${header}.${claims}.${signature}`)).toMatchObject({ status: 401 });
+  },
+);
+
+test(
+  'a token that the provider bound to a key is accepted with a proof of the key, and with nothing else',
+  { timeout: 120_000 },
+  async () => {
+    const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true });
+    const jwk = await exportJWK(publicKey);
+    const proofOf = (htm: string, htu: string, claims: object = {}): Promise<string> =>
+      new SignJWT({ htm, htu, jti: randomUUID(), ...claims })
+        .setProtectedHeader({ typ: 'dpop+jwt', alg: 'ES256', jwk })
+        .setIssuedAt()
+        .sign(privateKey);
+    const bound = await token(provider, { proof: await proofOf('POST', `${provider.issuer}/token`) });
+    const ath = createHash('sha256').update(bound).digest('base64url');
+    const ask = async (scheme: string, dpop?: string) => {
+      const headers = { authorization: `${scheme} ${bound}`, ...(dpop === undefined ? {} : { dpop }) };
+      return (await app.app.inject({ method: 'GET', url: '/v1/orders', headers })).statusCode;
+    };
+    const dpop = await proofOf('GET', `${API}/v1/orders`, { ath });
+    expect([await ask('DPoP', dpop), await ask('DPoP', dpop)]).toEqual([200, 401]);
+    expect([await ask('Bearer'), await ask('DPoP'), await ask('DPoP', await proofOf('GET', `${API}/v1/orders`))]).toEqual([401, 401, 401]);
   },
 );

@@ -30,6 +30,7 @@ server.listen(0, '127.0.0.1', () => {
     features: {
       devInteractions: { enabled: false },
       clientCredentials: { enabled: true },
+      dPoP: { enabled: true },
       resourceIndicators: {
         enabled: true,
         getResourceServerInfo: (_context: unknown, resource: string) => ({

@@ -7,6 +7,7 @@ import type { Container } from '../../di/container.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { EventHandler } from '../../events/event-handler.ts';
 import { bindEvents, unbindEvents } from '../../events/event-hub.ts';
+import { authenticatorHost } from './authenticator-host.ts';
 import { createHost } from './create-host.ts';
 import { closeServer, settledWithin } from './close-server.ts';
 import type { CompiledRoute } from '../../http/exchange/compiled-route.ts';
@@ -135,8 +136,8 @@ class Application implements App {
     for (const module of this.#plan.modules) module.install?.(this);
     const { metrics } = this.registry;
     if (metrics !== null) for (const module of this.#plan.modules) module.metrics?.(metrics, this);
-    const { clock, log, registry: installed } = this;
-    for (const authenticator of this.authenticators) authenticator.install?.({ clock, log, metrics, identities: installed.identities });
+    const host = authenticatorHost(this);
+    for (const authenticator of this.authenticators) authenticator.install?.(host);
     for (const controller of this.controllers) controller.install?.(this);
   }
 

@@ -24,6 +24,12 @@ export interface AuthenticatorHost {
   readonly metrics: MetricRegistry | null;
   /** Null without a module that stores identities, such as accounts(). */
   readonly identities: IdentityDirectory | null;
+  /** The URLs of API_SERVERS: how clients address the app. */
+  readonly servers: readonly string[];
+  /** True for the first call with this key within the time, in all processes that share the throttle storage of the app. */
+  firstUse(key: string, forMs: number): Promise<boolean>;
+  /** Random bytes that all processes of the app share, made when they are first asked for. */
+  secret(name: string): Promise<Uint8Array>;
 }
 
 export interface Authenticator {

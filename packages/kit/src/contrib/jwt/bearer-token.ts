@@ -4,22 +4,28 @@ export const TOKEN_LENGTH_MAX = 16_384;
 /** Three parts of base64url: a signed JWT. API keys and opaque tokens have another form. */
 const SIGNED_JWT = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*$/;
 
-export type BearerToken =
-  | { readonly kind: 'none' }
-  | { readonly kind: 'too_long' }
-  /** Nothing of it is verified: the issuer only chooses the rules. */
-  | { readonly kind: 'jwt'; readonly token: string; readonly issuer: string };
+/** Nothing of it is verified: the issuer only chooses the rules. */
+export interface SignedToken {
+  readonly kind: 'jwt';
+  readonly token: string;
+  readonly issuer: string;
+  /** `dpop`: with a proof that the client has the key of the token. */
+  readonly scheme: 'bearer' | 'dpop';
+}
+
+export type BearerToken = { readonly kind: 'none' } | { readonly kind: 'too_long' } | SignedToken;
 
 const NONE: BearerToken = { kind: 'none' };
 
 /** The signed JWT in an `Authorization` header. Any other value may belong to another authenticator. */
 export function bearerToken(header: string | readonly string[] | undefined): BearerToken {
-  if (typeof header !== 'string' || !/^bearer /i.test(header)) return NONE;
-  const token = header.slice('bearer '.length).trim();
+  const [given, scheme] = (typeof header === 'string' && /^(bearer|dpop) /i.exec(header)) || [];
+  if (given === undefined || scheme === undefined) return NONE;
+  const token = String(header).slice(given.length).trim();
   if (token.length > TOKEN_LENGTH_MAX) return token.slice(0, TOKEN_LENGTH_MAX).includes('.') ? { kind: 'too_long' } : NONE;
   if (!SIGNED_JWT.test(token)) return NONE;
   const issuer = issuerOf(token);
-  return issuer === null ? NONE : { kind: 'jwt', token, issuer };
+  return issuer === null ? NONE : { kind: 'jwt', token, issuer, scheme: scheme.toLowerCase() as 'bearer' | 'dpop' };
 }
 
 function issuerOf(token: string): string | null {

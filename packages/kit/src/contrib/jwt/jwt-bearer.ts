@@ -11,11 +11,12 @@ import { isStorableText } from '../../db/values/storable-text.ts';
 import { isKitError } from '../../errors/kit-error.ts';
 import { NotReady } from '../../middleware/health.ts';
 import type { Counter } from '../../observe/metric-registry.ts';
-import { bearerToken } from './bearer-token.ts';
+import { bearerToken, type SignedToken } from './bearer-token.ts';
+import { verifyProof } from './dpop-proof.ts';
 import { IssuerKeys } from './issuer-keys.ts';
 import { type Claims, type IssuerSettings, type JwtBearerOptions, readJwtBearerOptions } from './options.ts';
 import { readKeys } from './read-keys.ts';
-import { CHALLENGE, type Refusal, refusalOf, REFUSALS, refused } from './refusal.ts';
+import { CHALLENGE, PROOF_CHALLENGE, type Refusal, refusalOf, REFUSALS, refused } from './refusal.ts';
 import { digestOf, groupsOf, hasSecondFactor, newIdentity, scopeAtIssuer, scopesOf, tenantOf } from './token-claims.ts';
 
 const SUBJECT_LENGTH_MAX = 255;
@@ -37,6 +38,7 @@ interface Metrics {
  */
 export function jwtBearer(options: JwtBearerOptions | readonly JwtBearerOptions[]): Authenticator {
   const settings = readJwtBearerOptions(options);
+  const provesKeys = settings.some(({ dpop }) => dpop !== false);
   let host: AuthenticatorHost | undefined;
   let metrics: Metrics | undefined;
   const now = (): Date => (host?.clock ?? systemClock).now();
@@ -51,7 +53,7 @@ export function jwtBearer(options: JwtBearerOptions | readonly JwtBearerOptions[
 
   return {
     name: 'jwt',
-    challenge: CHALLENGE,
+    challenge: provesKeys ? `${CHALLENGE}, ${PROOF_CHALLENGE}` : CHALLENGE,
     issuers: [...issuers.keys()],
     scopeAtIssuer: (scope, issuer) => {
       const found = settings.find((each) => each.issuer === issuer);
@@ -68,8 +70,8 @@ export function jwtBearer(options: JwtBearerOptions | readonly JwtBearerOptions[
       if (presented.kind === 'none') return null;
       if (presented.kind === 'too_long') throw refused('too_long');
       const issuer = issuers.get(presented.issuer);
-      if (issuer === undefined) return null;
-      return authenticated(issuer, presented.token, request, host?.identities ?? null).then(
+      if (issuer === undefined || (presented.scheme === 'dpop' && issuer.settings.dpop === false)) return null;
+      return authenticated(issuer, presented, request, host).then(
         (principal) => {
           metrics?.tokens.add({ issuer: presented.issuer, outcome: 'accepted' });
           return principal;
@@ -91,6 +93,14 @@ export function jwtBearer(options: JwtBearerOptions | readonly JwtBearerOptions[
             hint: 'Add accounts() to modules, or use `find: (claims, db) => user`.',
           })),
         );
+      if (provesKeys && app.servers.length === 0)
+        throw new StartUpError([
+          {
+            id: 'E006',
+            message: 'jwtBearer(): `dpop` is set, and the URL of the API is not known. A proof names the URL of its request.',
+            hint: 'Set API_SERVERS to the URL that clients use.',
+          },
+        ]);
       metrics = app.metrics === null ? undefined : declareMetrics(app.metrics, issuers);
     },
     healthChecks: Object.fromEntries(
@@ -125,9 +135,17 @@ function issuerOf(settings: IssuerSettings, now: () => Date, onAttempt: (fault: 
   return { settings, keys, rules, now };
 }
 
-async function authenticated(issuer: Issuer, token: string, { db }: AuthRequest, identities: IdentityDirectory | null): Promise<Principal> {
+async function authenticated(
+  issuer: Issuer,
+  { token, scheme }: SignedToken,
+  request: AuthRequest,
+  host: AuthenticatorHost | undefined,
+): Promise<Principal> {
   const { settings } = issuer;
-  const claims = await verifiedClaims(issuer, token);
+  const { db } = request;
+  const identities = host?.identities ?? null;
+  const claims = await verifiedClaims(issuer, token, scheme);
+  if (scheme === 'dpop') await proved(request, token, claims, settings, host as AuthenticatorHost);
   const user = await (settings.find === undefined
     ? provisionedUser(db, claims, settings, identities as IdentityDirectory)
     : foundUser(await settings.find(claims, db)));
@@ -150,7 +168,30 @@ function foundUser(user: unknown): User | null {
   return ruleResult('user', 'find of jwtBearer()', user);
 }
 
-async function verifiedClaims({ keys, rules, settings, now }: Issuer, token: string): Promise<Claims> {
+/** Requests whose proof was accepted. An open stream is authenticated again by the same request: its proof is not used a second time. */
+const provedRequests = new WeakSet<AuthRequest>();
+
+async function proved(
+  request: AuthRequest,
+  token: string,
+  { cnf }: Claims,
+  { dpop, clockToleranceMs }: IssuerSettings,
+  host: AuthenticatorHost,
+): Promise<void> {
+  if (provedRequests.has(request)) return;
+  const { jkt: thumbprint } = (cnf ?? {}) as { readonly jkt?: unknown };
+  await verifyProof(request, { token, thumbprint, clockToleranceMs, needsNonce: dpop === 'nonce' }, host);
+  provedRequests.add(request);
+}
+
+/** Only the holder of the key may use it (RFC 7800): without a proof a stolen token would do. A certificate of mTLS is proved to a proxy alone. */
+function isUnproved(cnf: unknown, scheme: SignedToken['scheme'], { acceptBoundTokens }: IssuerSettings): boolean {
+  if (scheme === 'bearer') return cnf !== undefined && !acceptBoundTokens;
+  const names = typeof cnf === 'object' && cnf !== null ? Object.keys(cnf) : [];
+  return names.length !== 1 || names[0] !== 'jkt';
+}
+
+async function verifiedClaims({ keys, rules, settings, now }: Issuer, token: string, scheme: SignedToken['scheme']): Promise<Claims> {
   try {
     const currentDate = now();
     const payload = await verifiedPayload(token, keys, { ...rules, currentDate });
@@ -159,8 +200,7 @@ async function verifiedClaims({ keys, rules, settings, now }: Issuer, token: str
     // jose looks at `iat` only with a maximum age. A token from the future was made by a clock, or a person, that cannot be trusted.
     if (issuedAt > currentDate.getTime() + settings.clockToleranceMs) throw refused('not_yet_valid');
     if (Number.isNaN(issuedAt)) throw refused('claims');
-    // RFC 7800: only the holder of the key may use it. Without a proof a stolen token would do.
-    if (payload['cnf'] !== undefined && !settings.acceptBoundTokens) throw refused('bound');
+    if (isUnproved(payload['cnf'], scheme, settings)) throw refused('bound');
     if (typeof sub !== 'string' || sub === '' || sub.length > SUBJECT_LENGTH_MAX || !isStorableText(sub)) throw refused('claims');
     return payload;
   } catch (error) {

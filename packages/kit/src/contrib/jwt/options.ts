@@ -52,8 +52,13 @@ export interface JwtBearerOptions {
    */
   readonly secondFactor?: (claims: Claims) => boolean;
   /**
-   * Accepts tokens that are bound to a key of the client (`cnf`, as issued for DPoP and mTLS). The API does not verify the proof, so a proxy in front
-   * must. Default: false, such tokens are rejected.
+   * Accepts tokens that are bound to a key of the client (`cnf.jkt`), with a DPoP proof of each request (RFC 9449). `'nonce'`: a proof also needs a nonce
+   * of this API, which the first 401 has. Needs API_SERVERS, and a throttle storage that all processes share. Default: false.
+   */
+  readonly dpop?: boolean | 'nonce';
+  /**
+   * Accepts tokens that are bound to a key of the client (`cnf`, as issued for DPoP and mTLS) as plain bearer tokens. The API does not verify the proof, so
+   * a proxy in front must. Default: false, such tokens are rejected.
    */
   readonly acceptBoundTokens?: boolean;
   /** `principal.tenant`. A string is the name of a claim. */
@@ -79,6 +84,7 @@ export interface IssuerSettings {
   readonly groups: JwtBearerOptions['groups'];
   readonly secondFactor: JwtBearerOptions['secondFactor'];
   readonly acceptBoundTokens: boolean;
+  readonly dpop: boolean | 'nonce';
   readonly tenant: JwtBearerOptions['tenant'];
   readonly refreshMs: number;
 }
@@ -100,6 +106,7 @@ const rules: OptionRules<JwtBearerOptions> = {
   groups: either('the name of a claim, or a function', filledText, aFunction),
   secondFactor: guard(aFunction),
   acceptBoundTokens: guard(flag),
+  dpop: guard(oneOf(true, false, 'nonce')),
   tenant: guard(either('the name of a claim, or a function', filledText, aFunction)),
   refreshMs: wholeNumber(1000, 86_400_000),
 };
@@ -168,6 +175,7 @@ function settingsOf(options: JwtBearerOptions): IssuerSettings {
     groups,
     secondFactor: options.secondFactor,
     acceptBoundTokens: options.acceptBoundTokens ?? false,
+    dpop: options.dpop ?? false,
     tenant,
     refreshMs: options.refreshMs ?? 600_000,
   });

@@ -62,7 +62,7 @@ export class ProtectedResource {
     const { reply } = exchange;
     if (reply.statusCode !== 401 || this.#issuers.length === 0) return;
     const given = reply.getHeader('www-authenticate');
-    const own = typeof given === 'string' && given.startsWith('Bearer ') && given.includes('error=') ? given : 'Bearer realm="api"';
+    const own = typeof given === 'string' && /^(?:Bearer|DPoP) /.test(given) && given.includes('error=') ? given : 'Bearer realm="api"';
     const scope = this.#scopes.length === 0 ? '' : `, scope="${this.#scopes.join(' ')}"`;
     reply.header('www-authenticate', `${own}, resource_metadata="${this.#metadataUrl(exchange)}"${scope}`);
   }
