@@ -9,6 +9,7 @@ import { deletedUsers as deletedUsersMigration } from '../../db/migrations/core/
 import { changes as changesMigration } from '../../db/migrations/core/migrations/0004_changes.ts';
 import { erasures as erasuresMigration } from '../../db/migrations/core/migrations/0005_erasures.ts';
 import { failedErasures } from '../../db/migrations/core/migrations/0006_failed_erasures.ts';
+import { applyTriggers, compareTriggers, type TriggeredTable, triggerStatements } from '../../db/migrations/core/change-triggers.ts';
 import { erasures, legalHolds, retentionRuns } from '../../db/subjects/models.ts';
 import { changes, deletedUsers, idempotency, secrets } from '../../db/migrations/core/models.ts';
 import { initial as throttleMigration } from '../../throttle/migrations/0001_throttles.ts';
@@ -128,10 +129,27 @@ export interface OutdatedDatabase {
 export async function outdatedDatabases(app: App): Promise<OutdatedDatabase[]> {
   const outdated: OutdatedDatabase[] = [];
   for (const { alias, database, modules } of migratedDatabases(app)) {
-    const pending = await pendingMigrations(database, modules);
+    const pending = [...(await pendingMigrations(database, modules)), ...(await pendingTriggers(app, alias, database))];
     if (pending.length > 0) outdated.push({ alias, url: database.url, pending });
   }
   return outdated;
+}
+
+/** Tables whose changes the database logs itself: those of live lists whose rows are written without their resource. */
+function triggeredTables(app: App, alias: string): readonly TriggeredTable[] {
+  if (alias !== 'default') return [];
+  const tables = new Map(app.controllers.flatMap((each) => each.triggeredTables ?? []).map((each) => [each.table, each]));
+  return [...tables.values()].toSorted((a, b) => (a.table < b.table ? -1 : 1));
+}
+
+async function pendingTriggers(app: App, alias: string, db: Db): Promise<string[]> {
+  const { missing, idle } = await compareTriggers(db, triggeredTables(app, alias));
+  return [...missing.map(({ table }) => triggersId(table)), ...idle.map(triggersId)];
+}
+
+/** How reports name the triggers of a table. */
+function triggersId(table: string): string {
+  return `kit/changes of ${table}`;
 }
 
 /** Migrations that a message lists by name. */
@@ -226,6 +244,30 @@ export async function migrateApp(app: App, options?: MigrateOptions): Promise<Mi
     total.unknown.push(...labelled(alias, report.unknown));
     total.backups.push(...report.backups);
     for (const [id, statements] of Object.entries(report.statements)) total.statements[labelled(alias, [id])[0] ?? id] = statements;
+    await migrateTriggers(app, alias, database, { options, report: total });
   }
   return total;
+}
+
+/** After the migrations: the columns of the tables are those of the models. */
+async function migrateTriggers(
+  app: App,
+  alias: string,
+  database: Database,
+  {
+    options = {},
+    report,
+  }: {
+    readonly options: MigrateOptions | undefined;
+    readonly report: { applied: string[]; statements: Record<string, readonly string[]> };
+  },
+): Promise<void> {
+  if (alias !== 'default') return;
+  const tables = triggeredTables(app, alias);
+  const difference = await compareTriggers(database, tables);
+  const changed = [...difference.missing.map(({ table }) => table), ...difference.idle];
+  if (changed.length === 0) return;
+  if (options.dryRun === true) report.statements['kit/changes'] = await triggerStatements(database, difference);
+  else await applyTriggers(database, tables, options.lockWaitMs);
+  report.applied.push(...(options.dryRun === true ? ['kit/changes'] : changed.map(triggersId)));
 }

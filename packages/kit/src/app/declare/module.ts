@@ -5,6 +5,7 @@ import type { KeyWrapping } from '../../db/sealing/data-keys.ts';
 import type { Clock } from '../../db/clock.ts';
 import type { Database, Db } from '../../db/engine/db.ts';
 import type { Backfill } from '../../db/backfills/backfill.ts';
+import type { TriggeredTable } from '../../db/migrations/core/change-triggers.ts';
 import type { Migration } from '../../db/migrations/migration.ts';
 import type { Container } from '../../di/container.ts';
 import type { Registration } from '../../di/registration.ts';
@@ -170,6 +171,8 @@ export interface MountedController extends ControllerBase {
   faults?(app: App): readonly Fault[];
   /** Faults of what the declaration needs in the databases, which are open now. */
   databaseFaults?(app: App): Promise<readonly Fault[]>;
+  /** Tables of the default database whose changes are logged by triggers while the controller is mounted. */
+  readonly triggeredTables?: readonly TriggeredTable[];
   /** Wiring while the app is created. */
   install?(app: App): void;
 }

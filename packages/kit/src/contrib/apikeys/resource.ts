@@ -66,7 +66,7 @@ export function keysInState(state: string, now: Date): Where {
 
 /** The keys of users, which the functions of this module write: controllers, the admin site and programs call them by its hooks. */
 export const apiKeyResource = resource(apiKeys, {
-  live: false,
+  changes: 'trigger',
   name: 'api_key',
   missing: apiKeyErrors.api_key_not_found,
   owner: 'owner_id',

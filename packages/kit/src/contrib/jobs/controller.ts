@@ -12,7 +12,7 @@ import { jsonSchema } from '../../http/declare/json-schema.ts';
 import { route } from '../../http/declare/route.ts';
 import type { ServerSentEvent } from '../../http/declare/server-sent-event.ts';
 import type { Fault } from '../../options/fault.ts';
-import { filledText } from '../../options/value-rule.ts';
+import { filledText, flag } from '../../options/value-rule.ts';
 import { hasScopes } from '../../permissions/built-ins.ts';
 import { jobErrors } from './errors.ts';
 import { followJob } from './manage/follow-job.ts';
@@ -39,7 +39,9 @@ export class JobController extends OwnJobs {
   static override readonly tags: readonly string[] = ['jobs'];
   /** The database that jobs are started in. */
   static readonly using: string = 'default';
-  static readonly [controllerOptions] = { using: filledText };
+  /** `GET` with `Accept: text/event-stream` follows the list. Each change of a job is then written to the change log: `kit migrate` creates the triggers. */
+  static readonly live: boolean = false;
+  static readonly [controllerOptions] = { using: filledText, live: flag };
 
   override list = this.wrap('list', { summary: 'List your jobs, newest first; staff lists all' });
   override read = this.wrap('read', { metadata: { jobs: 'read' } });

@@ -19,7 +19,7 @@ const JobError = jsonSchema<{ readonly code: string; readonly message: string } 
 
 /** Users have their own jobs in the tenant that they act for, staff has all. Workers write them: clients can only cancel and retry. */
 export const jobResource = resource(jobRows, {
-  live: false,
+  changes: 'trigger',
   name: 'job',
   missing: jobErrors.job_not_found,
   owner: { column: 'owner_id', none: '', unless: isStaff },
@@ -43,11 +43,13 @@ export const jobResource = resource(jobRows, {
       requires: ['name'],
       response: jsonSchema<unknown>({ description: 'The input; sensitive fields are masked.' }),
       load: (rows, { db }) => rows.map((row) => payloadOf(row, 'input', jobsOf(db).settings.catalog)),
+      ofRow: true,
     },
     result: {
       requires: ['name'],
       response: jsonSchema<unknown>({ description: 'The result; null until the job has succeeded, and for jobs without a result.' }),
       load: (rows, { db }) => rows.map((row) => payloadOf(row, 'result', jobsOf(db).settings.catalog)),
+      ofRow: true,
     },
     owner_id: { requires: [], response: textOrNull, value: ({ owner_id: owner }) => owner || null },
     tenant_key: { requires: [], response: textOrNull, value: ({ tenant_key: tenant }) => tenant || null },

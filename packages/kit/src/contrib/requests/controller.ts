@@ -5,8 +5,10 @@ import { avg, count, max, sum } from '../../crud/declare/metric.ts';
 import { CrudController } from '../../crud/serve/controller.ts';
 import { IDENTITY_LENGTH_MAX } from '../../db/values/identity-length.ts';
 import { uuidv7LowerBound } from '../../db/values/uuidv7.ts';
+import { controllerOptions } from '../../http/declare/controller-options.ts';
 import { jsonSchema } from '../../http/declare/json-schema.ts';
 import type { Fault } from '../../options/fault.ts';
+import { flag } from '../../options/value-rule.ts';
 import { hasScopes } from '../../permissions/built-ins.ts';
 import { quotaResource, requestResource, usageResource } from './resource.ts';
 
@@ -63,6 +65,9 @@ const OwnRequests = CrudController(requestResource, {
 /** Users see their own requests in the tenant that they act for. Mounted where the app likes: `'/requests': RequestController`. */
 export class RequestController extends OwnRequests {
   static override readonly tags: readonly string[] = ['requests'];
+  /** `GET` with `Accept: text/event-stream` follows the list. Each request is then written to the change log, too: `kit migrate` creates the triggers. */
+  static readonly live: boolean = false;
+  static readonly [controllerOptions] = { live: flag };
 
   override faults(app: App): readonly Fault[] {
     return [...requiredModule(app, 'requests', this.constructor.name, 'requests()'), ...super.faults(app)];

@@ -18,10 +18,10 @@ const whose = {
 } as const;
 
 /** Finished requests. */
-export const requestResource = resource(requestLog, { name: 'request', live: false, ...whose });
+export const requestResource = resource(requestLog, { name: 'request', changes: 'trigger', ...whose });
 
 /** How often what was called, by day. */
-export const usageResource = resource(requestUsage, { name: 'request_usage', live: false, ...whose });
+export const usageResource = resource(requestUsage, { name: 'request_usage', changes: 'trigger', ...whose });
 
 /** What was used of quotas, by period. */
-export const quotaResource = resource(requestQuotas, { name: 'request_quota', live: false, ...whose });
+export const quotaResource = resource(requestQuotas, { name: 'request_quota', changes: 'trigger', ...whose });

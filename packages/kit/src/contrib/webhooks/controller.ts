@@ -92,6 +92,7 @@ export class WebhookEndpointController extends OwnEndpoints {
     availableEvents: nullable(listOf(rule('an event type, such as "order.paid" (patterns are for endpoints)', isEventType))),
     tenantField: nullable(oneOf('tenant_key')),
     tenantOwned: flag,
+    live: flag,
     using: filledText,
     sendRate: sentenceRule(rateFault),
   };
@@ -110,6 +111,11 @@ export class WebhookEndpointController extends OwnEndpoints {
   static readonly tenantOwned: boolean = false;
   /** The database that events are published in. */
   static readonly using: string = 'default';
+  /**
+   * `GET` with `Accept: text/event-stream` follows the deliveries of an endpoint. Each change of a delivery is then written to the change log: `kit migrate` creates
+   * the triggers.
+   */
+  static readonly live: boolean = false;
   /** How often a user may ping, retry and recover: each makes this server send requests to a URL whose ownership is not proven. */
   static readonly sendRate: string = '60/min';
 
@@ -151,7 +157,7 @@ export class WebhookEndpointController extends OwnEndpoints {
 
   override recover = this.wrap('recover', { throttles: this.#sends });
 
-  readonly #deliveries = this.below('/:endpoint_id/deliveries', endpointDeliveries(this.#options.using, this.#sends));
+  readonly #deliveries = this.below('/:endpoint_id/deliveries', endpointDeliveries(this.#options, this.#sends));
   deliveries = this.#deliveries['list'] as Route;
   deliveryStats = this.#deliveries['stats'] as Route;
   delivery = this.#deliveries['delivery'] as Route;

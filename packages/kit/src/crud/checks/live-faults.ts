@@ -1,10 +1,13 @@
+import type { Database } from '../../db/engine/db.ts';
+import { compareTriggers } from '../../db/migrations/core/change-triggers.ts';
 import type { Fault } from '../../options/fault.ts';
 import { isMembers, isPlainObject } from '../../options/value-rule.ts';
 import { fieldOf } from '../options/operation-field.ts';
 import type { MountedResource } from '../mount/mounted-resource.ts';
 import { widestView } from '../policy/make-view.ts';
 import type { Policy } from '../policy/policy.ts';
-import { isLoggedColumn } from '../write/change-log.ts';
+import { withoutEdge } from '../policy/without-edge.ts';
+import { isLoggedColumn, triggeredTable } from '../write/change-log.ts';
 import { rowsConditions } from './rows-faults.ts';
 
 /** What a live list depends on without a change that reports it. Its changes would be missed. */
@@ -13,31 +16,24 @@ export function liveFaults(name: string, controller: object, mounted: MountedRes
   if (options.live !== true) return [];
   const problems = [
     ...(fieldOf(options, 'list') in controller ? [] : [['it has no list', 'Remove live, or the `operations: { list: false }`.'] as const]),
-    ...(options.parent === undefined
-      ? []
-      : [
-          [
-            `it is below "${options.parent.relation}", whose changes are not followed`,
-            'Offer the list at an address of its own, with a filter on the column of the parent.',
-          ] as const,
-        ]),
     ...(policy.using === 'default'
       ? []
       : [[`its rows are in the database "${policy.using}", and the change log is in "default"`, 'Remove live.'] as const]),
-    ...(policy.options.live === false
-      ? [
-          [
-            'its rows are written by code that does not announce them (live: false of the resource)',
-            'Remove live, or read the list again.',
-          ] as const,
-        ]
-      : []),
     ...accessProblems(policy),
-    ...cascades(policy),
-    ...ruleProblems(policy),
+    ...(policy.isTriggered ? [] : cascades(policy)),
+    ...ruleProblems(policy, mounted.options.parent?.relation as string | undefined),
     ...fieldProblems(policy, mounted.output),
   ];
   return problems.map(([problem, hint]) => ({ id: 'E035', message: `${name}: the list cannot be live: ${problem}.`, hint }));
+}
+
+/** The triggers that the changes of a live list are logged by. Without a policy there is none. */
+export async function triggerFaults(db: Database, name: string, policy: Policy | undefined): Promise<Fault[]> {
+  if (policy?.isTriggered !== true || !policy.isLogged) return [];
+  const { missing } = await compareTriggers(db, [triggeredTable(policy)]);
+  if (missing.length === 0) return [];
+  const message = `${name}: the list cannot be live: the triggers that log the changes of "${policy.tableName}" are missing in the database.`;
+  return [{ id: 'E035', message, hint: 'Run npx kit migrate.' }];
 }
 
 type Problem = readonly [problem: string, hint: string];
@@ -62,7 +58,8 @@ function cascades({ statements }: Policy): Problem[] {
   );
 }
 
-function ruleProblems(policy: Policy): Problem[] {
+/** `parent`: the relation to the record that the list is below. Whether the caller sees it is asked with the rights. */
+function ruleProblems(policy: Policy, parent: string | undefined): Problem[] {
   const { anonymous } = policy.options;
   const audience = policy.audienceRule?.rows;
   const hint = 'Decide by columns of the row. A column that is sensitive, or has JSON, arrays or bytes, is not logged.';
@@ -72,7 +69,11 @@ function ruleProblems(policy: Policy): Problem[] {
     ['the rows of the audience', audience] as const,
   ];
   const undecided = new Set(
-    given.flatMap(([rule, where]) => (typeof where === 'function' || (isMembers(where) && !isOfRow(policy, where)) ? [rule] : [])),
+    given.flatMap(([rule, where]) =>
+      typeof where === 'function' || (isMembers(where) && !isOfRow(policy, parent === undefined ? where : withoutEdge(where, parent)))
+        ? [rule]
+        : [],
+    ),
   );
   const times = [new Date(0), new Date(1e12)].map((now) => JSON.stringify(rowsConditions(policy, now), withoutBigints));
   return [
@@ -102,8 +103,8 @@ function isOfRow(policy: Policy, where: unknown): boolean {
 function fieldProblems(policy: Policy, output: ReadonlySet<string> | undefined): Problem[] {
   return widestView(policy, output)
     .computedFields()
-    .flatMap(({ name, load, related }) =>
-      load === undefined && related.size === 0
+    .flatMap(({ name, load, ofRow, related }) =>
+      (load === undefined || ofRow === true) && related.size === 0
         ? []
         : [[`the field "${name}" depends on other records, or on the time`, 'Leave it out of `output`, or remove live.'] as const],
     );

@@ -26,6 +26,7 @@ export interface ComputedField {
   readonly value?: ((row: any, context: ComputedContext) => unknown) | undefined;
   // oxlint-disable-next-line typescript/no-explicit-any -- as above
   readonly load?: ((rows: readonly any[], context: LoadContext) => unknown) | undefined;
+  readonly ofRow?: true | undefined;
 }
 
 /** The value of each row, or the values of all rows of a page together. */
@@ -38,6 +39,8 @@ type ValueOrLoad<R, V> =
   | {
       /** Gets the required columns of all rows of a page, and returns their values in the same order: one statement for a page. */
       readonly load: (rows: readonly R[], context: LoadContext) => readonly V[] | Promise<readonly V[]>;
+      /** The values depend on the required columns alone, so that they can be part of a live list. */
+      readonly ofRow?: true;
       readonly value?: never;
     };
 

@@ -255,10 +255,10 @@ export interface ResourceOptions<
   /** Says on purpose: every caller the permission admits sees every row. */
   readonly unscoped?: true;
   /**
-   * `false`: code that does not call `touched()` writes rows, too. No list of them can be live, and the app says so at startup. Default: rows that are written
-   * without the resource are announced.
+   * `trigger`: for rows that programs, workers or SQL write without the resource. While a controller of the app has `live: true`, the database writes their changes
+   * to the change log itself: `kit migrate` creates the triggers, and removes them. Default: the resource writes them, and others call `touched()`.
    */
-  readonly live?: false;
+  readonly changes?: 'trigger';
   /** The column of `versioned()`: ETag and If-Match. */
   readonly version?: V;
   /**

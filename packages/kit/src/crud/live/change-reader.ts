@@ -154,14 +154,15 @@ export class ChangeReader {
     outcomes: Outcomes,
   ): Promise<void> {
     if (since.text === now.text && since.origin === now.origin) return;
-    const changed = (await isContinued(tx, since, now)) ? await changedRows(tx, since) : 'too many';
+    const tables = [...this.#indexes.keys()];
+    const changed = (await isContinued(tx, since, now)) ? await changedRows(tx, since, tables) : undefined;
     for (const [table, index] of this.#indexes) {
-      if (changed === 'too many') {
+      const rows = changed === undefined ? 'too many' : changed.get(table);
+      if (rows === undefined) continue;
+      if (rows === 'too many') {
         for (const stream of index.all()) if (isMeant(stream)) outcomes.set(stream, 'reset');
         continue;
       }
-      const rows = changed.get(table);
-      if (rows === undefined) continue;
       const read = new SharedReads(tx);
       const concerned = [...(await concernedStreams(tx, index, rows))].filter(([stream]) => isMeant(stream) && !stream.isOver);
       for (const part of parts(concerned)) {
@@ -243,7 +244,7 @@ async function concernedStreams(tx: Db, index: StreamIndex, changed: readonly Ch
   for (const [place, { key: keyText, prior: logged }] of changed.entries()) {
     const key = keys[place];
     const row = key === null ? null : (byKey.get(textOf(key)) ?? null);
-    const prior = logged === undefined || logged === null ? logged : priorRow(policy, logged);
+    const prior = logged === undefined || logged === null ? logged : priorRow(policy, logged.values, logged.areTexts);
     const compared: Compared = { key, keyText, prior, row };
     for (const stream of prior === undefined ? index.all() : index.concerned(prior, row)) {
       const known = concerned.get(stream);

@@ -1,5 +1,6 @@
 import type { Db } from '../../db/engine/db.ts';
 import type { Item } from '../declare/item.ts';
+import { NO_KEY } from '../write/change-log.ts';
 import { type LogPosition, unseenBy } from './log-position.ts';
 
 /** A row that changed since a position: what is needed to decide whether a list had it there. */
@@ -7,51 +8,71 @@ export interface ChangedRow {
   /** As the log has it. */
   readonly key: string;
   /** How the row was at the position; null: it was not there; undefined: not known. */
-  readonly prior: Item | null | undefined;
+  readonly prior: LoggedRow | null | undefined;
+}
+
+/** Logged values. Those that a trigger wrote are texts. */
+export interface LoggedRow {
+  readonly values: Item;
+  readonly areTexts: boolean;
 }
 
 /** Changed rows by table, each once. */
-export type ChangedRows = ReadonlyMap<string, readonly ChangedRow[]>;
+export type ChangedRows = ReadonlyMap<string, readonly ChangedRow[] | 'too many'>;
 
-/** More changed rows than this are not sent one by one: the lists are read again. */
-export const CHANGED_ROWS_MAX = 1_000;
+/** More changed rows of a table than this are not sent one by one: its lists are read again. */
+export const CHANGED_ROWS_MAX = 5_000;
 
 interface LogRow {
   readonly resource: string;
   readonly key: string;
   readonly kind: 'created' | 'changed' | 'touched';
   readonly prior: Item | string | null;
+  readonly token: number;
 }
 
-/** The rows that changed since a position and before the snapshot of the transaction; `too many` above the limit. */
-export async function changedRows(tx: Db, since: LogPosition): Promise<ChangedRows | 'too many'> {
-  const found = await logSince(tx, since);
-  if (found.length > CHANGED_ROWS_MAX) return 'too many';
-  const byTable = new Map<string, Map<string, ChangedRow>>();
-  for (const { resource, key, kind, prior } of found) {
-    const ofTable = byTable.get(resource) ?? new Map<string, ChangedRow>();
-    byTable.set(resource, ofTable);
-    const known = ofTable.get(key);
-    // The first change of a row says how it was. After an unknown change nothing says it.
-    if (known === undefined) ofTable.set(key, { key, prior: kind === 'touched' ? undefined : read(prior) });
+/** The rows of these tables that changed since a position and before the snapshot of the transaction; `too many` for tables above the limit. */
+export async function changedRows(tx: Db, since: LogPosition, tables: readonly string[]): Promise<ChangedRows> {
+  const together = await logSince(tx, since, tables);
+  if (together.length <= CHANGED_ROWS_MAX) return byTable(together);
+  // A table that changes a lot does not reset the lists of others.
+  const found = new Map<string, readonly ChangedRow[] | 'too many'>();
+  for (const table of tables) {
+    const own = await logSince(tx, since, [table]);
+    if (own.length > CHANGED_ROWS_MAX) found.set(table, 'too many');
+    else for (const [name, rows] of byTable(own)) found.set(name, rows);
   }
-  return new Map([...byTable].map(([table, rows]) => [table, [...rows.values()]]));
+  return found;
 }
 
-function read(prior: Item | string | null): Item | null {
-  return typeof prior === 'string' ? (JSON.parse(prior) as Item) : prior;
+function byTable(found: readonly LogRow[]): Map<string, readonly ChangedRow[] | 'too many'> {
+  const tables = new Map<string, Map<string, ChangedRow>>();
+  for (const { resource, key, kind, prior, token } of found) {
+    const ofTable = tables.get(resource) ?? new Map<string, ChangedRow>();
+    tables.set(resource, ofTable);
+    // The first change of a row says how it was. After an unknown change nothing says it.
+    if (!ofTable.has(key)) ofTable.set(key, { key, prior: kind === 'touched' ? undefined : read(prior, token < 0) });
+  }
+  return new Map([...tables].map(([table, rows]) => [table, rows.has(NO_KEY) ? 'too many' : [...rows.values()]]));
 }
 
-function logSince(tx: Db, since: LogPosition): Promise<LogRow[]> {
-  const columns = 'resource, key, kind, prior';
+function read(prior: Item | string | null, areTexts: boolean): LoggedRow | null {
+  if (prior === null) return null;
+  return { values: typeof prior === 'string' ? (JSON.parse(prior) as Item) : prior, areTexts };
+}
+
+function logSince(tx: Db, since: LogPosition, tables: readonly string[]): Promise<LogRow[]> {
+  const columns = 'resource, key, kind, prior, token';
+  const end = `order by position limit ${CHANGED_ROWS_MAX + 1}`;
   if (tx.dialect === 'sqlite')
-    return tx.query<LogRow>(`select ${columns} from kit_changes where position > $1 order by position limit ${CHANGED_ROWS_MAX + 1}`, [
-      Number(since.text),
-    ]);
+    return tx.query<LogRow>(
+      `select ${columns} from kit_changes where position > $1 and resource in (select value from json_each($2)) ${end}`,
+      [Number(since.text), JSON.stringify(tables)],
+    );
   const { xmax, open } = unseenBy(since);
   // Two ranges of the index: a long open transaction does not make it read what was committed since.
   return tx.query<LogRow>(
-    `select ${columns} from kit_changes where xid >= $1::bigint or xid = any($2::bigint[]) order by position limit ${CHANGED_ROWS_MAX + 1}`,
-    [xmax, open],
+    `select ${columns} from kit_changes where (xid >= $1::bigint or xid = any($2::bigint[])) and resource = any($3::text[]) ${end}`,
+    [xmax, open, tables],
   );
 }

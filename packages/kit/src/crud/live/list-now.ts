@@ -7,7 +7,9 @@ import { crudErrors } from '../declare/errors.ts';
 import { limits } from '../declare/limits.ts';
 import type { MountedResource } from '../mount/mounted-resource.ts';
 import type { CrudRequest, Scope } from '../policy/crud-request.ts';
+import type { Policy } from '../policy/policy.ts';
 import type { View } from '../policy/view.ts';
+import { withoutEdge } from '../policy/without-edge.ts';
 import { conditions, keysetFor, unitFor } from '../read/list.ts';
 import type { ListRequest } from '../read/list-query.ts';
 import { presentRows, selectRows } from '../read/read.ts';
@@ -28,7 +30,10 @@ export async function listNow(
   permitted: readonly CompiledWhere[] = [],
 ): Promise<LiveList> {
   const { policy } = mounted;
-  const scope = await policy.rows.visible(request);
+  const visible = await policy.rows.visible(request);
+  const { parent } = mounted;
+  // The source asks whether the caller sees the parent.
+  const scope = parent === undefined ? visible : withoutParent(policy, request, visible, parent.edge.name);
   const where = await conditions(request, policy, list.where, permitted);
   const all = [scope.compiled, ...where];
   requireDecidable(all);
@@ -42,18 +47,28 @@ export async function listNow(
   };
 }
 
+function withoutParent(policy: Policy, request: CrudRequest, { where: given }: Scope, edge: string): Scope {
+  const where = withoutEdge(given, edge) as Scope['where'];
+  return { where, compiled: policy.rows.compile(request, where) };
+}
+
 /** Which rows of a table a caller sees, without what they contain: for those that are only told that something changed. */
 export function rowsNow(mounted: MountedResource, request: CrudRequest, { where, compiled }: Scope, also: Where | undefined): LiveList {
   const { policy } = mounted;
   const all = [compiled, ...(also === undefined ? [] : [policy.rows.compile(request, also)])];
   requireDecidable(all);
-  return {
+  return keysOnly(policy, {
     rights: rightsText(policy.database(request), [], all),
-    shape: undefined,
     bounds: equalities(policy, [where, ...(also === undefined ? [] : [also])]),
     contains: (row) => all.every((each) => each.matches(row) === true),
-    read: (_, keys = []) => Promise.resolve(new Map(keys.map((key) => [keyText(policy, key), { key: null, item: {} }]))),
-  };
+  });
+}
+
+/** The list without what its rows contain: nothing of them is read. */
+export function keysOnly(policy: Policy, list: Omit<LiveList, 'shape' | 'read'>): LiveList {
+  const read = (_: Db, keys: readonly unknown[] = []) =>
+    Promise.resolve(new Map(keys.map((key) => [keyText(policy, key), { key: null, item: {} }])));
+  return { ...list, shape: undefined, read };
 }
 
 function rightsText({ dialect }: Db, parts: readonly unknown[], conditions: readonly CompiledWhere[]): string {

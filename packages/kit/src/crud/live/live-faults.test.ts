@@ -55,7 +55,6 @@ test.each<[string, object, object, RegExp]>([
     {},
     /the field "state" depends on other records, or on the time/,
   ],
-  ['rows that other code writes', { rows: () => true, live: false }, {}, /written by code that does not announce them/],
   ['no list', { rows: () => true }, { operations: { list: false } }, /it has no list/],
 ])('a live list with %s does not start', (_name, options, controller, message) => {
   expect(faults(options, controller)).toEqual([expect.stringMatching(message)]);
@@ -64,6 +63,18 @@ test.each<[string, object, object, RegExp]>([
 test('a live list whose rows the database deletes by a foreign key does not start', () => {
   const cascading = model('entries', { ...columns, list_id: t.ref(() => lists, { onDelete: 'cascade' }) });
   expect(faults({ rows: () => true }, {}, cascading as never)).toEqual([expect.stringMatching(/"list_id" refers to .*on delete cascade/)]);
+});
+
+test('a live list whose changes triggers log starts, also where the database deletes its rows', () => {
+  const cascading = model('entries', { ...columns, list_id: t.ref(() => lists, { onDelete: 'cascade' }) });
+  expect(faults({ rows: () => true, changes: 'trigger' }, {}, cascading as never)).toEqual([]);
+});
+
+test('a live list below a record starts, with a rule that the caller sees that record', () => {
+  expect(faults({ rows: () => ({ list: { is: {} } }) }, { parent: { relation: 'list' } })).toEqual([]);
+  expect(faults({ rows: () => ({ list: { is: { owner_id: 'x' } } }) }, { parent: { relation: 'list' } })).toEqual([
+    expect.stringMatching(/rows depends on more than logged columns/),
+  ]);
 });
 
 test('a live list that columns of the row decide starts, also where such a field is left out of the output', () => {

@@ -80,7 +80,13 @@ const audience = part({
   tenant: oneOf('all'),
   access: oneOf(false),
 });
-const computedParts = part({ requires: required(names), response: required(aSchema), value: aFunction, load: aFunction });
+const computedParts = part({
+  requires: required(names),
+  response: required(aSchema),
+  value: aFunction,
+  load: aFunction,
+  ofRow: oneOf(true),
+});
 const computed: ValueRule = (value, place, name) => {
   if (isMembers(value) && isDerived(value)) return [];
   const faults = computedParts(value, place, name);
@@ -96,7 +102,7 @@ export const resourceRules: Rules = guards({
   anonymous: aCondition,
   access: objectWith('an access rule, such as grants(…)', 'condition', 'actionOf'),
   unscoped: oneOf(true),
-  live: oneOf(false),
+  changes: oneOf('trigger'),
   version: filledText,
   softDelete: either('true, false or { cascade }', flag, part({ cascade: names })),
   relations: recordOf(aRelation),

@@ -129,7 +129,7 @@ function followable(policy: Policy, name: string, mask: string, verdicts: Verdic
  */
 function computedFields(policy: Policy, verdicts: VerdictsOf): ReadonlyMap<string, ViewComputed> {
   const found = new Map<string, ViewComputed>();
-  for (const [name, { requires, response, value, load }] of Object.entries(policy.computed)) {
+  for (const [name, { requires, response, value, load, ofRow }] of Object.entries(policy.computed)) {
     const columns: string[] = [];
     const related = new Map<string, string[]>();
     /** Every required column, with whether its rule can be decided on the row itself. */
@@ -155,7 +155,18 @@ function computedFields(policy: Policy, verdicts: VerdictsOf): ReadonlyMap<strin
     if (required.some(({ verdict, isOwn }) => verdict === false || (verdict === 'unknown' && !isOwn))) continue;
     const rowRules = required.filter(({ verdict }) => verdict === 'unknown').map(({ permission }) => permission);
     const visibleTo = [...new Set(required.map(({ permission }) => permission))];
-    found.set(name, { kind: 'computed', name, response, value, load, columns, related, rowRules: [...new Set(rowRules)], visibleTo });
+    found.set(name, {
+      kind: 'computed',
+      name,
+      response,
+      value,
+      load,
+      ofRow,
+      columns,
+      related,
+      rowRules: [...new Set(rowRules)],
+      visibleTo,
+    });
   }
   return found;
 }

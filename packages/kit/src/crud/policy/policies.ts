@@ -40,6 +40,7 @@ export class Policies {
   readonly repeated: readonly Repeated[];
 
   readonly #live: ReadonlySet<object>;
+  readonly #triggered = new Set<object>();
   readonly #hasTenants: boolean;
   readonly #users: UserDirectory | null;
   #people: Policy | undefined;
@@ -58,6 +59,7 @@ export class Policies {
     const repeated: Repeated[] = [];
     for (const resource of withoutIdle([...new Set(resources)])) {
       this.#policies.set(resource, new Map());
+      if (resource.options.changes === 'trigger') this.#triggered.add(resource.model);
       repeated.push(...clashes(ofModules.has(resource) ? fromModules : own, resource));
     }
     for (const each of [fromModules, own])
@@ -110,6 +112,7 @@ export class Policies {
         audience,
         using,
         isLogged: using === 'default' && this.#live.has(resource.model),
+        isTriggered: this.#triggered.has(resource.model),
       });
       made.set(place, policy);
     }
@@ -127,6 +130,7 @@ export class Policies {
       audience: null,
       using: 'default',
       isLogged: false,
+      isTriggered: false,
     }));
   }
 }

@@ -55,6 +55,8 @@ export interface PolicyPlace {
   readonly using: string;
   /** A controller of the app has live lists of the model. */
   readonly isLogged: boolean;
+  /** A resource of the model says that triggers log its changes. */
+  readonly isTriggered: boolean;
 }
 
 /**
@@ -78,6 +80,8 @@ export class Policy {
   readonly using: string;
   /** Its changes are written to the change log, which live lists read. */
   readonly isLogged: boolean;
+  /** Triggers of the database write them, and nothing else does. */
+  readonly isTriggered: boolean;
   /** Computed fields, and columns in another form. */
   readonly computed: Readonly<Record<string, ComputedField>>;
   /** Computed fields that conditions decide, and that filters and statistics know, too. */
@@ -101,7 +105,8 @@ export class Policy {
   readonly #edges = new Map<string, Edge | undefined>();
   #references: ReadonlyMap<string, Policy> | undefined;
 
-  constructor(resource: AnyResource, { policyOf, all, hasTenants, users, audience, using, isLogged }: PolicyPlace) {
+  constructor(resource: AnyResource, place: PolicyPlace) {
+    const { policyOf, all, hasTenants, users, audience, using } = place;
     this.resource = resource;
     this.name = resource.name;
     this.model = resource.model;
@@ -117,7 +122,8 @@ export class Policy {
     this.tenant = scopeRule<TenantRule>(tenant);
     this.hasTenants = hasTenants;
     this.using = using;
-    this.isLogged = isLogged;
+    this.isLogged = place.isLogged;
+    this.isTriggered = place.isTriggered;
     const ofColumns = Object.entries(shown).map(([name, field]) => [name, { ...field, requires: [name, ...field.requires] }] as const);
     for (const [name, field] of Object.entries(computed ?? {}))
       if (isDerived(field)) this.derived.set(name, new DerivedState(field, this.model, resource.relations as Relations));

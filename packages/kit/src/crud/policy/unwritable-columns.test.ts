@@ -27,6 +27,7 @@ const policy = new Policy(declared, {
   hasTenants: false,
   users: null,
   isLogged: false,
+  isTriggered: false,
   audience: null,
   using: 'default',
 });

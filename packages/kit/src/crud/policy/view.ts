@@ -27,6 +27,7 @@ export interface ViewComputed {
   readonly response: Schema;
   readonly value: ComputedField['value'];
   readonly load: ComputedField['load'];
+  readonly ofRow: ComputedField['ofRow'];
   /** Columns of the row that are loaded for it; hidden ones are among them, and are never shown by themselves. */
   readonly columns: readonly string[];
   /** Columns of to-one relations, by relation. */

@@ -3,6 +3,7 @@ import type { User } from '../../auth/people/principal.ts';
 import type { Db } from '../../db/engine/db.ts';
 import { cursorsOf } from '../../app/data/cursors.ts';
 import type { Columns } from '../../db/declare/rows.ts';
+import type { TriggeredTable } from '../../db/migrations/core/change-triggers.ts';
 import type { Where } from '../../db/sql/where/where.ts';
 import { Controller } from '../../http/compile/controller.ts';
 import type { DeclaredParts } from '../../http/compile/declared-parts.ts';
@@ -22,6 +23,7 @@ import { type Permission } from '../../permissions/permission.ts';
 import type { BulkOptions } from '../options/bulk-options.ts';
 import type { AnyCrudOptions, CrudClass, CrudOptions, Extra, Offered, UseResourceOfTheModel } from '../options/crud-options.ts';
 import { controllerFaults } from '../checks/controller-faults.ts';
+import { triggerFaults } from '../checks/live-faults.ts';
 import { unknownDatabase } from '../checks/policy-faults.ts';
 import { Operations } from './operations.ts';
 import { OperationRoutes } from './operation-routes.ts';
@@ -36,6 +38,7 @@ import type { Relations } from '../declare/relation.ts';
 import type { AnyResource, Resource } from '../declare/resource.ts';
 import { selectionField } from '../declare/action-rule.ts';
 import type { Item } from '../declare/item.ts';
+import { triggeredTable } from '../write/change-log.ts';
 import type { MountedBy, ResourceAccess } from './resource-access.ts';
 
 /**
@@ -96,10 +99,10 @@ const optionCalls: Readonly<Record<string, string>> = Object.fromEntries([
     .map((name) => [name, `CrudController(resource, { ${name}: … })`]),
 ]);
 
-/** A module's controller declares `using` as a static option of its own: the class of an app sets it. */
+/** A module's controller declares `using` and `live` as static options of its own: the class of an app sets them. */
 function ofClass(type: object, options: AnyCrudOptions): AnyCrudOptions {
-  const { using } = type as { readonly using?: unknown };
-  return typeof using === 'string' ? { ...options, using } : options;
+  const { using, live } = type as { readonly using?: unknown; readonly live?: unknown };
+  return { ...options, ...(typeof using === 'string' ? { using } : {}), ...(typeof live === 'boolean' ? { live } : {}) };
 }
 
 /** The tenant that the requests of a controller act for, where a method of its class decides. */
@@ -164,7 +167,13 @@ function crudClass(declared: AnyResource, options: AnyCrudOptions): unknown {
     }
 
     get isLive(): boolean {
-      return options.live === true;
+      return this.#operations.live !== undefined;
+    }
+
+    get triggeredTables(): readonly TriggeredTable[] {
+      const { policy } = this.#operations.access;
+      const own = policy.isLogged && policy.isTriggered ? [triggeredTable(policy)] : [];
+      return [...own, ...this.#below.flatMap((other) => other.triggeredTables)];
     }
 
     get controllersBelow(): readonly Crud[] {
@@ -200,9 +209,10 @@ function crudClass(declared: AnyResource, options: AnyCrudOptions): unknown {
       if (db === undefined) return [unknownDatabase(this.constructor.name, policy.using, app)];
       // Read here, so that the first list needs no more statements than the others. A database without tables has none yet.
       if (list.page.style === 'cursor') await cursorsOf(app).catch(() => undefined);
-      if (list.search?.check === undefined) return [];
+      const faults = await triggerFaults(db, this.constructor.name, this.isLive ? policy : undefined);
+      if (list.search?.check === undefined) return faults;
       const found = await list.search.check({ model: policy.model, db });
-      return found.map(({ id, message, hint }) => ({ id, message: `${this.constructor.name}: ${message}`, hint }));
+      return [...faults, ...found.map(({ id, message, hint }) => ({ id, message: `${this.constructor.name}: ${message}`, hint }))];
     }
 
     install(app: App): void {

@@ -10,8 +10,8 @@ import type { CompiledRoute } from '../../http/exchange/compiled-route.ts';
 import type { QueryValues } from '../../http/input/query-string.ts';
 import { exchangeOf } from '../../http/serve/serve-route.ts';
 import { changeReaderOf } from '../live/change-reader.ts';
-import { asText, isDecidable, listNow, notLive, unitOf } from '../live/list-now.ts';
-import { liveEvents, type Resumed } from '../live/live-events.ts';
+import { asText, isDecidable, keysOnly, listNow, notLive, unitOf } from '../live/list-now.ts';
+import { liveEvents, newsOf, type Resumed } from '../live/live-events.ts';
 import type { LiveList, LiveSource } from '../live/live-stream.ts';
 import { isKnown, type LogPosition } from '../live/log-position.ts';
 import { SharedAccess } from '../live/shared-access.ts';
@@ -41,6 +41,23 @@ export class Live {
     this.#events(context, (reader) =>
       reader.readQuery(context.query as QueryValues, (context.body ?? {}) as Readonly<Record<string, unknown>>),
     );
+
+  /** Of the list that a GET reads, for those that read it again themselves. */
+  readonly newsOfList = (context: Context): AsyncIterable<void> =>
+    this.#news(context, (reader) => reader.readLive(context.query as QueryValues));
+
+  /** Of the record at an address. */
+  readonly newsOfRecord = (context: Context): AsyncIterable<void> => {
+    const { column, value } = this.#access.key(context);
+    const only = { [column.name]: value } as Where;
+    return this.#news(context, async (reader) => ({ ...(await reader.readLive({})), where: [only] }));
+  };
+
+  async *#news(context: Context, read: ReadQuery): AsyncGenerator<void> {
+    const { app } = this.#access;
+    const reader = changeReaderOf(app.db, app.log);
+    yield* newsOf(app.db, reader, new RequestedNews(this.#access, context, read));
+  }
 
   async *#events(context: Context, read: ReadQuery): AsyncGenerator<ServerSentEvent> {
     const { app } = this.#access;
@@ -89,7 +106,17 @@ class RequestedList implements LiveSource {
     const view = await access.view(request);
     // The names that a caller may use are those of its view.
     if (this.#query?.view !== view) this.#query = { view, list: await this.#read(request, view) };
-    return listNow(access, request, view, this.#query.list, permitted);
+    const { list } = this.#query;
+    return listNow(access, request, view, { ...list, where: [...list.where, ...(await this.#ofParent(request))] }, permitted);
+  }
+
+  /** A parent that the caller does not see any more ends the stream: the list at its address is a 404. */
+  async #ofParent(request: CrudRequest): Promise<readonly Where[]> {
+    const access = this.#access;
+    const { parent } = access;
+    if (parent === undefined) return [];
+    await access.parentRows(this.#context, request, access.policy.database(request), true);
+    return [{ [parent.edge.column]: access.parentValue(this.#context) } as Where];
   }
 
   /** The permission of the route, asked again: a stream outlives its admission. */
@@ -126,7 +153,7 @@ class RequestedList implements LiveSource {
         message: 'A filter or the search depends on other records, or on columns that are not logged.',
       });
     const unit = unitOf(this.#access, view, list);
-    if (unit.readsRelations || unit.shape.computed.some(({ load }) => load !== undefined))
+    if (unit.readsRelations || unit.shape.computed.some(({ load, ofRow }) => load !== undefined && ofRow !== true))
       throw notLive({
         location: ['query', 'fields'],
         code: 'not_live',
@@ -162,7 +189,9 @@ class RequestedList implements LiveSource {
     const { user, principal, knownTenant, route } = this.#exchange;
     const { mount, controller, field } = route as CompiledRoute;
     const { list } = this.#query as { readonly list: ListRequest };
-    const query = [list.binding, list.fields ?? null, list.ordering];
+    const access = this.#access;
+    const below = access.parent === undefined ? null : String(access.parent.edge.target.key.encode(access.parentValue(this.#context)));
+    const query = [list.binding, list.fields ?? null, list.ordering, below];
     return JSON.stringify([
       'live',
       mount,
@@ -174,6 +203,18 @@ class RequestedList implements LiveSource {
       query,
       rights,
     ]);
+  }
+}
+
+/** The same list, of which only is told that it changes. */
+class RequestedNews extends RequestedList {
+  override async open(shared: SharedAccess, tx?: Db): Promise<LiveList> {
+    return keysOnly(this.policy, await super.open(shared, tx));
+  }
+
+  /** They begin again with what they read themselves. */
+  override seal(): Promise<string> {
+    return Promise.resolve('');
   }
 }
 

@@ -101,7 +101,15 @@ export class OperationRoutes {
       'GET',
       '/',
       'read',
-      { ...parentParams, query, response: page, responses: listing, raises: [...paged, ...unfollowed], ...liveOf('list') },
+      {
+        ...parentParams,
+        query,
+        response: page,
+        responses: listing,
+        raises: [...paged, ...unfollowed],
+        ...liveOf('list'),
+        news: live?.newsOfList,
+      },
       reading.list,
     );
     if (maker.offersQuery) {
@@ -116,7 +124,14 @@ export class OperationRoutes {
       'GET',
       '/:id',
       'read',
-      { params: maker.params, query: shape, response: item, responses: readResponses, raises: [...notFound, ...expanding] },
+      {
+        params: maker.params,
+        query: shape,
+        response: item,
+        responses: readResponses,
+        raises: [...notFound, ...expanding],
+        news: live?.newsOfRecord,
+      },
       reading.retrieve,
     );
     yield* maker.route(

@@ -1,6 +1,7 @@
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { Exchange } from '../../http/exchange/exchange.ts';
-import type { HttpMethod, LiveRoute, Route } from '../../http/declare/route.ts';
+import type { LiveRoute, RouteNews } from '../../http/declare/live-route.ts';
+import type { HttpMethod, Route } from '../../http/declare/route.ts';
 import type { Schema } from '../../http/declare/schema.ts';
 import { USES_TENANT } from '../../http/compile/tenant-header.ts';
 import { isAuthenticated } from '../../permissions/built-ins.ts';
@@ -28,6 +29,7 @@ type OperationFacts = Partial<Route['options']> & {
   readonly ofRows?: false;
   /** Its events. */
   readonly live?: LiveRoute | undefined;
+  readonly news?: RouteNews | undefined;
 };
 
 const LONG_URL_REMEDY = 'Send the conditions in the body: QUERY at the same address, or POST to its /query.';
@@ -69,7 +71,7 @@ export class RouteMaker {
     method: HttpMethod,
     path: string,
     access: 'read' | 'write',
-    { each: operation, of, ofRows, live, ...facts }: OperationFacts,
+    { each: operation, of, ofRows, live, news, ...facts }: OperationFacts,
     handler: (context: Context) => unknown,
   ): Iterable<[string, Route]> {
     // The alias has the settings of the operation it stands for.
@@ -122,6 +124,7 @@ export class RouteMaker {
       tables: this.#operations.access.tables,
       isUnwrapped: true,
       ...(live === undefined ? {} : { live }),
+      ...(news === undefined ? {} : { news }),
       schemasFor: (exchange) => callerSchemas(this.#operations.access, settings, exchange as Exchange),
       ...(access === 'read' ? { audience: this.#operations.reading.readAudience } : {}),
       ...(access === 'write' && isDefault

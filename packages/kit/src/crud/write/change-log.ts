@@ -1,6 +1,8 @@
 import { randomInt } from 'node:crypto';
 import { fromJson, toJson } from '../../db/declare/column-json.ts';
 import type { Db } from '../../db/engine/db.ts';
+import type { TriggeredTable } from '../../db/migrations/core/change-triggers.ts';
+import { canonicalDecimal } from '../../db/values/decimal.ts';
 import { sendStatement } from '../../db/engine/handle.ts';
 import { changes } from '../../db/migrations/core/models.ts';
 import { statementsOf } from '../../db/sql/model-statements.ts';
@@ -16,7 +18,7 @@ import type { WrittenRow } from './row-writer.ts';
 export const CHANGES_CHANNEL = 'kit_changes';
 
 /** No row has it. */
-const NO_KEY = 'null';
+export const NO_KEY = 'null';
 
 type Written = Pick<WrittenRow, 'before' | 'after' | 'isWritten'>;
 
@@ -33,6 +35,7 @@ interface LoggedChange {
  */
 export async function logWritten(tx: Db, policy: Policy, verb: Verb, rows: readonly Written[]): Promise<void> {
   if (!policy.isLogged) return;
+  if (policy.isTriggered) return wakeReaders(tx);
   await insertChanges(
     tx,
     policy,
@@ -89,10 +92,20 @@ function priorOf({ statements }: Policy, row: Item): Item {
   return Object.fromEntries(logged.map(({ name, definition: { kind } }) => [name, toJson({ kind }, row[name])]));
 }
 
-/** Prior values as code has them. */
-export function priorRow({ statements }: Policy, prior: Item): Item {
+/** Prior values as code has them. Those that a trigger logged are texts. */
+export function priorRow({ statements }: Policy, prior: Item, areTexts: boolean): Item {
   const logged = statements.columns.filter((column) => isLoggedColumn(column) && Object.hasOwn(prior, column.name));
-  return Object.fromEntries(logged.map(({ name, definition: { kind } }) => [name, fromJson({ kind }, prior[name])]));
+  const valueOf = ({ name, definition }: StoredColumn) =>
+    areTexts ? ofText(definition, prior[name] as string | null) : fromJson({ kind: definition.kind }, prior[name]);
+  return Object.fromEntries(logged.map((column) => [column.name, valueOf(column)]));
+}
+
+function ofText({ kind, scale = 0 }: StoredColumn['definition'], text: string | null): unknown {
+  if (text === null) return null;
+  if (kind === 'int' || kind === 'float') return Number(text);
+  if (kind === 'bool') return text === 'true' || text === '1';
+  if (kind === 'decimal') return canonicalDecimal(text, scale);
+  return fromJson({ kind }, text);
 }
 
 const at = statementsOf(changes).column('at');
@@ -118,5 +131,21 @@ async function insertChanges(tx: Db, { tableName }: Policy, logged: readonly Log
   if (logged.length === 0) return;
   const values = [JSON.stringify(logged), randomInt(TOKENS), tableName, at.encode(tx.clock.now())];
   await sendStatement(tx, INSERT[tx.dialect], values);
+  wakeReaders(tx);
+}
+
+/** Of changes that triggers have logged. */
+export function wakeReaders(tx: Db): void {
   wakeAfterCommit(tx, CHANGES_CHANNEL);
+}
+
+/** What triggers need to know of the table of a policy. */
+export function triggeredTable({ tableName, key, statements }: Policy): TriggeredTable {
+  const of = ({ name, definition: { kind } }: StoredColumn) => ({ name, kind });
+  return {
+    table: tableName,
+    key: of(key),
+    compared: statements.columns.map(({ name }) => name),
+    logged: statements.columns.filter(isLoggedColumn).map(of),
+  };
 }

@@ -3,7 +3,7 @@ import { appsOfDatabase } from '../../app/data/apps-of-database.ts';
 import type { Model } from '../../db/declare/model.ts';
 import { announceTableWrite } from '../../db/rows/table-writes.ts';
 import { policiesOf } from '../policy/policies.ts';
-import { logTouched } from './change-log.ts';
+import { logTouched, wakeReaders } from './change-log.ts';
 import { type AnyResource, isResource } from '../declare/resource.ts';
 import { requireArguments } from '../../options/read-options.ts';
 import { aList, queryable, rule } from '../../options/value-rule.ts';
@@ -30,7 +30,9 @@ export async function touched(tx: Db, resource: AnyResource, keys: readonly unkn
   const logged = appsOfDatabase(tx.database)
     .flatMap((app) => policiesOf(app).find(model) ?? [])
     .find(({ isLogged }) => isLogged);
-  if (logged !== undefined) await logTouched(tx, logged, keys);
+  if (logged === undefined) return;
+  if (logged.isTriggered) wakeReaders(tx);
+  else await logTouched(tx, logged, keys);
 }
 
 /** Drops the responses that caches made of the table, when the transaction commits. */

@@ -34,7 +34,7 @@ export interface LockPatience {
 /** Runs `work`, a transaction that is limited to {@link TABLE_LOCK_MS}, until it gets the locks of its tables. */
 export async function untilUnlocked<R>(
   database: Database,
-  step: PlannedMigration,
+  step: LockingStep,
   work: () => Promise<R>,
   { waitMsMax, retried }: LockPatience,
 ): Promise<R> {
@@ -68,7 +68,7 @@ interface Holder {
 }
 
 /** Transactions of others that have locks on the tables of a migration, the oldest first: sentences. */
-async function holdersOf(database: Database, { migration, before }: PlannedMigration): Promise<string[]> {
+async function holdersOf(database: Database, { migration, before }: LockingStep): Promise<string[]> {
   const tables = [...new Set(migration.operations.flatMap((each) => ('table' in each && before.has(each.table) ? [each.table] : [])))];
   if (tables.length === 0) return [];
   const rows = await database.query<Holder>(
@@ -85,6 +85,11 @@ async function holdersOf(database: Database, { migration, before }: PlannedMigra
       `"${table}" is in use by process ${pid} (${state ?? 'unknown'} for ${Math.round(seconds)} s${application === '' ? '' : `, application "${application}"`}).`,
   );
 }
+
+/** What locks tables: a migration, or the triggers of the change log. */
+export type LockingStep = Pick<PlannedMigration, 'id' | 'before'> & {
+  readonly migration: Pick<PlannedMigration['migration'], 'operations'>;
+};
 
 /** For the rest of the transaction. */
 export async function limitTableLocks(tx: Db, lockMs: number): Promise<void> {

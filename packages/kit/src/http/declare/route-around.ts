@@ -15,8 +15,10 @@ export function routeAround(inherited: Route, facts: WrapOptions, handler?: Wrap
   const { handler: inner, options } = inherited;
   const { permission, throttles, errors } = facts;
   const given = Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined)) as WrapOptions;
+  // What the handler makes of the response, news of the rows do not tell.
+  const { news: _news, ...rest } = inherited;
   return {
-    ...inherited,
+    ...(handler === undefined ? inherited : rest),
     options: {
       ...options,
       ...given,

@@ -6,6 +6,7 @@ import type { FieldError } from '../../errors/kit-error.ts';
 import type { Permission } from '../../permissions/permission.ts';
 import type { Throttle, UseClientThrottleOrUserThrottle } from '../../throttle/throttle.ts';
 import type { HandlerContext } from './handler-context.ts';
+import type { LiveRoute, RouteNews } from './live-route.ts';
 import type { AtomicOptions, Idempotent } from './idempotent-options.ts';
 import type { PathParams } from './path-params.ts';
 import type { AnswerOf, InputOf, JsonSchema, OutputOf, Schema } from './schema.ts';
@@ -241,14 +242,6 @@ export interface CallerSchemas {
   make(): { readonly query?: JsonSchema; readonly body?: JsonSchema; readonly response?: JsonSchema };
 }
 
-/** What callers that accept `text/event-stream` get instead of the response. */
-export interface LiveRoute {
-  /** Of the data of an event. */
-  readonly response: Schema;
-  // oxlint-disable-next-line typescript/no-explicit-any -- as for the handler of a route
-  readonly handler: (context: HandlerContext<any, any, any, any, any, any>) => AsyncIterable<ServerSentEvent>;
-}
-
 /** One operation as data. Handlers are erased to one shape so that a table of routes has one type. */
 export interface Route {
   readonly isRoute: true;
@@ -272,6 +265,7 @@ export interface Route {
   readonly tables?: () => readonly string[] | undefined;
   /** The same address as a stream, for callers that accept `text/event-stream`. */
   readonly live?: LiveRoute;
+  readonly news?: RouteNews;
   /** Requests with an idempotency key run in a transaction; others open their own. */
   readonly isAtomicWithKey?: boolean;
   /** The handler calls another route, which notices the repetition of an idempotency key. */

@@ -5,11 +5,13 @@ import type { CompiledRoute } from '../exchange/compiled-route.ts';
 import type { Exchange } from '../exchange/exchange.ts';
 import { compileProjection } from '../json/project.ts';
 import { openStreamsOf } from '../admit/open-streams.ts';
+import { beatRegularly } from './heartbeats.ts';
 import type { ResponseCheck } from './response-check.ts';
 import type { ServerSentEvent } from '../declare/server-sent-event.ts';
 
 /** Proxies close connections that are silent for 30 to 60 s. */
 const HEARTBEAT_MS = 15_000;
+const HEARTBEAT = Buffer.from(':\n\n');
 /** How long the headers wait for the first event. Until they leave, an error is an ordinary answer. */
 const OPENING_MS = 1000;
 
@@ -36,7 +38,7 @@ export async function sendStream(
   const writer = new EventWriter(exchange, plan, route);
   try {
     for (;;) {
-      const step = await nextStep(iterator, signal, writer, route);
+      const step = await nextStep(iterator, signal, writer);
       if (step === 'silence' || step.done === true) break;
       await writer.event(step.value, check);
       if (writer.hasEnded) break;
@@ -47,18 +49,14 @@ export async function sendStream(
     if (!writer.isOpen) throw error;
     writer.fail(error);
   } finally {
+    writer.close();
     close();
     await finalise(exchange, iterator);
   }
 }
 
-/** The next event, heartbeats in between; `silence` when the client or the server ends the stream. */
-async function nextStep(
-  iterator: AsyncIterator<ServerSentEvent>,
-  signal: AbortSignal,
-  writer: EventWriter,
-  route: CompiledRoute,
-): Promise<Step> {
+/** The next event; `silence` when the client or the server ends the stream. */
+async function nextStep(iterator: AsyncIterator<ServerSentEvent>, signal: AbortSignal, writer: EventWriter): Promise<Step> {
   if (signal.aborted) return 'silence';
   const next = iterator.next();
   // If the wait is given up, no other code handles a late rejection.
@@ -66,16 +64,11 @@ async function nextStep(
   const ended = Promise.withResolvers<Step>();
   const stop = () => ended.resolve('silence');
   signal.addEventListener('abort', stop, { once: true });
-  const heartbeatMs = route.route.options.heartbeatMs ?? HEARTBEAT_MS;
-  let timer = setTimeout(sendHeartbeat, writer.isOpen ? heartbeatMs : Math.min(OPENING_MS, heartbeatMs));
-  function sendHeartbeat(): void {
-    writer.heartbeat();
-    timer = setTimeout(sendHeartbeat, heartbeatMs);
-  }
+  const opening = writer.isOpen ? undefined : writer.openAfterSilence();
   try {
     return await Promise.race([next, ended.promise]);
   } finally {
-    clearTimeout(timer);
+    clearTimeout(opening);
     signal.removeEventListener('abort', stop);
   }
 }
@@ -97,6 +90,7 @@ class EventWriter {
   readonly #plan: AnswerPlan;
   readonly #route: CompiledRoute;
   readonly #project: (value: unknown) => unknown;
+  #endHeartbeats: (() => void) | undefined;
 
   constructor(exchange: Exchange, plan: AnswerPlan, route: CompiledRoute) {
     this.#exchange = exchange;
@@ -119,6 +113,28 @@ class EventWriter {
     this.isOpen = true;
     // They leave together with the first bytes: a body without a byte is that of a stream without an event.
     reply.raw.writeHead(this.#route.status);
+    this.#endHeartbeats = beatRegularly(this.#heartbeatMs, this);
+  }
+
+  get #heartbeatMs(): number {
+    return this.#route.route.options.heartbeatMs ?? HEARTBEAT_MS;
+  }
+
+  close(): void {
+    this.#endHeartbeats?.();
+  }
+
+  /** Without an event the headers leave with the first heartbeat; until then an error is an ordinary answer. */
+  openAfterSilence(): NodeJS.Timeout {
+    const opening = setTimeout(
+      () => {
+        this.heartbeat();
+        // Of a permission that is not decided yet.
+        if (!this.isOpen) opening.refresh();
+      },
+      Math.min(OPENING_MS, this.#heartbeatMs),
+    );
+    return opening;
   }
 
   /** Waits while the client reads slower than events come. */
@@ -149,7 +165,8 @@ class EventWriter {
     // An undecided permission keeps the headers back however long it takes.
     if (this.#exchange.verdict !== true) return;
     this.#open();
-    if (!this.#exchange.reply.raw.writableNeedDrain) this.#exchange.reply.raw.write(':\n\n');
+    const { raw } = this.#exchange.reply;
+    if (!raw.writableNeedDrain && !raw.writableEnded && !raw.destroyed) raw.write(HEARTBEAT);
   }
 
   #requireVerdict(): void {

@@ -89,6 +89,16 @@ export function callRoute(route: CompiledRoute, call: RouteCall, signal: AbortSi
   });
 }
 
+/** The exchange of a call that the route admits. Nothing of its handler has run. Throws what the route rejects it with. */
+export function admitCall(route: CompiledRoute, call: RouteCall): Promise<Exchange> {
+  const { admit } = servedAs(route);
+  return new Promise((resolve, reject) => {
+    const request = new CalledRequest(route, call) as unknown as FastifyRequest;
+    const reply = new CalledReply(() => reject(exchangeOf(request).error as Error));
+    admit(request, reply as unknown as FastifyReply, () => resolve(exchangeOf(request)));
+  });
+}
+
 /** An exchange that only asks: what the caller of `parent` could do with the route. Nothing of the route runs. */
 export function probeRoute(route: CompiledRoute, parent: Exchange, call: Pick<RouteCall, 'headers'> & Partial<RouteCall>): Exchange {
   const { requestId } = parent;

@@ -5,7 +5,7 @@ import { isKitError } from '../../errors/kit-error.ts';
 import { inSpan } from '../../observe/tracing.ts';
 import { runStages } from '../admit/admission.ts';
 import type { Input } from '../declare/input.ts';
-import type { LiveRoute } from '../declare/route.ts';
+import type { LiveRoute } from '../declare/live-route.ts';
 import type { ServerSentEvent } from '../declare/server-sent-event.ts';
 import type { CompiledRoute } from '../exchange/compiled-route.ts';
 import type { Enclosure } from '../exchange/enclosure.ts';

@@ -26,7 +26,7 @@ const MemberBody = jsonSchema<{ readonly user: string }>({
 
 /** Groups as staff see them. The functions of this module write them. */
 export const groupResource = resource(groups, {
-  live: false,
+  changes: 'trigger',
   name: 'group',
   admin: { rows: true },
   writes: 'verbs',

@@ -22,7 +22,7 @@ const OF_STAFF = { audience: STAFF, lock: false } as const;
 
 /** Users as staff see them. The functions of this module write them. */
 export const userResource = resource(users, {
-  live: false,
+  changes: 'trigger',
   name: 'user',
   admin: { rows: true },
   writes: 'verbs',

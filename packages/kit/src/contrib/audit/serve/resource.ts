@@ -16,7 +16,7 @@ const target = ['target_type', 'target_id'] as const;
  * resource of the record shows them to the reader.
  */
 export const auditResource = resource(sealedEntries, {
-  live: false,
+  changes: 'trigger',
   name: 'audit_entry',
   tenant: { column: 'tenant_id', none: '' },
   // Not the entries of no tenant: a caller without one would see those of everybody.

@@ -33,7 +33,7 @@ export interface GrantFields {
 
 /** Grants as staff see them. The functions of this module write them: they lock the object, and ask what the caller holds on it. */
 export const grantResource = resource(grantModel, {
-  live: false,
+  changes: 'trigger',
   name: 'grant',
   audiences: { [STAFF]: { rows: grantsSeenBy } },
   writes: 'verbs',

@@ -33,7 +33,7 @@ const { manager_required, last_owner, slug_taken, already_a_member, tenant_limit
 
 /** Tenants of the caller. The functions of this module write them: controllers, the admin site and programs call them by its hooks. */
 export const tenantResource = resource(tenants, {
-  live: false,
+  changes: 'trigger',
   name: 'tenant',
   missing: tenantErrors.tenant_not_found,
   rows: (caller) => ofMember(caller, 'this.id'),
@@ -88,7 +88,7 @@ export const tenantResource = resource(tenants, {
 
 /** Who is in the tenants of the caller. */
 export const memberResource = resource(tenantMembers, {
-  live: false,
+  changes: 'trigger',
   name: 'tenant_member',
   missing: tenantErrors.member_not_found,
   rows: (caller) => ofMember(caller, 'this.tenant_id'),
@@ -108,7 +108,7 @@ export const memberResource = resource(tenantMembers, {
 
 /** Open and expired invitations, for those who could send them. */
 export const invitationResource = resource(tenantInvitations, {
-  live: false,
+  changes: 'trigger',
   name: 'tenant_invitation',
   missing: tenantErrors.invitation_not_found,
   access: {

@@ -5,7 +5,7 @@ import { uploadRecords } from '../models.ts';
 
 /** Uploads of every owner and state, for staff. They are sent by their owners; here they can be deleted. */
 export const uploadRecordResource = resource(uploadRecords, {
-  live: false,
+  changes: 'trigger',
   name: 'upload',
   missing: uploadErrors.upload_not_found,
   audiences: { staff: { rows: true, tenant: 'all' } },

@@ -19,7 +19,7 @@ const SHOWN: ReadonlySet<string> = new Set(['id', 'filename', 'content_type', 'c
  */
 export function uploadResource(database: () => Db): AnyResource {
   const declared = resource(uploads, {
-    live: false,
+    changes: 'trigger',
     name: 'upload',
     owner: 'owner_id',
     rows: ({ tenant }) => ({ state: 'complete', tenant_key: tenant ?? '' }),

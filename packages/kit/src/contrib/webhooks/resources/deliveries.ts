@@ -15,7 +15,7 @@ const refusals = [webhookErrors.delivery_claimed, webhookErrors.endpoint_disable
 
 /** Deliveries belong to an endpoint: who sees it sees them. Workers write them, callers can only send one again. */
 export const deliveryResource = resource(webhookDeliveries, {
-  live: false,
+  changes: 'trigger',
   name: 'webhook_delivery',
   missing: webhookErrors.delivery_not_found,
   rows: () => ({ endpoint: { is: {} } }),

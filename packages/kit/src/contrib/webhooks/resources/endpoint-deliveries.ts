@@ -22,8 +22,13 @@ type Status = WebhookDelivery['status'];
 /** `failed` has the words of the index `webhook_deliveries_failed_of_endpoint`: only a statement with the same words can use it. */
 const FAILED = whereSql("this.status <> 'pending' and this.status <> 'succeeded'") as Where<(typeof webhookDeliveries)['columns']>;
 
+interface OfEndpoints {
+  readonly using: string;
+  readonly live: boolean;
+}
+
 /** The deliveries of an endpoint, for the controller of endpoints: in its database, and retried no more often than it allows. */
-export function endpointDeliveries(using: string, throttles: readonly Throttle[]): ControllerBase {
+export function endpointDeliveries({ using, live }: OfEndpoints, throttles: readonly Throttle[]): ControllerBase {
   const permission = hasScopes({ allowUnscoped: true });
   const notFound = [webhookErrors.endpoint_not_found, webhookErrors.delivery_not_found] as const;
 
@@ -32,6 +37,7 @@ export function endpointDeliveries(using: string, throttles: readonly Throttle[]
     scope: 'webhooks',
     using,
     parent: { relation: 'endpoint' },
+    live,
     filters: {
       status: filter(jsonSchema<Status>({ type: 'string', enum: [...DELIVERY_STATUSES] }), (status) =>
         status === 'failed' ? FAILED : { status },

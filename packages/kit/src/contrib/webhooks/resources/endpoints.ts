@@ -37,7 +37,7 @@ import { webhooksOf, type Webhooks } from '../webhooks.ts';
 
 /** Endpoints of the caller, personal ones where its controller has no tenant. The verbs write them: they check, seal and keep the subscriptions. */
 export const endpointResource = resource(webhookEndpoints, {
-  live: false,
+  changes: 'trigger',
   name: 'webhook_endpoint',
   missing: webhookErrors.endpoint_not_found,
   rows: (caller) => rowsOf(caller),

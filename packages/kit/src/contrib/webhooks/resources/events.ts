@@ -12,7 +12,7 @@ import { webhooksOf } from '../webhooks.ts';
 
 /** Published events, which only staff see. The application publishes them; an audience is assigned to those that have none. */
 export const eventResource = resource(webhookEvents, {
-  live: false,
+  changes: 'trigger',
   name: 'webhook_event',
   missing: webhookErrors.event_not_found,
   audiences: { [STAFF]: { rows: true } },

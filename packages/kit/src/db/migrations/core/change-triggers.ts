@@ -1,0 +1,186 @@
+import { hash } from 'node:crypto';
+import { derivedName, quoteName as q, quoteText } from '../../declare/names.ts';
+import type { ColumnKind } from '../../declare/table-definition.ts';
+import type { Database, Db } from '../../engine/db.ts';
+import { limitTableLocks, TABLE_LOCK_MS, untilUnlocked } from '../table-locks.ts';
+
+/** A table whose changes the database writes to the change log itself. */
+export interface TriggeredTable {
+  readonly table: string;
+  readonly key: TriggeredColumn;
+  /** A change of any of them is one of the row. */
+  readonly compared: readonly string[];
+  /** Their values before the change are logged. */
+  readonly logged: readonly TriggeredColumn[];
+}
+
+export interface TriggeredColumn {
+  readonly name: string;
+  readonly kind: ColumnKind;
+}
+
+const PREFIX = 'kit_changes_of';
+const EVENTS = ['insert', 'update', 'delete', 'truncate'] as const;
+
+interface Triggers {
+  /** Of the function, or of each trigger. */
+  readonly names: readonly string[];
+  readonly statements: readonly string[];
+}
+
+/** Same text, same triggers: kept in their source, so that a table with other columns gets new ones. */
+function versionOf(table: TriggeredTable): string {
+  return hash('sha256', JSON.stringify([1, table]), 'base64url').slice(0, 12);
+}
+
+/** Negative tokens tell changes that a trigger wrote from those of the pipeline: their values are texts. */
+const TOKEN = { postgres: '-1', sqlite: '-1 - abs(random() % 2147483647)' } as const;
+const COLUMNS = 'position, xid, token, resource, key, kind, prior, at';
+
+// Keys are written as JSON.stringify() does: numbers as numbers, everything else as a string.
+const isNumber = ({ kind }: TriggeredColumn): boolean => kind === 'int' || kind === 'float';
+
+/** One statement of the log for each statement that writes, however many rows it has. A statement that changes nothing logs nothing. */
+function forPostgres(table: TriggeredTable): Triggers {
+  const { key, compared, logged } = table;
+  const name = derivedName(PREFIX, table.table);
+  const textOf = (row: string, column: string): string => `to_jsonb(${row}.${q(column)}) #>> '{}'`;
+  const keyOf = (row: string): string =>
+    isNumber(key) ? `to_json(${row}.${q(key.name)})::text` : `to_json(${textOf(row, key.name)})::text`;
+  const prior = `jsonb_object(array[${logged.map((each) => quoteText(each.name)).join(', ')}], array[${logged.map((each) => textOf('o', each.name)).join(', ')}])`;
+  const rowOf = (row: string): string => `(${compared.map((each) => `${row}.${q(each)}`).join(', ')})`;
+  const insert = (keyText: string, kind: string, priorJson: string, from: string): string =>
+    `insert into kit_changes (${COLUMNS}) select nextval('kit_change_order'), pg_current_xact_id()::text::bigint, ${TOKEN.postgres}, ` +
+    `${quoteText(table.table)}, ${keyText}, ${kind}, ${priorJson}, clock_timestamp() ${from};`;
+  const k = q(key.name);
+  const body = `/* ${versionOf(table)} */ begin
+if tg_op = 'INSERT' then
+  ${insert(keyOf('n'), `'created'`, 'null', 'from new_rows n')}
+elsif tg_op = 'DELETE' then
+  ${insert(keyOf('o'), `'changed'`, prior, 'from old_rows o')}
+elsif tg_op = 'UPDATE' then
+  ${insert(
+    `case when o.${k} is null then ${keyOf('n')} else ${keyOf('o')} end`,
+    `case when o.${k} is null then 'created' else 'changed' end`,
+    `case when o.${k} is null then null else ${prior} end`,
+    `from old_rows o full join new_rows n on n.${k} = o.${k} where o.${k} is null or n.${k} is null or ${rowOf('o')} is distinct from ${rowOf('n')}`,
+  )}
+else
+  ${insert(`'null'`, `'touched'`, 'null', '')}
+end if;
+return null; end`;
+  const rows = { insert: 'new table as new_rows', update: 'old table as old_rows new table as new_rows', delete: 'old table as old_rows' };
+  return {
+    names: [name],
+    statements: [
+      // Programs of other roles write the table: what they may do to it does not include writing the log.
+      `create or replace function ${q(name)}() returns trigger language plpgsql security definer set search_path from current set timezone = 'UTC' as ${dollars(body)}`,
+      ...EVENTS.map((event) => `drop trigger if exists ${q(`${PREFIX}_${event}`)} on ${q(table.table)}`),
+      ...EVENTS.map(
+        (event) =>
+          `create trigger ${q(`${PREFIX}_${event}`)} after ${event} on ${q(table.table)}` +
+          `${event === 'truncate' ? '' : ` referencing ${rows[event]}`} for each statement execute function ${q(name)}()`,
+      ),
+    ],
+  };
+}
+
+function dollars(body: string): string {
+  return `$kit$${body}$kit$`;
+}
+
+function forSqlite(table: TriggeredTable): Triggers {
+  const { key, compared, logged } = table;
+  const names = (['insert', 'update', 'delete'] as const).map((event) => derivedName(PREFIX, table.table, event));
+  const textOf = (row: string, { name, kind }: TriggeredColumn): string => {
+    const column = `${row}.${q(name)}`;
+    // A cast writes 15 digits.
+    return kind === 'float' ? `iif(${column} is null, null, printf('%!.17g', ${column}))` : `cast(${column} as text)`;
+  };
+  const keyOf = (row: string): string => (isNumber(key) ? textOf(row, key) : `json_quote(${textOf(row, key)})`);
+  const prior = `json_object(${logged.map((each) => `${quoteText(each.name)}, ${textOf('old', each)}`).join(', ')})`;
+  const insert = (row: string, kind: string, priorJson: string, where = ''): string =>
+    `insert into kit_changes (${COLUMNS}) select coalesce((select max(position) from kit_changes), 0) + 1, 0, ${TOKEN.sqlite}, ` +
+    `${quoteText(table.table)}, ${keyOf(row)}, '${kind}', ${priorJson}, strftime('%Y-%m-%dT%H:%M:%fZ', 'now')${where};`;
+  const k = q(key.name);
+  const differs = compared.map((each) => `old.${q(each)} is not new.${q(each)}`).join(' or ');
+  const bodies = [
+    insert('new', 'created', 'null'),
+    `${insert('old', 'changed', prior, ` where ${differs}`)} ${insert('new', 'created', 'null', ` where old.${k} is not new.${k}`)}`,
+    insert('old', 'changed', prior),
+  ];
+  return {
+    names,
+    statements: names.flatMap((name, index) => [
+      `drop trigger if exists ${q(name)}`,
+      `create trigger ${q(name)} after ${EVENTS[index]} on ${q(table.table)} begin select '${versionOf(table)}'; ${bodies[index]} end`,
+    ]),
+  };
+}
+
+function triggersOf(dialect: Db['dialect'], table: TriggeredTable): Triggers {
+  return dialect === 'postgres' ? forPostgres(table) : forSqlite(table);
+}
+
+/** Names of the functions and triggers that are there, with what their tables are and their source. */
+async function installed(db: Db): Promise<readonly { readonly name: string; readonly table: string; readonly source: string }[]> {
+  if (db.dialect === 'sqlite')
+    return db.query(
+      `select name, tbl_name as "table", sql as source from sqlite_master where type = 'trigger' and name like 'kit\\_changes\\_of\\_%' escape '\\'`,
+    );
+  // A function whose triggers went with a dropped table has none.
+  return db.query(
+    `select p.proname as name, c.relname as "table", p.prosrc as source from pg_proc p
+     join pg_trigger t on t.tgfoid = p.oid join pg_class c on c.oid = t.tgrelid
+     where p.pronamespace = current_schema()::regnamespace and p.proname like 'kit\\_changes\\_of\\_%'
+     group by p.oid, p.proname, c.relname, p.prosrc having count(*) = ${EVENTS.length}`,
+  );
+}
+
+/** Tables whose triggers are missing or of another version, and tables that have triggers and need none any more. */
+export interface TriggerDifference {
+  readonly missing: readonly TriggeredTable[];
+  readonly idle: readonly string[];
+}
+
+/** Changes nothing. */
+export async function compareTriggers(db: Db, tables: readonly TriggeredTable[]): Promise<TriggerDifference> {
+  const found = await installed(db);
+  const missing = tables.filter((table) => {
+    const version = versionOf(table);
+    const { names } = triggersOf(db.dialect, table);
+    return names.some((name) => !found.some((each) => each.name === name && each.table === table.table && each.source.includes(version)));
+  });
+  const wanted = new Set(tables.map(({ table }) => table));
+  return { missing, idle: [...new Set(found.map(({ table }) => table))].filter((table) => !wanted.has(table)) };
+}
+
+/** The statements that bring a database from its triggers to those that it should have. */
+export async function triggerStatements(db: Db, { missing, idle }: TriggerDifference): Promise<string[]> {
+  const found = await installed(db);
+  const dropped = found
+    .filter(({ table }) => idle.includes(table))
+    .map(({ name }) => (db.dialect === 'sqlite' ? `drop trigger ${q(name)}` : `drop function ${q(name)}() cascade`));
+  return [...new Set(dropped), ...missing.flatMap((table) => triggersOf(db.dialect, table).statements)];
+}
+
+/** One number for every kit database: two processes that change triggers wait for each other. */
+const LOCK_KEY = 7_319_002;
+
+const LOCK_WAIT_MS = 300_000;
+
+/** Creates and drops triggers so that exactly these tables have them. */
+export async function applyTriggers(
+  database: Database,
+  tables: readonly TriggeredTable[],
+  lockWaitMs: number = LOCK_WAIT_MS,
+): Promise<void> {
+  const apply = (): Promise<void> =>
+    database.transaction(async (tx) => {
+      await limitTableLocks(tx, TABLE_LOCK_MS);
+      if (tx.dialect === 'postgres') await tx.query('select pg_advisory_xact_lock($1)', [LOCK_KEY]);
+      for (const statement of await triggerStatements(tx, await compareTriggers(tx, tables))) await tx.query(statement);
+    });
+  const step = { id: 'kit/changes', migration: { operations: [] }, before: new Map() };
+  await untilUnlocked(database, step, apply, { waitMsMax: lockWaitMs, retried: () => undefined });
+}
