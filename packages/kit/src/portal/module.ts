@@ -9,12 +9,21 @@ import { siteController } from '../admin/serve/site-controller.ts';
 import { siteHeaders } from '../admin/serve/site-headers.ts';
 import { AdminSite } from '../admin/state/admin-site.ts';
 import type { SiteKind } from '../admin/state/site-kind.ts';
+import { accountsEnvironment } from '../contrib/accounts/config.ts';
+import type { Database, Db } from '../db/engine/db.ts';
+import { accessIn, guardPages } from './access.ts';
+import { portalErrors } from './errors.ts';
+import { linkController } from './links/controller.ts';
+import { withLinks } from './links/login.ts';
+import { removeOf } from './links/rows.ts';
+import { portalAuthenticator } from './links/session.ts';
+import { portalState } from './links/state.ts';
+import { initial } from './migrations/0001_initial.ts';
+import { portalLinks } from './models.ts';
 import { readPortalOptions, type PortalOptions } from './options.ts';
 import { portalDeclarations } from './declarations.ts';
 import { portalReference } from './reference.ts';
 import { sectionsController } from './sections-controller.ts';
-
-const kind: SiteKind = { name: 'portal', permission: isAuthenticated, isForStaff: false, declarations: portalDeclarations };
 
 /**
  * The developers' portal: the pages where your customers' developers manage keys and endpoints and see their deliveries, requests and usage. It shows
@@ -27,18 +36,57 @@ const kind: SiteKind = { name: 'portal', permission: isAuthenticated, isForStaff
  */
 export function portal(options: PortalOptions = {}): Module {
   const settings = readPortalOptions(options);
+  const { canManage, prefix } = settings;
+  const kind: SiteKind = {
+    name: 'portal',
+    permission: isAuthenticated,
+    isForStaff: false,
+    declarations: portalDeclarations,
+    access: (context) => accessIn(context, canManage),
+  };
   const site = new AdminSite({ ...settings, roles: null, alerts: null }, kind);
+  const isSecure = !accountsEnvironment().development;
+  // Whose routes the pages of a session of a link call.
+  let people: readonly string[] = [];
+  let database: Database | undefined;
   return {
     name: 'portal',
     after: ['accounts'],
-    middleware: [siteHeaders('portal')],
-    mount: ({ login }) => (login === null ? {} : controllers(site, login)),
-    install: (app: App) => site.installIn(app),
-    setup: () => site.readFiles(),
+    models: [portalLinks],
+    migrations: [initial],
+    errors: portalErrors,
+    authenticators: [portalAuthenticator(isSecure, () => people)],
+    middleware: [siteHeaders('portal'), guardPages(canManage)],
+    // Whoever leaves has no link and no session.
+    provides: () => ({
+      userChanges: [async (tx, userId) => ((await isActive(tx, userId)) ? undefined : removeOf(tx, userId))],
+      memberChanges: [(tx, { userId, tenant }) => removeOf(tx, userId, tenant)],
+    }),
+    mount: ({ login }) => controllers(site, withLinks(login, isSecure), isSecure),
+    install(app: App) {
+      site.installIn(app);
+      people = app.registry.login?.authenticators ?? app.authenticators.map(({ name }) => name).filter((name) => !OF_PROGRAMS.has(name));
+    },
+    async setup({ clock, registry, users, db }) {
+      await site.readFiles();
+      if (users === null) return;
+      portalState.bind((database = db), { clock, registry, users, prefix, pages: [...site.resources].map(({ name }) => name) });
+    },
+    stop() {
+      if (database !== undefined) portalState.release(database);
+    },
   };
 }
 
-function controllers(site: AdminSite, login: LoginProvider): ModuleMount {
+/** Keys are no people. */
+const OF_PROGRAMS: ReadonlySet<string> = new Set(['api_key', 'api_key_bearer']);
+
+async function isActive(tx: Db, userId: string): Promise<boolean> {
+  const user = await portalState.find(tx)?.users.findById(tx, userId);
+  return user?.is_active === true;
+}
+
+function controllers(site: AdminSite, login: LoginProvider, isSecure: boolean): ModuleMount {
   const { prefix } = site.settings;
   const account = login.form?.account?.({ hidden: true, metadata: { portal: true } });
   return {
@@ -51,6 +99,7 @@ function controllers(site: AdminSite, login: LoginProvider): ModuleMount {
     ),
     [`${prefix}/api`]: sessionController(site, login),
     ...(account === undefined ? {} : { [`${prefix}/api/account`]: account }),
+    [`${prefix}/api/link`]: linkController(site, isSecure),
     [`${prefix}/api/overview`]: overviewController(site, login),
     [`${prefix}/api/pages`]: sectionsController(site, login),
     [`${prefix}/api/state`]: stateController(site, login),

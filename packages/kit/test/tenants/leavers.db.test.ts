@@ -17,10 +17,12 @@ import { createEndpoint, deliverDue, publish, webhooks } from '../../src/contrib
 import { CrudController, resource } from '../../src/crud/index.ts';
 import { createTable, type Database, insert, migration, model, t, type Model } from '../../src/db/index.ts';
 import { Controller, jsonSchema, route } from '../../src/http/index.ts';
+import { portal, portalLink } from '../../src/portal/index.ts';
 import { responseCache } from '../../src/middleware/index.ts';
 import { all, allowAny, hasRole, hasScopes, isAuthenticated } from '../../src/permissions/index.ts';
 import { describeDatabases } from '../../src/testing/databases.ts';
 import { testApp, type TestApp } from '../../src/testing/test-app.ts';
+import { siteFolder } from '../admin/admin-app.ts';
 import { LOOPBACK } from '../webhooks/outbox.ts';
 import { type Receiver, startReceiver } from '../webhooks/receiver.ts';
 
@@ -34,8 +36,11 @@ const paperColumns = { id: t.uuidv7().pk(), tenant: t.text(40).readOnly(), title
 const papers = model('papers', paperColumns, { indexes: [{ columns: ['tenant', '-id'] }] });
 const volumeColumns = { id: t.int().pk(), tenant: t.text(40).readOnly(), text: t.text() };
 const volumes = model('volumes', volumeColumns, { indexes: [{ columns: ['tenant', 'id'] }] });
-const tables = {
+const tables: Module = {
   name: 'papers',
+  portal: {
+    pages: [{ resource: 'paper', name: 'papers', label: 'Papers', singular: 'paper', group: 'Papers', title: 'title', columns: ['title'] }],
+  },
   models: [members, papers, volumes],
   migrations: [
     migration('0001_initial', [
@@ -149,6 +154,20 @@ const secret =
     return send;
   };
 
+/** The token of the session that a link opens in a frame; null where it opens none. */
+const opened = async (kit: TestApp, token: string): Promise<string | null> => {
+  const response = await kit.inject({ method: 'POST', url: '/portal/api/link', payload: { token, framed: true } });
+  expect([200, 410]).toContain(response.statusCode);
+  return response.statusCode === 200 ? response.json<{ token: string }>().token : null;
+};
+
+const seesPapers = async (kit: TestApp, token: string | null): Promise<boolean> => {
+  if (token === null) return false;
+  const response = await kit.inject({ url: '/portal/api/resources/papers', headers: { 'x-portal-session': token } });
+  expect([200, 401, 403]).toContain(response.statusCode);
+  return response.statusCode === 200;
+};
+
 /** Still open after several looks counts as open. */
 async function staysOpen(isOpen: () => boolean, expected: boolean): Promise<boolean> {
   try {
@@ -219,6 +238,14 @@ const EXITS: Readonly<Record<string, Exit>> = {
       await read;
       return reached;
     };
+  },
+  'portal session': async ({ user }, { kit }) => {
+    const token = await opened(kit, (await portalLink(kit.app.db, { user, tenant: TENANT })).token);
+    return () => seesPapers(kit, token);
+  },
+  'portal link': async ({ user }, { kit }) => {
+    const { token } = await portalLink(kit.app.db, { user, tenant: TENANT });
+    return async () => seesPapers(kit, await opened(kit, token));
   },
   webhook: async ({ user }, { kit, receiver }) => {
     const path = `/${user.id}`;
@@ -315,6 +342,7 @@ interface Way {
 describe.each(Object.entries(WAYS))('with %s', (_, way) => {
   describeDatabases('a person who was', (database) => {
     let place: Place;
+    const files = siteFolder();
     beforeAll(async () => {
       const receiver = await startReceiver();
       const kit = await testApp({
@@ -326,6 +354,7 @@ describe.each(Object.entries(WAYS))('with %s', (_, way) => {
           jobs({ jobs: [report] }),
           mcp(),
           tables,
+          portal({ site: files.url }),
           ...way.modules,
         ],
         middleware: [responseCache({ routes: ({ controller }) => controller === 'Plans' || controller === 'Papers' })],
@@ -338,6 +367,7 @@ describe.each(Object.entries(WAYS))('with %s', (_, way) => {
     afterAll(async () => {
       await place.kit.close();
       await place.receiver.close();
+      files.remove();
     });
 
     let people = 0;
@@ -397,6 +427,7 @@ const ROWS: Readonly<Record<string, readonly string[] | string>> = {
   personal_export_parts: 'read with the export, see personal_exports',
   personal_exports:
     'read by the person alone after a recent login: a user who left cannot log in, and a person without the tenant keeps their data',
+  portal_links: ['portal link', 'portal session'],
   request_log: 'read as in list and read: the caller is looked up with each request',
   request_quotas: 'read as in list and read: the caller is looked up with each request',
   request_usage: 'read as in list and read: the caller is looked up with each request',

@@ -7,6 +7,7 @@ import { coreErrors } from '../../errors/core-errors.ts';
 import type { AdminRole } from '../options.ts';
 import { refusalOf, type StaffOperation } from '../staff/staff-roles.ts';
 import type { AdminSite } from '../state/admin-site.ts';
+import { readOnlyRefusal, type SiteAccess } from '../state/site-kind.ts';
 
 type Form = NonNullable<AdminRecord['form']>;
 
@@ -27,8 +28,14 @@ export function versionSent(header: string | undefined, { values }: Form): numbe
 }
 
 /** The record without what the role may not do, and why not. */
-export function allowedRecord(site: AdminSite, role: AdminRole, resource: AdminResource, { form, ...record }: AdminRecord): AdminRecord {
-  const refusal = (operation: StaffOperation): string | undefined => refusalOf(site.settings, role, resource, operation) ?? undefined;
+export function allowedRecord(
+  site: AdminSite,
+  { role, access }: { readonly role: AdminRole; readonly access: SiteAccess | undefined },
+  resource: AdminResource,
+  { form, ...record }: AdminRecord,
+): AdminRecord {
+  const refusal = (operation: StaffOperation): string | undefined =>
+    refusalOf(site.settings, role, resource, operation) ?? readOnlyRefusal(access, operation) ?? undefined;
   const noUpdate = refusal('update');
   const noRemoval = refusal('remove');
   const refused = {

@@ -6,11 +6,13 @@ import { linkedRows } from '../model/linked-rows.ts';
 import type { AdminRole } from '../options.ts';
 import { refusalOf } from '../staff/staff-roles.ts';
 import type { AdminSite } from '../state/admin-site.ts';
+import type { SiteAccess } from '../state/site-kind.ts';
 import { inOrder } from '../wire/in-order.ts';
 
 interface Reader {
   readonly cursors: Cursors;
   readonly role: AdminRole;
+  readonly access?: SiteAccess | undefined;
 }
 
 /** What stands below a record: records of other lists that belong to it, what other modules know about it, and one timeline of what happened. */
@@ -42,11 +44,12 @@ async function relatedOf(
   { auditedAs, table }: AdminResource,
   context: AdminContext,
   recordId: string,
-  { cursors, role }: Reader,
+  { cursors, role, access }: Reader,
 ): Promise<Related> {
   const sections: AdminSection[] = [];
   const entries: AdminTimelineEntry[] = [];
   for (const other of site.resources) {
+    if (access?.shows(other.name) === false) continue;
     for (const { to, filter, column = filter } of other.related ?? []) {
       if (to === REQUEST) continue;
       const isAny = to === '*';

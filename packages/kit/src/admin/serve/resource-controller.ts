@@ -97,8 +97,9 @@ export function resourceController(site: AdminSite, { authenticators }: LoginPro
       context.log.info({ user_id: context.user.id, resource: resource.name, record: record.id }, 'admin: a record was read');
       if (resource.auditReads === true) await recordRead(readerOf(asked), targetTypeOf(resource), record.id);
       const role = await roleOf(site.settings, context.user);
-      const below = await sectionsBelow(site, resource, asked, record, { cursors: await cursorsOf(site.app), role });
-      return allowedRecord(site, role, resource, { ...record, sections: [...record.sections, ...below] });
+      const access = await site.kind.access?.(asked);
+      const below = await sectionsBelow(site, resource, asked, record, { cursors: await cursorsOf(site.app), role, access });
+      return allowedRecord(site, { role, access }, resource, { ...record, sections: [...record.sections, ...below] });
     });
 
     update = withKey(

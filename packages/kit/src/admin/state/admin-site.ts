@@ -22,7 +22,7 @@ import { resourceFaults, sourceFaults } from '../model/resource-faults.ts';
 import { readSite, type SiteFile } from './site-files.ts';
 import { targetSight } from '../staff/target-sight.ts';
 import { neededRoleFaults, refusalOf, roleOf, type StaffOperation } from '../staff/staff-roles.ts';
-import { adminKind, type SiteKind } from './site-kind.ts';
+import { adminKind, readOnlyRefusal, type SiteKind } from './site-kind.ts';
 import { StoppedReads } from './stopped-reads.ts';
 
 /** Fields that hold the id of a user, wherever they are. */
@@ -74,7 +74,8 @@ export class AdminSite {
     this.#fileFields = new FileFields(this.uploads, app);
     const offered = resources.map(withBulkDelete);
     const faults = [
-      ...(app.registry.login === null ? [NO_LOGIN] : []),
+      // People come to the portal by links, too.
+      ...(app.registry.login === null && (this.kind.isForStaff || app.users === null) ? [NO_LOGIN] : []),
       ...resourceFaults(offered),
       ...sourceFaults(resources, app),
       ...this.#fileFields.faults(resources),
@@ -124,7 +125,10 @@ export class AdminSite {
 
   /** What the browser is told about the lists: only what it draws, and of that what the role may read. */
   async shapesFor(role: AdminRole, context: AdminContext): Promise<readonly AdminResourceShape[]> {
-    const readable = [...this.#resources.values()].filter((resource) => refusalOf(this.settings, role, resource, 'read') === null);
+    const access = await this.kind.access?.(context);
+    const readable = [...this.#resources.values()].filter(
+      (resource) => access?.shows(resource.name) !== false && refusalOf(this.settings, role, resource, 'read') === null,
+    );
     return Promise.all(
       readable.map(async (resource) => {
         const closed: Readonly<Record<string, string>> = await saidBy(resource, context, 'closed fields', () =>
@@ -139,7 +143,7 @@ export class AdminSite {
         const suggestions: Suggestions = await saidBy(resource, context, 'suggestions', () => resource.suggestions?.(context));
         return shapeOf(
           { ...resource, creation: drawn, actions },
-          (operation) => refusalOf(this.settings, role, resource, operation),
+          (operation) => refusalOf(this.settings, role, resource, operation) ?? readOnlyRefusal(access, operation),
           (each) => suggesting(this.resolved(role, each), suggestions[each.name]),
           (await resource.isFollowed?.(context)) === true,
         );

@@ -10,7 +10,9 @@ import type { AdminOverviewAnswer } from '../wire/wire.ts';
 export const overviewOf = keptAnswer(countOverview);
 
 export async function countOverview(site: AdminSite, context: AdminContext, range: AdminRange): Promise<AdminOverviewAnswer> {
-  const parts = await Promise.all(site.declarations.flatMap((each) => each.overview?.(context, range) ?? []));
+  const access = await site.kind.access?.(context);
+  const shown = site.declarations.filter(({ resources = [] }) => resources.every(({ name }) => access?.shows(name) !== false));
+  const parts = await Promise.all(shown.flatMap((each) => each.overview?.(context, range) ?? []));
   return {
     range,
     at: context.clock.now().toISOString(),

@@ -1,4 +1,4 @@
-import type { AdminDeclaration } from '../../app/admin/declaration.ts';
+import type { AdminContext, AdminDeclaration } from '../../app/admin/declaration.ts';
 import type { App } from '../../app/declare/module.ts';
 import { isStaff } from '../../permissions/built-ins.ts';
 import { backfillsResource } from '../model/backfills-resource.ts';
@@ -11,6 +11,20 @@ export interface SiteKind {
   readonly permission: typeof isStaff;
   readonly isForStaff: boolean;
   declarations(app: App): readonly AdminDeclaration[];
+  /** Which lists the caller is shown, and whether they may be changed, besides the role. Default: all, and they may. */
+  access?(context: AdminContext): Promise<SiteAccess>;
+}
+
+export interface SiteAccess {
+  shows(resource: string): boolean;
+  readonly manages: boolean;
+}
+
+export const READ_ONLY = 'You can look at everything here and change nothing.';
+
+/** Why a caller who only looks may not do it; null: it only reads. */
+export function readOnlyRefusal(access: SiteAccess | undefined, operation: unknown): string | null {
+  return access === undefined || access.manages || operation === 'read' || operation === 'export' ? null : READ_ONLY;
 }
 
 export const adminKind: SiteKind = {

@@ -7,6 +7,7 @@ export const toolkitModules: ReadonlySet<string> = new Set([
   'grants',
   'jobs',
   'personal',
+  'portal',
   'requests',
   'tenants',
   'uploads',

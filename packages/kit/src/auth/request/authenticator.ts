@@ -52,6 +52,11 @@ export interface Authenticator {
    */
   authenticate(request: AuthRequest): Answer<Principal | null>;
   /**
+   * For pages that call routes for the person who looks at them. A request with the credential reaches only the routes that name this authenticator in `auth`;
+   * a call that such a route makes for it also reaches the routes of these authenticators. Default: requests reach every route without `auth`.
+   */
+  callsRoutesOf?(): readonly string[];
+  /**
    * Set by authenticators whose credential the browser sends by itself (cookies). Called after they authenticated an unsafe request
    * (not GET, HEAD, OPTIONS or QUERY), unless the route says `csrf: false`; throws `csrf_failed` when the request does not prove its origin.
    */

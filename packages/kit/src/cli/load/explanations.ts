@@ -32,6 +32,7 @@ export async function loadToolkitErrors(): Promise<void> {
     import('../../db/errors.ts'),
     import('../../errors/core-errors.ts'),
     import('../../http/errors.ts'),
+    import('../../portal/errors.ts'),
     import('../../screens/errors.ts'),
   ]);
 }

@@ -104,10 +104,11 @@ function identify(exchange: Exchange, route: CompiledRoute): void | Promise<void
 }
 
 /** The caller of the request around a call, where the route accepts its kind of credential. */
-function authenticatedAs({ principal, authenticator }: Exchange, route: CompiledRoute): Authentication | null {
-  return principal === null || authenticator === null || !route.authenticators.includes(authenticator)
-    ? null
-    : { principal, authenticator };
+function authenticatedAs({ principal, authenticator }: Exchange, { authenticators }: CompiledRoute): Authentication | null {
+  if (principal === null || authenticator === null) return null;
+  const others = authenticator.callsRoutesOf?.() ?? [];
+  const isAccepted = authenticators.includes(authenticator) || authenticators.some(({ name }) => others.includes(name));
+  return isAccepted ? { principal, authenticator } : null;
 }
 
 function failed(exchange: Exchange, error: unknown): never {

@@ -1,6 +1,5 @@
 import { sameId } from '../../../auth/people/same-id.ts';
-import type { User } from '../../../auth/people/principal.ts';
-import { STANDING_SCHEME } from '../../../app/declare/standing.ts';
+import { tenantOfMember } from '../../../app/declare/tenant-of-member.ts';
 import type { Db } from '../../../db/engine/db.ts';
 import { coreErrors } from '../../../errors/core-errors.ts';
 import { EVERY_TENANT } from '../key/api-key.ts';
@@ -14,7 +13,7 @@ export async function tenantOfKey(tx: Db, ownerId: string, given: string | null 
   const { tenants } = keyringOf(tx).registry;
   if (given === null) return tenants.exist ? '' : null;
   if (given === EVERY_TENANT) return EVERY_TENANT;
-  if (given !== undefined && given !== '') return tenantOfMember(tx, ownerId, given);
+  if (given !== undefined && given !== '') return tenantOfOwner(tx, ownerId, given);
   if (!tenants.exist || tenants.directory === null) return null;
   const [only, other] = await tenants.directory.ofUser(tx, ownerId, 2);
   if (other !== undefined)
@@ -24,26 +23,10 @@ export async function tenantOfKey(tx: Db, ownerId: string, given: string | null 
   return only ?? '';
 }
 
-async function tenantOfMember(tx: Db, ownerId: string, name: string): Promise<string> {
-  const { registry, users } = keyringOf(tx);
-  const { exist, directory } = registry.tenants;
-  if (!exist) return name;
-  if (directory === null) {
-    const [standing] = await registry.standings.of(tx, [{ userId: ownerId, tenant: name }]);
-    if (standing?.ok === true || standing?.why === 'not_known' || standing?.why === 'inactive') return name;
-    throw notAMember();
-  }
-  const user = await users.findById(tx, ownerId);
-  const found = user === null ? null : await namedTenant(tx, user, name);
+async function tenantOfOwner(tx: Db, ownerId: string, name: string): Promise<string> {
+  const found = await tenantOfMember(tx, keyringOf(tx), ownerId, name);
   if (found === null) throw notAMember();
   return found;
-}
-
-/** The id of the tenant with this slug or id that the user is a member of. */
-async function namedTenant(tx: Db, user: User, name: string): Promise<string | null> {
-  const { directory } = keyringOf(tx).registry.tenants;
-  const found = await directory?.named({ db: tx, principal: { user, scheme: STANDING_SCHEME, scopes: null }, names: [name] });
-  return found?.get(name)?.tenant ?? null;
 }
 
 function notAMember() {

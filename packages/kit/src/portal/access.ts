@@ -1,0 +1,42 @@
+import type { SiteAccess } from '../admin/state/site-kind.ts';
+import type { AdminContext } from '../app/admin/declaration.ts';
+import { Exchange } from '../http/exchange/exchange.ts';
+import type { Middleware } from '../http/exchange/middleware.ts';
+import { safeMethods } from '../permissions/built-ins.ts';
+import type { Permission } from '../permissions/permission.ts';
+import { portalErrors } from './errors.ts';
+import { linkScopeOf } from './links/session.ts';
+
+/** A link shows its pages, and changes what its user may change. */
+async function accessOf(exchange: Exchange, canManage: Permission | null): Promise<SiteAccess> {
+  return { shows: (page) => shows(exchange, page), manages: await manages(exchange, canManage) };
+}
+
+export function accessIn({ exchange }: AdminContext, canManage: Permission | null): Promise<SiteAccess> {
+  if (!(exchange instanceof Exchange)) throw new Error('A page of the portal needs the request that asks for it.');
+  return accessOf(exchange, canManage);
+}
+
+function shows({ principal }: Exchange, page: string): boolean {
+  const pages = principal === null ? undefined : linkScopeOf(principal)?.pages;
+  return pages === undefined || pages.length === 0 || pages.includes(page);
+}
+
+async function manages(exchange: Exchange, canManage: Permission | null): Promise<boolean> {
+  const { principal } = exchange;
+  if (principal !== null && linkScopeOf(principal)?.manage === false) return false;
+  return canManage === null || (await canManage.evaluate(exchange)) === true;
+}
+
+/** The one place where pages and changes are refused, whichever route of the portal is asked: pages of later releases included. */
+export function guardPages(canManage: Permission | null): Middleware {
+  return {
+    name: 'portal_pages',
+    appliesTo: ({ metadata, path }) => metadata['portal'] === true && path.includes('/:resource'),
+    async onAdmitted(exchange) {
+      const { resource = '' } = exchange.request.params as { readonly resource?: string };
+      if (!shows(exchange, resource)) throw portalErrors.portal_page_not_shown();
+      if (!safeMethods.has(exchange.method) && !(await manages(exchange, canManage))) throw portalErrors.portal_read_only();
+    },
+  };
+}

@@ -1,0 +1,20 @@
+import { READ_ONLY } from '../admin/state/site-kind.ts';
+import { defineErrors } from '../errors/catalog.ts';
+
+export const portalErrors = defineErrors('portal', {
+  invalid_portal_link: {
+    status: 410,
+    detail: 'This link does not work any more.',
+    remedy: 'Links work once and for a short time. Ask for a new one where you got it.',
+  },
+  portal_read_only: {
+    status: 403,
+    detail: READ_ONLY,
+    remedy: 'Ask a person who manages your account, or open a link that may change things.',
+  },
+  portal_page_not_shown: {
+    status: 403,
+    detail: 'The link that opened this session does not show this page.',
+    remedy: 'Ask for a link with this page.',
+  },
+});

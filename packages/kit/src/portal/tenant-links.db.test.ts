@@ -1,0 +1,92 @@
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { AdminApp, siteFolder } from '../../test/admin/admin-app.ts';
+import { apiKeys, createApiKey } from '../contrib/apikeys/index.ts';
+import { QuotaController, RequestController, requests, UsageController } from '../contrib/requests/index.ts';
+import { requestLogs } from '../contrib/requests/log.ts';
+import { addMember, createTenant, removeMember, TenantController, tenants } from '../contrib/tenants/index.ts';
+import { list } from '../db/index.ts';
+import { hasRole } from '../permissions/index.ts';
+import { describeDatabases } from '../testing/databases.ts';
+import { fakeClock } from '../testing/fake-clock.ts';
+import { portal, portalLink } from './index.ts';
+import { portalLinks } from './models.ts';
+
+describeDatabases('links in an app with tenants', (database) => {
+  const clock = fakeClock('2030-01-15T10:00:00.000Z');
+  const files = siteFolder();
+  let app: AdminApp;
+  const ids: Record<string, string> = {};
+  let userId: string;
+
+  beforeAll(async () => {
+    app = await new AdminApp(
+      database.db,
+      [apiKeys(), requests(), tenants({ roles: ['owner', 'developer', 'reader'] }), portal({ site: files.url, canManage: hasRole('developer') })],
+      {
+        clock,
+        mount: {
+          '/v1': { '/requests': RequestController, '/usage': UsageController, '/quotas': QuotaController, '/tenants': TenantController },
+        },
+      },
+    ).ready();
+    const [owner, user] = [await app.newUser(), await app.newUser()];
+    userId = user.id;
+    for (const slug of ['north', 'south']) {
+      const tenant = await createTenant(app.app.db, { name: slug, slug, owner: owner.id });
+      ids[slug] = tenant.id;
+      await addMember(app.app.db, { tenant: tenant.id, user: userId, roles: [slug === 'north' ? 'developer' : 'reader'] });
+      const { raw } = await createApiKey(app.app.db, { user, tenant: slug, name: slug, scopes: ['requests:read'] });
+      expect((await app.call('GET', '/v1/requests', { 'x-api-key': raw })).status).toBe(200);
+    }
+    await requestLogs.of(app.app.db).flush();
+  });
+  afterAll(async () => {
+    await app.close();
+    files.remove();
+  });
+
+  async function enter(tenant: string | null, manage = true): Promise<Record<string, string>> {
+    const { token } = await portalLink(app.app.db, { user: userId, tenant, manage });
+    const { body } = await app.call('POST', '/portal/api/link', {}, { token, framed: true });
+    return { 'x-portal-session': body.token as string };
+  }
+  const seen = (headers: Record<string, string>) => app.call('GET', '/portal/api/resources/requests', headers);
+
+  test('a session is in the tenant of its link, and in no other, whatever its requests name', async () => {
+    const [north, south, none] = [await enter('north'), await enter('south'), await enter(null)];
+    const [inNorth, inSouth] = [(await seen(north)).body.items, (await seen(south)).body.items];
+    expect([inNorth.length, inSouth.length]).toEqual([1, 1]);
+    expect(inNorth[0].id).not.toBe(inSouth[0].id);
+    for (const name of ['south', ids['south'] as string]) {
+      const { status, body } = await seen({ ...north, 'x-tenant': name });
+      expect([status, body.code]).toEqual([400, 'tenant_conflict']);
+    }
+    expect((await app.call('GET', `/portal/api/resources/requests/${inSouth[0].id}`, north)).status).toBe(404);
+    expect((await seen({ ...none, 'x-tenant': 'north' })).body.code).toBe('not_a_member');
+    expect((await seen(none)).body.items).toEqual([]);
+  });
+
+  test('a link is made for members only', async () => {
+    const { id } = await app.newUser();
+    for (const tenant of ['north', ids['north'] as string, 'nowhere'])
+      await expect(portalLink(app.app.db, { user: id, tenant })).rejects.toMatchObject({ code: 'not_a_member' });
+  });
+
+  test('canManage: a link changes no more than its user may', async () => {
+    const headers = { ...(await enter('south')) };
+    const { body } = await app.call('POST', '/portal/api/resources/requests', headers, {});
+    expect(body.code).toBe('portal_read_only');
+    expect((await app.call('POST', '/portal/api/resources/requests', await enter('north'), {})).body.code).toBe('not_creatable');
+    expect((await app.call('POST', '/portal/api/resources/requests', await enter('north', false), {})).body.code).toBe('portal_read_only');
+  });
+
+  test('a member who is removed has no session and no link any more, at once', async () => {
+    const [north, south] = [await enter('north'), await enter('south')];
+    const { token } = await portalLink(app.app.db, { user: userId, tenant: 'north' });
+    await removeMember(app.app.db, { tenant: ids['north'] as string, user: userId });
+    await vi.waitUntil(async () => (await seen(north)).status === 401, { timeout: 1000 });
+    expect((await app.call('POST', '/portal/api/link', {}, { token })).body.code).toBe('invalid_portal_link');
+    expect((await list(app.app.db, portalLinks, { where: { tenant_id: ids['north'] as string } })).length).toBe(0);
+    expect((await seen(south)).status).toBe(200);
+  });
+});
