@@ -75,7 +75,6 @@ const unrouted: Readonly<Record<string, string>> = {
   api_keys: 'users manage their keys of every tenant: see ApiKeyController',
   groups: 'managed in the admin site and by commands',
   sessions: 'the tenant that a person has chosen; only the own sessions are listed, without it',
-  portal_links: 'a session is for its tenant alone: packages/kit/src/portal/tenant-links.db.test.ts',
   upload_removals: 'read by the clean-up',
   upload_owners: 'locked when an upload is created',
   webhook_subscriptions: 'read when an event is published; shown as a field of the endpoint',

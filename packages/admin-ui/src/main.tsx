@@ -9,6 +9,7 @@ import { lazy, Suspense } from 'react';
 import { createRoot } from 'react-dom/client';
 import { toFault } from './api/fault.ts';
 import { App } from './app.tsx';
+import { isFramed } from './frame/host.ts';
 import { takeLink } from './session/take-link.ts';
 import { cssVariables, theme } from './theme.ts';
 
@@ -34,6 +35,10 @@ const LinkPage = lazy(async () => ({ default: (await import('./session/link-page
 /** Taken out of the address before anything else runs: it must not stay in the history. */
 const link = takeLink();
 
+/** The page around a frame says how the frame looks. */
+const asked = new URLSearchParams(window.location.search).get('theme');
+const forced = isFramed && (asked === 'light' || asked === 'dark') ? ({ forceColorScheme: asked } as const) : {};
+
 const root = document.getElementById('root');
 if (root !== null) {
   createRoot(root).render(
@@ -42,6 +47,7 @@ if (root !== null) {
       cssVariablesResolver={cssVariables}
       defaultColorScheme="auto"
       colorSchemeManager={schemes}
+      {...forced}
       getStyleNonce={() => nonce}
     >
       <QueryClientProvider client={queries}>

@@ -1,3 +1,4 @@
+import { isFramed } from '../frame/host.ts';
 import { markAnswer, markSilence } from './connection.ts';
 import { ApiFault, isWrongProof, readFault, toFault } from './fault.ts';
 import { sendOnce } from './send-once.ts';
@@ -23,6 +24,10 @@ const base = new URL('api/', document.baseURI);
 
 /** In memory only: a new page asks for it again. */
 let csrfToken: string | null = null;
+
+/** In a frame there are no cookies: the session is in the memory of this page, and in no storage. */
+let frameSession: string | null = null;
+const credentials = isFramed ? 'omit' : 'same-origin';
 
 /** A response to a request from before a login says nothing about the session of now. */
 let logins = 0;
@@ -64,6 +69,7 @@ const IMPORT_MS = 600_000;
 
 /** For requests to the application that do not go through here. */
 export function requestHeaders(): Record<string, string> {
+  if (frameSession !== null) return { 'x-portal-session': frameSession };
   return csrfToken === null ? {} : { 'x-csrf-token': csrfToken };
 }
 
@@ -81,7 +87,8 @@ async function send(
   const url = new URL(path, base);
   for (const [name, value] of Object.entries(query)) if (value !== undefined && value !== '') url.searchParams.set(name, value);
   const headers: Record<string, string> = { accept: 'application/json' };
-  if (method !== 'GET' && csrfToken !== null) headers['x-csrf-token'] = csrfToken;
+  if (frameSession !== null) headers['x-portal-session'] = frameSession;
+  else if (method !== 'GET' && csrfToken !== null) headers['x-csrf-token'] = csrfToken;
   if (ifMatch !== undefined) headers['if-match'] = `"${ifMatch}"`;
   if (key !== undefined) headers['idempotency-key'] = key;
   if (body !== undefined) headers['content-type'] = 'application/json';
@@ -92,7 +99,7 @@ async function send(
     const response = await fetch(url, {
       method,
       headers,
-      credentials: 'same-origin',
+      credentials,
       cache: 'no-store',
       redirect: 'error',
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
@@ -136,7 +143,7 @@ async function request<T>(path: string, options: RequestOptions = {}): Promise<T
     else fault = renewal;
   }
   // Nothing was done: the same request goes out again once the person has proved to be there.
-  if (fault?.code === 'recent_login_required' && path !== 'account/presence' && (await askPresence()))
+  if (fault?.code === 'recent_login_required' && path !== 'account/presence' && frameSession === null && (await askPresence()))
     ({ fault, body } = await send(path, options));
   if (fault === null) return body as T;
   if (!OPEN_PATHS.has(path)) {
@@ -149,6 +156,7 @@ async function request<T>(path: string, options: RequestOptions = {}): Promise<T
 /** Requests whose 401 or 403 is about what was typed, not about the session. */
 const OPEN_PATHS: ReadonlySet<string> = new Set([
   'login',
+  '../link',
   'session',
   'account/presence',
   'account/reset',
@@ -292,9 +300,16 @@ export function choosePassword(purpose: 'reset' | 'invitation', token: string, p
   });
 }
 
+/** Opens a link: its session is in a cookie, or in this page alone where it is in a frame. */
+export async function openLink(token: string, framed: boolean): Promise<void> {
+  const opened = await request<{ token: string | null }>('../link', { method: 'POST', body: { token, framed } });
+  logins += 1;
+  frameSession = opened.token;
+}
+
 export async function logOut(): Promise<void> {
   await request('logout', { method: 'POST' });
-  csrfToken = null;
+  csrfToken = frameSession = null;
 }
 
 /** Longer than the server waits for a locked database: what it says then says more than silence. */

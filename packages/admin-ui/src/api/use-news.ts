@@ -1,4 +1,5 @@
 import { useEffect, useRef } from 'react';
+import { isFramed } from '../frame/host.ts';
 import { newsAddress } from './client.ts';
 
 /** What changes all the time is read this often. */
@@ -16,7 +17,8 @@ export function useNews(resource: string, id: string | undefined, onNews: () => 
     latest.current = onNews;
   });
   useEffect(() => {
-    if (!isFollowing) return undefined;
+    // An event source cannot send the session of a frame.
+    if (!isFollowing || isFramed) return undefined;
     let source: EventSource | null = null;
     let again: number | undefined;
     let reading: number | undefined;

@@ -1,23 +1,24 @@
 import { Button, Stack, Text, Title } from '@mantine/core';
-import { useEffect, useState } from 'react';
+import { useState } from 'react';
 import { choosePassword, confirmEmail } from '../api/client.ts';
 import { FaultNotice } from '../feedback/fault-notice.tsx';
 import { Notice } from '../feedback/notice.tsx';
 import { useSending } from '../forms/use-sending.ts';
 import type { AccountLink } from './take-link.ts';
 import { NewPassword } from './new-password.tsx';
+import { OpeningPage } from './opening-page.tsx';
 import css from './session.module.css';
+import { useTabTitle } from './tab-title.ts';
 
 export function LinkPage({ purpose, token }: AccountLink) {
+  if (purpose === 'link') return <OpeningPage token={token} />;
   return purpose === 'email' ? <EmailPage token={token} /> : <PasswordPage purpose={purpose} token={token} />;
 }
 
 /** The address that the link was sent to becomes that of the account. */
 function EmailPage({ token }: { readonly token: string }) {
   const { state, fault, send } = useSending(() => confirmEmail(token));
-  useEffect(() => {
-    document.title = 'Confirm your e-mail address · Admin';
-  }, []);
+  useTabTitle('Confirm your e-mail address');
   return (
     <main className={css['page']}>
       <div className={css['card']}>
@@ -50,9 +51,7 @@ function PasswordPage({ purpose, token }: { readonly purpose: 'reset' | 'invitat
     setPassword('');
   });
   const title = purpose === 'reset' ? 'Set a new password' : 'Choose a password';
-  useEffect(() => {
-    document.title = `${title} · Admin`;
-  }, [title]);
+  useTabTitle(title);
 
   return (
     <main className={css['page']}>

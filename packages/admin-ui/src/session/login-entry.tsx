@@ -1,10 +1,12 @@
-import { Button, Group, Loader, Stack } from '@mantine/core';
+import { Button, Group, Loader, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { readLogin, readSession } from '../api/client.ts';
 import { toFault } from '../api/fault.ts';
 import type { AdminSession } from '../api/shapes.ts';
 import { FaultNotice } from '../feedback/fault-notice.tsx';
+import { FramedEntry } from '../frame/framed-entry.tsx';
+import { isFramed } from '../frame/host.ts';
 import { loginAddress } from './login-address.ts';
 import { LoginForm, type LoginFormProps } from './login-form.tsx';
 
@@ -19,6 +21,8 @@ export function LoginEntry(props: LoginFormProps) {
     ) : (
       <FaultNotice error={query.error} onRetry={() => void query.refetch()} />
     );
+  if (isFramed) return <FramedEntry login={query.data} onEntered={props.onEntered} />;
+  if (query.data.portal?.by_link === true) return <Text size="sm">Open a new link to go on.</Text>;
   return query.data.url === null ? <LoginForm {...props} /> : <LoginLink {...props} url={query.data.url} />;
 }
 

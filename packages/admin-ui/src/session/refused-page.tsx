@@ -1,17 +1,16 @@
 import { Button, Stack, Text, Title } from '@mantine/core';
-import { useEffect, useState } from 'react';
+import { useState } from 'react';
 import { logOut } from '../api/client.ts';
 import type { AdminSession } from '../api/shapes.ts';
 import { LoginEntry } from './login-entry.tsx';
 import { leave } from './leave.ts';
 import css from './session.module.css';
+import { useTabTitle } from './tab-title.ts';
 
 /** Logged in, but not as staff: say so, and offer the ways out. */
 export function RefusedPage({ onEntered, onSetup }: { readonly onEntered: (session: AdminSession) => void; readonly onSetup: () => void }) {
   const [other, setOther] = useState(false);
-  useEffect(() => {
-    document.title = 'Staff only · Admin';
-  }, []);
+  useTabTitle('Staff only');
   return (
     <main className={css['page']}>
       <div className={css['card']}>

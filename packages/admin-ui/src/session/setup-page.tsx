@@ -1,19 +1,17 @@
 import { Button, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { useEffect } from 'react';
 import { FactorSetup } from '../account/factor-setup.tsx';
 import { logOut, readLogin } from '../api/client.ts';
 import { leave } from './leave.ts';
 import { loginAddress } from './login-address.ts';
 import { LOGIN } from './login-entry.tsx';
 import css from './session.module.css';
+import { useTabTitle } from './tab-title.ts';
 
 /** The first login of staff: nothing else is open until the second factor is set up. */
 export function SetupPage({ onDone }: { readonly onDone: () => void }) {
   const { data: login } = useQuery({ queryKey: LOGIN, queryFn: ({ signal }) => readLogin(signal), staleTime: Number.POSITIVE_INFINITY });
-  useEffect(() => {
-    document.title = 'Set up one-time codes · Admin';
-  }, []);
+  useTabTitle('Set up one-time codes');
   return (
     <main className={css['page']}>
       <div className={css['card']}>

@@ -30,6 +30,13 @@ export function Navigation() {
           </ul>
         </div>
       ))}
+      {(site.login.portal?.links.length ?? 0) > 0 && (
+        <ul className={`${css['list']} ${css['group']}`}>
+          {site.login.portal?.links.map(({ label, href }) => (
+            <Item key={label} href={href} icon="outside" label={label} isCurrent={false} />
+          ))}
+        </ul>
+      )}
       <p className={css['version']}>Version {site.version}</p>
     </>
   );

@@ -4,6 +4,8 @@ import { useEffect, useRef, useState, type MouseEvent, type ReactNode } from 're
 import type { AdminTone } from '../api/shapes.ts';
 import { useLocation } from '../routing/use-location.ts';
 import { useSession } from '../session/session-gate.tsx';
+import { FramedShell } from '../frame/framed-shell.tsx';
+import { isFramed } from '../frame/host.ts';
 import { LeaveDialog } from './leave-dialog.tsx';
 import { Navigation } from './navigation.tsx';
 import { Palette } from './palette.tsx';
@@ -12,8 +14,13 @@ import css from './shell.module.css';
 import { StateBar } from './state-bar.tsx';
 import { UserMenu } from './user-menu.tsx';
 
-/** The frame around every page: landmarks, navigation, who is logged in. */
+/** In a frame of another page there is the page alone, with the way to the others. */
 export function Shell({ children }: { readonly children: ReactNode }) {
+  return isFramed ? <FramedShell>{children}</FramedShell> : <WholeShell>{children}</WholeShell>;
+}
+
+/** The frame around every page: landmarks, navigation, who is logged in. */
+function WholeShell({ children }: { readonly children: ReactNode }) {
   const { site } = useSession();
   const { place } = useLocation();
   const [opened, { toggle, close }] = useDisclosure(false);
@@ -42,7 +49,7 @@ export function Shell({ children }: { readonly children: ReactNode }) {
           aria-label={opened ? 'Close the navigation' : 'Open the navigation'}
         />
         <a href="#/" className={css['brand']}>
-          <img src="./icon.svg" alt="" />
+          <img src={site.login.portal?.logo ?? './icon.svg'} alt="" />
           <span>{site.title}</span>
         </a>
         <Palette />

@@ -1,10 +1,14 @@
 import type { AdminResourceShape, AdminWords } from '../api/shapes.ts';
 
-const number = new Intl.NumberFormat();
-const exactTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
-const exactDate = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
+/** As the application says; else as the browser does. */
+const page = (globalThis as { readonly document?: { readonly documentElement: { readonly dataset: Readonly<Record<string, string>> } } })
+  .document;
+export const locale = page?.documentElement.dataset['locale'];
+const number = new Intl.NumberFormat(locale);
+const exactTime = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'medium' });
+const exactDate = new Intl.DateTimeFormat(locale, { dateStyle: 'medium' });
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
-const percent = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
+const percent = new Intl.NumberFormat(locale, { maximumFractionDigits: 1 });
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;

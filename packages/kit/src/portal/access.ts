@@ -6,6 +6,7 @@ import { safeMethods } from '../permissions/built-ins.ts';
 import type { Permission } from '../permissions/permission.ts';
 import { portalErrors } from './errors.ts';
 import { linkScopeOf } from './links/session.ts';
+import { REFERENCE } from './reference.ts';
 
 /** A link shows its pages, and changes what its user may change. */
 async function accessOf(exchange: Exchange, canManage: Permission | null): Promise<SiteAccess> {
@@ -29,14 +30,16 @@ async function manages(exchange: Exchange, canManage: Permission | null): Promis
 }
 
 /** The one place where pages and changes are refused, whichever route of the portal is asked: pages of later releases included. */
-export function guardPages(canManage: Permission | null): Middleware {
+export function guardPages(prefix: string, canManage: Permission | null): Middleware {
+  const reference = `${prefix}/${REFERENCE}`;
   return {
     name: 'portal_pages',
-    appliesTo: ({ metadata, path }) => metadata['portal'] === true && path.includes('/:resource'),
+    appliesTo: ({ metadata, path }) => metadata['portal'] === true && (/\/:(resource|page)\b/.test(path) || path.startsWith(reference)),
     async onAdmitted(exchange) {
-      const { resource = '' } = exchange.request.params as { readonly resource?: string };
-      if (!shows(exchange, resource)) throw portalErrors.portal_page_not_shown();
-      if (!safeMethods.has(exchange.method) && !(await manages(exchange, canManage))) throw portalErrors.portal_read_only();
+      const { resource, page = REFERENCE } = exchange.request.params as { readonly resource?: string; readonly page?: string };
+      if (!shows(exchange, resource ?? page)) throw portalErrors.portal_page_not_shown();
+      if (resource !== undefined && !safeMethods.has(exchange.method) && !(await manages(exchange, canManage)))
+        throw portalErrors.portal_read_only();
     },
   };
 }

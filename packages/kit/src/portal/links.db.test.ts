@@ -36,11 +36,19 @@ describeDatabases('links to the portal', (database) => {
 
   const link = (given: Partial<NewPortalLink> = {}) => portalLink(app.app.db, { user: userId, ...given });
   const open = (token: string, headers: Record<string, string> = {}, more: object = {}) =>
-    app.call('POST', '/portal/api/link', headers, { token, ...more });
-  async function enter(given: Partial<NewPortalLink> = {}): Promise<{ readonly cookie: string; readonly csrf: string; readonly id: string }> {
+    app.call('POST', '/portal/link', headers, { token, ...more });
+  async function enter(
+    given: Partial<NewPortalLink> = {},
+  ): Promise<{ readonly cookie: string; readonly csrf: string; readonly id: string }> {
     const { token, id } = await link(given);
     const cookie = cookieOf(await open(token));
     return { id, cookie, csrf: (await app.call('GET', '/portal/api/session', { cookie })).body.csrf_token };
+  }
+  /** Entries are in one of two tables, depending on whether they were sealed yet. */
+  async function audited(target?: string): Promise<string> {
+    const where = target === undefined ? '' : `where target_id = '${target}'`;
+    const rows = await Promise.all(['audit_inbox', 'audit_entries'].map((table) => app.app.db.query(`select * from ${table} ${where}`)));
+    return JSON.stringify(rows, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value));
   }
   const status = async (answer: Promise<Answer>): Promise<[number, string | undefined]> => {
     const { status: code, body } = await answer;
@@ -48,7 +56,12 @@ describeDatabases('links to the portal', (database) => {
   };
   const keys = (headers: Record<string, string>) => app.call('GET', '/portal/api/resources/api-keys', headers);
   const newKey = ({ cookie, csrf }: { cookie: string; csrf: string }, headers: Record<string, string> = {}) =>
-    app.call('POST', '/portal/api/resources/api-keys', { cookie, 'x-csrf-token': csrf, ...headers }, { name: 'CI', scopes: ['webhooks:read'] });
+    app.call(
+      'POST',
+      '/portal/api/resources/api-keys',
+      { cookie, 'x-csrf-token': csrf, ...headers },
+      { name: 'CI', scopes: ['webhooks:read'] },
+    );
 
   test('a link opens a session once, for its user, and its token is nowhere', async () => {
     const { token, path, expiresAt } = await link();
@@ -58,7 +71,7 @@ describeDatabases('links to the portal', (database) => {
     expect(opened.status).toBe(200);
     expect(opened.body).toEqual({ token: null });
     const set = String(opened.headers['set-cookie']);
-    // Without a path: the browser binds it to /portal/api.
+    // Without a path: the browser binds it to /portal.
     expect(set).toMatch(/^__Secure-kit_portal=[\w-]{43}; Max-Age=28800; HttpOnly; SameSite=Strict; Secure$/);
     const cookie = cookieOf(opened);
     const session = await app.call('GET', '/portal/api/session', { cookie });
@@ -68,7 +81,7 @@ describeDatabases('links to the portal', (database) => {
     for (const secret of [token, cookie.split('=')[1] as string]) {
       expect(stored).not.toContain(secret);
       expect(app.logged.join('\n')).not.toContain(secret);
-      expect((await app.app.db.query<{ all: string }>('select * from audit_entries')).map((entry) => JSON.stringify(entry)).join('\n')).not.toContain(secret);
+      expect(await audited()).not.toContain(secret);
     }
   });
 
@@ -87,7 +100,7 @@ describeDatabases('links to the portal', (database) => {
     await deactivateUser(app.app.db, userId, accountsOf(app.app.db).management(null));
     const made = randomBytes(32).toString('base64url');
     for (const token of [expired.token, revoked.token, left.token, made, 'x', `${expired.token}x`])
-      expect(await status(open(token)), token).toEqual([410, 'invalid_portal_link']);
+      expect(await status(open(token)), `token ${token}`).toEqual([410, 'invalid_portal_link']);
     await expect(link()).rejects.toMatchObject({ status: 404 });
   });
 
@@ -95,9 +108,14 @@ describeDatabases('links to the portal', (database) => {
     const { cookie } = await enter({ manage: true });
     const token = cookie.split('=')[1] as string;
     expect((await keys({ cookie })).status).toBe(200);
-    for (const headers of [{ cookie }, { 'x-portal-session': token }, { cookie: `__Host-kit_session=${token}` }, { authorization: `Bearer ${token}` }]) {
+    for (const headers of [
+      { cookie },
+      { 'x-portal-session': token },
+      { cookie: `__Host-kit_session=${token}` },
+      { authorization: `Bearer ${token}` },
+    ]) {
       for (const path of ['/v1/api-keys', '/v1/hooks', '/admin/api/session', '/portal/api/account/sessions'])
-        expect((await app.call('GET', path, headers as Record<string, string>)).status, path).toBe(401);
+        expect((await app.call('GET', path, headers as Record<string, string>)).status, `path ${path}`).toBe(401);
     }
     const documented = app.app.routes.filter(({ authenticators }) => authenticators.some(({ name }) => name === 'portal_session'));
     expect(documented.every(({ path, hidden }) => path.startsWith('/portal/') && hidden)).toBe(true);
@@ -121,8 +139,14 @@ describeDatabases('links to the portal', (database) => {
     const { cookie, csrf } = await enter({ pages: ['endpoints'], manage: true });
     const { body } = await app.call('GET', '/portal/api/session', { cookie });
     expect(body.site.resources.map(({ name }: { name: string }) => name)).toEqual(['endpoints']);
-    for (const path of ['resources/api-keys', 'resources/deliveries', 'lists/api-keys/choices', 'lists/deliveries/news', 'lists/api-keys/filters'])
-      expect(await status(app.call('GET', `/portal/api/${path}`, { cookie })), path).toEqual([403, 'portal_page_not_shown']);
+    for (const path of [
+      'resources/api-keys',
+      'resources/deliveries',
+      'lists/api-keys/choices',
+      'lists/deliveries/news',
+      'lists/api-keys/filters',
+    ])
+      expect(await status(app.call('GET', `/portal/api/${path}`, { cookie })), `path ${path}`).toEqual([403, 'portal_page_not_shown']);
     expect(await status(newKey({ cookie, csrf }))).toEqual([403, 'portal_page_not_shown']);
     const { parts } = (await app.call('GET', '/portal/api/overview', { cookie })).body;
     expect(parts.map(({ title }: { title: string }) => title)).toEqual(['Endpoints']);
@@ -201,7 +225,7 @@ describeDatabases('links to the portal', (database) => {
   test('what is made, opened and revoked is in the audit log', async () => {
     const { id } = await enter({ by: 'billing' });
     await revokePortalLink(app.app.db, id, { by: 'support' });
-    const entries = await app.app.db.query<{ action: string }>('select action from audit_entries where target_id = $1', [id]);
-    expect(entries.map(({ action }) => action).toSorted()).toEqual(['portal_link.created', 'portal_link.opened', 'portal_link.revoked']);
+    const log = await audited(id);
+    for (const change of ['created', 'opened', 'revoked']) expect(log).toContain(`portal_link.${change}`);
   });
 });

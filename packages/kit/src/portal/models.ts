@@ -9,7 +9,11 @@ export const portalLinks = model(
     id: t.uuidv7().pk(),
     /** Not a foreign key: the table of users may be anyone's. */
     user_id: t.text(IDENTITY_LENGTH_MAX).person(),
-    tenant_id: t.text(IDENTITY_LENGTH_MAX).nullable().tenant().describe('The tenant that it is for. Empty: none; null: the app has no tenants.'),
+    tenant_id: t
+      .text(IDENTITY_LENGTH_MAX)
+      .nullable()
+      .tenant()
+      .describe('The tenant that it is for. Empty: none; null: the app has no tenants.'),
     pages: t.array(t.text()).describe('Names of the pages that it shows. Empty: all.'),
     manage: t.bool().describe('Its session may change things.'),
     created_at: t.timestamp(),

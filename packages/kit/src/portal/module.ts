@@ -12,11 +12,12 @@ import type { SiteKind } from '../admin/state/site-kind.ts';
 import { accountsEnvironment } from '../contrib/accounts/config.ts';
 import type { Database, Db } from '../db/engine/db.ts';
 import { accessIn, guardPages } from './access.ts';
+import { elementController, frameController } from './embed/controller.ts';
 import { portalErrors } from './errors.ts';
 import { linkController } from './links/controller.ts';
 import { withLinks } from './links/login.ts';
 import { removeOf } from './links/rows.ts';
-import { portalAuthenticator } from './links/session.ts';
+import { PORTAL_SESSION, portalAuthenticator } from './links/session.ts';
 import { portalState } from './links/state.ts';
 import { initial } from './migrations/0001_initial.ts';
 import { portalLinks } from './models.ts';
@@ -36,12 +37,14 @@ import { sectionsController } from './sections-controller.ts';
  */
 export function portal(options: PortalOptions = {}): Module {
   const settings = readPortalOptions(options);
-  const { canManage, prefix } = settings;
+  const { canManage, prefix, logo, colors, locale, links, embedIn } = settings;
   const kind: SiteKind = {
     name: 'portal',
     permission: isAuthenticated,
     isForStaff: false,
     declarations: portalDeclarations,
+    portal: { origins: embedIn, logo, accent: colors.accent ?? null, accent_dark: colors.accentDark ?? null, locale, links },
+    isByLink: ({ scheme }) => scheme === PORTAL_SESSION,
     access: (context) => accessIn(context, canManage),
   };
   const site = new AdminSite({ ...settings, roles: null, alerts: null }, kind);
@@ -56,13 +59,13 @@ export function portal(options: PortalOptions = {}): Module {
     migrations: [initial],
     errors: portalErrors,
     authenticators: [portalAuthenticator(isSecure, () => people)],
-    middleware: [siteHeaders('portal'), guardPages(canManage)],
+    middleware: [siteHeaders('portal'), guardPages(prefix, canManage)],
     // Whoever leaves has no link and no session.
     provides: () => ({
       userChanges: [async (tx, userId) => ((await isActive(tx, userId)) ? undefined : removeOf(tx, userId))],
       memberChanges: [(tx, { userId, tenant }) => removeOf(tx, userId, tenant)],
     }),
-    mount: ({ login }) => controllers(site, withLinks(login, isSecure), isSecure),
+    mount: ({ login }) => controllers(site, withLinks(login, prefix, isSecure), { isSecure, embedIn }),
     install(app: App) {
       site.installIn(app);
       people = app.registry.login?.authenticators ?? app.authenticators.map(({ name }) => name).filter((name) => !OF_PROGRAMS.has(name));
@@ -70,7 +73,13 @@ export function portal(options: PortalOptions = {}): Module {
     async setup({ clock, registry, users, db }) {
       await site.readFiles();
       if (users === null) return;
-      portalState.bind((database = db), { clock, registry, users, prefix, pages: [...site.resources].map(({ name }) => name) });
+      portalState.bind((database = db), {
+        clock,
+        registry,
+        users,
+        prefix,
+        pages: [...site.resources, ...site.pages].map(({ name }) => name),
+      });
     },
     stop() {
       if (database !== undefined) portalState.release(database);
@@ -86,20 +95,28 @@ async function isActive(tx: Db, userId: string): Promise<boolean> {
   return user?.is_active === true;
 }
 
-function controllers(site: AdminSite, login: LoginProvider, isSecure: boolean): ModuleMount {
+function controllers(
+  site: AdminSite,
+  login: LoginProvider,
+  { isSecure, embedIn }: { readonly isSecure: boolean; readonly embedIn: readonly string[] },
+): ModuleMount {
   const { prefix } = site.settings;
   const account = login.form?.account?.({ hidden: true, metadata: { portal: true } });
   return {
     [prefix]: siteController(site),
     '/': portalReference(
       prefix,
-      () => site.settings.title ?? site.app.title,
+      () => site.title,
       login,
       () => site.app,
     ),
+    // Nothing for frames where no page may frame it.
+    ...(embedIn.length === 0
+      ? {}
+      : { [`${prefix}/embed`]: frameController(site, embedIn), [`${prefix}/kit-portal.js`]: elementController(site) }),
     [`${prefix}/api`]: sessionController(site, login),
     ...(account === undefined ? {} : { [`${prefix}/api/account`]: account }),
-    [`${prefix}/api/link`]: linkController(site, isSecure),
+    [`${prefix}/link`]: linkController(site, isSecure),
     [`${prefix}/api/overview`]: overviewController(site, login),
     [`${prefix}/api/pages`]: sectionsController(site, login),
     [`${prefix}/api/state`]: stateController(site, login),

@@ -21,7 +21,12 @@ describeDatabases('links in an app with tenants', (database) => {
   beforeAll(async () => {
     app = await new AdminApp(
       database.db,
-      [apiKeys(), requests(), tenants({ roles: ['owner', 'developer', 'reader'] }), portal({ site: files.url, canManage: hasRole('developer') })],
+      [
+        apiKeys(),
+        requests(),
+        tenants({ roles: ['owner', 'developer', 'reader'] }),
+        portal({ site: files.url, canManage: hasRole('developer') }),
+      ],
       {
         clock,
         mount: {
@@ -47,7 +52,7 @@ describeDatabases('links in an app with tenants', (database) => {
 
   async function enter(tenant: string | null, manage = true): Promise<Record<string, string>> {
     const { token } = await portalLink(app.app.db, { user: userId, tenant, manage });
-    const { body } = await app.call('POST', '/portal/api/link', {}, { token, framed: true });
+    const { body } = await app.call('POST', '/portal/link', {}, { token, framed: true });
     return { 'x-portal-session': body.token as string };
   }
   const seen = (headers: Record<string, string>) => app.call('GET', '/portal/api/resources/requests', headers);
@@ -85,7 +90,7 @@ describeDatabases('links in an app with tenants', (database) => {
     const { token } = await portalLink(app.app.db, { user: userId, tenant: 'north' });
     await removeMember(app.app.db, { tenant: ids['north'] as string, user: userId });
     await vi.waitUntil(async () => (await seen(north)).status === 401, { timeout: 1000 });
-    expect((await app.call('POST', '/portal/api/link', {}, { token })).body.code).toBe('invalid_portal_link');
+    expect((await app.call('POST', '/portal/link', {}, { token })).body.code).toBe('invalid_portal_link');
     expect((await list(app.app.db, portalLinks, { where: { tenant_id: ids['north'] as string } })).length).toBe(0);
     expect((await seen(south)).status).toBe(200);
   });

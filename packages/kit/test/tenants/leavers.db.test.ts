@@ -156,7 +156,7 @@ const secret =
 
 /** The token of the session that a link opens in a frame; null where it opens none. */
 const opened = async (kit: TestApp, token: string): Promise<string | null> => {
-  const response = await kit.inject({ method: 'POST', url: '/portal/api/link', payload: { token, framed: true } });
+  const response = await kit.inject({ method: 'POST', url: '/portal/link', payload: { token, framed: true } });
   expect([200, 410]).toContain(response.statusCode);
   return response.statusCode === 200 ? response.json<{ token: string }>().token : null;
 };

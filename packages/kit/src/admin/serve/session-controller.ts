@@ -1,6 +1,6 @@
 import type { AdminContext } from '../../app/admin/declaration.ts';
 import type { LoginForm, LoginProvider } from '../../app/declare/login-provider.ts';
-import type { User } from '../../auth/people/principal.ts';
+import type { Principal, User } from '../../auth/people/principal.ts';
 import type { Db } from '../../db/engine/db.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { isKitError } from '../../errors/kit-error.ts';
@@ -94,11 +94,23 @@ function loginRoute(site: AdminSite, login: LoginProvider, form: LoginForm): Rou
 
 function loginFacts(site: AdminSite, { loginUrl, accountUrl, form }: LoginProvider): AdminLogin {
   const url = form === undefined ? (loginUrl ?? null) : null;
-  return { site: site.kind.name, title: titleOf(site), url, account: form?.account !== undefined, account_url: accountUrl ?? null };
+  const { name, portal } = site.kind;
+  const by_link = form === undefined && url === null;
+  return {
+    site: name,
+    title: site.title,
+    url,
+    account: form?.account !== undefined,
+    account_url: accountUrl ?? null,
+    ...(portal === undefined ? {} : { portal: { by_link, ...portal } }),
+  };
 }
 
-function titleOf({ settings, app }: AdminSite): string {
-  return settings.title ?? app.title;
+/** Who came by a link has no account here, and gets in again by another link. */
+function callersLogin(site: AdminSite, login: LoginProvider, principal: Principal): AdminLogin {
+  const facts = loginFacts(site, login);
+  if (facts.portal === undefined || site.kind.isByLink?.(principal) !== true) return facts;
+  return { ...facts, url: null, account: false, account_url: null, portal: { ...facts.portal, by_link: true } };
 }
 
 async function answer(site: AdminSite, login: LoginProvider, asked: AdminContext, csrf_token: string): Promise<AdminSession> {
@@ -107,11 +119,15 @@ async function answer(site: AdminSite, login: LoginProvider, asked: AdminContext
   const { id, username } = user;
   const role = await roleOf(site.settings, user);
   const resources = await site.shapesFor(role, asked);
-  const pages = site.pages.map((page) => {
-    const { read: _, ...shape } = page;
-    return shape;
-  });
-  const shown = { title: titleOf(site), version, login: loginFacts(site, login), resources, ...(pages.length === 0 ? {} : { pages }) };
+  const access = await site.kind.access?.(asked);
+  const pages = site.pages
+    .filter(({ name }) => access?.shows(name) !== false)
+    .map((page) => {
+      const { read: _, ...shape } = page;
+      return shape;
+    });
+  const own = pages.length === 0 ? {} : { pages };
+  const shown = { title: site.title, version, login: callersLogin(site, login, asked.principal), resources, ...own };
   return { user: { id, username, role }, csrf_token, site: shown };
 }
 

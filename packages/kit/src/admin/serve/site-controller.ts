@@ -16,10 +16,10 @@ const YEAR_SECONDS = 31_536_000;
 const AnyQuery = jsonSchema<object>({ type: 'object', additionalProperties: true });
 
 /** Scripts and styles are the build's own files; the nonce is for the style elements the component library makes. `files`: see AdminUploads. */
-function policy(nonce: string, files: string | null): string {
+function policy(nonce: string, files: string | null, framedBy: readonly string[]): string {
   const connect = files === null ? "'self'" : `'self' ${files}`;
   const own = `script-src 'self'; connect-src ${connect}; img-src 'self' data:; font-src 'self'; manifest-src 'self'`;
-  return `default-src 'none'; ${own}; style-src 'self' 'nonce-${nonce}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
+  return `default-src 'none'; ${own}; style-src 'self' 'nonce-${nonce}'; base-uri 'none'; form-action 'none'; frame-ancestors ${framedBy.join(' ') || "'none'"}`;
 }
 
 type Context = Pick<HandlerContext, 'request' | 'reply'>;
@@ -54,10 +54,11 @@ export function siteController(site: AdminSite): Controller {
   return new (namedFor(site.kind, KitSiteSiteController))();
 }
 
-function page({ reply }: Context, site: AdminSite): string {
+/** `framedBy`: origins of pages that may show it in a frame. */
+export function page({ reply }: Pick<Context, 'reply'>, site: AdminSite, framedBy: readonly string[] = []): string {
   const nonce = randomBytes(16).toString('base64url');
   void reply.headers({
-    'content-security-policy': policy(nonce, site.uploads?.origin() ?? null),
+    'content-security-policy': policy(nonce, site.uploads?.origin() ?? null, framedBy),
     'content-type': 'text/html; charset=utf-8',
     'cache-control': 'no-store',
   });

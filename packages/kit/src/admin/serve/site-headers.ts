@@ -1,7 +1,7 @@
 import type { Middleware } from '../../http/exchange/middleware.ts';
 import type { SiteKind } from '../state/site-kind.ts';
 
-/** On every answer of the site, errors included. A handler's own are kept. */
+/** On every answer of the site, errors included. A handler's own are kept. `x-frame-options` cannot name origins: a page for frames has its policy alone. */
 const HEADERS: Readonly<Record<string, string>> = {
   'cache-control': 'no-store',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
@@ -20,7 +20,9 @@ export function siteHeaders(site: SiteKind['name']): Middleware {
     onResponse({ reply, route }) {
       // Requests without a route do not belong to the site.
       if (route === null) return;
-      for (const [name, value] of Object.entries(HEADERS)) if (!reply.hasHeader(name)) reply.header(name, value);
+      const framed = route.metadata['framed'] === true;
+      for (const [name, value] of Object.entries(HEADERS))
+        if (!reply.hasHeader(name) && !(framed && name === 'x-frame-options')) reply.header(name, value);
     },
   };
 }

@@ -22,6 +22,7 @@ import { resourceFaults, sourceFaults } from '../model/resource-faults.ts';
 import { readSite, type SiteFile } from './site-files.ts';
 import { targetSight } from '../staff/target-sight.ts';
 import { neededRoleFaults, refusalOf, roleOf, type StaffOperation } from '../staff/staff-roles.ts';
+import { dressed } from './dressed-page.ts';
 import { adminKind, readOnlyRefusal, type SiteKind } from './site-kind.ts';
 import { StoppedReads } from './stopped-reads.ts';
 
@@ -110,8 +111,13 @@ export class AdminSite {
     return this.#files;
   }
 
+  /** The document, with the title, the language and the colours of this application from the first moment. */
   get page(): string {
-    return this.#page;
+    return dressed(this.#page, this.title, this.kind.portal);
+  }
+
+  get title(): string {
+    return this.settings.title ?? this.app.title;
   }
 
   get app(): App {

@@ -11,7 +11,9 @@ export const overviewOf = keptAnswer(countOverview);
 
 export async function countOverview(site: AdminSite, context: AdminContext, range: AdminRange): Promise<AdminOverviewAnswer> {
   const access = await site.kind.access?.(context);
-  const shown = site.declarations.filter(({ resources = [] }) => resources.every(({ name }) => access?.shows(name) !== false));
+  const shown = site.declarations.filter(({ resources = [], pages = [] }) =>
+    [...resources, ...pages].every(({ name }) => access?.shows(name) !== false),
+  );
   const parts = await Promise.all(shown.flatMap((each) => each.overview?.(context, range) ?? []));
   return {
     range,

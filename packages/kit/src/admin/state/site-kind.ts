@@ -1,6 +1,8 @@
 import type { AdminContext, AdminDeclaration } from '../../app/admin/declaration.ts';
+import type { Principal } from '../../auth/people/principal.ts';
 import type { App } from '../../app/declare/module.ts';
 import { isStaff } from '../../permissions/built-ins.ts';
+import type { PortalFacts } from '../wire/wire.ts';
 import { backfillsResource } from '../model/backfills-resource.ts';
 import { dataResource, saysAboutPeople } from '../model/data-resource.ts';
 
@@ -11,6 +13,10 @@ export interface SiteKind {
   readonly permission: typeof isStaff;
   readonly isForStaff: boolean;
   declarations(app: App): readonly AdminDeclaration[];
+  /** How a portal looks. */
+  readonly portal?: Omit<PortalFacts, 'by_link'>;
+  /** Whether the caller came by a link, and so has no account here. */
+  isByLink?(principal: Principal): boolean;
   /** Which lists the caller is shown, and whether they may be changed, besides the role. Default: all, and they may. */
   access?(context: AdminContext): Promise<SiteAccess>;
 }

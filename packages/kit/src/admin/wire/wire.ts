@@ -41,6 +41,21 @@ export interface AdminLogin {
   readonly account: boolean;
   /** The application's page for the own account. */
   readonly account_url: string | null;
+  /** Of the developers' portal. */
+  readonly portal?: PortalFacts;
+}
+
+/** How the portal of this application looks, and how people get there. */
+export interface PortalFacts {
+  /** Nobody logs in here: people come by links. */
+  readonly by_link: boolean;
+  /** Origins of pages that may show it in a frame. */
+  readonly origins: readonly string[];
+  readonly logo: string | null;
+  readonly accent: string | null;
+  readonly accent_dark: string | null;
+  readonly locale: string | null;
+  readonly links: readonly { readonly label: string; readonly href: string }[];
 }
 
 export interface AdminSession {

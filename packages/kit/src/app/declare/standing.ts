@@ -5,7 +5,14 @@ import { couldBeUserId } from '../../auth/people/user-table.ts';
 import type { Principal, User } from '../../auth/people/principal.ts';
 import { inTime } from '../../auth/rights/in-time.ts';
 import { ruleResult } from '../../auth/rights/rule-result.ts';
-import { judge, type MembershipSource, type Standing, type StandingQuestion, type Standings } from '../../auth/rights/standing.ts';
+import {
+  judge,
+  STANDING_SCHEME,
+  type MembershipSource,
+  type Standing,
+  type StandingQuestion,
+  type Standings,
+} from '../../auth/rights/standing.ts';
 import type { UserDirectory } from '../../auth/people/user-directory.ts';
 import type { Db } from '../../db/engine/db.ts';
 import { isKitError } from '../../errors/kit-error.ts';
@@ -19,9 +26,6 @@ export interface StandingSources {
 }
 
 type FoundMembership = Membership | null | 'not_known';
-
-/** The scheme of a principal without a credential: nobody sent a request, a worker asks what its user still is. */
-export const STANDING_SCHEME = 'standing';
 
 /** Standings from the directories of an app: whoever cannot be looked up has none, and a directory that fails is an error, never a permission. */
 export function standingsOf(sources: StandingSources): Standings {

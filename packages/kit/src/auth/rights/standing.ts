@@ -2,6 +2,9 @@ import type { Db } from '../../db/engine/db.ts';
 import type { Membership } from '../people/membership.ts';
 import type { Principal, User } from '../people/principal.ts';
 
+/** The scheme of a principal without a credential: nobody sent a request, a worker asks what its user still is. */
+export const STANDING_SCHEME = 'standing';
+
 /**
  * Why somebody may not act: `deleted` was a user once, `unknown_user` never was, `not_known` is a member of a
  * tenant nobody can be asked about, `suspended` of one that nobody acts in for now. */

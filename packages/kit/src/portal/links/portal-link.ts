@@ -1,5 +1,5 @@
 import type { AuditEntry } from '../../auth/request/audit-sink.ts';
-import { tenantOfMember } from '../../app/declare/tenant-of-member.ts';
+import { tenantOfMember } from '../../app/tenants/tenant-of-member.ts';
 import type { User } from '../../auth/people/principal.ts';
 import { newSessionToken, sessionDigest } from '../../contrib/accounts/sessions/session-token.ts';
 import { CONFLICT_RETRIES } from '../../db/engine/conflict-retries.ts';
@@ -10,7 +10,18 @@ import { uuidv7 } from '../../db/values/uuidv7.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { didYouMean } from '../../options/did-you-mean.ts';
 import { InvalidOptions, type OptionRules, readOptions, requireArguments } from '../../options/read-options.ts';
-import { anything, either, filledText, flag, listOf, nullable, objectWith, queryable, required, wholeNumber } from '../../options/value-rule.ts';
+import {
+  anything,
+  either,
+  filledText,
+  flag,
+  listOf,
+  nullable,
+  objectWith,
+  queryable,
+  required,
+  wholeNumber,
+} from '../../options/value-rule.ts';
 import { portalLinks } from '../models.ts';
 import { removeExpired } from './rows.ts';
 import { portalState, type PortalState } from './state.ts';
@@ -70,7 +81,15 @@ const rules: OptionRules<NewPortalLink> = {
  */
 export async function portalLink(db: Db, link: NewPortalLink): Promise<PortalLink> {
   requireArguments('portalLink()', { db }, { db: queryable });
-  const { user, tenant, pages = [], manage = false, expiresIn = LIFETIME_SECONDS, by, requestId } = readOptions('portalLink()', link, rules);
+  const {
+    user,
+    tenant,
+    pages = [],
+    manage = false,
+    expiresIn = LIFETIME_SECONDS,
+    by,
+    requestId,
+  } = readOptions('portalLink()', link, rules);
   const state = portalState.of(db);
   requirePages(pages, state.pages);
   const now = state.clock.now();
@@ -141,5 +160,7 @@ export async function recordLink(
   metadata: object = {},
 ): Promise<void> {
   const target = { target_type: 'portal_link', target_id: id, request_id: requestId, tenant: tenant_id };
-  await portalState.of(tx).registry.audit?.record(tx, [{ ...target, actor: by, action: `portal_link.${change}`, metadata: { user_id, ...metadata } }]);
+  await portalState
+    .of(tx)
+    .registry.audit?.record(tx, [{ ...target, actor: by, action: `portal_link.${change}`, metadata: { user_id, ...metadata } }]);
 }

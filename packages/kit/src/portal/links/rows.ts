@@ -30,7 +30,10 @@ export async function removeSession(db: Db, digest: string): Promise<void> {
 }
 
 export async function removeExpired(db: Db, now: Date): Promise<void> {
-  await db.execute(`delete from portal_links where id in (select id from portal_links where expires_at <= $1 limit 1000${skipLocked(db)})`, [now]);
+  await db.execute(
+    `delete from portal_links where id in (select id from portal_links where expires_at <= $1 limit 1000${skipLocked(db)})`,
+    [now],
+  );
 }
 
 /** Links and sessions of a user; with a tenant those for it alone. */

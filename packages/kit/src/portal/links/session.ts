@@ -30,7 +30,7 @@ const scopes = new WeakMap<Principal, LinkScope>();
 /** Undefined for a caller who has logged in. */
 export const linkScopeOf = (principal: Principal): LinkScope | undefined => scopes.get(principal);
 
-/** The cookie has no `Path`: browsers bind it to the folder of the route that sets it, `…/portal/api`, whatever a proxy puts before it. */
+/** The cookie has no `Path`: browsers bind it to the folder of `…/portal/link`, which sets it, whatever a proxy puts before it. */
 export function portalCookie(token: string, maxAgeSeconds: number, isSecure: boolean): string {
   const parts = [`${cookieName(isSecure)}=${token}`, `Max-Age=${maxAgeSeconds}`, 'HttpOnly', 'SameSite=Strict'];
   return (isSecure ? [...parts, 'Secure'] : parts).join('; ');

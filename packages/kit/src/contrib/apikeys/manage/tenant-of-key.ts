@@ -1,5 +1,5 @@
 import { sameId } from '../../../auth/people/same-id.ts';
-import { tenantOfMember } from '../../../app/declare/tenant-of-member.ts';
+import { tenantOfMember } from '../../../app/tenants/tenant-of-member.ts';
 import type { Db } from '../../../db/engine/db.ts';
 import { coreErrors } from '../../../errors/core-errors.ts';
 import { EVERY_TENANT } from '../key/api-key.ts';

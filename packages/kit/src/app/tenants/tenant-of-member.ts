@@ -1,11 +1,11 @@
 import type { UserDirectory } from '../../auth/people/user-directory.ts';
 import type { Db } from '../../db/engine/db.ts';
-import type { Registry } from './registry.ts';
-import { STANDING_SCHEME } from './standing.ts';
+import { STANDING_SCHEME, type Standings } from '../../auth/rights/standing.ts';
+import type { AppTenants } from './tenant-directory.ts';
 
 /** Of an app, for modules that store whose something is. */
 export interface MemberSources {
-  readonly registry: Pick<Registry, 'standings' | 'tenants'>;
+  readonly registry: { readonly standings: Standings; readonly tenants: AppTenants };
   readonly users: UserDirectory;
 }
 
