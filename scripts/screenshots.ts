@@ -109,7 +109,7 @@ try {
     await take('login');
     await page.getByRole('textbox', { name: 'Password' }).fill(PASSWORD);
     await page.getByRole('button', { name: 'Log in', exact: true }).click();
-    await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
+    await page.getByRole('heading', { name: 'Bean & Leaf', level: 1 }).waitFor();
     for (const [name, open] of screens) {
       await open(page, shop);
       await take(name);

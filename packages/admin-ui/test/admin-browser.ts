@@ -76,7 +76,7 @@ export class AdminBrowser {
     const page = await this.page({ anonymous: true });
     await page.goto(this.shop.address);
     await logIn(page);
-    await page.getByRole('heading', { name: 'Overview', level: 1, exact: true }).waitFor();
+    await page.getByRole('heading', { name: 'Bean & Leaf', level: 1, exact: true }).waitFor();
     this.#session = await page.context().storageState();
     await page.context().close();
     return this.#session;

@@ -48,7 +48,7 @@ const shownLink = async (): Promise<string> => {
   await secret.getByRole('button', { name: 'I have stored it' }).click();
   return link;
 };
-const overview = (): Promise<void> => page.getByRole('heading', { name: 'Overview', level: 1, exact: true }).waitFor();
+const overview = (): Promise<void> => page.getByRole('heading', { name: 'Bean & Leaf', level: 1, exact: true }).waitFor();
 
 test('staff set up one-time codes at the first login, and nothing else is open before', async () => {
   page = await admin.page({ anonymous: true });

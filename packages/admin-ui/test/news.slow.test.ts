@@ -47,12 +47,24 @@ test('a list shows changes where they are, marks them, and offers new records', 
   await cell.waitFor();
   await page.getByRole('status').filter({ hasText: '1 order changed.' }).waitFor({ state: 'attached' });
   await newOrder('LN-2');
-  const offer = page.getByRole('button', { name: '1 new, show' });
+  const offer = page.getByRole('button', { name: '1 new: show' });
   await offer.waitFor();
   expect(await row(page, 'LN-2').count()).toBe(0);
   expect(await findings(page)).toEqual([]);
   await offer.click();
   await row(page, 'LN-2').waitFor();
+  // Without it, what is being read stays; the page says what is different.
+  await page.getByRole('switch', { name: 'Live' }).press('Space');
+  await adaWrites().update(id, { quantity: 8 });
+  await newOrder('LN-2b');
+  const news = page.getByRole('button', { name: '1 changed, 1 new: show' });
+  await news.waitFor();
+  await row(page, 'LN-1').getByText('7', { exact: true }).waitFor();
+  expect(await findings(page)).toEqual([]);
+  await news.click();
+  await row(page, 'LN-1').getByText('8', { exact: true }).waitFor();
+  await row(page, 'LN-2b').waitFor();
+  await expect.poll(() => news.count()).toBe(0);
 });
 
 test('the page of a record shows its changes, and the form says who changed what before it is saved', async () => {

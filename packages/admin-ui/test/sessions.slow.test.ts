@@ -47,7 +47,7 @@ describe('getting in', () => {
     await logIn(page, STAFF, 'not the password');
     await page.getByRole('alert').filter({ hasText: 'The user name or the password is wrong.' }).waitFor();
     await logIn(page);
-    await page.getByRole('heading', { name: 'Overview', level: 1, exact: true }).waitFor();
+    await page.getByRole('heading', { name: 'Bean & Leaf', level: 1, exact: true }).waitFor();
   });
 
   test('too many attempts say how long to wait', async () => {
@@ -231,7 +231,7 @@ describe('a page of another site', () => {
     await tab.context().clearCookies();
     await tab.goto(shop.address);
     await logIn(tab);
-    await tab.getByRole('heading', { name: 'Overview', level: 1, exact: true }).waitFor();
+    await tab.getByRole('heading', { name: 'Bean & Leaf', level: 1, exact: true }).waitFor();
     // A tab in the background draws once a second.
     await page.bringToFront();
     await go(page, shop, '#/users?search=victim');

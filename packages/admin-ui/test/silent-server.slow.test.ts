@@ -31,7 +31,7 @@ beforeAll(async () => {
   await page.clock.install();
   await page.goto(address);
   await logIn(page);
-  await page.getByRole('heading', { name: 'Overview', level: 1, exact: true }).waitFor();
+  await page.getByRole('heading', { name: 'Bean & Leaf', level: 1, exact: true }).waitFor();
 });
 afterAll(async () => {
   server?.kill('SIGCONT');
@@ -61,6 +61,14 @@ test('a server that hangs turns the bar amber, then red and the page grey; its a
   await page.clock.fastForward(6_000);
   await expect.poll(tone).toBe('good');
   await expect.poll(() => page.locator('[data-stale]').count()).toBe(0);
+});
+
+test('a device without network is said at once, and the bar turns green as soon as it is back', async () => {
+  await page.context().setOffline(true);
+  await bar().getByText('You are offline: this device has no network.').waitFor();
+  expect(await tone()).toBe('warning');
+  await page.context().setOffline(false);
+  await expect.poll(tone).toBe('good');
 });
 
 test('a save without an answer says that it may have been saved, is sent again, and is done once', async () => {
@@ -95,6 +103,22 @@ test('a save without an answer says that it may have been saved, is sent again, 
   expect(new Set(sent).size).toBe(1);
   expect(sent[0]).toMatch(/^[0-9a-f]{32}$/);
   expect(await db.query("select name from products where sku = 'once'")).toEqual([{ name: 'Once only' }]);
+});
+
+test('a list that nobody tells of changes looks for them, and offers them', async () => {
+  await page.goto(`${address}#/products`);
+  await page.getByRole('link', { name: 'Once only', exact: true }).waitFor();
+  await db.query("update products set name = 'Renamed' where name = 'Once only'");
+  const offer = page.getByRole('button', { name: '1 changed: show' });
+  await expect
+    .poll(async () => {
+      await page.clock.fastForward(20_000);
+      return offer.count();
+    })
+    .toBe(1);
+  await page.getByRole('link', { name: 'Once only', exact: true }).waitFor();
+  await offer.click();
+  await page.getByRole('link', { name: 'Renamed', exact: true }).waitFor();
 });
 
 test('who stops waiting can send the same form again, and it is done once', async () => {

@@ -4,6 +4,7 @@ import { endOtherSessions, endOwnSession, listOwnSessions, type OwnSession } fro
 import { FaultNotice } from '../feedback/fault-notice.tsx';
 import { sayDone, sayFailed } from '../feedback/toast.ts';
 import { Card } from '../record/card.tsx';
+import { deviceName } from '../values/device.ts';
 import { Time } from '../values/time.tsx';
 
 export function SessionsCard() {
@@ -61,8 +62,8 @@ function Row({ session, onEnd }: { readonly session: OwnSession; readonly onEnd:
   return (
     <Table.Tr>
       <Table.Td>
-        <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-          {session.device ?? 'Unknown device'}
+        <Text size="sm" style={{ overflowWrap: 'anywhere' }} title={session.device ?? undefined}>
+          {session.device === null ? 'Unknown device' : deviceName(session.device)}
         </Text>
         <Text size="xs" c="dimmed">
           {session.address ?? ''}

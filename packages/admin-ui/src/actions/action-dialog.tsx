@@ -126,7 +126,7 @@ export function ActionDialog({ resource, action, targets, defaults = {}, onClose
       closeOnClickOutside={false}
       closeOnEscape={phase !== 'running'}
       closeButtonProps={{ 'aria-label': 'Close' }}
-      title={label}
+      title={count === 1 ? `${label}: ${targets[0]?.title ?? ''}` : label}
       centered
       size="lg"
     >
@@ -140,13 +140,12 @@ export function ActionDialog({ resource, action, targets, defaults = {}, onClose
               </Text>
             ) : (
               <>
-                <Text size="sm">
-                  <Prose text={wordsFor(action.confirm ?? `This runs on ${what}.`, count)} />
-                </Text>
-                <TitleList
-                  heading={count === 1 ? `Affects this ${lowerFirst(resource.singular)}:` : `Affects ${what}:`}
-                  targets={targets}
-                />
+                {action.confirm !== undefined && (
+                  <Text size="sm">
+                    <Prose text={wordsFor(action.confirm, count)} />
+                  </Text>
+                )}
+                {count > 1 && <TitleList heading={`Affects ${what}:`} targets={targets} />}
               </>
             )}
             {fields.map((field) => (

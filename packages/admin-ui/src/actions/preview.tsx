@@ -70,6 +70,9 @@ export function Preview({ resource, action, targets, nouns, fields, inputs, onPr
   }, [asked]);
   if (preview === null)
     return <div aria-live="polite">{checked > 0 && <Progress value={(checked / ids.length) * 100} aria-label="Checked records" />}</div>;
+  // Of a single record the dialog already says what happens to it.
+  if (targets.length === 1 && preview.able === 1 && preview.note === undefined && preview.tone === 'good')
+    return <div aria-live="polite" />;
   const titles = new Map(targets.map(({ id, title }) => [id, title]));
   return (
     <div aria-live="polite">

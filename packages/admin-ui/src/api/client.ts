@@ -1,6 +1,7 @@
 import { isFramed } from '../frame/host.ts';
 import { markAnswer, markSilence } from './connection.ts';
 import { ApiFault, isWrongProof, readFault, toFault } from './fault.ts';
+import { markOwnChange } from './own-changes.ts';
 import { sendOnce } from './send-once.ts';
 import type {
   AdminChoices,
@@ -411,11 +412,15 @@ export function readRecord(name: string, id: string, range?: AdminRange, signal?
 async function change(path: string, options: Pick<RequestOptions, 'method' | 'body' | 'ifMatch' | 'signal'>): Promise<AdminResult> {
   const { method, body, ifMatch, signal } = options;
   const identity = JSON.stringify([method, path, ifMatch, body]);
-  return (
-    (await sendOnce(identity, (key) => request<AdminResult>(path, { ...options, key }), signal)) ?? {
-      message: 'It was done; only its response got lost.',
-    }
-  );
+  try {
+    return (
+      (await sendOnce(identity, (key) => request<AdminResult>(path, { ...options, key }), signal)) ?? {
+        message: 'It was done; only its response got lost.',
+      }
+    );
+  } finally {
+    markOwnChange();
+  }
 }
 
 export function createRecord(name: string, fields: Readonly<Record<string, unknown>>, signal?: AbortSignal): Promise<AdminResult> {

@@ -1,9 +1,9 @@
-import { useSyncExternalStore } from 'react';
+import { useEffect, useSyncExternalStore } from 'react';
 
-/** `silent`: a request got no answer in time. `unreachable`: none could be sent. */
+/** `silent`: a request got no answer in time. `unreachable`: none could be sent. `offline`: the browser has no network. */
 export type Connection =
   | { readonly state: 'answering' }
-  | { readonly state: 'silent' | 'unreachable'; /** `performance.now()` of the last answer. */ readonly since: number };
+  | { readonly state: 'silent' | 'unreachable' | 'offline'; /** `performance.now()` of the last answer. */ readonly since: number };
 
 const ANSWERING: Connection = { state: 'answering' };
 let connection: Connection = ANSWERING;
@@ -29,8 +29,10 @@ export function markAnswer(): void {
   tell();
 }
 
-export function markSilence(state: 'silent' | 'unreachable'): void {
+export function markSilence(state: 'silent' | 'unreachable' | 'offline'): void {
   if (connection.state === state) return;
+  // What could not be sent while the browser is offline says nothing more.
+  if (connection.state === 'offline' && !navigator.onLine) return;
   connection = { state, since: lastAnswer };
   tell();
 }
@@ -51,4 +53,18 @@ export function useConnection(): Connection {
 
 export function useOverdue(): boolean {
   return useSyncExternalStore(subscribe, () => overdue > 0);
+}
+
+/** Tells at once that the browser lost its network, and calls `onBack` when it has one again. */
+export function useNetwork(onBack: () => void): void {
+  useEffect(() => {
+    const onOffline = (): void => markSilence('offline');
+    if (!navigator.onLine) onOffline();
+    window.addEventListener('offline', onOffline);
+    window.addEventListener('online', onBack);
+    return () => {
+      window.removeEventListener('offline', onOffline);
+      window.removeEventListener('online', onBack);
+    };
+  }, [onBack]);
 }

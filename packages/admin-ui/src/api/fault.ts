@@ -115,13 +115,15 @@ async function readDocument(response: Response): Promise<Record<string, unknown>
   }
 }
 
-/** A location is `['body', 'url']`, `['body', 'events', 0]`, or `['body', 'fields', 'owner']` for an action's field. */
+/** A location is `['body', 'url']`, `['body', 'events', 0]`, `['body', 'fields', 'owner']` for an action's field, or `['query', 'filter.status']`. */
 function fieldFaults(errors: unknown): FieldFault[] {
   if (!Array.isArray(errors)) return [];
   return errors.flatMap((error: unknown) => {
     if (typeof error !== 'object' || error === null) return [];
     const { location, message } = error as { location?: unknown; message?: unknown };
-    const names = Array.isArray(location) ? location.filter((part): part is string => typeof part === 'string' && part !== 'body') : [];
+    const names = Array.isArray(location)
+      ? location.filter((part): part is string => typeof part === 'string' && part !== 'body' && part !== 'query')
+      : [];
     const field = names[0] === 'fields' ? names[1] : names[0];
     const row = Array.isArray(location) && location[0] === 'body' && typeof location[1] === 'number' ? location[1] : null;
     return [{ field: field ?? '', row, message: typeof message === 'string' ? message : 'This value is not accepted.' }];

@@ -22,6 +22,7 @@ export type {
   AdminFilterOperator,
   AdminImportResult,
   AdminLink,
+  AdminListLink,
   AdminPage,
   AdminPageShape,
   AdminPreview,

@@ -1,9 +1,11 @@
 import { useEffect, useRef } from 'react';
 import { isFramed } from '../frame/host.ts';
-import { newsAddress } from './client.ts';
+import { newsAddress, readState } from './client.ts';
 
 /** What changes all the time is read this often. */
 const PAUSE_MS = 1_000;
+/** A list or record whose changes nobody tells is looked at this often. */
+export const POLL_MS = 20_000;
 /** After a response that is not a stream, or a stream that the server ended. */
 const AGAIN_MS = 5_000;
 
@@ -46,6 +48,8 @@ export function useNews(resource: string, id: string | undefined, onNews: () => 
       opened.addEventListener('error', (event) => {
         if (opened.readyState !== EventSource.CLOSED && !(event instanceof MessageEvent)) return;
         opened.close();
+        // Where the session has ended, the response to any request says so.
+        readState().catch(() => {});
         again = window.setTimeout(open, AGAIN_MS);
       });
     };

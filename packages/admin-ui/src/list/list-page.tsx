@@ -7,8 +7,11 @@ import { runBatches } from '../actions/run-batches.ts';
 import { WhyButton } from '../actions/why-button.tsx';
 import { listRecords, runAction, type ListRequest } from '../api/client.ts';
 import { ADMIN_ACTION_IDS_MAX, type AdminActionShape, type AdminColumn, type AdminResourceShape, type AdminRow } from '../api/shapes.ts';
-import { useNews } from '../api/use-news.ts';
+import { markOwnChange, ownChanges } from '../api/own-changes.ts';
+import { POLL_MS, useNews } from '../api/use-news.ts';
+import { toFault } from '../api/fault.ts';
 import { FaultNotice } from '../feedback/fault-notice.tsx';
+import { Notice } from '../feedback/notice.tsx';
 import { sayDone, sayFailed } from '../feedback/toast.ts';
 import { Icon } from '../icons/icon.tsx';
 import { hashOf } from '../routing/location.ts';
@@ -21,13 +24,14 @@ import { CardList } from './card-list.tsx';
 import { ColumnChoice } from './column-choice.tsx';
 import { FileMenu } from './file-menu.tsx';
 import { GATHER_MAX, gatherTargets } from './gather.ts';
-import { isNarrowed, listParams, readListQuery } from './list-query.ts';
+import { isNarrowed, listParams, readListQuery, withoutWrong } from './list-query.ts';
 import { ListTable } from './list-table.tsx';
 import css from './list.module.css';
 import { Pager } from './pager.tsx';
 import { SelectionBar } from './selection-bar.tsx';
 import { Toolbar } from './toolbar.tsx';
 import { useChangedCells } from './use-changed-cells.ts';
+import { useShownRows } from './use-shown-rows.ts';
 
 const LIVE_MS = 3000;
 const WIDE = '(min-width: 48em)';
@@ -35,7 +39,8 @@ const WIDE = '(min-width: 48em)';
 export function ListPage({ resource }: { readonly resource: AdminResourceShape }) {
   const client = useQueryClient();
   const { params } = useLocation();
-  const query = useMemo(() => readListQuery(resource, params), [resource, params]);
+  const query = useMemo(() => readListQuery(params), [params]);
+  const [left, setLeft] = useState<readonly string[]>([]);
   const follows = resource.follows === true;
   const [live, setLive] = useState(resource.live === true || follows);
   const [selected, setSelected] = useState<ReadonlyMap<string, Target>>(new Map());
@@ -54,13 +59,31 @@ export function ListPage({ resource }: { readonly resource: AdminResourceShape }
 
   const list = useQuery({
     queryKey: ['list', resource.name, query],
-    queryFn: ({ signal }) => listRecords(resource.name, query, signal),
+    queryFn: async ({ signal }) => {
+      const own = ownChanges();
+      return { ...(await listRecords(resource.name, query, signal)), own };
+    },
     placeholderData: keepPreviousData,
-    refetchInterval: live && !follows ? LIVE_MS : false,
+    // A search may cost more than a look is worth.
+    refetchInterval: live && !follows ? LIVE_MS : resource.polls === true && query.search === '' ? POLL_MS : false,
   });
-  useNews(resource.name, undefined, () => void list.refetch(), live && follows);
+  useNews(resource.name, undefined, () => void list.refetch(), follows);
+  const readAgain = (): void => {
+    markOwnChange();
+    void list.refetch();
+  };
+
+  // An address that somebody sent, or kept: what the list does not know is said, and the rest is shown.
+  const { error } = list;
+  useEffect(() => {
+    const wrong = error === null ? null : withoutWrong(resource, query, toFault(error));
+    if (wrong === null) return;
+    setLeft(wrong.sentences);
+    navigate({ page: 'list', resource: resource.name }, listParams(wrong.query), { replace: true });
+  }, [error, resource, query]);
 
   const show = (change: Partial<ListRequest>, { typing = false } = {}): void => {
+    setLeft([]);
     navigate({ page: 'list', resource: resource.name }, listParams({ ...query, cursor: '', ...change }), { replace: typing });
   };
 
@@ -85,15 +108,22 @@ export function ListPage({ resource }: { readonly resource: AdminResourceShape }
     // oxlint-disable-next-line react-hooks/exhaustive-deps -- once for each address that asks for it
   }, [asked?.name]);
 
-  // New rows do not push away what is being read: they are shown when the user asks for them.
   const view = JSON.stringify(query);
-  const [accepted, setAccepted] = useState<{ readonly view: string; readonly ids: ReadonlySet<string> } | null>(null);
-  const fetched = list.data?.items ?? [];
-  const isSettled = list.data !== undefined && !list.isPlaceholderData;
-  if (isSettled && accepted?.view !== view) setAccepted({ view, ids: new Set(fetched.map(({ id }) => id)) });
-  const fresh = live && query.sort === '' && accepted?.view === view ? leading(fetched, accepted.ids) : 0;
-  const rows = fetched.slice(fresh);
-  const { isChanged, count: changed } = useChangedCells(view, live && isSettled ? list.data.items : undefined);
+  const read = list.data !== undefined && !list.isPlaceholderData ? list.data : undefined;
+  const {
+    rows,
+    news,
+    show: showNews,
+  } = useShownRows(
+    view,
+    {
+      rows: read?.items ?? (list.isPlaceholderData ? list.data?.items : undefined),
+      own: list.data?.own ?? 0,
+      isFresh: list.isFetchedAfterMount,
+    },
+    { isLive: live, isSorted: query.sort !== '' },
+  );
+  const { isChanged, count: changed } = useChangedCells(view, live || read === undefined ? read?.items : rows);
   const count = list.data?.count ?? null;
 
   const selectOnPage = (records: readonly AdminRow[]): void => {
@@ -160,13 +190,7 @@ export function ListPage({ resource }: { readonly resource: AdminResourceShape }
           <FileMenu resource={resource} query={query} />
           <ColumnChoice columns={resource.columns} hidden={hidden} onChange={(names) => setHiddenColumns(resource.name, names)} />
           <Tooltip label="Load again" withArrow>
-            <ActionIcon
-              variant="default"
-              size={36}
-              loading={list.isFetching && !live}
-              aria-label="Load the list again"
-              onClick={() => void list.refetch()}
-            >
+            <ActionIcon variant="default" size={36} loading={list.isFetching && !live} aria-label="Load the list again" onClick={readAgain}>
               <Icon name="refresh" />
             </ActionIcon>
           </Tooltip>
@@ -182,17 +206,21 @@ export function ListPage({ resource }: { readonly resource: AdminResourceShape }
         </Group>
       </Group>
       <Toolbar resource={resource} query={query} onChange={show} />
-      {list.error !== null && <FaultNotice error={list.error} onRetry={() => void list.refetch()} />}
-      {fresh > 0 && (
-        <Button
-          variant="light"
-          size="compact-sm"
-          onClick={() => setAccepted({ view, ids: new Set(fetched.map(({ id }) => id)) })}
-          aria-live="polite"
-        >
-          {plural(fresh, 'new', 'new')}, show
-        </Button>
+      {left.length > 0 && (
+        <Notice tone="bad">
+          {left.map((sentence) => (
+            <div key={sentence}>{sentence}</div>
+          ))}
+        </Notice>
       )}
+      {list.error !== null && <FaultNotice error={list.error} onRetry={() => void list.refetch()} />}
+      <div role="status" className={css['news']}>
+        {news !== '' && (
+          <Button variant="light" size="compact-sm" onClick={showNews}>
+            {news}
+          </Button>
+        )}
+      </div>
       <span className="visually-hidden" role="status">
         {changed > 0 && `${plural(changed, lowerFirst(resource.singular), pluralOf(resource))} changed.`}
       </span>
@@ -249,13 +277,14 @@ export function ListPage({ resource }: { readonly resource: AdminResourceShape }
           resource={resource}
           action={running}
           targets={[...selected.values()]}
-          onClose={({ changed, message, undo }) => {
+          onClose={({ changed, message, undo, next }) => {
             setRunning(null);
             const back = undo === undefined ? undefined : { label: 'Undo', run: () => void takeBack(undo) };
             if (message !== null || back !== undefined) sayDone(message ?? 'Some of the records were changed.', back);
             if (!changed) return;
             setSelected(new Map());
             void client.invalidateQueries();
+            if (next !== undefined) navigate({ page: 'record', resource: next.resource, id: next.id });
           }}
         />
       )}
@@ -269,16 +298,10 @@ function fits({ filters }: AdminResourceShape, { name }: AdminActionShape, query
   return !filters.some((filter) => filter.name === 'deleted') || (name === 'restore') === isOfDeleted;
 }
 
-/** How many rows at the top were not there before; none when that is all of them. */
-function leading(rows: readonly AdminRow[], known: ReadonlySet<string>): number {
-  const first = rows.findIndex(({ id }) => known.has(id));
-  return Math.max(0, first);
-}
-
 /** A phone shows few columns: what something is called comes first, how it is comes next, what is secondary not at all. */
 function columnsFor(columns: readonly AdminColumn[], isWide: boolean): readonly AdminColumn[] {
   if (isWide) return columns;
-  const [first, ...others] = columns.filter((column, index) => index === 0 || column.secondary !== true);
+  const [first, ...others] = columns.filter((column, index) => index === 0 || column.secondary !== true || column.kind === 'state');
   const states = others.filter((column) => column.kind === 'state');
   return [...(first === undefined ? [] : [first]), ...states, ...others.filter((column) => column.kind !== 'state')];
 }

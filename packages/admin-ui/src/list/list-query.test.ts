@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import type { AdminResourceShape } from '../api/shapes.ts';
 import { hashOf, parseHash } from '../routing/location.ts';
-import { listParams, readListQuery } from './list-query.ts';
+import { ApiFault } from '../api/fault.ts';
+import { listParams, readListQuery, withoutWrong } from './list-query.ts';
 
 const keys: AdminResourceShape = {
   name: 'api-keys',
@@ -25,12 +26,28 @@ test('a list that is shared by its address is the same list', () => {
   const hash = hashOf({ page: 'list', resource: keys.name }, listParams(shown));
   const { place, params } = parseHash(hash);
   expect(place).toEqual({ page: 'list', resource: 'api-keys' });
-  expect(readListQuery(keys, params)).toEqual(shown);
+  expect(readListQuery(params)).toEqual(shown);
 });
 
-test('what the resource does not offer is not asked for', () => {
-  const params = new URLSearchParams('filter.owner=x&sort=digest&size=7');
-  expect(readListQuery(keys, params)).toEqual({ search: '', filters: {}, sort: '', cursor: '', limit: 50 });
+test('what the server does not take of an address is said by its name, and the rest is kept', () => {
+  const query = readListQuery(new URLSearchParams('filter.owner=x&filter.state=open&sort=digest&size=7&search=ci&after=c'));
+  const refused = (...fields: string[]) =>
+    new ApiFault({
+      status: 422,
+      code: 'validation_error',
+      detail: '',
+      fields: fields.map((field) => ({ field, row: null, message: 'Choose another.' })),
+    });
+  expect(withoutWrong(keys, query, refused('filter.owner', 'filter.state', 'sort'))).toEqual({
+    query: { search: 'ci', filters: {}, sort: '', cursor: '', limit: 50 },
+    sentences: [
+      'The filter "owner: x" is left out. Choose another.',
+      'The filter "State: open" is left out. Choose another.',
+      'The order "digest" is left out. Choose another.',
+    ],
+  });
+  expect(withoutWrong(keys, query, refused('cursor'))).toBeNull();
+  expect(withoutWrong(keys, query, refused())).toBeNull();
 });
 
 test('an id of any form leads to its record and back', () => {

@@ -1,24 +1,21 @@
 import type { ListRequest } from '../api/client.ts';
+import type { ApiFault } from '../api/fault.ts';
 import { adminFilterNames, type AdminResourceShape } from '../api/shapes.ts';
 import type { Params } from '../routing/location.ts';
 
 export const PAGE_SIZES = [25, 50, 100] as const;
 export const DEFAULT_PAGE_SIZE = 50;
 
-/** What a list shows, as its address says it; names that the resource does not know are left out. */
-export function readListQuery(resource: AdminResourceShape, params: URLSearchParams): ListRequest {
-  const filters: Record<string, string> = {};
-  for (const name of resource.filters.flatMap((filter) => [...adminFilterNames(filter).keys()])) {
-    const value = params.get(`filter.${name}`);
-    if (value !== null && value !== '') filters[name] = value;
-  }
-  const sort = params.get('sort') ?? '';
-  const sortable = resource.columns.some((column) => column.sortable === true && column.name === sort.replace(/^-/, ''));
+const FILTER = 'filter.';
+
+/** What a list shows, as its address says it. Whether the list has these names and values, the server says. */
+export function readListQuery(params: URLSearchParams): ListRequest {
+  const given = [...params].filter(([name, value]) => name.startsWith(FILTER) && value !== '');
   const size = Number(params.get('size'));
   return {
-    search: resource.searches === undefined ? '' : (params.get('search') ?? ''),
-    filters,
-    sort: sortable ? sort : '',
+    search: params.get('search') ?? '',
+    filters: Object.fromEntries(given.map(([name, value]) => [name.slice(FILTER.length), value])),
+    sort: params.get('sort') ?? '',
     cursor: params.get('after') ?? '',
     limit: PAGE_SIZES.find((known) => known === size) ?? DEFAULT_PAGE_SIZE,
   };
@@ -38,4 +35,34 @@ export function listParams({ search, filters, sort, cursor, limit }: ListRequest
 /** Whether the list shows less than everything. */
 export function isNarrowed({ search, filters }: ListRequest): boolean {
   return search !== '' || Object.keys(filters).length > 0;
+}
+
+/** What the server did not take of an address, in sentences, and the rest of it. Null: the error is about something else. */
+export function withoutWrong(
+  resource: AdminResourceShape,
+  query: ListRequest,
+  fault: ApiFault,
+): { readonly query: ListRequest; readonly sentences: readonly string[] } | null {
+  const wrong = new Map(fault.fields.map(({ field, message }) => [field, message]));
+  const isAsked = (name: string): boolean =>
+    /^(?:search|sort)$/.test(name) || (name.startsWith(FILTER) && name.slice(FILTER.length) in query.filters);
+  if (fault.status !== 422 || wrong.size === 0 || ![...wrong.keys()].every(isAsked)) return null;
+  const filters = Object.fromEntries(Object.entries(query.filters).filter(([name]) => !wrong.has(`${FILTER}${name}`)));
+  const rest = {
+    ...query,
+    filters,
+    cursor: '',
+    sort: wrong.has('sort') ? '' : query.sort,
+    search: wrong.has('search') ? '' : query.search,
+  };
+  return { query: rest, sentences: [...wrong].map(([name, message]) => `${called(resource, query, name)} is left out. ${message}`) };
+}
+
+/** `The filter "Status: opne"`. */
+function called({ filters }: AdminResourceShape, query: ListRequest, name: string): string {
+  if (name === 'search') return `The search "${query.search}"`;
+  if (name === 'sort') return `The order "${query.sort}"`;
+  const own = name.slice(FILTER.length);
+  const label = filters.find((filter) => adminFilterNames(filter).has(own))?.label ?? own;
+  return `The filter "${label}: ${query.filters[own] ?? ''}"`;
 }

@@ -1,4 +1,5 @@
 import { Button, NativeSelect, Popover, TextInput } from '@mantine/core';
+import { useMediaQuery } from '@mantine/hooks';
 import { useEffect, useId, useRef, useState } from 'react';
 import type { ListRequest } from '../api/client.ts';
 import { adminFilterNames, type AdminFilter, type AdminResourceShape } from '../api/shapes.ts';
@@ -13,6 +14,7 @@ import css from './list.module.css';
 import { SavedFilters } from './saved-filters.tsx';
 
 const TYPING_MS = 250;
+const WIDE = '(min-width: 48em)';
 /** The others are added by a button; all that are set stand below as chips. */
 const FILTERS_SHOWN = 3;
 
@@ -33,6 +35,9 @@ export function Toolbar({ resource, query, onChange }: ToolbarProps) {
     .filter((filter) => filter.kind !== 'time' && adminFilterNames(filter).has(filter.name))
     .slice(0, FILTERS_SHOWN);
   const terms = termsOf(resource.filters, query.filters);
+  const isWide = useMediaQuery(WIDE, true, { getInitialValueInEffect: false });
+  const [isOpen, setOpen] = useState(false);
+  const isFolded = !isWide && !isOpen;
   return (
     <div className={css['filters']} role="search">
       <div className={css['toolbar']}>
@@ -46,10 +51,20 @@ export function Toolbar({ resource, query, onChange }: ToolbarProps) {
             onChange={(search) => onChange({ search }, { typing: true })}
           />
         )}
-        {shown.map((filter) => (
+        {!isWide && resource.filters.length > 0 && (
+          <Button
+            variant="default"
+            rightSection={<Icon name={isOpen ? 'down' : 'right'} size={14} />}
+            aria-expanded={isOpen}
+            onClick={() => setOpen(!isOpen)}
+          >
+            {terms.length === 0 ? 'Filters' : `Filters (${terms.length})`}
+          </Button>
+        )}
+        {(isFolded ? [] : shown).map((filter) => (
           <Filter key={filter.name} filter={filter} value={query.filters[filter.name] ?? ''} onChange={setFilter} />
         ))}
-        {resource.filters.length > 0 && (
+        {resource.filters.length > 0 && (!isFolded || editing !== null) && (
           <Popover
             opened={editing !== null}
             onChange={(isOpen) => (isOpen ? undefined : setEditing(null))}
@@ -85,7 +100,7 @@ export function Toolbar({ resource, query, onChange }: ToolbarProps) {
             </Popover.Dropdown>
           </Popover>
         )}
-        <SavedFilters resource={resource} query={query} />
+        {!isFolded && <SavedFilters resource={resource} query={query} />}
         {isNarrowed(query) && (
           <Button variant="subtle" px="xs" onClick={() => onChange({ search: '', filters: {} }, { typing: false })}>
             Clear

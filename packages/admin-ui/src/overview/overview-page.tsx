@@ -8,6 +8,7 @@ import { FaultNotice } from '../feedback/fault-notice.tsx';
 import { Card } from '../record/card.tsx';
 import { SectionBody } from '../record/section.tsx';
 import { navigate, useLocation } from '../routing/use-location.ts';
+import { useSession } from '../session/session-gate.tsx';
 import { PageTitle } from '../shell/page-title.tsx';
 import { Time } from '../values/time.tsx';
 import css from './overview.module.css';
@@ -19,6 +20,7 @@ const REFRESH_MS = 30_000;
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 export function OverviewPage() {
+  const { site } = useSession();
   const { params } = useLocation();
   const range = askedRange(params) ?? DEFAULT_RANGE;
   const query = useQuery({
@@ -36,7 +38,7 @@ export function OverviewPage() {
     <Stack gap="lg">
       <Group justify="space-between" align="end" gap="sm">
         <div>
-          <PageTitle>Overview</PageTitle>
+          <PageTitle>{site.login.site === 'admin' ? site.title : 'Overview'}</PageTitle>
           <Text size="sm" c="dimmed">
             {query.data === undefined ? (
               'Loading …'

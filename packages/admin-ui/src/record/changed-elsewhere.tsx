@@ -1,8 +1,9 @@
+import { useInterval } from '@mantine/hooks';
 import { useState } from 'react';
 import { readRecord } from '../api/client.ts';
 import { toFault } from '../api/fault.ts';
 import type { AdminRecord, AdminResourceShape, AdminTimelineEntry } from '../api/shapes.ts';
-import { useNews } from '../api/use-news.ts';
+import { POLL_MS, useNews } from '../api/use-news.ts';
 import { Notice } from '../feedback/notice.tsx';
 import { Time } from '../values/time.tsx';
 
@@ -31,6 +32,7 @@ export function ChangedElsewhere({ resource, record }: { readonly resource: Admi
     }
   };
   useNews(resource.name, record.id, () => void compare(), resource.follows === true);
+  useInterval(() => void compare(), POLL_MS, { autoInvoke: resource.polls === true });
   return (
     <div role="status">
       {elsewhere !== null && (

@@ -26,7 +26,7 @@ export function Changes({
     );
   return (
     <div className={css['scroll']} tabIndex={0} role="region" aria-label={label}>
-      <Table verticalSpacing={6} fz="sm" className={css['changes'] ?? ''}>
+      <Table verticalSpacing={6} fz="sm" className={`${css['changes'] ?? ''} ${css['stacked'] ?? ''}`}>
         <Table.Thead>
           <Table.Tr>
             <Table.Th w="22%">Field</Table.Th>
@@ -41,14 +41,14 @@ export function Changes({
         </Table.Thead>
         <Table.Tbody>
           {rows.map((change) => {
-            const { name, before, after } = change;
+            const { name, label: called = name, before, after } = change;
             return (
               <Table.Tr key={name}>
-                <Table.Th scope="row">{name}</Table.Th>
-                <Table.Td>
+                <Table.Th scope="row">{called}</Table.Th>
+                <Table.Td data-label="Before">
                   <Side sign="removed" value={before} other={after} />
                 </Table.Td>
-                <Table.Td>
+                <Table.Td data-label="After">
                   <Side sign="added" value={after} other={before} />
                 </Table.Td>
                 {renderAction !== undefined && <Table.Td ta="end">{renderAction(change)}</Table.Td>}

@@ -7,7 +7,7 @@ import { RemoveDialog } from '../actions/remove-dialog.tsx';
 import { WhyButton } from '../actions/why-button.tsx';
 import { readRecord, runAction } from '../api/client.ts';
 import type { AdminActionShape, AdminFieldChange, AdminRange, AdminRecord, AdminResourceShape, AdminResult } from '../api/shapes.ts';
-import { useNews } from '../api/use-news.ts';
+import { POLL_MS, useNews } from '../api/use-news.ts';
 import { askedRange, RangeControl } from '../charts/range-control.tsx';
 import { FaultNotice } from '../feedback/fault-notice.tsx';
 import { Notice } from '../feedback/notice.tsx';
@@ -15,7 +15,9 @@ import { sayDone, sayFailed, type Undo } from '../feedback/toast.ts';
 import { Icon } from '../icons/icon.tsx';
 import { hashOf } from '../routing/location.ts';
 import { navigate, useLocation } from '../routing/use-location.ts';
+import { useCommands } from '../shell/commands.ts';
 import { PageTitle } from '../shell/page-title.tsx';
+import { plural, wordsFor } from '../values/format.ts';
 import { Prose } from '../values/prose.tsx';
 import { ToneBadge } from '../values/tone-badge.tsx';
 import { Card } from './card.tsx';
@@ -33,7 +35,7 @@ export function RecordPage({ resource, id }: { readonly resource: AdminResourceS
     queryFn: ({ signal }) => readRecord(resource.name, id, range, signal),
     // Another range of the same record; another record is not shown in its place.
     placeholderData: (before, query) => (query?.queryKey[1] === resource.name && query.queryKey[2] === id ? before : undefined),
-    refetchInterval: resource.live === true && !follows ? LIVE_MS : false,
+    refetchInterval: resource.live === true && !follows ? LIVE_MS : resource.polls === true ? POLL_MS : false,
   });
   useNews(resource.name, id, () => void query.refetch(), follows);
   const changed = useChangedFacts(`${resource.name} ${id}`, query.data);
@@ -44,6 +46,9 @@ export function RecordPage({ resource, id }: { readonly resource: AdminResourceS
       {query.error !== null && <FaultNotice error={query.error} onRetry={() => void query.refetch()} />}
       {query.data !== undefined && (
         <ChangedFacts value={changed}>
+          <span className="visually-hidden" role="status">
+            {changed.size > 0 && `${plural(changed.size, 'value', 'values')} changed.`}
+          </span>
           <RecordView resource={resource} record={query.data} />
         </ChangedFacts>
       )}
@@ -100,6 +105,24 @@ function RecordView({ resource, record }: { readonly resource: AdminResourceShap
     .toSorted((a, b) => Number(a.tone === 'bad') - Number(b.tone === 'bad'));
   const here = { resource: resource.name, id: record.id } as const;
   const firstChart = record.sections.findIndex(({ kind }) => kind === 'chart');
+  const edit =
+    record.form === undefined ? [] : [{ key: 'edit this', label: 'Edit', detail: record.title, hash: hashOf({ page: 'edit', ...here }) }];
+  const remove = record.removable
+    ? [{ key: 'delete this', label: 'Delete', detail: record.title, hash: '', run: () => setRemoving(true) }]
+    : [];
+  useCommands([
+    ...edit,
+    ...actions
+      .filter(({ name, refused }) => record.actions.includes(name) && refused === undefined)
+      .map((action) => ({
+        key: `this ${action.name}`,
+        label: wordsFor(action.label, 1),
+        detail: record.title,
+        hash: '',
+        run: () => setRunning(action),
+      })),
+    ...remove,
+  ]);
   const showRange = (range: AdminRange): void => navigate({ page: 'record', ...here }, { range });
   const zoom = (from: string, to: string): void => showRange(`${from}/${to}`);
   return (

@@ -54,7 +54,7 @@ export function SectionTable({ section, level, renderDetail }: SectionTableProps
         </Text>
       ) : (
         <div className={css['scroll']} tabIndex={0} role="region" aria-label={section.title}>
-          <Table verticalSpacing={6} fz="sm">
+          <Table verticalSpacing={6} fz="sm" className={css['stacked'] ?? ''}>
             <Table.Thead>
               <Table.Tr>
                 {canOpen && (
@@ -63,7 +63,7 @@ export function SectionTable({ section, level, renderDetail }: SectionTableProps
                   </Table.Th>
                 )}
                 {section.columns.map((column) => (
-                  <Table.Th key={column.name} className={column.secondary === true ? css['secondary'] : undefined} ta={align(column.kind)}>
+                  <Table.Th key={column.name} ta={align(column.kind)}>
                     {column.label}
                   </Table.Th>
                 ))}
@@ -96,11 +96,7 @@ export function SectionTable({ section, level, renderDetail }: SectionTableProps
                       </Table.Td>
                     )}
                     {section.columns.map((column) => (
-                      <Table.Td
-                        key={column.name}
-                        className={column.secondary === true ? css['secondary'] : undefined}
-                        ta={align(column.kind)}
-                      >
+                      <Table.Td key={column.name} data-label={column.label} ta={align(column.kind)}>
                         <Value kind={column.kind} value={row.values[column.name]} label={column.label} />
                       </Table.Td>
                     ))}

@@ -92,11 +92,18 @@ export function SectionBody({
         <section>
           <Group justify="space-between" gap="xs">
             <SectionTitle text={section.title} level={level} />
-            {section.more !== undefined && (
-              <Anchor size="sm" href={listHash(section.more.resource, section.more.filters)}>
-                Show all<span className="visually-hidden"> of {section.title}</span>
-              </Anchor>
-            )}
+            <Group gap="sm">
+              {section.lists?.map(({ resource, filters, text }) => (
+                <Anchor key={resource} size="sm" href={listHash(resource, filters)}>
+                  {text}
+                </Anchor>
+              ))}
+              {section.more !== undefined && (
+                <Anchor size="sm" href={listHash(section.more.resource, section.more.filters)}>
+                  Show all<span className="visually-hidden"> of {section.title}</span>
+                </Anchor>
+              )}
+            </Group>
           </Group>
           {section.entries.length === 0 && section.empty !== undefined && (
             <Text size="sm" c="dimmed">

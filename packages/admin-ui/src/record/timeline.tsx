@@ -1,6 +1,7 @@
 import { Anchor, Button } from '@mantine/core';
 import type { AdminFieldChange, AdminTimelineEntry } from '../api/shapes.ts';
 import { hashOf, listHash } from '../routing/location.ts';
+import { lowerFirst, plural } from '../values/format.ts';
 import { Prose } from '../values/prose.tsx';
 import { Time } from '../values/time.tsx';
 import { Changes } from './changes.tsx';
@@ -12,7 +13,7 @@ interface TimelineProps {
   readonly onRestore?: ((change: AdminFieldChange) => void) | undefined;
 }
 
-/** What happened and what is planned, from top to bottom. Entries of one request stand together. */
+/** What happened and what is planned, from top to bottom. What a request did besides is folded under its entry. */
 export function Timeline({ entries, onRestore }: TimelineProps) {
   return (
     <ol className={css['timeline']}>
@@ -22,6 +23,7 @@ export function Timeline({ entries, onRestore }: TimelineProps) {
           <span className={css['timelineTitle']}>
             {entry.title}
             {entry.actor !== undefined && ` by ${entry.actor}`}
+            {entry.via !== undefined && ` with ${lowerFirst(entry.via)}`}
           </span>
           {entry.at !== null && (
             <span className={css['timelineTime']}>
@@ -45,13 +47,19 @@ export function Timeline({ entries, onRestore }: TimelineProps) {
                   : (change) =>
                       change.restore === undefined ? null : (
                         <Button size="compact-xs" variant="default" onClick={() => onRestore(change)}>
-                          Restore<span className="visually-hidden"> the value of {change.name} before</span>
+                          Restore<span className="visually-hidden"> the value of {change.label ?? change.name} before</span>
                         </Button>
                       )
               }
             />
           )}
           <Ways entry={entry} isFirstOfRequest={entry.request_id !== entries[index - 1]?.request_id} />
+          {entry.folded !== undefined && (
+            <details className={css['folded']}>
+              <summary>{plural(entry.folded.length, 'more thing', 'more things')} of this request</summary>
+              <Timeline entries={entry.folded} />
+            </details>
+          )}
         </li>
       ))}
     </ol>

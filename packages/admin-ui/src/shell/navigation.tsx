@@ -22,7 +22,7 @@ export function Navigation() {
               <Item
                 key={resource.name}
                 href={addressOf(resource)}
-                icon={resource.icon ?? 'table'}
+                icon={resource.icon}
                 label={resource.label}
                 isCurrent={current === resource.name}
               />
@@ -44,7 +44,8 @@ export function Navigation() {
 
 interface ItemProps {
   readonly href: string;
-  readonly icon: IconName;
+  /** Absent: the first letters of the label. */
+  readonly icon: IconName | undefined;
   readonly label: string;
   readonly isCurrent: boolean;
 }
@@ -53,7 +54,7 @@ function Item({ href, icon, label, isCurrent }: ItemProps) {
   return (
     <li>
       <a href={href} className={css['item']} aria-current={isCurrent ? 'page' : undefined}>
-        <Icon name={icon} />
+        {icon === undefined ? <Letters of={label} /> : <Icon name={icon} />}
         {label}
       </a>
     </li>
@@ -63,6 +64,17 @@ function Item({ href, icon, label, isCurrent }: ItemProps) {
 /** A page of its own is beside the site, and not in its fragment. */
 function addressOf(page: AdminResourceShape | AdminPageShape): string {
   return 'href' in page && page.href !== undefined ? page.href : hashOf({ page: 'list', resource: page.name });
+}
+
+/** `Orders` is `Or`, `Order lines` is `OL`: lists of an application differ at a glance. */
+function Letters({ of }: { readonly of: string }) {
+  const words = of.split(/\s+/).filter((word) => /^\p{L}/u.test(word));
+  const letters = words.length > 1 ? words.slice(0, 2).map((word) => word.charAt(0).toUpperCase()) : [[...of].slice(0, 2).join('')];
+  return (
+    <span className={css['letters']} aria-hidden="true">
+      {letters.join('')}
+    </span>
+  );
 }
 
 /** In the order in which the server names them. */

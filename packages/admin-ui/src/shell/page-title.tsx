@@ -10,7 +10,7 @@ export function PageTitle({ children }: { readonly children: string }) {
   const { site } = useSession();
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
-    document.title = `${children} · ${site.title}`;
+    document.title = children === site.title ? children : `${children} · ${site.title}`;
   }, [children, site.title]);
   useEffect(() => {
     if (isFirstPage) isFirstPage = false;

@@ -9,6 +9,8 @@ export interface Entry {
   /** What it is: a screen, an action, or the kind of the record. */
   readonly detail: string;
   readonly hash: string;
+  /** Done in place of going there. */
+  readonly run?: () => void;
 }
 
 /** Every screen, and what can be done from anywhere: create, import, and the shortcuts of the lists. */

@@ -1,12 +1,16 @@
 import { Modal, Text, TextInput } from '@mantine/core';
-import { useEffect, useMemo, useState, type KeyboardEvent } from 'react';
+import { lazy, Suspense, useEffect, useMemo, useState, type KeyboardEvent } from 'react';
 import { listRecords } from '../api/client.ts';
 import type { AdminResourceShape } from '../api/shapes.ts';
 import { Icon } from '../icons/icon.tsx';
 import { hashOf } from '../routing/location.ts';
 import { useSession } from '../session/session-gate.tsx';
+import { commandsAtHand } from './commands.ts';
 import { knownEntries, matching, type Entry } from './palette-entries.ts';
+import { isApple } from './platform.ts';
 import css from './shell.module.css';
+
+const ShortcutSheet = lazy(async () => ({ default: (await import('./shortcuts.tsx')).ShortcutSheet }));
 
 const TYPING_MS = 250;
 /** Records of each list that are offered, and how many lists are asked. */
@@ -16,11 +20,22 @@ const MIN_CHARACTERS = 2;
 /** The button, or Ctrl-K, goes to any screen, record or action by its name. `/` goes to the search of the list. */
 export function Palette() {
   const [isOpen, setOpen] = useState(false);
+  const [isSheetOpen, setSheetOpen] = useState(false);
   useEffect(() => {
     const onKey = (event: globalThis.KeyboardEvent): void => {
       if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 'k') {
         event.preventDefault();
         setOpen(true);
+      }
+      if (
+        event.key === '?' &&
+        !isTyping(event.target) &&
+        !event.ctrlKey &&
+        !event.metaKey &&
+        document.querySelector('[role="dialog"]') === null
+      ) {
+        event.preventDefault();
+        setSheetOpen(true);
       }
       if (event.key === '/' && !isTyping(event.target) && !event.ctrlKey && !event.metaKey && !event.altKey) {
         const search = document.querySelector<HTMLInputElement>('main [role="search"] input[type="search"]');
@@ -41,12 +56,13 @@ export function Palette() {
         <kbd aria-hidden="true">{isApple() ? '⌘ K' : 'Ctrl K'}</kbd>
       </button>
       {isOpen && <PaletteDialog onClose={() => setOpen(false)} />}
+      {isSheetOpen && (
+        <Suspense>
+          <ShortcutSheet onClose={() => setSheetOpen(false)} />
+        </Suspense>
+      )}
     </>
   );
-}
-
-function isApple(): boolean {
-  return /mac|iphone|ipad/i.test(navigator.userAgent);
 }
 
 function isTyping(target: EventTarget | null): boolean {
@@ -75,14 +91,15 @@ function PaletteDialog({ onClose }: { readonly onClose: () => void }) {
     };
   }, [wanted, site]);
 
-  const known = useMemo(() => knownEntries(site.resources), [site]);
+  const known = useMemo(() => [...commandsAtHand(), ...knownEntries(site.resources)], [site]);
   const entries = [...matching(known, wanted), ...found];
   const current = Math.min(at, entries.length - 1);
 
   const go = (entry: Entry | undefined): void => {
     if (entry === undefined) return;
     onClose();
-    window.location.hash = entry.hash;
+    if (entry.run === undefined) window.location.hash = entry.hash;
+    else entry.run();
   };
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.key === 'Enter') go(entries[current]);

@@ -1,32 +1,25 @@
 import { Button } from '@mantine/core';
 import { useQuery, useQueryClient, type QueryClient } from '@tanstack/react-query';
-import { useEffect, useState, useSyncExternalStore } from 'react';
+import { useCallback, useEffect, useState, useSyncExternalStore } from 'react';
 import { readState } from '../api/client.ts';
-import { markSilence, useConnection, useOverdue, type Connection } from '../api/connection.ts';
-import { explain, isSessionLost, toFault } from '../api/fault.ts';
-import type { AdminSiteState, AdminStatePart, AdminTone } from '../api/shapes.ts';
+import { markSilence, useConnection, useNetwork, useOverdue, type Connection } from '../api/connection.ts';
+import type { AdminSiteState, AdminTone } from '../api/shapes.ts';
 import { Icon } from '../icons/icon.tsx';
-import { formatDuration } from '../values/format.ts';
+import { useSession } from '../session/session-gate.tsx';
 import { Prose } from '../values/prose.tsx';
 import { Time } from '../values/time.tsx';
 import css from './shell.module.css';
+import { isEnded, troubleOf } from './site-trouble.ts';
 
 const REFRESH_MS = 10_000;
 /** While the server is away. */
 const RETRY_MS = 5_000;
 /** An answer that takes longer is a missed refresh. */
 const LATE_MS = 5_000;
-/** Without an answer for so long, nothing on the page can be trusted. */
-const SILENCE_MS_MAX = 30_000;
 
 const STATE = 'state';
 /** Not what a page shows: who is logged in, the bar itself, and forms, which are read once. */
 const NOT_SHOWN: ReadonlySet<unknown> = new Set([STATE, 'session', 'edit', 'choice', 'choices']);
-
-interface SiteTrouble {
-  readonly tone: AdminTone;
-  readonly sentences: readonly string[];
-}
 
 /** How old the page is, and whether server, database and workers work. */
 export function StateBar({ onTone }: { readonly onTone: (tone: AdminTone) => void }) {
@@ -55,7 +48,13 @@ export function StateBar({ onTone }: { readonly onTone: (tone: AdminTone) => voi
       });
   }, [isAnswering, client]);
 
-  const trouble = troubleOf(connection, silentMs, query.data, query.error, isOverdue);
+  const { refetch } = query;
+  useNetwork(useCallback(() => void refetch(), [refetch]));
+
+  const { site } = useSession();
+  const [since, setSince] = useState<string | null>(null);
+  if (since === null && query.data !== undefined) setSince(query.data.at);
+  const trouble = troubleOf({ connection, silentMs, state: query.data, error: query.error, isOverdue, since, version: site.version });
   const tone = trouble?.tone ?? 'good';
   useEffect(() => onTone(tone), [tone, onTone]);
   const parts = query.data?.parts ?? [];
@@ -68,7 +67,7 @@ export function StateBar({ onTone }: { readonly onTone: (tone: AdminTone) => voi
         </span>
       ) : (
         <>
-          <Icon name={isAnswering ? 'warning' : 'offline'} />
+          <Icon name={!isAnswering ? 'offline' : tone === 'info' ? 'info' : 'warning'} />
           <span role="status">
             {trouble.sentences.map((sentence) => (
               <span key={sentence}>
@@ -76,9 +75,17 @@ export function StateBar({ onTone }: { readonly onTone: (tone: AdminTone) => voi
               </span>
             ))}
           </span>
-          <Button size="compact-sm" variant="default" onClick={() => void client.refetchQueries({ type: 'active', predicate: isRead })}>
-            Try now
-          </Button>
+          {trouble.remedy === 'reload' ? (
+            <Button size="compact-sm" variant="default" onClick={() => window.location.reload()}>
+              Load again
+            </Button>
+          ) : (
+            trouble.tone !== 'info' && (
+              <Button size="compact-sm" variant="default" onClick={() => void client.refetchQueries({ type: 'active', predicate: isRead })}>
+                Try now
+              </Button>
+            )
+          )}
         </>
       )}
       {updatedAt > 0 && (
@@ -125,38 +132,4 @@ function useSilence(connection: Connection): number {
     return () => window.clearInterval(timer);
   }, [since]);
   return since === null ? 0 : Math.max(0, now - since);
-}
-
-function troubleOf(
-  connection: Connection,
-  silentMs: number,
-  state: AdminSiteState | undefined,
-  error: unknown,
-  isOverdue: boolean,
-): SiteTrouble | null {
-  const overdue = isOverdue ? ['No answer yet; the change may have been saved. It is sent again and done once.'] : [];
-  if (connection.state !== 'answering') {
-    const isLong = silentMs >= SILENCE_MS_MAX;
-    const silence =
-      connection.state === 'unreachable'
-        ? 'The server cannot be reached.'
-        : `The server has not answered for ${formatDuration(Math.floor(silentMs / 1000) * 1000)}.`;
-    const data = isLong ? 'Nothing on this page can be trusted to be current.' : 'The data may be outdated; retrying every few seconds.';
-    return { tone: isLong ? 'bad' : 'warning', sentences: [silence, data, ...overdue] };
-  }
-  if (isEnded(error)) return { tone: 'bad', sentences: ['Your session has ended. Log in again to see current data.', ...overdue] };
-  const fault = error === null ? null : toFault(error);
-  const failed = fault === null ? [] : [`The state of the site cannot be read. ${explain(fault)}`];
-  const parts = (fault === null ? (state?.parts ?? []) : []).filter(isTrouble);
-  const sentences = [...parts.map(({ name, text }) => `${name}: ${text}`), ...failed, ...overdue];
-  if (sentences.length === 0) return null;
-  return { tone: parts.some(({ tone }) => tone === 'bad') || failed.length > 0 ? 'bad' : 'warning', sentences };
-}
-
-function isEnded(error: unknown): boolean {
-  return error !== null && isSessionLost(toFault(error));
-}
-
-function isTrouble({ tone }: AdminStatePart): boolean {
-  return tone === 'bad' || tone === 'warning';
 }

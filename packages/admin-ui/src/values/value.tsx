@@ -1,9 +1,10 @@
 import { Anchor } from '@mantine/core';
 import { clsx } from 'clsx';
 import type { ReactNode } from 'react';
-import type { AdminCellKind, AdminLink, AdminState } from '../api/shapes.ts';
+import type { AdminCellKind, AdminLink, AdminListLink, AdminState } from '../api/shapes.ts';
 import { Icon } from '../icons/icon.tsx';
-import { hashOf } from '../routing/location.ts';
+import { hashOf, listHash } from '../routing/location.ts';
+import { deviceName } from './device.ts';
 import { formatDate, formatDuration, formatNumber, webAddress } from './format.ts';
 import { JsonView } from './json-view.tsx';
 import { Time } from './time.tsx';
@@ -45,11 +46,17 @@ export function Value({ kind, value, label, whole = false }: ValueProps) {
     case 'chips':
       return <Chips values={Array.isArray(value) ? value.map(plain) : [plain(value)]} whole={whole} />;
     case 'link':
-      return isLink(value) ? <RecordLink link={value} /> : <Text text={plain(value)} whole={whole} />;
+      return isLink(value) || isListLink(value) ? <InnerLink link={value} /> : <Text text={plain(value)} whole={whole} />;
     case 'url':
       return <WebLink text={plain(value)} whole={whole} />;
     case 'code':
       return <Text text={plain(value)} whole={whole} code />;
+    case 'device':
+      return (
+        <span title={plain(value)}>
+          <Text text={deviceName(plain(value))} whole={whole} />
+        </span>
+      );
     case 'json':
       return whole ? (
         <JsonView value={value} label={label} />
@@ -107,9 +114,10 @@ function Chips({ values, whole }: { readonly values: readonly string[]; readonly
   );
 }
 
-function RecordLink({ link }: { readonly link: AdminLink }) {
+function InnerLink({ link }: { readonly link: AdminLink | AdminListLink }) {
+  const href = 'id' in link ? hashOf({ page: 'record', resource: link.resource, id: link.id }) : listHash(link.resource, link.filters);
   return (
-    <Anchor href={hashOf({ page: 'record', resource: link.resource, id: link.id })} size="sm">
+    <Anchor href={href} size="sm">
       <Text text={link.text} whole={false} />
     </Anchor>
   );
@@ -130,7 +138,7 @@ function WebLink({ text, whole }: { readonly text: string; readonly whole: boole
 export function plain(value: unknown): string {
   if (typeof value === 'string') return value;
   if (typeof value === 'number' || typeof value === 'boolean' || typeof value === 'bigint') return String(value);
-  if (isLink(value)) return value.text;
+  if (isLink(value) || isListLink(value)) return value.text;
   if (isState(value)) return value.value;
   return JSON.stringify(value) ?? '';
 }
@@ -141,4 +149,8 @@ function isState(value: unknown): value is AdminState {
 
 function isLink(value: unknown): value is AdminLink {
   return typeof value === 'object' && value !== null && 'resource' in value && 'id' in value && 'text' in value;
+}
+
+function isListLink(value: unknown): value is AdminListLink {
+  return typeof value === 'object' && value !== null && 'resource' in value && 'filters' in value && 'text' in value;
 }

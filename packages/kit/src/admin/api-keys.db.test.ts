@@ -108,7 +108,7 @@ describeDatabases('API keys in the admin site', (database) => {
       '*',
     ]);
     const [newest] = record.sections.at(-1).entries;
-    expect(newest).toMatchObject({ title: 'api_key.updated', actor: expect.any(String) });
+    expect(newest).toMatchObject({ title: 'API key updated', actor: expect.any(String) });
     expect(newest.changes.map(({ name }: { name: string }) => name)).toEqual(['expires_at', 'name', 'rate_limit', 'scopes']);
     await site.send(staff, 'PATCH', `resources/api-keys/${apiKey.id}`, { rate_limit: null, expires_at: null });
     expect((await read(apiKey.id)).form.values).toMatchObject({ rate_limit: null, expires_at: null });

@@ -45,7 +45,7 @@ describeDatabases(
       const { parts } = (await site.get(staff, 'overview?range=24h')).body;
       const [health] = parts;
       expect(health).toMatchObject({ title: 'Health', tiles: expect.arrayContaining([expect.objectContaining({ label: 'Database' })]) });
-      return health.tables[0].rows.map(({ values }: { values: { what: string } }) => values.what);
+      return health.tables[0].rows.map(({ title }: { title: string }) => title);
     };
     const started = async () =>
       Number((await database.db.query<{ n: number | bigint }>("select count(*) as n from jobs where name = 'clean'"))[0]?.n);

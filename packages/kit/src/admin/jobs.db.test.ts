@@ -69,14 +69,20 @@ describeDatabases(
       await runDueJobs(database.db);
       const waiting = await start({ serialKey: key, runAt: new Date(clock.now().getTime() + 60_000) });
       const { sections } = (await site.get(staff, `resources/users/${user.id}`)).body;
-      const section = sections.find(({ title }: { title: string }) => title === 'Jobs');
-      const shown = section.rows.map(({ id, values }: { id: string; values: { status: { value: string } } }) => [id, values.status.value]);
+      const timeline = sections.find(({ title }: { title: string }) => title === 'History');
+      interface Entry {
+        readonly text: string;
+        readonly link: { readonly resource: string; readonly id: string };
+        readonly folded?: readonly Entry[];
+      }
+      const entries = (timeline.entries as readonly Entry[]).flatMap((entry) => [entry].concat(entry.folded ?? []));
+      const shown = entries.filter(({ link }) => link.resource === 'jobs').map(({ link, text }) => [link.id, text]);
       expect(shown).toEqual([
         [waiting, 'queued'],
         [unique, 'succeeded'],
         [serial, 'succeeded'],
       ]);
-      expect(section.more).toEqual({ resource: 'jobs', filters: { record: key } });
+      expect(timeline.lists).toEqual([{ resource: 'jobs', filters: { record: key }, text: 'Jobs' }]);
       const record = (await site.get(staff, `resources/jobs/${serial}`)).body;
       const links = record.sections.find(({ title }: { title: string }) => title === 'Owner and keys');
       expect(links.values.serial_key).toEqual({ resource: 'users', id: user.id, text: user.username });

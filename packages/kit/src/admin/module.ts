@@ -35,12 +35,13 @@ export function admin(options: AdminOptions = {}): Module {
     errors: adminErrors,
     models: [savedFilters, firingAlerts, alertChecks],
     migrations: [initial],
-    middleware: [siteHeaders('admin')],
+    middleware: [siteHeaders('admin'), site.responseTimes.middleware],
     // Without a login nothing is mounted, and `install` says what is missing.
     mount: ({ login }) => (login === null ? {} : controllers(site, login)),
     provides: () => ({ userChanges: [forgetUser(site)] }),
     install: (app) => site.installIn(app),
     async setup({ databases, clock }) {
+      site.startedAt = clock.now();
       site.stoppedReads.start(Object.values(databases), () => clock.now());
       await site.readFiles();
     },

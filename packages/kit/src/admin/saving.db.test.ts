@@ -181,8 +181,14 @@ describeDatabases('saving in the admin site', (database) => {
       const other = await site.browser({ username: `ada-${database.db.dialect}`, is_staff: true });
       await change('PATCH', `orders/${id}`, { quantity: 7 }, {}, other);
       const [newest] = timeline(await read('orders', id));
-      expect(newest).toMatchObject({ title: 'order.updated', actor: `ada-${database.db.dialect}`, request_id: expect.any(String) });
-      expect(newest?.changes?.find(({ name }) => name === 'quantity')).toEqual({ name: 'quantity', before: 1, after: 7, restore: 1 });
+      expect(newest).toMatchObject({ title: 'Order updated', actor: `ada-${database.db.dialect}`, request_id: expect.any(String) });
+      expect(newest?.changes?.find(({ name }) => name === 'quantity')).toEqual({
+        name: 'quantity',
+        label: 'Quantity',
+        before: 1,
+        after: 7,
+        restore: 1,
+      });
     });
   });
 
@@ -221,7 +227,7 @@ describeDatabases('saving in the admin site', (database) => {
       const record = await read('orders', id);
       const text = JSON.stringify(timeline(record));
       expect(text).not.toContain('margin');
-      expect(text.match(/secret_order\.moved: \w/g)).toEqual(['secret_order.moved: x']);
+      expect(text.match(/Secret order moved: \w/g)).toEqual(['Secret order moved: x']);
       expect(text).not.toContain(unseen.id);
       expect(timeline(record).find(({ changes }) => changes?.some(({ name }) => name === 'quantity') === true)).toMatchObject({
         request_id: 'shared-request',

@@ -128,7 +128,7 @@ describeDatabases('users in the admin site', (database) => {
       expect(record).toMatchObject({ state: { value: 'active' } });
       const history = record.sections.at(-1);
       expect(history.title).toBe('History');
-      expect(history.entries.slice(0, 2).map((entry: { title: string }) => entry.title)).toEqual(['user.activated', 'user.deactivated']);
+      expect(history.entries.slice(0, 2).map((entry: { title: string }) => entry.title)).toEqual(['User activated', 'User deactivated']);
       const entry = (await site.get(staff, `resources/audit-log/${history.entries[1].link.id}`)).body;
       expect(entry.sections[0].values).toMatchObject({
         actor_name: { resource: 'users', id: staff.userId, text: 'operator' },

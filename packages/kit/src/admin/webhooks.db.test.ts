@@ -121,7 +121,7 @@ const define = (database: TestDatabase): void => {
       const record = await site.get(staff, `resources/endpoints/${id}`);
       expect(record.text).not.toContain(secret.value.slice(6));
       expect(record.text).not.toContain('fernet:');
-      expect(history(record.body)).toEqual(['webhook_endpoint.created']);
+      expect(history(record.body)).toEqual(['Webhook endpoint created']);
     });
 
     test.each([
@@ -237,7 +237,7 @@ const define = (database: TestDatabase): void => {
       });
       const record = await read('endpoints', endpoint.id);
       expect(record).toMatchObject({ form: { values: { events: ['invoice.*'], description: 'new' } } });
-      expect(history(record)).toEqual(['webhook_endpoint.updated']);
+      expect(history(record)).toEqual(['Webhook endpoint updated']);
     });
 
     test('are deleted with their deliveries, which is recorded', async () => {
@@ -258,7 +258,7 @@ const define = (database: TestDatabase): void => {
       expect(answer.body.message).toContain('also signs until');
       const record = await site.get(staff, `resources/endpoints/${endpoint.id}`);
       expect(record.text).not.toContain(answer.body.secret.value.slice(6));
-      expect(history(record.body)).toEqual(['webhook_endpoint.secret_rotated']);
+      expect(history(record.body)).toEqual(['Webhook endpoint secret rotated']);
       expect((await site.act(staff, 'endpoints', 'rotate-secret', [endpoint.id, (await newEndpoint()).id])).status).toBe(422);
     });
 
@@ -280,7 +280,7 @@ const define = (database: TestDatabase): void => {
         consecutive_failures: 0,
         disabled_reason: null,
       });
-      expect(history(await read('endpoints', endpoint.id))).toEqual(['webhook_endpoint.updated', 'webhook_endpoint.updated']);
+      expect(history(await read('endpoints', endpoint.id))).toEqual(['Webhook endpoint updated', 'Webhook endpoint updated']);
     });
 
     test('a ping is queued for the endpoint, and refused for a disabled one with the reason', async () => {
@@ -306,7 +306,7 @@ const define = (database: TestDatabase): void => {
         'since',
       ]);
       expect((await site.act(staff, 'endpoints', 'recover', [delivery.endpoint_id], { since })).body.message).toBe('1 delivery queued.');
-      expect(history(await read('endpoints', delivery.endpoint_id))).toEqual(['webhook_endpoint.recovered']);
+      expect(history(await read('endpoints', delivery.endpoint_id))).toEqual(['Webhook endpoint recovered']);
     });
 
     test('disabling says before and after how many waiting deliveries fail, and only the action disables', async () => {
@@ -356,7 +356,7 @@ const define = (database: TestDatabase): void => {
       expect(answer.body.message).toBe('1 delivery tried now.');
       const [now] = await database.db.query<WebhookDelivery>('select * from webhook_deliveries where id = $1', [waiting.id]);
       expect(now).toMatchObject({ attempts: 2, next_attempt_at: site.clock.now() });
-      expect(history(await read('endpoints', endpoint.id))).toEqual(['webhook_endpoint.waiting_retried']);
+      expect(history(await read('endpoints', endpoint.id))).toEqual(['Webhook endpoint waiting retried']);
     });
 
     test('the list says how much of the newest was delivered, and when the last was', async () => {
@@ -517,7 +517,8 @@ const define = (database: TestDatabase): void => {
         site.clock.now(),
       ]);
       const answer = await site.get(staff, `resources/deliveries/${delivery.id}`);
-      const [, , request, body, attempts] = answer.body.sections;
+      const [, , response, request, body, attempts] = answer.body.sections;
+      expect(response).toMatchObject({ title: 'Response to the last attempt', text: expect.stringContaining('<script>alert(1)</script>') });
       expect(request.text).toContain(`webhook-id: msg_${delivery.event_id}`);
       expect(request.text).toMatch(/^POST https:\/\/host\d+\.example\.com\/hook\?token=hidden$/m);
       expect(body.value).toMatchObject({ type: 'order.paid', data: { total: 12 } });
@@ -542,7 +543,7 @@ const define = (database: TestDatabase): void => {
       for (const { id } of [good, bad]) {
         const record = await read('deliveries', id);
         expect(record.state.value).toBe('pending');
-        expect(history(record)).toEqual(['webhook_delivery.sent_again']);
+        expect(history(record)).toEqual(['Webhook delivery sent again']);
       }
     });
   });
@@ -619,7 +620,7 @@ const define = (database: TestDatabase): void => {
       expect(answer.status).toBe(200);
       const [event] = await database.db.query('select audience, owner_id from webhook_events where id = $1', [delivery.event_id]);
       expect(event).toEqual({ audience: 'owner', owner_id: owner.id });
-      expect(history(await read('events', delivery.event_id))).toEqual(['webhook_event.audience_assigned']);
+      expect(history(await read('events', delivery.event_id))).toEqual(['Webhook event audience assigned']);
       expect(await site.act(staff, 'events', 'assign-audience', [delivery.event_id], { audience: 'broadcast' })).toMatchObject({
         status: 409,
         body: { code: 'audience_assigned' },
@@ -690,7 +691,7 @@ const define = (database: TestDatabase): void => {
     // After the health of the site, the part that fails.
     expect(body.parts.map(({ title }: { title: string }) => title).slice(0, 2)).toEqual(['Health', 'Webhooks']);
     const { tiles, tables } = body.parts[1];
-    const alerts = body.parts[0].tables[0].rows.map(({ values }: { values: { what: string } }) => values.what);
+    const alerts = body.parts[0].tables[0].rows.map(({ title }: { title: string }) => title);
     expect(alerts).toEqual(expect.arrayContaining(['Webhooks: Success rate', 'Webhooks: Retrying']));
     const tile = (label: string) => tiles.find((each: { label: string }) => each.label === label);
     expect(tile('Success rate')).toMatchObject({ value: 0, tone: 'bad', hint: '0 of 6 attempts.' });

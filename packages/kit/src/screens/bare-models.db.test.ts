@@ -165,7 +165,7 @@ describeDatabases('a model of your own in the admin site', (database) => {
     const after = await read(id);
     expect(after.form.values).toMatchObject({ price: '10.00', pages: null, status: 'printed' });
     const [newest] = after.sections.at(-1).entries;
-    expect(newest.title).toBe('books.updated');
+    expect(newest.title).toBe('Books updated');
     expect(newest.changes.map(({ name }: { name: string }) => name)).toEqual(expect.arrayContaining(['pages', 'price', 'status']));
     expect((await site.send(staff, 'DELETE', `resources/books/${id}`)).body.message).toBe('Persuasion removed.');
     expect(await titles('search=Persuasion')).toEqual([]);
@@ -324,7 +324,7 @@ describeDatabases('a model of your own in the admin site', (database) => {
     const id = await created({ title: 'Capitals' });
     expect((await site.send(staff, 'PATCH', `resources/books/${id.toUpperCase()}`, { title: 'Capitals 2' })).status).toBe(200);
     const history = (await read(id)).sections.at(-1).entries.map((entry: { title: string }) => entry.title);
-    expect(history).toEqual(['books.updated', 'books.created']);
+    expect(history).toEqual(['Books updated', 'Books created']);
   });
 
   test('the entry of a change has what was changed and nothing that another request changed meanwhile', async () => {

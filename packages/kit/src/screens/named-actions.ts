@@ -85,7 +85,7 @@ interface Act {
 
 function namedAction(plan: Plan, name: string, rule: NamedRule, given: Words, act: Act): AdminAction {
   const { resource, words: screenWords, shape } = plan;
-  const { when: _, done = act.done, fields: own, input: fixed, message, ...words } = given;
+  const { when: _, done = act.done, fields: own, input: fixed, message, next, ...words } = given;
   const fields = own ?? (fixed === undefined ? inputFields(rule) : []);
   const noun =
     given.done === undefined
@@ -113,8 +113,11 @@ function namedAction(plan: Plan, name: string, rule: NamedRule, given: Words, ac
       const result = on === 'record' ? await ofOne(ids, work) : await adminEach(context, ids, work);
       const { message: usual, ...rest } = adminDone(result, noun, done);
       const [row] = rows;
+      const outcome = { message: usual, rows, returned };
+      const leadsTo = next?.(outcome);
       return {
-        message: message === undefined ? usual : await message({ message: usual, rows, returned }, context),
+        message: message === undefined ? usual : await message(outcome, context),
+        ...(leadsTo === undefined ? {} : { next: leadsTo }),
         ...(on === 'record' ? { id: ids[0] as string } : {}),
         ...(screenWords.once === undefined || !shows || row === undefined ? {} : { secret: screenWords.once(row, once) }),
         ...rest,

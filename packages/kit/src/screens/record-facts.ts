@@ -28,13 +28,18 @@ export async function relatedSection(context: AdminContext, related: RelatedRows
   const shown = shownColumns(model).filter((each) => columns.has(each.name));
   const listed = shown.filter((each) => each.name !== key && each.name !== column && each.settings.kind !== 'json').slice(0, COLUMNS_MAX);
   const titles = await referenceTitles(context, listed, items);
+  // The list of these records says what they are called.
+  const called = await context.titlesOf(
+    model.name,
+    items.map((item) => String(item[key])),
+  );
   const title = titleColumn(listed);
   // The column that leads to the record shows its own value.
   const linked = listed.find((each) => each.name === title) ?? listed[0];
   const rows = items.map((item): AdminRow => {
     const id = String(item[key]);
     const named = title === undefined ? undefined : item[title];
-    const text = typeof named === 'string' && named !== '' ? named : id;
+    const text = called.get(id) ?? (typeof named === 'string' && named !== '' ? named : id);
     const values = Object.fromEntries(listed.map((each) => [each.name, cellOf(context, each, plainValue(item[each.name]), titles)]));
     const own = linked === undefined ? null : plainValue(item[linked.name]);
     const way = context.linkTo(model.name, id, typeof own === 'string' && own !== '' ? own : text);

@@ -35,8 +35,9 @@ async function titlesOf(context: AdminContext, target: Model, key: string, keys:
   const access = accessToModel(target, context);
   const isListed = context.linkTo(target.name, '') !== null;
   const resource = await access;
-  // A module shows the table by a list of its own, which says what its records are called.
-  if (isListed && (resource === null || !resource.isInSite)) return context.titlesOf(target.name, keys.map(String));
+  // The list of these records says what they are called.
+  if (isListed && (resource === null || !resource.isInSite || key === target.primaryKey[0]))
+    return context.titlesOf(target.name, keys.map(String));
   if (resource === null) return new Map();
   const seen = await resource.columns();
   const title = titleColumn(shownColumns(target).filter(({ name }) => seen.has(name)));

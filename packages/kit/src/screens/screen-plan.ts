@@ -169,7 +169,7 @@ export function planOf(source: Model | AnyResource, words: ScreenOptions, declar
     return { ...known, ...(found === undefined && words.tones?.[own.name] !== undefined ? { kind: 'state' } : {}), ...own };
   };
   const columns = (words.columns ?? listed.map(({ name }) => name)).map((column, index) => columnOf(column, index >= MAIN_COLUMNS));
-  const title = words.title ?? titled?.[0]?.name ?? titleColumn(shown) ?? keyName;
+  const title = words.title ?? titled?.[0]?.name ?? titleColumn(shown.filter(({ name }) => !set.has(name))) ?? keyName;
   const isListed = ({ name, settings }: ModelColumn) =>
     settings.kind !== 'text' || settings.max !== undefined || name === title || columns.some((column) => column.name === name);
   const fields = [...new Set([...shown.map(({ name }) => name), ...columns.map(({ name }) => name)])];
@@ -213,8 +213,7 @@ export function planOf(source: Model | AnyResource, words: ScreenOptions, declar
       label,
       singular: words.singular ?? label,
       group: words.group ?? 'Data',
-      icon: words.icon ?? 'table',
-      ...pick(words, ['description', 'plural', 'live', 'shortcuts', 'removal']),
+      ...pick(words, ['icon', 'description', 'plural', 'live', 'shortcuts', 'removal']),
       columns: sortableColumns(columns, orders),
       filters: [...filters.map(({ shape }) => shape), ...(softDeletes ? [DELETED_FILTER] : [])],
       ...(words.searches !== undefined

@@ -1,15 +1,17 @@
 import type { AdminAction, AdminContext, AdminResource } from '../app/admin/declaration.ts';
 import type { AdminNotice, AdminRecord, AdminSection } from '../app/admin/sections.ts';
-import type {
-  AdminColumn,
-  AdminField,
-  AdminFilter,
-  AdminRange,
-  AdminResourceShape,
-  AdminResult,
-  AdminState,
-  AdminTone,
-  AdminValue,
+import {
+  ADMIN_ICONS,
+  type AdminColumn,
+  type AdminField,
+  type AdminFilter,
+  type AdminLink,
+  type AdminRange,
+  type AdminResourceShape,
+  type AdminResult,
+  type AdminState,
+  type AdminTone,
+  type AdminValue,
 } from '../app/admin/shapes.ts';
 import type { Where } from '../db/sql/where/where.ts';
 import type { OptionRules } from '../options/read-options.ts';
@@ -79,6 +81,8 @@ export interface ScreenActionWords<R = ScreenRow> extends Partial<
   readonly input?: ScreenRow;
   /** The message afterwards, from the rows and from what the action returned for each. Default: `3 orders paid.` */
   readonly message?: (done: ActionsDone<R>, context: AdminContext) => string | Promise<string>;
+  /** The record of another list that shows what comes of it: the site goes there. */
+  readonly next?: (done: ActionsDone<R>) => AdminLink | undefined;
 }
 
 /** What an action did. */
@@ -288,7 +292,7 @@ export const screenRules: OptionRules<ScreenOptions> = {
   plural: filledText,
   name: filledText,
   group: filledText,
-  icon: oneOf('key', 'endpoint', 'delivery', 'event', 'user', 'audit', 'table'),
+  icon: oneOf(...ADMIN_ICONS),
   description: text,
   auditedAs: filledText,
   title: filledText,

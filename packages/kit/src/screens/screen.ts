@@ -45,10 +45,37 @@ export function screen<C extends Columns>(
   return {
     ...listed,
     installedIn(app) {
-      if (!isResource(given) || options.search !== undefined) return listed;
-      const { backend, columns } = declaredSearch(app as App, given);
-      if (backend !== null) return adminResource(given, options, backend);
-      return columns.length === 0 ? listed : adminResource(given, { ...options, search: columns });
+      if (!isResource(given)) return listed;
+      return withoutRemoved(app as App, given, options.search === undefined ? searching(app as App, given) : listed);
+    },
+  };
+
+  function searching(app: App, resource: AnyResource): AdminResource {
+    const { backend, columns } = declaredSearch(app, resource);
+    if (backend !== null) return adminResource(given, options, backend);
+    return columns.length === 0 ? listed : adminResource(given, { ...options, search: columns });
+  }
+}
+
+/** What all controllers of the resource have removed, `operations: { destroy: false }`, the site does not offer either. */
+function withoutRemoved(app: App, resource: AnyResource, listed: AdminResource): AdminResource {
+  const mounted = app.controllers.flatMap((controller) => {
+    const found = mountedResourceOf(controller);
+    return found?.resource === resource ? [found.options.operations ?? {}] : [];
+  });
+  const isRemoved = (operation: string): boolean => mounted.length > 0 && mounted.every((each) => each[operation] === false);
+  return {
+    ...listed,
+    removable: listed.removable && !isRemoved('destroy'),
+    actions: listed.actions.filter(({ name }) => !isRemoved(name)),
+    async read(context, id, range) {
+      const record = await listed.read(context, id, range);
+      if (record === null) return null;
+      return {
+        ...record,
+        actions: record.actions.filter((name) => !isRemoved(name)),
+        removable: record.removable && !isRemoved('destroy'),
+      };
     },
   };
 }

@@ -24,7 +24,7 @@ export function backfillsResource(): AdminResource {
     label: 'Back-fills',
     singular: 'back-fill',
     group: 'Data',
-    icon: 'event',
+    icon: 'job',
     auditedAs: 'backfill',
     live: true,
     columns,

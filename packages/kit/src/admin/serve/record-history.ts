@@ -1,12 +1,14 @@
 import type { AdminContext, AdminResource, AdminTarget } from '../../app/admin/declaration.ts';
 import type { AdminRecord, AdminSection, AdminTimelineEntry } from '../../app/admin/sections.ts';
-import type { AdminRow, AdminState } from '../../app/admin/shapes.ts';
+import { labelOf } from '../../app/admin/model-columns.ts';
+import type { AdminListLink, AdminRow, AdminState } from '../../app/admin/shapes.ts';
 import type { Cursors } from '../../db/sql/keyset/cursor.ts';
 import { linkedRows } from '../model/linked-rows.ts';
 import type { AdminRole } from '../options.ts';
 import { refusalOf } from '../staff/staff-roles.ts';
 import type { AdminSite } from '../state/admin-site.ts';
 import type { SiteAccess } from '../state/site-kind.ts';
+import { byRequest } from '../wire/by-request.ts';
 import { inOrder } from '../wire/in-order.ts';
 
 interface Reader {
@@ -20,11 +22,11 @@ export async function sectionsBelow(
   site: AdminSite,
   resource: AdminResource,
   context: AdminContext,
-  record: AdminRow,
+  record: AdminRecord,
   reader: Reader,
 ): Promise<readonly AdminSection[]> {
   const related = await relatedOf(site, resource, context, record.id, reader);
-  return [...related.sections, ...(await historyOf(site, resource, context, record, { ...reader, related: related.entries }))];
+  return [...related.sections, ...(await historyOf(site, resource, context, record, { ...reader, related }))];
 }
 
 /** What `related` calls the requests that changed a record. */
@@ -36,6 +38,8 @@ const TIMELINE_MAX = 20;
 interface Related {
   readonly sections: readonly AdminSection[];
   readonly entries: readonly AdminTimelineEntry[];
+  /** Of what these entries are. */
+  readonly lists: readonly AdminListLink[];
 }
 
 /** Records of other lists that belong to this one: the first few of each, and the way to all. */
@@ -48,6 +52,7 @@ async function relatedOf(
 ): Promise<Related> {
   const sections: AdminSection[] = [];
   const entries: AdminTimelineEntry[] = [];
+  const lists: AdminListLink[] = [];
   for (const other of site.resources) {
     if (access?.shows(other.name) === false) continue;
     for (const { to, filter, column = filter } of other.related ?? []) {
@@ -73,7 +78,12 @@ async function relatedOf(
       };
       const { items } = await other.list(context, query);
       if (items.length === 0) continue;
-      if (isAny) entries.push(...items.map((item) => relatedEntry(other, item)));
+      if (isAny && auditedAs !== undefined) {
+        // The timeline shows them.
+        entries.push(...items.map((item) => relatedEntry(other, item)));
+        lists.push({ resource: other.name, filters, text: other.label });
+        continue;
+      }
       // All of them belong to this record: its own column says nothing.
       const shown = other.columns.filter(({ secondary, name }) => secondary !== true && name !== column);
       sections.push({
@@ -84,7 +94,7 @@ async function relatedOf(
       });
     }
   }
-  return { sections, entries };
+  return { sections, entries, lists };
 }
 
 /** A record of a list as something that happened: the time that the list is in order of, and its state. */
@@ -141,33 +151,57 @@ async function causedBy(
  */
 async function historyOf(
   site: AdminSite,
-  { auditedAs }: AdminResource,
+  resource: AdminResource,
   context: AdminContext,
-  { id, values }: AdminRow,
-  { cursors, role, related }: Reader & { readonly related: readonly AdminTimelineEntry[] },
+  record: AdminRecord,
+  { cursors, role, related }: Reader & { readonly related: Related },
 ): Promise<AdminRecord['sections']> {
+  const { auditedAs } = resource;
+  const { id, values } = record;
   if (auditedAs === undefined) return [];
   const target = { type: auditedAs, id };
   const sections = await Promise.all(site.declarations.map(async (each) => (await each.sections?.(context, target)) ?? []));
   const origin = typeof values['request_id'] === 'string' ? [values['request_id']] : [];
   const lines = await Promise.all(site.declarations.flatMap((each) => each.timeline?.(context, target, origin) ?? []));
-  if (lines.length === 0) return sections.flat();
+  if (lines.length === 0 && related.entries.length === 0) return sections.flat();
   const recorded = lines.flatMap((line) => line.entries);
   const requests = [...new Set([...origin, ...recorded.flatMap(({ request_id: request }) => request ?? [])])];
   const caused = await causedBy(site, target, context, requests, { cursors, role });
   // An entry is a record of a list: who may not read the list does not see it here either.
   const mayRead = (resource: string): boolean => refusalOf(site.settings, role, site.resource(resource), 'read') === null;
   const entries = inOrder(
-    [...recorded, ...related, ...caused].filter(({ at, link }) => at !== null && (link === undefined || mayRead(link.resource))),
+    [...recorded, ...related.entries, ...caused].filter(({ at, link }) => at !== null && (link === undefined || mayRead(link.resource))),
     new Set(recorded),
   );
   const more = lines.find((line) => line.more !== undefined && mayRead(line.more.resource))?.more;
   const timeline = {
     kind: 'timeline',
     title: 'History',
-    entries,
+    entries: byRequest(entries, new Set(recorded.filter(({ aside }) => aside !== true))).map((entry) => inWords(entry, resource, record)),
     empty: 'Nothing was recorded yet.',
     ...(more === undefined ? {} : { more }),
+    ...(related.lists.length === 0 ? {} : { lists: related.lists }),
   };
   return [...sections.flat(), timeline as AdminSection];
+}
+
+/** Columns that every change sets: they say nothing about it. */
+const STAMPS: ReadonlySet<string> = new Set(['updated_at', 'version']);
+
+/** The changes by the labels of the record's page and form. */
+function inWords(
+  { changes, ...entry }: AdminTimelineEntry,
+  { columns }: AdminResource,
+  { form, sections }: AdminRecord,
+): AdminTimelineEntry {
+  if (changes === undefined) return entry;
+  const fields = form?.fields ?? [];
+  const facts = sections.flatMap((section) => (section.kind === 'facts' ? section.columns : []));
+  const labels = new Map([...columns, ...facts, ...fields].map(({ name, label }) => [name, label]));
+  const shown = changes.filter(({ name }) => !STAMPS.has(name) || fields.some((field) => field.name === name));
+  if (shown.length === 0) return entry;
+  return {
+    ...entry,
+    changes: shown.map((change) => Object.assign({}, change, { label: labels.get(change.name) ?? labelOf(change.name) })),
+  };
 }

@@ -24,6 +24,7 @@ import { targetSight } from '../staff/target-sight.ts';
 import { neededRoleFaults, refusalOf, roleOf, type StaffOperation } from '../staff/staff-roles.ts';
 import { dressed } from './dressed-page.ts';
 import { adminKind, readOnlyRefusal, type SiteKind } from './site-kind.ts';
+import { ResponseTimes } from './response-times.ts';
 import { StoppedReads } from './stopped-reads.ts';
 
 /** Fields that hold the id of a user, wherever they are. */
@@ -56,6 +57,9 @@ export class AdminSite {
   readonly settings: AdminSettings;
   readonly kind: SiteKind;
   readonly stoppedReads = new StoppedReads();
+  readonly responseTimes = new ResponseTimes();
+  /** When this process began to serve it. */
+  startedAt: Date | null = null;
   #app: App | undefined;
   #declarations: readonly AdminDeclaration[] = [];
   #resources: ReadonlyMap<string, AdminResource> = new Map();
@@ -151,7 +155,7 @@ export class AdminSite {
           { ...resource, creation: drawn, actions },
           (operation) => refusalOf(this.settings, role, resource, operation) ?? readOnlyRefusal(access, operation),
           (each) => suggesting(this.resolved(role, each), suggestions[each.name]),
-          (await resource.isFollowed?.(context)) === true,
+          { follows: (await resource.isFollowed?.(context)) === true, polls: this.kind.isForStaff && resource.auditReads !== true },
         );
       }),
     );
@@ -269,15 +273,16 @@ function shapeOf(
   resource: AdminResource,
   refusal: (operation: StaffOperation) => string | null,
   resolved: <T extends AdminField | AdminFilter>(each: T) => T,
-  isFollowed: boolean,
+  tells: { readonly follows: boolean; readonly polls: boolean },
 ): AdminResourceShape {
   const { name, label, singular, plural, group, description, icon, columns, filters, searches, live, creation } = resource;
   const { editable, removable, removal, empty } = resource;
   const exports = refusal('export') === null ? resource.exports : undefined;
   const imports = refusal('import') === null ? resource.imports : undefined;
   const shortcuts = shortcutsOf(resource, refusal);
-  const follows = isFollowed ? true : undefined;
-  const optional = { plural, description, icon, searches, live, follows, removal, empty, exports, imports, shortcuts };
+  const follows = tells.follows ? true : undefined;
+  const polls = tells.polls && !tells.follows ? true : undefined;
+  const optional = { plural, description, icon, searches, live, follows, polls, removal, empty, exports, imports, shortcuts };
   const uncreatable = refusal('create');
   const offered = 'refused' in creation ? creation : { fields: creation.fields.map(resolved) };
   return {

@@ -9,10 +9,15 @@ test('a disk with little room and a slow database need attention; others do not'
 test('every tile that needs attention is an alert, the worst first, and no other is', () => {
   const { rows } = alertsTable([
     { title: 'Health', tiles: [databaseTile('Database', 900), diskTile(50)] },
-    { title: 'Jobs', tiles: [{ label: 'Oldest ready', value: 600_000, unit: 'age_ms', tone: 'bad' }] },
+    {
+      title: 'Jobs',
+      tiles: [
+        { label: 'Oldest ready', value: 600_000, unit: 'age_ms', tone: 'bad', link: { resource: 'jobs', filters: { due: 'ready' } } },
+      ],
+    },
   ]);
   expect(rows.map(({ values }) => [values['what'], values['value']])).toEqual([
-    ['Jobs: Oldest ready', '10 min'],
+    [{ resource: 'jobs', filters: { due: 'ready' }, text: 'Jobs: Oldest ready' }, '10 min'],
     ['Health: Database', '900 ms'],
   ]);
 });

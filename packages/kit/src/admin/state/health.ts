@@ -62,13 +62,15 @@ export interface Alert {
   /** The number, as the page shows it. */
   readonly value: string;
   readonly hint: string | null;
+  /** The list of what it counts. */
+  readonly link: AdminTile['link'];
 }
 
 /** What is wrong now, the worst first. */
 export function alertsOf(parts: readonly Pick<AdminOverview, 'title' | 'tiles'>[]): readonly Alert[] {
   return parts
     .flatMap(({ title, tiles }) => tiles.map((tile) => ({ title, tile })))
-    .flatMap(({ title, tile: { label, value, unit, tone, hint } }): Alert[] => {
+    .flatMap(({ title, tile: { label, value, unit, tone, hint, link } }): Alert[] => {
       if (tone !== 'bad' && tone !== 'warning') return [];
       const text =
         unit === 'percent'
@@ -79,16 +81,21 @@ export function alertsOf(parts: readonly Pick<AdminOverview, 'title' | 'tiles'>[
               ? ageOf(value)
               : String(value ?? '–');
       // A cell of a table is plain text.
-      return [{ name: `${title}: ${label}`, severity: tone, value: text, hint: hint?.replaceAll('`', '') ?? null }];
+      return [{ name: `${title}: ${label}`, severity: tone, value: text, hint: hint?.replaceAll('`', '') ?? null, link }];
     })
     .toSorted((a, b) => SEVERITY.indexOf(a.severity) - SEVERITY.indexOf(b.severity));
 }
 
 export function alertsTable(parts: readonly Pick<AdminOverview, 'title' | 'tiles'>[]): AdminOverview['tables'][number] {
-  const rows = alertsOf(parts).map(({ name, severity, value, hint }): AdminRow => ({
+  const rows = alertsOf(parts).map(({ name, severity, value, hint, link }): AdminRow => ({
     id: name,
     title: name,
-    values: { state: { value: severity === 'bad' ? 'act now' : 'look', tone: severity }, what: name, value, hint },
+    values: {
+      state: { value: severity === 'bad' ? 'critical' : 'warning', tone: severity },
+      what: link === undefined ? name : { ...link, text: name },
+      value,
+      hint,
+    },
   }));
   return {
     kind: 'table',
@@ -96,7 +103,7 @@ export function alertsTable(parts: readonly Pick<AdminOverview, 'title' | 'tiles
     urgent: true,
     columns: [
       { name: 'state', label: 'Severity', kind: 'state' },
-      { name: 'what', label: 'Alert', kind: 'text' },
+      { name: 'what', label: 'Alert', kind: 'link' },
       { name: 'value', label: 'Now', kind: 'text' },
       { name: 'hint', label: 'About it', kind: 'text', secondary: true },
     ],

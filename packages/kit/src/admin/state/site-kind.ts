@@ -3,6 +3,7 @@ import type { Principal } from '../../auth/people/principal.ts';
 import type { App } from '../../app/declare/module.ts';
 import { isStaff } from '../../permissions/built-ins.ts';
 import type { PortalFacts } from '../wire/wire.ts';
+import { toolkitModules } from '../../app/data/toolkit-modules.ts';
 import { backfillsResource } from '../model/backfills-resource.ts';
 import { dataResource, saysAboutPeople } from '../model/data-resource.ts';
 
@@ -38,11 +39,16 @@ export const adminKind: SiteKind = {
   permission: isStaff,
   isForStaff: true,
   declarations: (app) => [
-    ...app.modules.flatMap(({ admin }) => (admin === undefined ? [] : [admin])),
+    ...ownFirst(app.modules).flatMap(({ admin }) => (admin === undefined ? [] : [admin])),
     ...(app.modules.some(({ backfills = [] }) => backfills.length > 0) ? [{ resources: [backfillsResource()] }] : []),
     ...(saysAboutPeople(app) ? [{ resources: [dataResource()] }] : []),
   ],
 };
+
+/** What an application is about stands before what every application has. Within each, in the order in which the modules were declared. */
+function ownFirst(modules: App['modules']): App['modules'] {
+  return modules.toSorted((a, b) => Number(toolkitModules.has(a.name)) - Number(toolkitModules.has(b.name)));
+}
 
 /** Facts of every route of the site. */
 export function siteFacts({ name, permission }: SiteKind, auth: readonly string[]) {

@@ -44,6 +44,15 @@ describeDatabases(
       expect(Object.keys(parts).includes('Database writes')).toBe(database.db.dialect === 'sqlite');
     });
 
+    test('says which version answers, since when it runs, and how fast requests were answered', async () => {
+      clock.advance(10_000);
+      const { body } = await site.get(staff, 'state');
+      const { at, process } = body as AdminSiteState;
+      expect(process?.version).toBe(site.app.version);
+      expect(Date.parse(process?.started_at ?? '')).toBeLessThan(Date.parse(at));
+      expect((await state())['Speed']?.[0]).toBe('good');
+    });
+
     test('warns of due work that no worker takes, until one does', async () => {
       await database.db.transaction((tx) => startJob(tx, work, {}));
       expect((await state())['Jobs workers']?.[0]).toBe('good');

@@ -40,7 +40,12 @@ async function readState(site: AdminSite, context: AdminContext): Promise<AdminS
   const now = context.clock.now();
   return {
     at: now.toISOString(),
-    parts: [...parts.map(([name, check]) => checkPart(name, check)), ...waiting.map((each) => workerPart(each, now))],
+    process: { started_at: (site.startedAt ?? now).toISOString(), version: app.version },
+    parts: [
+      ...parts.map(([name, check]) => checkPart(name, check)),
+      site.responseTimes.part,
+      ...waiting.map((each) => workerPart(each, now)),
+    ],
   };
 }
 

@@ -88,6 +88,12 @@ export interface AdminOverviewAnswer {
 /** Whether what the site needs works. That the answer came says it of the server. */
 export interface AdminSiteState {
   readonly at: string;
+  /** The process that answered. Absent: not for this caller. */
+  readonly process?: {
+    readonly started_at: string;
+    /** Of the application. */
+    readonly version: string;
+  };
   readonly parts: readonly AdminStatePart[];
 }
 

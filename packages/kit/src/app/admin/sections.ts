@@ -1,6 +1,16 @@
 // Pages of the admin site, as plain data: the sections of a record's page, and the overview.
 
-import type { AdminColumn, AdminField, AdminLink, AdminRange, AdminRow, AdminState, AdminTone, AdminValue } from './shapes.ts';
+import type {
+  AdminColumn,
+  AdminField,
+  AdminLink,
+  AdminListLink,
+  AdminRange,
+  AdminRow,
+  AdminState,
+  AdminTone,
+  AdminValue,
+} from './shapes.ts';
 
 /** A part of a record's page. */
 export type AdminSection =
@@ -79,6 +89,8 @@ export type AdminSection =
         /** The filters to set, by name. */
         readonly filters: Readonly<Record<string, string>>;
       };
+      /** Set by the site: lists of which this timeline shows the records. */
+      readonly lists?: readonly AdminListLink[];
     }
   /** Field by field: the value before and after. */
   | {
@@ -161,12 +173,20 @@ export interface AdminTimelineEntry {
   readonly request_id?: string;
   /** What it did to the record that the timeline is of. */
   readonly changes?: readonly AdminFieldChange[];
+  /** Of the audit entry: with what the actor was authenticated, where that is a key or an agent: `API key ci`. */
+  readonly via?: string;
+  /** It is about another record. */
+  readonly aside?: boolean;
+  /** Set by the site: what else the request did. */
+  readonly folded?: readonly AdminTimelineEntry[];
 }
 
 /** Absent values were not there: a field that is new has no `before`. Lists are compared item by item. */
 export interface AdminFieldChange {
   /** The name of the field. */
   readonly name: string;
+  /** What people call the field. Default: the name. */
+  readonly label?: string;
   /** The value before the change. */
   readonly before?: AdminValue;
   /** The value after the change. */

@@ -3,7 +3,7 @@
 /** How a value matters: colour and icon follow from it. */
 export type AdminTone = 'neutral' | 'good' | 'warning' | 'bad' | 'info';
 
-/** How a value is drawn. */
+/** How a value is drawn. `device` is how a browser or program names itself. */
 export type AdminCellKind =
   | 'text'
   | 'code'
@@ -17,6 +17,7 @@ export type AdminCellKind =
   | 'chips'
   | 'link'
   | 'url'
+  | 'device'
   | 'json';
 
 /** A value with a tone, such as a state. */
@@ -39,8 +40,18 @@ export interface AdminLink {
   readonly text: string;
 }
 
+/** Leads to a list: what a number or an alert counts. */
+export interface AdminListLink {
+  /** The name of the resource. */
+  readonly resource: string;
+  /** The filters to set, by name. */
+  readonly filters: Readonly<Record<string, string>>;
+  /** The text of the link. */
+  readonly text: string;
+}
+
 /** `time` is ISO 8601, `duration` milliseconds, `progress` percent, `chips` an array of strings; null and absent are drawn as a dash. */
-export type AdminValue = string | number | boolean | null | readonly string[] | AdminState | AdminLink | object;
+export type AdminValue = string | number | boolean | null | readonly string[] | AdminState | AdminLink | AdminListLink | object;
 
 export interface AdminColumn {
   /** The field of the rows that the column shows. */
@@ -207,6 +218,28 @@ export interface AdminShortcut {
   readonly action?: string;
 }
 
+/** The icons that a list can have. */
+export type AdminIcon = (typeof ADMIN_ICONS)[number];
+export const ADMIN_ICONS = [
+  'key',
+  'endpoint',
+  'delivery',
+  'event',
+  'user',
+  'group',
+  'tenant',
+  'shield',
+  'mail',
+  'job',
+  'failure',
+  'clock',
+  'request',
+  'usage',
+  'file',
+  'audit',
+  'table',
+] as const;
+
 export interface AdminResourceShape {
   /** Its part of the address: `api-keys`. */
   readonly name: string;
@@ -220,8 +253,8 @@ export interface AdminResourceShape {
   readonly group: string;
   /** A sentence below the heading of the list. */
   readonly description?: string;
-  /** One of the icons the site carries; a plain one otherwise. */
-  readonly icon?: 'key' | 'endpoint' | 'delivery' | 'event' | 'user' | 'audit' | 'table';
+  /** One of the icons of the site. Default: the first letters of the label. */
+  readonly icon?: AdminIcon;
   /** Shown where there are no records at all: what to do, and the list to go to. Default: that there are none. */
   readonly empty?: {
     /** A sentence. */
@@ -241,6 +274,8 @@ export interface AdminResourceShape {
   readonly live?: boolean;
   /** The site tells when records change: `api/lists/:name/news`. */
   readonly follows?: boolean;
+  /** Set by the site: nobody tells of changes, and reading again leaves no trace, so pages look for changes themselves. */
+  readonly polls?: boolean;
   /** What people often do here, for the command palette. */
   readonly shortcuts?: readonly AdminShortcut[];
   /** The form of a new record, or why there is none. */

@@ -1,7 +1,7 @@
 import { modelView } from '../../app/admin/model-view.ts';
 import type { AdminContext, AdminDeclaration, AdminResource } from '../../app/admin/declaration.ts';
 import type { AdminSection } from '../../app/admin/sections.ts';
-import type { AdminField, AdminResult, AdminValue } from '../../app/admin/shapes.ts';
+import type { AdminField, AdminResult, AdminState, AdminValue } from '../../app/admin/shapes.ts';
 import type { User } from '../../auth/people/principal.ts';
 import type { Clock } from '../../db/clock.ts';
 import type { Db } from '../../db/engine/db.ts';
@@ -18,13 +18,13 @@ import { secondFactorState } from './factors/second-factor.ts';
 import { groupsScreen } from './serve/group-admin.ts';
 import { hasPasswordAndAddress, isInvited, logsInElsewhere, userResource } from './serve/user-resource.ts';
 import { groupsOfUser } from './users/group-store.ts';
-import { countSessionsOf, openSessionsOf, type UserRow } from './users/store.ts';
+import { countSessionsOf, invitedAmong, openSessionsOf, type UserRow } from './users/store.ts';
 
 const sessionView = modelView(sessions, [
   { name: 'created_at', label: 'Logged in' },
   { name: 'seen_at', label: 'Last seen' },
   { name: 'expires_at', label: 'Ends' },
-  'device',
+  { name: 'device', kind: 'device' },
   { name: 'address', label: 'IP address', secondary: true },
   { name: 'id', secondary: true },
 ]);
@@ -71,12 +71,14 @@ function usersScreen({ isInviting, isMailing }: { readonly isInviting: boolean; 
       { name: 'sessions', label: 'Open sessions', kind: 'number' },
       'id',
     ],
-    tones: {
-      state: {
-        active: 'good',
-        deactivated: { value: 'deactivated', tone: 'neutral', hint: 'Cannot log in; API keys do not work.' },
-      },
+    load: async (rows, { db }) => {
+      const invited = await invitedAmong(
+        db,
+        rows.map(({ id }) => id),
+      );
+      return rows.map(({ id }) => ({ is_invited: invited.has(id) }));
     },
+    cells: { state: (row) => userState(row as UserRow & { readonly is_invited?: boolean }) },
     state: 'state',
     filters: [
       { column: 'is_active', name: 'active', label: 'Active' },
@@ -177,6 +179,16 @@ function usersScreen({ isInviting, isMailing }: { readonly isInviting: boolean; 
     values: loginFacts,
     sections: [section(sessionSection), section(groupSection), section(identitySection)],
   });
+}
+
+/** An invited user has no way to log in yet. */
+function userState({
+  is_active: isActive,
+  is_invited: isInvited = false,
+}: Pick<UserRow, 'is_active'> & { readonly is_invited?: boolean }): AdminState {
+  if (!isActive) return { value: 'deactivated', tone: 'neutral', hint: 'Cannot log in; API keys do not work.' };
+  if (isInvited) return { value: 'invited', tone: 'info', hint: 'Has not accepted the invitation, and cannot log in yet.' };
+  return { value: 'active', tone: 'good' };
 }
 
 /** How a user logs in. */

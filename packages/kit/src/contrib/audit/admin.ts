@@ -2,6 +2,7 @@ import { isUuid } from '../../db/values/uuid.ts';
 import type { AdminContext, AdminDeclaration, AdminResource, AdminTarget, AdminTimeline } from '../../app/admin/declaration.ts';
 import type { AdminFieldChange, AdminSection, AdminTimelineEntry } from '../../app/admin/sections.ts';
 import type { AdminColumn, AdminValue } from '../../app/admin/shapes.ts';
+import { actionLabel } from '../../app/admin/action-label.ts';
 import type { UserDirectory } from '../../auth/people/user-directory.ts';
 import { screen } from '../../screens/screen.ts';
 import { section } from '../../screens/screen-words.ts';
@@ -62,12 +63,13 @@ function entryScreen(users: () => UserDirectory | null): AdminResource {
     columns: [
       { name: 'at', label: 'When', sortable: true },
       { name: 'actor_name', label: 'Who', kind: 'link' },
-      { name: 'action', kind: 'code' },
+      { name: 'action', kind: 'text' },
       { name: 'target', label: 'What', kind: 'link' },
       { name: 'target_type', label: 'Kind', secondary: true },
       { name: 'changed', kind: 'chips', secondary: true },
     ],
     facts: [
+      { name: 'action_name', label: 'Name of the action', kind: 'code' },
       { name: 'target_id', label: 'Target id', kind: 'code' },
       { name: 'actor_scheme', label: 'Authenticated by', kind: 'text' },
       { name: 'credential_id', label: 'Credential', kind: 'link' },
@@ -116,7 +118,9 @@ function entryCells({ linkTo }: AdminContext, entry: StoredEntry, names: Names, 
   const { action, actor_id, actor_name, actor_scheme, credential_id, target_type, target_id } = entry;
   const name = nameOf(entry, names, sights);
   return {
-    title: `${action} by ${actor_name ?? 'nobody'}`,
+    title: `${actionLabel(action)} by ${actor_name ?? 'nobody'}`,
+    action: actionLabel(action),
+    action_name: action,
     actor_name: actor_id === null ? actor_name : (linkTo('user', actor_id, actor_name ?? actor_id) ?? actor_name),
     target: linkTo(target_type, target_id, name) ?? name,
     changed: shownChanges(changesOf(entry.before, entry.after), entry, sights).map((change) => change.name),
@@ -179,7 +183,11 @@ async function timeline(context: AdminContext, { type, id }: AdminTarget, origin
   const targets = [...own, ...besides].map(targetOf);
   const sights = await sightsOf(context, targets);
   const seen = [...own, ...besides.filter((entry) => isSeen(entry, sights))];
-  const names = await namesFor(context, seen.map(targetOf));
+  // A key is called by its name; a session says nothing besides the user.
+  const keys = seen.flatMap(({ actor_scheme: type, credential_id: credential }) =>
+    type === null || credential === null ? [] : [{ type, id: credential }],
+  );
+  const names = await namesFor(context, [...seen.map(targetOf), ...keys]);
   const entries = await Promise.all(
     seen.map((entry) => timelineEntry(context, entry, { names, sights, isOwn: entry.target_type === type })),
   );
@@ -202,16 +210,24 @@ async function timelineEntry(
   const references = referencesIn(context, entry, changes);
   const referred = changes.length === 0 ? names : await namesFor(context, [...references.values()].flat());
   const rows = changeRows(context, { changes, references, names: referred });
-  const title = isOwn ? action : `${action}: ${names.get(nameKey(targetOf(entry))) ?? target_id}`;
+  const title = isOwn ? actionLabel(action) : `${actionLabel(action)}: ${names.get(nameKey(targetOf(entry))) ?? target_id}`;
   return {
     at: entry.at.toISOString(),
     title,
     tone: 'neutral',
     ...(actor_name === null ? {} : { actor: actor_name }),
+    ...viaOf(context, entry, names),
+    ...(isOwn ? {} : { aside: true }),
     ...(request_id === null ? {} : { request_id }),
     link: { resource: LIST, id: entry.id, text: 'Audit entry' },
     ...(rows.length === 0 ? {} : { changes: rows.map((row, index) => restorable(row, changes[index] as Change)) }),
   };
+}
+
+/** `API key ci`, where the app has a list of such credentials. */
+function viaOf({ linkTo }: AdminContext, { actor_scheme: type, credential_id: id }: StoredEntry, names: Names): { readonly via?: string } {
+  if (type === null || id === null || linkTo(type, id) === null) return {};
+  return { via: `${actionLabel(type)} ${names.get(nameKey({ type, id })) ?? id}` };
 }
 
 /** The value before, as it was stored; the site leaves it in where the form of the record has the field. */

@@ -33,7 +33,7 @@ const grantScreen = screen(grantResource, {
   label: 'Grants',
   singular: 'grant',
   group: 'Access',
-  icon: 'key',
+  icon: 'shield',
   description: 'What users and groups may do to single objects. You can only grant or revoke actions that you have.',
   title: 'title',
   columns: [
@@ -73,7 +73,18 @@ const grantScreen = screen(grantResource, {
     { name: 'subject', label: 'Who, as tenant or user:<id>', kind: 'text', isIndexed: true, where: ofSubject },
     { column: 'object_type', name: 'type', label: 'Type', operators: ['is'] },
     { column: 'object_id', name: 'object', label: 'Object id', operators: ['is'] },
+    {
+      name: 'record',
+      label: 'Record, such as order:<id>',
+      kind: 'text',
+      isIndexed: true,
+      where: (key) => {
+        const at = key.indexOf(':');
+        return { object_type: key.slice(0, Math.max(0, at)), object_id: key.slice(at + 1) };
+      },
+    },
   ],
+  related: [{ to: '*', filter: 'record' }],
   search: [],
   suggestions: ({ db }) => {
     // Another backend decides without stored grants.

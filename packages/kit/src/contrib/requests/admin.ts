@@ -18,7 +18,7 @@ const requestScreen = screen(requestResource, {
   label: 'Requests',
   singular: 'request',
   group: 'API',
-  icon: 'event',
+  icon: 'request',
   description: 'Finished requests to the operations of the API, newest first. A row is written about a second after the response.',
   title: 'path',
   columns: [
@@ -51,7 +51,7 @@ const usageScreen = screen(usageResource, {
   label: 'Who calls what',
   singular: 'count',
   group: 'API',
-  icon: 'table',
+  icon: 'usage',
   description: 'Requests by day, operation, version and caller. Filter by a version or by deprecated operations before you remove them.',
   title: 'route',
   columns: [
@@ -85,7 +85,7 @@ const quotaScreen = screen(quotaResource, {
   label: 'Quotas',
   singular: 'period',
   group: 'API',
-  icon: 'table',
+  icon: 'usage',
   description: 'What API keys, users and tenants used of their quotas by calendar period (UTC). Exact: it is counted with each request.',
   title: 'period',
   columns: [

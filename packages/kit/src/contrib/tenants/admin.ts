@@ -36,7 +36,7 @@ function tenantScreen() {
     label: 'Tenants',
     singular: 'tenant',
     group: 'Tenants',
-    icon: 'user',
+    icon: 'tenant',
     title: 'name',
     columns: [
       'name',
@@ -111,7 +111,7 @@ function memberScreen(rolesField: AdminField) {
     label: 'Members',
     singular: 'member',
     group: 'Tenants',
-    icon: 'user',
+    icon: 'group',
     title: 'title',
     columns: [
       { name: 'user_id', label: 'User', kind: 'link' },
@@ -169,7 +169,7 @@ function invitationScreen() {
     label: 'Invitations',
     singular: 'invitation',
     group: 'Tenants',
-    icon: 'user',
+    icon: 'mail',
     title: 'email',
     columns: [
       'email',

@@ -16,7 +16,7 @@ export const groupsScreen = screen(groupResource, {
   label: 'Groups',
   singular: 'group',
   group: 'Access',
-  icon: 'user',
+  icon: 'group',
   columns: [
     'name',
     { name: 'tenant_key', label: 'Tenant', secondary: true },

@@ -15,7 +15,7 @@ export function mailsResource(sent: SentMail): AdminResource {
     label: 'Mails',
     singular: 'mail',
     group: 'Development',
-    icon: 'event',
+    icon: 'mail',
     description: `The newest ${MAILS_SHOWN} mails that folderMail() has stored instead of sending them.`,
     columns: [
       { name: 'subject', label: 'Subject', kind: 'text' },

@@ -231,3 +231,15 @@ export async function lockActiveUser(tx: Db, id: string): Promise<UserRow | null
 export async function setChosenTenant(db: Db, sessionId: string, tenant: string | null): Promise<boolean> {
   return (await db.query('update sessions set chosen_tenant = $2 where id = $1 returning id', [sessionId, tenant])).length === 1;
 }
+
+/** Of these users, those who can log in with nothing yet: they have an e-mail address, and neither a password nor an account elsewhere. */
+export async function invitedAmong(db: Db, ids: readonly string[]): Promise<ReadonlySet<string>> {
+  if (ids.length === 0) return new Set();
+  const places = ids.map((_, index) => `$${index + 1}`).join(', ');
+  const rows = await db.query<{ id: string }>(
+    `select id from users u where u.id in (${places}) and u.email is not null and u.password_hash is null
+       and not exists (select 1 from user_identities i where i.user_id = u.id)`,
+    [...ids],
+  );
+  return new Set(rows.map(({ id }) => id));
+}

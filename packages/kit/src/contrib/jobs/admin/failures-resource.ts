@@ -43,7 +43,7 @@ export function failuresResource(place: AdminPlace): AdminResource {
     singular: 'group of failed jobs',
     plural: 'groups of failed jobs',
     group: 'Jobs',
-    icon: 'event',
+    icon: 'failure',
     live: true,
     columns,
     filters: [],

@@ -37,7 +37,7 @@ export function jobsScreen(place: AdminPlace): AdminResource {
     singular: 'job',
     plural: 'jobs',
     group: 'Jobs',
-    icon: 'event',
+    icon: 'job',
     live: true,
     using: place.database,
     title: 'name',

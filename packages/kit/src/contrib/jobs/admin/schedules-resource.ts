@@ -44,7 +44,7 @@ export function schedulesResource(place: AdminPlace): AdminResource {
     label: `Schedules${place.label}`,
     singular: 'schedule',
     group: 'Jobs',
-    icon: 'event',
+    icon: 'clock',
     auditedAs: 'job_schedule',
     live: true,
     columns,

@@ -228,7 +228,18 @@ async function readSent(db: Db, { id, event_id, schedule }: DeliveryRow): Promis
 function sectionsOf(delivery: DeliveryRow, { event, attempts, schedule }: Sent): AdminSection[] {
   const timeline = timelineOf(delivery, attempts, schedule);
   const made = attemptsSection(delivery, attempts);
-  return event === null ? [timeline, made] : [timeline, requestOf(delivery, event), bodyOf(event), made, curlOf(delivery, event)];
+  const answers = attempts.length === 0 ? [] : [answerOf(attempts)];
+  return event === null
+    ? [timeline, ...answers, made]
+    : [timeline, ...answers, requestOf(delivery, event), bodyOf(event), made, curlOf(delivery, event)];
+}
+
+/** What came back last: what people look for after a ping, and after sending again. */
+function answerOf(attempts: readonly WebhookAttempt[]): AdminSection {
+  const { status_code: status, error, response_excerpt: body, duration_ms: took } = attempts.at(-1) as WebhookAttempt;
+  const outcome = status === null ? `No response${error === null ? '' : `: ${error}`}` : `Status ${status}`;
+  const text = body === null || body === '' ? '' : `\n\n${body}`;
+  return { kind: 'text', title: 'Response to the last attempt', text: `${outcome}, after ${groupDigits(took)} ms${text}`, code: true };
 }
 
 /** What every attempt sends alike. The signature is computed for each and not stored, so there is none to show. */

@@ -2,7 +2,7 @@ import type { AdminContext, AdminResource } from '../../../app/admin/declaration
 import { adminCount } from '../../../app/admin/each.ts';
 import { groupDigits } from '../../../app/admin/group-digits.ts';
 import { iso } from '../../../app/admin/iso.ts';
-import type { AdminState } from '../../../app/admin/shapes.ts';
+import type { AdminLink, AdminState } from '../../../app/admin/shapes.ts';
 import type { Hindrance } from '../../../auth/rights/standing.ts';
 import type { Db } from '../../../db/engine/db.ts';
 import { whereSql } from '../../../db/sql/where/where-sql.ts';
@@ -18,7 +18,17 @@ import { endpointResource } from '../resources/endpoints.ts';
 import { webhooksOf } from '../webhooks.ts';
 import { endpointForms, eventPatterns } from './endpoint-form.ts';
 import { healthChart, lastErrors } from './endpoint-sections.ts';
-import { databaseOf, endpointState, ownerCell, ownerFilter, ownerHindrances, ownerNames, shownUrl, type AdminPlace } from './place.ts';
+import {
+  databaseOf,
+  endpointState,
+  link,
+  ownerCell,
+  ownerFilter,
+  ownerHindrances,
+  ownerNames,
+  shownUrl,
+  type AdminPlace,
+} from './place.ts';
 import { ENDPOINT_STATES, publishedTypes, RATE_DELIVERIES, ratesOf, type EndpointRate } from './store.ts';
 
 const DAY_MS = 86_400_000;
@@ -127,7 +137,17 @@ export function endpointsScreen(place: AdminPlace): AdminResource {
     exports: false,
     defaults: async (row, context) => ({ recover: { since: (await missedSince(context, db(context), row)).toISOString() } }),
     actions: [
-      { name: 'ping', label: 'Send a ping', done: 'pinged', when: isEnabled },
+      {
+        name: 'ping',
+        label: 'Send a ping',
+        done: 'pinged',
+        when: isEnabled,
+        confirm: {
+          one: 'A webhook.ping event is sent to it. The page of its delivery shows the response.',
+          many: 'A webhook.ping event is sent to each of them. The list of deliveries shows the responses.',
+        },
+        next: ({ returned }) => pingLink(place, returned),
+      },
       {
         name: 'rotate-secret',
         label: 'Rotate the signing secret',
@@ -208,6 +228,12 @@ export function endpointsScreen(place: AdminPlace): AdminResource {
       section(({ context, id }) => lastErrors(place, db(context), id)),
     ],
   });
+}
+
+/** The delivery of the only ping: its page shows the response. */
+function pingLink(place: AdminPlace, returned: readonly unknown[]): AdminLink | undefined {
+  const [ping, ...others] = returned as readonly { readonly id: string }[];
+  return ping === undefined || others.length > 0 ? undefined : link(place, 'deliveries', ping.id, 'the delivery');
 }
 
 function isEnabled({ is_active: active }: Pick<WebhookEndpoint, 'is_active'>): boolean {

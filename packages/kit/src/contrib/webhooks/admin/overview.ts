@@ -128,6 +128,7 @@ function trafficTiles(place: AdminPlace, { events, deliveries, attempts, estimat
       tone: rate === null ? 'neutral' : rate >= 99 ? 'good' : rate >= 95 ? 'warning' : 'bad',
       hint:
         rate === null ? 'No attempt in the range.' : `${groupDigits(succeeded)} of ${adminCount(made, ['attempt', 'attempts'])}.${sample}`,
+      link: deliveriesIn(),
     },
     {
       label: 'Failed permanently',
@@ -153,7 +154,7 @@ function trafficTiles(place: AdminPlace, { events, deliveries, attempts, estimat
       hint: `Of events published in the range.${sample}`,
       link: deliveriesIn(),
     },
-    { label: 'Latency p95', value: most ?? null, unit: 'ms', tone: 'neutral', hint: others },
+    { label: 'Latency p95', value: most ?? null, unit: 'ms', tone: 'neutral', hint: others, link: deliveriesIn() },
   ];
 }
 

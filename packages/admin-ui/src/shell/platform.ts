@@ -1,0 +1,3 @@
+export function isApple(): boolean {
+  return /mac|iphone|ipad/i.test(navigator.userAgent);
+}
