@@ -105,7 +105,7 @@ test('a save without an answer says that it may have been saved, is sent again, 
   expect(await db.query("select name from products where sku = 'once'")).toEqual([{ name: 'Once only' }]);
 });
 
-test('a list that nobody tells of changes looks for them, and offers them', async () => {
+test('a list without a stream of its changes looks for them, and offers them', async () => {
   await page.goto(`${address}#/products`);
   await page.getByRole('link', { name: 'Once only', exact: true }).waitFor();
   await db.query("update products set name = 'Renamed' where name = 'Once only'");

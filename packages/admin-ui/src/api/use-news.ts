@@ -4,7 +4,7 @@ import { newsAddress, readState } from './client.ts';
 
 /** What changes all the time is read this often. */
 const PAUSE_MS = 1_000;
-/** A list or record whose changes nobody tells is looked at this often. */
+/** A list or record without a stream of its changes is looked at this often. */
 export const POLL_MS = 20_000;
 /** After a response that is not a stream, or a stream that the server ended. */
 const AGAIN_MS = 5_000;

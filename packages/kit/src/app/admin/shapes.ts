@@ -274,7 +274,7 @@ export interface AdminResourceShape {
   readonly live?: boolean;
   /** The site tells when records change: `api/lists/:name/news`. */
   readonly follows?: boolean;
-  /** Set by the site: nobody tells of changes, and reading again leaves no trace, so pages look for changes themselves. */
+  /** Set by the site: no stream reports its changes, and reading again leaves no trace, so pages look for changes themselves. */
   readonly polls?: boolean;
   /** What people often do here, for the command palette. */
   readonly shortcuts?: readonly AdminShortcut[];
