@@ -113,7 +113,10 @@ describe('overview', () => {
 
   test('a tile leads to the list behind its number', async () => {
     await at('#/');
-    await page.getByRole('link', { name: /Failing endpoints/ }).first().click();
+    await page
+      .getByRole('link', { name: /Failing endpoints/ })
+      .first()
+      .click();
     await heading('Endpoints');
     expect(new URL(page.url()).hash).toContain('filter.');
     await expect.poll(() => page.getByRole('row').count()).toBe(2);
