@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
+import { exceptHeld, heldSubjects } from '../../app/data/legal-holds.ts';
 import type { Db } from '../../db/engine/db.ts';
 import { skipLocked } from '../../work/lock-patience.ts';
 import type { CalendarPeriod, Quota } from '../../throttle/quota.ts';
-import type { QUOTA_KINDS } from './models.ts';
+import { type QUOTA_KINDS, requestQuotas } from './models.ts';
 
 /** Whose requests are counted. `owner` and `tenant` say who may see the count. */
 export interface QuotaSubject {
@@ -91,10 +92,12 @@ export function markRecorded(tx: Db, endedBefore: Date, now: Date): Promise<Quot
 
 /** Removes a batch of counts of periods that ended before a time and were recorded; returns how many. */
 export async function removeOldCounts(db: Db, endedBefore: Date): Promise<number> {
+  const values: unknown[] = [endedBefore];
+  const kept = exceptHeld(await heldSubjects(db), requestQuotas, 'request_quotas', values);
   const removed = await db.execute(
     `delete from request_quotas where id in (
-       select id from request_quotas where ends_at < $1 and recorded_at is not null order by ends_at limit 2000${skipLocked(db)})`,
-    [endedBefore],
+       select id from request_quotas where ends_at < $1 and recorded_at is not null${kept} order by ends_at limit 2000${skipLocked(db)})`,
+    values,
   );
   return removed.count;
 }

@@ -1,8 +1,10 @@
+import { exceptHeld, heldSubjects } from '../../app/data/legal-holds.ts';
 import { CONFLICT_RETRIES } from '../../db/engine/conflict-retries.ts';
 import type { Db } from '../../db/engine/db.ts';
 import { uuidv7LowerBound } from '../../db/values/uuidv7.ts';
 import { skipLocked } from '../../work/lock-patience.ts';
 import type { FinishedRequest } from './finished-request.ts';
+import { requestLog, requestUsage } from './models.ts';
 import type { CountedRequests } from './tally.ts';
 
 type Field<R> = readonly [column: string, type: string, value: (row: R) => unknown];
@@ -77,16 +79,19 @@ export async function writeRequests(db: Db, rows: readonly FinishedRequest[], co
 /** Rows that one statement removes. */
 const BATCH = 2000;
 
-/** Removes a batch of rows from before these times; returns how many. */
+/** Removes a batch of rows from before these times; returns how many. Those of people and tenants under a legal hold stay. */
 export async function removeOld(db: Db, rowsBefore: Date, usageBefore: Date): Promise<number> {
   const skip = skipLocked(db);
+  const holds = await heldSubjects(db);
+  const old: unknown[] = [uuidv7LowerBound(rowsBefore)];
+  const used: unknown[] = [usageBefore.toISOString().slice(0, 10)];
   const rows = await db.execute(
-    `delete from request_log where id in (select id from request_log where id < $1 order by id limit ${BATCH}${skip})`,
-    [uuidv7LowerBound(rowsBefore)],
+    `delete from request_log where id in (select id from request_log where id < $1${exceptHeld(holds, requestLog, 'request_log', old)} order by id limit ${BATCH}${skip})`,
+    old,
   );
   const usage = await db.execute(
-    `delete from request_usage where id in (select id from request_usage where day < $1 order by day, id limit ${BATCH}${skip})`,
-    [usageBefore.toISOString().slice(0, 10)],
+    `delete from request_usage where id in (select id from request_usage where day < $1${exceptHeld(holds, requestUsage, 'request_usage', used)} order by day, id limit ${BATCH}${skip})`,
+    used,
   );
   return rows.count + usage.count;
 }

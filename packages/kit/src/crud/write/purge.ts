@@ -2,6 +2,8 @@ import { CONFLICT_RETRIES } from '../../db/engine/conflict-retries.ts';
 import type { App } from '../../app/declare/module.ts';
 import type { DeclaredParts } from '../../http/compile/declared-parts.ts';
 import type { Database, Db } from '../../db/engine/db.ts';
+import { exceptHeldSql, type Whose } from '../../db/subjects/held-rows.ts';
+import type { Subject } from '../../db/subjects/subject.ts';
 import { constraintViolation } from '../../db/engine/constraint-violation.ts';
 import { quoteName } from '../../db/declare/names.ts';
 import { policiesOf } from '../policy/policies.ts';
@@ -28,8 +30,16 @@ export function softDeletedModels(app: Pick<App, keyof DeclaredParts>): Readonly
   return new Map(policies.map((policy) => [policy.model.name, policy]));
 }
 
-/** Permanently deletes rows that were soft-deleted before a timestamp, with the deleted rows of their cascade. */
-export async function purgeDeleted(db: Database, policy: Policy, before: Date): Promise<PurgeReport> {
+/** Legal holds, and whose the rows of the table are. */
+export interface Held {
+  readonly holds: readonly Subject[];
+  readonly whose: Whose;
+}
+
+const NOBODY: Held = { holds: [], whose: {} };
+
+/** Permanently deletes rows that were soft-deleted before a timestamp, with the deleted rows of their cascade. Rows under a legal hold stay. */
+export async function purgeDeleted(db: Database, policy: Policy, before: Date, { holds, whose }: Held = NOBODY): Promise<PurgeReport> {
   const report = { removed: 0, related: 0, kept: 0 };
   const { statements, key } = policy;
   const deletedAt = statements.column((policy.softDelete as SoftDelete).deletedAt);
@@ -37,7 +47,8 @@ export async function purgeDeleted(db: Database, policy: Policy, before: Date): 
   for (let last: unknown; ;) {
     const parameters: unknown[] = [deletedAt.encode(before)];
     const after = last === undefined ? '' : ` and ${name} > $${parameters.push(key.encode(last))}`;
-    const text = `select ${name} as key from ${statements.table} where ${quoteName(deletedAt.name)} < $1${after} order by ${name} limit ${BATCH}`;
+    const kept = exceptHeldSql(holds, whose, 'r', parameters);
+    const text = `select ${name} as key from ${statements.table} r where ${quoteName(deletedAt.name)} < $1${after}${kept} order by ${name} limit ${BATCH}`;
     const keys = (await db.query<{ key: unknown }>(text, parameters)).map((row) => row.key);
     if (keys.length === 0) return report;
     last = keys.at(-1);

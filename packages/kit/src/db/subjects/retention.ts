@@ -9,8 +9,8 @@ import { statementsOf } from '../sql/model-statements.ts';
 import { type ErasureListeners, eraseRows, lockRows } from './erase-rows.ts';
 import { listLegalHolds } from './erasure-state.ts';
 import { retentionRuns } from './models.ts';
-import type { Subject, SubjectTable } from './subject.ts';
-import { rowsSql } from './subject-where.ts';
+import { exceptHeldSql, type Whose } from './held-rows.ts';
+import type { Subject } from './subject.ts';
 
 /** A table with a retention, and whose its rows are. */
 export interface RetainedTable {
@@ -18,7 +18,7 @@ export interface RetainedTable {
   readonly model: Model;
   readonly retention: RetentionOptions;
   /** By kind: a legal hold keeps their rows. */
-  readonly whose: Readonly<Partial<Record<Subject['kind'], SubjectTable>>>;
+  readonly whose: Whose;
 }
 
 export type RetentionState = Row<typeof retentionRuns>;
@@ -141,13 +141,7 @@ function overdueSql({ model, retention, whose }: RetainedTable, now: Date, holds
         .map((name) => stillThere(model, name, values))
         .join(' or ')})`,
     );
-  for (const { kind, id } of holds) {
-    const table = whose[kind];
-    const held = table === undefined ? undefined : rowsSql(table, id, 'r', values);
-    // NULL is no answer: a row of nobody is not held.
-    if (held !== undefined) terms.push(`not coalesce(${held}, false)`);
-  }
-  return terms.join(' and ');
+  return terms.join(' and ') + exceptHeldSql(holds, whose, 'r', values);
 }
 
 /** Columns that name the person and are replaced with the personal ones. */

@@ -1,4 +1,6 @@
+import { exceptHeld, heldSubjects } from '../../../app/data/legal-holds.ts';
 import type { Db } from '../../../db/engine/db.ts';
+import { apiKeyUsage } from '../models.ts';
 
 /** Requests of a key within an hour. */
 export interface UsedHour {
@@ -34,7 +36,9 @@ const ADD_USAGE = {
 } as const;
 
 export async function deleteUsageBefore(db: Db, before: Date): Promise<void> {
-  await db.query('delete from api_key_usage where hour < $1', [before]);
+  const values: unknown[] = [before];
+  const kept = exceptHeld(await heldSubjects(db), apiKeyUsage, 'api_key_usage', values);
+  await db.query(`delete from api_key_usage where hour < $1${kept}`, values);
 }
 
 /** Requests of a key by the hour, oldest first; hours without one are not in it. */

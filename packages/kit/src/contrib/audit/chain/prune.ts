@@ -1,8 +1,9 @@
 import type { AuditEntry, AuditSink } from '../../../auth/request/audit-sink.ts';
+import { heldSubjects } from '../../../app/data/legal-holds.ts';
 import { CONFLICT_RETRIES } from '../../../db/engine/conflict-retries.ts';
 import type { Db } from '../../../db/engine/db.ts';
 import { sealWithin } from './seal.ts';
-import { findEntry, lastOlderThan, lockChain, readChain, removeThrough } from './store.ts';
+import { findEntry, firstEntryOf, lastOlderThan, lockChain, readChain, removeThrough } from './store.ts';
 import { walkChain, type ChainFault } from './walk-chain.ts';
 import { type OptionRules, readOptions } from '../../../options/read-options.ts';
 import { aDate, aFunction, anything, flag, required } from '../../../options/value-rule.ts';
@@ -25,12 +26,12 @@ const rules: OptionRules<Pruning> = { before: required(aDate), by: anything, for
 
 /**
  * Removes old entries from the start of the chain and returns how many. What is left stays verifiable: the chain stores the hash it now
- * starts from, and an entry of the chain, in the same transaction, says so. Refused when one of the entries was changed or is missing: the
+ * starts from, and an entry of the chain, in the same transaction, says so. The chain has no gaps, so it ends before the first entry of a person or tenant under a legal hold. Refused when one of the entries was changed or is missing: the
  * evidence would be removed too, and the chain would look whole. Safe to repeat and to interrupt.
  */
 export async function pruneAudit(db: Db, sink: AuditSink, pruning: Pruning): Promise<number> {
   const { before, by, force = false, onProgress } = readOptions('pruneAudit()', pruning, rules);
-  const through = await lastOlderThan(db, before);
+  const through = await throughUnheld(db, await lastOlderThan(db, before));
   const fault = await faultThrough(db, through);
   if (fault !== null && !force) throw new Error(`${fault.message} Nothing was removed: find out what happened, then prune with force.`);
   let removed = 0;
@@ -43,6 +44,14 @@ export async function pruneAudit(db: Db, sink: AuditSink, pruning: Pruning): Pro
     removed += count;
     onProgress?.(removed);
   }
+}
+
+/** The last place before the first entry that a legal hold keeps. */
+async function throughUnheld(db: Db, through: bigint): Promise<bigint> {
+  const holds = await heldSubjects(db);
+  if (holds.length === 0) return through;
+  const first = await firstEntryOf(db, holds, through);
+  return first === null ? through : first - 1n;
 }
 
 /** Before the transactions that remove, because reading takes long; in one snapshot, because another pruning may run. */

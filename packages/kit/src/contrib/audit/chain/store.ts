@@ -1,5 +1,6 @@
 import type { Db } from '../../../db/engine/db.ts';
 import { sendStatement } from '../../../db/engine/handle.ts';
+import type { Subject } from '../../../db/subjects/subject.ts';
 import { json } from '../../../db/values/json-parameter.ts';
 import { contentHash, ERASABLE, type EntryContent } from './chain.ts';
 
@@ -290,6 +291,21 @@ export async function entriesOfRequests(db: Db, requests: readonly string[], lim
 export async function lastOlderThan(db: Db, at: Date): Promise<bigint> {
   const [row] = await db.query<{ seq: bigint | null }>('select seq from audit_entries where at >= $1 order by seq limit 1', [at]);
   return row?.seq === undefined || row.seq === null ? (await readChain(db)).length : row.seq - 1n;
+}
+
+/** The first place of an entry about these people and tenants, or of what they did. */
+export async function firstEntryOf(db: Db, subjects: readonly Subject[], through: bigint): Promise<bigint | null> {
+  const parameters: unknown[] = [through];
+  const terms = subjects.map(({ kind, id }) => {
+    const given = `$${parameters.push(id)}`;
+    const [column, type] = kind === 'tenant' ? ['tenant_id', 'tenant'] : ['actor_id', 'user'];
+    return `${column} = ${given} or (target_type in ('${kind}', '${type}') and target_id = ${given})`;
+  });
+  const [found] = await db.query<{ seq: bigint }>(
+    `select seq from audit_entries where seq <= $1 and (${terms.join(' or ')}) order by seq limit 1`,
+    parameters,
+  );
+  return found?.seq ?? null;
 }
 
 export async function removeThrough(tx: Db, seq: bigint, hash: string): Promise<number> {

@@ -1,9 +1,11 @@
 // SQL of management: reading, cancelling, retrying and removing jobs.
+import { exceptHeld } from '../../../app/data/legal-holds.ts';
 import type { Db } from '../../../db/engine/db.ts';
+import type { Subject } from '../../../db/subjects/subject.ts';
 import { skipLocked } from '../../../work/lock-patience.ts';
 import { isUuid } from '../../../db/values/uuid.ts';
 import { uuidv7LowerBound } from '../../../db/values/uuidv7.ts';
-import type { AttemptOutcome, JobStatus } from '../models.ts';
+import { type AttemptOutcome, jobRows, type JobStatus } from '../models.ts';
 import { requireArguments } from '../../../options/read-options.ts';
 import { queryable } from '../../../options/value-rule.ts';
 
@@ -161,13 +163,15 @@ export async function findFailed(db: Db, filter: FailedJobFilter, after: string,
 /** How far the clocks of two processes may differ: keys begin with the time of the process that started the job. */
 const CLOCK_DIFFERENCE_MS = 60_000;
 
-/** Removes finished jobs with their attempts and steps. Newer keys are not read: a run that finds nothing would walk through the whole table. */
-export async function pruneFinished(tx: Db, before: Date, limit: number): Promise<number> {
+/** Removes finished jobs with their attempts and steps; those of people and tenants under a legal hold stay. Newer keys are not read: a run that finds nothing would walk through the whole table. */
+export async function pruneFinished(tx: Db, before: Date, limit: number, holds: readonly Subject[] = []): Promise<number> {
+  const values: unknown[] = [before, limit, uuidv7LowerBound(new Date(before.getTime() + CLOCK_DIFFERENCE_MS))];
+  const kept = exceptHeld(holds, jobRows, 'jobs', values);
   const rows = await tx.query(
     `delete from jobs where id in (
-       select id from jobs where id < $3 and finished_at < $1 and created_at < $1 and claimed_until is null order by id limit $2${skipLocked(tx)}
+       select id from jobs where id < $3 and finished_at < $1 and created_at < $1 and claimed_until is null${kept} order by id limit $2${skipLocked(tx)}
      ) returning id`,
-    [before, limit, uuidv7LowerBound(new Date(before.getTime() + CLOCK_DIFFERENCE_MS))],
+    values,
   );
   return rows.length;
 }

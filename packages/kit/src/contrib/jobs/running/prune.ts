@@ -1,3 +1,4 @@
+import { heldSubjects } from '../../../app/data/legal-holds.ts';
 import { CONFLICT_RETRIES } from '../../../db/engine/conflict-retries.ts';
 import type { Database } from '../../../db/engine/db.ts';
 import { Retention } from '../../../work/retention.ts';
@@ -13,9 +14,10 @@ const DAY_MS = 86_400_000;
 /** Removes at most `limit` jobs that finished before a time, with their attempts and steps. */
 export async function pruneJobs(db: Database, before: Date, limit: number): Promise<number> {
   requireArguments('pruneJobs()', { db, before }, { db: database, before: aDate });
+  const holds = await heldSubjects(db);
   let removed = 0;
   while (removed < limit) {
-    const batch = await db.transaction((tx) => pruneFinished(tx, before, Math.min(BATCH, limit - removed)), CONFLICT_RETRIES);
+    const batch = await db.transaction((tx) => pruneFinished(tx, before, Math.min(BATCH, limit - removed), holds), CONFLICT_RETRIES);
     if (batch === 0) break;
     removed += batch;
   }

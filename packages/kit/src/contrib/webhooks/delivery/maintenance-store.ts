@@ -1,10 +1,13 @@
 // SQL of the maintenance commands: bounded batches, each in a transaction of its own.
+import { exceptHeld } from '../../../app/data/legal-holds.ts';
 import type { Db } from '../../../db/engine/db.ts';
 import { estimateCount } from '../../../db/rows/count-rows.ts';
+import type { Subject } from '../../../db/subjects/subject.ts';
 import { skipLocked } from '../../../work/lock-patience.ts';
 import type { Audience } from '../publishing/audience.ts';
 import { endIdBefore } from '../publishing/event-id.ts';
 import type { WebhookEndpoint } from '../endpoints/store.ts';
+import { webhookDeliveries, webhookEvents, webhookSubscriptionPeriods } from '../models.ts';
 import { countUnreachable } from './unreachable-store.ts';
 
 export interface WebhookStats {
@@ -117,18 +120,23 @@ export interface Pruned {
  * statement reads all deliveries (2 s for 500 events at 3,000,000). On PostgreSQL the rows are locked, so a retry at the same time either comes first
  * and keeps its event, or finds the delivery gone.
  */
-export async function pruneEvents(tx: Db, before: Date, limit: number, after = FIRST_ID): Promise<Pruned> {
+export async function pruneEvents(tx: Db, before: Date, limit: number, after = FIRST_ID, holds: readonly Subject[] = []): Promise<Pruned> {
+  const values: unknown[] = [before, limit, endIdBefore(before), after];
+  const held = exceptHeld(holds, webhookEvents, 'webhook_events', values);
   const chosen = await tx.query<{ id: string; is_old: number }>(
-    `select id, case when timestamp < $1 and audience is not null then 1 else 0 end as is_old from webhook_events
+    `select id, case when timestamp < $1 and audience is not null${held} then 1 else 0 end as is_old from webhook_events
      where id > $4 and id < $3 order by id limit $2${skipLocked(tx)}`,
-    [before, limit, endIdBefore(before), after],
+    values,
   );
   const ids = chosen.filter(({ is_old }) => is_old === 1).map(({ id }) => id);
   const [ofEvents, events] = oneOf(tx, 'd.event_id', ids);
+  const parameters: unknown[] = [events];
+  // An event of nobody may have been sent to an endpoint of somebody.
+  const free = exceptHeld(holds, webhookDeliveries, 'd', parameters);
   const deliveries = await tx.query<{ event_id: string; unfinished: number }>(
-    `select d.event_id, case when ${UNFINISHED} then 1 else 0 end as unfinished from webhook_deliveries d where ${ofEvents}
-     ${tx.dialect === 'postgres' ? 'for update' : ''}`,
-    [events],
+    `select d.event_id, case when ${UNFINISHED}${free === '' ? '' : ` or not (true${free})`} then 1 else 0 end as unfinished from webhook_deliveries d where ${ofEvents}
+     ${tx.dialect === 'postgres' ? 'for update of d' : ''}`,
+    parameters,
   );
   const kept = new Set(deliveries.filter(({ unfinished }) => unfinished === 1).map(({ event_id }) => event_id));
   const [condition, parameter] = oneOf(
@@ -159,13 +167,15 @@ export async function pruneOrphans(db: Db, before: Date, limit: number): Promise
 }
 
 /** Removes subscription periods that ended before a time: recovering from before then finds no events any more. */
-export async function prunePeriods(db: Db, before: Date, limit: number): Promise<void> {
+export async function prunePeriods(db: Db, before: Date, limit: number, holds: readonly Subject[] = []): Promise<void> {
+  const values: unknown[] = [before, limit];
+  const kept = exceptHeld(holds, webhookSubscriptionPeriods, 'webhook_subscription_periods', values);
   const chosen = `select endpoint_id, pattern, tenant_key, owner_id, started_at from webhook_subscription_periods
-    where ended_at is not null and ended_at < $1 order by ended_at limit $2`;
+    where ended_at is not null and ended_at < $1${kept} order by ended_at limit $2`;
   for (;;) {
     const { count } = await db.execute(
       `delete from webhook_subscription_periods where (endpoint_id, pattern, tenant_key, owner_id, started_at) in (${chosen})`,
-      [before, limit],
+      values,
     );
     if (count < limit) return;
   }

@@ -1,0 +1,116 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { z } from 'zod';
+import { accounts, accountsOf, createUser } from '../../src/contrib/accounts/index.ts';
+import { apiKeys, createApiKey } from '../../src/contrib/apikeys/index.ts';
+import { addUsage, deleteUsageBefore } from '../../src/contrib/apikeys/rows/usage-store.ts';
+import { audit } from '../../src/contrib/audit/index.ts';
+import { pruneAudit } from '../../src/contrib/audit/chain/prune.ts';
+import { sealEntries } from '../../src/contrib/audit/chain/seal.ts';
+import { job, jobs, startJob } from '../../src/contrib/jobs/index.ts';
+import { pruneJobs } from '../../src/contrib/jobs/running/prune.ts';
+import { requests } from '../../src/contrib/requests/index.ts';
+import { removeOld } from '../../src/contrib/requests/store.ts';
+import { createEndpoint, publish, webhooks } from '../../src/contrib/webhooks/index.ts';
+import { prune as pruneWebhooks } from '../../src/contrib/webhooks/delivery/prune.ts';
+import { CrudController, resource } from '../../src/crud/index.ts';
+import { heldOf } from '../../src/crud/subjects/retained-tables.ts';
+import { purgeDeleted, softDeletedModels } from '../../src/crud/write/purge.ts';
+import { createTable, migration, model, softDelete, t } from '../../src/db/index.ts';
+import { releaseLegalHold, setLegalHold } from '../../src/db/subjects/erasure-state.ts';
+import { uuidv7 } from '../../src/db/values/uuidv7.ts';
+import { isAuthenticated } from '../../src/permissions/index.ts';
+import { describeDatabases } from '../../src/testing/index.ts';
+import { testApp, type TestApp } from '../../src/testing/test-app.ts';
+import { LOOPBACK } from '../webhooks/outbox.ts';
+
+const papers = model('papers', { id: t.uuidv7().pk(), owner_id: t.text(64).readOnly().person(), title: t.text(80), ...softDelete() });
+const paperResource = resource(papers, { owner: 'owner_id', softDelete: true });
+class Papers extends CrudController(paperResource, { permission: isAuthenticated }) {}
+const mail = job('mail', { input: z.object({}), run: () => Promise.resolve() });
+const shop = {
+  name: 'shop',
+  models: [papers],
+  jobs: [mail],
+  migrations: [migration('0001_initial', [createTable('papers', papers.columns)])],
+};
+const LATER = new Date(Date.now() + 3650 * 86_400_000);
+
+describeDatabases('what removes old rows leaves those of people under a legal hold', (database) => {
+  let kit: TestApp;
+  beforeAll(async () => {
+    kit = await testApp({
+      database: database.db,
+      modules: [
+        accounts({ passwordCost: { logN: 4, r: 8, p: 1 } }),
+        apiKeys(),
+        audit(),
+        jobs(),
+        requests(),
+        webhooks({ urlPolicy: LOOPBACK }),
+        shop,
+      ],
+      mount: { '/v1': { '/papers': Papers } },
+    });
+  });
+  afterAll(() => kit?.close());
+
+  test('in every module, until the hold is released', async () => {
+    const { db } = kit.app;
+    const fill = async (name: string) => {
+      const user = await createUser(db, { username: name, password: 'correct horse battery' }, accountsOf(db).management('test'));
+      const { apiKey } = await createApiKey(db, { user, name, scopes: ['*'] });
+      await addUsage(db, [{ keyId: apiKey.id, hourMs: 3_600_000, requests: 1 }]);
+      await createEndpoint(db, { owner: user.id, url: `https://${name}.example.com/hook`, events: ['*'] });
+      await db.transaction((tx) => publish(tx, 'paper.written', { of: name }, { owner: user.id }));
+      await db.transaction((tx) => startJob(tx, mail, {}, { owner: user.id }));
+      const { statusCode, body } = await kit.as(user).inject({ method: 'POST', url: '/v1/papers', payload: { title: name } });
+      expect([statusCode, body]).toEqual([201, body]);
+      const paper = (JSON.parse(body) as { id: string }).id;
+      expect((await kit.as(user).inject({ method: 'DELETE', url: `/v1/papers/${paper}` })).statusCode).toBe(204);
+      await db.query(
+        `insert into request_log (id, finished_at, duration_ms, method, failed, aborted, owner_id, tenant_key, request_id, deprecated, via)
+         values ($1, $2, 1, 'GET', $3, $3, $4, '', 'by hand', $3, 'http')`,
+        [uuidv7(db.clock), db.clock.now(), false, user.id],
+      );
+      return user;
+    };
+    // First: the audit chain ends before the first entry of somebody who is held.
+    const bob = await fill('bob');
+    const ada = await fill('ada');
+    await db.query(`update jobs set status = 'succeeded', finished_at = $1`, [db.clock.now()]);
+    await db.query(`update webhook_deliveries set status = 'succeeded', next_attempt_at = null`);
+    await sealEntries(db, { wait: true });
+    const ofTables = async () =>
+      Promise.all(
+        ['jobs', "request_log where request_id = 'by hand'", 'api_key_usage', 'webhook_events', 'webhook_deliveries', 'papers'].map(
+          async (from) => [from, (await db.query(`select 1 as found from ${from}`)).length] as const,
+        ),
+      );
+    const entriesOf = async (id: string) => (await db.query('select id from audit_entries where actor_id = $1', [id])).length;
+    const all = await ofTables();
+    // Of both as many.
+    expect(all.filter(([, rows]) => rows === 0 || rows % 2 === 1)).toEqual([]);
+    const pruneAll = async () => {
+      await pruneJobs(db, LATER, 1000);
+      await removeOld(db, LATER, LATER);
+      await deleteUsageBefore(db, LATER);
+      await pruneWebhooks(db, LATER, 1000);
+      const policy = softDeletedModels(kit.app).get('papers');
+      if (policy !== undefined) await purgeDeleted(db, policy, LATER, await heldOf(kit.app, papers));
+      const sink = kit.app.registry.audit;
+      if (sink !== null && sink !== undefined) await pruneAudit(db, sink, { before: LATER });
+    };
+    expect(await entriesOf(ada.id)).toBeGreaterThan(0);
+
+    await db.transaction((tx) => setLegalHold(tx, { kind: 'person', id: ada.id }, { reason: 'case 9', by: null }));
+    const kept = await entriesOf(ada.id);
+    await pruneAll();
+    expect(await ofTables()).toEqual(all.map(([from, rows]) => [from, rows / 2]));
+    expect([await entriesOf(bob.id), await entriesOf(ada.id)]).toEqual([0, kept]);
+
+    await db.transaction((tx) => releaseLegalHold(tx, { kind: 'person', id: ada.id }));
+    await pruneAll();
+    expect(await ofTables()).toEqual(all.map(([from]) => [from, 0]));
+    expect(await entriesOf(ada.id)).toBe(0);
+  });
+});
