@@ -18,4 +18,6 @@ export const userDirectory = implementationOf<UserSource>('a user directory: { t
   table: required(table),
   findById: aFunction,
   findByLogin: aFunction,
+  exportUser: aFunction,
+  removeUser: aFunction,
 });

@@ -14,6 +14,16 @@ export interface UserDirectory {
   findById(db: Db, id: string): Promise<User | null>;
   /** By user name or e-mail address. */
   findByLogin(db: Db, login: string): Promise<User | null>;
+  /** What the directory has about a user in tables that are no models of the app, without secrets: for the export of the person. Default: nothing. */
+  exportUser?(db: Db, id: string): Promise<readonly UserRows[]>;
+  /** Removes a user with everything that the directory has, in the transaction that ends an erasure. Default: deletes the row of the table. */
+  removeUser?(tx: Db, id: string): Promise<void>;
+}
+
+/** Rows of one table about a user. */
+export interface UserRows {
+  readonly table: string;
+  readonly rows: readonly Readonly<Record<string, unknown>>[];
 }
 
 /** The users of an app. The functions are optional; by default they read the table. */
@@ -23,6 +33,7 @@ export function directoryOf(source: UserSource): UserDirectory {
   if (isComplete(source)) return source;
   const { table } = source;
   return {
+    ...source,
     table,
     findById: async (db, id) => (source.findById === undefined ? findUser(db, table, [table.id], id) : source.findById(db, id)),
     findByLogin: async (db, login) =>

@@ -35,8 +35,17 @@ export interface InstanceOptions {
   };
 }
 
-interface Field {
+export interface Field {
   readonly fieldName?: string;
+  readonly references?: { readonly model: string };
+  /** False: better-auth never shows it. */
+  readonly returned?: boolean;
+}
+
+/** A table as better-auth knows it, with its plugins. */
+export interface AuthTable {
+  readonly modelName: string;
+  readonly fields: Readonly<Record<string, Field>>;
 }
 
 /** What `$context` resolves to. */
@@ -47,7 +56,7 @@ export interface InstanceContext {
   readonly options: InstanceOptions;
   readonly authCookies: { readonly sessionToken: { readonly name: string }; readonly sessionData: { readonly name: string } };
   readonly sessionConfig: { readonly freshAge: number };
-  readonly tables: Readonly<Record<string, { readonly modelName: string; readonly fields: Readonly<Record<string, Field>> }>>;
+  readonly tables: Readonly<Record<string, AuthTable>>;
   readonly skipOriginCheck: unknown;
   readonly skipCSRFCheck: unknown;
   isTrustedOrigin(this: { readonly trustedOrigins: readonly string[] }, url: string): boolean;

@@ -18,6 +18,7 @@ import { organizationTenants } from './organizations.ts';
 import { pageRoutes } from './page-routes.ts';
 import { schemaFaults } from './schema-faults.ts';
 import { bearerAuthenticator, cookieAuthenticator } from './sessions.ts';
+import { removeUser, userRows } from './user-rows.ts';
 import { betterAuthState, passOnChanges, passOnJob } from './user-changes.ts';
 
 const users: UserSource = {
@@ -57,7 +58,7 @@ export function betterAuth(auth: BetterAuthInstance, options: BetterAuthOptions 
     name: 'better_auth',
     models: [userChanges, memberChanges, usedCodes],
     migrations: [initial, scim, memberChangesTable],
-    users,
+    users: { ...users, exportUser: (db, id) => userRows(db, context(), id), removeUser: (tx, id) => removeUser(tx, context(), id) },
     tenants: organizationTenants(settings),
     authenticators: [
       cookieAuthenticator(context, cookieName, settings),

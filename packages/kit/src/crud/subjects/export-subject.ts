@@ -74,6 +74,13 @@ async function* entriesOf(app: App, subject: Subject, written: readonly WrittenE
           }
     }
   }
+  // What another library has about the user.
+  for (const { table, rows: own } of (subject.kind === 'person' && (await app.users?.exportUser?.(app.db, subject.id))) || []) {
+    const file = `login/${table}.jsonl`;
+    rows.set(file, { table, rows: own.length });
+    options.onProgress?.(own.length);
+    yield { name: file, content: text(own.map((row) => `${JSON.stringify(row)}\n`).join('')) };
+  }
   const found = new Map(written.map((entry) => [entry.name, entry]));
   const manifest: ExportManifest = {
     format: 1,
