@@ -26,7 +26,10 @@ export async function userRows(db: Db, context: InstanceContext, id: string): Pr
     const shown = Object.entries(table.fields).flatMap(([name, { fieldName, returned }]) =>
       returned === false || SECRET.test(name) ? [] : [q(fieldName ?? name)],
     );
-    const rows = await db.query(`select ${['id', ...shown].join(', ')} from ${q(table.modelName)} where ${isOf(columns)}`, [id]);
+    const rows = await db.query<Record<string, unknown>>(
+      `select ${['id', ...shown].join(', ')} from ${q(table.modelName)} where ${isOf(columns)}`,
+      [id],
+    );
     if (rows.length > 0) found.push({ table: table.modelName, rows });
   }
   return found;

@@ -36,6 +36,6 @@ function reached(model: Model, found = new Set<Model>()): Set<Model> {
   if (found.has(model)) return found;
   found.add(model);
   for (const { settings } of Object.values(model.columns))
-    if (typeof settings.reference?.target === 'function') reached(settings.reference.target(), found);
+    if (typeof settings.reference?.target === 'function') reached(settings.reference.target() as unknown as Model, found);
   return found;
 }
