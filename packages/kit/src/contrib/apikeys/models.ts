@@ -47,6 +47,8 @@ export const apiKeys = model(
       { columns: ['owner_id', 'created_at'] },
       // The page of a user in the admin site lists their newest keys.
       { columns: ['owner_id', 'id'] },
+      // The keys of a tenant: its page, its export and its erasure.
+      { columns: ['tenant_id', 'id'], where: 'tenant_id is not null', name: 'api_keys_tenant' },
       // For operators: the few that are expired or revoked among many.
       { columns: ['expires_at'], where: 'expires_at is not null', name: 'api_keys_expiring' },
       { columns: ['revoked_at'], where: 'revoked_at is not null', name: 'api_keys_revoked' },
