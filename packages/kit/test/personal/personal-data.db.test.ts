@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { User } from '../../src/auth/index.ts';
 import { accounts, accountsOf, createUser, users } from '../../src/contrib/accounts/index.ts';
 import { PersonalDataController, personalData } from '../../src/contrib/personal/index.ts';
-import { buildNextExport, removeExpired } from '../../src/contrib/personal/exports.ts';
+import { buildNextExport, storedExports } from '../../src/contrib/personal/exports.ts';
 import { tenants } from '../../src/contrib/tenants/index.ts';
 import { createTable, find, insert, list, migration, model, t } from '../../src/db/index.ts';
 import { eraseDue } from '../../src/crud/subjects/erase-due.ts';
@@ -78,7 +78,7 @@ describeDatabases('people and their own data', (database) => {
     expect((await call(bob, 'GET', 'export/archive')).status).toBe(404);
     clock.advance(7 * DAY_MS + 1);
     expect((await call(ada, 'GET', 'export/archive')).status).toBe(404);
-    expect(await removeExpired(kit.app.db)).toBe(1);
+    expect(await storedExports.removeExpired(kit.app.db)).toBe(1);
     expect(await kit.app.db.query('select number from personal_export_parts')).toEqual([]);
   });
 

@@ -1,9 +1,10 @@
-import { Readable } from 'node:stream';
 import type { App } from '../../app/declare/module.ts';
 import { requiredModule } from '../../app/declare/required-module.ts';
 import { CONFLICT_RETRIES } from '../../db/engine/conflict-retries.ts';
 import { cancelErasure, legalHoldOf, openErasure, requestErasure } from '../../db/subjects/erasure-state.ts';
 import type { Subject } from '../../db/subjects/subject.ts';
+import { exportAnswer, exportAnswerSchema } from '../../crud/subjects/export-answer.ts';
+import { sendArchive } from '../../crud/subjects/send-archive.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { Controller } from '../../http/compile/controller.ts';
 import { controllerOptions } from '../../http/declare/controller-options.ts';
@@ -12,35 +13,17 @@ import { raw } from '../../http/declare/raw.ts';
 import { route } from '../../http/declare/route.ts';
 import type { Fault } from '../../options/fault.ts';
 import { hasRecentLogin, isAuthenticated } from '../../permissions/built-ins.ts';
-import { all, Permission } from '../../permissions/permission.ts';
+import { byLogin } from '../../permissions/by-login.ts';
+import { all } from '../../permissions/permission.ts';
 import { personalErrors } from './errors.ts';
-import { exportedBytes, findExport, type PersonalExport, requestExport } from './exports.ts';
+import { requestExport, storedExports } from './exports.ts';
 import { personalDataOf } from './state.ts';
 
 const DAY_MS = 86_400_000;
 
 const time = { type: 'string', format: 'date-time' } as const;
-const timeOrNull = { type: ['string', 'null'], format: 'date-time' } as const;
 
-interface ExportState {
-  readonly state: PersonalExport['state'];
-  readonly requested_at: string;
-  readonly expires_at: string | null;
-  readonly bytes: number;
-}
-
-const ExportAnswer = jsonSchema<ExportState>({
-  title: 'PersonalExport',
-  type: 'object',
-  properties: {
-    state: { type: 'string', enum: ['waiting', 'running', 'ready', 'failed'] },
-    requested_at: time,
-    expires_at: { ...timeOrNull, description: 'Until when it can be downloaded.' },
-    bytes: { type: 'integer' },
-  },
-  required: ['state', 'requested_at', 'expires_at', 'bytes'],
-  additionalProperties: false,
-});
+const ExportAnswer = exportAnswerSchema('PersonalExport');
 
 interface ErasureAnswerBody {
   readonly state: 'waiting' | 'running';
@@ -60,8 +43,6 @@ const ErasureAnswer = jsonSchema<ErasureAnswerBody>({
   additionalProperties: false,
 });
 
-/** A person who logged in: never a key, whatever its scopes. */
-const byLogin = new Permission({ name: 'byLogin', evaluate: ({ principal }) => principal?.scopes === null });
 const own = { permission: all(isAuthenticated, byLogin) } as const;
 // A session that was left open must neither take a copy of everything nor delete it.
 const present = { permission: all(isAuthenticated, byLogin, hasRecentLogin) } as const;
@@ -91,7 +72,7 @@ export class PersonalDataController extends Controller {
   readExport = route.get(
     '/export',
     { ...own, response: ExportAnswer, raises: [personalErrors.export_not_found], summary: 'Get the state of your export' },
-    async ({ db, user }) => exportAnswer((await findExport(db, user.id)) ?? missingExport()),
+    async ({ db, user }) => exportAnswer((await storedExports.find(db, user.id)) ?? missingExport()),
   );
 
   download = route.get(
@@ -103,11 +84,11 @@ export class PersonalDataController extends Controller {
       summary: 'Download your export',
       description: 'A ZIP archive: a file of JSON Lines for each table, your files, and a manifest with counts and checksums.',
     },
-    async ({ db, user, reply }) => {
-      const found = (await findExport(db, user.id)) ?? missingExport();
+    async (context) => {
+      const { db, user, signal } = context;
+      const found = (await storedExports.find(db, user.id)) ?? missingExport();
       if (found.state !== 'ready') throw personalErrors.export_not_ready();
-      void reply.header('content-disposition', 'attachment; filename="personal-data.zip"').header('cache-control', 'no-store');
-      return Readable.from(exportedBytes(db, found));
+      return sendArchive(context, 'personal-data', storedExports.bytes(db, user.id, found, signal));
     },
   );
 
@@ -181,10 +162,6 @@ function missingExport(): never {
 
 function missingErasure(): never {
   throw personalErrors.erasure_not_found();
-}
-
-function exportAnswer({ state, requested_at: requested, expires_at: expires, bytes }: PersonalExport): ExportState {
-  return { state, requested_at: requested.toISOString(), expires_at: expires?.toISOString() ?? null, bytes: Number(bytes) };
 }
 
 function erasureAnswer({

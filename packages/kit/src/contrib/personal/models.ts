@@ -1,9 +1,7 @@
 import { t } from '../../db/declare/column.ts';
 import { model } from '../../db/declare/model.ts';
+import { EXPORT_STATES } from '../../crud/subjects/stored-exports.ts';
 import { IDENTITY_LENGTH_MAX } from '../../db/values/identity-length.ts';
-
-/** `running`: a process writes it; one that was killed is followed by another when its lease is over. */
-export const EXPORT_STATES = ['waiting', 'running', 'ready', 'failed'] as const;
 
 /** The newest export of each person. */
 export const personalExports = model(
@@ -16,6 +14,7 @@ export const personalExports = model(
     finished_at: t.timestamp().nullable(),
     expires_at: t.timestamp().nullable(),
     bytes: t.bigint(),
+    percent: t.int().dbDefault(0),
     /** Until when a process has it. */
     leased_until: t.timestamp().nullable(),
     /** Changes with every attempt: parts of an earlier one are not among those of the next. */

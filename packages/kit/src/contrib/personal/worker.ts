@@ -2,7 +2,7 @@ import type { App } from '../../app/declare/module.ts';
 import { eraseDue } from '../../crud/subjects/erase-due.ts';
 import { retainedTables, retainRows } from '../../crud/subjects/retained-tables.ts';
 import { WakeUp } from '../../work/wake-up.ts';
-import { buildNextExport, removeExpired } from './exports.ts';
+import { buildNextExport, storedExports } from './exports.ts';
 
 const IDLE_MS = 10_000;
 /** After something failed. */
@@ -59,7 +59,7 @@ export class PersonalDataWorker {
   }
 
   async #exports(): Promise<boolean> {
-    const removed = await removeExpired(this.#app.db);
+    const removed = await storedExports.removeExpired(this.#app.db);
     return (await buildNextExport(this.#app, this.#exportDays, this.#stop.signal)) || removed > 0;
   }
 

@@ -1,16 +1,21 @@
 import type { App } from '../../app/declare/module.ts';
 import { requiredModule } from '../../app/declare/required-module.ts';
+import { exportAnswer, exportAnswerSchema } from '../../crud/subjects/export-answer.ts';
+import { sendArchive } from '../../crud/subjects/send-archive.ts';
 import { CrudController } from '../../crud/serve/controller.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { controllerOptions } from '../../http/declare/controller-options.ts';
+import { raw } from '../../http/declare/raw.ts';
 import { route, type Route } from '../../http/declare/route.ts';
 import type { Fault } from '../../options/fault.ts';
 import { hasRecentLogin, hasScopes, isAuthenticated } from '../../permissions/built-ins.ts';
+import { byLogin } from '../../permissions/by-login.ts';
 import { all, any, not, Permission } from '../../permissions/permission.ts';
 import { clientThrottle } from '../../throttle/throttles.ts';
 import { tenantsIn } from './declare/tenants.ts';
 import { tenantErrors } from './errors.ts';
 import { acceptInvitation } from './manage/accept-invitation.ts';
+import { readTenantExport, requestTenantExport, tenantArchive } from './manage/exports.ts';
 import { removeMember } from './manage/members.ts';
 import { AcceptBody, JoinedTenant } from './schemas.ts';
 import { createErrors, invitationResource, memberErrors, memberResource, tenantResource, updateErrors } from './serve/resources.ts';
@@ -20,6 +25,16 @@ const permission = hasScopes({ allowUnscoped: true });
 const own = { permission } as const;
 const byPresentCaller = { permission: all(permission, hasRecentLogin) } as const;
 const { recent_login_required } = coreErrors;
+
+/** For everything at once: a session that was left open must not take it along, and no key can. */
+const byPresentPerson = { permission: all(isAuthenticated, byLogin, permission, hasRecentLogin) } as const;
+const exportErrors = [
+  tenantErrors.tenant_not_found,
+  tenantErrors.manager_required,
+  coreErrors.tenant_suspended,
+  recent_login_required,
+] as const;
+const ExportState = exportAnswerSchema('TenantExport');
 
 /** `create` of tenants(). */
 const mayCreate = new Permission({
@@ -149,6 +164,60 @@ export class TenantController extends OwnTenants {
     async ({ db, body, principal, requestId }) => {
       const { tenant, member } = await acceptInvitation(db, { ...body, principal, requestId });
       return { tenant: { id: tenant.id, slug: tenant.slug, name: tenant.name }, user_id: member.user_id, roles: member.roles };
+    },
+  );
+
+  requestExport = route.post(
+    '/:id/export',
+    {
+      ...byPresentPerson,
+      status: 202,
+      scope: 'tenants:write',
+      params: this.keyParams,
+      response: ExportState,
+      raises: [...exportErrors, tenantErrors.exports_unavailable],
+      summary: 'Ask for an export of a tenant',
+      description:
+        'For its owners. It is written in the background. While one is under way it stays; a new one takes the place of an older.',
+    },
+    async (context) => {
+      const { id } = await this.find(context, context.params.id);
+      return exportAnswer(await requestTenantExport(context.db, id, context.principal));
+    },
+  );
+
+  readExport = route.get(
+    '/:id/export',
+    {
+      ...byPresentPerson,
+      scope: 'tenants:read',
+      params: this.keyParams,
+      response: ExportState,
+      raises: [...exportErrors, tenantErrors.export_not_found],
+      summary: 'Get the state of the export of a tenant',
+    },
+    async (context) => {
+      const { id } = await this.find(context, context.params.id);
+      return exportAnswer(await readTenantExport(context.db, id, context.principal));
+    },
+  );
+
+  downloadExport = route.get(
+    '/:id/export/archive',
+    {
+      ...byPresentPerson,
+      scope: 'tenants:read',
+      params: this.keyParams,
+      response: raw('application/zip'),
+      raises: [...exportErrors, tenantErrors.export_not_found, tenantErrors.export_not_ready],
+      summary: 'Download the export of a tenant',
+      description: 'A ZIP archive: a file of JSON Lines for each table, the files, and a manifest with counts and checksums.',
+    },
+    async (context) => {
+      const { id, slug } = await this.find(context, context.params.id);
+      const { state } = await readTenantExport(context.db, id, context.principal);
+      if (state !== 'ready') throw tenantErrors.export_not_ready();
+      return sendArchive(context, slug, tenantArchive(context.db, id, context.principal));
     },
   );
 

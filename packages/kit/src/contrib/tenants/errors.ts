@@ -54,6 +54,11 @@ export const tenantErrors = defineErrors('tenants', {
     remedy: 'Make another member an owner first, or delete the tenant.',
   },
   already_a_member: { status: 409, detail: 'The user is a member already.', remedy: 'Change the roles of the member instead.' },
+  service_member: {
+    status: 409,
+    detail: "A service user is a member of one tenant, with one role that is not the owner's.",
+    remedy: 'Choose another role, or create a service user in the other tenant.',
+  },
   already_invited: { status: 409, detail: 'The address is invited already.', remedy: 'Send the invitation again, or revoke it first.' },
   slug_taken: { status: 409, detail: 'Another tenant has this slug.', remedy: 'Choose another slug.' },
   seats_taken: {
@@ -67,6 +72,21 @@ export const tenantErrors = defineErrors('tenants', {
     detail: 'You own as many tenants as allowed.',
     remedy: 'Delete a tenant or give it to another member; `limit` is how many a user can own.',
     members: { limit: { type: 'integer', description: 'The number of tenants that a user can own.' } },
+  },
+  export_not_found: {
+    status: 404,
+    detail: 'There is no export of the tenant, or it has expired.',
+    remedy: 'Ask for one with POST export.',
+  },
+  export_not_ready: {
+    status: 409,
+    detail: 'The export of the tenant is not ready.',
+    remedy: 'Read its state until it is `ready`. Ask for a new one where it is `failed`.',
+  },
+  exports_unavailable: {
+    status: 409,
+    detail: 'This application writes no exports of tenants.',
+    remedy: 'Ask its operator, who exports with `kit tenant export`, or adds jobs() to the modules.',
   },
   invalid_tenant: { status: 422, detail: 'The tenant is not valid.', remedy: '`detail` describes what to correct.' },
 });

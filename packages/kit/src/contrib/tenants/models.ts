@@ -1,5 +1,6 @@
 import { t } from '../../db/declare/column.ts';
 import { model } from '../../db/declare/model.ts';
+import { EXPORT_STATES } from '../../crud/subjects/stored-exports.ts';
 import { IDENTITY_LENGTH_MAX } from '../../db/values/identity-length.ts';
 import { SLUG_LENGTH_MAX } from './declare/slug.ts';
 
@@ -64,4 +65,45 @@ export const tenantInvitations = model(
     guarded: true,
     indexes: [{ columns: ['tenant_id', 'email'], unique: true }, { columns: ['invited_by'] }, { columns: ['expires_at'] }],
   },
+);
+
+/** The newest export of each tenant. */
+export const tenantExports = model(
+  'tenant_exports',
+  {
+    tenant_id: t
+      .uuid()
+      .pk()
+      .refersTo(() => tenants)
+      .tenant(),
+    state: t.enum(EXPORT_STATES),
+    requested_at: t.timestamp(),
+    /** The owner who asked for it. */
+    requested_by: t.text(IDENTITY_LENGTH_MAX).nullable().person({ erase: 'unlink' }),
+    finished_at: t.timestamp().nullable(),
+    expires_at: t.timestamp().nullable(),
+    bytes: t.bigint(),
+    percent: t.int().dbDefault(0),
+    leased_until: t.timestamp().nullable(),
+    /** Changes with every attempt: parts of an earlier one are not among those of the next. */
+    attempt: t.uuid().nullable().internal(),
+    /** The job that writes it. No foreign key: the job may be pruned. */
+    job_id: t.uuid().nullable(),
+  },
+  {
+    guarded: true,
+    indexes: [{ columns: ['expires_at'], where: 'expires_at is not null', name: 'tenant_exports_expiring' }],
+  },
+);
+
+/** The archive of an export, in parts: every process can send it, and no file is left behind. */
+export const tenantExportParts = model(
+  'tenant_export_parts',
+  {
+    tenant_id: t.ref(() => tenantExports, { onDelete: 'cascade' }),
+    attempt: t.uuid().internal(),
+    number: t.int(),
+    data: t.bytes().internal(),
+  },
+  { guarded: true, primaryKey: ['tenant_id', 'attempt', 'number'] },
 );

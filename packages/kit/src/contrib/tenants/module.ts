@@ -8,12 +8,14 @@ import { tenantsAdmin } from './admin.ts';
 import { tenantCommand } from './commands.ts';
 import { tenantsOfApp, tenantsState } from './declare/tenants.ts';
 import { tenantErrors } from './errors.ts';
+import { exportJob } from './manage/exports.ts';
 import { purgeJob } from './manage/purge-job.ts';
 import { sendInvitation } from './manage/send-invitation.ts';
 import { userChanged } from './manage/user-changed.ts';
 import { initial } from './migrations/0001_initial.ts';
 import { suspension } from './migrations/0002_suspension.ts';
-import { tenantInvitations, tenantMembers, tenants as tenantModel } from './models.ts';
+import { exports } from './migrations/0003_exports.ts';
+import { tenantExportParts, tenantExports, tenantInvitations, tenantMembers, tenants as tenantModel } from './models.ts';
 import { readTenantsOptions, type TenantsOptions } from './options.ts';
 import { tenantDirectory } from './serve/directory.ts';
 import { tenantRoutes } from './serve/page-routes.ts';
@@ -36,8 +38,8 @@ export function tenants(options: TenantsOptions = {}): Module {
   let database: Database | undefined;
   return {
     name: 'tenants',
-    models: [tenantModel, tenantMembers, tenantInvitations],
-    migrations: [initial, suspension],
+    models: [tenantModel, tenantMembers, tenantInvitations, tenantExports, tenantExportParts],
+    migrations: [initial, suspension, exports],
     resources: [tenantResource, memberResource, invitationResource],
     tenants: tenantsOf(tenantDirectory(settings)),
     errors: tenantErrors,
@@ -45,7 +47,7 @@ export function tenants(options: TenantsOptions = {}): Module {
     admin: tenantsAdmin(settings.roles),
     // Mail is sent by a job, so that none is lost and none is sent for what was rolled back.
     ...(settings.mail === null ? {} : { requires: ['jobs'] }),
-    jobs: [purgeJob, ...(settings.mail === null ? [] : [sendInvitation])],
+    jobs: [purgeJob, exportJob, ...(settings.mail === null ? [] : [sendInvitation])],
     checks: [userTableCheck, { name: 'tenant_erasure', run: (app) => erasureFaults(app, 'tenant') }],
     provides: () => ({ userChanges: [userChanged], tenantRoutes: tenantRoutes(settings) }),
     setup(app) {

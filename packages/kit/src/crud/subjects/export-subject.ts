@@ -7,6 +7,8 @@ import { subjectPlans } from './subject-plans.ts';
 export interface ExportOptions {
   readonly signal?: AbortSignal;
   readonly onProgress?: (rows: number) => void;
+  /** Before each table: how many are done, of how many. */
+  readonly onTable?: (done: number, tables: number) => void;
 }
 
 /** What an export contains, as its `manifest.json` says. */
@@ -28,11 +30,11 @@ export interface ExportManifest {
 export async function* exportSubject(
   app: App,
   subject: Subject,
-  { signal, onProgress = () => {} }: ExportOptions = {},
+  { signal, onProgress = () => {}, onTable = () => {} }: ExportOptions = {},
 ): AsyncGenerator<Uint8Array> {
   const written: WrittenEntry[] = [];
   yield* zip(
-    entriesOf(app, subject, written, { onProgress, ...(signal === undefined ? {} : { signal }) }),
+    entriesOf(app, subject, written, { onProgress, onTable, ...(signal === undefined ? {} : { signal }) }),
     (entry) => void written.push(entry),
   );
 }
@@ -41,6 +43,7 @@ async function* entriesOf(app: App, subject: Subject, written: readonly WrittenE
   const plans = subjectPlans(app, subject.kind);
   const rows = new Map<string, { table: string; rows: number }>();
   const files: string[] = [];
+  const count = plans.reduce((sum, { plan }) => sum + plan.tables.length, 0);
   for (const { using, plan } of plans) {
     const database = app.databases[using];
     if (database === undefined) continue;
@@ -48,6 +51,7 @@ async function* entriesOf(app: App, subject: Subject, written: readonly WrittenE
     const tables = plan.tables.toReversed();
     for (const table of tables) {
       const file = `${place}${table.model.name}.jsonl`;
+      options.onTable?.(rows.size, count);
       const counted = { table: table.model.name, rows: 0 };
       rows.set(file, counted);
       const stored: ExportedRows['stored'][number][] = [];

@@ -13,6 +13,7 @@ export const initial = migration('0001_initial', [
       finished_at: t.timestamp().nullable(),
       expires_at: t.timestamp().nullable(),
       bytes: t.bigint(),
+      percent: t.int().dbDefault(0),
       leased_until: t.timestamp().nullable(),
       attempt: t.uuid().nullable(),
     },

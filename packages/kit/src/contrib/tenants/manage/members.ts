@@ -1,3 +1,4 @@
+import type { ServiceMembers } from '../../../auth/people/service-users.ts';
 import { CONFLICT_RETRIES } from '../../../db/engine/conflict-retries.ts';
 import type { Db } from '../../../db/engine/db.ts';
 import { uuidv7 } from '../../../db/values/uuidv7.ts';
@@ -53,6 +54,30 @@ export async function addMember(db: Db, given: MemberToAdd & AsStaff): Promise<M
 }
 
 /** In a transaction that holds the tenant, after every right is decided. */
+/** A service user of a tenant: a member with one role, below that of owners. */
+export const serviceMembers: ServiceMembers = {
+  async add(tx, { tenant: tenantId, userId, role }, change) {
+    const { tenant, actor } = await lockedFor(tx, tenantId, change.by);
+    const roles = requireRoles(tx, [role]);
+    requireServiceRoles(tx, roles);
+    await requireChange(tx, tenant.id, userId, { actor: actor.roles, isSelf: false, before: null, after: roles });
+    await insertNewMember(tx, tenant, { user: userId, roles, addedBy: actor.userId }, change);
+  },
+  async remove(tx, { tenant, userId }, change) {
+    await removeMember(tx, { tenant, user: userId, ...change });
+  },
+};
+
+/** Nobody could act as the owner, and it has one role. */
+function requireServiceRoles(tx: Db, roles: readonly string[]): void {
+  const { roles: rules } = tenantsIn(tx).settings;
+  if (roles.length !== 1 || roles.includes(rules.owner)) throw tenantErrors.service_member();
+}
+
+async function isServiceUser(tx: Db, userId: string): Promise<boolean> {
+  return (await tenantsIn(tx).registry.serviceUsers?.among(tx, [userId]))?.has(userId) === true;
+}
+
 export async function insertNewMember(
   tx: Db,
   tenant: TenantRow,
@@ -61,6 +86,8 @@ export async function insertNewMember(
 ): Promise<MemberRow> {
   const { clock } = tenantsIn(tx);
   if ((await findMember(tx, tenant.id, user)) !== null) throw tenantErrors.already_a_member();
+  // It is a member of one tenant, which made it.
+  if (await isServiceUser(tx, user)) throw tenantErrors.service_member();
   await requireSeat(tx, tenant, await countMembers(tx, tenant.id));
   const row = { id: uuidv7(clock), tenant_id: tenant.id, user_id: user, roles: [...roles], created_at: clock.now(), added_by: addedBy };
   const after = await insertMember(tx, row);
@@ -136,6 +163,7 @@ function requireRoles(tx: Db, roles: readonly string[]): readonly string[] {
 
 async function replaceRoles(tx: Db, before: MemberRow, roles: readonly string[], context: ChangeContext): Promise<MemberRow> {
   if (before.roles.join() === roles.join()) return before;
+  if (await isServiceUser(tx, before.user_id)) requireServiceRoles(tx, roles);
   const after = await setRoles(tx, before.id, roles);
   await recordMember(tx, { before, after }, context);
   await endInvitations(tx, after, roles, context);

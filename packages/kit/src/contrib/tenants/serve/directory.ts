@@ -1,5 +1,6 @@
 import type { TenantDirectory } from '../../../app/tenants/tenant-directory.ts';
 import type { TenantSettings } from '../options.ts';
+import { serviceMembers } from '../manage/members.ts';
 import { activeTenantsOf, findNamed, findRoles, suspendedAmong } from '../rows/store.ts';
 
 /** The tenants of this module, as requests, workers and documents see them. */
@@ -17,5 +18,6 @@ export function tenantDirectory({ find, roles }: Pick<TenantSettings, 'find' | '
     },
     suspended: suspendedAmong,
     ofUser: activeTenantsOf,
+    serviceMembers,
   };
 }

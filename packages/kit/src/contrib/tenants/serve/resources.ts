@@ -95,6 +95,19 @@ export const memberResource = resource(tenantMembers, {
   audiences: { [STAFF]: { rows: true } },
   bodies: { create: NewMemberBody, update: MemberPatch },
   relations: { tenant: one(() => tenants, 'tenant_id'), user: people('user_id') },
+  computed: {
+    is_service: {
+      requires: ['user_id'],
+      response: jsonSchema<boolean>({ type: 'boolean', description: 'A service user: a program, and no person.' }),
+      async load(rows, { db }) {
+        const found = await tenantsIn(db).registry.serviceUsers?.among(
+          db,
+          rows.map(({ user_id }) => user_id),
+        );
+        return rows.map(({ user_id }) => found?.has(user_id) === true);
+      },
+    },
+  },
   writes: 'verbs',
   hooks: {
     update({ before, input, tx, ...context }) {
