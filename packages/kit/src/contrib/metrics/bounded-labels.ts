@@ -28,6 +28,11 @@ export class BoundedLabels<L extends string> {
     return sizes.reduce((product, size) => product * size, 1);
   }
 
+  /** Forgets the values of open labels that were seen. */
+  reset(): void {
+    for (const { seen } of this.#open.values()) seen.clear();
+  }
+
   bound(labels: Labels<L>): Record<L, string> {
     const bounded = {} as Record<L, string>;
     for (const name of this.names) bounded[name] = this.#value(name, labels[name]);

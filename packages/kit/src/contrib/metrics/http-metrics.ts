@@ -4,6 +4,7 @@ import { idempotencyOutcomes } from '../../http/declare/idempotency-outcome.ts';
 import type { Middleware } from '../../http/exchange/middleware.ts';
 import type { MetricRegistry } from '../../observe/metric-registry.ts';
 import { OTHER } from './bounded-labels.ts';
+import { TopTenants } from './top-tenants.ts';
 
 /** What requests that match no route are counted as: their paths are a stranger's to choose. */
 const UNMATCHED = 'unmatched';
@@ -24,7 +25,7 @@ export class HttpMetrics {
   /** By route, then by method: HEAD is answered by the route of GET. */
   readonly #places = new Map<CompiledRoute | null, Map<string, Place>>();
 
-  constructor(registry: MetricRegistry, routes: readonly CompiledRoute[]) {
+  constructor(registry: MetricRegistry, routes: readonly CompiledRoute[], tenants: number) {
     const paths = [...new Set(routes.map(({ path }) => path)), UNMATCHED];
     const place = { method: METHODS, route: paths };
     const duration = registry.histogram({
@@ -67,9 +68,13 @@ export class HttpMetrics {
           [...byMethod.values()].map(({ method, route, inFlight }) => ({ labels: { method, route }, value: inFlight })),
         ),
     });
+    const byTenant = tenants === 0 ? undefined : tenantGauges(registry, tenants);
     this.#finish = (exchange, { method, route }) => {
       const labels = { method, route, status: statusOf(exchange) };
-      duration.observe(labels, (performance.now() - exchange.startedAt) / 1000);
+      const seconds = (performance.now() - exchange.startedAt) / 1000;
+      duration.observe(labels, seconds);
+      // Once the membership is proved: a name that a stranger sends is never here.
+      if (exchange.knownTenant !== null) byTenant?.count(exchange.knownTenant, labels.status, seconds);
       size.observe(labels, bodyBytes(exchange));
       if (exchange.hasInvalidResponse) invalid.add({ method, route });
       for (const { policy, decision } of exchange.throttled) throttled.add({ policy, decision: decision.allowed ? 'allowed' : 'refused' });
@@ -109,6 +114,25 @@ export function httpMetrics(metrics: () => HttpMetrics | undefined): Middleware 
     onRequest: (exchange) => metrics()?.started(exchange),
     onFinish: (exchange) => metrics()?.finished(exchange),
   };
+}
+
+/** Of the busiest tenants of this process. Gauges: a tenant that others overtake is counted among the others. */
+function tenantGauges(registry: MetricRegistry, shown: number): TopTenants {
+  const top = new TopTenants(shown);
+  registry.gauge({
+    name: 'kit_tenant_requests',
+    help: 'Requests of the busiest tenants since this process began to follow them; the others are counted together.',
+    labels: { tenant: { max: shown }, status: STATUSES },
+    read: () =>
+      top.read().flatMap(({ tenant, requests }) => [...requests].map(([status, value]) => ({ labels: { tenant, status }, value }))),
+  });
+  registry.gauge({
+    name: 'kit_tenant_request_seconds',
+    help: 'Time that the requests of these tenants took together.',
+    labels: { tenant: { max: shown } },
+    read: () => top.read().map(({ tenant, seconds }) => ({ labels: { tenant }, value: seconds })),
+  });
+  return top;
 }
 
 function statusOf({ reply }: Exchange): string {

@@ -34,7 +34,7 @@ export function metrics(options: MetricsOptions): Module {
       return { metrics: registry };
     },
     metrics(declared, created) {
-      http = new HttpMetrics(declared, created.routes);
+      http = new HttpMetrics(declared, created.routes, settings.tenants);
       watchDatabases = databaseMetrics(declared, () => created.databases);
       erasureMetrics(declared, created);
     },

@@ -16,12 +16,15 @@ export interface MetricsOptions {
   readonly scope?: string;
   /** Memory, CPU, garbage collection and the delay of the event loop of the process; on unless false. */
   readonly process?: boolean;
+  /** Requests by tenant, for so many of the busiest; the others are counted together. Default: 0; requests are not counted by tenant. */
+  readonly tenants?: number;
 }
 
 export interface MetricsSettings {
   readonly listen: { readonly port: number; readonly host: string } | undefined;
   readonly route: { readonly path: `/${string}`; readonly permission: Permission; readonly scope: string | undefined } | undefined;
   readonly process: boolean;
+  readonly tenants: number;
 }
 
 const rules: OptionRules<MetricsOptions> = {
@@ -31,6 +34,7 @@ const rules: OptionRules<MetricsOptions> = {
   permission: guard(instanceOf(Permission, 'a permission, such as isStaff')),
   scope: guard(filledText),
   process: flag,
+  tenants: wholeNumber(0, 200),
 };
 
 const PLACES = 'Write metrics({ port: 9464 }) or metrics({ path: "/metrics", permission: isStaff }).';
@@ -38,7 +42,7 @@ const PLACES = 'Write metrics({ port: 9464 }) or metrics({ path: "/metrics", per
 export function readMetricsOptions(options: MetricsOptions | undefined): MetricsSettings {
   const faults = optionFaults('metrics()', options, rules);
   const fault = (message: string) => faults.push({ id: 'E011', message: `metrics(): ${message}`, hint: PLACES });
-  const { port, host = '127.0.0.1', path, permission, scope, process = true } = options ?? {};
+  const { port, host = '127.0.0.1', path, permission, scope, process = true, tenants = 0 } = options ?? {};
   if (port === undefined && path === undefined) fault('neither a port nor a path is given, so the metrics could not be read.');
   if (path !== undefined && permission === undefined) fault('a path needs a permission: metrics tell how the application is used.');
   if (path === undefined && (permission !== undefined || scope !== undefined))
@@ -49,5 +53,6 @@ export function readMetricsOptions(options: MetricsOptions | undefined): Metrics
     listen: port === undefined ? undefined : { port, host },
     route: path === undefined || permission === undefined ? undefined : { path, permission, scope },
     process,
+    tenants,
   };
 }

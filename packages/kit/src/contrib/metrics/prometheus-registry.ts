@@ -80,6 +80,8 @@ export class PrometheusRegistry implements MetricRegistry {
           reading = await withDeadline(async () => options.read());
         } finally {
           gauge.reset();
+          // What an open label says is counted for each reading: the values of the last one are gone.
+          bounds.reset();
           // Without labels a reset leaves a zero behind, which would be a value.
           if (reading === null && bounds.names.length === 0) gauge.remove();
           if (typeof reading === 'number') gauge.set(reading);
