@@ -52,6 +52,7 @@ const tenantless: Readonly<Record<string, string>> = {
   AccountController: 'users and sessions belong to no tenant',
   ApiKeyController: 'users manage their keys of every tenant; where a key acts is in packages/kit/src/contrib/tenants/keys.db.test.ts',
   TenantWebhookController: 'its rules are those of TeamHooks, and a role: see packages/kit/src/contrib/tenants/webhooks.db.test.ts',
+  ServiceUserController: 'the managers of a tenant alone: its twins are in packages/kit/test/tenants/service-users.db.test.ts',
   TenantController: 'tenants are named by the path: see packages/kit/src/contrib/tenants/members.db.test.ts',
   RequestController: 'every request adds a row: its twins are in packages/kit/src/contrib/requests/requests.db.test.ts',
   QuotaController: 'as RequestController: packages/kit/src/contrib/requests/quotas.db.test.ts',
@@ -72,6 +73,7 @@ const covered: Readonly<Record<string, keyof typeof controllers>> = {
 const unrouted: Readonly<Record<string, string>> = {
   audit_entries: 'read by those who manage the tenant: packages/kit/src/contrib/tenants/audit.db.test.ts',
   audit_inbox: 'entries on their way to audit_entries',
+  service_users: 'see ServiceUserController',
   api_keys: 'users manage their keys of every tenant: see ApiKeyController',
   groups: 'managed in the admin site and by commands',
   sessions: 'the tenant that a person has chosen; only the own sessions are listed, without it',

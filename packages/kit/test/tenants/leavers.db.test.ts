@@ -411,6 +411,7 @@ const OF_SOMEBODY =
 /** What is tested above for the rows of each table of a module, or why nothing in them reaches a person. */
 const ROWS: Readonly<Record<string, readonly string[] | string>> = {
   account_links: 'a link of a mail works for an active user only',
+  admin_views: 'the user, the tenant and the member of staff are asked with each request, see test/admin/view-as.db.test.ts',
   admin_saved_filters: 'read for the member of staff who is logged in',
   api_keys: ['key', 'MCP'],
   audit_entries: 'read by staff and by those who manage the tenant, whose rights are looked up with each request',
@@ -431,7 +432,10 @@ const ROWS: Readonly<Record<string, readonly string[] | string>> = {
   request_log: 'read as in list and read: the caller is looked up with each request',
   request_quotas: 'read as in list and read: the caller is looked up with each request',
   request_usage: 'read as in list and read: the caller is looked up with each request',
+  service_users: 'the keys of one end with its membership: see service-users.db.test.ts',
   sessions: ['list', 'read', 'write', 'export', 'export under way', 'stream'],
+  tenant_export_parts: 'read with the export, see tenant_exports',
+  tenant_exports: 'an owner is asked for the role with each part that is sent: contrib/tenants/exports.db.test.ts',
   tenant_invitations: 'the sender is asked again when one is accepted, see contrib/tenants/invitations.db.test.ts',
   tenant_members: [
     'list',

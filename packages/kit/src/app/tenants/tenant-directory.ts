@@ -1,4 +1,5 @@
 import type { Membership } from '../../auth/people/membership.ts';
+import type { ServiceMembers } from '../../auth/people/service-users.ts';
 import type { Principal } from '../../auth/people/principal.ts';
 import type { Db } from '../../db/engine/db.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
@@ -36,6 +37,8 @@ export interface TenantDirectory {
   readonly managers: readonly string[];
   /** Those of these ids whose tenants nobody works in for now: they are suspended, or being deleted. Default: none ever is. */
   readonly suspended?: (db: Db, tenants: readonly string[]) => Promise<ReadonlySet<string>>;
+  /** Default: service users cannot be members. */
+  readonly serviceMembers?: ServiceMembers;
   /** Ids of the tenants that a user can act in, so many at most. */
   readonly ofUser: (db: Db, userId: string, limit: number) => Promise<readonly string[]>;
 }

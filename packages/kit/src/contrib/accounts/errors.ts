@@ -25,6 +25,11 @@ export const accountErrors = defineErrors('accounts', {
     detail: 'Only a superuser may change a superuser.',
     remedy: 'Ask a superuser, or use `kit user` on the server.',
   },
+  service_user: {
+    status: 409,
+    detail: 'This is a service user of a tenant: it uses API keys, nobody logs in as it, and it is never staff.',
+    remedy: 'Use an account of a person.',
+  },
   user_in_use: {
     status: 409,
     detail: 'Rows refer to this user.',

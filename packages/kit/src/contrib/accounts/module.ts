@@ -24,6 +24,7 @@ import { accountsSessionTenants } from './sessions/chosen-tenant.ts';
 import { sessionAuthenticator } from './sessions/session-authenticator.ts';
 import { groupResource } from './serve/group-resource.ts';
 import { userResource } from './serve/user-resource.ts';
+import { usersWithoutLogin } from './users/users-without-login.ts';
 import { accountsDirectory } from './users/user-directory.ts';
 
 /**
@@ -58,6 +59,7 @@ export function accounts(options: AccountsOptions = {}): Module {
       identities: accountsIdentities,
       sessionTenants: accountsSessionTenants,
       accountRoutes: accountRoutes(settings),
+      usersWithoutLogin,
       ...(settings.signUp === 'invitation' ? { registration: accountsRegistration } : {}),
     }),
     resources: [userResource, groupResource],

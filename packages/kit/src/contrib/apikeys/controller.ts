@@ -3,14 +3,17 @@ import { requiredModule } from '../../app/declare/required-module.ts';
 import { CrudController } from '../../crud/serve/controller.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { controllerOptions } from '../../http/declare/controller-options.ts';
+import type { Route } from '../../http/declare/route.ts';
 import type { Fault } from '../../options/fault.ts';
 import { flag, listOf, nullable, rule } from '../../options/value-rule.ts';
 import { hasRecentLogin, isAuthenticated } from '../../permissions/built-ins.ts';
+import { managesTenant } from '../../permissions/manages-tenant.ts';
 import { all } from '../../permissions/permission.ts';
 import { isScope } from '../../permissions/scope.ts';
 import { apiKeyErrors } from './errors.ts';
 import { notByApiKey } from './request/permission.ts';
-import { apiKeyResource, type KeyControllerOptions } from './resource.ts';
+import { apiKeyResource, type KeyControllerOptions, TENANT } from './resource.ts';
+import { serviceUserResource } from './service/resource.ts';
 
 const { key_limit_reached, key_revoked, keys_cannot_manage_keys, impersonated_session } = apiKeyErrors;
 /** For what hands out a credential: an open browser is not enough. */
@@ -88,5 +91,92 @@ export class ApiKeyController extends OwnKeys {
 
   override faults(app: App): readonly Fault[] {
     return [...requiredModule(app, 'apikeys', this.constructor.name, 'apiKeys()'), ...super.faults(app)];
+  }
+}
+
+const managed = all(notByApiKey, managesTenant);
+
+class ServiceKeys extends CrudController(apiKeyResource, {
+  audience: TENANT,
+  permission: managed,
+  output: [
+    'id',
+    'owner_id',
+    'name',
+    'prefix',
+    'scopes',
+    'created_at',
+    'last_used_at',
+    'expires_at',
+    'revoked_at',
+    'previous_expires_at',
+    'previous_last_used_at',
+    'state',
+  ],
+  filters: { owner_id: ['eq'], state: ['eq'] },
+  queryMethod: false,
+  page: { style: 'page', default: 50, max: 100 },
+  ordering: { by: [], default: ['-created_at'] },
+  operations: {
+    list: { summary: 'List the API keys of service users, newest first', raises: [keys_cannot_manage_keys] },
+    create: false,
+    retrieve: false,
+    update: false,
+    partialUpdate: false,
+    rotate: { summary: 'Give an API key of a service user a new secret', raises: [keys_cannot_manage_keys] },
+    destroy: { summary: 'Revoke an API key of a service user permanently', raises: [keys_cannot_manage_keys] },
+  },
+}) {}
+
+const ServiceUsers = CrudController(serviceUserResource, {
+  permission: managed,
+  expand: ['creator'],
+  page: { default: 50, max: 100 },
+  operations: {
+    list: { summary: 'List the service users of the tenant', raises: [keys_cannot_manage_keys] },
+    create: {
+      ...byPresentCaller,
+      raises: [apiKeyErrors.service_user_limit_reached, keys_cannot_manage_keys, recent_login_required],
+      summary: 'Create a service user: a member of the tenant that nobody logs in as',
+    },
+    retrieve: { field: 'read', summary: 'Read a service user', raises: [keys_cannot_manage_keys] },
+    update: false,
+    partialUpdate: false,
+    destroy: { summary: 'Delete a service user with its API keys', raises: [keys_cannot_manage_keys] },
+    'issue-key': {
+      field: 'issueKey',
+      raises: [keys_cannot_manage_keys],
+      description: 'The response is the only time the key itself is shown.',
+    },
+  },
+});
+
+/**
+ * Those who manage a tenant manage its service users, whose API keys stay when people leave. Mounted where the app likes:
+ * `'/service-users': ServiceUserController`.
+ */
+export class ServiceUserController extends ServiceUsers {
+  static override readonly tags: readonly string[] = ['service users'];
+  static readonly [controllerOptions] = {};
+
+  readonly #keys = this.below('/keys', new ServiceKeys());
+  keys = this.#keys['list'] as Route;
+  rotateKey = this.#keys['rotate'] as Route;
+  revokeKey = this.#keys['destroy'] as Route;
+
+  override faults(app: App): readonly Fault[] {
+    const { name } = this.constructor;
+    const { registry } = app;
+    const add = (message: string, hint: string): Fault => ({ id: 'E013', message: `${name} ${message}`, hint });
+    return [
+      ...requiredModule(app, 'apikeys', name, 'apiKeys()'),
+      ...super.faults(app),
+      ...(registry.usersWithoutLogin === null
+        ? [add('needs a module that stores the users.', 'Add accounts() or betterAuth() to the modules.')]
+        : []),
+      ...(registry.tenants.directory?.serviceMembers === undefined
+        ? [add('needs a module that stores the tenants.', 'Add tenants() or the organizations of better-auth.')]
+        : []),
+    ];
   }
 }

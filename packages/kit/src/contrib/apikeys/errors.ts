@@ -28,6 +28,17 @@ export const apiKeyErrors = defineErrors('apikeys', {
     detail: 'The API key is revoked.',
     remedy: 'Revocation is permanent. Create a new key.',
   },
+  service_user_not_found: {
+    status: 404,
+    detail: 'There is no such service user.',
+    remedy: 'Check the id. Service users of other tenants return the same error.',
+  },
+  service_user_limit_reached: {
+    status: 409,
+    detail: 'The tenant has as many service users as allowed.',
+    remedy: 'Delete a service user that is no longer used; `limit` is how many a tenant can have.',
+    members: { limit: { type: 'integer', description: 'The number of service users that a tenant can have.' } },
+  },
   key_limit_reached: {
     status: 409,
     detail: 'The owner has as many active keys as allowed.',

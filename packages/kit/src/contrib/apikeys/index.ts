@@ -1,5 +1,5 @@
 export type { ApiKey, ApiKeyRecord } from './key/api-key.ts';
-export { ApiKeyController } from './controller.ts';
+export { ApiKeyController, ServiceUserController } from './controller.ts';
 export { createApiKey, type IssuedApiKey } from './manage/create.ts';
 export { currentApiKey } from './request/current-key.ts';
 export { keyPattern, keyPatternFor } from './key/key.ts';

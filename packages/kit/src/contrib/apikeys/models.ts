@@ -56,6 +56,23 @@ export const apiKeys = model(
   },
 );
 
+/** Users of a tenant that are no people: their keys stay when the people who made them leave. */
+export const serviceUsers = model(
+  'service_users',
+  {
+    id: t.uuidv7().pk(),
+    /** The tenant that it is a member of, and of no other. */
+    tenant_id: t.text(IDENTITY_LENGTH_MAX).readOnly().tenant(),
+    /** The key in the app's user table. */
+    user_id: t.text(IDENTITY_LENGTH_MAX).unique().readOnly().person(),
+    name: t.text({ min: 1, max: NAME_LENGTH_MAX }).describe('What people call it: the program that has its keys.'),
+    created_at: t.timestamp().readOnly(),
+    /** The person who made it; null: a program. */
+    created_by: t.text(IDENTITY_LENGTH_MAX).nullable().readOnly().person({ erase: 'unlink' }),
+  },
+  { guarded: true, indexes: [{ columns: ['tenant_id', 'id'] }] },
+);
+
 /** Requests of a key by the hour. Not a foreign key: counts are written behind the requests, and pruned by their age. */
 export const apiKeyUsage = model(
   'api_key_usage',

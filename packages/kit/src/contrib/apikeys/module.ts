@@ -10,8 +10,10 @@ import { apiKeyCommand } from './commands.ts';
 import { apiKeyErrors } from './errors.ts';
 import { ownerChanged } from './verify/invalidation.ts';
 import { apiKeyMigrations } from './migrations/all.ts';
-import { apiKeys as keys, apiKeyUsage } from './models.ts';
+import { apiKeys as keys, apiKeyUsage, serviceUsers } from './models.ts';
 import { pepperFault, previousPepperFault, readApiKeyOptions, type ApiKeyOptions } from './options.ts';
+import { serviceUserDeleted, serviceUserLeft, serviceUserSource } from './service/manage-service-users.ts';
+import { serviceUserResource } from './service/resource.ts';
 import { ownerLeft } from './manage/owner-left.ts';
 import { apiKeysPortal } from './portal.ts';
 import { apiKeyResource } from './resource.ts';
@@ -32,8 +34,8 @@ export function apiKeys(options: ApiKeyOptions = {}): Module {
   let verifications: Counter<'outcome'> | undefined;
   return {
     name: 'apikeys',
-    models: [keys, apiKeyUsage],
-    resources: [apiKeyResource],
+    models: [keys, apiKeyUsage, serviceUsers],
+    resources: [apiKeyResource, serviceUserResource],
     migrations: apiKeyMigrations,
     authenticators: [new ApiKeyAuth(), new ApiKeyBearer()],
     errors: apiKeyErrors,
@@ -48,7 +50,11 @@ export function apiKeys(options: ApiKeyOptions = {}): Module {
         hint: 'Set API_KEY_PEPPER, or apiKeys({ pepper: null }) where that is intended.',
       }),
     ],
-    provides: () => ({ userChanges: [ownerChanged], memberChanges: [ownerLeft] }),
+    provides: () => ({
+      userChanges: [ownerChanged, serviceUserDeleted],
+      memberChanges: [ownerLeft, serviceUserLeft],
+      serviceUsers: serviceUserSource,
+    }),
     metrics(registry) {
       verifications = registry.counter({
         name: 'kit_apikeys_verifications_total',

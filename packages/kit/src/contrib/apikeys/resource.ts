@@ -8,6 +8,7 @@ import { people } from '../../crud/declare/people.ts';
 import { STAFF, type WriteContext } from '../../crud/declare/resource.ts';
 import { DerivedState } from '../../crud/policy/derived-state.ts';
 import type { Db } from '../../db/engine/db.ts';
+import { whereSql } from '../../db/sql/where/where-sql.ts';
 import type { Where } from '../../db/sql/where/where.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { FieldError } from '../../errors/kit-error.ts';
@@ -59,6 +60,16 @@ const keyState = derived(['revoked', 'expired', 'active', 'owner_inactive'], {
 
 const keyStates = new DerivedState(keyState, apiKeys, {});
 
+/** The audience of those who manage a tenant. */
+export const TENANT = 'tenant';
+
+/** Keys that no person owns, of one tenant. */
+function keysOfServiceUsers(tenant: string | null): Where<(typeof apiKeys)['columns']> {
+  if (tenant === null) return whereSql('1 = 0');
+  const text = 'this.tenant_id = $1 and exists (select 1 from service_users s where s.user_id = this.owner_id and s.tenant_id = $1)';
+  return whereSql(text, [tenant]);
+}
+
 /** Keys that have this state now. */
 export function keysInState(state: string, now: Date): Where {
   return keyStates.isOneOf([state], now);
@@ -70,7 +81,7 @@ export const apiKeyResource = resource(apiKeys, {
   name: 'api_key',
   missing: apiKeyErrors.api_key_not_found,
   owner: 'owner_id',
-  audiences: { [STAFF]: { rows: true } },
+  audiences: { [STAFF]: { rows: true }, [TENANT]: { rows: ({ tenant }: Pick<CrudCaller, 'tenant'>) => keysOfServiceUsers(tenant) } },
   input: ['name', 'scopes', 'rate_limit', 'quota', 'expires_at'],
   hidden: ['digest', 'previous_digest'],
   fields: {
@@ -142,7 +153,7 @@ export const apiKeyResource = resource(apiKeys, {
 });
 
 /** The values that a key cannot have, and the scopes that the caller cannot grant. */
-function keyFaults(
+export function keyFaults(
   db: Db,
   caller: CrudCaller,
   input: KeyInput,

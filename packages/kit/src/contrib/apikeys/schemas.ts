@@ -1,5 +1,5 @@
 import { jsonSchema } from '../../http/declare/json-schema.ts';
-import { GRACE_SECONDS_MAX } from './rows/field-rules.ts';
+import { GRACE_SECONDS_MAX, NAME_LENGTH_MAX } from './rows/field-rules.ts';
 
 const rotation = jsonSchema<{ readonly grace_seconds?: number }>({
   type: 'object',
@@ -17,3 +17,51 @@ export const RevokeBody = jsonSchema<{ readonly reason?: string }>({
   properties: { reason: { type: 'string', maxLength: 200, description: 'Stored with the key and in the audit log.' } },
   additionalProperties: false,
 });
+
+const name = { type: 'string', minLength: 1, maxLength: NAME_LENGTH_MAX };
+
+export const NewServiceUserBody = jsonSchema<{ readonly name: string; readonly role: string }>(
+  {
+    type: 'object',
+    properties: {
+      name: { ...name, description: 'What people call it: the program that has its keys.' },
+      role: {
+        type: 'string',
+        minLength: 1,
+        maxLength: 40,
+        description: 'Its role in the tenant: one that you can give, and not that of owners.',
+      },
+    },
+    required: ['name', 'role'],
+    additionalProperties: false,
+  },
+  { name: 'NewServiceUser' },
+);
+
+/** Nothing of a service user changes. */
+export const NoServiceUserPatch = jsonSchema<object>({ type: 'object', properties: {}, additionalProperties: false });
+
+export interface IssuedKeyFields {
+  readonly name: string;
+  readonly scopes: readonly string[];
+  readonly expires_at?: string | null;
+}
+
+export const NewServiceKeyBody = jsonSchema<IssuedKeyFields>(
+  {
+    type: 'object',
+    properties: {
+      name: { ...name, description: 'A label for people.' },
+      scopes: {
+        type: 'array',
+        items: { type: 'string', maxLength: 129 },
+        maxItems: 100,
+        description: 'What the key may do: `orders:read`.',
+      },
+      expires_at: { type: ['string', 'null'], format: 'date-time', description: 'Default: the key does not expire.' },
+    },
+    required: ['name', 'scopes'],
+    additionalProperties: false,
+  },
+  { name: 'NewServiceKey' },
+);

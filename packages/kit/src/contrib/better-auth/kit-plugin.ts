@@ -92,6 +92,7 @@ export function kitPlugin(): BetterAuthPlugin {
     if (database === undefined) return;
     const db = currentTransactionOn(database) ?? database;
     if (!(await isActiveUser(db, userId))) throw userDeactivated();
+    if (await isServiceUser(db, userId)) throw serviceUser();
     if (endpoint !== null && endpoint.path === '/two-factor/verify-totp') await refuseUsedCode(db, userId, endpoint.body);
   }
 
@@ -103,6 +104,14 @@ export function kitPlugin(): BetterAuthPlugin {
     await endpoint?.context.internalAdapter?.deleteSession(session.token);
     await deleteSessions(db, session.userId);
     throw userDeactivated();
+  }
+
+  /** A service user is never staff. */
+  async function refuseStaff(changes: Readonly<Record<string, unknown>>, endpoint: Endpoint | null): Promise<void> {
+    const { role } = changes;
+    const { userId } = (endpoint?.body ?? {}) as { readonly userId?: unknown };
+    if (database === undefined || typeof role !== 'string' || role === '' || typeof userId !== 'string') return;
+    if (role !== 'user' && (await isServiceUser(currentTransactionOn(database) ?? database, userId))) throw serviceUser();
   }
 
   async function refuseUsedCode(db: Db, userId: string, body: unknown): Promise<void> {
@@ -124,7 +133,10 @@ export function kitPlugin(): BetterAuthPlugin {
         options: {
           databaseHooks: {
             user: {
-              update: { after: (_user, endpoint) => passOn(endpoint) },
+              update: {
+                before: (changes, endpoint) => refuseStaff(changes, endpoint as Endpoint | null),
+                after: (_user, endpoint) => passOn(endpoint),
+              },
               delete: { after: (_user, endpoint) => passOn(endpoint) },
             },
             session: {
@@ -209,6 +221,17 @@ export function kitPlugin(): BetterAuthPlugin {
       ],
     },
   } satisfies BetterAuthPlugin;
+}
+
+async function isServiceUser(db: Db, userId: string): Promise<boolean> {
+  return (await betterAuthState.find(db)?.registry.serviceUsers?.among(db, [userId]))?.has(userId) === true;
+}
+
+function serviceUser(): APIError {
+  return new APIError('FORBIDDEN', {
+    code: 'SERVICE_USER',
+    message: 'This is a service user of an organization: nobody logs in as it, and it is never staff.',
+  });
 }
 
 function userDeactivated(): APIError {

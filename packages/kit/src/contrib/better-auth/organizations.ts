@@ -1,6 +1,7 @@
 import { type ModuleTenants, tenantsOf } from '../../app/tenants/tenant-directory.ts';
 import type { Principal } from '../../auth/people/principal.ts';
 import type { BetterAuthSettings } from './options.ts';
+import { serviceMembers } from './service-users.ts';
 import { findMembership, findRoles, organizationsOf, type FoundMembership } from './store.ts';
 
 /** What the statement that authenticated a session found in the organization that the request asked for. */
@@ -42,6 +43,7 @@ export function organizationTenants({ places, organization }: BetterAuthSettings
       return roles.map((list) => (list === null ? null : { roles: rolesOf(list) }));
     },
     ofUser: organizationsOf,
+    serviceMembers,
   });
 }
 

@@ -2,8 +2,8 @@ import { CONFLICT_RETRIES } from '../../../db/engine/conflict-retries.ts';
 import type { Clock } from '../../../db/clock.ts';
 import type { Db } from '../../../db/engine/db.ts';
 import { uuidv7 } from '../../../db/values/uuidv7.ts';
-import { accountsOf } from '../users/accounts.ts';
-import { loginFailed } from '../errors.ts';
+import { accountsOf, accountsState } from '../users/accounts.ts';
+import { accountErrors, loginFailed } from '../errors.ts';
 import { normalizeLogin } from '../users/login-name.ts';
 import type { AccountsSettings } from '../options.ts';
 import { PASSWORD_LENGTH_MAX } from '../users/password-policy.ts';
@@ -109,6 +109,7 @@ export async function insertNewSession(
     place = NOWHERE,
   }: { readonly secondFactor: boolean; readonly present?: boolean; readonly place?: SessionPlace | undefined },
 ): Promise<NewSession> {
+  if ((await accountsState.find(tx)?.isServiceUser(tx, user.id)) === true) throw accountErrors.service_user();
   const now = clock.now();
   const token = newSessionToken();
   const expiresAt = new Date(now.getTime() + settings.sessionLifetimeMs);

@@ -4,7 +4,7 @@ import type { User } from '../../../auth/people/principal.ts';
 import type { Db } from '../../../db/engine/db.ts';
 import { uuidv7 } from '../../../db/values/uuidv7.ts';
 import { FaultCollector } from '../../../errors/fault-collector.ts';
-import { accountsOf } from './accounts.ts';
+import { accountsOf, accountsState } from './accounts.ts';
 import { accountErrors } from '../errors.ts';
 import { emailFault, normalizeEmail, normalizeLogin, normalizeUsername, usernameFault } from './login-name.ts';
 import { passwordFault } from './password-policy.ts';
@@ -128,6 +128,7 @@ export async function changeStaff(
 ): Promise<UserRow> {
   checkManagement('changeStaff()', management);
   return db.transaction(async (tx) => {
+    if (staff && (await accountsState.find(tx)?.isServiceUser(tx, id)) === true) throw accountErrors.service_user();
     const before = await lockUser(tx, id);
     const user = await setStaff(tx, id, staff, management.clock.now());
     if (before === null || user === null) throw accountErrors.user_not_found();
