@@ -21,6 +21,29 @@ export const savedFilters = model(
   { guarded: true, indexes: [{ columns: ['user_id', 'resource', 'name'], unique: true }] },
 );
 
+export const VIEW_REASON_LENGTH_MAX = 300;
+
+/** Members of staff who look at the application as a user. */
+export const views = model(
+  'admin_views',
+  {
+    id: t.uuidv7().pk(),
+    staff_id: t.text(IDENTITY_LENGTH_MAX).person(),
+    /** The session of the member of staff: the view ends with it. */
+    credential_id: t.text(IDENTITY_LENGTH_MAX),
+    user_id: t.text(IDENTITY_LENGTH_MAX).person(),
+    /** Empty: none. */
+    tenant_id: t.text(IDENTITY_LENGTH_MAX).dbDefault('').tenant(),
+    reason: t.text({ min: 1, max: VIEW_REASON_LENGTH_MAX }),
+    started_at: t.timestamp(),
+    expires_at: t.timestamp(),
+  },
+  {
+    guarded: true,
+    indexes: [{ columns: ['staff_id'] }, { columns: ['user_id'] }, { columns: ['tenant_id'] }, { columns: ['expires_at'] }],
+  },
+);
+
 export const ALERT_NAME_LENGTH_MAX = 200;
 
 /** Alerts that fire now; see alerts/check-alerts.ts. */

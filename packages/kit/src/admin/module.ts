@@ -7,12 +7,15 @@ import { listController } from './serve/list-controller.ts';
 import { deleteSavedFiltersOf } from './model/saved-filters.ts';
 import { AlertWatch } from './alerts/alert-watch.ts';
 import { initial } from './migrations/0001_initial.ts';
-import { alertChecks, firingAlerts, savedFilters } from './models.ts';
+import { views as viewsMigration } from './migrations/0002_views.ts';
+import { alertChecks, firingAlerts, savedFilters, views } from './models.ts';
 import { readAdminOptions, type AdminOptions } from './options.ts';
 import { overviewController, stateController } from './serve/overview-controller.ts';
 import { resourceController } from './serve/resource-controller.ts';
 import { sessionController } from './serve/session-controller.ts';
 import { siteHeaders } from './serve/site-headers.ts';
+import { viewController } from './serve/view-controller.ts';
+import { viewingOf } from './staff/views.ts';
 import { siteController } from './serve/site-controller.ts';
 
 /**
@@ -33,12 +36,12 @@ export function admin(options: AdminOptions = {}): Module {
     // Its users list and its login are there first, where it is installed.
     after: ['accounts'],
     errors: adminErrors,
-    models: [savedFilters, firingAlerts, alertChecks],
-    migrations: [initial],
+    models: [savedFilters, firingAlerts, alertChecks, views],
+    migrations: [initial, viewsMigration],
     middleware: [siteHeaders('admin'), site.responseTimes.middleware],
     // Without a login nothing is mounted, and `install` says what is missing.
     mount: ({ login }) => (login === null ? {} : controllers(site, login)),
-    provides: () => ({ userChanges: [forgetUser(site)] }),
+    provides: () => ({ userChanges: [forgetUser(site)], ...(settings.viewAs ? { viewing: viewingOf(site) } : {}) }),
     install: (app) => site.installIn(app),
     async setup({ databases, clock }) {
       site.startedAt = clock.now();
@@ -65,6 +68,7 @@ function controllers(site: AdminSite, login: LoginProvider): ModuleMount {
     [`${prefix}/api/state`]: stateController(site, login),
     [`${prefix}/api/resources`]: resourceController(site, login),
     [`${prefix}/api/lists`]: listController(site, login),
+    ...(site.settings.viewAs ? { [`${prefix}/api/view`]: viewController(site, login) } : {}),
   };
 }
 

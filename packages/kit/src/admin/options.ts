@@ -1,5 +1,5 @@
 import { implementationOf, objectOf, type OptionRules, readOptions } from '../options/read-options.ts';
-import { aFunction, guard, milliseconds, oneOf, recordOf, required, rule, text } from '../options/value-rule.ts';
+import { aFunction, flag, guard, milliseconds, oneOf, recordOf, required, rule, text } from '../options/value-rule.ts';
 import type { User } from '../auth/people/principal.ts';
 
 export interface AdminOptions {
@@ -11,6 +11,11 @@ export interface AdminOptions {
   readonly site?: URL;
   /** What members of staff may do. Default: everything. Superusers may do everything. */
   readonly roles?: AdminRoles;
+  /**
+   * Administrators can look at the application as one of its users: for 30 minutes, with a reason, and reading only. They need a second factor and a recent
+   * login. Default: false.
+   */
+  readonly viewAs?: boolean;
   /** Sends the alerts of the overview to the log, to metrics and as events. Default: they are only shown. */
   readonly alerts?: AdminAlerts;
 }
@@ -50,6 +55,7 @@ export interface AdminSettings {
   readonly title: string | null;
   readonly site: URL;
   readonly roles: AdminRoles | null;
+  readonly viewAs: boolean;
   /** Null: not sent. */
   readonly alerts: (Required<Pick<AdminAlerts, 'everyMs'>> & Pick<AdminAlerts, 'audience'>) | null;
 }
@@ -68,6 +74,7 @@ const rules: OptionRules<AdminOptions> = {
       needs: guard(recordOf(recordOf(oneOf(...ADMIN_ROLES)))),
     }),
   ),
+  viewAs: flag,
   alerts: objectOf<AdminAlerts>({
     everyMs: milliseconds(1_000),
     audience: rule('{ owner: userId } or { tenantKey }', isAudience),
@@ -83,6 +90,6 @@ function isAudience(value: unknown): boolean {
 /** Complete and frozen; every fault is reported at once. */
 export function readAdminOptions(options: AdminOptions): AdminSettings {
   const given = readOptions('admin()', options, rules);
-  const { prefix = '/admin', title = null, site = new URL('./site/', import.meta.url), roles = null, alerts } = given;
-  return Object.freeze({ prefix, title, site, roles, alerts: alerts === undefined ? null : { everyMs: 60_000, ...alerts } });
+  const { prefix = '/admin', title = null, site = new URL('./site/', import.meta.url), roles = null, viewAs = false, alerts } = given;
+  return Object.freeze({ prefix, title, site, roles, viewAs, alerts: alerts === undefined ? null : { everyMs: 60_000, ...alerts } });
 }

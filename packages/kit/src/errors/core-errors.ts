@@ -79,6 +79,16 @@ export const coreErrors = defineErrors('core', {
     detail: 'You are not a member of this tenant.',
     remedy: 'Name a tenant that you belong to, or ask one of its administrators to add you.',
   },
+  view_ended: {
+    status: 403,
+    detail: 'You no longer look at the application as another user.',
+    remedy: 'End the view in the admin site. Begin another one there if you still need it.',
+  },
+  viewing_only: {
+    status: 403,
+    detail: 'You look as another user: you can read, and neither change anything nor take files, links or one-time values along.',
+    remedy: 'End the view in the admin site to act as yourself.',
+  },
   tenant_suspended: {
     status: 403,
     detail: 'This tenant is suspended: nobody can work in it for now.',

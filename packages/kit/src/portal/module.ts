@@ -47,7 +47,7 @@ export function portal(options: PortalOptions = {}): Module {
     isByLink: ({ scheme }) => scheme === PORTAL_SESSION,
     access: (context) => accessIn(context, canManage),
   };
-  const site = new AdminSite({ ...settings, roles: null, alerts: null }, kind);
+  const site = new AdminSite({ ...settings, roles: null, viewAs: false, alerts: null }, kind);
   const isSecure = !accountsEnvironment().development;
   // Whose routes the pages of a session of a link call.
   let people: readonly string[] = [];

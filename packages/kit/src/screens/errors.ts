@@ -47,6 +47,11 @@ export const adminErrors = defineErrors('admin', {
     detail: 'Records of this list cannot be made from a file.',
     remedy: 'Import is available only for CRUD resources that allow creating records.',
   },
+  view_refused: {
+    status: 409,
+    detail: 'You cannot look at the application as this user.',
+    remedy: '`detail` says why. Name an active user who is no member of staff, and a tenant that the user is a member of.',
+  },
   too_many_saved: {
     status: 409,
     detail: 'You have saved too many filters for this list.',

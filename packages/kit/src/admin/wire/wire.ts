@@ -22,6 +22,7 @@
 //   GET    api/lists/:name/choices?search= | ?id=     → AdminChoices, for pickers
 //   GET    api/lists/:name/filters                    → { items: AdminSavedFilter[] } of the caller
 //   POST   api/lists/:name/filters                    { name, query } → AdminSavedFilter, 201; DELETE …/filters/:id → 204
+//   GET    api/view                                   → AdminView; POST { user, tenant?, reason } → AdminView, 201; DELETE → 204. With viewAs
 // A change (POST, PATCH, DELETE of resources) takes an `idempotency-key`: sent again, it is done once; a repetition of a change that was done is
 // 409 response_not_kept. PATCH takes `if-match` with `form.tag`: 412 when the record was changed meanwhile.
 // Every unsafe request but the login carries `x-csrf-token`. Errors are problem+json; a 422 names the field in its location:
@@ -120,3 +121,15 @@ export const ADMIN_ACTION_IDS_MAX = 100;
 
 /** Stands in the built page where each answer puts its own nonce for style elements. */
 export const ADMIN_STYLE_NONCE = '__STYLE_NONCE__';
+
+/** As whom the member of staff looks at the application now, for the banner. */
+export interface AdminView {
+  /** Null: as nobody. */
+  readonly view: {
+    readonly user: { readonly id: string; readonly username: string };
+    /** The id of the tenant; null: in none. */
+    readonly tenant: string | null;
+    readonly reason: string;
+    readonly expires_at: string;
+  } | null;
+}

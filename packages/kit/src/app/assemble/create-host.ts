@@ -12,7 +12,7 @@ import { tenantOfRequest } from './tenant-of-request.ts';
 export function createHost(
   plan: AppPlan,
   options: AppOptions,
-  { audit, standings }: Registry,
+  { audit, standings, viewing }: Registry,
   life: Pick<Host, 'draining' | 'stopping' | 'track'>,
 ): Host {
   const { databases, services, clock, log, settings, trustedProxies, throttleStorage, inputLimits } = plan;
@@ -42,6 +42,7 @@ export function createHost(
     tenantOf: tenantOfRequest(plan.tenants),
     tenantNow: tenant === undefined || isProved ? undefined : async (exchange) => tenantResult(await tenant(exchange as Exchange)),
     standings,
+    viewing,
     blocking: new BlockingWatch(settings.warnBlockingMs, log),
     inputLimits,
     ...life,

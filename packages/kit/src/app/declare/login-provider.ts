@@ -25,6 +25,8 @@ export interface LoginProvider {
   readonly accountUrl?: string;
   /** What unsafe requests send back as `x-csrf-token`; null where `verifyCsrf` looks at something else, such as `Origin`. */
   csrfToken?(context: LoginContext): string | null | Promise<string | null>;
+  /** Whether the session was opened with a second factor. Default: the principal says `secondFactor: 'proved'`. */
+  hasSecondFactor?(context: LoginContext): boolean | Promise<boolean>;
   /** Ends the session of the request and clears its cookie. Called without a principal, too, for the cookie of a session that has ended. */
   logOut(context: LoginContext): void | Promise<void>;
   /** For sites that show the login form themselves. */
@@ -66,6 +68,7 @@ export const loginProvider = implementationOf<LoginProvider>('a login provider: 
   loginUrl: pageAddress,
   accountUrl: pageAddress,
   csrfToken: aFunction,
+  hasSecondFactor: aFunction,
   logOut: required(aFunction),
   form: objectWith('{ logIn }', 'logIn'),
 });

@@ -1,8 +1,10 @@
 import type { AuditEntry, AuditSink } from '../../auth/request/audit-sink.ts';
 import type { GroupDirectory } from '../../auth/people/group-directory.ts';
 import type { IdentityDirectory } from '../../auth/people/identity-directory.ts';
+import type { ServiceUserSource, UsersWithoutLogin } from '../../auth/people/service-users.ts';
 import type { SessionTenants } from '../../auth/people/session-tenants.ts';
 import type { UserRegistration } from '../../auth/people/user-registration.ts';
+import type { Viewing } from '../../auth/request/viewing.ts';
 import type { Standings } from '../../auth/rights/standing.ts';
 import type { Db } from '../../db/engine/db.ts';
 import type { SqlExecutor } from '../../db/engine/foreign/sql-executor.ts';
@@ -33,6 +35,12 @@ export interface Registry {
   readonly sessionTenants: SessionTenants | null;
   /** Null: nobody creates an account with an invitation. */
   readonly registration: UserRegistration | null;
+  /** Null: users without a login cannot be made. */
+  readonly usersWithoutLogin: UsersWithoutLogin | null;
+  /** Null: nobody looks at the application as somebody else. */
+  readonly viewing: Viewing | null;
+  /** Null: there are no service users. */
+  readonly serviceUsers: ServiceUserSource | null;
   /** Null: nobody counts the quotas of credentials, and none can be set. */
   readonly quotas: RequestQuotas | null;
   /** Null: pages for people have no login that they could call. */
@@ -124,6 +132,9 @@ export const emptyRegistry: Registry = Object.freeze({
   identities: null,
   sessionTenants: null,
   registration: null,
+  usersWithoutLogin: null,
+  serviceUsers: null,
+  viewing: null,
   quotas: null,
   accountRoutes: null,
   tenantRoutes: null,

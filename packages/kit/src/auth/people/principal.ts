@@ -40,6 +40,8 @@ export interface Principal {
   readonly quota?: string | null | undefined;
   /** The id of the staff member who acts as the user. Audit entries record it, and it excludes creating API keys. */
   readonly impersonatedBy?: string | undefined;
+  /** True: a member of staff looks as the user. Everything but reads is rejected, and no file, one-time value or link leaves. */
+  readonly isViewing?: boolean | undefined;
   /** `missing`: the user's staff rights are withheld until a second factor is proved. Undefined: not known, or not needed. */
   readonly secondFactor?: 'proved' | 'missing' | undefined;
 }

@@ -16,7 +16,9 @@ import { memberChanges, usedCodes, userChanges } from './models.ts';
 import { type BetterAuthOptions, readBetterAuthOptions } from './options.ts';
 import { organizationTenants } from './organizations.ts';
 import { pageRoutes } from './page-routes.ts';
+import { usersWithoutLogin } from './service-users.ts';
 import { schemaFaults } from './schema-faults.ts';
+import { hasTwoFactors } from './store.ts';
 import { bearerAuthenticator, cookieAuthenticator } from './sessions.ts';
 import { removeUser, userRows } from './user-rows.ts';
 import { betterAuthState, passOnChanges, passOnJob } from './user-changes.ts';
@@ -52,6 +54,9 @@ export function betterAuth(auth: BetterAuthInstance, options: BetterAuthOptions 
     authenticators: ['session'],
     ...(settings.loginUrl === null ? {} : { loginUrl: settings.loginUrl }),
     ...(settings.accountUrl === null ? {} : { accountUrl: settings.accountUrl }),
+    // A user with a second factor gets no session without it.
+    hasSecondFactor: async ({ db, principal }) =>
+      principal !== null && pluginOf(instance, 'two-factor') !== undefined && (await hasTwoFactors(db, principal.user.id)),
     logOut: ({ request, reply }) => signOut(auth, context(), exchangeOf(request), reply),
   };
   return {
@@ -65,7 +70,7 @@ export function betterAuth(auth: BetterAuthInstance, options: BetterAuthOptions 
       ...(pluginOf(instance, 'bearer') === undefined ? [] : [bearerAuthenticator(context, settings)]),
     ],
     login: loginProvider,
-    provides: () => pageRoutes(instance),
+    provides: () => ({ ...pageRoutes(instance), usersWithoutLogin: usersWithoutLogin(context) }),
     mount: { [basePathOf(instance)]: authController(auth, context, settings) },
     jobs: [passOnJob],
     commands: [userCommand(auth, context)],

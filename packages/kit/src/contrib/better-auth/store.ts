@@ -1,4 +1,5 @@
 // SQL over the tables of better-auth: camelCase names in quotes, timestamps as ISO text on SQLite.
+import { isTrue } from '../../auth/people/user-table.ts';
 import type { Db } from '../../db/engine/db.ts';
 
 export interface FoundSession {
@@ -96,7 +97,7 @@ export async function organizationsOf(db: Db, userId: string, limit: number): Pr
 }
 
 /** A timestamp as better-auth stores it. */
-function stored(db: Db, at: Date): string | Date {
+export function stored(db: Db, at: Date): string | Date {
   return db.dialect === 'sqlite' ? at.toISOString() : at;
 }
 
@@ -139,6 +140,12 @@ export async function deleteImpersonations(tx: Db, userIds: readonly string[]): 
 export async function isActiveUser(db: Db, userId: string): Promise<boolean> {
   const [found] = await db.query('select id from better_auth_users where id = $1 and is_active', [userId]);
   return found !== undefined;
+}
+
+/** Of an instance with the plugin `twoFactor()`. */
+export async function hasTwoFactors(db: Db, userId: string): Promise<boolean> {
+  const [found] = await db.query<{ enabled: unknown }>('select "twoFactorEnabled" as enabled from "user" where "id" = $1', [userId]);
+  return isTrue(found?.enabled);
 }
 
 /** An invitation that is still open. */

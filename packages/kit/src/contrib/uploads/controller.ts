@@ -1,6 +1,7 @@
 import type { App } from '../../app/declare/module.ts';
 import { requiredModule } from '../../app/declare/required-module.ts';
 import type { User } from '../../auth/people/principal.ts';
+import { coreErrors } from '../../errors/core-errors.ts';
 import { FaultCollector } from '../../errors/fault-collector.ts';
 import { Controller } from '../../http/compile/controller.ts';
 import { controllerOptions } from '../../http/declare/controller-options.ts';
@@ -112,6 +113,8 @@ export class UploadController extends Controller {
     async (context) => {
       const upload = await ownUpload(context, context.params.id);
       if (context.query.url !== true) return uploadRecord(upload);
+      // A link works for whoever has it, and longer than the view.
+      if (context.principal?.isViewing === true) throw coreErrors.viewing_only();
       const { url, expiresAt } = await downloadUrl(context.db, upload);
       void context.reply.header('cache-control', 'no-store');
       return { ...uploadRecord(upload), url, url_expires_at: expiresAt };

@@ -11,6 +11,7 @@ import type { CompiledRoute } from '../exchange/compiled-route.ts';
 import type { Exchange } from '../exchange/exchange.ts';
 import { idempotencyErrors } from '../errors.ts';
 import type { Middleware } from '../exchange/middleware.ts';
+import { refuseWhileViewing, viewedPrincipal } from './viewing.ts';
 
 /** One step before the body is read. Synchronous where it can be; throwing refuses the request. */
 export type Stage = (exchange: Exchange) => void | undefined | Promise<void>;
@@ -119,6 +120,11 @@ function failed(exchange: Exchange, error: unknown): never {
 function remember(exchange: Exchange, route: CompiledRoute, found: Authentication | null): void | Promise<void> {
   exchange.authentication = found === null ? 'anonymous' : 'accepted';
   if (found === null) return undefined;
+  const viewed = viewedPrincipal(exchange, route, found);
+  return viewed === null ? accept(exchange, route, found) : viewed.then((principal) => accept(exchange, route, { ...found, principal }));
+}
+
+function accept(exchange: Exchange, route: CompiledRoute, found: Authentication): void | Promise<void> {
   exchange.principal = found.principal;
   exchange.authenticator = found.authenticator;
   if (found.authenticator.verifyCsrf === undefined || !route.csrf || safeMethods.has(exchange.method)) return proveBinding(exchange);
@@ -135,6 +141,7 @@ function proveBinding(exchange: Exchange): void | Promise<void> {
 }
 
 function permit(exchange: Exchange, route: CompiledRoute): void | Promise<void> {
+  refuseWhileViewing(exchange, route);
   const verdict = exchange.isRecorded
     ? inSpan(`permission ${route.permission.name}`, {}, () => route.permission.evaluate(exchange))
     : route.permission.evaluate(exchange);

@@ -8,6 +8,7 @@ import { withStaffRights } from '../../auth/rights/staff-rights.ts';
 import type { Database } from '../../db/engine/db.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { isKitError } from '../../errors/kit-error.ts';
+import { viewedNow } from './viewing.ts';
 import { CallerCounts } from '../exchange/caller-counts.ts';
 import type { Exchange } from '../exchange/exchange.ts';
 import type { Host } from '../exchange/host.ts';
@@ -94,7 +95,7 @@ export class OpenStreams {
   async #endInvalid(authenticator: Authenticator, streams: readonly Exchange[]): Promise<void> {
     const current = await currentPrincipals(this.#host.db, authenticator, streams, (error) => this.#noteFailure(error));
     for (const exchange of streams) {
-      const now = current.get(exchange);
+      const now = await viewedNow(exchange, current.get(exchange));
       if (now === undefined || exchange.signal.aborted) continue;
       if (now === null || !isSame(exchange.principal, now))
         exchange.abort(coreErrors.invalid_credentials({ detail: 'The credential of this stream has been revoked or changed.' }));

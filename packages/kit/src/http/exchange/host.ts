@@ -1,4 +1,5 @@
 import type { AuditSink } from '../../auth/request/audit-sink.ts';
+import type { Viewing } from '../../auth/request/viewing.ts';
 import type { Standings } from '../../auth/rights/standing.ts';
 import type { Clock } from '../../db/clock.ts';
 import type { Database } from '../../db/engine/db.ts';
@@ -44,6 +45,8 @@ export interface Host {
   readonly tenantNow: ((exchange: object) => Promise<string | null>) | undefined;
   /** What the callers of open streams may still do in the tenants that their requests proved. */
   readonly standings: Standings;
+  /** Members of staff who look as a user. Null: nobody does. */
+  readonly viewing: Viewing | null;
   readonly blocking: BlockingWatch;
   readonly inputLimits: InputLimits;
   /** Aborted when the server begins to stop: streams end now, ordinary requests may finish. */

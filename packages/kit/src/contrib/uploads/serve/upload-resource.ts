@@ -35,7 +35,9 @@ export function uploadResource(database: () => Db): AnyResource {
       url: {
         requires: ['id', 'final_key', 'content_type', 'filename'],
         response: jsonSchema<string>({ type: 'string', description: 'A signed address that works for a few minutes.' }),
-        value: async (row: Pick<Upload, 'id' | 'final_key' | 'content_type' | 'filename'>) => (await signedDownload(database(), row)).url,
+        load: (rows: readonly Pick<Upload, 'id' | 'final_key' | 'content_type' | 'filename'>[], { caller }) =>
+          // Who looks as a user takes no links along.
+          Promise.all(rows.map(async (row) => (caller.principal?.isViewing === true ? '' : (await signedDownload(database(), row)).url))),
       },
     },
   });
