@@ -64,7 +64,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   ],
   'contrib/accounts': ['users', 'factors', 'sessions', 'mail', 'login', 'serve'],
   'contrib/audit': ['chain', 'record', 'serve'],
-  'contrib/apikeys': ['key', 'rows', 'verify', 'manage', 'request'],
+  'contrib/apikeys': ['key', 'rows', 'verify', 'manage', 'service', 'request'],
   'contrib/grants': ['declare', 'caller', 'rows', 'backends', 'grant', 'serve'],
   'contrib/jobs': ['declare', 'rows', 'start', 'running', 'queues', 'manage', 'admin', 'commands'],
   'contrib/mcp': ['tools', 'calls', 'serve'],

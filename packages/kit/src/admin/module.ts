@@ -15,7 +15,7 @@ import { resourceController } from './serve/resource-controller.ts';
 import { sessionController } from './serve/session-controller.ts';
 import { siteHeaders } from './serve/site-headers.ts';
 import { viewController } from './serve/view-controller.ts';
-import { viewingOf } from './staff/views.ts';
+import { viewingOf } from './serve/views.ts';
 import { siteController } from './serve/site-controller.ts';
 
 /**

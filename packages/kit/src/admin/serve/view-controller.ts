@@ -8,7 +8,7 @@ import { exchangeOf } from '../../http/serve/serve-route.ts';
 import { hasRecentLogin } from '../../permissions/built-ins.ts';
 import { all } from '../../permissions/permission.ts';
 import { VIEW_REASON_LENGTH_MAX } from '../models.ts';
-import { beginView, currentView, endView, type View, viewCookie } from '../staff/views.ts';
+import { beginView, currentView, endView, type View, viewCookie } from './views.ts';
 import type { AdminSite } from '../state/admin-site.ts';
 import { siteFacts } from '../state/site-kind.ts';
 import type { AdminView } from '../wire/wire.ts';

@@ -1,7 +1,7 @@
 import type { AuditEntry, AuditSink } from '../../auth/request/audit-sink.ts';
 import type { GroupDirectory } from '../../auth/people/group-directory.ts';
 import type { IdentityDirectory } from '../../auth/people/identity-directory.ts';
-import type { ServiceUserSource, UsersWithoutLogin } from '../../auth/people/service-users.ts';
+import type { ServiceUserSource, UsersWithoutLogin } from '../../auth/request/service-users.ts';
 import type { SessionTenants } from '../../auth/people/session-tenants.ts';
 import type { UserRegistration } from '../../auth/people/user-registration.ts';
 import type { Viewing } from '../../auth/request/viewing.ts';

@@ -1,5 +1,5 @@
 import type { Membership } from '../../auth/people/membership.ts';
-import type { ServiceMembers } from '../../auth/people/service-users.ts';
+import type { ServiceMembers } from '../../auth/request/service-users.ts';
 import type { Principal } from '../../auth/people/principal.ts';
 import type { Db } from '../../db/engine/db.ts';
 import { coreErrors } from '../../errors/core-errors.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { currentTransactionOn } from '../../db/engine/ambient.ts';
-import type { ServiceMembers, UsersWithoutLogin } from '../../auth/people/service-users.ts';
+import type { ServiceMembers, UsersWithoutLogin } from '../../auth/request/service-users.ts';
 import type { Db } from '../../db/engine/db.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { InstanceContext } from './instance.ts';

@@ -1,4 +1,4 @@
-import type { UsersWithoutLogin } from '../../../auth/people/service-users.ts';
+import type { UsersWithoutLogin } from '../../../auth/request/service-users.ts';
 import { accountsOf } from './accounts.ts';
 import { deleteUser, prepareUser } from './manage-users.ts';
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { MemberChangeListener, UserChangeListener } from '../../../app/declare/registry.ts';
-import type { ServiceUserChange, ServiceUserSource } from '../../../auth/people/service-users.ts';
+import type { ServiceUserChange, ServiceUserSource } from '../../../auth/request/service-users.ts';
 import type { Db } from '../../../db/engine/db.ts';
 import type { Row } from '../../../db/declare/rows.ts';
 import { findBy, insert, remove } from '../../../db/rows/repository.ts';

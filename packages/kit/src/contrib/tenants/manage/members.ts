@@ -1,4 +1,4 @@
-import type { ServiceMembers } from '../../../auth/people/service-users.ts';
+import type { ServiceMembers } from '../../../auth/request/service-users.ts';
 import { CONFLICT_RETRIES } from '../../../db/engine/conflict-retries.ts';
 import type { Db } from '../../../db/engine/db.ts';
 import { uuidv7 } from '../../../db/values/uuidv7.ts';

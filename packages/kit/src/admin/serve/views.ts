@@ -12,7 +12,7 @@ import { cookieValues } from '../../http/declare/read-cookie.ts';
 import { adminErrors } from '../../screens/errors.ts';
 import { views } from '../models.ts';
 import type { AdminSite } from '../state/admin-site.ts';
-import { roleOf } from './staff-roles.ts';
+import { roleOf } from '../staff/staff-roles.ts';
 
 export type View = Row<typeof views>;
 

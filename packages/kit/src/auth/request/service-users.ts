@@ -1,6 +1,6 @@
 import type { Db } from '../../db/engine/db.ts';
-import type { AuditEntry } from '../request/audit-sink.ts';
-import type { User } from './principal.ts';
+import type { AuditEntry } from './audit-sink.ts';
+import type { User } from '../people/principal.ts';
 
 /** Who makes a change, and in which request. */
 export interface ServiceUserChange {
