@@ -16,7 +16,6 @@ const { owner_not_found, key_limit_reached, impersonated_session } = apiKeyError
 
 /** Users of a tenant that are no people. */
 export const serviceUserResource = resource(serviceUsers, {
-  live: false,
   name: 'service_user',
   missing: apiKeyErrors.service_user_not_found,
   // An app without tenants has none of them.
