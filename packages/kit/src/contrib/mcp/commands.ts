@@ -1,10 +1,11 @@
 import { once } from 'node:events';
-import { serveStdio } from '@modelcontextprotocol/server/stdio';
+import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/stdio';
 import type { Command, CommandContext } from '../../app/declare/command.ts';
 import type { App } from '../../app/declare/module.ts';
 import { keyFromEnvironment } from './serve/config.ts';
 import { mcpServer, type McpServerParts } from './serve/protocol.ts';
-import { callerOverStdio } from './serve/stdio.ts';
+import { callerOverStdio, followingOverStdio } from './serve/stdio.ts';
+import { ConnectionSubscriptions, SubscribingTransport } from './serve/stdio-subscriptions.ts';
 
 /** `kit mcp`: tools for an agent on this machine, which starts the program and talks to it by its standard input and output. */
 export function mcpCommand(running: () => McpServerParts): Command<App> {
@@ -25,10 +26,14 @@ export function mcpCommand(running: () => McpServerParts): Command<App> {
         const endpoint = app.routes.find(({ controller }) => controller === 'KitMcpController');
         if (endpoint === undefined) throw new Error('the endpoint of mcp() is not mounted');
         const withCaller = callerOverStdio(endpoint, key, tenantHeaders(app, context, tenant));
-        const handle = serveStdio(() => mcpServer(parts, withCaller), {
+        const follow = followingOverStdio(parts.tools, withCaller);
+        const subscriptions = new ConnectionSubscriptions(follow);
+        const handle = serveStdio(({ era }) => mcpServer(parts, withCaller, era === 'legacy' ? subscriptions : 'listened'), {
+          transport: new SubscribingTransport(new StdioServerTransport(), follow),
           onerror: (err) => app.log.debug({ err }, 'mcp: a message was rejected'),
         });
         await once(process.stdin, 'close');
+        subscriptions.removeAll();
         await handle.close();
       });
     },

@@ -13,10 +13,11 @@ import { exchangeOf } from '../../http/serve/serve-route.ts';
 import { throttledError } from '../../throttle/enforce.ts';
 import { isAuthenticated } from '../../permissions/built-ins.ts';
 import type { McpRequest } from './serve/protocol.ts';
+import { isListen } from './serve/subscriptions.ts';
 
 /** What the endpoint needs of the running module. */
 export interface McpEndpoint {
-  readonly handler: McpHttpHandler;
+  readonly handler: Pick<McpHttpHandler, 'fetch'>;
   /** Throws where the whole request must be rejected before the protocol sees it. */
   admit(exchange: Exchange, messages: readonly Message[]): Promise<void>;
 }
@@ -82,7 +83,7 @@ async function respond(context: Pick<HandlerContext, 'request' | 'reply' | 'body
   const request: McpRequest = { exchange, argumentsOf: (id) => argumentsOf(messages, id) };
   const authInfo = { token: '', clientId: exchange.principal?.user.id ?? '', scopes: [], extra: { request } };
   const response = await endpoint.handler.fetch(webRequest(exchange), { authInfo, parsedBody: context.body });
-  const isFollowed = messages.some(({ params }) => params?._meta?.progressToken !== undefined);
+  const isFollowed = messages.some((each) => isListen(each) || each.params?._meta?.progressToken !== undefined);
   // Most responses end with their first event: then their status can still be that of a rejected call. Other calls of a batch have results.
   const whole = isFollowed && isStream(response) ? undefined : Buffer.from(await response.arrayBuffer());
   if (request.refusal !== undefined && whole !== undefined && messages.length === 1) {

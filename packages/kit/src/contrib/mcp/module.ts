@@ -1,4 +1,5 @@
 import type { App, Module } from '../../app/declare/module.ts';
+import type { CompiledRoute } from '../../http/exchange/compiled-route.ts';
 import type { Exchange } from '../../http/exchange/exchange.ts';
 import type { Middleware } from '../../http/exchange/middleware.ts';
 import { CallerTools } from './tools/caller-tools.ts';
@@ -10,9 +11,11 @@ import { agentsPortal } from './portal.ts';
 import { metadataMounts, ProtectedResource } from './serve/protected-resource.ts';
 import { mcpHandler, type McpServerParts } from './serve/protocol.ts';
 import { routeAt } from './serve/resources.ts';
+import { askedUris, isListen } from './serve/subscriptions.ts';
 import { toolFaults, toolRoutes } from './tools/tool-table.ts';
 
 interface Running extends McpServerParts, McpEndpoint {
+  readonly handler: ReturnType<typeof mcpHandler>;
   readonly hosts: ReadonlySet<string>;
   readonly resource: ProtectedResource;
 }
@@ -69,14 +72,20 @@ async function refuseMissingScope(
   tools: CallerTools,
   resource: ProtectedResource,
 ): Promise<void> {
-  for (const { method, params } of messages) {
-    const route =
-      method === 'tools/call' && typeof params?.name === 'string'
-        ? tools.route(params.name)
-        : method === 'resources/read' && typeof params?.uri === 'string'
-          ? routeAt(tools, params.uri)?.route
-          : undefined;
-    const standing = route === undefined ? undefined : await tools.standing(route, exchange);
-    if (standing?.kind === 'scope') throw resource.insufficientScope(exchange, standing.scope);
-  }
+  for (const message of messages)
+    for (const route of askedRoutes(message, tools)) {
+      const standing = await tools.standing(route, exchange);
+      if (standing.kind === 'scope') throw resource.insufficientScope(exchange, standing.scope);
+    }
+}
+
+function askedRoutes(message: Message, tools: CallerTools): readonly CompiledRoute[] {
+  const { method, params } = message;
+  if (method === 'tools/call' && typeof params?.name === 'string') return asList(tools.route(params.name));
+  const uris = method === 'resources/read' ? [params?.uri] : isListen(message) ? askedUris(message) : [];
+  return uris.flatMap((uri) => (typeof uri === 'string' ? asList(routeAt(tools, uri)?.route) : []));
+}
+
+function asList<T>(value: T | undefined): readonly T[] {
+  return value === undefined ? [] : [value];
 }

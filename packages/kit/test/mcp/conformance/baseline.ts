@@ -9,7 +9,8 @@ export const BASELINE: readonly { readonly reason: string; readonly checks: Read
     },
   },
   {
-    reason: 'Resources are operations, `kit://`: the fixtures of the suite have addresses of their own. There are no subscriptions.',
+    reason:
+      'Resources are operations, `kit://`: the fixtures of the suite have addresses of their own. Over HTTP, subscriptions are those of 2026-07-28.',
     checks: {
       'resources-read-binary': ['resources-read-binary'],
       'resources-read-text': ['resources-read-text'],

@@ -36,9 +36,16 @@ export async function callTool(
   { arguments: given, client, traceparent, signal, follow }: ToolCall,
   resultBytesMax: number,
 ): Promise<ToolOutcome> {
-  const { route } = tool;
+  const call = requestOf(tool, parent, given, traceparent);
+  const answer = await requestChannel.run({ via: 'mcp', client }, () => callRoute(tool.route, call, signal));
+  if (answer.exchange.throttledIn === 'client') return { result: toolResult(tool, answer, resultBytesMax), refusal: answer };
+  return { result: toolResult(tool, follow === undefined ? answer : await follow(answer), resultBytesMax) };
+}
+
+/** The request that a call stands for. */
+export function requestOf(tool: RouteTool, parent: Exchange, given: ToolCall['arguments'], traceparent?: string): RouteCall {
   const { url, params, headers, body, faults } = toolRequest(tool, given);
-  const call: RouteCall = {
+  return {
     url,
     params,
     body,
@@ -51,11 +58,8 @@ export async function callTool(
     requestId: parent.requestId,
     remoteAddress: parent.request.raw.socket.remoteAddress ?? '',
     parent,
-    bodyError: argumentError(route, parent, body, faults),
+    bodyError: argumentError(tool.route, parent, body, faults),
   };
-  const answer = await requestChannel.run({ via: 'mcp', client }, () => callRoute(route, call, signal));
-  if (answer.exchange.throttledIn === 'client') return { result: toolResult(tool, answer, resultBytesMax), refusal: answer };
-  return { result: toolResult(tool, follow === undefined ? answer : await follow(answer), resultBytesMax) };
 }
 
 /** Arguments that no request of the route can have, or that the caller's tool does not have: reported with everything else that the schemas reject. */

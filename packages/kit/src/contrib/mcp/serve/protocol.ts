@@ -1,4 +1,4 @@
-import { createMcpHandler, ProtocolError, ProtocolErrorCode, Server } from '@modelcontextprotocol/server';
+import { createMcpHandler, ProtocolError, ProtocolErrorCode, ResourceNotFoundError, Server } from '@modelcontextprotocol/server';
 import type { CallToolResult, McpHttpHandler, McpRequestContext, ServerContext } from '@modelcontextprotocol/server';
 import type { App } from '../../../app/declare/module.ts';
 import type { Exchange } from '../../../http/exchange/exchange.ts';
@@ -11,7 +11,10 @@ import type { McpSettings } from '../options.ts';
 import type { CallAnswer } from '../../../http/serve/call-route.ts';
 import type { RouteTool } from '../tools/tool.ts';
 import { fillPrompt, listPrompts } from './prompts.ts';
+import { followResources } from './followed-resources.ts';
 import { listResources, listTemplates, readResource } from './resources.ts';
+import type { ConnectionSubscriptions } from './stdio-subscriptions.ts';
+import { isListen, serveSubscription } from './subscriptions.ts';
 
 /** Tools of one page of the list. Clients read all pages before they begin; a request more costs as much CPU as 70 tools (640 µs and 9 µs). */
 const TOOLS_PER_PAGE = 200;
@@ -40,25 +43,46 @@ export interface McpServerParts {
   readonly tools: CallerTools;
 }
 
-/** Serves both eras of the protocol: 2026-07-28, and without sessions the versions of 2025. */
-export function mcpHandler(parts: McpServerParts): McpHttpHandler {
-  const create = ({ authInfo }: McpRequestContext) => {
-    const request = authInfo?.extra?.['request'] as McpRequest;
-    return mcpServer(parts, async (work) => work(request));
+/** Serves both eras of the protocol: 2026-07-28, and without sessions the versions of 2025. Only the first one has subscriptions, by requests that last. */
+export function mcpHandler(parts: McpServerParts): Pick<McpHttpHandler, 'fetch' | 'close'> {
+  const create = ({ authInfo, era }: McpRequestContext) => {
+    const request = requestOf(authInfo) as McpRequest;
+    return mcpServer(parts, async (work) => work(request), era === 'modern' ? 'listened' : undefined);
   };
-  return createMcpHandler(create, { onerror: (err) => parts.app.log.debug({ err }, 'mcp: a message was rejected') });
+  const handler = createMcpHandler(create, { onerror: (err) => parts.app.log.debug({ err }, 'mcp: a message was rejected') });
+  return {
+    fetch(request, options = {}) {
+      const mcpRequest = requestOf(options.authInfo);
+      if (!isListen(options.parsedBody) || mcpRequest === undefined) return handler.fetch(request, options);
+      return serveSubscription(create, request, options, (...asked) => followResources(parts.tools, mcpRequest.exchange, ...asked));
+    },
+    close: () => handler.close(),
+  };
+}
+
+/** The library hands on what the controller gave it. */
+function requestOf(authInfo: McpRequestContext['authInfo']): McpRequest | undefined {
+  return authInfo?.extra?.['request'] as McpRequest | undefined;
 }
 
 /** Runs work for the caller of one message. Over HTTP the caller is known; over stdio the message is admitted first. */
 export type WithCaller = <T>(work: (request: McpRequest) => Promise<T>) => Promise<T>;
 
-/** A server of the protocol that keeps nothing between messages. */
-export function mcpServer(parts: McpServerParts, withCaller: WithCaller): Server {
-  const { app, settings } = parts;
+/**
+ * A server of the protocol that keeps nothing between messages. `subscriptions`: those of a connection that lasts, or that they are served by what the
+ * server is connected to.
+ */
+export function mcpServer(parts: McpServerParts, withCaller: WithCaller, subscriptions?: ConnectionSubscriptions | 'listened'): Server {
+  const { app, settings, tools } = parts;
+  const subscribes = subscriptions !== undefined && tools.tellsNews;
   const server = new Server(
     { name: app.title, version: app.version },
     {
-      capabilities: { tools: {}, resources: {}, ...(settings.prompts.length === 0 ? {} : { prompts: {} }) },
+      capabilities: {
+        tools: {},
+        resources: subscribes ? { subscribe: true } : {},
+        ...(settings.prompts.length === 0 ? {} : { prompts: {} }),
+      },
       cacheHints: {
         'tools/list': LIST_CACHE,
         'resources/list': LIST_CACHE,
@@ -110,6 +134,7 @@ export function mcpServer(parts: McpServerParts, withCaller: WithCaller): Server
       context.mcpReq.signal,
     ),
   );
+  if (subscribes && subscriptions !== 'listened') offerSubscriptions(app, server, subscriptions);
   if (settings.prompts.length === 0) return server;
   server.setRequestHandler('prompts/list', async () =>
     guarded(app, () => withCaller(async ({ exchange }) => ({ prompts: await listPrompts(settings.prompts, exchange) }))),
@@ -118,6 +143,21 @@ export function mcpServer(parts: McpServerParts, withCaller: WithCaller): Server
     guarded(app, () => withCaller(({ exchange }) => fillPrompt(settings.prompts, exchange, params.name, params.arguments))),
   );
   return server;
+}
+
+/** The versions of 2025 subscribe by a request, and are told by notifications of the connection. */
+function offerSubscriptions(app: App, server: Server, subscriptions: ConnectionSubscriptions): void {
+  server.setRequestHandler('resources/subscribe', async ({ params: { uri } }) =>
+    guarded(app, async () => {
+      if (!(await subscriptions.add(uri, () => void server.sendResourceUpdated({ uri }).catch(() => undefined))))
+        throw new ResourceNotFoundError(uri);
+      return {};
+    }),
+  );
+  server.setRequestHandler('resources/unsubscribe', ({ params: { uri } }) => {
+    subscriptions.remove(uri);
+    return {};
+  });
 }
 
 /** What every call has of its message. */

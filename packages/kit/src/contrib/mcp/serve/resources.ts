@@ -69,17 +69,28 @@ export async function readResource(
   call: Omit<ToolCall, 'arguments' | 'follow'>,
   onRefusal: (answer: CallAnswer) => void,
 ): Promise<Contents> {
-  const found = routeAt(tools, uri);
-  const tool = found === undefined ? undefined : await tools.listed(found.route, exchange);
-  if (found === undefined || tool === undefined || !isResource(tool)) throw new ResourceNotFoundError(uri);
-  const given = Object.fromEntries(
-    [...tool.arguments].flatMap(([name, { part, name: inside }]) => (part === 'params' ? [[name, found.params[inside ?? '']]] : [])),
-  );
-  const { result, refusal } = await callTool(tool, exchange, { ...call, arguments: given }, settings.resultBytesMax);
+  const found = await resourceAt(tools, exchange, uri);
+  if (found === undefined) throw new ResourceNotFoundError(uri);
+  const { result, refusal } = await callTool(found.tool, exchange, { ...call, arguments: found.given }, settings.resultBytesMax);
   if (refusal !== undefined) onRefusal(refusal);
   const text = result.content.at(-1)?.text ?? '';
   if (result.isError === true) throw readingError(uri, text);
   return { contents: [{ uri, mimeType: JSON_TYPE, text }] };
+}
+
+/** The tool that reads it, and its arguments; undefined where the caller has none. */
+export async function resourceAt(
+  tools: CallerTools,
+  exchange: Exchange,
+  uri: string,
+): Promise<{ readonly tool: RouteTool; readonly given: Readonly<Record<string, string | undefined>> } | undefined> {
+  const found = routeAt(tools, uri);
+  const tool = found === undefined ? undefined : await tools.listed(found.route, exchange);
+  if (found === undefined || tool === undefined || !isResource(tool)) return undefined;
+  const given = Object.fromEntries(
+    [...tool.arguments].flatMap(([name, { part, name: inside }]) => (part === 'params' ? [[name, found.params[inside ?? '']]] : [])),
+  );
+  return { tool, given };
 }
 
 function readingError(uri: string, text: string): ProtocolError {

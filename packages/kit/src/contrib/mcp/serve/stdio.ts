@@ -6,6 +6,8 @@ import { isKitError } from '../../../errors/kit-error.ts';
 import { noteInexactNumbers } from '../../../http/json/inexact-numbers.ts';
 import { type JsonLimits, parseJson } from '../../../http/json/parse-json.ts';
 import { stdioWork } from '../controller.ts';
+import type { CallerTools } from '../tools/caller-tools.ts';
+import { followResources, type FollowResources } from './followed-resources.ts';
 import type { WithCaller } from './protocol.ts';
 
 type Arguments = Readonly<Record<string, unknown>>;
@@ -28,6 +30,19 @@ export function callerOverStdio(endpoint: CompiledRoute, key: string, more: Read
     if ('error' in outcome) throw outcome.error;
     return outcome.value;
   };
+}
+
+/** Follows resources in a request of the endpoint that lasts as long: it is admitted like any other. */
+export function followingOverStdio(tools: CallerTools, withCaller: WithCaller): FollowResources {
+  return (...asked) =>
+    new Promise((resolve, reject) => {
+      const follow = withCaller(async ({ exchange }) => {
+        const followed = await followResources(tools, exchange, ...asked);
+        resolve(followed);
+        await followed.ended;
+      });
+      follow.catch(reject);
+    });
 }
 
 /** The library has parsed the message: the limits and rules of a request's body hold for the arguments, and an integer beyond 2^53 may have been another one. */

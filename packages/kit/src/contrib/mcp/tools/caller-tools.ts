@@ -23,15 +23,22 @@ export class CallerTools {
   /** Without, tools/list costs four times as much and a call 60 % more (mcp-call, 200 tools): schemas are written again. */
   readonly #known = new Map<CompiledRoute, BoundedMap<string, RouteTool>>();
 
+  readonly #tellsNews: boolean;
   readonly #confirms: (route: CompiledRoute) => boolean;
 
   constructor(routes: readonly CompiledRoute[], confirms: (route: CompiledRoute) => boolean = () => false) {
     this.#confirms = confirms;
+    this.#tellsNews = routes.some((each) => each.route.news !== undefined);
     this.#routes = new Map(routes.map((route) => [toolName(route), route]));
   }
 
   get routes(): IterableIterator<CompiledRoute> {
     return this.#routes.values();
+  }
+
+  /** Whether any of them can be followed. */
+  get tellsNews(): boolean {
+    return this.#tellsNews;
   }
 
   route(name: string): CompiledRoute | undefined {
