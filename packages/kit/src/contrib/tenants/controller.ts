@@ -23,7 +23,6 @@ import { createErrors, invitationResource, memberErrors, memberResource, tenantR
 const permission = hasScopes({ allowUnscoped: true });
 /** The base admits whoever accepts an invitation; everything else is for users. */
 const own = { permission } as const;
-const byPresentCaller = { permission: all(permission, hasRecentLogin) } as const;
 const { recent_login_required } = coreErrors;
 
 /** For everything at once: a session that was left open must not take it along, and no key can. */
@@ -43,24 +42,34 @@ const mayCreate = new Permission({
   denial: (context) => tenantsIn(context.db).settings.create.denial(context, undefined),
 });
 
+/** A key that is bound to a tenant, or to none, works in it: it neither makes nor joins another, and does not end or give away its own. */
+const notBound = new Permission({
+  name: 'tenants.notBound',
+  evaluate: ({ principal }) => (principal?.boundTenant ?? null) === null,
+  denial: () =>
+    coreErrors.permission_denied({
+      detail: 'The key is bound: it neither creates, joins, deletes nor transfers a tenant. Log in, or use a key for every tenant.',
+    }),
+});
+
 const OwnTenants = CrudController(tenantResource, {
   permission: any(not(isAuthenticated), permission),
   scope: 'tenants',
   page: { default: 50, max: 100 },
   operations: {
     list: { ...own, field: 'mine', summary: 'List the tenants that you are a member of' },
-    create: { permission: all(permission, mayCreate), raises: createErrors, summary: 'Create a tenant and become its owner' },
+    create: { permission: all(permission, notBound, mayCreate), raises: createErrors, summary: 'Create a tenant and become its owner' },
     retrieve: { ...own, field: 'read', summary: 'Read one of your tenants' },
     update: false,
     partialUpdate: { ...own, field: 'rename', raises: updateErrors, summary: 'Change the name or the slug of a tenant' },
     destroy: {
-      ...byPresentCaller,
+      permission: all(permission, notBound, hasRecentLogin),
       raises: [tenantErrors.manager_required, recent_login_required],
       summary: 'Delete a tenant after its grace period',
       description: 'Nobody can act in the tenant from the next request on. Owners can restore it until `deletes_at`.',
     },
     undelete: own,
-    transfer: own,
+    transfer: { permission: all(permission, notBound) },
   },
 });
 
@@ -143,7 +152,7 @@ export class TenantController extends OwnTenants {
   acceptInvitation = route.post(
     '/invitations/accept',
     {
-      permission: any(not(isAuthenticated), permission),
+      permission: any(not(isAuthenticated), all(permission, notBound)),
       scope: 'tenants:write',
       metadata: { openWrite: 'proves itself by the token of the invitation' },
       throttles: [acceptThrottle],

@@ -190,7 +190,9 @@ function ofManager(db: Db, { user, principal }: Caller): Where {
 }
 
 function withinCredential(text: string, values: readonly unknown[], key: string, principal: Principal | null): Where {
-  const { tenant, isTenantDefault = false } = principal ?? {};
+  const { tenant, isTenantDefault = false, boundTenant } = principal ?? {};
+  // A key that acts in no tenant sees none either.
+  if (boundTenant === '') return whereSql('1 = 0') as Where;
   const isFree = tenant === null || tenant === undefined || tenant === '' || isTenantDefault;
   if (isFree) return whereSql(text, values) as Where;
   return whereSql(
