@@ -2,7 +2,7 @@ import { type AppOptions, isAuthenticated } from 'kit';
 import { admin } from 'kit/admin';
 import { AccountController, accounts, type MailPort } from 'kit/contrib/accounts';
 import { ApiKeyController, ApiKeyRateThrottle, apiKeys } from 'kit/contrib/apikeys';
-import { audit } from 'kit/contrib/audit';
+import { audit, TenantAuditController } from 'kit/contrib/audit';
 import { jobs } from 'kit/contrib/jobs';
 import { mcp } from 'kit/contrib/mcp';
 import { pages } from 'kit/contrib/pages';
@@ -49,6 +49,8 @@ export function appOptions(port: MailPort): AppOptions {
         '/tenants': TenantController,
         '/api-keys': ApiKeyController,
         '/webhooks': TenantWebhookController,
+        // What was done in a company, for its owners and admins.
+        '/audit': TenantAuditController,
         '/projects': ProjectController,
       },
       '/': { '/health': HealthController },

@@ -44,6 +44,16 @@ test('the endpoint of a company receives its events, whoever has caused them, an
   expect(await here.received('/rival')).toEqual([]);
 });
 
+test('owners and admins see what was done in their company, and nothing of another', async () => {
+  await using here = await company();
+  await here.bob.post('/v1/projects', website);
+  const seen = (await here.ada.get('/v1/audit')).json<{ items: { action: string; actor_id: string }[] }>().items;
+  expect(seen[0]).toMatchObject({ action: 'project.created', actor_id: here.people.bob.id });
+  expect((await here.bob.get('/v1/audit')).statusCode).toBe(403);
+  const others = (await here.eve.get('/v1/audit')).json<{ items: { action: string }[] }>().items;
+  expect(others.map(({ action }) => action)).not.toContain('project.created');
+});
+
 test('a key belongs to the company of its owner: it needs no header, and agents use it, too', async () => {
   await using here = await company();
   const key = { 'x-api-key': await here.key(here.people.bob, ['projects:read', 'projects:write']) };
