@@ -132,6 +132,7 @@ function profile(parts: PageParts): string {
     <div data-part="begin" hidden>${form('factor-begin', withPassword, words.factorBegin)}</div>
     <div data-part="confirm" hidden>
       <p>${words.factorSecret}</p>
+      <svg class="qr" data-picture role="img" aria-label="${words.factorPicture}"><path /></svg>
       <p><code data-secret></code></p>
       <p><a data-uri>${words.factorOpen}</a></p>
       ${form('factor-confirm', field('code', words.code, { autocomplete: 'one-time-code' }), words.confirm)}

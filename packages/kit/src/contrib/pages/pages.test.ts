@@ -35,6 +35,8 @@ test('a page has a strict policy, relative addresses and no inline script; what 
     expect([...page.body.matchAll(/<script[^>]*>([^<]*)/g)].map(([, script]) => script?.trim())).toEqual(['']);
     for (const path of ['sign-up', 'forgot', 'tenants', 'members', 'assets/none.js'])
       expect([path, (await app.inject(`/my/account/${path}`)).statusCode]).toEqual([path, 404]);
+    // What draws the picture of a second factor is served like every other file.
+    expect((await app.inject('/my/account/assets/uqr.js')).body).toMatch(/export \{[^}]*\bencode\b/);
     const style = await app.inject('/my/account/assets/pages.css');
     expect(style.body).toContain('--accent: #0b6b4f');
     const { etag = '' } = style.headers;

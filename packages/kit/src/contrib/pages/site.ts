@@ -19,7 +19,7 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = { js: 'text/javascript; ch
 export class PageSite {
   readonly settings: PagesSettings;
   #documents: ReadonlyMap<string, string | null> = new Map();
-  #files: ReadonlyMap<string, PageFile> = new Map();
+  #files = new Map<string, PageFile>();
 
   constructor(settings: PagesSettings) {
     this.settings = settings;
@@ -44,6 +44,7 @@ export class PageSite {
         return [name, fileOf(name, name === 'pages.css' ? text + ownColors(settings) : text)];
       }),
     );
+    this.#files.set('uqr.js', fileOf('uqr.js', readFileSync(new URL(import.meta.resolve('uqr')), 'utf8')));
   }
 }
 

@@ -60,19 +60,22 @@ async function factor(login, card) {
       }),
     );
   };
+  const link = find('[data-uri]', card);
   onSubmit(find('form#factor-begin'), async (values, form) => {
     const { secret, uri } = await withPresence(login, () => login.beginFactor(values));
     form.reset();
     find('[data-secret]', card).textContent = secret;
     // Nothing but the address of an authenticator app.
-    const link = find('[data-uri]', card);
     if (uri.startsWith('otpauth:')) link.href = uri;
+    await drawPicture(find('[data-picture]', card), uri);
     showParts('confirm');
   });
   onSubmit(find('form#factor-confirm'), async (values, form) => {
     showCodes(await withPresence(login, () => login.confirmFactor(values)));
     form.reset();
     find('[data-secret]', card).textContent = '';
+    find('[data-picture] path', card).removeAttribute('d');
+    link.removeAttribute('href');
     await draw('codes');
     await drawSessions(login);
   });
@@ -89,4 +92,13 @@ async function factor(login, card) {
     await drawSessions(login);
   });
   await draw().catch(fail);
+}
+
+/** A QR code, drawn here: the secret is sent to nobody. */
+async function drawPicture(picture, text) {
+  const { encode } = await import('./uqr.js');
+  const { data, size } = encode(text, { ecc: 'M', border: 2 });
+  const squares = data.flatMap((row, y) => row.flatMap((isDark, x) => (isDark ? [`M${x} ${y}h1v1h-1z`] : [])));
+  picture.setAttribute('viewBox', `0 0 ${size} ${size}`);
+  find('path', picture).setAttribute('d', squares.join(''));
 }
