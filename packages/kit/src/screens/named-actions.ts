@@ -1,5 +1,5 @@
 import type { AdminAction } from '../app/admin/declaration.ts';
-import type { AdminField } from '../app/admin/shapes.ts';
+import type { AdminField, AdminResult } from '../app/admin/shapes.ts';
 import { adminDone, adminEach, type EachResult } from '../app/admin/each.ts';
 import { labelOf } from '../app/admin/model-columns.ts';
 import { type ActionRule, actionRulesOf, type NamedRule, type TransitionRule } from '../crud/declare/action-rule.ts';
@@ -119,11 +119,17 @@ function namedAction(plan: Plan, name: string, rule: NamedRule, given: Words, ac
         message: message === undefined ? usual : await message(outcome, context),
         ...(leadsTo === undefined ? {} : { next: leadsTo }),
         ...(on === 'record' ? { id: ids[0] as string } : {}),
-        ...(screenWords.once === undefined || !shows || row === undefined ? {} : { secret: screenWords.once(row, once) }),
+        ...(shows && row !== undefined ? secretOf(screenWords, row, once) : {}),
         ...rest,
       };
     },
   };
+}
+
+/** What the site shows once. */
+export function secretOf({ once }: ScreenOptions, row: ScreenRow, values: ReadonlyMap<string, string | null>): Pick<AdminResult, 'secret'> {
+  const secret = once?.(row, values) ?? null;
+  return secret === null ? {} : { secret };
 }
 
 /** What is wrong with an action on one record is the response. Errors of its input are at the fields of its form. */

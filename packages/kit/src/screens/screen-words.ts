@@ -212,9 +212,9 @@ export interface ScreenOptions<R = ScreenRow>
   readonly defaults?: (row: R, context: AdminContext) => Promise<NonNullable<AdminRecord['defaults']>>;
   /**
    * How the site shows the value that the resource gives once (`once`) to the staff member who creates a record, or runs such an action. Without it the
-   * site offers neither.
+   * site offers neither. Null: there is nothing to show this time, because the value is sent by mail.
    */
-  readonly once?: (row: R, values: ReadonlyMap<string, string | null>) => NonNullable<AdminResult['secret']>;
+  readonly once?: (row: R, values: ReadonlyMap<string, string | null>) => NonNullable<AdminResult['secret']> | null;
   /** False: the list cannot be downloaded. */
   readonly exports?: false;
   /** False: records are not created from files. */

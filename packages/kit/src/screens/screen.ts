@@ -10,7 +10,7 @@ import type { Model } from '../db/declare/model.ts';
 import type { Columns, RowOf } from '../db/declare/rows.ts';
 import { requireArguments } from '../options/read-options.ts';
 import { isMembers, rule } from '../options/value-rule.ts';
-import { givenOnce, namedActions, presenceOf } from './named-actions.ts';
+import { givenOnce, namedActions, presenceOf, secretOf } from './named-actions.ts';
 import { changesOf, closedFields, fieldOf } from './record-form.ts';
 import { RowStore, unlessMissing } from './row-store.ts';
 import { listPage, listQuery } from './screen-list.ts';
@@ -205,7 +205,7 @@ function adminResource(source: Model | AnyResource, words: ScreenOptions, search
               return {
                 message: `${title} created.`,
                 id,
-                ...(words.once === undefined || !givenOnce(resource.options).has('create') ? {} : { secret: words.once(row, given) }),
+                ...(givenOnce(resource.options).has('create') ? secretOf(words, row, given) : {}),
               };
             },
           }

@@ -66,6 +66,16 @@ export type ProvidedRegistry = Partial<Omit<Registry, 'login' | 'standings' | 't
 export interface RequestQuotas {
   /** What a key used in the periods that are under way. */
   usageOfKey(db: Db, keyId: string): Promise<readonly PeriodUsage[]>;
+  /** How much each of these tenants is used, for lists of tenants. */
+  useOfTenants(db: Db, tenants: readonly string[]): Promise<ReadonlyMap<string, TenantUse>>;
+}
+
+/** What the request log has of a tenant. */
+export interface TenantUse {
+  /** Of the last 30 days. */
+  readonly requests: number;
+  /** Of the newest request in the log. */
+  readonly lastAt: Date | null;
 }
 
 /** Requests that were counted in a period. */

@@ -70,6 +70,14 @@ const grantScreen = screen(grantResource, {
       isIndexed: true,
       where: (id) => ofSubject(subjectText({ kind: 'group', id })),
     },
+    {
+      name: 'tenant',
+      label: 'Tenant',
+      kind: 'reference',
+      of: 'tenant',
+      isIndexed: true,
+      where: (id) => ({ tenant_key: { eq: id, ne: '' }, object_deleted_at: null }),
+    },
     { name: 'subject', label: 'Who, as tenant or user:<id>', kind: 'text', isIndexed: true, where: ofSubject },
     { column: 'object_type', name: 'type', label: 'Type', operators: ['is'] },
     { column: 'object_id', name: 'object', label: 'Object id', operators: ['is'] },
@@ -84,7 +92,10 @@ const grantScreen = screen(grantResource, {
       },
     },
   ],
-  related: [{ to: '*', filter: 'record' }],
+  related: [
+    { to: '*', filter: 'record' },
+    { to: 'tenant', filter: 'tenant', column: 'tenant_key' },
+  ],
   search: [],
   suggestions: ({ db }) => {
     // Another backend decides without stored grants.

@@ -25,5 +25,5 @@ export const grantModel = model(
     /** Set while the object is deleted softly. */
     object_deleted_at: t.timestamp().nullable(),
   },
-  { guarded: true, indexes: grantIndexes },
+  { guarded: true, indexes: [...grantIndexes, { columns: ['tenant_key', 'id'], where: "tenant_key <> ''", name: 'grants_of_tenant' }] },
 );

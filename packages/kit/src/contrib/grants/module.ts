@@ -13,6 +13,7 @@ import { grantsCommand } from './commands.ts';
 import { grantErrors } from './errors.ts';
 import { grantsState } from './declare/grants-state.ts';
 import { initial } from './migrations/0001_initial.ts';
+import { tenantIndex } from './migrations/0002_tenant_index.ts';
 import { grantModel } from './models.ts';
 import { ObjectActions } from './declare/object-actions.ts';
 import { askedGrants, bindRoute, grantFault } from './rows/permission.ts';
@@ -54,7 +55,7 @@ export function objectGrants(options: ObjectGrantsOptions): Module {
   return {
     name: 'grants',
     models: [grantModel],
-    migrations: [initial],
+    migrations: [initial, tenantIndex],
     errors: grantErrors,
     commands: [grantsCommand],
     resources: [grantResource],

@@ -101,6 +101,7 @@ export const jobRows = model(
       },
       { columns: ['claimed_until'], where: 'claimed_until is not null', name: 'jobs_leases' },
       { columns: ['owner_id', 'id'], where: "owner_id <> ''", name: 'jobs_of_owner' },
+      { columns: ['tenant_key', 'id'], where: "tenant_key <> ''", name: 'jobs_of_tenant' },
       { columns: ['id'], where: "status = 'failed'", name: 'jobs_failed' },
       // Groups of failed jobs are found by skipping from one to the next, and their jobs in order.
       { columns: ['name', 'error_code', 'id'], where: "status = 'failed'", name: 'jobs_failed_by_error' },

@@ -13,6 +13,7 @@ import { removeOldCounts } from './quota-store.ts';
 import { countRequest, usageOfKey } from './quotas.ts';
 import { quotaResource, requestResource, usageResource } from './resource.ts';
 import { removeOld } from './store.ts';
+import { useOfTenants } from './tenant-use.ts';
 import { recordPeriods } from './usage-recorded.ts';
 
 const DAY_MS = 86_400_000;
@@ -38,7 +39,7 @@ export function requests(options: RequestsOptions = {}): Module {
     models: [requestLog, requestUsage, requestQuotas],
     resources: [requestResource, usageResource, quotaResource],
     errors: requestErrors,
-    provides: () => ({ quotas: { usageOfKey } }),
+    provides: () => ({ quotas: { usageOfKey, useOfTenants } }),
     migrations: requestMigrations,
     admin: requestsAdmin,
     portal: requestsPortal,

@@ -1,5 +1,5 @@
 import type { AdminContext, AdminDeclaration } from '../../app/admin/declaration.ts';
-import type { AdminField, AdminState, AdminValue } from '../../app/admin/shapes.ts';
+import type { AdminField, AdminSecret, AdminState, AdminValue } from '../../app/admin/shapes.ts';
 import { findUsers } from '../../auth/people/find-users.ts';
 import type { Db } from '../../db/engine/db.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
@@ -7,6 +7,8 @@ import { isKitError } from '../../errors/kit-error.ts';
 import { screen } from '../../screens/screen.ts';
 import { tenantsIn } from './declare/tenants.ts';
 import { addMember } from './manage/members.ts';
+import { inviteMember } from './manage/invitations.ts';
+import { seatsOf } from './manage/seats.ts';
 import { createTenant } from './manage/tenants.ts';
 import { NAME_LENGTH_MAX, SUSPENDED_REASON_MAX } from './models.ts';
 import type { RoleRules } from './declare/roles.ts';
@@ -19,7 +21,12 @@ const OWNERS_SHOWN = 3;
 
 interface Listed {
   readonly members: number;
+  /** Null: no limit. */
+  readonly seats: number | null;
   readonly owners: readonly string[];
+  /** Null: the app has no request log. */
+  readonly requests: number | null;
+  readonly last_request_at: string | null;
 }
 
 const nameField: AdminField = { name: 'name', label: 'Name', kind: 'text', required: true, maxLength: NAME_LENGTH_MAX };
@@ -28,7 +35,7 @@ const slugField: AdminField = { name: 'slug', label: 'Slug', kind: 'text', maxLe
 /** Tenants, members and invitations in the admin site. Their rules are those of the module: staff needs no role in the tenant. */
 export function tenantsAdmin({ all }: RoleRules): AdminDeclaration {
   const rolesField: AdminField = { name: 'roles', label: 'Roles', kind: 'strings', required: true, suggestions: all };
-  return { resources: [tenantScreen(), memberScreen(rolesField), invitationScreen()] };
+  return { resources: [tenantScreen(), memberScreen(rolesField), invitationScreen(rolesField)] };
 }
 
 function tenantScreen() {
@@ -43,7 +50,10 @@ function tenantScreen() {
       { name: 'slug', kind: 'code' },
       { name: 'condition', label: 'State', kind: 'state' },
       { name: 'members', label: 'Members', kind: 'number' },
+      { name: 'seats', label: 'Seats', kind: 'number', secondary: true },
       { name: 'owners', label: 'Owners', kind: 'chips' },
+      { name: 'requests', label: 'Requests in 30 days', kind: 'number', secondary: true },
+      { name: 'last_request_at', label: 'Last request', kind: 'time', secondary: true },
       { name: 'created_at', label: 'Created', secondary: true },
     ],
     facts: [
@@ -95,6 +105,8 @@ function tenantScreen() {
         when: ({ suspended_at: since }) => since !== null,
         confirm: 'Members can work again; deliveries and jobs that wait go on.',
       },
+      // Of an owner who gives the role away. Staff changes roles under Members.
+      { name: 'transfer', on: 'record', when: () => false },
       {
         name: 'undelete',
         label: 'Restore',
@@ -140,10 +152,7 @@ function memberScreen(rolesField: AdminField) {
       { name: 'user', column: 'user_id', label: 'User', kind: 'reference', of: 'user', where: (id) => ({ user_id: id }), isIndexed: true },
     ],
     search: [],
-    related: [
-      { to: 'tenant', filter: 'tenant', column: 'tenant_id' },
-      { to: 'user', filter: 'user', column: 'user_id' },
-    ],
+    related: [{ to: 'user', filter: 'user', column: 'user_id' }],
     forms: {
       create: [],
       edit: [rolesField],
@@ -164,7 +173,7 @@ function memberScreen(rolesField: AdminField) {
   });
 }
 
-function invitationScreen() {
+function invitationScreen(rolesField: AdminField) {
   return screen(invitationResource, {
     label: 'Invitations',
     singular: 'invitation',
@@ -192,8 +201,34 @@ function invitationScreen() {
       { column: 'expires_at', name: 'expires', label: 'Expires', ends: ['expires_since', 'expires_before'] },
     ],
     search: ['email'],
-    related: [{ to: 'tenant', filter: 'tenant', column: 'tenant_id' }],
-    creation: { refused: 'Members who manage the tenant send invitations. Add a user who has an account under Members.' },
+    creation: {
+      fields: [
+        { name: 'tenant', label: 'Tenant', kind: 'reference', of: 'tenant', required: true },
+        { name: 'email', label: 'Email', kind: 'text', required: true, maxLength: 254 },
+        rolesField,
+      ],
+      async create({ db, principal, requestId }, fields) {
+        const [tenant, email, roles] = [String(fields['tenant']), String(fields['email']), fields['roles'] as readonly string[]];
+        const { invitation, token } = await ofForm('email', () =>
+          inviteMember(db, { tenant, email, roles, by: principal, requestId, asStaff: true }),
+        );
+        const secret = shownToken(token);
+        return {
+          message: token === null ? `The invitation to ${invitation.email} is on its way.` : `${invitation.email} is invited.`,
+          id: invitation.id,
+          ...(secret === null ? {} : { secret }),
+        };
+      },
+    },
+    once: (_row, values) => shownToken(values.get('token') ?? null),
+    actions: [
+      {
+        name: 'resend',
+        label: 'Send again',
+        done: 'sent again',
+        confirm: 'The link in the former mail stops working. The invitation no longer depends on the member who sent it.',
+      },
+    ],
     readOnly: false,
     editable: () => false,
     removal: 'The link in the mail stops working.',
@@ -202,26 +237,41 @@ function invitationScreen() {
   });
 }
 
+/** Null: a mail takes it to the person. */
+function shownToken(token: string | null): AdminSecret | null {
+  if (token === null) return null;
+  return {
+    label: 'Token of the invitation',
+    value: token,
+    note: 'It is shown this once. Send it to the person in the link of your application.',
+  };
+}
+
 function conditionOf({ state, suspended_at: suspended }: TenantRow): AdminState {
   if (state === 'deleting') return { value: 'deleting', tone: 'bad', hint: 'It is deleted permanently when its grace is over.' };
   return suspended === null ? { value: 'active', tone: 'good' } : { value: 'suspended', tone: 'warning' };
 }
 
-/** Members and owners of the tenants of a page, with one statement, and one for the names. */
+/** Members, owners and use of the tenants of a page: a statement each for all of them. */
 async function listed(rows: readonly TenantRow[], { db }: AdminContext): Promise<readonly Listed[]> {
-  const { users, settings } = tenantsIn(db);
-  const found = await membersOfTenants(
-    db,
-    rows.map(({ id }) => id),
-    settings.roles.owner,
-  );
+  const { users, settings, registry } = tenantsIn(db);
+  const ids = rows.map(({ id }) => id);
+  const found = await membersOfTenants(db, ids, settings.roles.owner);
+  const use = await registry.quotas?.useOfTenants(db, ids);
+  const seats = await Promise.all(rows.map((row) => seatsOf(db, row)));
   const owners = [...new Set(found.flatMap(({ isOwner, userId }) => (isOwner ? [userId] : [])))];
   const named = await findUsers(db, users.table, owners);
-  return rows.map(({ id }) => {
+  return rows.map(({ id }, index) => {
     const own = found.filter(({ tenant }) => tenant === id);
     const names = own.filter(({ isOwner }) => isOwner).map(({ userId }) => named.get(userId)?.username ?? userId);
     const more = names.length - OWNERS_SHOWN;
-    return { members: own.length, owners: more > 0 ? [...names.slice(0, OWNERS_SHOWN), `${more} more`] : names };
+    return {
+      members: own.length,
+      seats: seats[index] ?? null,
+      owners: more > 0 ? [...names.slice(0, OWNERS_SHOWN), `${more} more`] : names,
+      requests: use?.get(id)?.requests ?? null,
+      last_request_at: use?.get(id)?.lastAt?.toISOString() ?? null,
+    };
   });
 }
 

@@ -62,8 +62,20 @@ const uploadScreen = screen(uploadRecordResource, {
       where: (id) => ({ owner_id: id }),
       isIndexed: true,
     },
+    {
+      name: 'tenant',
+      column: 'tenant_key',
+      label: 'Tenant',
+      kind: 'reference',
+      of: 'tenant',
+      where: (id) => ({ tenant_key: { eq: id, ne: '' } }),
+      isIndexed: true,
+    },
   ],
-  related: [{ to: 'user', filter: 'owner' }],
+  related: [
+    { to: 'user', filter: 'owner' },
+    { to: 'tenant', filter: 'tenant', column: 'tenant_key' },
+  ],
   creation: { refused: 'Files are sent by their owners, straight to the store.' },
   removal: 'The file is removed from the store. This cannot be undone.',
   actions: [

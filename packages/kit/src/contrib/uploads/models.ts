@@ -45,6 +45,7 @@ const options = {
     { columns: ['state', 'scan_due_at'] },
     { columns: ['state', 'id'] },
     { columns: ['owner_id', 'id'] },
+    { columns: ['tenant_key', 'id'], where: "tenant_key <> ''", name: 'uploads_of_tenant' },
   ],
 };
 

@@ -14,6 +14,7 @@ import { scheduleRemovals } from './life/remove-objects.ts';
 import { FileController } from './serve/file-controller.ts';
 import { uploadsInUse, type UploadJobs } from './rows/in-use.ts';
 import { initial } from './migrations/0001_initial.ts';
+import { tenantIndex } from './migrations/0002_tenant_index.ts';
 import { uploadOwners, uploadRemovals, uploads as uploadTable } from './models.ts';
 import { readUploadOptions, urlKeysOf, type UploadOptions } from './options.ts';
 import type { CompletePolicy } from './declare/policy.ts';
@@ -39,7 +40,7 @@ export function uploads(options: UploadOptions): Module {
   return {
     name: 'uploads',
     models: [uploadTable, uploadRemovals, uploadOwners],
-    migrations: [initial],
+    migrations: [initial, tenantIndex],
     errors: uploadErrors,
     commands: [uploadsCommand],
     jobs: [scanJob, removeJob],

@@ -84,6 +84,14 @@ export function jobsScreen(place: AdminPlace): AdminResource {
       { name: 'name', label: 'Job', kind: 'text', where: (name) => ({ name }) },
       { name: 'queue', label: 'Queue', kind: 'text', where: (queue) => ({ queue }) },
       { name: 'owner', label: 'Owner', kind: 'reference', of: 'user', where: (id) => ({ owner_id: { eq: id, ne: '' } }), isIndexed: true },
+      {
+        name: 'tenant',
+        label: 'Tenant',
+        kind: 'reference',
+        of: 'tenant',
+        where: (id) => ({ tenant_key: { eq: id, ne: '' } }),
+        isIndexed: true,
+      },
       { name: 'code', label: 'Error code', kind: 'text', where: (code) => ({ error_code: code }) },
       {
         name: 'due',
@@ -110,6 +118,7 @@ export function jobsScreen(place: AdminPlace): AdminResource {
     shortcuts: [{ label: 'Retry failed jobs', filters: { status: 'failed' }, action: 'retry' }],
     related: [
       { to: 'user', filter: 'owner' },
+      { to: 'tenant', filter: 'tenant', column: 'tenant_key' },
       { to: '*', filter: 'record' },
       { to: 'request', filter: REQUEST_FILTER },
     ],

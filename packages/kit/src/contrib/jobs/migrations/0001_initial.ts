@@ -66,6 +66,7 @@ export const initial = migration('0001_initial', [
         },
         { columns: ['claimed_until'], where: 'claimed_until is not null', name: 'jobs_leases' },
         { columns: ['owner_id', 'id'], where: "owner_id <> ''", name: 'jobs_of_owner' },
+        { columns: ['tenant_key', 'id'], where: "tenant_key <> ''", name: 'jobs_of_tenant' },
         { columns: ['id'], where: "status = 'failed'", name: 'jobs_failed' },
         { columns: ['name', 'error_code', 'id'], where: "status = 'failed'", name: 'jobs_failed_by_error' },
         // Jobs about a record have a serial or unique key that names it (`order:<id>`): its page in the admin site lists them, ended ones too.

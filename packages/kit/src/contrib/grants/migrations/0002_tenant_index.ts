@@ -1,0 +1,7 @@
+import { migration } from '../../../db/migrations/migration.ts';
+import { createIndex } from '../../../db/migrations/operation.ts';
+
+/** The page, the export and the erasure of a tenant look for its grants. */
+export const tenantIndex = migration('0002_tenant_index', [
+  createIndex('grants', { columns: ['tenant_key', 'id'], where: "tenant_key <> ''", name: 'grants_of_tenant' }),
+]);
