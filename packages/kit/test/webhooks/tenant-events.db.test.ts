@@ -16,8 +16,12 @@ const BOB = '01890000-0000-7000-8000-00000000000b';
 
 const columns = { id: t.uuidv7().pk(), team: t.text(40).readOnly(), author_id: t.uuid().readOnly(), title: t.text(200) };
 const indexes = { indexes: [{ columns: ['team', 'author_id', '-id'] }] };
-const [notes, drafts] = [model('notes', columns, indexes), model('drafts', columns, indexes)];
-const tables = migration('0001_initial', [createTable('notes', columns, indexes), createTable('drafts', columns, indexes)]);
+const [notes, drafts, shared] = [model('notes', columns, indexes), model('drafts', columns, indexes), model('shared', columns, indexes)];
+const tables = migration('0001_initial', [
+  createTable('notes', columns, indexes),
+  createTable('drafts', columns, indexes),
+  createTable('shared', columns, indexes),
+]);
 
 const noteResource = resource(notes, {
   tenant: 'team',
@@ -25,6 +29,8 @@ const noteResource = resource(notes, {
   events: true,
 });
 const draftResource = resource(drafts, { tenant: 'team', owner: 'author_id', events: true });
+const sharedResource = resource(shared, { tenant: 'team', owner: 'author_id', events: 'tenant' });
+class Shared extends CrudController(sharedResource, { permission: isAuthenticated }) {}
 class Notes extends CrudController(noteResource, { permission: isAuthenticated }) {}
 class Drafts extends CrudController(draftResource, { permission: isAuthenticated }) {}
 
@@ -62,12 +68,13 @@ describeDatabases(
         modules: [
           accounts(),
           webhooks({ urlPolicy: LOOPBACK, jitter: false }),
-          { name: 'notes', models: [notes, drafts], migrations: [tables] },
+          { name: 'notes', models: [notes, drafts, shared], migrations: [tables] },
         ],
         mount: {
           '/v1': {
             '/notes': Notes,
             '/drafts': Drafts,
+            '/shared': Shared,
             '/hooks': TeamHooks,
             '/company': CompanyHooks,
             '/personal': WebhookEndpointController,
@@ -114,6 +121,8 @@ describeDatabases(
       expect(await arrived(() => created('/v1/notes', ADA, 'north'))).toEqual(['ada-north note.created', 'bob-north note.created']);
       expect(await arrived(() => created('/v1/drafts', ADA, 'north'))).toEqual(['ada-north draft.created']);
       expect(await arrived(() => created('/v1/drafts', BOB, 'south'))).toEqual([]);
+      // events: 'tenant': whoever owns the row.
+      expect(await arrived(() => created('/v1/shared', BOB, 'south'))).toEqual(['ada-south shared.created']);
     });
 
     test('an override of tenantKey() wins', async () => {
@@ -175,7 +184,9 @@ test('W022: events of a tenant beside personal endpoints only are reported with 
   expect(warned({ '/notes': Notes, '/hooks': WebhookEndpointController, '/team': TeamHooks })).toEqual([]);
   expect(warned({ '/notes': Notes, '/hooks': TenantWebhookController })).toEqual([]);
   // What is for one user in a tenant does not reach the endpoints of the tenant itself.
-  expect(warned({ '/drafts': Drafts, '/hooks': TenantWebhookController })).toHaveLength(1);
+  const [[, , hint = ''] = []] = warned({ '/drafts': Drafts, '/hooks': TenantWebhookController });
+  expect(hint).toBe(`Set events: 'tenant' for the endpoints of the tenant. Or: ${line[0]?.toLowerCase()}${line.slice(1)}. ${programs}`);
+  expect(warned({ '/shared': Shared, '/hooks': TenantWebhookController })).toEqual([]);
 });
 
 test('W022: events of an owner beside endpoints of tenants only, and events without any controller of endpoints', () => {

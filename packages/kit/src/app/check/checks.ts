@@ -313,7 +313,7 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
     explanation:
       'A resource publishes its events to endpoints of a tenant, and only controllers of personal endpoints are mounted, or the other way round, or none is. Events with a tenant never reach personal endpoints.',
     remedy:
-      "Mount `TenantWebhookController` for the endpoints of tenants, `WebhookEndpointController` for personal ones, and one with `static override readonly tenantField = 'tenant_key'` for those of a user in a tenant. Silence the check if only the admin site or programs create endpoints.",
+      "Mount `TenantWebhookController` for the endpoints of tenants, `WebhookEndpointController` for personal ones, and one with `static override readonly tenantField = 'tenant_key'` for those of a user in a tenant. A resource with `tenant` and `owner` publishes to the latter; `events: 'tenant'` publishes to all endpoints of the tenant. Silence the check if only the admin site or programs create endpoints.",
   },
   W024: {
     title: 'An untested version of better-auth',

@@ -24,7 +24,7 @@ export function misspeltEvents(app: App, controller: string, offered: readonly s
 
 function publishedTypes(declared: object): string[] {
   const { eventTypes, options } = ('crudResource' in declared ? declared.crudResource : declared) as Partial<Publishing>;
-  return options?.events === true ? Object.values(eventTypes ?? {}) : [];
+  return options?.events === true || options?.events === 'tenant' ? Object.values(eventTypes ?? {}) : [];
 }
 
 /** One character too many, too few or another one, or two in the wrong order. */

@@ -34,11 +34,12 @@ function servedBy(controller: WebhookEndpointController): Served {
 }
 
 function faultOf({ name = '', options }: Partial<Publishing>, served: readonly Served[]): Fault[] {
-  if (options?.events !== true || (options.tenant === undefined && options.owner === undefined)) return [];
+  if ((options?.events !== true && options?.events !== 'tenant') || (options.tenant === undefined && options.owner === undefined))
+    return [];
   const { using = 'default' } = options;
   const ofTenant = options.tenant !== undefined;
   const others = served.filter((each) => each.using === using);
-  const hasOwner = options.owner !== undefined;
+  const hasOwner = options.owner !== undefined && options.events !== 'tenant';
   if (others.some((each) => each.ofTenant === ofTenant && !(each.tenantOwned && hasOwner))) return [];
   const wanted = ofTenant ? (hasOwner ? "a user's endpoints in a tenant" : 'endpoints of a tenant') : 'personal endpoints';
   const has = ({ ofTenant: isOfTenant, tenantOwned }: Served): string =>
@@ -51,6 +52,11 @@ function faultOf({ name = '', options }: Partial<Publishing>, served: readonly S
       : `${others.map(({ controller }) => controller).join(' and ')} ${others.length === 1 ? 'has' : 'have'} ${mounted} only`;
   const statics = [...(ofTenant ? ["tenantField = 'tenant_key'"] : []), ...(using === 'default' ? [] : [`using = '${using}'`])];
   const body = statics.map((each) => `static override readonly ${each};`).join(' ');
+  // The company's own endpoints are there: mostly the events are meant for them.
+  const forTenant =
+    hasOwner && others.some((each) => each.ofTenant && each.tenantOwned)
+      ? "Set events: 'tenant' for the endpoints of the tenant. Or: "
+      : '';
   const line =
     ofTenant && !hasOwner && using === 'default'
       ? "Mount '/tenant-webhooks': TenantWebhookController"
@@ -61,7 +67,7 @@ function faultOf({ name = '', options }: Partial<Publishing>, served: readonly S
     {
       id: 'W022',
       message: `resource(${name}) publishes its events to ${wanted}, and ${found}.`,
-      hint: `${line}. Endpoints that the admin site or a program creates receive the events without it.`,
+      hint: `${forTenant}${forTenant === '' ? line : line.replace('Mount', 'mount')}. Endpoints that the admin site or a program creates receive the events without it.`,
     },
   ];
 }

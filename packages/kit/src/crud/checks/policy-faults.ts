@@ -152,6 +152,8 @@ function policyFaults(policy: Policy, app: App): Fault[] {
       'has a tenant column, but createApp has no `tenant` option.',
       'Add a tenant resolver to createApp: tenant: ({ user }) => ….',
     );
+  if (options.events === 'tenant' && options.tenant === undefined)
+    add('E013', "has events: 'tenant' without a tenant.", "Add `tenant: 'tenant_id'`, or use events: true.");
   if (options.events === true && options.owner === undefined && options.tenant === undefined)
     add(
       'E013',

@@ -330,8 +330,11 @@ export interface ResourceOptions<
         /** True: an export is an entry, too. */
         readonly exports?: boolean;
       };
-  /** `order.created`, `.updated`, `.deleted`, `.<transition>` by webhook; a function returns the event and its audience. */
-  readonly events?: boolean | ((change: Change<C, NoInfer<T>>) => ChangeEvent | null);
+  /**
+   * `order.created`, `.updated`, `.deleted`, `.<transition>` by webhook. True: to the endpoints of the row's owner and tenant; with both, to those that the
+   * owner has in the tenant. `tenant`: to all endpoints of the row's tenant, whoever owns the row. A function returns the event and its audience.
+   */
+  readonly events?: boolean | 'tenant' | ((change: Change<C, NoInfer<T>>) => ChangeEvent | null);
   /**
    * Other rows for other callers, by name: `{ staff: { rows: true, tenant: 'all' }, team: { rows: true } }`. A controller serves one of them with its
    * option `audience`; the admin site serves `staff`. The audience's rule is in the place of `owner` and `rows`.

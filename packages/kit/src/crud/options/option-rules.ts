@@ -122,7 +122,7 @@ export const resourceRules: Rules = guards({
   once: recordOf(part({ on: required(listOf(filledText, { min: 1 })), description: filledText, nullable: oneOf(true) })),
   onChange: aFunction,
   audit: either('true, false, or { reads, exports }', flag, part({ reads: flag, exports: flag })),
-  events: either('true, false or a function', flag, aFunction),
+  events: either('true, false, "tenant" or a function', flag, oneOf('tenant'), aFunction),
   missing: aMissingError,
   audiences: recordOf(audience),
   admin: audience,

@@ -82,7 +82,8 @@ function defaultEvent(policy: Policy, change: Change): ChangeEvent | null {
   const announced = announcedRow(policy, row);
   const tenantKey = tenantOfRow(policy, row);
   const audience: { owner?: string; tenantKey?: string } = tenantKey === null ? {} : { tenantKey };
-  if (owner !== undefined && row[owner.column] !== owner.none) audience.owner = String(row[owner.column]);
+  const isForOwner = policy.options.events !== 'tenant';
+  if (isForOwner && owner !== undefined && row[owner.column] !== owner.none) audience.owner = String(row[owner.column]);
   if (audience.owner === undefined && audience.tenantKey === undefined) return null;
   return {
     type: actionOf(policy, change),

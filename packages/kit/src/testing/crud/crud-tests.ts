@@ -2,6 +2,7 @@ import { readOptions, requireArguments } from '../../options/read-options.ts';
 import { aFunction, either, filledText, objectWith, required } from '../../options/value-rule.ts';
 import { describeDatabases, type TestDatabase } from '../databases.ts';
 import { runningVitest } from '../running-vitest.ts';
+import type { TestClient } from '../test-callers.ts';
 import type { TestApp } from '../test-app.ts';
 import { crudChecks } from './checks.ts';
 import { type CrudCallers, CrudSubject } from './subject.ts';
@@ -11,8 +12,8 @@ export interface CrudTestsOptions {
   readonly app: (database: TestDatabase) => Promise<TestApp>;
   /** The owner of rows, and callers who must not see them; each with the tenant that its requests name. A function where the app creates them. */
   readonly callers: CrudCallers | ((app: TestApp) => CrudCallers | Promise<CrudCallers>);
-  /** A valid body for a new row, another one for each number. Default: `sample()` of the create schema, required members only. */
-  readonly input?: (number: number, app: TestApp) => object | Promise<object>;
+  /** A valid body for a new row, another one for each number; `owner` makes the row that it refers to. Default: `sample()` of the create schema, required members only. */
+  readonly input?: (number: number, app: TestApp, owner: TestClient) => object | Promise<object>;
   /** Makes a row of the owner and returns its key, where there is no create operation. */
   readonly make?: (number: number, app: TestApp) => Promise<string>;
   /** The address, where the controller is below a parent: `/v1/projects/…/tasks`. */

@@ -24,7 +24,7 @@ export interface CrudCallers {
 
 export interface SubjectOptions {
   readonly callers: CrudCallers;
-  readonly input?: ((number: number, app: TestApp) => object | Promise<object>) | undefined;
+  readonly input?: ((number: number, app: TestApp, owner: TestClient) => object | Promise<object>) | undefined;
   readonly make?: ((number: number, app: TestApp) => Promise<string>) | undefined;
   readonly path?: string | undefined;
 }
@@ -175,7 +175,7 @@ export class CrudSubject {
   async input(): Promise<Item> {
     this.#number += 1;
     const { input } = this.#options;
-    if (input !== undefined) return (await input(this.#number, this.app)) as Item;
+    if (input !== undefined) return (await input(this.#number, this.app, this.owner)) as Item;
     const body = this.#routes.get('create')?.body;
     if (body === undefined) throw new Error('crudTests: without a create operation rows come from { make }.');
     return sample(body.json as never, { seed: this.#number, optional: 'none' }) as Item;
