@@ -330,10 +330,7 @@ export interface ResourceOptions<
         /** True: an export is an entry, too. */
         readonly exports?: boolean;
       };
-  /**
-   * `order.created`, `.updated`, `.deleted`, `.<transition>` by webhook. True: to the endpoints of the row's owner and tenant; with both, to those that the
-   * owner has in the tenant. `tenant`: to all endpoints of the row's tenant, whoever owns the row. A function returns the event and its audience.
-   */
+  /** `order.created`, `.updated`, … by webhook, to the row's owner and tenant. `tenant`: to all endpoints of its tenant. A function returns the event. */
   readonly events?: boolean | 'tenant' | ((change: Change<C, NoInfer<T>>) => ChangeEvent | null);
   /**
    * Other rows for other callers, by name: `{ staff: { rows: true, tenant: 'all' }, team: { rows: true } }`. A controller serves one of them with its
