@@ -1,7 +1,9 @@
 import type { Page } from 'playwright-core';
 import { ApiKeyController } from '../../../kit/src/contrib/apikeys/index.ts';
 import { QuotaController, RequestController, requests, UsageController } from '../../../kit/src/contrib/requests/index.ts';
-import { WebhookEndpointController } from '../../../kit/src/contrib/webhooks/index.ts';
+import { mcp } from '../../../kit/src/contrib/mcp/index.ts';
+import { eventType, WebhookEndpointController } from '../../../kit/src/contrib/webhooks/index.ts';
+import { z } from 'zod';
 import { portal } from '../../../kit/src/portal/index.ts';
 import { AdminBrowser, logIn, settled } from '../admin-browser.ts';
 import { Shop } from './shop.ts';
@@ -27,7 +29,11 @@ export class PortalShop implements AsyncDisposable {
   static async open(title: string): Promise<PortalShop> {
     const made = await Shop.open({
       now: '2030-01-15T10:00:00.000Z',
-      modules: [requests(), portal({ title })],
+      eventTypes: [
+        eventType('order.paid', z.object({ id: z.number() }), { description: 'An order was <b>paid</b>.', example: { id: 7 } }),
+        eventType('order.sent', z.object({ id: z.number() })),
+      ],
+      modules: [requests(), mcp({ include: [RequestController] }), portal({ title })],
       mount: {
         '/v1': {
           '/api-keys': Keys,

@@ -4,7 +4,7 @@ import type { NewUser } from '../../../kit/src/contrib/accounts/users/manage-use
 import { admin, type AdminRoles } from '../../../kit/src/admin/index.ts';
 import { apiKeys } from '../../../kit/src/contrib/apikeys/index.ts';
 import { audit } from '../../../kit/src/contrib/audit/index.ts';
-import { URLPolicy, webhooks, type Transport } from '../../../kit/src/contrib/webhooks/index.ts';
+import { type EventType, URLPolicy, webhooks, type Transport } from '../../../kit/src/contrib/webhooks/index.ts';
 import { fakeClock, type FakeClock } from '../../../kit/src/testing/fake-clock.ts';
 import { testApp, type TestApp, type TestAppOptions } from '../../../kit/src/testing/test-app.ts';
 import { memoryStorage } from '../../../kit/src/throttle/index.ts';
@@ -36,6 +36,8 @@ export class Shop implements AsyncDisposable {
     readonly prefix?: `/${string}`;
     readonly roles?: AdminRoles;
     readonly accounts?: AccountsOptions;
+    /** Types of events that the shop declares. */
+    readonly eventTypes?: readonly EventType[];
     /** Besides those of every shop. */
     readonly modules?: readonly Module[];
     readonly mount?: NonNullable<TestAppOptions['mount']>;
@@ -57,6 +59,7 @@ export class Shop implements AsyncDisposable {
         accounts({ secondFactor: 'optional', secureCookies: false, passwordCost: { logN: 4, r: 8, p: 1 }, ...options.accounts }),
         audit(),
         webhooks({
+          ...(options.eventTypes === undefined ? {} : { eventTypes: options.eventTypes }),
           jitter: false,
           urlPolicy: URLPolicy({ allowHttp: true, allowPrivateNetworks: true }),
           ...(transport === undefined ? {} : { transport }),
