@@ -7,6 +7,7 @@ import { folderMail, type AccountsOptions } from 'kit/contrib/accounts';
 import { diskStore, type UploadOptions } from 'kit/contrib/uploads';
 import { sqlStorage } from 'kit/throttle';
 import { URLPolicy, type WebhookOptions } from 'kit/contrib/webhooks';
+import { orderEventTypes } from './orders/event-types.ts';
 
 /** Everything the example writes: databases, logs, the files of the demo's configuration server. DATA_FOLDER puts it elsewhere. */
 export const dataFolder = process.env['DATA_FOLDER'] ?? join(import.meta.dirname, '.data');
@@ -62,8 +63,9 @@ export function accountOptions(): AccountsOptions {
 
 /** In development webhooks may go to this machine, and the API sends them itself; elsewhere `kit webhooks deliver --loop` does. */
 export function webhookOptions(): WebhookOptions {
-  if (process.env['NODE_ENV'] !== 'development') return {};
-  return { worker: true, urlPolicy: URLPolicy({ allowHttp: true, allowPrivateNetworks: true }) };
+  const eventTypes = orderEventTypes;
+  if (process.env['NODE_ENV'] !== 'development') return { eventTypes };
+  return { eventTypes, worker: true, urlPolicy: URLPolicy({ allowHttp: true, allowPrivateNetworks: true }) };
 }
 
 /** In development the API runs its jobs itself; elsewhere `kit jobs work` does. */
