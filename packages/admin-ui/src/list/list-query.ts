@@ -55,7 +55,18 @@ export function withoutWrong(
     sort: wrong.has('sort') ? '' : query.sort,
     search: wrong.has('search') ? '' : query.search,
   };
-  return { query: rest, sentences: [...wrong].map(([name, message]) => `${called(resource, query, name)} is left out. ${message}`) };
+  return {
+    query: rest,
+    sentences: [...wrong].map(
+      ([name, message]) => `${called(resource, query, name)} is left out. ${isKnown(resource, name) ? message : NOT_THERE}`,
+    ),
+  };
+}
+
+const NOT_THERE = 'This list has no such filter.';
+
+function isKnown({ filters }: AdminResourceShape, name: string): boolean {
+  return !name.startsWith(FILTER) || filters.some((filter) => adminFilterNames(filter).has(name.slice(FILTER.length)));
 }
 
 /** `The filter "Status: opne"`. */

@@ -1,11 +1,12 @@
 import { Checkbox, Table, Text } from '@mantine/core';
-import { useRef, type MouseEvent } from 'react';
+import { useRef, useState, type KeyboardEvent, type MouseEvent } from 'react';
 import type { AdminColumn, AdminRow } from '../api/shapes.ts';
 import { Icon } from '../icons/icon.tsx';
 import { align } from '../record/section-table.tsx';
 import { navigate } from '../routing/use-location.ts';
 import { Value } from '../values/value.tsx';
 import { nextSort, toggled, type ListRows } from './list-rows.ts';
+import { EditableCell } from './editable-cell.tsx';
 import css from './list.module.css';
 import { RowTitle } from './row-title.tsx';
 
@@ -13,6 +14,14 @@ import { RowTitle } from './row-title.tsx';
 export function ListTable(list: ListRows) {
   const { resource, rows, columns, sort, onSort, isStale, empty, selection, isChanged } = list;
   const last = useRef<string | null>(null);
+  const [editing, setEditing] = useState<Editing | null>(null);
+  const edits = columns.filter(({ name }) => resource.edits?.includes(name) === true).map(({ name }) => name);
+  const onKeyDown = (row: AdminRow, event: KeyboardEvent): void => {
+    const [first] = edits;
+    if (event.key !== 'F2' || first === undefined) return;
+    event.preventDefault();
+    setEditing({ id: row.id, at: first, names: edits });
+  };
   const selected = rows.filter(({ id }) => selection?.has(id) === true);
   return (
     <div className={css['scroll']} tabIndex={0} role="region" aria-label={resource.label} aria-busy={isStale}>
@@ -38,7 +47,12 @@ export function ListTable(list: ListRows) {
         </Table.Thead>
         <Table.Tbody>
           {rows.map((row) => (
-            <Table.Tr key={row.id} className={css['row']} onClick={(event) => openRow(resource.name, row, event)}>
+            <Table.Tr
+              key={row.id}
+              className={css['row']}
+              onClick={(event) => openRow(resource.name, row, event)}
+              onKeyDown={(event) => onKeyDown(row, event)}
+            >
               {selection !== undefined && (
                 <Table.Td>
                   <Checkbox
@@ -61,10 +75,19 @@ export function ListTable(list: ListRows) {
                   className={index === 0 ? css['first'] : undefined}
                   data-changed={isChanged(row.id, column.name) || undefined}
                 >
-                  {index === 0 ? (
-                    <RowTitle resource={resource.name} column={column} row={row} />
+                  {edits.includes(column.name) ? (
+                    <EditableCell
+                      resource={resource.name}
+                      row={row}
+                      label={column.label}
+                      editing={editing?.id === row.id && editing.at === column.name ? editing.names : null}
+                      onEdit={() => setEditing({ id: row.id, at: column.name, names: [column.name] })}
+                      onClose={() => setEditing(null)}
+                    >
+                      <Cell resource={resource.name} column={column} row={row} isTitle={index === 0} />
+                    </EditableCell>
                   ) : (
-                    <Value kind={column.kind} value={row.values[column.name]} label={column.label} />
+                    <Cell resource={resource.name} column={column} row={row} isTitle={index === 0} />
                   )}
                 </Table.Td>
               ))}
@@ -79,6 +102,25 @@ export function ListTable(list: ListRows) {
       )}
     </div>
   );
+}
+
+interface Editing {
+  readonly id: string;
+  /** The column where the form stands. */
+  readonly at: string;
+  readonly names: readonly string[];
+}
+
+interface CellProps {
+  readonly resource: string;
+  readonly column: AdminColumn;
+  readonly row: AdminRow;
+  readonly isTitle: boolean;
+}
+
+function Cell({ resource, column, row, isTitle }: CellProps) {
+  if (isTitle) return <RowTitle resource={resource} column={column} row={row} />;
+  return <Value kind={column.kind} value={row.values[column.name]} label={column.label} />;
 }
 
 interface HeadingProps {

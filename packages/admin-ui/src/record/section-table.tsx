@@ -2,6 +2,7 @@ import { ActionIcon, Anchor, Group, Table, Text } from '@mantine/core';
 import { Fragment, lazy, Suspense, useState, type ReactNode } from 'react';
 import type { AdminSection } from '../api/shapes.ts';
 import { Icon } from '../icons/icon.tsx';
+import { EditableCell } from '../list/editable-cell.tsx';
 import { listHash } from '../routing/location.ts';
 import { Value } from '../values/value.tsx';
 import css from './record.module.css';
@@ -21,6 +22,7 @@ interface SectionTableProps {
 /** A short table inside a page; a row with details opens in place. */
 export function SectionTable({ section, level, renderDetail }: SectionTableProps) {
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
+  const [editing, setEditing] = useState<string | null>(null);
   const canOpen = section.rows.some((row) => (row.details ?? []).length > 0);
   const toggle = (id: string): void => {
     const next = new Set(open);
@@ -97,7 +99,20 @@ export function SectionTable({ section, level, renderDetail }: SectionTableProps
                     )}
                     {section.columns.map((column) => (
                       <Table.Td key={column.name} data-label={column.label} ta={align(column.kind)}>
-                        <Value kind={column.kind} value={row.values[column.name]} label={column.label} />
+                        {section.edits?.names.includes(column.name) === true ? (
+                          <EditableCell
+                            resource={section.edits.resource}
+                            row={row}
+                            label={column.label}
+                            editing={editing === `${column.name} ${row.id}` ? [column.name] : null}
+                            onEdit={() => setEditing(`${column.name} ${row.id}`)}
+                            onClose={() => setEditing(null)}
+                          >
+                            <Value kind={column.kind} value={row.values[column.name]} label={column.label} />
+                          </EditableCell>
+                        ) : (
+                          <Value kind={column.kind} value={row.values[column.name]} label={column.label} />
+                        )}
                       </Table.Td>
                     ))}
                     {removes !== undefined && (

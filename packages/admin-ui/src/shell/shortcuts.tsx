@@ -6,7 +6,7 @@ const SHORTCUTS = (): readonly (readonly [keys: string, what: string])[] => [
   ['/', 'Search in the list'],
   ['?', 'Show these shortcuts'],
   ['Shift and click', 'Select all records between two check boxes'],
-  ['Double click', 'Edit a value in the list'],
+  ['F2', 'Edit the values of the row where they stand'],
   ['Enter', 'Save the value, run the chosen action'],
   ['Esc', 'Leave the value as it was, close the dialog'],
   ['← →', 'Read a chart bar by bar'],

@@ -124,7 +124,7 @@ describeDatabases('a CRUD resource in the admin site', (database) => {
     const after = await read(id);
     expect(after).toMatchObject({ title: 'Printer on fire', form: { version: 2 } });
     const [newest] = after.sections.at(-1).entries;
-    expect(newest).toMatchObject({ title: 'Ticket updated', folded: [{ title: 'event ticket.updated' }] });
+    expect(newest).toMatchObject({ title: 'Ticket updated', folded: [{ title: 'Event ticket.updated' }] });
   });
 
   test('46: onChange is called for what the site creates, edits, moves, deletes and restores, and not for an edit without a change', async () => {

@@ -110,16 +110,16 @@ describeDatabases('the timeline of a record', (database) => {
     expect(titles).toEqual([
       expect.stringMatching(/^Invoice closed: /),
       'Order paid',
-      'delivery payment.received to example.com/hook',
-      'event order.paid',
-      'event payment.received',
-      'event receipt.sent',
-      'job send_receipt',
+      'Delivery payment.received to example.com/hook',
+      'Event order.paid',
+      'Event payment.received',
+      'Event receipt.sent',
+      'Job send_receipt',
     ]);
     expect(new Set(entries.map(({ request_id }) => request_id))).toEqual(new Set([request]));
     // The event of the other order is not on this page, and the second request is on the page of the second order alone.
-    expect((await entriesOf('orders', second.id)).filter(({ title }) => title === 'event payment.received')).toHaveLength(2);
-    expect((await entriesOf('invoices', invoice.id)).map(({ title }) => title)).toContain('event payment.received');
+    expect((await entriesOf('orders', second.id)).filter(({ title }) => title === 'Event payment.received')).toHaveLength(2);
+    expect((await entriesOf('invoices', invoice.id)).map(({ title }) => title)).toContain('Event payment.received');
   });
 
   test('of an event or a job leads back to the changes of its request', async () => {

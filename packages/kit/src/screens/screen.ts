@@ -150,6 +150,7 @@ function adminResource(source: Model | AnyResource, words: ScreenOptions, search
     ...(presence.length === 0 ? {} : { needsPresence: presence }),
     creation,
     editable: isEditable,
+    ...(isEditable && words.forms === undefined ? { edits: editsOf(plan) } : {}),
     removable: isRemovable,
     ...(restores && plan.shape.removal === undefined ? { removal: 'The record is hidden from lists and can be restored.' } : {}),
     actions,
@@ -246,6 +247,12 @@ function refersOf({ shown }: Plan): Readonly<Record<string, string>> {
       reference === undefined ? [] : [[name, typeof reference.target === 'string' ? reference.target : reference.target().name]],
     ),
   );
+}
+
+/** Columns of the list that are fields of the form, except those whose input needs room. */
+function editsOf({ shape, writable }: Plan): readonly string[] {
+  const open = new Set(writable.filter(({ settings: { kind } }) => kind !== 'json').map(({ name }) => name));
+  return shape.columns.map(({ name }) => name).filter((name) => open.has(name));
 }
 
 /** The page of what a record refers to lists it, by the filter of the column. */

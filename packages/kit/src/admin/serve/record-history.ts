@@ -91,6 +91,9 @@ async function relatedOf(
         title: other.label,
         ...linkedRows(other, shown, items.slice(0, RELATED_MAX)),
         more: { resource: other.name, filters },
+        ...(other.edits === undefined || refusalOf(site.settings, role, other, 'update') !== null
+          ? {}
+          : { edits: { resource: other.name, names: other.edits } }),
       });
     }
   }
@@ -105,7 +108,7 @@ function relatedEntry({ name, singular, columns }: AdminResource, { id: itemId, 
   const shown = state === undefined ? null : (values[state.name] as AdminState | null | undefined);
   return {
     at: typeof at === 'string' ? at : null,
-    title: `${singular} ${title}`,
+    title: `${singular.charAt(0).toUpperCase()}${singular.slice(1)} ${title}`,
     tone: shown?.tone ?? 'neutral',
     ...(shown === null || shown === undefined ? {} : { text: shown.hint === undefined ? shown.value : `${shown.value}: ${shown.hint}` }),
     link: { resource: name, id: itemId, text: `Open the ${singular}` },

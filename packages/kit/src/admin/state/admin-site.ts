@@ -277,12 +277,13 @@ function shapeOf(
 ): AdminResourceShape {
   const { name, label, singular, plural, group, description, icon, columns, filters, searches, live, creation } = resource;
   const { editable, removable, removal, empty } = resource;
+  const edits = refusal('update') === null ? resource.edits : undefined;
   const exports = refusal('export') === null ? resource.exports : undefined;
   const imports = refusal('import') === null ? resource.imports : undefined;
   const shortcuts = shortcutsOf(resource, refusal);
   const follows = tells.follows ? true : undefined;
   const polls = tells.polls && !tells.follows ? true : undefined;
-  const optional = { plural, description, icon, searches, live, follows, polls, removal, empty, exports, imports, shortcuts };
+  const optional = { plural, description, icon, searches, live, follows, polls, removal, empty, edits, exports, imports, shortcuts };
   const uncreatable = refusal('create');
   const offered = 'refused' in creation ? creation : { fields: creation.fields.map(resolved) };
   return {

@@ -35,7 +35,7 @@ describeDatabases('reads that were stopped', (database) => {
     await read({ deadlineMs: 5000, signal: AbortSignal.abort() });
     const one = await health();
     expect(one).toMatchObject({ value: 1, tone: 'good', alerts: [] });
-    expect(one.hint).toMatch(/1 passed their deadline, 0 were rejected .*, 1 ended with their client\./);
+    expect(one.hint).toMatch(/1 passed their deadline, 0 were rejected, 1 ended with their client\./);
     for (let n = 0; n < 89; n += 1) await read({ deadlineMs: 1 });
     expect(await health()).toMatchObject({ value: 90, tone: 'warning', alerts: ['Health: Reads stopped'] });
     site.clock.advance(15 * 60_000);

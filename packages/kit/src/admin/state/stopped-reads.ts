@@ -48,7 +48,10 @@ export class StoppedReads {
       value: stopped,
       unit: 'count',
       tone: stopped >= MANY ? 'warning' : 'good',
-      hint: `In this process, last ${MINUTES} minutes: ${found.timed_out} passed their deadline, ${found.rejected} were rejected because their caller had too many or no connection was free, ${found.cancelled} ended with their client. ${waiting} wait now. The log has the route and the missing index (\`statement_timeout\`).`,
+      hint:
+        stopped + found.cancelled + waiting === 0
+          ? `In this process, in the last ${MINUTES} minutes.`
+          : `In this process, in the last ${MINUTES} minutes: ${found.timed_out} passed their deadline, ${found.rejected} were rejected, ${found.cancelled} ended with their client. ${waiting} wait now. The log has the route and the missing index.`,
     };
   }
 }

@@ -57,6 +57,8 @@ export type AdminSection =
         /** The filters to set, by name. */
         readonly filters: Readonly<Record<string, string>>;
       };
+      /** Set by the site: the rows are records of this list, and these values can be edited here. */
+      readonly edits?: { readonly resource: string; readonly names: readonly string[] };
       /** Records of another list can be created here. */
       readonly adds?: AdminSectionAdds;
       /** Rows that are `removable` are records of another list and can be deleted here. */

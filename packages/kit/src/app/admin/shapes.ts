@@ -292,6 +292,8 @@ export interface AdminResourceShape {
       };
   /** The form of an existing record; the record itself may close it (`AdminRecord.form`). */
   readonly editable: boolean;
+  /** Columns whose values can be edited where they stand. */
+  readonly edits?: readonly string[];
   /** Records can be deleted. */
   readonly removable: boolean;
   /** The rows of the list can be downloaded, as the filters narrow it. */

@@ -60,7 +60,7 @@ function usersScreen({ isInviting, isMailing }: { readonly isInviting: boolean; 
     columns: [
       { name: 'username', label: 'User name' },
       { name: 'email', label: 'E-mail', secondary: true },
-      'state',
+      { name: 'state', kind: 'state' },
       'roles',
       { name: 'created_at', label: 'Created', sortable: true, secondary: true },
     ],
