@@ -15,7 +15,7 @@ import { tenants } from '../../src/contrib/tenants/index.ts';
 import { diskStore, uploads } from '../../src/contrib/uploads/index.ts';
 import { insertUpload } from '../../src/contrib/uploads/rows/store.ts';
 import { createEndpoint, publish, webhooks } from '../../src/contrib/webhooks/index.ts';
-import { CrudController, resource } from '../../src/crud/index.ts';
+import { CrudController, resource, visibleTo } from '../../src/crud/index.ts';
 import { eraseSubject } from '../../src/crud/subjects/erase-subject.ts';
 import { exportSubject } from '../../src/crud/subjects/export-subject.ts';
 import { personalWarnings } from '../../src/crud/subjects/personal-warnings.ts';
@@ -37,11 +37,12 @@ const bills = model('bills', {
   id: t.uuidv7().pk(),
   owner_id: t.text(64).readOnly().person({ erase: 'anonymise', erased: 'erased' }),
   address: t.text().nullable().personal(),
+  iban: t.text(60).nullable().encrypted({ search: 'equality' }).personal(),
   total: t.int(),
 });
 const paperActions = objectActions(papers, { actions: ['view', 'change', 'share'], sets: { viewer: ['view'] }, owner: 'owner_id' });
-const billResource = resource(bills, { owner: 'owner_id' });
-class BillController extends CrudController(billResource, { permission: isAuthenticated }) {}
+const billResource = resource(bills, { owner: 'owner_id', audit: true, fields: { iban: visibleTo(isAuthenticated) } });
+class BillController extends CrudController(billResource, { permission: isAuthenticated, live: true, idempotency: 'optional' }) {}
 const mail = job('mail', { input: z.object({ to: z.string() }), run: () => Promise.resolve() });
 const shop = {
   name: 'shop',
@@ -94,10 +95,16 @@ describeDatabases("a person's data", (database) => {
     await db.transaction((tx) => publish(tx, 'paper.written', { by: `${name}@marker.example` }, { owner: user.id }));
     const paper = await insert(db, papers, { owner_id: user.id, title: `paper of ${name}@marker.example` });
     await grant(db, { subject: `user:${user.id}`, set: 'viewer', object: { type: papers, id: paper.id } });
-    const created = await kit
+    // A kept response, an audit entry, a prior value in the change log, a ciphertext with its search value, and a row of the request log.
+    const payload = { address: `${name}@marker.example`, iban: `iban of ${name}@marker.example`, total: 7 };
+    const headers = { 'idempotency-key': `key-of-${name}` };
+    const created = await kit.as(user).inject({ method: 'POST', url: '/v1/bills', headers, payload });
+    expect([created.statusCode, created.body]).toEqual([201, created.body]);
+    const { id: billId } = JSON.parse(created.body) as { id: string };
+    const changed = await kit
       .as(user)
-      .inject({ method: 'POST', url: '/v1/bills', payload: { address: `${name}@marker.example`, total: 7 } });
-    expect(created.statusCode).toBe(201);
+      .inject({ method: 'PATCH', url: `/v1/bills/${billId}`, payload: { address: `new ${name}@marker.example` } });
+    expect(changed.statusCode).toBe(200);
     await db.transaction((tx) => startJob(tx, mail, { to: `${name}@marker.example` }, { owner: user.id }));
     const now = clock.now();
     const id = `0192aaaa-0000-7000-8000-${name === 'ada' ? '0'.repeat(12) : '1'.repeat(12)}`;
@@ -209,11 +216,26 @@ describeDatabases("a person's data", (database) => {
     expect(text).not.toContain('bob@marker.example');
     expect(text).not.toMatch(/password_hash|token_digest|"secret"|"digest"/);
 
-    const others = (await content()).split('bob@marker.example').length;
+    // Readable in the export only.
+    expect(entries.get('bills.jsonl')).toContain('iban of ada@marker.example');
+    const stored = await content();
+    expect(stored).not.toContain('iban of ada@marker.example');
+    for (const table of ['kit_idempotency', 'kit_changes', 'audit_', 'webhook_events', 'jobs'])
+      expect(
+        stored
+          .split('\n')
+          .some((line) => line.startsWith(`["${table}`) && line.includes(table === 'kit_idempotency' ? ada.id : 'ada@marker.example')),
+      ).toBe(true);
+    const [secret] = await db.query<{ iban: string; iban_search: string }>('select iban, iban_search from bills where owner_id = $1', [
+      ada.id,
+    ]);
+    const others = stored.split('bob@marker.example').length;
     const { id } = await db.transaction((tx) => requestErasure(tx, subject, { dueAt: clock.now(), by: 'test' }));
     expect(await eraseSubject(kit.app, id)).toBe('finished');
     const left = await content();
     expect(left).not.toContain('ada@marker.example');
+    expect(left).not.toContain(secret?.iban);
+    expect(left).not.toContain(secret?.iban_search);
     expect(left.split('bob@marker.example').length).toBe(others);
     const mentions = left
       .split('\n')
