@@ -15,15 +15,21 @@ async function* entries(): AsyncGenerator<ZipEntry> {
   yield { name: 'empty.jsonl', content: content() };
 }
 
-test('another program reads the archive: names, contents and sums', async () => {
+test.each([
+  ['small', undefined],
+  ['with sizes of ZIP64', 100],
+  ['with everything of ZIP64', 0],
+])('another program reads the archive: names, contents and sums (%s)', async (_form, full) => {
   const written: WrittenEntry[] = [];
   const pieces: Uint8Array[] = [];
-  for await (const piece of zip(entries(), (entry) => void written.push(entry))) pieces.push(piece);
+  for await (const piece of zip(entries(), (entry) => void written.push(entry), full)) pieces.push(piece);
   expect(written.map(({ name, bytes }) => [name, bytes])).toEqual([
     ['orders.jsonl', 18],
     ['files/Straße.txt', 100_000],
     ['empty.jsonl', 0],
   ]);
+  // What is small has the older form, which every program reads.
+  expect(Buffer.concat(pieces).includes(Buffer.from([0x50, 0x4b, 0x06, 0x06]))).toBe(full !== undefined);
   expect(written[0]?.sha256).toMatch(/^[0-9a-f]{64}$/);
   const folder = mkdtempSync(join(tmpdir(), 'kit-zip-'));
   try {
