@@ -18,6 +18,11 @@ export function accessIn({ exchange }: AdminContext, canManage: Permission | nul
   return accessOf(exchange, canManage);
 }
 
+/** Whether the caller is shown a page: other pages neither name its records nor act on them. */
+export function isShown({ exchange }: AdminContext, page: string): boolean {
+  return exchange instanceof Exchange && shows(exchange, page);
+}
+
 function shows({ principal }: Exchange, page: string): boolean {
   const pages = principal === null ? undefined : linkScopeOf(principal)?.pages;
   return pages === undefined || pages.length === 0 || pages.includes(page);
@@ -32,9 +37,11 @@ async function manages(exchange: Exchange, canManage: Permission | null): Promis
 /** The one place where pages and changes are refused, whichever route of the portal is asked: pages of later releases included. */
 export function guardPages(prefix: string, canManage: Permission | null): Middleware {
   const reference = `${prefix}/${REFERENCE}`;
+  const document = `${prefix}/openapi.json`;
   return {
     name: 'portal_pages',
-    appliesTo: ({ metadata, path }) => metadata['portal'] === true && (/\/:(resource|page)\b/.test(path) || path.startsWith(reference)),
+    appliesTo: ({ metadata, path }) =>
+      metadata['portal'] === true && (/\/:(resource|page)\b/.test(path) || path.startsWith(reference) || path === document),
     async onAdmitted(exchange) {
       const { resource, page = REFERENCE } = exchange.request.params as { readonly resource?: string; readonly page?: string };
       if (!shows(exchange, resource ?? page)) throw portalErrors.portal_page_not_shown();

@@ -2,6 +2,8 @@ import type { AdminAction, AdminContext } from '../app/admin/declaration.ts';
 import type { PortalAction, PortalBorrowedAction } from '../app/admin/portal-page.ts';
 import type { AdminResult } from '../app/admin/shapes.ts';
 import { coreErrors } from '../errors/core-errors.ts';
+import { isShown } from './access.ts';
+import { portalErrors } from './errors.ts';
 
 type Item = Readonly<Record<string, unknown>>;
 
@@ -29,6 +31,7 @@ export function borrowedAction(name: string, words: PortalBorrowedAction, page: 
     ...(confirm === undefined ? {} : { confirm }),
     fields: [{ name: OTHER, label: fieldLabel, kind: 'reference', of, required: true }],
     run: async (context, [id = ''], fields): Promise<AdminResult> => {
+      if (!isShown(context, of)) throw portalErrors.portal_page_not_shown();
       const chosen = String(fields[OTHER]);
       const other = page.other(of);
       const [item, target] = await Promise.all([page.find(context, id), other?.find(context, chosen) ?? null]);

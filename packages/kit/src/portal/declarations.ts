@@ -20,7 +20,8 @@ export function portalDeclarations(app: App): readonly AdminDeclaration[] {
   const shown = made.filter((each) => each !== null);
   for (const each of shown) each.charted = shown;
   return [
-    { overview: (context) => firstSteps(shown, context), pages: [...textsOf(app, shown), referencePage] },
+    { overview: (context) => firstSteps(shown, context) },
+    { pages: [...textsOf(app, shown), referencePage] },
     ...shown.map((each): AdminDeclaration => ({
       resources: [each.resource()],
       overview: (context, range) => each.overview(context, range),

@@ -149,7 +149,7 @@ describeDatabases('links to the portal', (database) => {
       expect(await status(app.call('GET', `/portal/api/${path}`, { cookie })), `path ${path}`).toEqual([403, 'portal_page_not_shown']);
     expect(await status(newKey({ cookie, csrf }))).toEqual([403, 'portal_page_not_shown']);
     const { parts } = (await app.call('GET', '/portal/api/overview', { cookie })).body;
-    expect(parts.map(({ title }: { title: string }) => title)).toEqual(['Endpoints']);
+    expect(parts.map(({ title }: { title: string }) => title)).toEqual(['First steps', 'Endpoints']);
     await expect(link({ pages: ['endpoint'] })).rejects.toThrow(/no page "endpoint"[^]*endpoints/);
   });
 

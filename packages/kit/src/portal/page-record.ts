@@ -3,6 +3,7 @@ import type { PortalColumn, PortalPage } from '../app/admin/portal-page.ts';
 import type { AdminSection } from '../app/admin/sections.ts';
 import type { AdminContext } from '../app/admin/declaration.ts';
 import type { AdminColumn, AdminRow, AdminState, AdminValue } from '../app/admin/shapes.ts';
+import { isShown } from './access.ts';
 import { cellKind, propertiesOf, resolved, type Schema } from './schema-words.ts';
 
 type Item = Readonly<Record<string, unknown>>;
@@ -32,7 +33,8 @@ export async function drawnRows(
     return { ...row, values };
   });
   const links = columns.flatMap((each) => (typeof each === 'string' || each.of === undefined ? [] : [[each.name, each.of] as const]));
-  for (const [name, of] of links) {
+  const shown = links.filter(([, of]) => isShown(context, of));
+  for (const [name, of] of shown) {
     const ids = drawn.map(({ values }) => values[name]).filter((id): id is string => typeof id === 'string' && id !== '');
     const titles = await context.titlesOf(of, ids);
     for (const { values } of drawn) {

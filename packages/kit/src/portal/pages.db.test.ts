@@ -1,15 +1,16 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
-import { AdminApp, type Browser, PASSWORD, siteFolder } from '../../test/admin/admin-app.ts';
+import { AdminApp, type Browser, cookieOf, PASSWORD, siteFolder } from '../../test/admin/admin-app.ts';
 import { ApiKeyController, apiKeys, createApiKey } from '../contrib/apikeys/index.ts';
 import { mcp } from '../contrib/mcp/index.ts';
 import { RequestController, requests } from '../contrib/requests/index.ts';
+import { requestLogs } from '../contrib/requests/log.ts';
 import { eventType, WebhookEndpointController, webhooks } from '../contrib/webhooks/index.ts';
 import { Controller } from '../http/compile/controller.ts';
 import { route } from '../http/declare/route.ts';
 import { hasScopes, isStaff } from '../permissions/built-ins.ts';
 import { describeDatabases } from '../testing/databases.ts';
-import { portal } from './index.ts';
+import { portal, portalLink } from './index.ts';
 
 const OrderPaid = eventType('order.paid', z.object({ id: z.number() }), { description: 'An order was paid.', example: { id: 7 } });
 const Sum = z.object({ sum: z.number() });
@@ -64,7 +65,9 @@ describeDatabases('pages of the portal that are not lists', (database) => {
     const [cookie = ''] = String(answer.headers['set-cookie']).split(';', 1);
     return { userId: user.id, cookie, csrf: answer.body.csrf_token };
   }
-  const get = (path: string, headers: Record<string, string> = { cookie: ada.cookie }) => app.call('GET', `/portal/${path}`, headers);
+  /** Of a browser only its cookie; other headers as they are. */
+  const get = (path: string, { cookie, 'x-api-key': key }: { cookie?: string; 'x-api-key'?: string } = ada) =>
+    app.call('GET', `/portal/${path}`, { ...(cookie === undefined ? {} : { cookie }), ...(key === undefined ? {} : { 'x-api-key': key }) });
 
   test('the session names them, each in its group', async () => {
     const { pages } = (await get('api/session')).body.site;
@@ -107,6 +110,53 @@ describeDatabases('pages of the portal that are not lists', (database) => {
     expect(headers).toMatchObject({ 'x-frame-options': 'DENY' });
     expect(String(headers['content-security-policy'])).not.toContain('unsafe');
     expect((await get('reference/facts.json')).body).toMatchObject({ session: '/portal/api/session', home: { href: './', title: 'Acme' } });
+  });
+
+  test('a link shows its pages alone: no reference, no agents, no names, charts and acts of other pages', async () => {
+    const { raw, apiKey: key } = await createApiKey(database.db, {
+      user: ada.userId,
+      name: 'hidden name',
+      scopes: ['requests:read', 'webhooks:write'],
+    });
+    expect((await app.call('GET', '/v1/requests', { 'x-api-key': raw })).status).toBe(200);
+    const made = await app.call('POST', '/v1/hooks', { 'x-api-key': raw }, { url: 'https://hooks.example.com/a', events: ['*'] });
+    expect(made.status).toBe(201);
+    await requestLogs.of(database.db).flush();
+    const enter = async (pages?: readonly string[]) => {
+      const { token } = await portalLink(database.db, { user: ada.userId, manage: true, ...(pages === undefined ? {} : { pages }) });
+      const cookie = cookieOf(await app.call('POST', '/portal/link', {}, { token }));
+      return { cookie, csrf: (await get('api/session', { cookie })).body.csrf_token as string };
+    };
+    const refused = async (path: string, { cookie }: { cookie: string }) => (await get(path, { cookie })).body.code;
+
+    const few = await enter(['requests', 'event-types']);
+    for (const path of ['openapi.json', 'api/pages/agents', 'api/pages/signature-check', 'api/resources/api-keys'])
+      expect(await refused(path, few), `path ${path}`).toBe('portal_page_not_shown');
+    const { items } = (await get('api/resources/requests', few)).body;
+    expect(items[0].values.key_id).toBe(key.id);
+    const told = [
+      await get('api/resources/requests', few),
+      await get(`api/resources/requests/${items[0].id}`, few),
+      await get('api/overview', few),
+    ];
+    for (const { text } of told) expect(text).not.toContain('hidden name');
+    expect(told[2]!.body.parts.flatMap((part: { steps?: { title: string }[] }) => part.steps ?? [])).toEqual([]);
+    expect((await get('api/resources/event-types/order.paid', few)).body.actions).toEqual([]);
+    const acted = await app.call(
+      'POST',
+      '/portal/api/resources/event-types/actions/send-example',
+      { cookie: few.cookie, 'x-csrf-token': few.csrf },
+      { ids: ['order.paid'], fields: { other: made.body.id } },
+    );
+    expect(acted).toMatchObject({ status: 403, body: { code: 'portal_page_not_shown' } });
+
+    const keysOnly = await enter(['api-keys']);
+    const { sections } = (await get(`api/resources/api-keys/${key.id}`, keysOnly)).body;
+    expect(sections.map(({ kind }: { kind: string }) => kind)).toEqual(['facts']);
+    const all = await enter();
+    expect((await get('openapi.json', all)).body.paths).toHaveProperty('/v1/requests');
+    expect((await get('api/pages/agents', all)).status).toBe(200);
+    expect((await get('api/resources/requests', all)).body.items[0].values.key_id.text).toBe('hidden name');
   });
 
   test('a person with more rights has another document', async () => {

@@ -16,6 +16,7 @@ import type {
 import { coreErrors } from '../errors/core-errors.ts';
 import { isKitError } from '../errors/kit-error.ts';
 import type { CompiledRoute } from '../http/exchange/compiled-route.ts';
+import { isShown } from './access.ts';
 import { BELOW, borrowedAction, madeBy } from './borrowed-action.ts';
 import { callOperation, jsonOf, pieces, unlessRefused } from './call.ts';
 import { chartPlan, drawnChart } from './charts.ts';
@@ -312,9 +313,10 @@ export class PageResource {
     if (item === null) return null;
     const { list, read, edit, remove, actions } = this.#routes;
     const fields = edit === undefined ? [] : this.#fields(edit).filter(({ name }) => name in item);
+    const borrowed = Object.entries(this.#page.borrows ?? {}).filter(([, { page: of }]) => isShown(context, of));
     const related = this.charted.map((other) => {
       const filter = other.#filterFor(this.#page.name);
-      return filter === undefined ? [] : other.charts(context, range, { [filter]: id });
+      return filter === undefined || !isShown(context, other.#page.name) ? [] : other.charts(context, range, { [filter]: id });
     });
     const charts = (await Promise.all(related)).flat();
     const [row] = (await drawnRows(this.#page, [{ item, id }], context)) as [AdminRow];
@@ -326,7 +328,7 @@ export class PageResource {
       ],
       ...(charts.length === 0 ? {} : { range }),
       ...(fields.length === 0 ? {} : { form: { fields, values: Object.fromEntries(fields.map(({ name }) => [name, item[name]])) } }),
-      actions: [...actions.keys(), ...Object.keys(this.#page.borrows ?? {})],
+      actions: [...actions.keys(), ...borrowed.map(([name]) => name)],
       removable: remove !== undefined,
     };
   }
