@@ -1,10 +1,13 @@
 // What does a live list cost the writes of its resource? Creates and partial updates of two tables with the same columns, one of them with `live: true`, in one
 // application, over 16 HTTP connections, in turns. Nobody follows the list: this is what every write pays, the row before it and a row of the change log.
+// And deliveries of webhooks with and without the triggers of a live list.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startPostgresServer } from '../test/provision/postgres-server.ts';
 import { defineBenchmark, type BenchmarkContext } from './harness/benchmark.ts';
+import type { DelivererOptions } from './deliverers/deliverer.ts';
+import { startContender } from './harness/contender-process.ts';
 import { contest, ratioOf } from './harness/contest.ts';
 import type { Ratio } from './harness/ratio.ts';
 import { type ServerProcess, startServer } from './harness/server-process.ts';
@@ -55,6 +58,31 @@ async function compare(context: BenchmarkContext, dialect: string, url: string):
   }
 }
 
+/** Deliveries of one worker, whose rows are written by SQL: the change log is written by triggers. */
+async function compareDeliveries(context: BenchmarkContext): Promise<Ratio[]> {
+  const postgres = await startPostgresServer({ durable: true });
+  const receiver = await startServer(new URL('./receivers/webhook-receiver.ts', import.meta.url), { isUnderTest: false });
+  const shared = { origin: `http://127.0.0.1:${receiver.port}`, postgresUrl: postgres.url, redisUrl: '', peers: '' };
+  const load = { jobs: context.quick ? 2_000 : 30_000, endpoints: 20, concurrency: 100 };
+  const started = [];
+  try {
+    for (const name of ['kit', 'kit, live'] as const) {
+      const options: DelivererOptions = { ...shared, ...load, name };
+      started.push(await startContender(name, new URL('./deliverers/deliverer.ts', import.meta.url), [JSON.stringify(options)]));
+    }
+    context.print('\npostgres, deliveries of webhooks');
+    const result = await contest(
+      context,
+      started.map(({ contender }) => contender),
+    );
+    return [{ name: 'live-cost-deliveries-postgres', value: ratioOf(result, 'kit, live', 'kit'), goal: GOAL }];
+  } finally {
+    await Promise.all(started.map((process) => process.stop()));
+    await receiver.stop();
+    await postgres.stop();
+  }
+}
+
 export default defineBenchmark({
   name: 'live-cost',
   question: 'What is left of the rate of creates and updates when their list is live?',
@@ -65,6 +93,7 @@ export default defineBenchmark({
       return [
         ...(await compare(context, 'postgres', postgres.url)),
         ...(await compare(context, 'sqlite', `sqlite:${join(folder, 'cost.db')}`)),
+        ...(await compareDeliveries(context)),
       ];
     } finally {
       await postgres.stop();

@@ -30,7 +30,7 @@ export function liveFaults(name: string, controller: object, mounted: MountedRes
 /** The triggers that the changes of a live list are logged by. Without a policy there is none. */
 export async function triggerFaults(db: Database, name: string, policy: Policy | undefined): Promise<Fault[]> {
   if (policy?.isTriggered !== true || !policy.isLogged) return [];
-  const { missing } = await compareTriggers(db, [triggeredTable(policy)]);
+  const { missing } = await compareTriggers(db, [triggeredTable(policy.model)]);
   if (missing.length === 0) return [];
   const message = `${name}: the list cannot be live: the triggers that log the changes of "${policy.tableName}" are missing in the database.`;
   return [{ id: 'E035', message, hint: 'Run npx kit migrate.' }];

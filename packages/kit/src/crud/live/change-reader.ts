@@ -17,6 +17,8 @@ import { StreamIndex } from './stream-index.ts';
 
 /** A notification may be lost, and there is none behind a pooler or from other processes on SQLite: the log is looked at this often. */
 const LOOK_EVERY_MS = 400;
+/** How often rights are asked that change without a change of a row: with the time that asking takes for ten thousand lists, within a second. */
+const RIGHTS_EVERY_MS = 700;
 /** After a failed look. */
 const RETRY_MS = 1_000;
 /** Lists whose rights are asked together, before requests have their turn: one takes about 20 µs. */
@@ -120,7 +122,7 @@ export class ChangeReader {
       for (const stream of joining) this.#joining.delete(stream);
       this.#position = now;
       void this.#checkRights();
-      return LOOK_EVERY_MS;
+      return Math.min(LOOK_EVERY_MS, Math.max(1, this.#checkedAt + RIGHTS_EVERY_MS - performance.now()));
     } catch (error) {
       if (this.#db.closed) this.#failAll(error);
       else this.#log.warn({ err: error }, 'could not read the changes of live lists');
@@ -187,7 +189,7 @@ export class ChangeReader {
    * must not keep back.
    */
   async #checkRights(): Promise<void> {
-    if (this.#isChecking || performance.now() - this.#checkedAt < LOOK_EVERY_MS) return;
+    if (this.#isChecking || performance.now() - this.#checkedAt < RIGHTS_EVERY_MS) return;
     this.#isChecking = true;
     this.#checkedAt = performance.now();
     let failure: unknown;

@@ -24,3 +24,16 @@ function isExact({ statements }: Policy, name: string): boolean {
   const kind = statements.byName.get(name)?.definition.kind;
   return kind === 'uuid' || kind === 'text' || kind === 'enum' || kind === 'int' || kind === 'bigint' || kind === 'bool';
 }
+
+/** A column that every row of a list has one value in. */
+export interface Bound {
+  readonly column: string;
+  readonly value: unknown;
+}
+
+/** The owner where the list has one, else a filter, else the tenant: the value that the fewest lists share. */
+export function narrowest({ bounds: { owner, tenant } }: Policy, found: ReadonlyMap<string, unknown>): Bound | undefined {
+  const names = [...found.keys()];
+  const column = names.find((name) => name === owner) ?? names.find((name) => name !== tenant) ?? names[0];
+  return column === undefined ? undefined : { column, value: found.get(column) };
+}

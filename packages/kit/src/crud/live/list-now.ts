@@ -19,7 +19,10 @@ import { equalities } from './equalities.ts';
 import type { LiveList, LiveRow } from './live-stream.ts';
 
 /** What of a list a stream follows. */
-export type FollowedList = Pick<ListRequest, 'where' | 'ordering' | 'fields'>;
+export type FollowedList = Pick<ListRequest, 'where' | 'ordering' | 'fields'> & {
+  /** What `where` was compiled to for this caller. Thousands of lists are asked about again and again. */
+  readonly compiled?: readonly CompiledWhere[];
+};
 
 /** A list as its caller has it now: what it contains is decided by the columns of a row. Throws 422 where they do not decide it. */
 export async function listNow(
@@ -34,7 +37,7 @@ export async function listNow(
   const { parent } = mounted;
   // The source asks whether the caller sees the parent.
   const scope = parent === undefined ? visible : withoutParent(policy, request, visible, parent.edge.name);
-  const where = await conditions(request, policy, list.where, permitted);
+  const where = list.compiled === undefined ? await conditions(request, policy, list.where, permitted) : [...permitted, ...list.compiled];
   const all = [scope.compiled, ...where];
   requireDecidable(all);
   const unit = unitOf(mounted, view, list);

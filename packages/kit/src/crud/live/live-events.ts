@@ -19,9 +19,9 @@ export async function* liveEvents(
   db: Database,
   reader: ChangeReader,
   source: LiveSource,
-  resumed: Resumed | 'lost' | undefined,
+  resumed: (() => Promise<Resumed | 'lost'>) | undefined,
 ): AsyncGenerator<ServerSentEvent> {
-  let from = resumed;
+  let from = await resumed?.();
   for (;;) {
     const { stream, leave } = yield* listOf(db, reader, source, from);
     try {

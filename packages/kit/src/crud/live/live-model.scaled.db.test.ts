@@ -8,8 +8,8 @@ import { migrate } from '../../db/migrations/migrate.ts';
 import { describeDatabases } from '../../testing/databases.ts';
 import { touched } from '../index.ts';
 
-/** Of each database. */
-const DURATION_MS = scaled(10_000, 30 * 60_000);
+/** Of each database: half a minute together, or an hour. `LIVE_SECONDS` says another time. */
+const DURATION_MS = Number(process.env['LIVE_SECONDS'] ?? scaled(15_000, 30 * 60_000) / 1000) * 1000;
 /** Operations between two moments at which everything is compared. */
 const ROUND = 15;
 const SEED = Number(process.env['LIVE_SEED'] ?? Date.now() % 1_000_000);

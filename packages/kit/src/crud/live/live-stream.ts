@@ -2,7 +2,7 @@ import type { Db } from '../../db/engine/db.ts';
 import type { ServerSentEvent } from '../../http/declare/server-sent-event.ts';
 import type { Item } from '../declare/item.ts';
 import type { Policy } from '../policy/policy.ts';
-import { WakeUp } from '../../work/wake-up.ts';
+import { type Bound, narrowest } from './equalities.ts';
 import type { LogPosition } from './log-position.ts';
 import type { SharedAccess } from './shared-access.ts';
 
@@ -43,17 +43,21 @@ export const WAITING_EVENTS_MAX = 2_000;
 export class LiveStream {
   readonly source: LiveSource;
   /** Decided when it was last read from its start. Only this of the list: the rest has the transaction that it was read in. */
-  readonly list: Pick<LiveList, 'rights' | 'bounds'>;
+  readonly list: Pick<LiveList, 'rights'>;
+  /** Where changes look for it. */
+  readonly bound: Bound | undefined;
   /** Where it begins. Later it is where the reader is. */
   readonly position: LogPosition;
   #waiting: ServerSentEvent[] = [];
   #failure: { readonly error: unknown } | undefined;
   #isReset = false;
-  readonly #news = new WakeUp();
+  /** Set while the response waits: a promise of its own, and no timer, for each of thousands of idle streams. */
+  #wake: (() => void) | undefined;
 
   constructor(source: LiveSource, { rights, bounds }: LiveList, position: LogPosition) {
     this.source = source;
-    this.list = { rights, bounds };
+    this.list = { rights };
+    this.bound = narrowest(source.policy, bounds);
     this.position = position;
   }
 
@@ -65,36 +69,41 @@ export class LiveStream {
   push(batch: readonly ServerSentEvent[]): void {
     if (this.#waiting.length + batch.length > WAITING_EVENTS_MAX) return this.reset();
     this.#waiting.push(...batch);
-    this.#news.wake();
+    this.#wake?.();
   }
 
   /** What waits is dropped: the list is read again. */
   reset(): void {
     this.#waiting = [];
     this.#isReset = true;
-    this.#news.wake();
+    this.#wake?.();
   }
 
   fail(error: unknown): void {
     this.#failure ??= { error };
-    this.#news.wake();
+    this.#wake?.();
   }
 
   /** The next events; undefined when the list has to be read again. Throws when the caller may not read it any more. */
   async next(): Promise<readonly ServerSentEvent[] | undefined> {
     const { signal } = this.source;
-    const stop = () => this.#news.wake();
-    signal.addEventListener('abort', stop, { once: true });
-    try {
-      for (;;) {
-        if (signal.aborted) throw signal.reason;
-        if (this.#failure !== undefined) throw this.#failure.error;
-        if (this.#isReset) return undefined;
-        if (this.#waiting.length > 0) return this.#waiting.splice(0);
-        await this.#news.next(Infinity);
-      }
-    } finally {
-      signal.removeEventListener('abort', stop);
-    }
+    while (!signal.aborted && this.#failure === undefined && !this.#isReset && this.#waiting.length === 0) await this.#news();
+    if (signal.aborted) throw signal.reason;
+    if (this.#failure !== undefined) throw this.#failure.error;
+    return this.#isReset ? undefined : this.#waiting.splice(0);
+  }
+
+  /** Resolves when something happened, or the caller left. */
+  #news(): Promise<void> {
+    const { signal } = this.source;
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        signal.removeEventListener('abort', wake);
+        this.#wake = undefined;
+        resolve();
+      };
+      this.#wake = wake;
+      signal.addEventListener('abort', wake);
+    });
   }
 }

@@ -25,11 +25,13 @@ export class StreamIndex {
 
   delete(stream: LiveStream): void {
     this.#all.delete(stream);
-    const { column, value } = boundOf(this.policy, stream) ?? {};
-    if (column === undefined || value === undefined) {
+    const { bound } = stream;
+    if (bound === undefined) {
       this.#unbound.delete(stream);
       return;
     }
+    const { column } = bound;
+    const value = textOf(bound.value);
     const byValue = this.#bound.get(column);
     const streams = byValue?.get(value);
     streams?.delete(stream);
@@ -38,12 +40,13 @@ export class StreamIndex {
   }
 
   #placeOf(stream: LiveStream): Set<LiveStream> {
-    const bound = boundOf(this.policy, stream);
+    const { bound } = stream;
     if (bound === undefined) return this.#unbound;
+    const value = textOf(bound.value);
     const byValue = this.#bound.get(bound.column) ?? new Map<string, Set<LiveStream>>();
     this.#bound.set(bound.column, byValue);
-    const streams = byValue.get(bound.value) ?? new Set<LiveStream>();
-    byValue.set(bound.value, streams);
+    const streams = byValue.get(value) ?? new Set<LiveStream>();
+    byValue.set(value, streams);
     return streams;
   }
 
@@ -61,13 +64,6 @@ export class StreamIndex {
       }
     return found;
   }
-}
-
-/** The owner where the list has one, else a filter, else the tenant: the value that the fewest lists share. */
-function boundOf({ bounds }: Policy, { list }: LiveStream): { readonly column: string; readonly value: string } | undefined {
-  const names = [...list.bounds.keys()];
-  const column = names.find((name) => name === bounds.owner) ?? names.find((name) => name !== bounds.tenant) ?? names[0];
-  return column === undefined ? undefined : { column, value: textOf(list.bounds.get(column)) };
 }
 
 function textOf(value: unknown): string {

@@ -172,7 +172,7 @@ function crudClass(declared: AnyResource, options: AnyCrudOptions): unknown {
 
     get triggeredTables(): readonly TriggeredTable[] {
       const { policy } = this.#operations.access;
-      const own = policy.isLogged && policy.isTriggered ? [triggeredTable(policy)] : [];
+      const own = policy.isLogged && policy.isTriggered ? [triggeredTable(policy.model)] : [];
       return [...own, ...this.#below.flatMap((other) => other.triggeredTables)];
     }
 

@@ -1,4 +1,4 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
+import { AsyncResource } from 'node:async_hooks';
 import { inTime } from '../../auth/rights/in-time.ts';
 import type { Db } from '../../db/engine/db.ts';
 import type { CompiledWhere } from '../../db/sql/where/compile-where.ts';
@@ -10,7 +10,7 @@ import type { CompiledRoute } from '../../http/exchange/compiled-route.ts';
 import type { QueryValues } from '../../http/input/query-string.ts';
 import { exchangeOf } from '../../http/serve/serve-route.ts';
 import { changeReaderOf } from '../live/change-reader.ts';
-import { asText, isDecidable, keysOnly, listNow, notLive, unitOf } from '../live/list-now.ts';
+import { asText, type FollowedList, isDecidable, keysOnly, listNow, notLive, unitOf } from '../live/list-now.ts';
 import { liveEvents, newsOf, type Resumed } from '../live/live-events.ts';
 import type { LiveList, LiveSource } from '../live/live-stream.ts';
 import { isKnown, type LogPosition } from '../live/log-position.ts';
@@ -53,18 +53,17 @@ export class Live {
     return this.#news(context, async (reader) => ({ ...(await reader.readLive({})), where: [only] }));
   };
 
-  async *#news(context: Context, read: ReadQuery): AsyncGenerator<void> {
+  #news(context: Context, read: ReadQuery): AsyncIterable<void> {
     const { app } = this.#access;
-    const reader = changeReaderOf(app.db, app.log);
-    yield* newsOf(app.db, reader, new RequestedNews(this.#access, context, read));
+    return newsOf(app.db, changeReaderOf(app.db, app.log), new RequestedNews(this.#access, context, read));
   }
 
-  async *#events(context: Context, read: ReadQuery): AsyncGenerator<ServerSentEvent> {
+  #events(context: Context, read: ReadQuery): AsyncIterable<ServerSentEvent> {
     const { app } = this.#access;
     const source = new RequestedList(this.#access, context, read);
     const { 'last-event-id': last } = exchangeOf(context.request).headers;
-    const resumed = typeof last === 'string' && last !== '' ? await source.resumed(app.db, last) : undefined;
-    yield* liveEvents(app.db, changeReaderOf(app.db, app.log), source, resumed);
+    const resumed = typeof last === 'string' && last !== '' ? () => source.resumed(app.db, last) : undefined;
+    return liveEvents(app.db, changeReaderOf(app.db, app.log), source, resumed);
   }
 }
 
@@ -77,8 +76,8 @@ class RequestedList implements LiveSource {
   readonly #exchange: Exchange;
   readonly #readQuery: ReadQuery;
   /** Rules may read what middleware put around the request: the reader, which asks them later, is not in it. */
-  readonly #inRequest = AsyncLocalStorage.snapshot();
-  #query: { readonly view: View; readonly list: ListRequest } | undefined;
+  readonly #inRequest = new AsyncResource('LiveList');
+  #query: { readonly view: View; readonly tenant: string | null; readonly list: ListRequest & FollowedList } | undefined;
 
   constructor(access: ResourceAccess, context: Context, readQuery: ReadQuery) {
     this.#access = access;
@@ -96,7 +95,7 @@ class RequestedList implements LiveSource {
   }
 
   open(shared: SharedAccess, tx?: Db): Promise<LiveList> {
-    return this.#inRequest(() => inTime('the rules of a live list', this.#open(shared, tx)));
+    return this.#inRequest.runInAsyncScope(() => inTime('the rules of a live list', this.#open(shared, tx)));
   }
 
   async #open({ rowsOf }: SharedAccess, tx: Db | undefined): Promise<LiveList> {
@@ -105,18 +104,11 @@ class RequestedList implements LiveSource {
     const permitted = await this.#permitted(request);
     const view = await access.view(request);
     // The names that a caller may use are those of its view.
-    if (this.#query?.view !== view) this.#query = { view, list: await this.#read(request, view) };
-    const { list } = this.#query;
-    return listNow(access, request, view, { ...list, where: [...list.where, ...(await this.#ofParent(request))] }, permitted);
-  }
-
-  /** A parent that the caller does not see any more ends the stream: the list at its address is a 404. */
-  async #ofParent(request: CrudRequest): Promise<readonly Where[]> {
-    const access = this.#access;
-    const { parent } = access;
-    if (parent === undefined) return [];
-    await access.parentRows(this.#context, request, access.policy.database(request), true);
-    return [{ [parent.edge.column]: access.parentValue(this.#context) } as Where];
+    const { tenant } = request;
+    if (this.#query?.view !== view || this.#query.tenant !== tenant) this.#query = { view, tenant, list: await this.#read(request, view) };
+    // A parent that the caller does not see any more ends the stream: the list at its address is a 404.
+    if (access.parent !== undefined) await access.parentRows(this.#context, request, access.policy.database(request), true);
+    return listNow(access, request, view, this.#query.list, permitted);
   }
 
   /** The permission of the route, asked again: a stream outlives its admission. */
@@ -131,7 +123,7 @@ class RequestedList implements LiveSource {
     return rows === true ? [] : [await this.policy.rows.compiledRule(request, rows as Where | boolean)];
   }
 
-  async #read(request: CrudRequest, view: View): Promise<ListRequest> {
+  async #read(request: CrudRequest, view: View): Promise<ListRequest & FollowedList> {
     const access = this.#access;
     const list = await this.#readQuery(new ListQueryReader(access.list, request, view));
     if (list.expand.length > 0)
@@ -159,7 +151,13 @@ class RequestedList implements LiveSource {
         code: 'not_live',
         message: 'A field depends on other records. Use `fields` to leave it out.',
       });
-    return list;
+    const where = [...list.where, ...this.#ofParent()];
+    return { ...list, where, compiled: await conditions(request, this.policy, where, []) };
+  }
+
+  #ofParent(): Where[] {
+    const { parent } = this.#access;
+    return parent === undefined ? [] : [{ [parent.edge.column]: this.#access.parentValue(this.#context) } as Where];
   }
 
   async seal({ text, origin }: LogPosition, rights: string): Promise<string> {

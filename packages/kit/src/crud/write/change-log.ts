@@ -1,10 +1,12 @@
 import { randomInt } from 'node:crypto';
 import { fromJson, toJson } from '../../db/declare/column-json.ts';
+import type { Model } from '../../db/declare/model.ts';
 import type { Db } from '../../db/engine/db.ts';
 import type { TriggeredTable } from '../../db/migrations/core/change-triggers.ts';
 import { canonicalDecimal } from '../../db/values/decimal.ts';
 import { sendStatement } from '../../db/engine/handle.ts';
 import { changes } from '../../db/migrations/core/models.ts';
+import { rowKey } from '../../db/sql/row-key.ts';
 import { statementsOf } from '../../db/sql/model-statements.ts';
 import { rowKeyText } from '../../db/sql/row-key.ts';
 import { wakeAfterCommit } from '../../work/wake-workers.ts';
@@ -139,12 +141,13 @@ export function wakeReaders(tx: Db): void {
   wakeAfterCommit(tx, CHANGES_CHANNEL);
 }
 
-/** What triggers need to know of the table of a policy. */
-export function triggeredTable({ tableName, key, statements }: Policy): TriggeredTable {
+/** What triggers need to know of a table. */
+export function triggeredTable(model: Model): TriggeredTable {
+  const statements = statementsOf(model);
   const of = ({ name, definition: { kind } }: StoredColumn) => ({ name, kind });
   return {
-    table: tableName,
-    key: of(key),
+    table: model.name,
+    key: of(rowKey(model)),
     compared: statements.columns.map(({ name }) => name),
     logged: statements.columns.filter(isLoggedColumn).map(of),
   };
