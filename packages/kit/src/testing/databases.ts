@@ -37,6 +37,9 @@ export interface DescribeDatabasesOptions {
   readonly database?: DatabaseOptions;
 }
 
+/** Migrations of a whole app take seconds on a busy machine, where vitest gives a hook ten. */
+export const PREPARE_MS = 600_000;
+
 /** Defines the same tests on SQLite (a temporary file) and on PostgreSQL (a database of their own, dropped at the end). */
 export function describeDatabases(name: string, define: (database: TestDatabase) => void, options: DescribeDatabasesOptions = {}): void {
   const vitest = runningVitest('describeDatabases()');
@@ -135,7 +138,7 @@ function withDatabase(
     place = await create();
     const db = await open(options.database);
     await options.prepare?.(db);
-  });
+  }, PREPARE_MS);
   afterAll(async () => {
     await Promise.all(opened.map((database) => database.close().catch(() => undefined)));
     await place?.remove();

@@ -10,7 +10,7 @@ import { renderChanges } from '../../openapi/diff/render-changes.ts';
 import type { App } from '../../app/declare/module.ts';
 import type { CliContext } from '../load/context.ts';
 import type { CoreCommand } from '../load/core-command.ts';
-import { unreadable, unwritable } from '../terminal/file-fault.ts';
+import { unreadable, unwritable } from '../../work/file-fault.ts';
 import { replaceFile } from '../load/write-client.ts';
 
 interface OpenApiCommandOptions {

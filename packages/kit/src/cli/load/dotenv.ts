@@ -1,4 +1,4 @@
-import { unreadable } from '../terminal/file-fault.ts';
+import { unreadable } from '../../work/file-fault.ts';
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parseEnv } from 'node:util';

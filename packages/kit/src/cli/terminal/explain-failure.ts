@@ -62,6 +62,7 @@ const EXPLAINED: ReadonlySet<string> = new Set([
   'invalid_options',
   'migration_refused',
   'unusable_database_file',
+  'file_not_written',
   'project_refused',
 ]);
 

@@ -2,6 +2,7 @@ import { createWriteStream } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import type { App } from '../../app/declare/module.ts';
+import { unwritable } from '../../work/file-fault.ts';
 import type { Subject } from '../../db/subjects/subject.ts';
 import { exportSubject } from './export-subject.ts';
 
@@ -15,7 +16,8 @@ export async function writeExport(app: App, subject: Subject, to: string, progra
     await rename(part, to);
   } catch (error) {
     await rm(part, { force: true });
-    throw error;
+    if (!(error instanceof Error) || !('syscall' in error)) throw error;
+    throw Object.assign(new Error(unwritable(to, error), { cause: error }), { code: 'file_not_written' });
   }
   const { kind, id } = subject;
   const entry = { actor: program, action: `${kind}.exported`, target_type: kind, target_id: id, tenant: kind === 'tenant' ? id : null };

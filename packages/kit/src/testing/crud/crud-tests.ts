@@ -1,6 +1,6 @@
 import { readOptions, requireArguments } from '../../options/read-options.ts';
 import { aFunction, either, filledText, objectWith, required } from '../../options/value-rule.ts';
-import { describeDatabases, type TestDatabase } from '../databases.ts';
+import { describeDatabases, PREPARE_MS, type TestDatabase } from '../databases.ts';
 import { runningVitest } from '../running-vitest.ts';
 import type { TestClient } from '../test-callers.ts';
 import type { TestApp } from '../test-app.ts';
@@ -44,7 +44,7 @@ export function crudTests(controller: abstract new () => object, options: CrudTe
     beforeAll(async () => {
       app = await start(database);
       subject = new CrudSubject(app, controller, { ...rest, callers: typeof callers === 'function' ? await callers(app) : callers });
-    });
+    }, PREPARE_MS);
     afterAll(() => app?.close());
 
     for (const { name, appliesTo, run } of crudChecks) {

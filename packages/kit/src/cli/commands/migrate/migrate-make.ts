@@ -7,7 +7,7 @@ import { proposeModuleMigration } from '../../../db/migrations/propose-migration
 import { type ProposedSteps, proposeSteps } from '../../../db/rollout/propose-steps.ts';
 import type { MigrationModule } from '../../../db/migrations/plan.ts';
 import type { CliContext } from '../../load/context.ts';
-import { unwritable } from '../../terminal/file-fault.ts';
+import { unwritable } from '../../../work/file-fault.ts';
 import { migrationModules } from '../../../app/data/migration-modules.ts';
 
 interface MakeOptions {
