@@ -133,6 +133,16 @@ describeDatabases('resources and prompts of mcp()', (database) => {
         'https://example.com/',
         'kit://v1/notes/',
         `kit://v1/notes/${id}/`,
+        `kit://v1/other/../notes/${id}`,
+        `kit://v1/notes//${id}`,
+        `kit://v1/notes%2f${id}`,
+        `kit://V1/notes/${id}`,
+        `kit://v1/notes/${id}?fields=margin`,
+        `kit://v1/notes/${id}#x`,
+        'kit://v1/notes?limit=1000',
+        'kit://v1/notes/%2e%2e%2fother%2fsecret',
+        'kit://user@v1/notes',
+        'KIT://v1/notes',
       ];
       for (const uri of uris) expect(await errorOf(uri, client)).toEqual(missing);
       expect(await errorOf(`kit://v1/notes/${id}`, other)).toEqual(missing);

@@ -5,6 +5,7 @@ import { CrudController, resource } from '../../crud/index.ts';
 import { createTable, migration, model, t, versioned } from '../../db/index.ts';
 import type { User } from '../../auth/people/principal.ts';
 import { hasScopes } from '../../permissions/built-ins.ts';
+import { INPUT_LIMITS } from '../../options/input-limits.ts';
 import { describeDatabases } from '../../testing/databases.ts';
 import { testApp, type TestApp } from '../../testing/test-app.ts';
 import { accounts } from '../accounts/module.ts';
@@ -132,6 +133,27 @@ describeDatabases('subscriptions of mcp()', (database) => {
       expect(heard).toEqual([]);
     });
   }
+
+  test(
+    'a subscription to thousands of resources is bounded by the streams of its caller, and leaves none behind',
+    { timeout: 120_000 },
+    async () => {
+      const [client] = await overHttp('bob');
+      const many = Array.from({ length: 3_000 }, (_, index) => `${LIST}/00000000-0000-7000-8000-${String(index).padStart(12, '0')}`);
+      const { streamsPerCaller } = INPUT_LIMITS;
+      const subscription = await client.listen({ resourceSubscriptions: many });
+      expect(subscription.honoredFilter.resourceSubscriptions).toHaveLength(streamsPerCaller);
+      await subscription.close();
+      // The server learns of it by the end of the connection.
+      const freed = async () => {
+        const next = await client.listen({ resourceSubscriptions: many });
+        const count = next.honoredFilter.resourceSubscriptions?.length ?? 0;
+        await next.close();
+        return count;
+      };
+      await expect.poll(freed, { timeout: 60_000 }).toBe(streamsPerCaller);
+    },
+  );
 
   test('a key without the scope follows nothing', { timeout: 120_000 }, async () => {
     const { user } = person('ada');

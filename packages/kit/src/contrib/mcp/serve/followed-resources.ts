@@ -27,13 +27,16 @@ export async function followResources(
 ): Promise<FollowedResources> {
   const aborter = new AbortController();
   const both = AbortSignal.any([signal, aborter.signal]);
-  const uris = [...new Set(asked)].slice(0, exchange.host.inputLimits.streamsPerCaller);
-  const settled = await Promise.allSettled(uris.map((uri) => begin(tools, exchange, uri, both)));
-  const begun = settled.flatMap((each) => (each.status === 'fulfilled' && each.value !== undefined ? [each.value] : []));
-  const failed = settled.find((each) => each.status === 'rejected');
-  if (failed !== undefined) {
+  const begun: Begun[] = [];
+  try {
+    // One after the other: each takes a connection of the database for a moment.
+    for (const uri of [...new Set(asked)].slice(0, exchange.host.inputLimits.streamsPerCaller)) {
+      const each = await begin(tools, exchange, uri, both);
+      if (each !== undefined) begun.push(each);
+    }
+  } catch (error) {
     for (const { news } of begun) await news.return?.();
-    throw failed.reason;
+    throw error;
   }
   const ended = Promise.all(begun.map((each) => tell(each, exchange, onNews).finally(() => aborter.abort())));
   return { uris: begun.map(({ uri }) => uri), ended: ended.then(() => undefined) };
