@@ -122,10 +122,32 @@ describe('a record that somebody else changed', () => {
     await page.getByRole('heading', { name: 'M-1b', level: 1, exact: true }).waitFor();
     await expect.poll(() => stored(id)).toEqual({ reference: 'M-1b', quantity: 9, status: 'open', remark: 'mine' });
     // And a value of before comes back from the timeline.
-    await page.getByRole('button', { name: 'Restore the value of quantity before' }).first().click();
+    await page.getByRole('button', { name: 'Restore the value of Quantity before' }).first().click();
     await page.getByRole('dialog', { name: 'Restore Quantity?' }).getByText('Restored: 5').waitFor();
     await page.getByRole('dialog').getByRole('button', { name: 'Restore' }).click();
     await expect.poll(() => stored(id)).toMatchObject({ quantity: 5 });
+  });
+
+  test('is edited in the list, where it stands, with the same question', async () => {
+    const id = await newOrder('M-3');
+    page = await admin.at('#/orders?search=M-3');
+    await page.getByRole('link', { name: 'M-3', exact: true }).press('F2');
+    const editor = page.getByRole('dialog', { name: 'Edit M-3' });
+    await editor.getByLabel('Quantity').waitFor();
+    await page.keyboard.press('Escape');
+    await expect.poll(() => editor.count()).toBe(0);
+    await page.getByRole('button', { name: 'Edit Quantity of M-3' }).click();
+    await expect.poll(() => editor.getByLabel('Quantity').evaluate((input) => input === input.ownerDocument.activeElement)).toBe(true);
+    await page.keyboard.type('8');
+    await shop.db.query('update orders set quantity = 4, version = version + 1 where id = $1', [id]);
+    await page.keyboard.press('Enter');
+    const question = page.getByRole('dialog', { name: 'This record was changed meanwhile' });
+    await question.getByLabel('Keep yours: 8').check();
+    await question.getByRole('button', { name: 'Save' }).click();
+    await expect.poll(() => stored(id)).toMatchObject({ quantity: 8 });
+    await expect.poll(() => editor.count()).toBe(0);
+    await page.getByRole('cell', { name: '8', exact: true }).waitFor();
+    expect(await findings(page)).toEqual([]);
   });
 
   test('taken whole leaves nothing to save, and the form shows it', async () => {

@@ -23,6 +23,8 @@ export function EditableCell({ resource, row, label, editing, onEdit, onClose, c
     <Popover
       opened={editing !== null}
       onChange={(isOpen) => (isOpen ? undefined : onClose())}
+      closeOnClickOutside={false}
+      zIndex={150}
       position="bottom-start"
       trapFocus
       withinPortal

@@ -19,7 +19,7 @@ import type { CompiledRoute } from '../http/exchange/compiled-route.ts';
 import { isShown } from './access.ts';
 import { BELOW, borrowedAction, madeBy } from './borrowed-action.ts';
 import { callOperation, jsonOf, pieces, unlessRefused } from './call.ts';
-import { chartPlan, drawnChart } from './charts.ts';
+import { chartPlan, drawnChart } from '../app/admin/stats-charts.ts';
 import { columnsOf, drawnRows, rowOf, sectionsOf } from './page-record.ts';
 import type { PageRoutes } from './page-routes.ts';
 import { nextOf, sized } from './paging.ts';

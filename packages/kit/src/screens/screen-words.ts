@@ -1,4 +1,5 @@
 import type { AdminAction, AdminContext, AdminResource } from '../app/admin/declaration.ts';
+import type { PortalChart } from '../app/admin/portal-page.ts';
 import type { AdminNotice, AdminRecord, AdminSection } from '../app/admin/sections.ts';
 import {
   ADMIN_ICONS,
@@ -121,6 +122,22 @@ export interface ScreenSection {
   readonly range?: AdminRange;
 }
 
+/** Numbers of the records on the overview: names of the `stats` that a controller of the resource declares. */
+export interface ScreenOverview {
+  /** The column with the time, one of `stats.by`: what happened in the range that people choose. */
+  readonly time: string;
+  /** Each is a figure, compared with the period before: names of `stats.metrics`. */
+  readonly metrics: readonly string[];
+  /** Bars or lines over the range. */
+  readonly charts?: readonly Omit<PortalChart, 'time' | 'since'>[];
+  /** The metrics by the values of a column, the largest first. */
+  readonly tables?: readonly {
+    readonly title: string;
+    /** One of `stats.by`. */
+    readonly by: string;
+  }[];
+}
+
 /** A part of the page of a record that its columns do not show. */
 export function section<R = ScreenRow>(load: (of: ScreenSectionContext<R>) => Sections | Promise<Sections>): ScreenSection {
   return { load };
@@ -183,6 +200,8 @@ export interface ScreenOptions<R = ScreenRow>
   readonly state?: string;
   /** What an operator has to know first about a record. */
   readonly notice?: (row: R, context: AdminContext) => AdminNotice | null | Promise<AdminNotice | null>;
+  /** Figures, charts and tables on the overview, from the statistics of the resource. */
+  readonly overview?: ScreenOverview;
   /** More parts of a record's page: `section(load)`, `chart(load)`. */
   readonly sections?: readonly ScreenSection[];
   /** Columns that may be edited. Default: all that are writable. */
@@ -309,6 +328,9 @@ export const screenRules: OptionRules<ScreenOptions> = {
   state: filledText,
   notice: aFunction,
   sections: listOf(objectWith('what section() or chart() returns', 'load')),
+  overview: guard(
+    rule('{ time, metrics: [ … ] }', (value) => isMembers(value) && isNamed(value, 'time') && Array.isArray(value['metrics'])),
+  ),
   edit: guard(listOf(filledText)),
   create: guard(listOf(filledText)),
   editable: guard(aFunction),

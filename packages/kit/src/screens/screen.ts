@@ -14,6 +14,7 @@ import { givenOnce, namedActions, presenceOf, secretOf } from './named-actions.t
 import { changesOf, closedFields, fieldOf } from './record-form.ts';
 import { RowStore, unlessMissing } from './row-store.ts';
 import { listPage, listQuery } from './screen-list.ts';
+import { screenOverview } from './screen-overview.ts';
 import { filteredColumn, type Plan, planOf } from './screen-plan.ts';
 import { namesSeenBy, recordOf, RESTORE } from './screen-record.ts';
 import { inSentence, keyOf, rowsOf, titleOf } from './screen-rows.ts';
@@ -46,7 +47,8 @@ export function screen<C extends Columns>(
     ...listed,
     installedIn(app) {
       if (!isResource(given)) return listed;
-      return withoutRemoved(app as App, given, options.search === undefined ? searching(app as App, given) : listed);
+      const found = withoutRemoved(app as App, given, options.search === undefined ? searching(app as App, given) : listed);
+      return options.overview === undefined ? found : { ...found, overview: screenOverview(app as App, given, found, options.overview) };
     },
   };
 

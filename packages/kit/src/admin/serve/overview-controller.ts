@@ -1,10 +1,12 @@
+import type { AdminResource } from '../../app/admin/declaration.ts';
 import type { LoginProvider } from '../../app/declare/login-provider.ts';
 import { Controller } from '../../http/compile/controller.ts';
 import { jsonSchema } from '../../http/declare/json-schema.ts';
 import { route } from '../../http/declare/route.ts';
 import type { AdminSite } from '../state/admin-site.ts';
 import { namedFor, siteFacts } from '../state/site-kind.ts';
-import { countOverview, overviewOf } from '../state/overview.ts';
+import { refusalOf, roleOf } from '../staff/staff-roles.ts';
+import { countOverview, overviewOf, withOwnNumbers } from '../state/overview.ts';
 import { RangeQuery, readRange } from '../wire/read-range.ts';
 import { stateOf } from '../state/state.ts';
 import type { AdminOverviewAnswer, AdminSiteState } from '../wire/wire.ts';
@@ -17,11 +19,14 @@ export function overviewController(site: AdminSite, login: LoginProvider): Contr
   const facts = siteFacts(site.kind, login.authenticators);
 
   class KitSiteOverviewController extends Controller {
-    overview = route.get('/', { ...facts, query: RangeQuery, response: Overview }, (context) => {
+    overview = route.get('/', { ...facts, query: RangeQuery, response: Overview }, async (context) => {
       const asked = site.context(context, context.principal);
       const range = readRange(context.query) ?? '24h';
       // What staff see is the same for all of them and is kept; what a caller of the portal sees is for this caller alone.
-      return site.kind.isForStaff ? overviewOf(site, asked, range) : countOverview(site, asked, range);
+      if (!site.kind.isForStaff) return countOverview(site, asked, range);
+      const role = await roleOf(site.settings, context.user);
+      const mayRead = (resource: AdminResource): boolean => refusalOf(site.settings, role, resource, 'read') === null;
+      return withOwnNumbers(site, asked, range, mayRead, await overviewOf(site, asked, range));
     });
   }
   return new (namedFor(site.kind, KitSiteOverviewController))();

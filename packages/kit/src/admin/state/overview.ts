@@ -1,4 +1,4 @@
-import type { AdminContext } from '../../app/admin/declaration.ts';
+import type { AdminContext, AdminResource } from '../../app/admin/declaration.ts';
 import type { AdminOverview } from '../../app/admin/sections.ts';
 import type { AdminRange, AdminTone } from '../../app/admin/shapes.ts';
 import type { AdminSite } from './admin-site.ts';
@@ -20,6 +20,20 @@ export async function countOverview(site: AdminSite, context: AdminContext, rang
     at: context.clock.now().toISOString(),
     parts: [...(site.kind.isForStaff ? [await healthPart(context, site.stoppedReads, parts)] : []), ...worstFirst(parts)],
   };
+}
+
+/** The numbers of the application's own records come first, after the health: each member of staff sees those of the rows that they see. */
+export async function withOwnNumbers(
+  site: AdminSite,
+  context: AdminContext,
+  range: AdminRange,
+  mayRead: (resource: AdminResource) => boolean,
+  answer: AdminOverviewAnswer,
+): Promise<AdminOverviewAnswer> {
+  const shown = [...site.resources].filter((resource) => resource.overview !== undefined && mayRead(resource));
+  const own = await Promise.all(shown.flatMap((resource) => resource.overview?.(context, range) ?? []));
+  const [health, ...rest] = answer.parts;
+  return { ...answer, parts: [...(health === undefined ? [] : [health]), ...own, ...rest] };
 }
 
 const SEVERITY: Readonly<Record<AdminTone, number>> = { bad: 0, warning: 1, neutral: 2, info: 2, good: 2 };

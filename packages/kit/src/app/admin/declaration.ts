@@ -164,6 +164,8 @@ export interface AdminResource extends Omit<AdminResourceShape, 'actions'> {
   readonly actions: readonly AdminAction[];
   /** The resource as it is in an app, where that says more about it. */
   installedIn?(app: object): AdminResource;
+  /** Numbers of its records for the overview, as this member of staff sees them. */
+  overview?(context: AdminContext, range: AdminRange): Promise<AdminOverview>;
   /** One page of the list. */
   list(context: AdminContext, query: AdminListQuery): Promise<AdminPage>;
   /** By the name of a filter or of a field of a new record: what to offer while typing, besides what it declares. Read with each page load. */

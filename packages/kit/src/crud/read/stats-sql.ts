@@ -1,3 +1,5 @@
+import type { ColumnSettings } from '../../db/declare/column.ts';
+import type { Comparable } from '../../db/declare/comparable.ts';
 import { scaledDigits } from '../../db/declare/comparable.ts';
 import type { Dialect } from '../../db/dialect.ts';
 import type { ColumnDefinition } from '../../db/declare/table-definition.ts';
@@ -176,4 +178,17 @@ function sqliteExtreme(kind: 'min' | 'max', sql: string, { precision = 0, scale 
       return chosen === null ? null : scaledText(chosen, scale);
     },
   };
+}
+
+export const asIs = (value: unknown) => value as Comparable;
+
+/** A wire value in a form that compares as the column does. Means have more digits than their column; those of bigints are numbers. */
+export function valueOf({ kind }: Pick<ColumnSettings, 'kind'>): (value: unknown) => Comparable {
+  if (kind === 'decimal' || kind === 'bigint')
+    return (value) => {
+      if (typeof value === 'number') return value;
+      const [whole = '', fraction = ''] = String(value).split('.');
+      return BigInt(`${whole}${fraction.padEnd(30, '0')}`);
+    };
+  return kind === 'bool' ? Number : asIs;
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { compareValues } from '../../db/declare/comparable.ts';
 import type { ColumnDefinition } from '../../db/declare/table-definition.ts';
 import type { MetricKind } from '../declare/metric.ts';
-import { valueOf } from './stats.ts';
+import { valueOf } from './stats-sql.ts';
 import { metricPlan } from './stats-sql.ts';
 
 /** What both databases answer for a sum and the number of rows that it is of; SQLite adds the digits nine by nine. */

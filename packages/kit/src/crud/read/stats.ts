@@ -1,9 +1,10 @@
-import { columnDefinition, type ColumnSettings } from '../../db/declare/column.ts';
+import { columnDefinition } from '../../db/declare/column.ts';
 import { columnJsonSchema } from '../../db/declare/column-json.ts';
 import { compareValues, type Comparable } from '../../db/declare/comparable.ts';
 import { quoteName } from '../../db/declare/names.ts';
 import type { Dialect } from '../../db/dialect.ts';
 import type { Db } from '../../db/engine/db.ts';
+import type { Where } from '../../db/sql/where/where.ts';
 import type { CompiledWhere } from '../../db/sql/where/compile-where.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { FieldError } from '../../errors/kit-error.ts';
@@ -30,7 +31,7 @@ import { unlessStopped } from './read.ts';
 import { unknownName } from './shape.ts';
 import { markVisible } from '../policy/rule-marks.ts';
 import type { Item } from '../declare/item.ts';
-import { type Bucket, buckets, bucketSql, isSumOverflow, metricPlan, SumTooLarge } from './stats-sql.ts';
+import { asIs, type Bucket, buckets, bucketSql, isSumOverflow, metricPlan, SumTooLarge, valueOf } from './stats-sql.ts';
 import type { StatsOptions } from '../options/stats-options.ts';
 
 /** One column of `group_by`. */
@@ -73,6 +74,26 @@ export class Stats {
     const items = await readFresh(access, context, request, fixed, (fresh) => this.#rows(fresh, request, stats, where));
     return { items, count: items.length, next: null, previous: null };
   };
+
+  /** As a program asks: names of groups and metrics, and a condition for the rows. */
+  async of(
+    request: CrudRequest,
+    { groupBy, metrics, within }: { readonly groupBy: readonly string[]; readonly metrics: readonly string[]; readonly within: Where },
+  ): Promise<Item[]> {
+    const { policy } = this.#access;
+    const view = await this.#access.view(request);
+    const faults: FieldError[] = [];
+    const stats = this.#read(
+      view,
+      { groupBy: groupBy.length === 0 ? undefined : [...groupBy], metrics: [...metrics], ordering: undefined },
+      faults,
+    );
+    // Columns that this caller does not see cannot be counted for them.
+    if (faults.length > 0) throw coreErrors.permission_denied();
+    const db = policy.database(request);
+    const where = [...(await narrowWhole(db, request, policy)), ...(await conditions(request, policy, [within], []))];
+    return this.#rows(db, request, stats, where);
+  }
 
   async #rows(db: Db, request: CrudRequest, { groups, metrics, ordering }: StatsRequest, where: readonly CompiledWhere[]): Promise<Item[]> {
     const { policy, list } = this.#access;
@@ -237,19 +258,6 @@ function sumTooLarge(names: readonly string[]): Error {
       },
     ],
   });
-}
-
-const asIs = (value: unknown) => value as Comparable;
-
-/** A wire value in a form that compares as the column does. Means have more digits than their column; those of bigints are numbers. */
-export function valueOf({ kind }: Pick<ColumnSettings, 'kind'>): (value: unknown) => Comparable {
-  if (kind === 'decimal' || kind === 'bigint')
-    return (value) => {
-      if (typeof value === 'number') return value;
-      const [whole = '', fraction = ''] = String(value).split('.');
-      return BigInt(`${whole}${fraction.padEnd(30, '0')}`);
-    };
-  return kind === 'bool' ? Number : asIs;
 }
 
 /** E007: what the declaration names and cannot have; E016: what not every row shows to a caller. */

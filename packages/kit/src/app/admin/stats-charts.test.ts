@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { PortalChart } from '../app/admin/portal-page.ts';
-import { chartPlan, drawnChart } from './charts.ts';
+import type { PortalChart } from './portal-page.ts';
+import { chartPlan, drawnChart } from './stats-charts.ts';
 
 const now = new Date('2030-01-15T10:20:00.000Z');
 const chart: PortalChart = {

@@ -1,7 +1,7 @@
-import type { PortalChart } from '../app/admin/portal-page.ts';
-import { adminBuckets, type AdminBuckets } from '../app/admin/range.ts';
-import type { AdminChart } from '../app/admin/sections.ts';
-import type { AdminRange } from '../app/admin/shapes.ts';
+import type { PortalChart } from './portal-page.ts';
+import { adminBuckets, type AdminBuckets } from './range.ts';
+import type { AdminChart } from './sections.ts';
+import type { AdminRange } from './shapes.ts';
 
 type Item = Readonly<Record<string, unknown>>;
 
