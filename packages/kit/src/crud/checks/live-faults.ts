@@ -1,7 +1,9 @@
 import type { Database } from '../../db/engine/db.ts';
 import { compareTriggers } from '../../db/migrations/core/change-triggers.ts';
+import type { Route } from '../../http/declare/route.ts';
 import type { Fault } from '../../options/fault.ts';
 import { isMembers, isPlainObject } from '../../options/value-rule.ts';
+import type { AnyCrudOptions } from '../options/crud-options.ts';
 import { fieldOf } from '../options/operation-field.ts';
 import type { MountedResource } from '../mount/mounted-resource.ts';
 import { widestView } from '../policy/make-view.ts';
@@ -16,6 +18,14 @@ export function liveFaults(name: string, controller: object, mounted: MountedRes
   if (options.live !== true) return [];
   const problems = [
     ...(fieldOf(options, 'list') in controller ? [] : [['it has no list', 'Remove live, or the `operations: { list: false }`.'] as const]),
+    ...(isWrapped(options, controller)
+      ? [
+          [
+            'a handler is around its list, and the stream does not pass through it',
+            'Decide by `permission`, `rows` and `fields`, which hold for both.',
+          ] as const,
+        ]
+      : []),
     ...(policy.using === 'default'
       ? []
       : [[`its rows are in the database "${policy.using}", and the change log is in "default"`, 'Remove live.'] as const]),
@@ -25,6 +35,11 @@ export function liveFaults(name: string, controller: object, mounted: MountedRes
     ...fieldProblems(policy, mounted.output),
   ];
   return problems.map(([problem, hint]) => ({ id: 'E035', message: `${name}: the list cannot be live: ${problem}.`, hint }));
+}
+
+function isWrapped(options: AnyCrudOptions, controller: object): boolean {
+  const routes = controller as Readonly<Record<string, Partial<Route> | undefined>>;
+  return routes[fieldOf(options, 'list')]?.isUnwrapped === false;
 }
 
 /** The triggers that the changes of a live list are logged by. Without a policy there is none. */

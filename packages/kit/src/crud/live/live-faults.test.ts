@@ -70,6 +70,16 @@ test('a live list whose changes triggers log starts, also where the database del
   expect(faults({ rows: () => true, changes: 'trigger' }, {}, cascading as never)).toEqual([]);
 });
 
+test('a live list with a handler around it does not start: it would not see the stream', () => {
+  const owned = resource(lists, { owner: 'owner_id' });
+  class Lists extends CrudController(owned, { permission: isAuthenticated, live: true }) {
+    override list = this.wrap('list', {}, (_context, next) => next());
+  }
+  expect(() => createApp({ database: 'sqlite::memory:', mount: { '/v1': { '/lists': Lists } }, log: { level: 'silent' } })).toThrow(
+    /a handler is around its list/,
+  );
+});
+
 test('a live list below a record starts, with a rule that the caller sees that record', () => {
   expect(faults({ rows: () => ({ list: { is: {} } }) }, { parent: { relation: 'list' } })).toEqual([]);
   expect(faults({ rows: () => ({ list: { is: { owner_id: 'x' } } }) }, { parent: { relation: 'list' } })).toEqual([

@@ -10,7 +10,7 @@ const list: LiveList = {
 };
 function open() {
   const stop = new AbortController();
-  const source = { signal: stop.signal } as LiveSource;
+  const source = { signal: stop.signal, policy: { bounds: { owner: 'owner_id', tenant: 'org' } } } as LiveSource;
   return { stop, stream: new LiveStream(source, list, { text: '0', origin: '' }) };
 }
 const batch = (count: number) => Array.from({ length: count }, (_, index) => ({ event: 'upsert', data: { key: index } }));
@@ -44,7 +44,24 @@ test('a stream that waits ends with the reason of its signal, and with the error
   await expect(next).rejects.toThrow('the right has ended');
 });
 
-test('an open stream has nothing of the list it was read with but its rights and bounds', () => {
+test('an open stream has nothing of the list it was read with but its rights, and the column that changes look for it by', () => {
   const { stream } = open();
-  expect(Object.keys(stream.list)).toEqual(['rights', 'bounds']);
+  expect(Object.keys(stream.list)).toEqual(['rights']);
+  expect(stream.bound).toBeUndefined();
+});
+
+test.each([
+  [
+    { org: 'north', status: 'open', owner_id: 'ann' },
+    { column: 'owner_id', value: 'ann' },
+  ],
+  [
+    { org: 'north', status: 'open' },
+    { column: 'status', value: 'open' },
+  ],
+  [{ org: 'north' }, { column: 'org', value: 'north' }],
+])('changes look for a list of %j by the value that the fewest lists share', (values, bound) => {
+  const { source } = open().stream;
+  const found = new LiveStream(source, { ...list, bounds: new Map(Object.entries(values)) }, { text: '0', origin: '' });
+  expect(found.bound).toEqual(bound);
 });
