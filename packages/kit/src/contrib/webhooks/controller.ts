@@ -92,7 +92,7 @@ export class WebhookEndpointController extends OwnEndpoints {
     availableEvents: nullable(listOf(rule('an event type, such as "order.paid" (patterns are for endpoints)', isEventType))),
     tenantField: nullable(oneOf('tenant_key')),
     tenantOwned: flag,
-    live: flag,
+    liveDeliveries: flag,
     using: filledText,
     sendRate: sentenceRule(rateFault),
   };
@@ -115,7 +115,7 @@ export class WebhookEndpointController extends OwnEndpoints {
    * `GET` with `Accept: text/event-stream` follows the deliveries of an endpoint. Each change of a delivery is then written to the change log: `kit migrate` creates
    * the triggers.
    */
-  static readonly live: boolean = false;
+  static readonly liveDeliveries: boolean = false;
   /** How often a user may ping, retry and recover: each makes this server send requests to a URL whose ownership is not proven. */
   static readonly sendRate: string = '60/min';
 

@@ -24,11 +24,11 @@ const FAILED = whereSql("this.status <> 'pending' and this.status <> 'succeeded'
 
 interface OfEndpoints {
   readonly using: string;
-  readonly live: boolean;
+  readonly liveDeliveries: boolean;
 }
 
 /** The deliveries of an endpoint, for the controller of endpoints: in its database, and retried no more often than it allows. */
-export function endpointDeliveries({ using, live }: OfEndpoints, throttles: readonly Throttle[]): ControllerBase {
+export function endpointDeliveries({ using, liveDeliveries: live }: OfEndpoints, throttles: readonly Throttle[]): ControllerBase {
   const permission = hasScopes({ allowUnscoped: true });
   const notFound = [webhookErrors.endpoint_not_found, webhookErrors.delivery_not_found] as const;
 
