@@ -18,13 +18,15 @@ const notes = model(
   { id: t.int().pk(), owner_id: t.ref(() => users).nullable().person(), tenant_id: t.uuid().nullable().tenant(), text: t.text().personal(), at: t.timestamp() },
   { retention: { after: '30 days', by: 'at', then: 'delete' } },
 );
+const prints = model('prints', { id: t.int().pk(), at: t.timestamp() }, { retention: { after: '30 days', by: 'at', then: 'delete' } });
+const copies = model('copies', { id: t.int().pk(), print_id: t.ref(() => prints) });
 export default createApp({
   database: ${JSON.stringify(url)},
   modules: [accounts({ passwordCost: { logN: 4, r: 8, p: 1 } }), audit(), tenants({ create: isAuthenticated }), personalData(), {
     name: 'shop',
     requires: ['accounts'],
-    models: [notes],
-    migrations: [migration('0001_initial', [createTable('notes', { ...notes.columns, owner_id: t.ref('users').nullable() })])],
+    models: [prints, copies, notes],
+    migrations: [migration('0001_initial', [createTable('notes', { ...notes.columns, owner_id: t.ref('users').nullable() }), createTable('prints', prints.columns), createTable('copies', { id: t.int().pk(), print_id: t.ref('prints', { type: t.int() }) })])],
   }],
   mount: {},
 });
@@ -119,6 +121,18 @@ describeDatabases('commands about personal data', (database) => {
     await kit('person', 'release', 'bob');
     expect((await kit('retention', 'run')).stdout).toMatch(/notes +1\n/);
     expect((await kit('retention', 'status')).stdout).toMatch(/notes +deleted 30 days after at .* 1 +2 +-/);
+    // A table whose rows cannot go keeps no other from its turn.
+    await database.db.query('insert into prints (id, at) values (1, $1)', [new Date(0)]);
+    await database.db.query('insert into copies (id, print_id) values (1, 1)');
+    await note({ days: 40 }, 'old again');
+    expect(await kit('retention', 'run')).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/notes +1\n/) as string,
+      stderr: expect.stringContaining('prints: ') as string,
+    });
+    expect(await notes()).toEqual(['young']);
+    await database.db.query('delete from copies');
+    expect(await kit('retention', 'run')).toMatchObject({ code: 0, stdout: expect.stringMatching(/prints +1\n/) as string });
     expect(await kit('retention', 'run', 'note')).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('The table "note" has no retention. Did you mean "notes"?') as string,

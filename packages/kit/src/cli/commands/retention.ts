@@ -41,24 +41,28 @@ async function run(context: CliContext, names: readonly string[], isDry: boolean
   const stop = new AbortController();
   void stopSignal().then(() => stop.abort());
   const report: { table: string; rows: number }[] = [];
+  const failures: string[] = [];
   for (const each of tables) {
     if (stop.signal.aborted) break;
     let rows = isDry ? await countOverdue(each, app.db) : 0;
-    if (!isDry)
-      for (
-        let more = await retainRows(app, each, { now: true });
-        more !== null && more > 0;
-        rows += more, more = stop.signal.aborted ? 0 : await retainRows(app, each, { now: true })
-      );
+    try {
+      if (!isDry)
+        for (
+          let more = await retainRows(app, each, { now: true });
+          more !== null && more > 0;
+          rows += more, more = stop.signal.aborted ? 0 : await retainRows(app, each, { now: true })
+        );
+    } catch (error) {
+      // The other tables have theirs.
+      failures.push(`${each.model.name}: ${(error as Error).message}`);
+    }
     report.push({ table: each.model.name, rows });
   }
-  if (context.json) return context.print(JSON.stringify({ dry_run: isDry, tables: report }));
-  if (report.length === 0) return context.print('No table has a retention.');
-  for (const line of table(
-    ['TABLE', isDry ? 'WOULD CHANGE' : 'CHANGED'],
-    report.map(({ table: name, rows }) => [name, String(rows)]),
-  ))
-    context.print(line);
+  const cells = report.map(({ table: name, rows }) => [name, String(rows)]);
+  if (context.json) context.print(JSON.stringify({ dry_run: isDry, tables: report }));
+  else if (report.length === 0) context.print('No table has a retention.');
+  else for (const line of table(['TABLE', isDry ? 'WOULD CHANGE' : 'CHANGED'], cells)) context.print(line);
+  if (failures.length > 0) context.fail(failures.join('\n'));
 }
 
 async function status(context: CliContext): Promise<void> {

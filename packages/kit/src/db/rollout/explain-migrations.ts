@@ -83,12 +83,18 @@ async function explainOperations(
   let state = before;
   for (const operation of migration.operations) {
     const impact = database.dialect === 'sqlite' ? sqliteImpact(operation, state) : postgresImpact(operation, state, migration.online);
+    const isFullText = operation.op === 'create_full_text';
     const tables: ExplainedTable[] = [];
     for (const each of impact.tables ?? []) {
       const found = await facts.of(each.table);
       // A table that an earlier migration of this run creates has no rows, and nobody uses it.
       if (found !== null)
-        tables.push({ ...each, waits: waitsFor(each.lock), rows: Math.round(found.rows), workMs: estimatedMs(found, each.work) });
+        tables.push({
+          ...each,
+          waits: waitsFor(each.lock),
+          rows: Math.round(found.rows),
+          workMs: estimatedMs(found, each.work, isFullText),
+        });
     }
     const isLong = tables.some(({ work }) => work !== 'none');
     explained.push({ ...impact, tables: impact.tables === null ? null : tables, safe: isLong ? impact.safe : null });

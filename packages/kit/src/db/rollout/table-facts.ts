@@ -14,6 +14,8 @@ const SAMPLE_ROWS = 100_000;
 
 /** How much longer than a scan the work takes: estimates, rather too long. `locks.scaled.test.ts` compares them with the times of a real table. */
 const TIMES_A_SCAN: Readonly<Record<TableWork, number>> = { none: 0, scan: 2, index: 12, update: 60, rewrite: 25 };
+/** Every text is split into words, and an index of them is built: four to ten times a rewrite. */
+const TIMES_OF_FULL_TEXT = 150;
 
 /** Null for a table that does not exist yet. */
 export async function readTableFacts(database: Database, table: string): Promise<TableFacts | null> {
@@ -28,8 +30,8 @@ export async function readTableFacts(database: Database, table: string): Promise
   return { rows: Math.max(rows, read), scanMs: read === 0 ? 0 : (tookMs * Math.max(rows, read)) / read };
 }
 
-export function estimatedMs({ scanMs }: TableFacts, work: TableWork): number {
-  return Math.round(scanMs * TIMES_A_SCAN[work]);
+export function estimatedMs({ scanMs }: TableFacts, work: TableWork, isFullText: boolean): number {
+  return Math.round(scanMs * (isFullText && work === 'rewrite' ? TIMES_OF_FULL_TEXT : TIMES_A_SCAN[work]));
 }
 
 async function sqliteRows(database: Database, table: string): Promise<number | null> {
