@@ -22,7 +22,9 @@ export interface UserDirectory {
 
 /** Rows of one table about a user. */
 export interface UserRows {
+  /** Its name. */
   readonly table: string;
+  /** As they are in the export. */
   readonly rows: readonly Readonly<Record<string, unknown>>[];
 }
 
