@@ -70,7 +70,7 @@ describeTenantApp(
       const kinds = members.items.map(({ user_id: each, is_service }: { user_id: string; is_service: boolean }) => [each, is_service]);
       expect(kinds).toContainEqual([user_id, true]);
       expect(kinds).toContainEqual([owner.id, false]);
-      expect(members.items.find(({ is_service }: { is_service: boolean }) => is_service).user.name).toMatch(/^service-nightly-import-/);
+      expect(members.items.find(({ is_service }: { is_service: boolean }) => is_service).user.name).toMatch(/^service-[0-9a-f]{16}$/);
       // Members do not, nor do others, nor the owners of other tenants.
       expect((await call(bob, 'GET', '/service-users', undefined, named)).status).toBe(403);
       expect((await call(bob, 'POST', '/service-users', { name: 'x', role: 'member' }, named)).status).toBe(403);
@@ -231,7 +231,7 @@ describeDatabases('service users of organizations', (database) => {
     const staff = await member(here, 'staff@example.com');
     await makeAdmin(database.db, 'staff@example.com');
     const [{ email } = { email: '' }] = await database.db.query<{ email: string }>('select "email" from "user" where "id" = $1', [user_id]);
-    expect(email).toMatch(/^service-import-[0-9a-f]+@service\.invalid$/);
+    expect(email).toMatch(/^service-[0-9a-f]{16}@service\.invalid$/);
     await staff.post('/auth/admin/set-user-password', { userId: user_id, newPassword: 'correct horse battery' });
     await staff.post('/auth/admin/set-role', { userId: user_id, role: 'admin' });
     const [{ role } = { role: '' }] = await database.db.query<{ role: string }>('select "role" from "user" where "id" = $1', [user_id]);

@@ -22,7 +22,7 @@ export async function createServiceUser(
 ): Promise<ServiceUser> {
   const { clock, registry } = keyringOf(tx);
   const { members, users } = needed(tx);
-  const { id: userId } = await users.create(tx, usernameFor(name), change);
+  const { id: userId } = await users.create(tx, newUsername(), change);
   // Holds the tenant: of several at once, each counts the ones before.
   await members.add(tx, { tenant, userId, role }, change);
   const [row] = await tx.query<{ count: number | bigint }>('select count(*) as count from service_users where tenant_id = $1', [tenant]);
@@ -88,15 +88,9 @@ function needed(tx: Db) {
   return { users, members };
 }
 
-/** Says what it is wherever a user name is shown, and is no name that a person would choose. */
-function usernameFor(name: string): string {
-  const readable = name
-    .normalize('NFKD')
-    .toLowerCase()
-    .replaceAll(/[^a-z0-9]+/g, '-')
-    .slice(0, 40)
-    .replaceAll(/^-+|-+$/g, '');
-  return ['service', ...(readable === '' ? [] : [readable]), randomBytes(4).toString('hex')].join('-');
+/** Says what it is wherever a user name is shown. Not what it is called: that is the tenant's to erase, and the name of a user is in entries of no tenant. */
+function newUsername(): string {
+  return `service-${randomBytes(8).toString('hex')}`;
 }
 
 export const serviceUserSource: ServiceUserSource = {
