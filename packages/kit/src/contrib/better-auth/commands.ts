@@ -1,6 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import type { Command } from '../../app/declare/command.ts';
 import type { App } from '../../app/declare/module.ts';
+import { eraseDue } from '../../crud/subjects/erase-due.ts';
+import { addTenantDataCommands } from '../../crud/subjects/tenant-data-commands.ts';
+import { CONFLICT_RETRIES } from '../../db/engine/conflict-retries.ts';
+import type { Db } from '../../db/engine/db.ts';
+import { cancelErasure, openErasure } from '../../db/subjects/erasure-state.ts';
+import { coreErrors } from '../../errors/core-errors.ts';
 import { createSuperuser, SuperuserRefused } from './create-superuser.ts';
 import { type BetterAuthInstance, type InstanceContext, optionsOf, pluginOf } from './instance.ts';
 
@@ -47,4 +53,50 @@ Without --generate the password of a new user is asked for on a terminal, or rea
         });
     },
   };
+}
+
+const BY = 'kit organization';
+const BATCH = 100;
+
+/** `kit organization export|hold|release|keep|purge`: the rows of organizations. Everything else about them is done by better-auth. */
+export const organizationCommand: Command<App> = {
+  name: 'organization',
+  summary: 'export the rows of an organization, keep them, and erase those of deleted ones',
+  configure(command, context) {
+    addTenantDataCommands(command, context, { program: BY, find });
+    command
+      .command('keep <organization>')
+      .description('keep the rows of a deleted organization: they are not erased when its grace period is over')
+      .action(async (id: string) => {
+        const { db, registry } = await context.app();
+        const kept = await db.transaction(async (tx) => {
+          const done = await cancelErasure(tx, { kind: 'tenant', id });
+          if (done)
+            await registry.audit?.record(tx, [{ actor: BY, action: 'tenant.erasure_cancelled', target_type: 'tenant', target_id: id }]);
+          return done;
+        }, CONFLICT_RETRIES);
+        if (!kept) context.fail(`No erasure of ${id} waits.`);
+        context.print(context.json ? JSON.stringify({ kept: id }) : `The rows of ${id} stay.`);
+      });
+    command
+      .command('purge')
+      .description('erase the rows of organizations whose grace period is over; run it again to continue')
+      .action(async () => {
+        const app = await context.app();
+        let purged = 0;
+        for (let batch = await eraseDue(app, 'tenant', BATCH); batch > 0; batch = await eraseDue(app, 'tenant', BATCH)) purged += batch;
+        context.print(context.json ? JSON.stringify({ purged }) : `The rows of ${purged} organizations are erased.`);
+      });
+  },
+};
+
+/** By id or slug. A deleted one is found by its id until its rows are erased. */
+async function find(db: Db, name: string): Promise<{ readonly id: string; readonly slug: string }> {
+  const [found] = await db.query<{ id: string; slug: string | null }>(
+    'select "id" as id, "slug" as slug from "organization" where "id" = $1 or "slug" = $1 order by case when "id" = $1 then 0 else 1 end limit 1',
+    [name],
+  );
+  if (found !== undefined) return { id: found.id, slug: found.slug ?? found.id };
+  if ((await openErasure(db, { kind: 'tenant', id: name })) !== undefined) return { id: name, slug: name };
+  throw coreErrors.not_found({ detail: `There is no organization ${JSON.stringify(name)}.` });
 }

@@ -5,7 +5,7 @@ import type { UserSource } from '../../auth/people/user-directory.ts';
 import type { Database } from '../../db/engine/db.ts';
 import type { Fault } from '../../options/fault.ts';
 import { exchangeOf } from '../../http/serve/serve-route.ts';
-import { userCommand } from './commands.ts';
+import { organizationCommand, userCommand } from './commands.ts';
 import { authController, signOut } from './controller.ts';
 import { basePathOf, type BetterAuthInstance, type InstanceContext, optionsOf, pluginOf } from './instance.ts';
 import { configurationFaults, connectionFaults, versionFaults } from './instance-faults.ts';
@@ -73,12 +73,12 @@ export function betterAuth(auth: BetterAuthInstance, options: BetterAuthOptions 
     provides: () => ({ ...pageRoutes(instance), usersWithoutLogin: usersWithoutLogin(context) }),
     mount: { [basePathOf(instance)]: authController(auth, context, settings) },
     jobs: [passOnJob],
-    commands: [userCommand(auth, context)],
+    commands: [userCommand(auth, context), organizationCommand],
     checks: [{ name: 'better_auth', run: (app) => faultsOf(auth, context(), app) }],
     async setup(app) {
       running = (await auth.$context) as InstanceContext;
       const { log, registry, db } = app;
-      if (app.users !== null) betterAuthState.bind(db, { log, registry, users: app.users });
+      if (app.users !== null) betterAuthState.bind(db, { app, log, registry, users: app.users });
       database = db;
     },
     async start({ log, db }) {

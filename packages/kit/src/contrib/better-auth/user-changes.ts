@@ -3,13 +3,16 @@ import { moduleState } from '../../app/assemble/module-state.ts';
 import type { App } from '../../app/declare/module.ts';
 import type { AuditEntry } from '../../auth/request/audit-sink.ts';
 import type { Db } from '../../db/engine/db.ts';
+import { eraseDue } from '../../crud/subjects/erase-due.ts';
 import { CONFLICT_RETRIES } from '../../db/engine/conflict-retries.ts';
+import { requestErasure } from '../../db/subjects/erasure-state.ts';
 import { jsonSchema } from '../../http/declare/json-schema.ts';
 import { job } from '../jobs/declare/job.ts';
 import { deletedOrganizations, deleteImpersonations, deleteSessions, findRoles, takeMemberChanges, takeUserChanges } from './store.ts';
 
 /** The module at run time. */
 export interface BetterAuthState {
+  readonly app: App;
   readonly log: App['log'];
   readonly registry: App['registry'];
   readonly users: NonNullable<App['users']>;
@@ -21,6 +24,10 @@ export const betterAuthState = moduleState<BetterAuthState>({
 });
 
 type Actor = Exclude<AuditEntry['actor'], undefined>;
+
+/** After an organization is deleted, so long until its rows are erased. */
+const GRACE_MS = 30 * 24 * 3_600_000;
+const ERASURES = 100;
 
 /** Changes that one transaction passes on. */
 const BATCH = 100;
@@ -58,8 +65,12 @@ async function passOnMembers(db: Db, by: Actor): Promise<void> {
       const roles = await findRoles(tx, left);
       for (const [index, former] of left.entries())
         if (roles[index] === null) for (const listener of registry.memberChanges) await listener(tx, former, { by, requestId: null });
-      for (const tenant of await deletedOrganizations(tx, new Set(left.map((former) => former.tenant))))
+      for (const tenant of await deletedOrganizations(tx, new Set(left.map((former) => former.tenant)))) {
         for (const listener of registry.memberChanges) await listener(tx, { userId: tenantOwner(tenant), tenant }, { by, requestId: null });
+        // Its rows in the tables of the application and of the modules; until then a legal hold can keep them.
+        const dueAt = new Date(tx.clock.now().getTime() + GRACE_MS);
+        await requestErasure(tx, { kind: 'tenant', id: tenant }, { dueAt, by: typeof by === 'string' ? by : 'better-auth' });
+      }
       return left.length;
     }, CONFLICT_RETRIES),
   );
@@ -76,11 +87,12 @@ export async function passOnChanges(db: Db, by: Actor = 'better-auth'): Promise<
   await passOnMembers(db, by);
 }
 
-/** Passes on what a crash, or a program without the app, has left on the list. Logins are refused without it. */
+/** Passes on what a crash, or a program without the app, has left on the list, and erases deleted organizations. */
 export const passOnJob = job('better_auth.user_changes', {
   input: jsonSchema<object>({ type: 'object' }),
   schedule: { cron: '*/5 * * * *', input: {} },
   async run({ db }) {
     await passOnChanges(db);
+    await eraseDue(betterAuthState.of(db).app, 'tenant', ERASURES);
   },
 });

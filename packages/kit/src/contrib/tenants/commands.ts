@@ -1,11 +1,8 @@
 import type { Command, CommandContext } from '../../app/declare/command.ts';
 import type { App } from '../../app/declare/module.ts';
-import type { AuditEntry } from '../../auth/request/audit-sink.ts';
-import { writeExport } from '../../crud/subjects/write-export.ts';
-import { CONFLICT_RETRIES } from '../../db/engine/conflict-retries.ts';
+import { addTenantDataCommands } from '../../crud/subjects/tenant-data-commands.ts';
 import type { Db } from '../../db/engine/db.ts';
 import { findBy, list } from '../../db/rows/repository.ts';
-import { releaseLegalHold, setLegalHold } from '../../db/subjects/erasure-state.ts';
 import { isUuid } from '../../db/values/uuid.ts';
 import { tenantsIn } from './declare/tenants.ts';
 import { tenantErrors } from './errors.ts';
@@ -121,43 +118,7 @@ export const tenantCommand: Command<App> = {
         const tenant = await resumeTenant(db, (await requireTenant(db, name)).id, BY);
         show(context, tenant, `Tenant ${tenant.slug} is active.`);
       });
-    command
-      .command('export <tenant>')
-      .description('write every row and file of a tenant to a ZIP archive, with a manifest of counts and checksums')
-      .requiredOption('--to <file>', 'the archive that is written')
-      .action(async (name: string, { to }: { to: string }) => {
-        const app = await context.app();
-        const { id, slug } = await requireTenant(app.db, name);
-        const rows = await writeExport(app, { kind: 'tenant', id }, to, BY.by);
-        show(context, { file: to, rows }, `${rows} rows of ${slug} are in ${to}.`);
-      });
-    command
-      .command('hold <tenant>')
-      .description('keep the rows of a tenant as they are: nothing erases them')
-      .requiredOption('--reason <text>', 'why, for those who read the list')
-      .action(async (name: string, { reason }: { reason: string }) => {
-        const { db, registry } = await context.app();
-        const { id, slug } = await requireTenant(db, name);
-        await db.transaction(async (tx) => {
-          await setLegalHold(tx, { kind: 'tenant', id }, { reason, ...BY });
-          await registry.audit?.record(tx, [held(id, 'tenant.held', { reason })]);
-        }, CONFLICT_RETRIES);
-        show(context, { held: id }, `The rows of ${slug} stay as they are.`);
-      });
-    command
-      .command('release <tenant>')
-      .description('end a legal hold')
-      .action(async (name: string) => {
-        const { db, registry } = await context.app();
-        const { id, slug } = await requireTenant(db, name);
-        const released = await db.transaction(async (tx) => {
-          const done = await releaseLegalHold(tx, { kind: 'tenant', id });
-          if (done) await registry.audit?.record(tx, [held(id, 'tenant.released')]);
-          return done;
-        }, CONFLICT_RETRIES);
-        if (!released) context.fail(`The tenant ${slug} has no legal hold.`);
-        show(context, { released: id }, `The legal hold of ${slug} has ended.`);
-      });
+    addTenantDataCommands(command, context, { program: BY.by, find: async (db, name) => requireTenant(db, name) });
     command
       .command('purge')
       .description('erase tenants whose grace period is over; run it again to continue')
@@ -169,11 +130,6 @@ export const tenantCommand: Command<App> = {
       });
   },
 };
-
-/** For staff: a hold is nothing that the tenant is told of. */
-function held(id: string, action: string, metadata: object = {}): AuditEntry {
-  return { actor: BY.by, action, target_type: 'tenant', target_id: id, metadata };
-}
 
 function show(context: Context, value: object, sentence: string): void {
   context.print(context.json ? JSON.stringify(value) : sentence);
