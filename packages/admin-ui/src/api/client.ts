@@ -18,6 +18,7 @@ import type {
   AdminSectionsAnswer,
   AdminSession,
   AdminSiteState,
+  AdminView,
 } from './shapes.ts';
 
 /** Below the page's own address, wherever a proxy put it; the fragment never counts. */
@@ -315,6 +316,15 @@ export async function logOut(): Promise<void> {
 
 /** Longer than the server waits for a locked database: what it says then says more than silence. */
 const STATE_MS = 12_000;
+
+/** Whom the browser sees the application as. */
+export function readView(signal?: AbortSignal): Promise<AdminView> {
+  return request('view', { signal });
+}
+
+export function endView(): Promise<void> {
+  return request('view', { method: 'DELETE' });
+}
 
 export function readState(signal?: AbortSignal): Promise<AdminSiteState> {
   return request('state', { signal, limitMs: STATE_MS });

@@ -46,6 +46,7 @@ export type {
   AdminSession,
   AdminSiteState,
   AdminStatePart,
+  AdminView,
 } from '../../../kit/src/admin/wire/wire.ts';
 export { ADMIN_COUNT_MAX } from '../../../kit/src/app/admin/shapes.ts';
 export { adminFilterNames } from '../../../kit/src/app/admin/filter-names.ts';

@@ -23,10 +23,11 @@ export function EditableCell({ resource, row, label, editing, onEdit, onClose, c
     <Popover
       opened={editing !== null}
       onChange={(isOpen) => (isOpen ? undefined : onClose())}
+      // The cell is no button of its own, so it has no roles of one.
+      withRoles={false}
       closeOnClickOutside={false}
       zIndex={150}
       position="bottom-start"
-      trapFocus
       withinPortal
       shadow="md"
       width={320}
@@ -39,7 +40,7 @@ export function EditableCell({ resource, row, label, editing, onEdit, onClose, c
           </button>
         </span>
       </Popover.Target>
-      <Popover.Dropdown aria-label={`Edit ${row.title}`}>
+      <Popover.Dropdown role="dialog" aria-label={`Edit ${row.title}`}>
         {editing !== null && (
           <Suspense>
             <CellEditor resource={resource} row={row} names={editing} onClose={onClose} />

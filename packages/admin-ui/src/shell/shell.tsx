@@ -13,6 +13,7 @@ import { SchemeSwitch } from './scheme-switch.tsx';
 import css from './shell.module.css';
 import { StateBar } from './state-bar.tsx';
 import { UserMenu } from './user-menu.tsx';
+import { ViewBanner } from './view-banner.tsx';
 
 /** In a frame of another page there is the page alone, with the way to the others. */
 export function Shell({ children }: { readonly children: ReactNode }) {
@@ -62,6 +63,7 @@ function WholeShell({ children }: { readonly children: ReactNode }) {
       <AppShell.Main ref={main} tabIndex={-1} className={css['main']}>
         <div className={css['content']}>
           <StateBar onTone={setTone} />
+          {site.view_as === true && <ViewBanner />}
           {/* Colours speak of now: without an answer they say nothing. */}
           <div data-stale={tone === 'bad' ? true : undefined}>{children}</div>
         </div>

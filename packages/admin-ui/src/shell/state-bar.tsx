@@ -19,7 +19,7 @@ const LATE_MS = 5_000;
 
 const STATE = 'state';
 /** Not what a page shows: who is logged in, the bar itself, and forms, which are read once. */
-const NOT_SHOWN: ReadonlySet<unknown> = new Set([STATE, 'session', 'edit', 'choice', 'choices']);
+const NOT_SHOWN: ReadonlySet<unknown> = new Set([STATE, 'session', 'view', 'edit', 'choice', 'choices']);
 
 /** How old the page is, and whether server, database and workers work. */
 export function StateBar({ onTone }: { readonly onTone: (tone: AdminTone) => void }) {

@@ -127,7 +127,14 @@ async function answer(site: AdminSite, login: LoginProvider, asked: AdminContext
       return shape;
     });
   const own = pages.length === 0 ? {} : { pages };
-  const shown = { title: site.title, version, login: callersLogin(site, login, asked.principal), resources, ...own };
+  const shown = {
+    title: site.title,
+    version,
+    ...(site.settings.viewAs ? { view_as: true } : {}),
+    login: callersLogin(site, login, asked.principal),
+    resources,
+    ...own,
+  };
   return { user: { id, username, role }, csrf_token, site: shown };
 }
 

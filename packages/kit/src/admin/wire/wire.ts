@@ -67,6 +67,8 @@ export interface AdminSession {
     readonly title: string;
     /** Of the application, as its OpenAPI document says it. */
     readonly version: string;
+    /** Staff may look at the application as a user: `api/view`. */
+    readonly view_as?: boolean;
     readonly login: AdminLogin;
     readonly resources: readonly AdminResourceShape[];
     /** Pages that are not lists. */
