@@ -18,7 +18,7 @@ const ROWS = 500;
 const WARM_UP_SECONDS = 15;
 /** Rounds are compared within themselves: short ones, because the disk is now fast and now slow. */
 const SHORT_TURNS = { rounds: 14, roundSeconds: 2 };
-const PATHS = { plain: '/v1/plain', live: '/v1/live' } as const;
+const PATHS = { plain: '/v1/plain', live: '/v1/live', triggers: '/v1/triggers' } as const;
 const headers = { 'content-type': 'application/json' };
 const body = JSON.stringify({ room: 'hall', title: NEW_EACH_TIME, body: 'x'.repeat(200) });
 
@@ -40,17 +40,26 @@ async function compare(context: BenchmarkContext, dialect: string, url: string):
       create: {
         plain: [{ method: 'POST', path: PATHS.plain, headers, body }],
         live: [{ method: 'POST', path: PATHS.live, headers, body }],
+        triggers: [{ method: 'POST', path: PATHS.triggers, headers, body }],
       },
-      update: { plain: await updatesOf(server, PATHS.plain), live: await updatesOf(server, PATHS.live) },
+      update: {
+        plain: await updatesOf(server, PATHS.plain),
+        live: await updatesOf(server, PATHS.live),
+        triggers: await updatesOf(server, PATHS.triggers),
+      },
     };
-    for (const [name, { plain, live }] of Object.entries(writes)) {
-      for (const requests of [plain, live]) await requestRate(server.port, requests, context.quick ? 1 : WARM_UP_SECONDS);
+    for (const [name, { plain, live, triggers }] of Object.entries(writes)) {
+      for (const requests of [plain, live, triggers]) await requestRate(server.port, requests, context.quick ? 1 : WARM_UP_SECONDS);
       context.print(`\n${dialect}, ${name}`);
       const result = await contest(context.quick ? context : { ...context, ...SHORT_TURNS }, [
         { name: 'without', measure: (seconds) => requestRate(server.port, plain, seconds) },
         { name: 'with live: true', measure: (seconds) => requestRate(server.port, live, seconds) },
+        { name: 'by triggers', measure: (seconds) => requestRate(server.port, triggers, seconds) },
       ]);
-      ratios.push({ name: `live-cost-${name}-${dialect}`, value: ratioOf(result, 'with live: true', 'without'), goal: GOAL });
+      ratios.push(
+        { name: `live-cost-${name}-${dialect}`, value: ratioOf(result, 'with live: true', 'without'), goal: GOAL },
+        { name: `live-cost-${name}-triggers-${dialect}`, value: ratioOf(result, 'by triggers', 'without'), goal: GOAL },
+      );
     }
     return ratios;
   } finally {

@@ -1,4 +1,4 @@
-// Two tables of cards with the same columns, one of them with live lists, in one application: node cards.ts <database>
+// Three tables of cards with the same columns, two of them with live lists, one of these by triggers, in one application: node cards.ts <database>
 import type { AddressInfo } from 'node:net';
 import { CrudController, resource } from '../../../packages/kit/src/crud/index.ts';
 import { createTable, migration, model, openDatabase, t, timestamps, versioned } from '../../../packages/kit/src/db/index.ts';
@@ -17,10 +17,12 @@ const columns = {
 const indexes = { indexes: [{ columns: ['room', 'id'] }] };
 const plainCards = model('plain_cards', columns, indexes);
 const cards = model('cards', columns, indexes);
+const triggerCards = model('trigger_cards', columns, indexes);
 
 const options = { permission: isAuthenticated, filters: { room: ['eq'] } } as const;
 const rules = { unscoped: true, version: 'version' } as const;
 class PlainController extends CrudController(resource(plainCards, rules), options) {}
+class TriggerController extends CrudController(resource(triggerCards, { ...rules, changes: 'trigger' }), { ...options, live: true }) {}
 class CardController extends CrudController(resource(cards, rules), { ...options, live: true }) {}
 
 const [database = ''] = process.argv.slice(2);
@@ -29,11 +31,17 @@ const app = await startCrudApp({
   modules: [
     {
       name: 'cards',
-      models: [plainCards, cards],
-      migrations: [migration('0001_initial', [createTable('plain_cards', columns, indexes), createTable('cards', columns, indexes)])],
+      models: [plainCards, cards, triggerCards],
+      migrations: [
+        migration('0001_initial', [
+          createTable('plain_cards', columns, indexes),
+          createTable('cards', columns, indexes),
+          createTable('trigger_cards', columns, indexes),
+        ]),
+      ],
     },
   ],
-  mount: { '/v1': { '/plain': PlainController, '/live': CardController } },
+  mount: { '/v1': { '/plain': PlainController, '/live': CardController, '/triggers': TriggerController } },
 });
 await app.listen({ port: 0 });
 serving((app.fastify.server.address() as AddressInfo).port);

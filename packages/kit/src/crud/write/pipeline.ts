@@ -9,7 +9,7 @@ import { actionRulesOf, type TransitionRule } from '../declare/action-rule.ts';
 import type { CrudRequest, WriteScope } from '../policy/crud-request.ts';
 import type { Policy, StoredColumn } from '../policy/policy.ts';
 import { deletionOf, type SoftDelete } from '../policy/soft-delete.ts';
-import { logWritten } from './change-log.ts';
+import { logWritten, wakeReaders } from './change-log.ts';
 import { cascadeDeletion, cascadeRestore, type CascadeOptions, refuseBelowDeleted } from './cascade.ts';
 import { changedColumns } from './change.ts';
 import type { Asked, Intent, RowIntent, Verb } from './intent.ts';
@@ -79,8 +79,11 @@ export class Pipeline {
     const scope = await this.#scopeOf(verb, request);
     const form = this.#plan.formOf(intent, await this.#needsChecks(request, intent));
     const [only] = intent.rows;
-    if (form === 'statement' && only !== undefined)
-      return [await atRow(only, () => this.#writer.writeNow(db, request, scope, intent, asked))];
+    if (form === 'statement' && only !== undefined) {
+      const written = await atRow(only, () => this.#writer.writeNow(db, request, scope, intent, asked));
+      if (this.policy.isLogged) wakeReaders(db);
+      return [written];
+    }
     try {
       return await this.#inTransaction(db, intent, (tx, changes) => {
         const rows = intent.rows.map((row): WrittenRow => ({ intent: row, before: null, after: null, isWritten: false }));

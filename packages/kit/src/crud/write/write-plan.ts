@@ -20,7 +20,7 @@ export class WritePlan {
   readonly hasWriteRules: boolean;
   /** True when a listener, the audit log or events need the changed row. */
   readonly isRecorded: boolean;
-  /** True when they or the change log need it. */
+  /** True when they need it, or the change log where no trigger writes it. */
   readonly isWatched: boolean;
 
   constructor(policy: Policy, recorders: Recorders) {
@@ -28,7 +28,7 @@ export class WritePlan {
     const { fields = {}, onChange } = policy.options;
     this.hasWriteRules = Object.values(fields).some((rule) => rule?.writableBy !== undefined);
     this.isRecorded = onChange !== undefined || isRecorded(policy, recorders);
-    this.isWatched = this.isRecorded || policy.isLogged;
+    this.isWatched = this.isRecorded || (policy.isLogged && !policy.isTriggered);
   }
 
   /** True when the rules of the resource are asked about the values. */
