@@ -36,7 +36,7 @@ export function metrics(options: MetricsOptions): Module {
     metrics(declared, created) {
       http = new HttpMetrics(declared, created.routes, settings.tenants);
       watchDatabases = databaseMetrics(declared, () => created.databases);
-      erasureMetrics(declared, created);
+      if (created.modules.some(({ name }) => name === 'personal' || name === 'tenants')) erasureMetrics(declared, created);
     },
     setup() {
       stopWatching = watchDatabases?.();
