@@ -1,6 +1,6 @@
 export { grants, type GrantsOptions } from './grant/access.ts';
 export type { Asker } from './declare/asker.ts';
-export { grant, replaceGrants, revoke, transfer, type GivenGrant, type ReplacedGrants, type Revocation } from './grant/grant.ts';
+export { grant, replaceGrants, revoke, transfer, type GivenGrant, type Revocation } from './grant/grant.ts';
 export { grantedCondition } from './rows/granted-condition.ts';
 export type { ObjectRef } from './declare/grants-state.ts';
 export { actionsOf, explainAccess, objectsOf, whoCan, type AccessExplanation, type AccessPath } from './grant/holdings.ts';

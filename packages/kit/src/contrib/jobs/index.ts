@@ -23,7 +23,7 @@ export { pgBossQueue } from './queues/pg-boss-queue.ts';
 export { runQueuedJob } from './queues/run-queued-job.ts';
 export type { TaskQueue } from './start/task-queue.ts';
 export { ImmediateTaskQueue, RecordingTaskQueue } from './queues/test-queues.ts';
-export { retryFailed, retryJob, type RetriedJobs } from './manage/retry.ts';
+export { retryFailed, retryJob } from './manage/retry.ts';
 export type { JobWorker } from './running/worker.ts';
 export { startJob, startJobs, startJobSync, type StartedJob, type StartedJobs } from './start/start-job.ts';
 export type { AcceptedJob } from './start/job-accepted.ts';

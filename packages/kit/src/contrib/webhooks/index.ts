@@ -24,7 +24,7 @@ export { OnCommitTaskQueue } from './delivery/on-commit-task-queue.ts';
 export type { WebhookOptions } from './options.ts';
 export { pingEndpoint } from './endpoints/ping.ts';
 export { publish, publishMany, publishSync, type EventToPublish, type PublishedEvent } from './publishing/publish.ts';
-export { recoverEndpoint, type Recovered } from './maintain/recover.ts';
+export { recoverEndpoint } from './maintain/recover.ts';
 export type { DeliverySummary } from './delivery/result-writer.ts';
 export { retryDelivery } from './maintain/retry.ts';
 export { generateSecret } from './signing/signature.ts';
