@@ -7,7 +7,8 @@ import { WebhookEndpointController, webhooks } from '../contrib/webhooks/index.t
 import { list } from '../db/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
-import { portal, portalLink, revokePortalLink, type NewPortalLink } from './index.ts';
+import { portal, portalLink, revokePortalLink } from './index.ts';
+import type { NewPortalLink } from './links/portal-link.ts';
 import { portalLinks } from './models.ts';
 
 class Keys extends ApiKeyController {
