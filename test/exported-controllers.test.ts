@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { allowAny, Controller, createApp, hasScopes, isAuthenticated, isStaff, migrateApp, type App, type Module, type Route } from 'kit';
 import { accounts, accountsOf, AccountController, createUser } from 'kit/contrib/accounts';
-import { ApiKeyController, apiKeys, createApiKey } from 'kit/contrib/apikeys';
+import { ApiKeyController, apiKeys, createApiKey, ServiceUserController } from 'kit/contrib/apikeys';
 import { audit, AuditController, TenantAuditController } from 'kit/contrib/audit';
 import { grants, objectActions, objectGrants, sharing } from 'kit/contrib/grants';
 import { JobController, jobs } from 'kit/contrib/jobs';
@@ -81,7 +81,29 @@ const guards: Readonly<Record<string, Guard>> = {
     module: 'tenants()',
     anonymous: ['acceptInvitation'],
     keyWithoutScopes: 'none',
-    keyWithEveryScope: 'all',
+    // A key acts in its tenant: it neither makes, joins, deletes nor transfers one, and takes no copy of it.
+    keyWithEveryScope: [
+      'changeMember',
+      'choose',
+      'invitations',
+      'invite',
+      'leave',
+      'members',
+      'mine',
+      'read',
+      'removeMember',
+      'rename',
+      'resendInvitation',
+      'revokeInvitation',
+      'undelete',
+    ],
+  },
+  ServiceUserController: {
+    controller: ServiceUserController as unknown as ControllerClass,
+    module: 'apiKeys()',
+    anonymous: 'none',
+    keyWithoutScopes: 'none',
+    keyWithEveryScope: 'none',
   },
   UploadController: { controller: UploadController, module: 'uploads()', ...scoped },
   UsageController: { controller: UsageController as unknown as ControllerClass, module: 'requests()', ...scoped },

@@ -14,14 +14,17 @@ const OWN_USERS = 'better-auth has users, bans and memberships of its own; these
 /** Files outside of auth/ and contrib/accounts that match, and why they need not ask `standings`. */
 const ALLOWED: Readonly<Record<string, string>> = {
   'admin/module.ts': FORGETS,
+  'admin/serve/views.ts': 'a view of a deactivated user is refused; each of its requests is judged as that user afterwards',
+  'app/tenants/tenant-of-member.ts': NAMES,
   'app/declare/standing.ts': 'asks judge(); a deactivated user is not looked up in a tenant',
   'cli/commands/person.ts': NAMES,
   'contrib/apikeys/commands.ts': NAMES,
   'contrib/apikeys/manage/create.ts': 'shown with the key',
   'contrib/apikeys/manage/key-limit.ts': 'counts keys of a deactivated owner, too',
-  'contrib/apikeys/manage/tenant-of-key.ts': 'the right of the caller is asked in create.ts; the key is judged with every request',
   'contrib/apikeys/resource.ts': 'protects the keys of superusers from other members of staff; the state of a key is shown',
   'contrib/apikeys/rows/store.ts': 'a key and its owner are one statement; state.ts gives the flag to judge()',
+  'contrib/apikeys/service/manage-service-users.ts': FORGETS,
+  'contrib/apikeys/service/resource.ts': 'shows the role of a service user; its keys are judged with every request',
   'contrib/apikeys/verify/invalidation.ts': FORGETS,
   'contrib/better-auth/invitations.ts': OWN_USERS,
   'contrib/better-auth/kit-plugin.ts': OWN_USERS,
@@ -54,6 +57,8 @@ const ALLOWED: Readonly<Record<string, string>> = {
   'crud/policy/people-join.ts': SHOWN,
   'crud/policy/row-scope.ts': ADMITTED,
   'crud/read/read.ts': SHOWN,
+  'portal/links/portal-link.ts': 'no link for a deactivated user; its session is judged with every request',
+  'portal/module.ts': FORGETS,
   'http/admit/open-streams.ts': 'compares a looked-up principal with the one that was admitted',
 };
 

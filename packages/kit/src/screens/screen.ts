@@ -66,9 +66,10 @@ function withoutRemoved(app: App, resource: AnyResource, listed: AdminResource):
     return found?.resource === resource ? [found.options.operations ?? {}] : [];
   });
   const isRemoved = (operation: string): boolean => mounted.length > 0 && mounted.every((each) => each[operation] === false);
+  const { remove, ...others } = listed;
   return {
-    ...listed,
-    removable: listed.removable && !isRemoved('destroy'),
+    ...others,
+    ...(remove === undefined || isRemoved('destroy') ? { removable: false } : { removable: true, remove }),
     actions: listed.actions.filter(({ name }) => !isRemoved(name)),
     async read(context, id, range) {
       const record = await listed.read(context, id, range);

@@ -21,6 +21,9 @@ test('an app without providers has an empty registry, which nothing can fill lat
     sessionTenants: null,
     registration: null,
     quotas: null,
+    usersWithoutLogin: null,
+    serviceUsers: null,
+    viewing: null,
     accountRoutes: null,
     tenantRoutes: null,
     groupChanges: [],
@@ -43,6 +46,6 @@ test('what modules provide is there before any module is installed; all may list
 test('two providers of one thing, or of something unknown, fail the start and are named', () => {
   expect(() => make([providing('a', { audit }), providing('b', { audit })])).toThrow('The modules "a" and "b" both provide audit.');
   expect(() => make([providing('a', { event: 1 } as never)])).toThrow(
-    'The module "a" provides "event", which is unknown. Known: audit, events, jobs, metrics, groups, identities, sessionTenants, registration, quotas, accountRoutes, tenantRoutes, groupChanges, userChanges, memberChanges.',
+    'The module "a" provides "event", which is unknown. Known: audit, events, jobs, metrics, groups, identities, sessionTenants, registration, usersWithoutLogin, serviceUsers, viewing, quotas, accountRoutes, tenantRoutes, groupChanges, userChanges, memberChanges.',
   );
 });
