@@ -172,7 +172,7 @@ describeDatabases('a model of your own in the admin site', (database) => {
     expect(await titles('search=Persuasion&filter.deleted=yes')).toEqual(['Persuasion']);
     const removed = await read(id);
     expect(removed.form).toBeUndefined();
-    expect(removed.sections.at(-1).entries[0].title).toBe('books.deleted');
+    expect(removed.sections.at(-1).entries[0].title).toBe('Books deleted');
   });
 
   test.each([

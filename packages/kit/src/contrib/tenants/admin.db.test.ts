@@ -49,11 +49,11 @@ describeDatabases('tenants in the admin site', (database) => {
     expect((await site.act(staff, 'tenants', 'undelete', [id])).status).toBe(200);
     const { items } = await listed('audit-log', `filter.tenant=${id}`);
     expect(items.map(({ values }: { values: { action: string } }) => values.action)).toEqual([
-      'tenant.restored',
-      'tenant.deletion_started',
-      'tenant.updated',
-      'member.added',
-      'tenant.created',
+      'Tenant restored',
+      'Tenant deletion started',
+      'Tenant updated',
+      'Member added',
+      'Tenant created',
     ]);
   });
 
