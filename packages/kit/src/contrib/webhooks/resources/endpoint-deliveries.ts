@@ -69,6 +69,7 @@ export function endpointDeliveries({ using, liveDeliveries: live }: OfEndpoints,
     page: { default: 100, max: 100, count: { upTo: 10_000 }, keyCursors: true },
     operations: {
       list: { summary: 'List the deliveries of a webhook endpoint, newest first', raises: [webhookErrors.endpoint_not_found] },
+      stats: { raises: [webhookErrors.endpoint_not_found] },
       retrieve: false,
       create: false,
       update: false,
