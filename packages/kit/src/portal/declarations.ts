@@ -6,7 +6,7 @@ import { PageResource } from './portal-resource.ts';
 import { referencePage } from './reference.ts';
 
 /** The pages of the modules, as far as the app has mounted their operations. */
-export function portalDeclarations(app: App): readonly AdminDeclaration[] {
+export function portalPages(app: App): readonly PageResource[] {
   const pages = app.modules
     .flatMap(({ portal }) => portal?.pages ?? [])
     .flatMap((page) => {
@@ -19,6 +19,11 @@ export function portalDeclarations(app: App): readonly AdminDeclaration[] {
   });
   const shown = made.filter((each) => each !== null);
   for (const each of shown) each.charted = shown;
+  return shown;
+}
+
+/** What the site is made of: these pages, and those of the modules that are not lists. */
+export function portalDeclarations(app: App, shown: readonly PageResource[]): readonly AdminDeclaration[] {
   return [
     { overview: (context) => firstSteps(shown, context) },
     { pages: [...textsOf(app, shown), referencePage] },

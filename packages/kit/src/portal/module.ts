@@ -1,3 +1,4 @@
+import { StartUpError } from '../app/check/start-up-error.ts';
 import type { LoginProvider } from '../app/declare/login-provider.ts';
 import type { App, Module, ModuleMount } from '../app/declare/module.ts';
 import { isAuthenticated } from '../permissions/built-ins.ts';
@@ -16,13 +17,14 @@ import { elementController, frameController } from './embed/controller.ts';
 import { portalErrors } from './errors.ts';
 import { linkController } from './links/controller.ts';
 import { withLinks } from './links/login.ts';
+import { LinkReach } from './links/reach.ts';
 import { removeOf } from './links/rows.ts';
 import { PORTAL_SESSION, portalAuthenticator } from './links/session.ts';
 import { portalState } from './links/state.ts';
 import { initial } from './migrations/0001_initial.ts';
 import { portalLinks } from './models.ts';
 import { readPortalOptions, type PortalOptions } from './options.ts';
-import { portalDeclarations } from './declarations.ts';
+import { portalDeclarations, portalPages } from './declarations.ts';
 import { portalReference } from './reference.ts';
 import { sectionsController } from './sections-controller.ts';
 
@@ -38,19 +40,22 @@ import { sectionsController } from './sections-controller.ts';
 export function portal(options: PortalOptions = {}): Module {
   const settings = readPortalOptions(options);
   const { canManage, prefix, logo, colors, locale, links, embedIn } = settings;
+  const reach = new LinkReach();
   const kind: SiteKind = {
     name: 'portal',
     permission: isAuthenticated,
     isForStaff: false,
-    declarations: portalDeclarations,
+    declarations(app) {
+      const pages = portalPages(app);
+      reach.fill(pages, app.registry.login?.authenticators ?? null);
+      return portalDeclarations(app, pages);
+    },
     portal: { origins: embedIn, logo, accent: colors.accent ?? null, accent_dark: colors.accentDark ?? null, locale, links },
     isByLink: ({ scheme }) => scheme === PORTAL_SESSION,
     access: (context) => accessIn(context, canManage),
   };
   const site = new AdminSite({ ...settings, roles: null, viewAs: false, alerts: null }, kind);
   const isSecure = !accountsEnvironment().development;
-  // Whose routes the pages of a session of a link call.
-  let people: readonly string[] = [];
   let database: Database | undefined;
   return {
     name: 'portal',
@@ -58,7 +63,7 @@ export function portal(options: PortalOptions = {}): Module {
     models: [portalLinks],
     migrations: [initial],
     errors: portalErrors,
-    authenticators: [portalAuthenticator(isSecure, () => people)],
+    authenticators: [portalAuthenticator(isSecure, reach)],
     middleware: [siteHeaders('portal'), guardPages(prefix, canManage)],
     // Whoever leaves has no link and no session.
     provides: () => ({
@@ -68,7 +73,7 @@ export function portal(options: PortalOptions = {}): Module {
     mount: ({ login }) => controllers(site, withLinks(login, prefix, isSecure), { isSecure, embedIn }),
     install(app: App) {
       site.installIn(app);
-      people = app.registry.login?.authenticators ?? app.authenticators.map(({ name }) => name).filter((name) => !OF_PROGRAMS.has(name));
+      requireOwn(app);
     },
     async setup({ clock, registry, users, db }) {
       await site.readFiles();
@@ -87,8 +92,17 @@ export function portal(options: PortalOptions = {}): Module {
   };
 }
 
-/** Keys are no people. */
-const OF_PROGRAMS: ReadonlySet<string> = new Set(['api_key', 'api_key_bearer']);
+/** A session of a link is for the pages: no route of the application takes it. */
+function requireOwn({ routes }: App): void {
+  const faults = routes
+    .filter(({ authenticators, metadata }) => metadata['portal'] !== true && authenticators.some(({ name }) => name === PORTAL_SESSION))
+    .map(({ method, path }) => ({
+      id: 'E011' as const,
+      message: `${method} ${path} names "${PORTAL_SESSION}" in auth: a link to the portal opens its pages and no other route.`,
+      hint: 'Remove it from `auth`. Pages of the portal call the operations of a resource for the link: declare one with `portal: { pages }`.',
+    }));
+  if (faults.length > 0) throw new StartUpError(faults);
+}
 
 async function isActive(tx: Db, userId: string): Promise<boolean> {
   const user = await portalState.find(tx)?.users.findById(tx, userId);

@@ -217,6 +217,13 @@ export class PageResource {
     return jsonOf(await inFields(() => callOperation(route, context, { params: this.#params(id), body })));
   }
 
+  /** What the page calls, the list of those that its records are below included. */
+  get operations(): readonly CompiledRoute[] {
+    const { list, read, create, edit, remove, export: exporting, stats, actions } = this.#routes;
+    const all = [list, read, create, edit, remove, exporting, stats, ...actions.values(), this.#above?.list];
+    return all.filter((route) => route !== undefined);
+  }
+
   get isCreatable(): boolean {
     return this.#routes.create !== undefined;
   }

@@ -44,7 +44,7 @@ export const anAuthenticator = implementationOf<Authenticator>('an authenticator
   securityScheme: required(objectWith('an OpenAPI security scheme: { type: "http", scheme: "bearer" }')),
   raises: listOf(rule('an error of a catalog, such as coreErrors.invalid_credentials', isErrorDefinition)),
   authenticate: required(aFunction),
-  callsRoutesOf: aFunction,
+  callsRoute: aFunction,
   verifyCsrf: aFunction,
   principalsOf: aFunction,
   install: aFunction,

@@ -32,6 +32,13 @@ export interface AuthenticatorHost {
   secret(name: string): Promise<Uint8Array>;
 }
 
+/** A route of the app, as far as an authenticator decides about calls of it. Each route is one object. */
+export interface CalledRoute {
+  readonly method: string;
+  /** Those that its requests are accepted from. */
+  readonly authenticators: readonly { readonly name: string }[];
+}
+
 export interface Authenticator {
   /** Unique in the app; routes choose a subset by it, OpenAPI names the security scheme after it. */
   readonly name: string;
@@ -53,9 +60,9 @@ export interface Authenticator {
   authenticate(request: AuthRequest): Answer<Principal | null>;
   /**
    * For pages that call routes for the person who looks at them. A request with the credential reaches only the routes that name this authenticator in `auth`;
-   * a call that such a route makes for it also reaches the routes of these authenticators. Default: requests reach every route without `auth`.
+   * a call that such a route makes for it reaches the routes for which this says true, and no other. Default: requests reach every route without `auth`.
    */
-  callsRoutesOf?(): readonly string[];
+  callsRoute?(route: CalledRoute, principal: Principal): boolean;
   /**
    * Set by authenticators whose credential the browser sends by itself (cookies). Called after they authenticated an unsafe request
    * (not GET, HEAD, OPTIONS or QUERY), unless the route says `csrf: false`; throws `csrf_failed` when the request does not prove its origin.

@@ -105,10 +105,9 @@ function identify(exchange: Exchange, route: CompiledRoute): void | Promise<void
 }
 
 /** The caller of the request around a call, where the route accepts its kind of credential. */
-function authenticatedAs({ principal, authenticator }: Exchange, { authenticators }: CompiledRoute): Authentication | null {
+function authenticatedAs({ principal, authenticator }: Exchange, route: CompiledRoute): Authentication | null {
   if (principal === null || authenticator === null) return null;
-  const others = authenticator.callsRoutesOf?.() ?? [];
-  const isAccepted = authenticators.includes(authenticator) || authenticators.some(({ name }) => others.includes(name));
+  const isAccepted = authenticator.callsRoute?.(route, principal) ?? route.authenticators.includes(authenticator);
   return isAccepted ? { principal, authenticator } : null;
 }
 

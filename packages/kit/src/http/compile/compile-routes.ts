@@ -350,7 +350,7 @@ class RouteCompiler implements CompiledMount {
 
   #authenticators(where: string, names: readonly string[] | undefined): readonly Authenticator[] {
     const known = this.#defaults.authenticators;
-    if (names === undefined) return askingOrder(known.filter((each) => each.callsRoutesOf === undefined));
+    if (names === undefined) return askingOrder(known.filter((each) => each.callsRoute === undefined));
     const chosen = names.flatMap((name) => {
       const found = known.find((each) => each.name === name);
       if (found !== undefined) return [found];

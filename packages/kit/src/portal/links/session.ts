@@ -5,6 +5,7 @@ import { csrfToken, isCsrfToken, isSessionToken, sessionDigest } from '../../con
 import type { Db } from '../../db/engine/db.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { readCookie } from '../../http/declare/read-cookie.ts';
+import type { LinkReach, LinkScope } from './reach.ts';
 import { findSessions, type PortalLinkRow } from './rows.ts';
 import { portalState } from './state.ts';
 
@@ -17,13 +18,6 @@ const RECENT_MS = 10 * 60_000;
 export const TOKEN_HEADER = 'x-portal-session';
 
 type Headers = AuthRequest['headers'];
-
-/** What the link of a session says. */
-export interface LinkScope {
-  /** Empty: all. */
-  readonly pages: readonly string[];
-  readonly manage: boolean;
-}
 
 const scopes = new WeakMap<Principal, LinkScope>();
 
@@ -51,13 +45,13 @@ export function foreignFault(headers: Headers, isSecure: boolean): string | null
   return originFault(headers, { trustedOrigins: [], secure: isSecure });
 }
 
-/** Sessions that links have opened. Requests with one reach the portal's own routes; its pages call the routes of `others` for them. */
-export function portalAuthenticator(isSecure: boolean, others: () => readonly string[]): Authenticator {
+/** Sessions that links have opened. Requests with one reach the portal's own routes; its pages call for them what `reach` has, and nothing else. */
+export function portalAuthenticator(isSecure: boolean, reach: LinkReach): Authenticator {
   return {
     name: PORTAL_SESSION,
     securityScheme: { type: 'apiKey', in: 'cookie', name: cookieName(isSecure), description: 'A session of the portal, opened by a link.' },
     raises: [],
-    callsRoutesOf: others,
+    callsRoute: (route, principal) => reach.has(route, linkScopeOf(principal)),
     async authenticate({ headers, db }) {
       const found = tokenOf(headers, isSecure);
       if (found === null) return null;
