@@ -523,7 +523,7 @@ describe.each(['SQLite', 'PostgreSQL'])('on %s', (name) => {
     const early = await run(['user', 'list'], { cwd: place });
     expect(early.code).toBe(1);
     expect(early.stderr).toMatch(
-      /The database (?:sqlite|postgres(?:ql)?):\S+ is not up to date: 6 migrations are pending \(\S+, \S+, \S+ and 3 more\)\. Run: npx kit migrate/,
+      /The database (?:sqlite|postgres(?:ql)?):\S+ is not up to date: 7 migrations are pending \(\S+, \S+, \S+ and 4 more\)\. Run: npx kit migrate/,
     );
     expect(early.stderr).not.toContain('postgres:postgres@');
     expect((await run(['doctor'], { cwd: place })).code).toBe(1);
@@ -538,6 +538,7 @@ describe.each(['SQLite', 'PostgreSQL'])('on %s', (name) => {
       'kit/0003_deleted_users',
       'kit/0004_changes',
       'kit/0005_erasures',
+      'kit/0006_failed_erasures',
     ]);
     expect(await run(['migrate'], { cwd: place })).toMatchObject({ code: 0, stdout: 'The database is up to date.\n' });
     expect((await run(['migrate', '--check'], { cwd: place })).code).toBe(0);

@@ -1,3 +1,4 @@
+import { erasedPeople } from '../../app/data/erased-people.ts';
 import { exceptHeld, heldSubjects } from '../../app/data/legal-holds.ts';
 import { CONFLICT_RETRIES } from '../../db/engine/conflict-retries.ts';
 import type { Db } from '../../db/engine/db.ts';
@@ -66,12 +67,19 @@ function valuesOf<R>(db: Db, fields: readonly Field<R>[], rows: readonly R[]): r
   return [JSON.stringify(rows.map((row) => fields.map(([, , value]) => value(row))))];
 }
 
-/** Both or neither: a batch that is written again after an error is not counted twice. */
-export async function writeRequests(db: Db, rows: readonly FinishedRequest[], counts: readonly CountedRequests[]): Promise<void> {
+/**
+ * Both or neither: a batch that is written again after an error is not counted twice. Of people who were erased while it waited, it leaves what the erasure
+ * left of the rows before: no row, and counts of nobody.
+ */
+export async function writeRequests(db: Db, finished: readonly FinishedRequest[], counts: readonly CountedRequests[]): Promise<void> {
+  const owners = new Set([...finished, ...counts].map(({ owner }) => owner).filter((owner) => owner !== ''));
+  const erased = await erasedPeople(db, [...owners]);
+  const rows = finished.filter(({ owner }) => !erased.has(owner));
+  const kept = counts.map((count) => (erased.has(count.owner) ? { ...count, owner: '' } : count));
   await db.transaction(async (tx) => {
     if (rows.length > 0) await tx.query(INSERT_LOG[tx.dialect], valuesOf(tx, LOG, rows));
     // In the order of their keys, so that two processes wait for one another instead of failing.
-    const ordered = counts.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+    const ordered = kept.toSorted((a, b) => (a.id < b.id ? -1 : 1));
     if (ordered.length > 0) await tx.query(ADD_USAGE[tx.dialect], valuesOf(tx, USAGE, ordered));
   }, CONFLICT_RETRIES);
 }

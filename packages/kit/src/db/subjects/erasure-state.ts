@@ -16,6 +16,12 @@ export async function openErasure(db: Db, { kind, id }: Subject): Promise<Erasur
   return findBy(db, erasures, { kind, subject_id: id, ...OPEN });
 }
 
+/** Those of the ids that were erased. */
+export async function erasedAmong(db: Db, kind: Subject['kind'], ids: readonly string[]): Promise<ReadonlySet<string>> {
+  const finished = await list(db, erasures, { where: { kind, state: 'finished', subject_id: { in: ids } } });
+  return new Set(finished.map((erasure) => erasure.subject_id));
+}
+
 /** The newest erasures first. */
 export async function listErasures(db: Db, limit: number): Promise<Erasure[]> {
   return list(db, erasures, { orderBy: ['-id'], limit });
