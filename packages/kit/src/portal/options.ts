@@ -34,6 +34,7 @@ export interface PortalColors {
 
 /** A link of the application in the menu. */
 export interface PortalOwnLink {
+  /** In the menu. */
   readonly label: string;
   /** A path of this site, or an http(s) URL. */
   readonly href: string;

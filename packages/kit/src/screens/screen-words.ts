@@ -132,6 +132,7 @@ export interface ScreenOverview {
   readonly charts?: readonly Omit<PortalChart, 'time' | 'since'>[];
   /** The metrics by the values of a column, the largest first. */
   readonly tables?: readonly {
+    /** The heading. */
     readonly title: string;
     /** One of `stats.by`. */
     readonly by: string;

@@ -99,9 +99,11 @@ export interface PortalChart extends Pick<AdminChart, 'title' | 'kind' | 'unit'>
   readonly since: string;
   /** The column whose values are the series. */
   readonly by?: string;
+  /** Its lines, or the parts of its bars. */
   readonly series: readonly {
     /** In the legend. */
     readonly name: string;
+    /** Its colour. */
     readonly tone: AdminTone;
     /** The metric of the statistics. */
     readonly metric: string;

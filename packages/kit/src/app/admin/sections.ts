@@ -58,7 +58,12 @@ export type AdminSection =
         readonly filters: Readonly<Record<string, string>>;
       };
       /** Set by the site: the rows are records of this list, and these values can be edited here. */
-      readonly edits?: { readonly resource: string; readonly names: readonly string[] };
+      readonly edits?: {
+        /** The name of the list. */
+        readonly resource: string;
+        /** The columns with values that can be edited. */
+        readonly names: readonly string[];
+      };
       /** Records of another list can be created here. */
       readonly adds?: AdminSectionAdds;
       /** Rows that are `removable` are records of another list and can be deleted here. */

@@ -30,5 +30,6 @@ export interface ServiceMembers {
     member: { readonly tenant: string; readonly userId: string; readonly role: string },
     change: ServiceUserChange,
   ): Promise<void>;
+  /** Takes the membership away. */
   remove(tx: Db, member: { readonly tenant: string; readonly userId: string }, change: ServiceUserChange): Promise<void>;
 }

@@ -41,7 +41,12 @@ export interface ReferenceFacts {
   /** The path that returns the CSRF token of the caller's session. */
   readonly session: string | null;
   /** Where the page leads back to, relative to it. */
-  readonly home?: { readonly href: string; readonly title: string };
+  readonly home?: {
+    /** The address of the link. */
+    readonly href: string;
+    /** The text of the link. */
+    readonly title: string;
+  };
 }
 
 /** Where to go from the address of the application itself. */

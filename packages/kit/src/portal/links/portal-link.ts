@@ -76,7 +76,7 @@ const rules: OptionRules<NewPortalLink> = {
  * @example
  * ```ts
  * const { path } = await portalLink(db, { user, tenant: 'acme', manage: true });
- * reply.redirect(new URL(path, 'https://api.example.com').href);
+ * const url = new URL(path, 'https://api.example.com').href; // redirect the browser of the user there
  * ```
  */
 export async function portalLink(db: Db, link: NewPortalLink): Promise<PortalLink> {

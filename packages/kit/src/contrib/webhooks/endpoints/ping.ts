@@ -12,7 +12,9 @@ import { anObject, queryable } from '../../../options/value-rule.ts';
 
 /** What is sent in place of a ping. */
 export interface ExampleEvent {
+  /** The type of the event. */
   readonly type: string;
+  /** Its `data`. */
   readonly data: object;
 }
 
