@@ -237,10 +237,15 @@ test('the page of a record shows its events and the jobs that run for it', async
   const id = order?.id ?? '';
   await shop.db.transaction((tx) => startJob(tx, report, {}, { serialKey: `order:${id}` }));
   await at(`#/orders/${id}`);
-  await page.getByRole('main').getByRole('heading', { name: 'Jobs', level: 2, exact: true }).waitFor();
-  await page.getByRole('main').getByRole('link', { name: 'report', exact: true }).waitFor();
-  await page.getByRole('main').getByRole('heading', { name: 'Events', level: 2, exact: true }).waitFor();
-  await page.getByRole('main').getByRole('link', { name: 'order.changed' }).first().click();
+  const history = page.getByRole('main').locator('section', { has: page.getByRole('heading', { name: 'History', exact: true }) });
+  await history.getByRole('link', { name: 'Open the job' }).waitFor();
+  await history.getByRole('link', { name: 'Jobs', exact: true }).waitFor();
+  // What the request that changed the record did besides is folded under its entry.
+  const event = history.getByText('Event order.changed').first();
+  expect(await event.isVisible()).toBe(false);
+  await history.getByText('1 more thing of this request').first().click();
+  await event.waitFor();
+  await history.getByRole('link', { name: 'Open the event' }).first().click();
   await page.getByRole('heading', { name: 'order.changed', level: 1, exact: true }).waitFor();
 });
 
