@@ -142,7 +142,8 @@ describe('a session that ends', () => {
     expect((await preview).status()).toBe(200);
     const before = shop.clock.now();
     shop.clock.advance(15 * DAY_MS);
-    await page.getByRole('dialog').getByRole('button', { name: 'Deactivate' }).click();
+    // On a busy machine the bar finds out first, and its dialog covers the button: the change is sent all the same.
+    await page.getByRole('dialog').getByRole('button', { name: 'Deactivate' }).dispatchEvent('click');
     await page.getByRole('dialog', { name: 'Your session has ended' }).waitFor();
     shop.clock.set(before);
     expect(await shop.db.query("select is_active from users where username = 'ada'")).toEqual([{ is_active: expect.toBeOneOf([true, 1]) }]);
