@@ -7,6 +7,7 @@ import { tenants } from 'kit/contrib/tenants';
 import { diskStore, uploads } from 'kit/contrib/uploads';
 import { webhooks } from 'kit/contrib/webhooks';
 import { featureFlags } from 'example-feature-flags';
+import { organizationCommand } from '../../packages/kit/src/contrib/better-auth/commands.ts';
 import { grantsCommand } from '../../packages/kit/src/contrib/grants/commands.ts';
 import { jobsCommand } from '../../packages/kit/src/contrib/jobs/commands/commands.ts';
 
@@ -22,6 +23,7 @@ export default createApp({
     tenants(),
     uploads({ store: diskStore({ folder: './data/uploads' }) }),
     featureFlags({ flags: {} }),
+    { name: 'organizations', commands: [organizationCommand] },
     { name: 'grants', commands: [grantsCommand] },
     { name: 'jobs', commands: [jobsCommand] },
   ],
