@@ -3,7 +3,7 @@ import { AdminApp, siteFolder } from '../../test/admin/admin-app.ts';
 import { apiKeys, createApiKey } from '../contrib/apikeys/index.ts';
 import { QuotaController, RequestController, requests, UsageController } from '../contrib/requests/index.ts';
 import { requestLogs } from '../contrib/requests/log.ts';
-import { addMember, createTenant, removeMember, TenantController, tenants } from '../contrib/tenants/index.ts';
+import { addMember, createTenant, removeMember, resumeTenant, suspendTenant, TenantController, tenants } from '../contrib/tenants/index.ts';
 import { list } from '../db/index.ts';
 import { hasRole } from '../permissions/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
@@ -83,6 +83,25 @@ describeDatabases('links in an app with tenants', (database) => {
     expect(body.code).toBe('portal_read_only');
     expect((await app.call('POST', '/portal/api/resources/requests', await enter('north'), {})).body.code).toBe('not_creatable');
     expect((await app.call('POST', '/portal/api/resources/requests', await enter('north', false), {})).body.code).toBe('portal_read_only');
+  });
+
+  test('while its tenant is suspended a session sees and changes nothing, on no route; that of another tenant goes on', async () => {
+    const [north, south] = [await enter('north'), await enter('south')];
+    const { token } = await portalLink(app.app.db, { user: userId, tenant: 'north' });
+    const [{ id }] = (await seen(north)).body.items;
+    const paths = ['session', 'overview', 'resources/requests', `resources/requests/${id}`, 'resources/usage', 'lists/requests/news'];
+    await suspendTenant(app.app.db, ids['north'] as string);
+    await vi.waitUntil(async () => (await seen(north)).status === 403, { timeout: 20_000 });
+    for (const path of paths) {
+      const { status, body, text } = await app.call('GET', `/portal/api/${path}`, north);
+      expect([status, body?.code], `path ${path}`).toEqual([403, 'tenant_suspended']);
+      expect(text, `path ${path}`).not.toContain(id);
+    }
+    expect((await app.call('POST', '/portal/api/resources/requests', north, {})).body.code).toBe('tenant_suspended');
+    expect((await app.call('POST', '/portal/link', {}, { token })).status).toBe(410);
+    expect((await seen(south)).status).toBe(200);
+    await resumeTenant(app.app.db, ids['north'] as string);
+    await vi.waitUntil(async () => (await seen(north)).status === 200, { timeout: 20_000 });
   });
 
   test('a member who is removed has no session and no link any more, at once', async () => {
