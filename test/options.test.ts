@@ -184,6 +184,7 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
     module: apiKeys,
     entries: {
       ApiKeyController: withStatic(apiKeys.ApiKeyController),
+      ServiceUserController: withStatic(apiKeys.ServiceUserController),
       ApiKeyRateThrottle: (misspelt) => apiKeys.ApiKeyRateThrottle('1/s', misspelt),
       apiKeys: apiKeys.apiKeys,
       createApiKey: (misspelt) => apiKeys.createApiKey(nothing, misspelt),
@@ -224,7 +225,14 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
       uploads: uploads.uploads,
     },
   },
-  'kit/portal': { module: portal, entries: { portal: portal.portal } },
+  'kit/portal': {
+    module: portal,
+    entries: {
+      portal: portal.portal,
+      portalLink: (misspelt) => portal.portalLink(nothing, misspelt),
+      revokePortalLink: (misspelt) => portal.revokePortalLink(nothing, 'id', misspelt),
+    },
+  },
   'kit/contrib/requests': {
     module: requests,
     entries: {

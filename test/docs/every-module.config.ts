@@ -26,6 +26,7 @@ export default createApp({
     { name: 'organizations', commands: [organizationCommand] },
     { name: 'grants', commands: [grantsCommand] },
     { name: 'jobs', commands: [jobsCommand] },
+    { name: 'organizations', commands: [organizationCommand] },
   ],
   mount: {},
 });
