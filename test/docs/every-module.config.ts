@@ -23,7 +23,6 @@ export default createApp({
     tenants(),
     uploads({ store: diskStore({ folder: './data/uploads' }) }),
     featureFlags({ flags: {} }),
-    { name: 'organizations', commands: [organizationCommand] },
     { name: 'grants', commands: [grantsCommand] },
     { name: 'jobs', commands: [jobsCommand] },
     { name: 'organizations', commands: [organizationCommand] },
