@@ -64,7 +64,9 @@ function describeProduct(
     const folder = mkdtempSync(join(tmpdir(), 'kit-companies-'));
     const mails: MailMessage[] = [];
     const complaints: string[] = [];
-    let [app, browser, address] = [undefined as unknown as App, undefined as unknown as Browser, ''];
+    let app: App;
+    let browser: Browser;
+    let address = '';
 
     beforeAll(async () => {
       const port = await freePort();

@@ -3,7 +3,7 @@ import type { AdminRow } from '../api/shapes.ts';
 import { leading, newsText, rowNews } from './row-news.ts';
 
 const rows = (text: string, values: Readonly<Record<string, string>> = {}): AdminRow[] =>
-  [...text].map((id) => ({ id, title: id, values: { state: values[id] ?? 'open' } }));
+  text.split('').map((id) => ({ id, title: id, values: { state: values[id] ?? 'open' } }));
 
 test.each([
   ['the same rows', 'abc', 'abc', {}, 0, 0],

@@ -69,7 +69,7 @@ function addressOf(page: AdminResourceShape | AdminPageShape): string {
 /** `Orders` is `Or`, `Order lines` is `OL`: lists of an application differ at a glance. */
 function Letters({ of }: { readonly of: string }) {
   const words = of.split(/\s+/).filter((word) => /^\p{L}/u.test(word));
-  const letters = words.length > 1 ? words.slice(0, 2).map((word) => word.charAt(0).toUpperCase()) : [[...of].slice(0, 2).join('')];
+  const letters = words.length > 1 ? words.slice(0, 2).map((word) => word.charAt(0).toUpperCase()) : [Array.from(of).slice(0, 2).join('')];
   return (
     <span className={css['letters']} aria-hidden="true">
       {letters.join('')}

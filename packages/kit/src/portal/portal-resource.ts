@@ -323,7 +323,9 @@ export class PageResource {
     const borrowed = Object.entries(this.#page.borrows ?? {}).filter(([, { page: of }]) => isShown(context, of));
     const related = this.charted.map((other) => {
       const filter = other.#filterFor(this.#page.name);
-      return filter === undefined || !isShown(context, other.#page.name) ? [] : other.charts(context, range, { [filter]: id });
+      return filter === undefined || !isShown(context, other.#page.name)
+        ? Promise.resolve([])
+        : other.charts(context, range, { [filter]: id });
     });
     const charts = (await Promise.all(related)).flat();
     const [row] = (await drawnRows(this.#page, [{ item, id }], context)) as [AdminRow];

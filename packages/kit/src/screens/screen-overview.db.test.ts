@@ -22,7 +22,7 @@ const saleResource = resource(sales, {
   unscoped: true,
   admin: {
     rows: ({ user }: { user: { username: string } | null }) => (user?.username.startsWith('bob') === true ? { seller: 'bob' } : true),
-  } as never,
+  },
 });
 class SaleController extends CrudController(saleResource, {
   permission: isStaff,

@@ -59,6 +59,12 @@ export function screen<C extends Columns>(
   }
 }
 
+function withoutRemove(listed: AdminResource): AdminResource {
+  const others: { -readonly [K in keyof AdminResource]: AdminResource[K] } = { ...listed };
+  delete others.remove;
+  return others;
+}
+
 /** What all controllers of the resource have removed, `operations: { destroy: false }`, the site does not offer either. */
 function withoutRemoved(app: App, resource: AnyResource, listed: AdminResource): AdminResource {
   const mounted = app.controllers.flatMap((controller) => {
@@ -66,10 +72,10 @@ function withoutRemoved(app: App, resource: AnyResource, listed: AdminResource):
     return found?.resource === resource ? [found.options.operations ?? {}] : [];
   });
   const isRemoved = (operation: string): boolean => mounted.length > 0 && mounted.every((each) => each[operation] === false);
-  const { remove, ...others } = listed;
+  const mayRemove = listed.removable && !isRemoved('destroy');
   return {
-    ...others,
-    ...(remove === undefined || isRemoved('destroy') ? { removable: false } : { removable: true, remove }),
+    ...(mayRemove ? listed : withoutRemove(listed)),
+    removable: mayRemove,
     actions: listed.actions.filter(({ name }) => !isRemoved(name)),
     async read(context, id, range) {
       const record = await listed.read(context, id, range);

@@ -40,10 +40,19 @@ export class TestCallers {
   readonly #principals = new Map<string, Principal>();
 
   /** Every authenticator accepts a caller of the test first; without any there is one for them alone. */
-  readonly authenticators = (declared: readonly Authenticator[]): readonly Authenticator[] =>
-    declared.length === 0
-      ? [{ name: 'test', securityScheme: { type: 'apiKey', in: 'header', name: HEADER }, authenticate: (request) => this.#caller(request) }]
-      : declared.map((authenticator) => this.#accepting(authenticator));
+  readonly authenticators = (declared: readonly Authenticator[]): readonly Authenticator[] => {
+    // One that says which routes it calls is for those alone: sessions of links to the portal.
+    const known = declared.map((each) => (each.callsRoute === undefined ? this.#accepting(each) : each));
+    return known.some((each) => each.callsRoute === undefined) ? known : [this.#own(), ...known];
+  };
+
+  #own(): Authenticator {
+    return {
+      name: 'test',
+      securityScheme: { type: 'apiKey', in: 'header', name: HEADER },
+      authenticate: (request) => this.#caller(request),
+    };
+  }
 
   #caller({ headers }: { readonly headers: Readonly<Record<string, string | string[] | undefined>> }): Principal | null {
     return this.#principals.get(String(headers[HEADER])) ?? null;

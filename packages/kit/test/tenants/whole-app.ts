@@ -45,12 +45,12 @@ export function wholeApp(
     folder,
     onBatch = () => {},
     ...options
-  }: { readonly way: WayOfLogin; readonly folder: string; onBatch?(): void } & Partial<AppOptions>,
+  }: { readonly way: WayOfLogin; readonly folder: string; onBatch?: () => void } & Partial<AppOptions>,
 ): App {
   const people: Module[] =
     way === 'accounts'
       ? [accounts({ passwordCost: { logN: 4, r: 8, p: 1 } }), tenants({ create: isAuthenticated })]
-      : [betterAuth(createAuth(instanceOptions(db) as InstanceOptions) as never, { organization: [{ header: 'X-Tenant' }] })];
+      : [betterAuth(createAuth(instanceOptions(db) as InstanceOptions), { organization: [{ header: 'X-Tenant' }] })];
   const own: Module = {
     name: 'notes',
     models: [notes, noteLines],

@@ -58,8 +58,8 @@ interface Tenant {
 
 /** Where tenants come from, and how one of them ends. Its grace is over at once. */
 interface Way {
-  create(db: Database, mark: string): Promise<Tenant>;
-  end(db: Database, tenant: Tenant): Promise<void>;
+  readonly create: (db: Database, mark: string) => Promise<Tenant>;
+  readonly end: (db: Database, tenant: Tenant) => Promise<void>;
 }
 
 const ways: Readonly<Record<WayOfLogin, Way>> = {
@@ -127,7 +127,7 @@ async function fill(app: App, { id: tenant, owner }: Tenant, mark: string, size:
   };
   for (let index = 0; index < size; index += 1) {
     const note = await call(201, 'POST', '/v1/notes', { title: `${mark} note ${index}` }, { 'idempotency-key': `${mark}-${index}` });
-    await call(200, 'PATCH', `/v1/notes/${note['id']}`, { title: `${mark} changed ${index}` });
+    await call(200, 'PATCH', `/v1/notes/${String(note['id'])}`, { title: `${mark} changed ${index}` });
     await db.query('insert into note_lines (id, note_id, line) values ($1, $2, $3)', [crypto.randomUUID(), note['id'], `${mark} line`]);
     await grant(db, { subject: `user:${owner}`, action: 'view', object: { type: notes, id: String(note['id']) } });
     await db.transaction((tx) => startJob(tx, work, { text: `${mark} job` }, { owner, tenantKey: tenant, uniqueKey: `${mark}-${index}` }));
@@ -143,7 +143,7 @@ async function fill(app: App, { id: tenant, owner }: Tenant, mark: string, size:
     payload: content,
   });
   expect(sent.statusCode).toBeLessThan(300);
-  await call(200, 'POST', `/v1/uploads/${upload['id']}/complete`, {});
+  await call(200, 'POST', `/v1/uploads/${String(upload['id'])}/complete`, {});
   await db.transaction((tx) =>
     createServiceUser(tx, { tenant, name: `${mark} robot`, role: 'member' }, { by: 'a test', requestId: null, createdBy: owner }),
   );

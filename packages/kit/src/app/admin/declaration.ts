@@ -238,7 +238,7 @@ export interface AdminWaiting {
 /** A page that is not a list. */
 export interface AdminSectionsPage extends AdminPageShape {
   /** What it shows to this caller. */
-  read(context: AdminContext): Promise<readonly AdminSection[]>;
+  readonly read: (context: AdminContext) => Promise<readonly AdminSection[]>;
 }
 
 /** What the admin site shows for a module. */

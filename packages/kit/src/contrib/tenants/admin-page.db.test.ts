@@ -133,7 +133,7 @@ describeDatabases('all of a tenant in the admin site', (database) => {
     const text = JSON.stringify(page);
     for (const shown of ['plans.tidy', 'northern.txt', 'plans/northern-plan', '/v1/northern']) expect(text).toContain(shown);
     expect(text).not.toMatch(/southern/i);
-    const titles = page.sections.map(({ title }: { title?: string }) => title);
+    const titles: string[] = page.sections.map(({ title }: { title?: string }) => title ?? '');
     // Each once: lists are found by what their columns refer to.
     expect(titles.toSorted()).toEqual([...new Set(titles)].toSorted());
     expect(titles).toEqual(expect.arrayContaining(['Jobs', 'Uploads', 'Grants', 'Requests', 'Who calls what', 'Members']));

@@ -31,7 +31,7 @@ export function liveFaults(name: string, controller: object, mounted: MountedRes
       : [[`its rows are in the database "${policy.using}", and the change log is in "default"`, 'Remove live.'] as const]),
     ...accessProblems(policy),
     ...(policy.isTriggered ? [] : cascades(policy)),
-    ...ruleProblems(policy, mounted.options.parent?.relation as string | undefined),
+    ...ruleProblems(policy, mounted.options.parent?.relation),
     ...fieldProblems(policy, mounted.output),
   ];
   return problems.map(([problem, hint]) => ({ id: 'E035', message: `${name}: the list cannot be live: ${problem}.`, hint }));

@@ -79,10 +79,10 @@ function beforeErase(app: App, subject: Subject, erasure: Erasure): BeforeErase 
 /** The user's own row, where no model of the app has it, and what other modules do when a user is deleted. */
 async function removeUser(app: App, tx: Db, id: string, { requested_by: by }: Erasure): Promise<void> {
   if (app.users !== null) {
-    const { table, removeUser: remove } = app.users;
+    const { table } = app.users;
     const name = table.name.split('.').map(q).join('.');
-    if (remove === undefined) await tx.query(`delete from ${name} where cast(${q(table.id)} as text) = $1`, [id]);
-    else await remove(tx, id);
+    if (app.users.removeUser === undefined) await tx.query(`delete from ${name} where cast(${q(table.id)} as text) = $1`, [id]);
+    else await app.users.removeUser(tx, id);
     await announceTableWrite(tx, table.name);
   }
   for (const tell of app.registry.userChanges) await tell(tx, id, { by, requestId: null });

@@ -114,7 +114,7 @@ export class StoredExports {
   async write(
     app: App,
     claimed: ExportAttempt,
-    { days, signal, onProgress }: { readonly days: number; readonly signal: AbortSignal; onProgress?(percent: number): Promise<void> },
+    { days, signal, onProgress }: { readonly days: number; readonly signal: AbortSignal; onProgress?: (percent: number) => Promise<void> },
   ): Promise<void> {
     const { kind, exports, key } = this.#tables;
     const { id, attempt } = claimed;

@@ -17,8 +17,9 @@ export interface TenantDataCommands {
 export function addTenantDataCommands(
   command: Parameters<Command<App>['configure']>[0],
   context: CommandContext<App>,
-  { program, find }: TenantDataCommands,
+  { program, ...source }: TenantDataCommands,
 ): void {
+  const find = (db: Db, name: string) => source.find(db, name);
   const show = (value: object, sentence: string): void => context.print(context.json ? JSON.stringify(value) : sentence);
   // For staff: a hold is nothing that the tenant is told of.
   const entry = (id: string, action: string, metadata: object = {}): AuditEntry => ({

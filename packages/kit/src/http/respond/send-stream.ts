@@ -69,7 +69,7 @@ function nextStep(iterator: AsyncIterator<ServerSentEvent>, signal: AbortSignal,
     signal.addEventListener('abort', stop);
     // Where the wait is given up, a late rejection ends here.
     iterator.next().then(settle, (error: unknown) => {
-      reject(error as Error);
+      reject(error);
       settle('silence');
     });
   });

@@ -94,7 +94,7 @@ export function admitCall(route: CompiledRoute, call: RouteCall): Promise<Exchan
   const { admit } = servedAs(route);
   return new Promise((resolve, reject) => {
     const request = new CalledRequest(route, call) as unknown as FastifyRequest;
-    const reply = new CalledReply(() => reject(exchangeOf(request).error as Error));
+    const reply = new CalledReply(() => reject(exchangeOf(request).error));
     admit(request, reply as unknown as FastifyReply, () => resolve(exchangeOf(request)));
   });
 }

@@ -38,7 +38,7 @@
     }
 
     get #address() {
-      const url = new URL(`${this.getAttribute('src') ?? ''}`.replace(/\/*$/, '/embed'), document.baseURI);
+      const url = new URL((this.getAttribute('src') ?? '').replace(/\/*$/, '/embed'), document.baseURI);
       const theme = this.getAttribute('theme');
       if (theme !== null) url.searchParams.set('theme', theme);
       url.hash = `/${this.getAttribute('page') ?? ''}`;
