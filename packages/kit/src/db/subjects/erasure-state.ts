@@ -16,10 +16,15 @@ export async function openErasure(db: Db, { kind, id }: Subject): Promise<Erasur
   return findBy(db, erasures, { kind, subject_id: id, ...OPEN });
 }
 
-/** Those of the ids that were erased. */
-export async function erasedAmong(db: Db, kind: Subject['kind'], ids: readonly string[]): Promise<ReadonlySet<string>> {
-  const finished = await list(db, erasures, { where: { kind, state: 'finished', subject_id: { in: ids } } });
-  return new Set(finished.map((erasure) => erasure.subject_id));
+/** Those of the ids whose erasure is in this state. */
+export async function erasedAmong(
+  db: Db,
+  kind: Subject['kind'],
+  state: 'running' | 'finished',
+  ids: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const found = await list(db, erasures, { where: { kind, state, subject_id: { in: ids } } });
+  return new Set(found.map((erasure) => erasure.subject_id));
 }
 
 /** The newest erasures first. */
