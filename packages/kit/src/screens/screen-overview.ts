@@ -136,7 +136,8 @@ function tableOf(title: string, by: string, metrics: readonly string[], rows: re
       ...metrics.map((metric) => ({ name: metric, label: labelOf(metric), kind: 'number' as const })),
     ],
     rows: largest.map((row) => {
-      const name = row[by] === null || row[by] === undefined ? '–' : String(row[by] as string | number | boolean);
+      const value = row[by] as string | number | boolean | null | undefined;
+      const name = value === null || value === undefined ? '–' : String(value);
       return {
         id: name,
         title: name,
