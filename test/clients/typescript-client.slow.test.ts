@@ -13,7 +13,7 @@ const folder = mkdtempSync(join(tmpdir(), 'kit-client-'));
 const file = join(folder, 'api.ts');
 const GZIP_BYTES_MAX = 12_000;
 // The goal is 130 kB for 64 operations, 2,030 bytes each; decision 079 says what the rest would cost.
-const BYTES_OF_OPERATION_MAX = 2_300;
+const BYTES_OF_OPERATION_MAX = 2_450;
 const FIVE_MINUTES = 300_000;
 
 // oxlint-disable-next-line typescript/no-explicit-any -- the generated client is not known to the compiler; `types.ts` below is compiled with it
@@ -122,7 +122,7 @@ export async function check(): Promise<void> {
     expect(gzipSync(one).length).toBeLessThan(gzipSync(whole).length / 2);
   });
 
-  test('the document it is made from has at most 2.3 kB for each operation as it is served', async () => {
+  test('the document it is made from has at most 2.45 kB for each operation as it is served', async () => {
     const text = await (await fetch(`${orders.url}/openapi.json`, { headers: { 'accept-encoding': 'identity' } })).text();
     const document = JSON.parse(text) as { paths: Record<string, object> };
     const operations = Object.values(document.paths).flatMap((path) => Object.keys(path).filter((member) => member !== 'parameters'));
