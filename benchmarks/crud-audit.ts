@@ -2,7 +2,7 @@
 // with the same create without them, over 1 and over 16 HTTP connections, on both databases, by wall clock. The audit and webhook modules are the
 // real ones, sealing included; PostgreSQL keeps its promises (durable commits). One server has both resources. They are loaded in turns, and a
 // turn begins when every audit entry of the turn before is sealed, so that the create without entries does not pay for the other's.
-// On SQLite the same rows are written by hand too, without sealing: what is left of the rate there is what they cost anybody (decision 024).
+// On SQLite the same rows are written by hand too, without sealing: what is left of the rate there is what they cost anybody.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

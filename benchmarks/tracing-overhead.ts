@@ -1,7 +1,7 @@
 // What do traces cost when none, one in a hundred or all requests are recorded, decided by tracing({ sampleRatio }) or by the SDK's sampler, and what do
 // metrics cost? Asked of the traffic of a generic controller on SQLite, in this process: rows by their key, pages of 50 and creates, as many of each.
 // Then of the GET by id and the validated POST of http-overhead, which only look into a map: the same price is a larger share of them, and is stated,
-// without a goal (docs/decisions/023-price-of-traces.md). Each against the same application without observers in the same process; `context` is
+// without a goal (docs/decisions/data.md, 023). Each against the same application without observers in the same process; `context` is
 // Node's async context alone, which every tracer needs.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

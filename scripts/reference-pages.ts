@@ -121,9 +121,11 @@ function errorTable(definitions: readonly ErrorDefinition[]): string {
 
 function openApiDiffPage(): string {
   const isOfSchema = (id: string): boolean => /^(input|output)-.*-(narrowed|widened)$/.test(id);
-  const rows = Object.entries(diffRules)
-    .filter(([id]) => !isOfSchema(id))
-    .map(([id, { level, title }]) => `| \`${id}\` | ${level} | ${title} |`);
+  const levels = Map.groupBy(
+    Object.entries(diffRules).filter(([id]) => !isOfSchema(id)),
+    ([, { level }]) => level,
+  );
+  const rows = [...levels].map(([level, rules]) => `| ${level} | ${rules.map(([id]) => `\`${id}\``).join(', ')} |`);
   const aspects = [
     ...new Set(
       Object.keys(diffRules)
@@ -171,20 +173,14 @@ counts an allowed change.
 
 ## Rules
 
-\`kit explain parameter-removed\` says why a change matters to callers.
+\`kit explain parameter-removed\` says what a rule compares and why it matters to callers.
 
-| id | level | what |
-|---|---|---|
+| level | rules |
+|---|---|
 ${rows.join('\n')}
 
-What a schema says of values has four rules for each of ${aspects.map((aspect) => `\`${aspect}\``).join(', ')}, such as \`input-type-narrowed\`:
-
-| id | level | what |
-|---|---|---|
-| \`input-…-narrowed\` | breaking | Fewer values are accepted |
-| \`input-…-widened\` | additive | More values are accepted |
-| \`output-…-narrowed\` | additive | Fewer values are returned |
-| \`output-…-widened\` | breaking; \`additional\`: additive | More values are returned |
+Values of a schema have four rules for each of ${aspects.map((aspect) => `\`${aspect}\``).join(', ')}, such as \`input-type-narrowed\`.
+\`input-…-narrowed\` and \`output-…-widened\` are breaking (\`output-additional-widened\` is additive); \`input-…-widened\` and \`output-…-narrowed\` are additive.
 `;
 }
 

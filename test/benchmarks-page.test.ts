@@ -25,12 +25,8 @@ test('the page tells what was measured, what is missing and what was lost', () =
     { name: 'bytes', value: 3, goal: 4, atMost: true },
   ]);
   const page = benchmarksPage(['read', 'write'], new Map([['read', run(ratios)]]));
-  expect(page).toContain(
-    '| [read](../benchmarks/results/read.json) | How fast? | vs-peer: 2.35 (≥ 2)<br>vs-bare: 0.800 (≥ 0.750)<br>vs-best: 0.500 (≥ 1, **missed**)<br>bytes: 3 (≤ 4) |',
-  );
+  expect(page).toContain('| [read](../benchmarks/results/read.json) | How fast? | 3 of 4; missed: vs-best 0.500 (goal 1) |');
   expect(page).toContain('Without a saved run so far: `write`.');
-  const [, lost = ''] = /## Missed goals\n([\s\S]*?)\n## /.exec(page) ?? [];
-  expect(lost.match(/`[\w-]+`/g)).toEqual(['`vs-best`']);
 });
 
 test('a saved run does not name the machine', () => {

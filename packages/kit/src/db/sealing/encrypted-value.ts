@@ -1,4 +1,4 @@
-// The form of an encrypted value, `enc1.<key id>.<base64url>`, is documented in docs/decisions/072-encrypted-columns.md:
+// The form of an encrypted value, `enc1.<key id>.<base64url>`, is documented in docs/decisions/data.md (072):
 //   wrap nonce 12 | wrapped data key 32 | wrap tag 16 | nonce 12 | ciphertext | tag 16
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { KEY_BYTES } from './key-list.ts';
