@@ -35,8 +35,7 @@ async function errorsPage(): Promise<string> {
 
 <!-- Made by \`npm run docs:reference\` from the catalogs in packages/kit/src; a test fails when it is stale. -->
 
-\`kit explain not_found\` says what an error means, what to do about it, and shows the response; it takes the \`type\` of a response, too, and knows
-the errors that your app declares. This page lists the codes; the sentence of a code is its \`detail\`.
+\`kit explain not_found\` says what an error means and what to do, and shows the response; it takes the \`type\` of a response, too, and knows the errors of your app.
 
 All error responses have one format. \`ERROR_FORMAT=problem+json\` (the default, RFC 9457):
 
@@ -52,18 +51,15 @@ All error responses have one format. \`ERROR_FORMAT=problem+json\` (the default,
 }
 \`\`\`
 
-\`ERROR_FORMAT=detail\` is \`{ "detail", "code", "errors"? }\` and nothing else. In \`problem+json\` some codes add members of their own (\`kit explain\`
-shows them). \`X-Request-Id\` is on every error answer in both formats.
+\`ERROR_FORMAT=detail\` is \`{ "detail", "code", "errors"? }\`. In \`problem+json\` some codes add their own members. \`X-Request-Id\` is on every error response.
 
-- \`code\` is a promise: it is never renamed. \`detail\` is a sentence for people and may change.
-- \`errors\` lists every validation fault at once, up to a hundred. \`location\` starts with \`body\`, \`query\`, \`params\` or \`headers\`. The
-  [codes](#codes-of-fields) are the same whichever schema library checked the value.
-- An undeclared error is a 500 \`internal_error\` with a request id and nothing else. The cause is in the log under that id.
+- \`code\` is never renamed. \`detail\` is a sentence for people and may change.
+- \`errors\` lists every error of the input together, up to a hundred. \`location\` starts with \`body\`, \`query\`, \`params\`, \`headers\` or \`cookies\`.
+- An undeclared error is a 500 \`internal_error\`. The cause is in the log under its request id.
 
 ## Your own errors
 
-A module declares a catalog; the key is the code. An error class of yours becomes an answer through an error map on the operation, its controller,
-its version mount or the app, the nearest first. \`raises\` puts them in the OpenAPI document.
+A module declares a catalog; the key is the code. An error map on the operation, its controller, its version mount or the app makes a response of an error class, the nearest first. \`raises\` puts them in the OpenAPI document.
 
 \`\`\`ts
 import { allowAny, Controller, defineErrors, errors, route } from 'kit';
@@ -90,12 +86,12 @@ export class StockController extends Controller {
 }
 \`\`\`
 
-An error's \`message\` and \`cause\` are logged and never sent; what is sent is \`detail\`, \`errors\`, \`headers\` and, as members of a problem, \`extensions\`.
+\`detail\`, \`errors\`, \`headers\` and, as members of a problem, \`extensions\` are sent; \`message\` and \`cause\` are only logged.
 
 ## Codes of fields
 
-Every fault of a 422 is in \`errors\`, with one of these codes, one that the operation documents, or one that a schema of yours gives (\`not_a_vat_number\`). A
-400 \`malformed_body\` has \`invalid_json\`, \`duplicate_key\`, \`forbidden_key\`, \`number_out_of_range\` or \`invalid_text\`.
+Every error of a 422 has one of these codes, one that the operation documents, or one of your schema (\`not_a_vat_number\`). A 400 \`malformed_body\` has \`invalid_json\`, \`duplicate_key\`, \`forbidden_key\`,
+\`number_out_of_range\` or \`invalid_text\`.
 
 ${fieldCodeTable()}
 
@@ -193,9 +189,7 @@ function deprecationsPage(): string {
 
 <!-- Made by \`npm run docs:reference\` from packages/kit/src/options/deprecation-codes.ts; a test fails when it is stale. -->
 
-Features are deprecated before they are removed. The first use in a process gives a \`DeprecationWarning\` with a code that never means
-anything else (\`process.emitWarning\`), so that Node's own switches hold: \`--no-deprecation\` silences it, \`--trace-deprecation\` shows the
-place, \`--throw-deprecation\` makes it an error, which is what a test run wants. A program sees it too:
+Features are deprecated before they are removed. The first use in a process gives a \`DeprecationWarning\` with a code. \`--no-deprecation\` silences it, \`--trace-deprecation\` shows the place, \`--throw-deprecation\` makes it an error:
 
 \`\`\`ts
 process.on('warning', (warning: Error & { readonly code?: string }) => {
@@ -219,9 +213,8 @@ function checksPage(): string {
 
 <!-- Made by \`npm run docs:reference\` from packages/kit/src/app/check/checks.ts; a test fails when it is stale. -->
 
-The app is checked completely when it is created, before any request and before any I/O; modules add checks that run once the databases are open.
-Every fault is reported at once, with its id, a sentence and a hint. \`kit explain E003\` says what a check looks for, why, and what to do;
-\`kit doctor\` and \`kit check\` run them.
+The app is checked when it is created; modules add checks that run once the databases are open. All problems are reported together. \`kit explain E003\` says what a check looks for, why, and what to do; \`kit doctor\` and \`kit check\`
+run them.
 
 ## Checks that stop the start
 
@@ -231,7 +224,7 @@ ${rows('E')}
 
 ## Checks that warn
 
-The start logs them. A warning that is right for your app is silenced with a reason: \`createApp({ silencedChecks: { W008: '…' } })\`.
+Silence a warning that does not apply to your app, with a reason: \`createApp({ silencedChecks: { W008: '…' } })\`.
 
 | id | what is wrong |
 |---|---|

@@ -147,7 +147,15 @@ function summary(body: string): string {
     .slice(0, 300);
 }
 
-/** The landing page: its first paragraph as the hero, and under it what an operator sees. */
+/** What an operator does on an ordinary day, on the landing page. */
+const PICTURES: Readonly<Record<string, string>> = {
+  'own-table': 'Your own records in the admin site',
+  'api-key': 'An API key with its requests of 30 days',
+  delivery: 'A webhook delivery with its payload and attempts',
+  'audit-log': 'The audit log: who did what',
+};
+
+/** The landing page: its first paragraph as the hero, and under it four screens that an operator sees. */
 function landing(page: SitePage, body: string, files: Set<string>): string {
   const [tagline = '', ...rest] = body.split(/\n{2,}/);
   const hero = {
@@ -159,13 +167,15 @@ function landing(page: SitePage, body: string, files: Set<string>): string {
   };
   // With the menu, unlike the splash template: on a phone there is no other way to the pages.
   const head = { title: page.title, description: hero.tagline, template: 'doc', tableOfContents: false, hero };
-  const pictures = ['light', 'dark'].flatMap((theme) => {
-    const [picture] = globSync(`docs/images/admin-overview-${theme}.png`, { cwd: root });
-    if (picture === undefined) return [];
-    files.add(picture);
-    return [`<img class="${theme}-only" src="${fileAddress(picture)}" alt="The overview of the admin site" />`];
+  const pictures = Object.entries(PICTURES).map(([name, words]) => {
+    const themes = ['light', 'dark'].map((theme) => {
+      const picture = `docs/images/admin-${name}-${theme}.png`;
+      files.add(picture);
+      return `<img class="${theme}-only" src="${fileAddress(picture)}" alt="${words}" />`;
+    });
+    return `<figure>${themes.join('')}<figcaption>${words}</figcaption></figure>`;
   });
-  if (pictures.length > 0) rest.unshift(pictures.join('\n'));
+  rest.unshift(`<div class="screens">${pictures.join('\n')}</div>`);
   // JSON is YAML.
   return `---\n${JSON.stringify(head)}\n---\n\n${rest.join('\n\n')}`;
 }

@@ -115,8 +115,8 @@ test('the home page has the menu on a phone, and a picture for each theme', { ti
     await page.getByRole('button', { name: 'Menu' }).click();
     await page.getByRole('link', { name: 'A first API' }).first().waitFor();
     await page.getByRole('button', { name: 'Menu' }).click();
-    const shown = await page.locator('img[alt="The overview of the admin site"]:visible').getAttribute('src');
-    expect(shown).toContain(`admin-overview-${colorScheme}.png`);
+    const shown = await page.locator('img[alt="Your own records in the admin site"]:visible').getAttribute('src');
+    expect(shown).toContain(`admin-own-table-${colorScheme}.png`);
     await page.close();
   }
 });

@@ -51,9 +51,9 @@ test('every problem, metric, audit field and error code of the client is on the 
     trace_id: '',
   } as const;
   expect(missing(Object.keys(JSON.parse(formatEntry(entry)) as object).map((field) => `\`${field}\``))).toEqual([]);
-  expect(
-    missing(Object.entries(CLIENT_ERROR_CODES).map(([code, { kind, meaning }]) => `| \`${code}\` | \`${kind}\` | ${meaning} |`)),
-  ).toEqual([]);
+  const kinds = Map.groupBy(Object.entries(CLIENT_ERROR_CODES), ([, { kind }]) => kind);
+  const rows = [...kinds].map(([kind, codes]) => `| \`${kind}\` | ${codes.map(([code]) => `\`${code}\``).join(', ')} |`);
+  expect(missing(rows)).toEqual([]);
 });
 
 test('every test file the security page points to exists', () => {
