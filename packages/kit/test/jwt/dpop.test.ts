@@ -172,7 +172,7 @@ test('processes that share the throttle storage accept a proof once, and a stora
 test('an open stream is looked at by the request that opened it: its proof is not asked for again', async () => {
   let looks = 0;
   const app = await start({ find: () => ((looks += 1), person) });
-  const address = new URL(await app.listen());
+  const address = new URL(await app.listen({ port: 0 }));
   const token = await boundToken();
   const dpop = await proofOf(token, { htu: `${PUBLIC}/v1/who/follow` });
   const response = await fetch(new URL('/v1/who/follow', address), { headers: { authorization: `DPoP ${token}`, dpop } });

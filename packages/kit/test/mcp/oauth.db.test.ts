@@ -118,6 +118,23 @@ describeDatabases('access tokens for mcp()', (database) => {
     });
   });
 
+  test('it learns of each scheme that is accepted: tokens bound to a key have their own', async () => {
+    const bound = await createApp({
+      mount: { '/v1': { '/orders': OrderController } },
+      log: { level: 'silent' },
+      clock,
+      database: await database.open(),
+      settings: { apiServers: ['http://localhost'] },
+      modules: [accounts(), apiKeys(), mcp()],
+      authenticators: [jwtBearer({ issuer: provider.url, audience: RESOURCE, provision: true, dpop: true })],
+    }).ready();
+    const { challenge, response } = await post(null, 'tools/list', {}, bound);
+    const added = `, resource_metadata="${METADATA}", scope="orders:close orders:read orders:write"`;
+    expect(challenge).toBe(`Bearer realm="api"${added}, DPoP realm="api", algs="ES256 ES384 ES512 EdDSA Ed25519 PS256 RS256"${added}`);
+    expect(extractWWWAuthenticateParams(response)).toMatchObject({ resourceMetadataUrl: new URL(METADATA) });
+    await bound.close();
+  });
+
   test.each([
     ['https://gateway.example/api', 'https://gateway.example/api'],
     ['https://gateway.example/', 'https://gateway.example'],

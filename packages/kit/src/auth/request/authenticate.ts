@@ -77,9 +77,9 @@ function badCredential(error: unknown): KitError {
   throw error;
 }
 
-/** The `WWW-Authenticate` value of a 401 of a route: one challenge per authenticator that has one. */
+/** The `WWW-Authenticate` value of a 401 of a route: the challenges of its authenticators. */
 export function challengesOf(authenticators: readonly Authenticator[]): string | undefined {
-  const challenges = authenticators.flatMap((each) => (each.challenge === undefined ? [] : [each.challenge]));
+  const challenges = authenticators.flatMap(({ challenge = [] }) => challenge);
   return challenges.length === 0 ? undefined : challenges.join(', ');
 }
 

@@ -42,8 +42,8 @@ export interface CalledRoute {
 export interface Authenticator {
   /** Unique in the app; routes choose a subset by it, OpenAPI names the security scheme after it. */
   readonly name: string;
-  /** One `WWW-Authenticate` challenge, e.g. `Bearer realm="api"`. Cookie schemes have none. */
-  readonly challenge?: string | undefined;
+  /** Its `WWW-Authenticate` challenge, e.g. `Bearer realm="api"`, or one of each scheme that it accepts. Cookie schemes have none. */
+  readonly challenge?: string | readonly string[] | undefined;
   /** The OpenAPI security scheme object. */
   readonly securityScheme: Readonly<Record<string, unknown>>;
   /** Authorization servers whose access tokens it accepts, for clients that look for where to get one (RFC 9728). */

@@ -53,7 +53,7 @@ export function jwtBearer(options: JwtBearerOptions | readonly JwtBearerOptions[
 
   return {
     name: 'jwt',
-    challenge: provesKeys ? `${CHALLENGE}, ${PROOF_CHALLENGE}` : CHALLENGE,
+    challenge: provesKeys ? [CHALLENGE, PROOF_CHALLENGE] : CHALLENGE,
     issuers: [...issuers.keys()],
     scopeAtIssuer: (scope, issuer) => {
       const found = settings.find((each) => each.issuer === issuer);

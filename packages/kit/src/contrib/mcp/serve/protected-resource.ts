@@ -26,6 +26,8 @@ export class ProtectedResource {
   readonly #app: App;
   readonly #path: string;
   readonly #issuers: readonly string[];
+  /** Of the authenticators that accept access tokens: one of each scheme. */
+  readonly #challenges: readonly string[];
   readonly #audience: readonly string[] | undefined;
   readonly #scopes: readonly string[];
 
@@ -34,6 +36,8 @@ export class ProtectedResource {
     this.#path = path;
     this.#audience = audience;
     this.#issuers = [...new Set(app.authenticators.flatMap(({ issuers = [] }) => issuers))];
+    const tokens = app.authenticators.filter(({ issuers = [] }) => issuers.length > 0);
+    this.#challenges = [...new Set(tokens.flatMap(({ challenge = [] }) => challenge))];
     const scopes = [...tools.routes].flatMap(({ scope }) => scope ?? []);
     this.#scopes = [...new Set(scopes.flatMap((scope) => this.#issuers.flatMap((issuer) => this.#spelled(scope, issuer))))].toSorted();
   }
@@ -62,9 +66,10 @@ export class ProtectedResource {
     const { reply } = exchange;
     if (reply.statusCode !== 401 || this.#issuers.length === 0) return;
     const given = reply.getHeader('www-authenticate');
-    const own = typeof given === 'string' && /^(?:Bearer|DPoP) /.test(given) && given.includes('error=') ? given : 'Bearer realm="api"';
+    const isFault = typeof given === 'string' && /^(?:Bearer|DPoP) .*error=/.test(given);
     const scope = this.#scopes.length === 0 ? '' : `, scope="${this.#scopes.join(' ')}"`;
-    reply.header('www-authenticate', `${own}, resource_metadata="${this.#metadataUrl(exchange)}"${scope}`);
+    const added = `, resource_metadata="${this.#metadataUrl(exchange)}"${scope}`;
+    reply.header('www-authenticate', (isFault ? [given] : this.#challenges).map((challenge) => challenge + added).join(', '));
   }
 
   /** A token for another service, even of this app, is not accepted (RFC 8707): whoever received it could use it here. */
