@@ -1,12 +1,13 @@
 // What does a live list cost the writes of its resource? Creates and partial updates of two tables with the same columns, one of them with `live: true`, in one
 // application, over 16 HTTP connections, in turns. Nobody follows the list: this is what every write pays, the row before it and a row of the change log.
-// And deliveries of webhooks with and without the triggers of a live list.
+// And deliveries of webhooks, and empty jobs, with and without the triggers of a live list. Jobs that do nothing are the worst case.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startPostgresServer } from '../test/provision/postgres-server.ts';
 import { defineBenchmark, type BenchmarkContext } from './harness/benchmark.ts';
 import type { DelivererOptions } from './deliverers/deliverer.ts';
+import type { JobRunnerOptions } from './queues/job-runner.ts';
 import { startContender } from './harness/contender-process.ts';
 import { contest, ratioOf } from './harness/contest.ts';
 import type { Ratio } from './harness/ratio.ts';
@@ -14,6 +15,8 @@ import { type ServerProcess, startServer } from './harness/server-process.ts';
 import { type LoadRequest, NEW_EACH_TIME, requestRate } from './harness/wrk.ts';
 
 const GOAL = 0.8;
+/** Each empty job is two changes of its row, and nothing else. */
+const JOBS_GOAL = 0.6;
 const ROWS = 500;
 const WARM_UP_SECONDS = 15;
 /** Rounds are compared within themselves: short ones, because the disk is now fast and now slow. */
@@ -92,6 +95,30 @@ async function compareDeliveries(context: BenchmarkContext): Promise<Ratio[]> {
   }
 }
 
+/** Empty jobs of one worker, whose rows are written by SQL, too. Each has a server of its own. */
+async function compareJobs(context: BenchmarkContext): Promise<Ratio[]> {
+  const servers = [];
+  const started = [];
+  try {
+    for (const name of ['kit', 'kit, live'] as const) {
+      const server = await startPostgresServer({ durable: true });
+      servers.push(server);
+      const load = { jobs: context.quick ? 2_000 : 30_000, concurrency: 100 };
+      const options: JobRunnerOptions = { name, postgresUrl: server.url, redisUrl: '', peers: '', ...load };
+      started.push(await startContender(name, new URL('./queues/job-runner.ts', import.meta.url), [JSON.stringify(options)]));
+    }
+    context.print('\npostgres, empty jobs');
+    const result = await contest(
+      context,
+      started.map(({ contender }) => contender),
+    );
+    return [{ name: 'live-cost-jobs-postgres', value: ratioOf(result, 'kit, live', 'kit'), goal: JOBS_GOAL }];
+  } finally {
+    await Promise.all(started.map((process) => process.stop()));
+    for (const server of servers) await server.stop();
+  }
+}
+
 export default defineBenchmark({
   name: 'live-cost',
   question: 'What is left of the rate of creates and updates when their list is live?',
@@ -103,6 +130,7 @@ export default defineBenchmark({
         ...(await compare(context, 'postgres', postgres.url)),
         ...(await compare(context, 'sqlite', `sqlite:${join(folder, 'cost.db')}`)),
         ...(await compareDeliveries(context)),
+        ...(await compareJobs(context)),
       ];
     } finally {
       await postgres.stop();

@@ -5,7 +5,8 @@ import { kitQueue } from './kit-queue.ts';
 import { QUEUES, type Queue, type QueueName } from './webhook-queues.ts';
 
 export interface JobRunnerOptions {
-  readonly name: 'kit' | QueueName;
+  /** `kit, live`: while a list of the jobs is live, triggers log each change of a job. */
+  readonly name: 'kit' | 'kit, live' | QueueName;
   readonly postgresUrl: string;
   readonly redisUrl: string;
   /** Where the queues are installed. */
@@ -16,9 +17,10 @@ export interface JobRunnerOptions {
 
 async function queueOf(options: JobRunnerOptions): Promise<Queue> {
   const { name, jobs, concurrency, postgresUrl: url } = options;
-  if (name !== 'kit') return QUEUES[name](options.peers, { ...options, message: {}, send: async () => undefined });
+  const isLive = name === 'kit, live';
+  if (name !== 'kit' && !isLive) return QUEUES[name](options.peers, { ...options, message: {}, send: async () => undefined });
   let ran = 0;
-  const queue = await kitQueue({ url, concurrency, handle: () => void ran++ });
+  const queue = await kitQueue({ url, concurrency, isLive, handle: () => void ran++ });
   return {
     async fill() {
       ran = 0;

@@ -198,7 +198,7 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
   E035: {
     title: 'List that cannot be live',
     explanation:
-      'A controller has `live: true`, and its list depends on something that no change of its rows reports: rows of other tables, the time, grants on a parent or a backend of grants, a database without a change log, or a foreign key by which the database changes rows by itself. Or triggers should log the changes, and the database does not have them. Changes would be missed.',
+      'A controller has `live: true`, and its list depends on something that no change of its rows reports: rows of other tables, a time that is rounded, grants on a parent or a backend of grants, a database without a change log, or a foreign key by which the database changes rows by itself. Or triggers should log the changes, and the database does not have them. Changes would be missed.',
     remedy:
       "Decide by columns of the row, leave the field out of `output`, declare `changes: 'trigger'` and run `npx kit migrate`, or remove `live`. The message says which.",
   },

@@ -9,7 +9,8 @@ import { deletedUsers as deletedUsersMigration } from '../../db/migrations/core/
 import { changes as changesMigration } from '../../db/migrations/core/migrations/0004_changes.ts';
 import { erasures as erasuresMigration } from '../../db/migrations/core/migrations/0005_erasures.ts';
 import { failedErasures } from '../../db/migrations/core/migrations/0006_failed_erasures.ts';
-import { applyTriggers, compareTriggers, type TriggeredTable, triggerStatements } from '../../db/migrations/core/change-triggers.ts';
+import type { TriggeredTable } from '../../db/migrations/core/change-sql.ts';
+import { applyTriggers, compareTriggers, triggerStatements } from '../../db/migrations/core/change-triggers.ts';
 import { erasures, legalHolds, retentionRuns } from '../../db/subjects/models.ts';
 import { changes, deletedUsers, idempotency, secrets } from '../../db/migrations/core/models.ts';
 import { initial as throttleMigration } from '../../throttle/migrations/0001_throttles.ts';

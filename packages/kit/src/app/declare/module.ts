@@ -5,7 +5,7 @@ import type { KeyWrapping } from '../../db/sealing/data-keys.ts';
 import type { Clock } from '../../db/clock.ts';
 import type { Database, Db } from '../../db/engine/db.ts';
 import type { Backfill } from '../../db/backfills/backfill.ts';
-import type { TriggeredTable } from '../../db/migrations/core/change-triggers.ts';
+import type { TriggeredTable } from '../../db/migrations/core/change-sql.ts';
 import type { Migration } from '../../db/migrations/migration.ts';
 import type { Container } from '../../di/container.ts';
 import type { Registration } from '../../di/registration.ts';

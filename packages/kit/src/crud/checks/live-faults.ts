@@ -1,10 +1,13 @@
 import type { Database } from '../../db/engine/db.ts';
+import { type CompiledWhere, compileWhere } from '../../db/sql/where/compile-where.ts';
+import type { Where } from '../../db/sql/where/where.ts';
 import { compareTriggers } from '../../db/migrations/core/change-triggers.ts';
 import type { Route } from '../../http/declare/route.ts';
 import type { Fault } from '../../options/fault.ts';
 import { isMembers, isPlainObject } from '../../options/value-rule.ts';
 import type { AnyCrudOptions } from '../options/crud-options.ts';
 import { fieldOf } from '../options/operation-field.ts';
+import { LATER_MS } from '../live/moment.ts';
 import type { MountedResource } from '../mount/mounted-resource.ts';
 import { widestView } from '../policy/make-view.ts';
 import type { Policy } from '../policy/policy.ts';
@@ -90,13 +93,35 @@ function ruleProblems(policy: Policy, parent: string | undefined): Problem[] {
         : [],
     ),
   );
-  const times = [new Date(0), new Date(1e12)].map((now) => JSON.stringify(rowsConditions(policy, now), withoutBigints));
+  const [first, then] = TIMES.map((now) =>
+    rowsConditions(policy, now).map((where) => (parent === undefined ? where : withoutEdge(where, parent))),
+  );
+  const isFollowed = first?.every((where, place) => movesWithClock(policy, where, then?.[place])) === true;
   return [
     ...[...undecided].map((rule) => [`${rule} depends on more than logged columns of the row`, hint] as const),
-    ...(times[0] === times[1]
+    ...(isFollowed
       ? []
-      : [['rows depends on the time, which changes no row', 'Write the state to a column, for example by a job.'] as const]),
+      : [
+          [
+            'rows depends on the time in a way that cannot be followed',
+            'Compare a timestamp with `now`, or with a time that is always as far from it, by gt, gte, lt or lte; or write the state to a column, for example by a job.',
+          ] as const,
+        ]),
   ];
+}
+
+/** Not apart by whole seconds: a rule that rounds the time is found out. */
+const TIMES = [new Date(0), new Date(1e12 + LATER_MS)] as const;
+
+/** Whether nothing differs at two times, or only times that the rows are compared with. */
+function movesWithClock(policy: Policy, first: unknown, then: unknown): boolean {
+  if (JSON.stringify(first, withoutBigints) === JSON.stringify(then, withoutBigints)) return true;
+  try {
+    const [compiled, compiledThen] = [first, then].map((where) => compileWhere(policy.model, where as Where));
+    return (compiled as CompiledWhere).moving(TIMES[0], compiledThen as CompiledWhere, TIMES[1]) !== undefined;
+  } catch {
+    return false;
+  }
 }
 
 function withoutBigints(_name: string, value: unknown): unknown {
@@ -119,8 +144,16 @@ function fieldProblems(policy: Policy, output: ReadonlySet<string> | undefined):
   return widestView(policy, output)
     .computedFields()
     .flatMap(({ name, load, ofRow, related }) =>
-      (load === undefined || ofRow === true) && related.size === 0
+      (load === undefined || ofRow === true || isFollowedState(policy, name)) && related.size === 0
         ? []
         : [[`the field "${name}" depends on other records, or on the time`, 'Leave it out of `output`, or remove live.'] as const],
     );
+}
+
+/** A state whose conditions are decided by the row and the time. */
+function isFollowedState(policy: Policy, name: string): boolean {
+  const state = policy.derived.get(name);
+  if (state === undefined) return false;
+  const [first, then] = TIMES.map((now) => state.conditions(now)) as [unknown[], unknown[]];
+  return first.every((where, place) => isOfRow(policy, where) && movesWithClock(policy, where, then[place]));
 }

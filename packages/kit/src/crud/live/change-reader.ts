@@ -2,15 +2,11 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { setImmediate as othersFirst } from 'node:timers/promises';
 import type { App } from '../../app/declare/module.ts';
 import type { Database, Db } from '../../db/engine/db.ts';
-import type { ServerSentEvent } from '../../http/declare/server-sent-event.ts';
 import { WakeUp } from '../../work/wake-up.ts';
-import type { Item } from '../declare/item.ts';
-import type { Policy } from '../policy/policy.ts';
-import { CHANGES_CHANNEL, keyOfText, priorRow } from '../write/change-log.ts';
-import { RowStatements } from '../write/row-statements.ts';
-import { type ChangedRow, changedRows } from './changed-rows.ts';
-import { isKitError } from '../../errors/kit-error.ts';
-import type { LiveList, LiveRow, LiveStream } from './live-stream.ts';
+import { CHANGES_CHANNEL } from '../write/change-log.ts';
+import { type Comparison, concernedStreams, isRefusal, type Outcome, outcomeOf, type Outcomes, SharedReads } from './batch.ts';
+import { type ChangedRows, changedRows } from './changed-rows.ts';
+import type { LiveList, LivePlace, LiveStream } from './live-stream.ts';
 import { isContinued, type LogPosition, positionOf } from './log-position.ts';
 import { SharedAccess } from './shared-access.ts';
 import { StreamIndex } from './stream-index.ts';
@@ -21,6 +17,8 @@ const LOOK_EVERY_MS = 400;
 const RIGHTS_EVERY_MS = 700;
 /** After a failed look. */
 const RETRY_MS = 1_000;
+/** The next look for the sake of time is not sooner: a clock may stand still. */
+const SOONEST_MS = 10;
 /** Lists whose rights are asked together, before requests have their turn: one takes about 20 µs. */
 const ASKED_TOGETHER = 500;
 
@@ -30,14 +28,6 @@ const outsideOfRequests = AsyncLocalStorage.snapshot();
 /** Everything that a cycle reads is of one moment. */
 export const SNAPSHOT = Object.freeze({ isolation: 'repeatable read', readOnly: true } as const);
 
-/** How a row was and is. Undefined: not known. */
-interface Compared {
-  readonly key: unknown;
-  readonly keyText: string;
-  readonly prior: Item | null | undefined;
-  readonly row: Item | null;
-}
-
 /**
  * Reads the change log for all streams of one database in this process. A cycle is one snapshot: what changed since the last one, and the rows as they are;
  * so that a stream has, after each batch, the list of that moment.
@@ -45,18 +35,25 @@ interface Compared {
 export class ChangeReader {
   readonly #db: Database;
   readonly #log: App['log'];
+  readonly #clock: App['clock'];
   readonly #indexes = new Map<string, StreamIndex>();
   /** Streams whose position is not yet that of the reader. */
   readonly #joining = new Set<LiveStream>();
   readonly #wakeUp = new WakeUp();
-  #position: LogPosition | undefined;
+  /** Of all streams that are not joining. */
+  #place: LivePlace | undefined;
   #isRunning = false;
   #checkedAt = 0;
   #isChecking = false;
 
-  constructor(db: Database, log: App['log']) {
+  constructor({ db, log, clock }: Pick<App, 'db' | 'log' | 'clock'>) {
     this.#db = db;
     this.#log = log;
+    this.#clock = clock;
+  }
+
+  now(): Date {
+    return this.#clock.now();
   }
 
   /** The stream gets the changes since its position until the returned function is called. */
@@ -96,7 +93,7 @@ export class ChangeReader {
         waitMs = await this.#look();
       }
     } finally {
-      this.#position = undefined;
+      this.#place = undefined;
       await stop?.().catch(() => undefined);
     }
   }
@@ -120,10 +117,15 @@ export class ChangeReader {
       // Not before the whole snapshot was read: a stream must not be ahead of the position that the next one begins at.
       for (const [stream, outcome] of outcomes) apply(stream, outcome);
       for (const stream of joining) this.#joining.delete(stream);
-      this.#position = now;
+      this.#place = now;
       void this.#checkRights();
-      return Math.min(LOOK_EVERY_MS, Math.max(1, this.#checkedAt + RIGHTS_EVERY_MS - performance.now()));
+      const soonest = Math.min(
+        this.#checkedAt + RIGHTS_EVERY_MS - performance.now(),
+        Math.max(SOONEST_MS, this.#nextMs() + 1 - this.now().getTime()),
+      );
+      return Math.min(LOOK_EVERY_MS, Math.max(1, soonest));
     } catch (error) {
+      for (const { times } of this.#indexes.values()) times.forget();
       if (this.#db.closed) this.#failAll(error);
       else this.#log.warn({ err: error }, 'could not read the changes of live lists');
       return RETRY_MS;
@@ -135,47 +137,57 @@ export class ChangeReader {
     this.#indexes.clear();
   }
 
-  async #read(tx: Db, joining: readonly LiveStream[]): Promise<{ readonly now: LogPosition; readonly outcomes: Outcomes }> {
-    const now = await positionOf(tx);
+  /** When time alone moves a row next. */
+  #nextMs(): number {
+    return Math.min(Infinity, ...[...this.#indexes.values()].map(({ times }) => times.nextMs));
+  }
+
+  async #read(tx: Db, joining: readonly LiveStream[]): Promise<{ readonly now: LivePlace; readonly outcomes: Outcomes }> {
+    const now = { position: await positionOf(tx), at: this.now() };
     const outcomes: Outcomes = new Map();
-    // Also a stream that came while the snapshot is read is not at the position of the others.
-    if (this.#position !== undefined) await this.#compare(tx, this.#position, now, (stream) => !this.#joining.has(stream), outcomes);
-    for (const [, streams] of Map.groupBy(joining, ({ position: { text, origin } }) => `${text} ${origin}`)) {
+    const place = this.#place;
+    // Also a stream that came while the snapshot is read is not at the place of the others.
+    if (place !== undefined)
+      await this.#compare(tx, { since: place, now, isFollowed: true, isMeant: (stream) => !this.#joining.has(stream) }, outcomes);
+    for (const [, streams] of Map.groupBy(joining, placeOf)) {
       const those = new Set(streams);
-      await this.#compare(tx, (streams[0] as LiveStream).position, now, (stream) => those.has(stream), outcomes);
+      const since = (streams[0] as LiveStream).begin;
+      await this.#compare(tx, { since, now, isFollowed: false, isMeant: (stream) => those.has(stream) }, outcomes);
     }
+    const isSetBack = place !== undefined && now.at < place.at;
+    for (const { times } of this.#indexes.values()) await times.lookAhead(tx, now.at, isSetBack);
     return { now, outcomes };
   }
 
-  /** What becomes of the streams that are at a position. */
-  async #compare(
-    tx: Db,
-    since: LogPosition,
-    now: LogPosition,
-    isMeant: (stream: LiveStream) => boolean,
-    outcomes: Outcomes,
-  ): Promise<void> {
-    if (since.text === now.text && since.origin === now.origin) return;
-    const tables = [...this.#indexes.keys()];
-    const changed = (await isContinued(tx, since, now)) ? await changedRows(tx, since, tables) : undefined;
+  /** What becomes of the streams that are at a place. */
+  async #compare(tx: Db, compared: Comparison, outcomes: Outcomes): Promise<void> {
+    const { since, now, isMeant } = compared;
+    const changed = await this.#changedRows(tx, since.position, now.position);
     for (const [table, index] of this.#indexes) {
       const rows = changed === undefined ? 'too many' : changed.get(table);
-      if (rows === undefined) continue;
-      if (rows === 'too many') {
+      const found = rows === 'too many' ? rows : await concernedStreams(tx, index, rows ?? [], compared);
+      if (found === 'too many') {
         for (const stream of index.all()) if (isMeant(stream)) outcomes.set(stream, 'reset');
         continue;
       }
       const read = new SharedReads(tx);
-      const concerned = [...(await concernedStreams(tx, index, rows))].filter(([stream]) => isMeant(stream) && !stream.isOver);
+      const concerned = [...found].filter(([stream]) => isMeant(stream) && !stream.isOver);
       for (const part of parts(concerned)) {
         const lists = await openAll(
           part.map(([stream]) => stream),
+          now.at,
           tx,
         );
-        for (const [place, [stream, compared]] of part.entries())
-          outcomes.set(stream, await outcomeOf(now, stream, compared, read, lists[place] as PromiseSettledResult<LiveList>));
+        for (const [place, [stream, rowsOfStream]] of part.entries())
+          outcomes.set(stream, await outcomeOf(compared, stream, rowsOfStream, read, lists[place] as PromiseSettledResult<LiveList>));
       }
     }
+  }
+
+  /** Undefined: the log does not tell it. */
+  async #changedRows(tx: Db, since: LogPosition, now: LogPosition): Promise<ChangedRows | undefined> {
+    if (since.text === now.text && since.origin === now.origin) return new Map();
+    return (await isContinued(tx, since, now)) ? changedRows(tx, since, [...this.#indexes.keys()]) : undefined;
   }
 
   #streams(): LiveStream[] {
@@ -194,7 +206,7 @@ export class ChangeReader {
     this.#checkedAt = performance.now();
     let failure: unknown;
     for (const part of parts(this.#streams())) {
-      const lists = await openAll(part);
+      const lists = await openAll(part, this.now());
       for (const [place, stream] of part.entries()) {
         const list = lists[place] as PromiseSettledResult<LiveList>;
         if (stream.isOver) continue;
@@ -215,14 +227,15 @@ function* parts<T>(all: readonly T[]): Generator<readonly T[]> {
 }
 
 /** The lists as their callers have them now. What an access is asked about all of them is one statement. */
-function openAll(streams: readonly LiveStream[], tx?: Db): Promise<PromiseSettledResult<LiveList>[]> {
+function openAll(streams: readonly LiveStream[], at: Date, tx?: Db): Promise<PromiseSettledResult<LiveList>[]> {
   const shared = new SharedAccess();
-  return Promise.allSettled(streams.map(({ source }) => source.open(shared, tx)));
+  return Promise.allSettled(streams.map(({ source, times }) => source.open(shared, { at, isTimed: times.length > 0 }, tx)));
 }
 
-/** The events of a batch, a list that has to be read again, or an error that ends the stream. */
-type Outcome = readonly ServerSentEvent[] | 'reset' | { readonly error: unknown };
-type Outcomes = Map<LiveStream, Outcome>;
+/** Streams with the same one are compared together. The time counts where rows come and go by it. */
+function placeOf({ begin: { position, at }, times }: LiveStream): string {
+  return `${position.text} ${position.origin} ${times.length === 0 ? '' : at.getTime()}`;
+}
 
 function apply(stream: LiveStream, outcome: Outcome): void {
   if (outcome === 'reset') stream.reset();
@@ -230,103 +243,11 @@ function apply(stream: LiveStream, outcome: Outcome): void {
   else if (outcome.length > 0) stream.push(outcome);
 }
 
-/** The caller may not read the list any more. Anything else is a failure of the server. */
-function isRefusal(error: unknown): boolean {
-  return isKitError(error) && error.status < 500;
-}
-
-async function concernedStreams(tx: Db, index: StreamIndex, changed: readonly ChangedRow[]): Promise<Map<LiveStream, Compared[]>> {
-  const { policy } = index;
-  const keys = changed.map(({ key }) => keyOfText(policy, key));
-  const named = keys.filter((key) => key !== null);
-  const rows = named.length === 0 ? [] : await new RowStatements(policy).selectMany(tx, undefined, policy.key, named, { lock: false });
-  const textOf = (key: unknown) => String(policy.key.encode(key));
-  const byKey = new Map(rows.map((row) => [textOf(row[policy.key.name]), row]));
-  const concerned = new Map<LiveStream, Compared[]>();
-  for (const [place, { key: keyText, prior: logged }] of changed.entries()) {
-    const key = keys[place];
-    const row = key === null ? null : (byKey.get(textOf(key)) ?? null);
-    const prior = logged === undefined || logged === null ? logged : priorRow(policy, logged.values, logged.areTexts);
-    const compared: Compared = { key, keyText, prior, row };
-    for (const stream of prior === undefined ? index.all() : index.concerned(prior, row)) {
-      const known = concerned.get(stream);
-      if (known === undefined) concerned.set(stream, [compared]);
-      else known.push(compared);
-    }
-  }
-  return concerned;
-}
-
-/** One batch: the rows that are in the list now, and the keys of those that were. */
-async function outcomeOf(
-  now: LogPosition,
-  stream: LiveStream,
-  compared: readonly Compared[],
-  read: SharedReads,
-  opened: PromiseSettledResult<LiveList>,
-): Promise<Outcome> {
-  const { source } = stream;
-  try {
-    if (opened.status === 'rejected') throw opened.reason;
-    const list = opened.value;
-    if (list.rights !== stream.list.rights) return 'reset';
-    const wanted = compared.filter(({ row }) => row !== null && list.contains(row));
-    const items = wanted.length === 0 ? NONE : await read.of(list, wanted);
-    const events: ServerSentEvent[] = [];
-    for (const { keyText, prior, row } of compared) {
-      const data = items.get(keyText);
-      if (data !== undefined) events.push({ event: 'upsert', data });
-      else if (prior === undefined) {
-        if (isPossible(source.policy, list.bounds, row)) return 'reset';
-      } else if (prior !== null && list.contains(prior)) events.push({ event: 'remove', data: { key: JSON.parse(keyText) as unknown } });
-    }
-    return events.length === 0 ? events : [...events, { event: 'ready', data: {}, id: await source.seal(now, list.rights) }];
-  } catch (error) {
-    if (isRefusal(error)) return { error };
-    // It begins again by itself: an error that stays is its own, and the others go on.
-    stream.reset();
-    throw error;
-  }
-}
-
-/** Items of one snapshot: callers who see the same rows and fields share them. */
-class SharedReads {
-  readonly #tx: Db;
-  readonly #known = new Map<object, Map<string, ReturnType<LiveList['read']>>>();
-
-  constructor(tx: Db) {
-    this.#tx = tx;
-  }
-
-  of(list: LiveList, wanted: readonly Compared[]): ReturnType<LiveList['read']> {
-    const read = () =>
-      list.read(
-        this.#tx,
-        wanted.map(({ key }) => key),
-      );
-    if (list.shape === undefined) return read();
-    const ofShape = this.#known.get(list.shape) ?? new Map<string, ReturnType<LiveList['read']>>();
-    this.#known.set(list.shape, ofShape);
-    const place = JSON.stringify([list.rights, wanted.map(({ keyText }) => keyText)]);
-    const known = ofShape.get(place) ?? read();
-    ofShape.set(place, known);
-    return known;
-  }
-}
-
-const NONE: ReadonlyMap<string, LiveRow> = new Map();
-
-/** Whether a row whose past is not known may have been in the list: the owner and the tenant of a row never change. */
-function isPossible({ bounds: { owner, tenant } }: Policy, bounds: ReadonlyMap<string, unknown>, row: Item | null): boolean {
-  if (row === null) return true;
-  return [owner, tenant].every((name) => name === undefined || !bounds.has(name) || String(bounds.get(name)) === String(row[name]));
-}
-
 const readers = new WeakMap<Database, ChangeReader>();
 
 /** One per database and process. */
-export function changeReaderOf(db: Database, log: App['log']): ChangeReader {
-  let reader = readers.get(db);
-  if (reader === undefined) readers.set(db, (reader = new ChangeReader(db, log)));
+export function changeReaderOf(app: Pick<App, 'db' | 'log' | 'clock'>): ChangeReader {
+  let reader = readers.get(app.db);
+  if (reader === undefined) readers.set(app.db, (reader = new ChangeReader(app)));
   return reader;
 }

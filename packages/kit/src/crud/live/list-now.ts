@@ -1,9 +1,10 @@
 import { hash } from 'node:crypto';
 import type { Db } from '../../db/engine/db.ts';
-import type { CompiledWhere } from '../../db/sql/where/compile-where.ts';
+import type { CompiledWhere, MovingWhere } from '../../db/sql/where/compile-where.ts';
 import type { Where } from '../../db/sql/where/where.ts';
 import type { FieldError } from '../../errors/kit-error.ts';
 import { crudErrors } from '../declare/errors.ts';
+import type { Item } from '../declare/item.ts';
 import { limits } from '../declare/limits.ts';
 import type { MountedResource } from '../mount/mounted-resource.ts';
 import type { CrudRequest, Scope } from '../policy/crud-request.ts';
@@ -17,36 +18,45 @@ import type { SelectUnit } from '../read/select.ts';
 import { isLoggedColumn, keyText } from '../write/change-log.ts';
 import { equalities } from './equalities.ts';
 import type { LiveList, LiveRow } from './live-stream.ts';
+import { boundsOf, later, type Moment, movingRules } from './moment.ts';
 
 /** What of a list a stream follows. */
 export type FollowedList = Pick<ListRequest, 'where' | 'ordering' | 'fields'> & {
   /** What `where` was compiled to for this caller. Thousands of lists are asked about again and again. */
-  readonly compiled?: readonly CompiledWhere[];
+  readonly compiled?: readonly MovingWhere[];
 };
 
-/** A list as its caller has it now: what it contains is decided by the columns of a row. Throws 422 where they do not decide it. */
+/**
+ * A list as its caller has it at a moment, which is also that of the request: what it contains is decided by the columns of a row, and the time. Throws 422 where
+ * they do not decide it.
+ */
 export async function listNow(
   mounted: MountedResource,
   request: CrudRequest,
   view: View,
   list: FollowedList,
+  moment: Moment,
   permitted: readonly CompiledWhere[] = [],
 ): Promise<LiveList> {
-  const { policy } = mounted;
-  const visible = await policy.rows.visible(request);
-  const { parent } = mounted;
-  // The source asks whether the caller sees the parent.
-  const scope = parent === undefined ? visible : withoutParent(policy, request, visible, parent.edge.name);
-  const where = list.compiled === undefined ? await conditions(request, policy, list.where, permitted) : [...permitted, ...list.compiled];
-  const all = [scope.compiled, ...where];
-  requireDecidable(all);
+  const { policy, parent } = mounted;
+  const scopeOf = async (asked: CrudRequest): Promise<Scope> => {
+    const visible = await policy.rows.visible(asked);
+    // The source asks whether the caller sees the parent.
+    return parent === undefined ? visible : withoutParent(policy, asked, visible, parent.edge.name);
+  };
+  const rules = await movingRules(request, moment, async (asked) => [(await scopeOf(asked)).compiled]);
+  const filters = [
+    ...permitted.map((each) => each.fixed()),
+    ...(list.compiled ?? (await conditions(request, policy, list.where, [])).map((each) => each.fixed())),
+  ];
   const unit = unitOf(mounted, view, list);
+  const states = statesOf(policy, unit, moment);
+  const at = (time: Date): readonly CompiledWhere[] => [...rules, ...filters].map((each) => each.at(time));
   return {
-    rights: rightsText(policy.database(request), [view.mask], all),
+    ...decidedBy(policy, request, [view.mask], [...rules, ...filters], states),
     shape: unit.isWire ? unit : undefined,
-    bounds: equalities(policy, [scope.where, ...list.where]),
-    contains: (row) => all.every((each) => each.matches(row) === true),
-    read: (db, keys) => rowsOf(db, request, { mounted, unit, list, where, keys }),
+    bounds: equalities(policy, [(await scopeOf(request)).where, ...list.where]),
+    read: (db, keys) => rowsOf(db, request, { mounted, unit, list, where: at(moment.at).slice(rules.length), keys }),
   };
 }
 
@@ -55,16 +65,76 @@ function withoutParent(policy: Policy, request: CrudRequest, { where: given }: S
   return { where, compiled: policy.rows.compile(request, where) };
 }
 
-/** Which rows of a table a caller sees, without what they contain: for those that are only told that something changed. */
-export function rowsNow(mounted: MountedResource, request: CrudRequest, { where, compiled }: Scope, also: Where | undefined): LiveList {
-  const { policy } = mounted;
-  const all = [compiled, ...(also === undefined ? [] : [policy.rows.compile(request, also)])];
-  requireDecidable(all);
-  return keysOnly(policy, {
-    rights: rightsText(policy.database(request), [], all),
-    bounds: equalities(policy, [where, ...(also === undefined ? [] : [also])]),
-    contains: (row) => all.every((each) => each.matches(row) === true),
+/** The conditions of the derived states among the fields of items, those of each in their order. Throws 422 where the time does not decide them. */
+function statesOf({ derived }: Policy, unit: SelectUnit, moment: Moment): readonly (readonly MovingWhere[])[] {
+  return unit.shape.computed.flatMap(({ name }) => {
+    const state = derived.get(name);
+    if (state === undefined) return [];
+    const then = state.compiled(later(moment));
+    return [
+      state.compiled(moment.at).map((each, place) => each.moving(moment.at, then[place] as CompiledWhere, later(moment)) ?? refuse()),
+    ];
   });
+}
+
+function refuse(): never {
+  throw notLive();
+}
+
+/** Which rows of a table a caller sees, without what they contain: for those that are only told that something changed. */
+export async function rowsNow(
+  mounted: MountedResource,
+  request: CrudRequest,
+  moment: Moment,
+  scopeOf: (request: CrudRequest) => Promise<Scope>,
+  also: Where | undefined,
+): Promise<LiveList> {
+  const { policy } = mounted;
+  const own = also === undefined ? [] : [policy.rows.compile(request, also).fixed()];
+  const rules = await movingRules(request, moment, async (asked) => [(await scopeOf(asked)).compiled]);
+  return keysOnly(policy, {
+    ...decidedBy(policy, request, [], [...rules, ...own], []),
+    bounds: equalities(policy, [(await scopeOf(request)).where, ...(also === undefined ? [] : [also])]),
+  });
+}
+
+/** Time stands still in what tells the rights of one moment from those of another. */
+const NO_TIME = new Date(0);
+
+function decidedBy(
+  policy: Policy,
+  request: CrudRequest,
+  parts: readonly unknown[],
+  all: readonly MovingWhere[],
+  states: readonly (readonly MovingWhere[])[],
+): Pick<LiveList, 'rights' | 'times' | 'stateOf'> {
+  const still = all.map((each) => each.at(NO_TIME));
+  requireDecidable([...still, ...states.flat().map((each) => each.at(NO_TIME))]);
+  const times = boundsOf([...all, ...states.flat()]);
+  const conditionsAt = memoized((time) => all.map((each) => each.at(time)));
+  const statesAt = memoized((time) => states.map((state) => state.map((each) => each.at(time))));
+  const isIn = (row: Item, time: Date) => conditionsAt(time).every((each) => each.matches(row) === true);
+  return {
+    rights: rightsText(policy.database(request), parts, still),
+    times,
+    stateOf: (row, time) =>
+      isIn(row, time)
+        ? statesAt(time)
+            .map((state) => state.findIndex((each) => each.matches(row) === true))
+            .join()
+        : undefined,
+  };
+}
+
+/** Many rows are asked about at the same two moments. */
+function memoized<V>(make: (time: Date) => V): (time: Date) => V {
+  const known = new Map<number, V>();
+  return (time) => {
+    const ms = time.getTime();
+    const value = known.get(ms) ?? make(time);
+    known.set(ms, value);
+    return value;
+  };
 }
 
 /** The list without what its rows contain: nothing of them is read. */

@@ -1,13 +1,13 @@
-import type { Database } from '../../db/engine/db.ts';
+import type { Database, Db } from '../../db/engine/db.ts';
 import type { ServerSentEvent } from '../../http/declare/server-sent-event.ts';
 import { type ChangeReader, SNAPSHOT } from './change-reader.ts';
-import { type LiveRow, type LiveSource, LiveStream } from './live-stream.ts';
-import { type LogPosition, positionOf } from './log-position.ts';
+import { type LiveList, type LivePlace, type LiveRow, type LiveSource, LiveStream } from './live-stream.ts';
+import { positionOf } from './log-position.ts';
 import { SharedAccess } from './shared-access.ts';
 
-/** Where a client continues: its position, and the rights that it is for. */
+/** Where a client continues: its place, and the rights that it is for. */
 export interface Resumed {
-  readonly position: LogPosition;
+  readonly place: LivePlace;
   readonly rights: string;
 }
 
@@ -45,13 +45,13 @@ async function* listOf(
   source: LiveSource,
   from: Resumed | 'lost' | undefined,
 ): AsyncGenerator<ServerSentEvent, Followed> {
-  const { stream, rows, isReset } = await begin(db, source, from);
+  const { stream, rows, isReset } = await begin(db, reader, source, from);
   const leave = reader.add(stream);
   let isSent = false;
   try {
     if (isReset) yield { event: 'reset', data: {} };
     for (const data of rows) yield { event: 'upsert', data };
-    yield { event: 'ready', data: {}, id: await source.seal(stream.position, stream.list.rights) };
+    yield { event: 'ready', data: {}, id: await source.seal(stream.begin, stream.list.rights) };
     isSent = true;
     return { stream, leave };
   } finally {
@@ -65,23 +65,27 @@ interface Begun {
   readonly isReset: boolean;
 }
 
-/** Position and rows are of one moment. */
-function begin(db: Database, source: LiveSource, from: Resumed | 'lost' | undefined): Promise<Begun> {
+/** Position, time and rows are of one moment. */
+function begin(db: Database, reader: ChangeReader, source: LiveSource, from: Resumed | 'lost' | undefined): Promise<Begun> {
   return db.transaction(async (tx) => {
-    const now = await positionOf(tx);
-    const list = await source.open(new SharedAccess(), tx);
+    const { list, place } = await openAt(tx, reader, source);
     if (typeof from === 'object' && from.rights === list.rights)
-      return { stream: new LiveStream(source, list, from.position), rows: [], isReset: false };
-    return { stream: new LiveStream(source, list, now), rows: (await list.read(tx)).values(), isReset: from !== undefined };
+      return { stream: new LiveStream(source, list, from.place), rows: [], isReset: false };
+    return { stream: new LiveStream(source, list, place), rows: (await list.read(tx)).values(), isReset: from !== undefined };
   }, SNAPSHOT);
+}
+
+async function openAt(tx: Db, reader: ChangeReader, source: LiveSource): Promise<{ readonly list: LiveList; readonly place: LivePlace }> {
+  const place = { position: await positionOf(tx), at: reader.now() };
+  return { list: await source.open(new SharedAccess(), place, tx), place };
 }
 
 /** Says that something changed, for those that read it again themselves: first when it begins to follow, then once per batch. */
 export async function* newsOf(db: Database, reader: ChangeReader, source: LiveSource): AsyncGenerator<void> {
   for (;;) {
     const stream = await db.transaction(async (tx) => {
-      const now = await positionOf(tx);
-      return new LiveStream(source, await source.open(new SharedAccess(), tx), now);
+      const { list, place } = await openAt(tx, reader, source);
+      return new LiveStream(source, list, place);
     }, SNAPSHOT);
     const leave = reader.add(stream);
     try {

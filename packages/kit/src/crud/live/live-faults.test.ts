@@ -41,7 +41,18 @@ test.each<[string, object, object, RegExp]>([
   ['a rule over another table', { rows: () => ({ list: { is: {} } }) }, {}, /rows depends on more than logged columns/],
   ['a rule in SQL', { rows: () => whereSql('this.level > 1') }, {}, /rows depends on more than logged columns/],
   ['a rule on a column that is not logged', { rows: () => ({ data: { isnull: false } }) }, {}, /rows depends on more than logged columns/],
-  ['a rule about the time', { rows: ({ now }: { now: Date }) => ({ due_at: { gt: now } }) }, {}, /rows depends on the time/],
+  [
+    'a rule about a time that is rounded',
+    { rows: ({ now }: { now: Date }) => ({ due_at: { gt: new Date(Math.floor(now.getTime() / 60_000) * 60_000) } }) },
+    {},
+    /rows depends on the time in a way that cannot be followed/,
+  ],
+  [
+    'a rule that is another one at another time',
+    { rows: ({ now }: { now: Date }) => (now.getUTCFullYear() > 1990 ? { level: 1 } : true) },
+    {},
+    /rows depends on the time in a way that cannot be followed/,
+  ],
   ['rows for anonymous callers over another table', { rows: () => true, anonymous: { list: { is: {} } } }, {}, /anonymous depends on/],
   [
     'a field of a related record',
@@ -50,8 +61,17 @@ test.each<[string, object, object, RegExp]>([
     /the field "owner" depends on other records/,
   ],
   [
-    'a state that depends on the time',
-    { rows: () => true, computed: { state: derived(['late', 'open'], { late: ({ now }) => ({ due_at: { lt: now } }) }) } },
+    'a state that depends on the day',
+    {
+      rows: () => true,
+      computed: { state: derived(['late', 'open'], { late: ({ now }) => ({ level: now.getUTCFullYear() }) }) },
+    },
+    {},
+    /the field "state" depends on other records, or on the time/,
+  ],
+  [
+    'a state of related records',
+    { rows: () => true, computed: { state: derived(['owned', 'open'], { owned: () => ({ list: { is: { owner_id: 'x' } } }) }) } },
     {},
     /the field "state" depends on other records, or on the time/,
   ],
@@ -78,6 +98,12 @@ test('a live list with a handler around it does not start: it would not see the 
   expect(() => createApp({ database: 'sqlite::memory:', mount: { '/v1': { '/lists': Lists } }, log: { level: 'silent' } })).toThrow(
     /a handler is around its list/,
   );
+});
+
+test('a live list whose rows and states are decided by comparing times with now starts', () => {
+  const rows = ({ now }: { now: Date }) => ({ or: [{ due_at: { gt: now } }, { due_at: { lt: new Date(now.getTime() - 60_000) } }] });
+  const state = derived(['late', 'open'], { late: ({ now }) => ({ due_at: { lt: now } }) });
+  expect(faults({ rows, computed: { state } })).toEqual([]);
 });
 
 test('a live list below a record starts, with a rule that the caller sees that record', () => {

@@ -1,17 +1,19 @@
 import { expect, test } from 'vitest';
 import { type LiveList, type LiveSource, LiveStream, WAITING_EVENTS_MAX } from './live-stream.ts';
 
+const begin = { position: { text: '0', origin: '' }, at: new Date(0) };
 const list: LiveList = {
   rights: 'r',
   shape: undefined,
   bounds: new Map(),
-  contains: () => true,
+  times: [],
+  stateOf: () => '',
   read: () => Promise.resolve(new Map()),
 };
 function open() {
   const stop = new AbortController();
   const source = { signal: stop.signal, policy: { bounds: { owner: 'owner_id', tenant: 'org' } } } as LiveSource;
-  return { stop, stream: new LiveStream(source, list, { text: '0', origin: '' }) };
+  return { stop, stream: new LiveStream(source, list, begin) };
 }
 const batch = (count: number) => Array.from({ length: count }, (_, index) => ({ event: 'upsert', data: { key: index } }));
 
@@ -62,6 +64,6 @@ test.each([
   [{ org: 'north' }, { column: 'org', value: 'north' }],
 ])('changes look for a list of %j by the value that the fewest lists share', (values, bound) => {
   const { source } = open().stream;
-  const found = new LiveStream(source, { ...list, bounds: new Map(Object.entries(values)) }, { text: '0', origin: '' });
+  const found = new LiveStream(source, { ...list, bounds: new Map(Object.entries(values)) }, begin);
   expect(found.bound).toEqual(bound);
 });

@@ -1,9 +1,11 @@
 import type { Db } from '../../db/engine/db.ts';
 import type { ServerSentEvent } from '../../http/declare/server-sent-event.ts';
+import type { TimeBound } from '../../db/sql/where/moving-where.ts';
 import type { Item } from '../declare/item.ts';
 import type { Policy } from '../policy/policy.ts';
 import { type Bound, narrowest } from './equalities.ts';
 import type { LogPosition } from './log-position.ts';
+import type { Moment } from './moment.ts';
 import type { SharedAccess } from './shared-access.ts';
 
 /** The data of an `upsert`. */
@@ -20,10 +22,18 @@ export interface LiveList {
   readonly shape: object | undefined;
   /** Columns that every row of the list has one value in, by name. */
   readonly bounds: ReadonlyMap<string, unknown>;
-  /** Whether a row as code has it is in the list. */
-  contains(row: Item): boolean;
-  /** The rows of the list, or those among them with these keys; by the key as the log has it. */
+  /** What is compared with the time, in conditions and in fields: then rows come, go and change by time alone. */
+  readonly times: readonly TimeBound[];
+  /** Whether a row as code has it is in the list at a time: undefined when it is not, else a text that is another when its fields are, by time alone. */
+  stateOf(row: Item, at: Date): string | undefined;
+  /** The rows of the list at the moment that it was opened for, or those among them with these keys; by the key as the log has it. */
   read(tx: Db, keys?: readonly unknown[]): Promise<ReadonlyMap<string, LiveRow>>;
+}
+
+/** Up to where a stream has its list: the changes before a position, at a time. */
+export interface LivePlace {
+  readonly position: LogPosition;
+  readonly at: Date;
 }
 
 /** What a stream asks again whenever it reads: the caller's rights are those of the moment. */
@@ -31,9 +41,9 @@ export interface LiveSource {
   readonly policy: Policy;
   readonly signal: AbortSignal;
   /** Throws where the caller may not read the list any more. Lists that are opened together share what the access of resources is asked. */
-  open(access: SharedAccess, tx?: Db): Promise<LiveList>;
-  /** The position as the client keeps it; empty where it is too long. */
-  seal(position: LogPosition, rights: string): Promise<string>;
+  open(access: SharedAccess, moment: Moment, tx?: Db): Promise<LiveList>;
+  /** The position and its time as the client keeps them; empty where they are too long. */
+  seal(place: LivePlace, rights: string): Promise<string>;
 }
 
 /** Events that wait for a slow client. More of them, and the list is read again. */
@@ -46,19 +56,22 @@ export class LiveStream {
   readonly list: Pick<LiveList, 'rights'>;
   /** Where changes look for it. */
   readonly bound: Bound | undefined;
+  /** What its list compares with the time. */
+  readonly times: readonly TimeBound[];
   /** Where it begins. Later it is where the reader is. */
-  readonly position: LogPosition;
+  readonly begin: LivePlace;
   #waiting: ServerSentEvent[] = [];
   #failure: { readonly error: unknown } | undefined;
   #isReset = false;
   /** Set while the response waits: a promise of its own, and no timer, for each of thousands of idle streams. */
   #wake: (() => void) | undefined;
 
-  constructor(source: LiveSource, { rights, bounds }: LiveList, position: LogPosition) {
+  constructor(source: LiveSource, { rights, bounds, times }: LiveList, begin: LivePlace) {
     this.source = source;
     this.list = { rights };
     this.bound = narrowest(source.policy, bounds);
-    this.position = position;
+    this.times = times;
+    this.begin = begin;
   }
 
   /** No more batches until it is read again. */

@@ -1,6 +1,7 @@
 import type { Item } from '../declare/item.ts';
 import type { Policy } from '../policy/policy.ts';
 import type { LiveStream } from './live-stream.ts';
+import { TimeIndex } from './time-index.ts';
 
 /** The streams of one table, found by a value that every row of their list has: a change touches only streams that it may concern. */
 export class StreamIndex {
@@ -9,9 +10,11 @@ export class StreamIndex {
   /** By column and value. */
   readonly #bound = new Map<string, Map<string, Set<LiveStream>>>();
   readonly #unbound = new Set<LiveStream>();
+  readonly times: TimeIndex;
 
   constructor(policy: Policy) {
     this.policy = policy;
+    this.times = new TimeIndex(policy);
   }
 
   get size(): number {
@@ -20,11 +23,13 @@ export class StreamIndex {
 
   add(stream: LiveStream): void {
     this.#all.add(stream);
+    this.times.add(stream.times);
     this.#placeOf(stream).add(stream);
   }
 
   delete(stream: LiveStream): void {
-    this.#all.delete(stream);
+    if (!this.#all.delete(stream)) return;
+    this.times.delete(stream.times);
     const { bound } = stream;
     if (bound === undefined) {
       this.#unbound.delete(stream);

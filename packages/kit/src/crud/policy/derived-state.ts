@@ -2,7 +2,7 @@ import { ruleResult } from '../../auth/rights/rule-result.ts';
 import type { ColumnSettings } from '../../db/declare/column.ts';
 import { t } from '../../db/declare/column.ts';
 import type { Model } from '../../db/declare/model.ts';
-import { compileWhere } from '../../db/sql/where/compile-where.ts';
+import { type CompiledWhere, compileWhere } from '../../db/sql/where/compile-where.ts';
 import { notTrue } from '../../db/sql/where/not-true.ts';
 import type { Where, WhereRelations } from '../../db/sql/where/where.ts';
 import { SqlCondition } from '../../db/sql/where/where-sql.ts';
@@ -87,9 +87,14 @@ export class DerivedState {
     return { or: names.filter((name) => this.names.includes(name)).map(isIn) } as Where;
   }
 
+  /** The conditions of every state but the last, on rows that have the required columns. */
+  compiled(now: Date): CompiledWhere[] {
+    return this.conditions(now).map((where) => compileWhere(this.#model, where, this.#relation));
+  }
+
   /** The states of rows that have the required columns. */
   of(rows: readonly Item[], now: Date): string[] {
-    const compiled = this.conditions(now).map((where) => compileWhere(this.#model, where, this.#relation));
+    const compiled = this.compiled(now);
     return rows.map((row) => {
       const place = compiled.findIndex((condition) => condition.matches(row) === true);
       return this.names.at(place) as string;

@@ -3,7 +3,7 @@ import type { User } from '../../auth/people/principal.ts';
 import type { Db } from '../../db/engine/db.ts';
 import { cursorsOf } from '../../app/data/cursors.ts';
 import type { Columns } from '../../db/declare/rows.ts';
-import type { TriggeredTable } from '../../db/migrations/core/change-triggers.ts';
+import type { TriggeredTable } from '../../db/migrations/core/change-sql.ts';
 import type { Where } from '../../db/sql/where/where.ts';
 import { Controller } from '../../http/compile/controller.ts';
 import type { DeclaredParts } from '../../http/compile/declared-parts.ts';

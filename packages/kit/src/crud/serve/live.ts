@@ -10,10 +10,11 @@ import type { CompiledRoute } from '../../http/exchange/compiled-route.ts';
 import type { QueryValues } from '../../http/input/query-string.ts';
 import { exchangeOf } from '../../http/serve/serve-route.ts';
 import { changeReaderOf } from '../live/change-reader.ts';
-import { asText, type FollowedList, isDecidable, keysOnly, listNow, notLive, unitOf } from '../live/list-now.ts';
+import { type FollowedList, isDecidable, keysOnly, listNow, notLive, unitOf } from '../live/list-now.ts';
 import { liveEvents, newsOf, type Resumed } from '../live/live-events.ts';
-import type { LiveList, LiveSource } from '../live/live-stream.ts';
-import { isKnown, type LogPosition } from '../live/log-position.ts';
+import type { LiveList, LivePlace, LiveSource } from '../live/live-stream.ts';
+import { isKnown } from '../live/log-position.ts';
+import { later, type Moment, requestAt } from '../live/moment.ts';
 import { SharedAccess } from '../live/shared-access.ts';
 import type { CrudRequest } from '../policy/crud-request.ts';
 import type { Policy } from '../policy/policy.ts';
@@ -55,7 +56,7 @@ export class Live {
 
   #news(context: Context, read: ReadQuery): AsyncIterable<void> {
     const { app } = this.#access;
-    return newsOf(app.db, changeReaderOf(app.db, app.log), new RequestedNews(this.#access, context, read));
+    return newsOf(app.db, changeReaderOf(app), new RequestedNews(this.#access, context, read));
   }
 
   #events(context: Context, read: ReadQuery): AsyncIterable<ServerSentEvent> {
@@ -63,7 +64,7 @@ export class Live {
     const source = new RequestedList(this.#access, context, read);
     const { 'last-event-id': last } = exchangeOf(context.request).headers;
     const resumed = typeof last === 'string' && last !== '' ? () => source.resumed(app.db, last) : undefined;
-    return liveEvents(app.db, changeReaderOf(app.db, app.log), source, resumed);
+    return liveEvents(app.db, changeReaderOf(app), source, resumed);
   }
 }
 
@@ -94,21 +95,22 @@ class RequestedList implements LiveSource {
     return this.#exchange.signal;
   }
 
-  open(shared: SharedAccess, tx?: Db): Promise<LiveList> {
-    return this.#inRequest.runInAsyncScope(() => inTime('the rules of a live list', this.#open(shared, tx)));
+  open(shared: SharedAccess, moment: Moment, tx?: Db): Promise<LiveList> {
+    return this.#inRequest.runInAsyncScope(() => inTime('the rules of a live list', this.#open(shared, moment, tx)));
   }
 
-  async #open({ rowsOf }: SharedAccess, tx: Db | undefined): Promise<LiveList> {
+  async #open({ rowsOf }: SharedAccess, moment: Moment, tx: Db | undefined): Promise<LiveList> {
     const access = this.#access;
-    const request: CrudRequest = Object.assign(await access.request(this.#context, 'list', tx), { accessRows: rowsOf });
+    const request = requestAt(Object.assign(await access.request(this.#context, 'list', tx), { accessRows: rowsOf }), moment.at);
     const permitted = await this.#permitted(request);
     const view = await access.view(request);
     // The names that a caller may use are those of its view.
     const { tenant } = request;
-    if (this.#query?.view !== view || this.#query.tenant !== tenant) this.#query = { view, tenant, list: await this.#read(request, view) };
+    if (this.#query?.view !== view || this.#query.tenant !== tenant)
+      this.#query = { view, tenant, list: await this.#read(request, view, moment) };
     // A parent that the caller does not see any more ends the stream: the list at its address is a 404.
     if (access.parent !== undefined) await access.parentRows(this.#context, request, access.policy.database(request), true);
-    return listNow(access, request, view, this.#query.list, permitted);
+    return listNow(access, request, view, this.#query.list, moment, permitted);
   }
 
   /** The permission of the route, asked again: a stream outlives its admission. */
@@ -123,36 +125,43 @@ class RequestedList implements LiveSource {
     return rows === true ? [] : [await this.policy.rows.compiledRule(request, rows as Where | boolean)];
   }
 
-  async #read(request: CrudRequest, view: View): Promise<ListRequest & FollowedList> {
-    const access = this.#access;
-    const list = await this.#readQuery(new ListQueryReader(access.list, request, view));
+  async #read(request: CrudRequest, view: View, moment: Moment): Promise<ListRequest & FollowedList> {
+    const { filters, ...list } = await this.#readAt(request, view);
     if (list.expand.length > 0)
       throw notLive({ location: ['query', 'expand'], code: 'not_live', message: 'Changes of related records cannot be followed.' });
-    const compiled = await conditions(request, this.policy, list.where, []);
-    const later = await conditions(
-      request,
-      this.policy,
-      (await this.#readQuery(new ListQueryReader(access.list, tomorrow(request), view))).where,
-      [],
-    );
-    const textOf = (where: readonly CompiledWhere[]) => asText(where.map((each) => [each.shape, each.values('postgres')]));
-    if (textOf(compiled) !== textOf(later))
-      throw notLive({ location: ['query'], code: 'not_live', message: 'A filter depends on the time, which changes no record.' });
-    if (!compiled.every(isDecidable))
+    const then = await this.#readAt(requestAt(request, later(moment)), view);
+    const compiled = filters.map((each, place) => each.moving(moment.at, then.filters[place] as CompiledWhere, later(moment)));
+    if (!compiled.every((each) => each !== undefined))
+      throw notLive({
+        location: ['query'],
+        code: 'not_live',
+        message:
+          'A filter depends on the time in a way that cannot be followed: records can be compared with now, or with a time that is always as far from it.',
+      });
+    if (!filters.every(isDecidable))
       throw notLive({
         location: ['query'],
         code: 'not_live',
         message: 'A filter or the search depends on other records, or on columns that are not logged.',
       });
     const unit = unitOf(this.#access, view, list);
-    if (unit.readsRelations || unit.shape.computed.some(({ load, ofRow }) => load !== undefined && ofRow !== true))
+    const { derived } = this.policy;
+    if (
+      unit.readsRelations ||
+      unit.shape.computed.some(({ name, load, ofRow }) => load !== undefined && ofRow !== true && !derived.has(name))
+    )
       throw notLive({
         location: ['query', 'fields'],
         code: 'not_live',
         message: 'A field depends on other records. Use `fields` to leave it out.',
       });
+    return { ...list, compiled };
+  }
+
+  async #readAt(request: CrudRequest, view: View): Promise<ListRequest & { readonly filters: readonly CompiledWhere[] }> {
+    const list = await this.#readQuery(new ListQueryReader(this.#access.list, request, view));
     const where = [...list.where, ...this.#ofParent()];
-    return { ...list, where, compiled: await conditions(request, this.policy, where, []) };
+    return { ...list, where, filters: await conditions(request, this.policy, where, []) };
   }
 
   #ofParent(): Where[] {
@@ -160,9 +169,9 @@ class RequestedList implements LiveSource {
     return parent === undefined ? [] : [{ [parent.edge.column]: this.#access.parentValue(this.#context) } as Where];
   }
 
-  async seal({ text, origin }: LogPosition, rights: string): Promise<string> {
+  async seal({ position: { text, origin }, at }: LivePlace, rights: string): Promise<string> {
     const cursors = await this.#access.cursors();
-    const position = [text, origin, this.#exchange.clock.now().getTime()];
+    const position = [text, origin, at.getTime()];
     try {
       return cursors.write({ position, backwards: false, count: null }, this.#bound(rights));
     } catch (error) {
@@ -174,12 +183,12 @@ class RequestedList implements LiveSource {
 
   /** Where the client continues. Another caller, query, right or database than that of the position is none. */
   async resumed(db: Db, id: string): Promise<Resumed | 'lost'> {
-    const { rights } = await this.open(new SharedAccess());
+    const { rights } = await this.open(new SharedAccess(), { at: this.#exchange.clock.now() });
     const content = (await this.#access.cursors()).read(id, this.#bound(rights));
     if (content === undefined) return 'lost';
     const [text, origin, at] = content.position as [string, string, number];
     if (at < this.#exchange.clock.now().getTime() - WINDOW_MS || !(await isKnown(db, { text, origin }))) return 'lost';
-    return { position: { text, origin }, rights };
+    return { place: { position: { text, origin }, at: new Date(at) }, rights };
   }
 
   /** What a position belongs to. */
@@ -206,18 +215,12 @@ class RequestedList implements LiveSource {
 
 /** The same list, of which only is told that it changes. */
 class RequestedNews extends RequestedList {
-  override async open(shared: SharedAccess, tx?: Db): Promise<LiveList> {
-    return keysOnly(this.policy, await super.open(shared, tx));
+  override async open(shared: SharedAccess, moment: Moment, tx?: Db): Promise<LiveList> {
+    return keysOnly(this.policy, await super.open(shared, moment, tx));
   }
 
   /** They begin again with what they read themselves. */
   override seal(): Promise<string> {
     return Promise.resolve('');
   }
-}
-
-/** The same request, a day later. */
-function tomorrow(request: CrudRequest): CrudRequest {
-  const now = new Date(request.clock.now().getTime() + WINDOW_MS);
-  return Object.create(request, { clock: { value: { now: () => now } } }) as CrudRequest;
 }

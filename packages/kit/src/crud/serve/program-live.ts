@@ -7,6 +7,7 @@ import { changeReaderOf } from '../live/change-reader.ts';
 import { listNow } from '../live/list-now.ts';
 import { liveEvents } from '../live/live-events.ts';
 import type { LiveList, LiveSource } from '../live/live-stream.ts';
+import { type Moment, requestAt } from '../live/moment.ts';
 import type { SharedAccess } from '../live/shared-access.ts';
 import { defaultOrdering } from '../read/ordering.ts';
 import type { Policy } from '../policy/policy.ts';
@@ -30,7 +31,7 @@ export async function* programLive(app: App, access: ResourceAccess, following: 
   await using services = app.services.scope();
   const source = new ProgramList(app, access, services, following);
   try {
-    for await (const { event, data } of liveEvents(app.db, changeReaderOf(app.db, app.log), source, undefined))
+    for await (const { event, data } of liveEvents(app.db, changeReaderOf(app), source, undefined))
       yield { event, ...(data as object) } as LiveChange;
   } catch (error) {
     if (!following.signal.aborted) throw error;
@@ -58,18 +59,18 @@ class ProgramList implements LiveSource {
     return this.#access.policy;
   }
 
-  open(shared: SharedAccess, tx?: Db): Promise<LiveList> {
-    return inTime('the rules of a live list', this.#open(shared, tx));
+  open(shared: SharedAccess, moment: Moment, tx?: Db): Promise<LiveList> {
+    return inTime('the rules of a live list', this.#open(shared, moment, tx));
   }
 
-  async #open({ rowsOf }: SharedAccess, tx: Db | undefined): Promise<LiveList> {
+  async #open({ rowsOf }: SharedAccess, moment: Moment, tx: Db | undefined): Promise<LiveList> {
     const { databases } = this.#app;
     const { request: requestWith, where: only } = this.#following;
     const made = requestWith(this.#services, tx === undefined ? databases : { ...databases, [tx.using]: tx });
-    const request = { ...made, accessRows: rowsOf };
+    const request = requestAt({ ...made, accessRows: rowsOf }, moment.at);
     const where = only === undefined ? [] : [only];
     const ordering = defaultOrdering(this.policy, this.#access.list.ordering);
-    return listNow(this.#access, request, await this.#access.view(request), { where, ordering, fields: undefined });
+    return listNow(this.#access, request, await this.#access.view(request), { where, ordering, fields: undefined }, moment);
   }
 
   /** A program that begins again reads the list again. */

@@ -8,6 +8,7 @@ import { changeReaderOf } from '../live/change-reader.ts';
 import { notLive, rowsNow } from '../live/list-now.ts';
 import { newsOf } from '../live/live-events.ts';
 import type { LiveList, LiveSource } from '../live/live-stream.ts';
+import { type Moment, requestAt } from '../live/moment.ts';
 import type { SharedAccess } from '../live/shared-access.ts';
 import { STAFF } from '../declare/resource.ts';
 import type { MountedResource } from '../mount/mounted-resource.ts';
@@ -32,7 +33,7 @@ export async function* staffNews(
 ): AsyncGenerator<void> {
   if (!mounted.policy.isLogged) throw notLive();
   await using services = app.services.scope();
-  yield* newsOf(app.db, changeReaderOf(app.db, app.log), new StaffNews(app, mounted, caller, services, following));
+  yield* newsOf(app.db, changeReaderOf(app), new StaffNews(app, mounted, caller, services, following));
 }
 
 /** The rows that a member of staff sees, deleted ones included, as a stream follows them. Only that they change is told. */
@@ -59,19 +60,19 @@ class StaffNews implements LiveSource {
     return this.#following.signal;
   }
 
-  open(shared: SharedAccess, tx?: Db): Promise<LiveList> {
-    return inTime('the rules of a live list', this.#open(shared, tx));
+  open(shared: SharedAccess, moment: Moment, tx?: Db): Promise<LiveList> {
+    return inTime('the rules of a live list', this.#open(shared, moment, tx));
   }
 
-  async #open({ rowsOf }: SharedAccess, tx: Db | undefined): Promise<LiveList> {
+  async #open({ rowsOf }: SharedAccess, moment: Moment, tx: Db | undefined): Promise<LiveList> {
     await this.#following.requireRole();
     const { databases = this.#app.databases } = this.#caller;
     const caller = { ...this.#caller, databases: tx === undefined ? databases : { ...databases, [tx.using]: tx } };
-    const request = { ...requestOf(this.#app, caller, 'list', this.#services, STAFF), accessRows: rowsOf };
+    const made = { ...requestOf(this.#app, caller, 'list', this.#services, STAFF), accessRows: rowsOf };
     const { row } = this.#following;
     const { name } = this.policy.key;
     const only = row === undefined ? undefined : ({ [name]: row[name] } as Where);
-    return rowsNow(this.#mounted, request, await this.policy.rows.visible(request, 'any'), only);
+    return rowsNow(this.#mounted, requestAt(made, moment.at), moment, (asked) => this.policy.rows.visible(asked, 'any'), only);
   }
 
   /** They begin again with what they read themselves. */

@@ -2,13 +2,13 @@ import { type ConstraintViolation, constraintViolation, describeViolation } from
 import { brokenReferences, declaredColumns } from '../../db/engine/name-violation.ts';
 import type { Db } from '../../db/engine/db.ts';
 import type { QueryOptions } from '../../db/engine/engine.ts';
-import type { ModelStatements } from '../../db/sql/model-statements.ts';
 import { quoteName } from '../../db/declare/names.ts';
 import { announceTableWrite } from '../../db/rows/table-writes.ts';
 import { bindUpdated, followsEncrypted, withReplacing } from '../../db/rows/bind-encrypted.ts';
+import { insertManyText, insertText } from '../../db/rows/insert-text.ts';
 import { insertion } from '../../db/rows/repository.ts';
-import { coreErrors } from '../../errors/core-errors.ts';
 import type { Scope, WriteScope } from '../policy/crud-request.ts';
+import { allowedRow, decisionSql } from '../policy/allowed-row.ts';
 import { absentValue } from '../input/absent-value.ts';
 import { detachFromEachOther } from './detach-from-each-other.ts';
 import { inList } from '../policy/in-list.ts';
@@ -36,7 +36,7 @@ const INSERT_ROWS_POSTGRES = 500;
 
 /** How a written row comes back: as code has it, or in its JSON form. */
 export type RowForm = Pick<QueryOptions, 'as'>;
-const AS_CODE: RowForm = Object.freeze({});
+export const AS_CODE: RowForm = Object.freeze({});
 
 /** What narrows a statement besides the key and the rows the caller sees. */
 export interface RowConditions {
@@ -58,12 +58,22 @@ interface Insertion {
   readonly chunk: readonly Item[];
 }
 
+/** Makes statements of PostgreSQL that write one row, with its line of the change log. `at` is the placeholder of the time. */
+export interface LoggedStatements {
+  created(insert: string, at: string): string;
+  changed(update: { readonly assignments: string; readonly where: string }, at: string): string;
+  removed(where: string, at: string): string;
+}
+
 /** The statements that read and change rows of one table, whole rows in and out. The caller owns the transaction and the decisions. */
 export class RowStatements {
   readonly #policy: Policy;
+  /** Set where statements that write one row log it, too. */
+  readonly #logged: LoggedStatements | undefined;
 
-  constructor(policy: Policy) {
+  constructor(policy: Policy, logged?: LoggedStatements) {
     this.#policy = policy;
+    this.#logged = logged;
   }
 
   /** Rows by unique values, locked against other writers in the order of their keys, unless `lock` is false. 403 for one that the caller sees and may not do this to. */
@@ -83,7 +93,14 @@ export class RowStatements {
    * The row by its key; locked against other writers if asked. One statement decides whether there is a row for the caller, and whether it
    * may do this to it.
    */
-  async select(db: Db, scope: WriteScope, key: RowKey, { fixed }: RowConditions, lock = false): Promise<Item | undefined> {
+  async select(
+    db: Db,
+    scope: WriteScope,
+    key: RowKey,
+    { fixed }: RowConditions,
+    lock = false,
+    form: RowForm = AS_CODE,
+  ): Promise<Item | undefined> {
     const { statements, softDelete } = this.#policy;
     const parameters: unknown[] = [];
     const decision = decisionSql(db, scope, parameters);
@@ -93,6 +110,7 @@ export class RowStatements {
     const [row] = await db.query<Item>(
       `select ${statements.list}${decision} from ${statements.table} t0 where ${where}${order}${locking(db, lock)}`,
       parameters,
+      form,
     );
     return row === undefined ? undefined : allowedRow(scope, row);
   }
@@ -124,7 +142,8 @@ export class RowStatements {
   async insert(db: Db, values: Item, form: RowForm = AS_CODE, sent: Item = values): Promise<Item> {
     const { statements } = this.#policy;
     const { names, parameters } = insertion(db, statements, values);
-    const text = insertText(statements, names, ` returning ${statements.list}`);
+    const insert = insertText(statements, names, ` returning ${statements.list}`);
+    const text = this.#loggedOn(db)?.created(insert, timeOf(db, parameters)) ?? insert;
     const [row] = await this.#explained(db, [sent], () => db.query<Item>(text, parameters, form));
     await this.#written(db);
     return row as Item;
@@ -176,7 +195,9 @@ export class RowStatements {
     bindUpdated(statements, changed, parameters, conditions.before);
     const assignments = this.#assignments(changed);
     const where = this.#whereKey(db, scope, key, conditions.fixed, parameters) + this.#narrower(conditions, parameters);
-    const text = `update ${statements.table} as t0 set ${assignments} where ${where} returning ${statements.list}`;
+    const text =
+      this.#loggedOn(db)?.changed({ assignments, where }, timeOf(db, parameters)) ??
+      `update ${statements.table} as t0 set ${assignments} where ${where} returning ${statements.list}`;
     const [row] = await this.#explained(db, [values], () => db.query<Item>(text, parameters, form));
     if (row !== undefined) await this.#written(db);
     return row;
@@ -206,7 +227,9 @@ export class RowStatements {
   async delete(db: Db, scope: Scope, key: RowKey, conditions: RowConditions): Promise<boolean> {
     const parameters: unknown[] = [];
     const where = this.#whereKey(db, scope, key, conditions.fixed, parameters) + this.#versionCondition(conditions.ifMatch, parameters);
-    const { count } = await db.execute(`delete from ${this.#policy.statements.table} as t0 where ${where}`, parameters);
+    const text =
+      this.#loggedOn(db)?.removed(where, timeOf(db, parameters)) ?? `delete from ${this.#policy.statements.table} as t0 where ${where}`;
+    const { count } = await db.execute(text, parameters, { writes: true });
     if (count > 0) await this.#written(db);
     return count > 0;
   }
@@ -253,6 +276,10 @@ export class RowStatements {
     const names = new Set(rows.flatMap((row) => Object.keys(row)));
     const references = [...names].filter((name) => isConstrained(statements.byName.get(name)) && isSent(name));
     return references.length < 2 ? references : ((await brokenReferences(db, model, rows, references)) ?? []);
+  }
+
+  #loggedOn({ dialect }: Db): LoggedStatements | undefined {
+    return dialect === 'postgres' ? this.#logged : undefined;
   }
 
   /** For who keeps responses made of these rows. */
@@ -339,6 +366,11 @@ export class RowStatements {
   }
 }
 
+/** The placeholder of the time that a change is logged at. */
+function timeOf({ clock }: Db, parameters: unknown[]): string {
+  return `$${parameters.push(clock.now().toISOString())}::timestamptz`;
+}
+
 /** What the column of `versioned()` can hold. */
 const VERSION_MAX = 2 ** 31 - 1;
 
@@ -354,44 +386,9 @@ function appendRow(
     parameters.push(names[next] === name ? values[next++] : encode(absentValue(settings, clock.now())));
 }
 
-function insertManyText({ table, list }: ModelStatements, columns: readonly StoredColumn[], rows: number, isRead: boolean): string {
-  const tuple = (row: number) => `(${columns.map((_, index) => `$${row * columns.length + index + 1}`).join(', ')})`;
-  const names = columns.map(({ name }) => quoteName(name)).join(', ');
-  const tuples = Array.from({ length: rows }, (_, row) => tuple(row)).join(', ');
-  return `insert into ${table} (${names}) values ${tuples}${isRead ? ` returning ${list}` : ''}`;
-}
-
-function insertText({ table }: ModelStatements, names: readonly string[], returning: string): string {
-  const columns =
-    names.length === 0
-      ? ' default values'
-      : ` (${names.map(quoteName).join(', ')}) values (${names.map((_, index) => `$${index + 1}`).join(', ')})`;
-  return `insert into ${table}${columns}${returning}`;
-}
-
 /** The writer of SQLite is alone anyway. FOR NO KEY UPDATE lets rows that refer to this one be written meanwhile. */
 function locking({ dialect }: Db, lock: boolean): string {
   return lock && dialect === 'postgres' ? ' for no key update of t0' : '';
-}
-
-/** The column of a statement that says whether the action is allowed. */
-const ALLOWED = '~allowed';
-
-function decisionSql({ dialect }: Db, { allowed }: WriteScope, parameters: unknown[]): string {
-  if (allowed === undefined || allowed.compiled.constant === true) return '';
-  return `, case when ${allowed.compiled.append(dialect, 't0', parameters)} then 1 else 0 end as ${quoteName(ALLOWED)}`;
-}
-
-/** The row without the decision; 403 where the caller sees the row and may not do this to it. */
-function allowedRow({ allowed }: WriteScope, row: Item): Item {
-  if (allowed === undefined || !(ALLOWED in row)) return row;
-  const { [ALLOWED]: isAllowed, ...rest } = row;
-  if (Number(isAllowed) !== 1)
-    throw coreErrors.permission_denied({
-      detail: `You can view this object, but you do not have the action "${allowed.action}".`,
-      extensions: { action: allowed.action },
-    });
-  return rest;
 }
 
 function isConstrained(column: StoredColumn | undefined): boolean {

@@ -1,5 +1,6 @@
 import { detachFromEachOther } from './detach-from-each-other.ts';
 import { constraintViolation } from '../../db/engine/constraint-violation.ts';
+import { CONFLICT_RETRIES } from '../../db/engine/conflict-retries.ts';
 import type { Db } from '../../db/engine/db.ts';
 import type { Item } from '../declare/item.ts';
 import type { WriteContext } from '../declare/resource.ts';
@@ -12,7 +13,8 @@ import { atItem } from '../input/item-error.ts';
 import { transitionRulesOf } from './possible-transitions.ts';
 import type { PendingChange } from './record-changes.ts';
 import { giveOnce } from '../policy/give-once.ts';
-import type { RowKey, RowStatements } from './row-statements.ts';
+import { LoggedStatement, logWritten } from './change-log.ts';
+import { type RowKey, RowStatements } from './row-statements.ts';
 import type { RowValues } from './row-values.ts';
 import { runHook } from './run-hook.ts';
 import { notFound, notPossible, refuseStale, staleRow } from './steps.ts';
@@ -43,12 +45,15 @@ export interface WriteState {
 export class RowWriter {
   readonly #policy: Policy;
   readonly #statements: RowStatements;
+  /** Of writes that are one statement. */
+  readonly #single: RowStatements;
   readonly #plan: WritePlan;
   readonly #values: RowValues;
 
   constructor(policy: Policy, statements: RowStatements, plan: WritePlan, values: RowValues) {
     this.#policy = policy;
     this.#statements = statements;
+    this.#single = plan.isLogged ? new RowStatements(policy, new LoggedStatement(policy)) : statements;
     this.#plan = plan;
     this.#values = values;
   }
@@ -285,12 +290,30 @@ export class RowWriter {
   // One statement: its condition has the key, the scope, the version and the states, and tells in one more SELECT why no row was hit.
 
   async writeNow(db: Db, request: CrudRequest, scope: WriteScope, intent: Intent, asked: Asked): Promise<Item> {
+    if (!this.#plan.isLogged || db.dialect === 'postgres') return this.#writeOne(db, request, scope, intent, asked);
+    const write = (tx: Db) => this.#writeAndLog(tx, request, scope, intent, asked);
+    return asked.ownsTransaction === true && db.isTransaction ? write(db) : db.transaction(write, CONFLICT_RETRIES);
+  }
+
+  /** SQLite has no statement that writes two tables. */
+  async #writeAndLog(tx: Db, request: CrudRequest, scope: WriteScope, intent: Intent, asked: Asked): Promise<Item> {
+    const form = asked.present?.form;
+    const { verb, fixed, rows } = intent;
+    const { key } = rows[0] as RowIntent;
+    const before = key === undefined ? undefined : await this.#statements.select(tx, scope, key, { fixed }, false, form);
+    const after = await this.#writeOne(tx, request, scope, intent, asked);
+    const written = { before: before ?? null, after: verb === 'destroy' ? null : after, isWritten: true };
+    await logWritten(tx, this.#policy, verb, [written], form);
+    return after;
+  }
+
+  async #writeOne(db: Db, request: CrudRequest, scope: WriteScope, intent: Intent, asked: Asked): Promise<Item> {
     const [only] = intent.rows as readonly [RowIntent];
     const form = asked.present?.form;
     const { fixed } = intent;
     let row: Item | undefined;
     if (intent.verb === 'create')
-      row = await this.#statements.insert(db, this.#values.created(request, only.values, intent), form, only.values);
+      row = await this.#single.insert(db, this.#values.created(request, only.values, intent), form, only.values);
     else {
       const key = only.key as RowKey;
       const conditions = { fixed, ifMatch: only.ifMatch };
@@ -299,7 +322,7 @@ export class RowWriter {
         const { from = [] } = intent.action === undefined ? {} : this.#rule(intent.action.name);
         const onlyFrom = intent.action === undefined ? {} : { onlyFrom: { column: this.#policy.options.state as string, values: from } };
         const values = this.#values.updated(request, intent.action === undefined ? only.values : this.#moved(intent), intent);
-        row = await this.#statements.update(db, scope, key, values, { ...conditions, ...onlyFrom }, form);
+        row = await this.#single.update(db, scope, key, values, { ...conditions, ...onlyFrom }, form);
       }
       row ??= await this.#whyNot(db, scope, intent, only, asked);
     }
@@ -316,8 +339,8 @@ export class RowWriter {
   ): Promise<Item | undefined> {
     const { softDelete } = this.#policy;
     if (softDelete !== undefined)
-      return this.#statements.update(db, scope, key, { ...newDeletion(softDelete, request), ...this.#values.stamps(request) }, conditions);
-    return (await this.#statements.delete(db, scope, key, conditions)) ? {} : undefined;
+      return this.#single.update(db, scope, key, { ...newDeletion(softDelete, request), ...this.#values.stamps(request) }, conditions);
+    return (await this.#single.delete(db, scope, key, conditions)) ? {} : undefined;
   }
 
   async #whyNot(db: Db, scope: WriteScope, { fixed, action }: Intent, row: RowIntent, asked: Asked): Promise<never> {

@@ -20,7 +20,9 @@ export class WritePlan {
   readonly hasWriteRules: boolean;
   /** True when a listener, the audit log or events need the changed row. */
   readonly isRecorded: boolean;
-  /** True when they need it, or the change log where no trigger writes it. */
+  /** True when the writer logs changes, because no trigger does. */
+  readonly isLogged: boolean;
+  /** True when one of these needs the changed row. */
   readonly isWatched: boolean;
 
   constructor(policy: Policy, recorders: Recorders) {
@@ -28,7 +30,8 @@ export class WritePlan {
     const { fields = {}, onChange } = policy.options;
     this.hasWriteRules = Object.values(fields).some((rule) => rule?.writableBy !== undefined);
     this.isRecorded = onChange !== undefined || isRecorded(policy, recorders);
-    this.isWatched = this.isRecorded || (policy.isLogged && !policy.isTriggered);
+    this.isLogged = policy.isLogged && !policy.isTriggered;
+    this.isWatched = this.isRecorded || this.isLogged;
   }
 
   /** True when the rules of the resource are asked about the values. */
@@ -60,13 +63,13 @@ export class WritePlan {
 
   /**
    * `statement`: the write is one statement, because nothing needs the row before, after or beside it; `update … where key and scope returning …`.
-   * `transaction`: all steps. The only place that decides it. `isChecked`: what was sent needs a look at the row or at other rows.
+   * with its line of the change log. `transaction`: all steps. The only place that decides it. `isChecked`: what was sent needs a look at the row or at other rows.
    */
   formOf({ verb, rows, action, asked = {} }: Intent, isChecked: boolean): 'statement' | 'transaction' {
     const { authorize, valuesOfRow, children, present } = asked;
     const [only, ...others] = rows;
     if (only === undefined || others.length > 0 || isChecked || verb === 'restore' || verb === 'action') return 'transaction';
-    if (this.isWatched || this.mayLeaveScope() || this.hookOf(verb) !== undefined || this.#policy.options.writes === 'verbs')
+    if (this.isRecorded || this.mayLeaveScope() || this.hookOf(verb) !== undefined || this.#policy.options.writes === 'verbs')
       return 'transaction';
     if (authorize !== undefined || valuesOfRow !== undefined || children !== undefined || present?.isDeep === true) return 'transaction';
     if (verb === 'destroy' && this.cascades) return 'transaction';

@@ -1,23 +1,8 @@
 import { hash } from 'node:crypto';
 import { derivedName, quoteName as q, quoteText } from '../../declare/names.ts';
-import type { ColumnKind } from '../../declare/table-definition.ts';
 import type { Database, Db } from '../../engine/db.ts';
+import { COLUMNS, isNumber, postgresChanges, rowOf, TOKEN, type TriggeredColumn, type TriggeredTable } from './change-sql.ts';
 import { limitTableLocks, TABLE_LOCK_MS, untilUnlocked } from '../table-locks.ts';
-
-/** A table whose changes the database writes to the change log itself. */
-export interface TriggeredTable {
-  readonly table: string;
-  readonly key: TriggeredColumn;
-  /** A change of any of them is one of the row. */
-  readonly compared: readonly string[];
-  /** Their values before the change are logged. */
-  readonly logged: readonly TriggeredColumn[];
-}
-
-export interface TriggeredColumn {
-  readonly name: string;
-  readonly kind: ColumnKind;
-}
 
 const PREFIX = 'kit_changes_of';
 const EVENTS = ['insert', 'update', 'delete', 'truncate'] as const;
@@ -33,40 +18,20 @@ function versionOf(table: TriggeredTable): string {
   return hash('sha256', JSON.stringify([1, table]), 'base64url').slice(0, 12);
 }
 
-/** Negative tokens tell changes that a trigger wrote from those of the pipeline: their values are texts. */
-const TOKEN = { postgres: '-1', sqlite: '-1 - abs(random() % 2147483647)' } as const;
-const COLUMNS = 'position, xid, token, resource, key, kind, prior, at';
-
-// Keys are written as JSON.stringify() does: numbers as numbers, everything else as a string.
-const isNumber = ({ kind }: TriggeredColumn): boolean => kind === 'int' || kind === 'float';
-
 /** One statement of the log for each statement that writes, however many rows it has. A statement that changes nothing logs nothing. */
 function forPostgres(table: TriggeredTable): Triggers {
-  const { key, compared, logged } = table;
   const name = derivedName(PREFIX, table.table);
-  const textOf = (row: string, column: string): string => `to_jsonb(${row}.${q(column)}) #>> '{}'`;
-  const keyOf = (row: string): string =>
-    isNumber(key) ? `to_json(${row}.${q(key.name)})::text` : `to_json(${textOf(row, key.name)})::text`;
-  const prior = `jsonb_object(array[${logged.map((each) => quoteText(each.name)).join(', ')}], array[${logged.map((each) => textOf('o', each.name)).join(', ')}])`;
-  const rowOf = (row: string): string => `(${compared.map((each) => `${row}.${q(each)}`).join(', ')})`;
-  const insert = (keyText: string, kind: string, priorJson: string, from: string): string =>
-    `insert into kit_changes (${COLUMNS}) select nextval('kit_change_order'), pg_current_xact_id()::text::bigint, ${TOKEN.postgres}, ` +
-    `${quoteText(table.table)}, ${keyText}, ${kind}, ${priorJson}, clock_timestamp() ${from};`;
-  const k = q(key.name);
+  const [o, n] = [rowOf('o'), rowOf('n')];
+  const changes = postgresChanges(table);
   const body = `/* ${versionOf(table)} */ begin
 if tg_op = 'INSERT' then
-  ${insert(keyOf('n'), `'created'`, 'null', 'from new_rows n')}
+  ${changes.created(n, 'from new_rows n')};
 elsif tg_op = 'DELETE' then
-  ${insert(keyOf('o'), `'changed'`, prior, 'from old_rows o')}
+  ${changes.removed(o, 'from old_rows o')};
 elsif tg_op = 'UPDATE' then
-  ${insert(
-    `case when o.${k} is null then ${keyOf('n')} else ${keyOf('o')} end`,
-    `case when o.${k} is null then 'created' else 'changed' end`,
-    `case when o.${k} is null then null else ${prior} end`,
-    `from old_rows o full join new_rows n on n.${k} = o.${k} where o.${k} is null or n.${k} is null or ${rowOf('o')} is distinct from ${rowOf('n')}`,
-  )}
+  ${changes.changedMany(o, n, 'old_rows o', 'new_rows n')};
 else
-  ${insert(`'null'`, `'touched'`, 'null', '')}
+  ${changes.emptied()};
 end if;
 return null; end`;
   const rows = { insert: 'new table as new_rows', update: 'old table as old_rows new table as new_rows', delete: 'old table as old_rows' };

@@ -3,6 +3,7 @@ import type { Model } from '../../declare/model.ts';
 import type { ModelColumn } from '../model-statements.ts';
 import type { Columns } from '../../declare/rows.ts';
 import { columnsOf, evaluateWhere, isEvaluable, type ThreeValued } from './evaluate-where.ts';
+import { movingNode, nodeAt, type TimeBound, timeBounds } from './moving-where.ts';
 import { parseWhere } from './parse-where.ts';
 import type { WhereNode } from './where-node.ts';
 import { pushWhereValues, whereShape, whereValues, writeWhere } from './write-where.ts';
@@ -71,6 +72,26 @@ export class CompiledWhere {
   matches(row: Readonly<Record<string, unknown>>): ThreeValued {
     return evaluateWhere(this.#node, row);
   }
+
+  /** The condition at any time, from what its rule gives at a later one. Undefined where more than times that move with the clock differs. */
+  moving(at: Date, later: CompiledWhere, laterAt: Date): MovingWhere | undefined {
+    const node = movingNode(this.#node, later.#node, at, laterAt);
+    if (node === undefined) return undefined;
+    const bounds = timeBounds(node);
+    return bounds.length === 0 ? this.fixed() : { bounds, at: (time) => new CompiledWhere(nodeAt(node, time)) };
+  }
+
+  /** The condition, the same at any time. */
+  fixed(): MovingWhere {
+    return { bounds: [], at: () => this };
+  }
+}
+
+/** A condition at any time. */
+export interface MovingWhere {
+  /** What it compares with the time. */
+  readonly bounds: readonly TimeBound[];
+  at(time: Date): CompiledWhere;
 }
 
 /**

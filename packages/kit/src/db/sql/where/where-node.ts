@@ -38,6 +38,8 @@ export interface WhereValue {
   readonly given: unknown;
   /** As the column's encoder writes it. */
   readonly encoded: unknown;
+  /** Set where it is a time that moves with the clock: how far it is from now. */
+  readonly offsetMs?: number;
 }
 
 export const TRUE: WhereNode = { node: 'constant', value: true };
