@@ -10,6 +10,7 @@ import { checkOptions, resourceRules } from '../options/option-rules.ts';
 import { databaseFaults, resourceFaults } from './policy-faults.ts';
 import type { Name, Relations } from '../declare/relation.ts';
 import {
+  type AnyResource,
   type AnyResourceOptions,
   type AudienceRule,
   type RelatedOf,
@@ -18,20 +19,8 @@ import {
   STAFF,
 } from '../declare/resource.ts';
 
-/**
- * Declares the policy of a model. Who may call an operation is said where it is mounted; which rows and fields, here.
- *
- * @example
- * ```ts
- * const orderResource = resource(orders, {
- *   owner: 'owner_id',
- *   input: ['item', 'quantity'],
- *   fields: { margin: visibleTo(isStaff) },
- *   relations: { customer: one(() => customers, 'customer_id') },
- * });
- * ```
- */
-export function resource<
+/** A type of its own: editors show its name in place of all that it infers. */
+type DeclareResource = <
   C extends Columns,
   // oxlint-disable-next-line typescript/no-empty-object-type -- no relations
   const R extends Relations = {},
@@ -53,7 +42,9 @@ export function resource<
 >(
   model: Model<C>,
   options: ResourceOptions<C, R, O, N, V, I, S, T, W, Q, Y, Z, A>,
-): Resource<C, R, O | N | V, I, T | Extract<keyof A, string>, Extract<keyof Q, string>> {
+) => Resource<C, R, O | N | V, I, T | Extract<keyof A, string>, Extract<keyof Q, string>>;
+
+function declareResource(model: Model, options: GivenOptions): AnyResource {
   requireArguments('resource()', { model }, { model: aModel });
   const place = `resource(${model.name})`;
   checkOptions(place, options, resourceRules);
@@ -66,20 +57,37 @@ export function resource<
       },
     ]);
   const name = options.name ?? singular(model.name);
-  const declared: Resource<C, R, O | N | V, I, T | Extract<keyof A, string>, Extract<keyof Q, string>> = {
+  const declared: AnyResource = {
     isResource: true,
     name,
     model,
-    options: withAudiences(options as unknown as AnyResourceOptions & { readonly admin?: AudienceRule }),
-    relations: options.relations ?? ({} as R),
-    eventTypes: eventTypesOf(name, Object.keys({ ...options.transitions, ...options.actions }) as (T | Extract<keyof A, string>)[]),
+    options: withAudiences(options),
+    relations: options.relations ?? {},
+    eventTypes: eventTypesOf(name, Object.keys({ ...options.transitions, ...options.actions })),
     faults: resourceFaults,
     databaseFaults: async (app) => databaseFaults(declared, app),
   };
   return Object.freeze(declared);
 }
 
+/**
+ * Declares the policy of a model. Who may call an operation is said where it is mounted; which rows and fields, here.
+ *
+ * @example
+ * ```ts
+ * const orderResource = resource(orders, {
+ *   owner: 'owner_id',
+ *   input: ['item', 'quantity'],
+ *   fields: { margin: visibleTo(isStaff) },
+ *   relations: { customer: one(() => customers, 'customer_id') },
+ * });
+ * ```
+ */
+export const resource: DeclareResource = declareResource as unknown as DeclareResource;
+
+type GivenOptions = AnyResourceOptions & { readonly admin?: AudienceRule };
+
 /** `admin` is the short form of an audience. */
-function withAudiences({ admin, ...options }: AnyResourceOptions & { readonly admin?: AudienceRule }): AnyResourceOptions {
+function withAudiences({ admin, ...options }: GivenOptions): AnyResourceOptions {
   return admin === undefined ? options : { ...options, audiences: { ...options.audiences, [STAFF]: admin } };
 }

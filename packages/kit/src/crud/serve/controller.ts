@@ -41,16 +41,8 @@ import type { Item } from '../declare/item.ts';
 import { triggeredTable } from '../write/change-log.ts';
 import type { MountedBy, ResourceAccess } from './resource-access.ts';
 
-/**
- * A base class with the generic operations of a resource. The resource defines which rows and fields a caller can see and change; the options
- * define who can call the operations and which of them exist.
- *
- * ```ts
- * const noteResource = resource(notes, { owner: 'owner_id' });
- * class NoteController extends CrudController(noteResource, { permission: isAuthenticated, filters: { pinned: ['eq'] } }) {}
- * ```
- */
-export function CrudController<
+/** A type of its own: editors show its name in place of all that it infers. */
+type CrudControllerOf = <
   C extends Columns,
   R extends Relations,
   P extends string,
@@ -68,11 +60,24 @@ export function CrudController<
 >(
   source: Resource<C, R, P, I, T, X> | UseResourceOfTheModel,
   options: CrudOptions<C, R, U, N, F, Q, B, NoInfer<X>, NoInfer<T>>,
-): CrudClass<C, U, Offered<N, Extra<Q, B>>, T, I, P> {
+) => CrudClass<C, U, Offered<N, Extra<Q, B>>, T, I, P>;
+
+function crudController(source: AnyResource, options: AnyCrudOptions): unknown {
   requireResource(source);
   checkControllerOptions(options);
-  return crudClass(source as AnyResource, options as unknown as AnyCrudOptions) as CrudClass<C, U, Offered<N, Extra<Q, B>>, T, I, P>;
+  return crudClass(source, options);
 }
+
+/**
+ * A base class with the generic operations of a resource. The resource defines which rows and fields a caller can see and change; the options
+ * define who can call the operations and which of them exist.
+ *
+ * ```ts
+ * const noteResource = resource(notes, { owner: 'owner_id' });
+ * class NoteController extends CrudController(noteResource, { permission: isAuthenticated, filters: { pinned: ['eq'] } }) {}
+ * ```
+ */
+export const CrudController: CrudControllerOf = crudController as unknown as CrudControllerOf;
 
 const mountedByController = new WeakMap<object, ResourceAccess>();
 
