@@ -14,7 +14,7 @@ function config(url: string, { isRequired = true, batchMs = 0 } = {}): string {
   return `import { createApp, isStaff } from ${sourceOf('index.ts')};
 import { CrudController, resource } from ${sourceOf('crud/index.ts')};
 import { alterColumn, backfill, createTable, insert, migration, model, t, update } from ${sourceOf('db/index.ts')};
-const people = model('people', { id: t.int().pk(), first: t.text(), full_name: t.text()${isRequired ? '' : '.nullable()'} });
+const people = model('people', { id: t.int().pk(), first: t.text().personal(), full_name: t.text()${isRequired ? '' : '.nullable()'} });
 const effects = model('effects', { id: t.uuidv7().pk(), person_id: t.int(), process: t.int() });
 export default createApp({
   database: ${JSON.stringify(url)},
@@ -76,7 +76,9 @@ describeDatabases('kit backfill', (database) => {
       expect((await program.run(['backfill', 'status'])).stdout).toMatch(
         /shop\/0002_full_name +(running|stopped) +\d\d % +\d+ of 4000 .* shop\/0003_require/,
       );
-      expect((await program.run(['inspect', 'people'])).stdout).toContain('shop/0002_full_name, required by shop/0003_require');
+      const { stdout: inspected } = await program.run(['inspect', 'people']);
+      for (const shown of ['shop/0002_full_name, required by shop/0003_require', 'personal: first']) expect(inspected).toContain(shown);
+      expect((await program.run(['inspect', 'people', '--sql'])).stdout).toMatch(/shop\/0002_full_name: (running|stopped), \d\d %/);
       const both = await Promise.all([program.spawn(['backfill', 'run']), program.spawn(['backfill', 'run', '0002_full_name'])]);
       expect(both.map(({ code }) => code)).toEqual([0, 0]);
       expect(both[0]?.stdout).toContain('finished shop/0002_full_name');

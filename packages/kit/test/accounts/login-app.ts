@@ -13,6 +13,7 @@ import { ApiKeyController, apiKeys } from '../../src/contrib/apikeys/index.ts';
 import { audit } from '../../src/contrib/audit/index.ts';
 import { jobs, runDueJobs } from '../../src/contrib/jobs/index.ts';
 import { metrics } from '../../src/contrib/metrics/index.ts';
+import { PersonalDataController, personalData } from '../../src/contrib/personal/index.ts';
 import type { Database } from '../../src/db/engine/db.ts';
 import { Controller, jsonSchema, route } from '../../src/http/index.ts';
 import { HealthController } from '../../src/middleware/health.ts';
@@ -122,12 +123,14 @@ export class LoginApp {
         apiKeys(),
         audit(),
         jobs(),
+        personalData(),
         metrics({ path: '/metrics', permission: allowAny }),
       ],
       mount: {
         '/account': { '/': AccountController },
         '/desk': { '/': DeskController },
         '/api-keys': { '/': ApiKeyController },
+        '/personal-data': { '/': PersonalDataController },
         '/sso': { '/': OwnLoginController },
         '/': { '/health': HealthController },
       },

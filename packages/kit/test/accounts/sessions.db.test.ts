@@ -131,6 +131,23 @@ describeDatabases(
     });
 
     describe('presence', () => {
+      test('is asked for a copy and for the erasure of the own data; to see how they stand and to take it back is free', async () => {
+        const browser = await shop.loggedIn((await shop.newUser()).username);
+        shop.clock.advance(601_000);
+        for (const [method, path] of [
+          ['POST', 'export'],
+          ['GET', 'export/archive'],
+          ['POST', 'erasure'],
+        ] as const)
+          expect((await browser.send(method, `/personal-data/${path}`)).body.code).toBe('recent_login_required');
+        expect((await browser.get('/personal-data/export')).body.code).toBe('export_not_found');
+        expect((await browser.get('/personal-data/erasure')).body.code).toBe('erasure_not_found');
+        expect((await browser.send('DELETE', '/personal-data/erasure')).body.code).toBe('erasure_not_found');
+        await browser.post('/account/presence', { password: PASSWORD });
+        expect((await browser.post('/personal-data/export')).status).toBe(202);
+        expect((await browser.post('/personal-data/erasure')).status).toBe(202);
+      });
+
       test('is asked after ten minutes for an API key and a new password, and given by the password', async () => {
         const user = await shop.newUser();
         const browser = await shop.loggedIn(user.username);

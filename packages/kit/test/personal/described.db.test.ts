@@ -16,6 +16,8 @@ const visits = model(
     id: t.int().pk(),
     user_id: t.text(64).person({ erase: 'anonymise', erased: 'erased' }),
     address: t.text().nullable().personal(),
+    iban: t.text(34).nullable().encrypted({ search: 'equality' }).personal(),
+    note: t.text(80).nullable().encrypted(),
     at: t.timestamp(),
   },
   { retention: { after: '30 days', by: 'at', then: 'delete' } },
@@ -67,8 +69,11 @@ test('kit inspect and the admin site show what is declared, and what retention d
   expect(describeData(kit.app).find(({ table }) => table === 'visits')).toEqual({
     table: 'visits',
     using: 'default',
-    encrypted: [],
-    personal: ['address'],
+    encrypted: [
+      { column: 'iban', search: true },
+      { column: 'note', search: false },
+    ],
+    personal: ['address', 'iban'],
     person: ['user_id: anonymised'],
     tenant: [],
     retention: 'deleted 30 days after at',
@@ -79,7 +84,7 @@ test('kit inspect and the admin site show what is declared, and what retention d
   const context = { app: kit.app, db: kit.app.db } as unknown as AdminContext;
   expect(await dataResource().read(context, 'visits')).toMatchObject({
     state: { value: 'running', tone: 'good' },
-    values: { personal: ['address'], retention: 'deleted 30 days after at', removed: 1 },
+    values: { personal: ['address', 'iban'], encrypted: ['iban (search)', 'note'], retention: 'deleted 30 days after at', removed: 1 },
     sections: [{ values: { last_rows: 1, error: null } }],
   });
 });
