@@ -121,6 +121,7 @@ describeDatabases('an app', (database) => {
       'kit/0004_changes',
       'kit/0005_erasures',
       'kit/0006_failed_erasures',
+      'kit/0007_erased_subjects',
       'notes/0001_initial',
       'notes/0001_initial (database archive)',
     ]);
@@ -133,6 +134,7 @@ describeDatabases('an app', (database) => {
       'kit/0004_changes',
       'kit/0005_erasures',
       'kit/0006_failed_erasures',
+      'kit/0007_erased_subjects',
       'notes/0001_initial',
       'notes/0001_initial (database archive)',
     ]);

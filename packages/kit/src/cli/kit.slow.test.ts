@@ -523,7 +523,7 @@ describe.each(['SQLite', 'PostgreSQL'])('on %s', (name) => {
     const early = await run(['user', 'list'], { cwd: place });
     expect(early.code).toBe(1);
     expect(early.stderr).toMatch(
-      /The database (?:sqlite|postgres(?:ql)?):\S+ is not up to date: 7 migrations are pending \(\S+, \S+, \S+ and 4 more\)\. Run: npx kit migrate/,
+      /The database (?:sqlite|postgres(?:ql)?):\S+ is not up to date: 8 migrations are pending \(\S+, \S+, \S+ and 5 more\)\. Run: npx kit migrate/,
     );
     expect(early.stderr).not.toContain('postgres:postgres@');
     expect((await run(['doctor'], { cwd: place })).code).toBe(1);
@@ -539,6 +539,7 @@ describe.each(['SQLite', 'PostgreSQL'])('on %s', (name) => {
       'kit/0004_changes',
       'kit/0005_erasures',
       'kit/0006_failed_erasures',
+      'kit/0007_erased_subjects',
     ]);
     expect(await run(['migrate'], { cwd: place })).toMatchObject({ code: 0, stdout: 'The database is up to date.\n' });
     expect((await run(['migrate', '--check'], { cwd: place })).code).toBe(0);

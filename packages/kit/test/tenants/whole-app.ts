@@ -44,8 +44,9 @@ export function wholeApp(
     way,
     folder,
     onBatch = () => {},
+    more = [],
     ...options
-  }: { readonly way: WayOfLogin; readonly folder: string; onBatch?: () => void } & Partial<AppOptions>,
+  }: { readonly way: WayOfLogin; readonly folder: string; onBatch?: () => void; readonly more?: readonly Module[] } & Partial<AppOptions>,
 ): App {
   const people: Module[] =
     way === 'accounts'
@@ -75,6 +76,7 @@ export function wholeApp(
       requests(),
       mcp(),
       own,
+      ...more,
     ],
     mount: {
       '/v1': {

@@ -9,6 +9,7 @@ import { deletedUsers as deletedUsersMigration } from '../../db/migrations/core/
 import { changes as changesMigration } from '../../db/migrations/core/migrations/0004_changes.ts';
 import { erasures as erasuresMigration } from '../../db/migrations/core/migrations/0005_erasures.ts';
 import { failedErasures } from '../../db/migrations/core/migrations/0006_failed_erasures.ts';
+import { erasedSubjects } from '../../db/migrations/core/migrations/0007_erased_subjects.ts';
 import type { TriggeredTable } from '../../db/migrations/core/change-sql.ts';
 import { applyTriggers, compareTriggers, triggerStatements } from '../../db/migrations/core/change-triggers.ts';
 import { erasures, legalHolds, retentionRuns } from '../../db/subjects/models.ts';
@@ -25,7 +26,15 @@ import { objectWith } from '../../options/value-rule.ts';
 export const coreTables: MigrationModule = {
   name: 'kit',
   models: [throttleModel, secrets, idempotency, deletedUsers, changes, erasures, legalHolds, retentionRuns],
-  migrations: [throttleMigration, secretsAndIdempotency, deletedUsersMigration, changesMigration, erasuresMigration, failedErasures],
+  migrations: [
+    throttleMigration,
+    secretsAndIdempotency,
+    deletedUsersMigration,
+    changesMigration,
+    erasuresMigration,
+    failedErasures,
+    erasedSubjects,
+  ],
 };
 
 /** Everything that has tables, whatever the database, the core first. */
@@ -248,6 +257,12 @@ export async function migrateApp(app: App, options?: MigrateOptions): Promise<Mi
     await migrateTriggers(app, alias, database, { options, report: total });
   }
   return total;
+}
+
+/** For a database that got its tables otherwise, such as by a copy. */
+export async function applyAppTriggers(app: App, alias: string, database: Database): Promise<void> {
+  const tables = triggeredTables(app, alias);
+  if (tables.length > 0) await applyTriggers(database, tables);
 }
 
 /** After the migrations: the columns of the tables are those of the models. */

@@ -1,9 +1,10 @@
-import { dataFaults, modulesIn } from '../../app/data/migration-modules.ts';
+import { copyAppDatabase } from '../../app/data/copy-app-database.ts';
+import { modulesIn } from '../../app/data/migration-modules.ts';
 import type { App } from '../../app/declare/module.ts';
 import type { Database } from '../../db/engine/db.ts';
 import { openDatabase } from '../../db/open/open-database.ts';
 import { noSuchDatabase } from '../../db/open/named-database.ts';
-import { copyDatabase, type CopyStep } from '../../db/transfer/copy-database.ts';
+import type { CopyStep } from '../../db/transfer/copy-database.ts';
 import { CopyFailed } from '../../db/transfer/copy-failed.ts';
 import { countRows } from '../../db/transfer/copied-table.ts';
 import type { CliContext } from '../load/context.ts';
@@ -36,8 +37,7 @@ async function copy(context: CliContext, from: string, to: string, { database: a
   if (!/^sqlite:./.test(from) || from === 'sqlite::memory:') context.fail('The source must be a SQLite file: sqlite:./data/app.db');
   if (!/^postgres(ql)?:\/\//.test(to)) context.fail('The target must be a PostgreSQL database: postgres://user:password@host:5432/name');
   const app = await context.bareApp();
-  const modules = modulesIn(app, alias);
-  if (modules.length === 0) context.fail(noSuchDatabase(alias, aliasesOf(app)));
+  if (modulesIn(app, alias).length === 0) context.fail(noSuchDatabase(alias, aliasesOf(app)));
   const opened: Database[] = [];
   const open = async (url: string): Promise<Database> => {
     const database = await openDatabase(url, { name: alias, clock: app.clock, log: app.log, createFile: false });
@@ -47,12 +47,10 @@ async function copy(context: CliContext, from: string, to: string, { database: a
   try {
     const [source, target] = [await open(from), await open(to)];
     const bars = stepBars(context, await countRows(source));
-    const report = await copyDatabase({
+    const report = await copyAppDatabase(app, alias, {
       from: source,
       to: target,
-      modules,
       without: without ?? [],
-      verify: (db) => dataFaults(app, alias, db),
       onProgress: (step, rows) => bars.advance(step, rows),
     }).finally(() => bars.end());
     if (context.json) return context.print(JSON.stringify({ tables: report }, null, 2));

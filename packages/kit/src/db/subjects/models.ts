@@ -44,6 +44,7 @@ export const erasures = model(
     indexes: [
       { columns: ['kind', 'subject_id'], unique: true, where: "state <> 'finished' and state <> 'cancelled'", name: 'kit_erasures_open' },
       { columns: ['due_at'], where: "state <> 'finished' and state <> 'cancelled'", name: 'kit_erasures_due' },
+      { columns: ['kind', 'subject_id', 'state'], name: 'kit_erasures_of_subject' },
     ],
   },
 );
