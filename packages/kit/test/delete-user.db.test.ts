@@ -9,6 +9,7 @@ import { audit } from '../src/contrib/audit/index.ts';
 import { actionsOf, grant, objectActions, objectGrants } from '../src/contrib/grants/index.ts';
 import { createEndpoint, webhooks } from '../src/contrib/webhooks/index.ts';
 import { createTable, insert, migration, model, t } from '../src/db/index.ts';
+import { releaseLegalHold, setLegalHold } from '../src/db/subjects/erasure-state.ts';
 import { describeDatabases } from '../src/testing/databases.ts';
 import { fakeClock } from '../src/testing/fake-clock.ts';
 import { memoryStorage } from '../src/throttle/index.ts';
@@ -108,6 +109,23 @@ describeDatabases('a user is deleted', (database) => {
     const again = (await app.users?.findById(app.db, ada.id)) as User;
     expect(await actionsOf(app.db, { user: again, tenant: null }, object)).toEqual(new Set());
     expect(await verifyApiKey(app.db, raw)).toBeNull();
+  });
+
+  test('not while a legal hold keeps the rows that would go with it', async () => {
+    const [gus, mia] = [await person('gus'), await person('mia')];
+    const hold = { kind: 'person', id: gus.id } as const;
+    await insert(app.db, drafts, { owner_id: gus.id });
+    await app.db.transaction((tx) => setLegalHold(tx, hold, { reason: 'case 7', by: null }));
+    await expect(deleteUser(app.db, gus.id, management())).rejects.toMatchObject({
+      status: 409,
+      code: 'user_in_use',
+      detail: expect.stringContaining('A legal hold keeps the rows of gus') as string,
+    });
+    expect(await count('drafts', 'owner_id', gus.id)).toBe(1);
+    await deleteUser(app.db, mia.id, management());
+    await app.db.transaction((tx) => releaseLegalHold(tx, hold));
+    await deleteUser(app.db, gus.id, management());
+    expect(await count('drafts', 'owner_id', gus.id)).toBe(0);
   });
 
   test('not while rows refer to it: 409 names them all, and nothing is gone', async () => {

@@ -9,7 +9,12 @@ const db = await openDatabase(url);
 let lines = 0;
 const done = (): void => void process.stdout.write(`${++lines}\n`);
 if (erasure === 'retention') {
-  const table = { database: db, model: notes, retention: notes.retention as NonNullable<typeof notes.retention>, whose: {} };
+  const table = {
+    database: db,
+    model: notes,
+    retention: notes.retention as NonNullable<typeof notes.retention>,
+    tables: { models: [], whose: () => ({}) },
+  };
   for (;;) {
     const rows = await retainBatch(table, { database: db, batch: 5, now: true });
     done();

@@ -12,10 +12,10 @@ import { requests } from '../../src/contrib/requests/index.ts';
 import { removeOld } from '../../src/contrib/requests/store.ts';
 import { createEndpoint, publish, webhooks } from '../../src/contrib/webhooks/index.ts';
 import { prune as pruneWebhooks } from '../../src/contrib/webhooks/delivery/prune.ts';
-import { CrudController, resource } from '../../src/crud/index.ts';
-import { heldOf } from '../../src/crud/subjects/retained-tables.ts';
+import { CrudController, many, resource } from '../../src/crud/index.ts';
+import { heldOf } from '../../src/crud/subjects/held-tables.ts';
 import { purgeDeleted, softDeletedModels } from '../../src/crud/write/purge.ts';
-import { createTable, migration, model, softDelete, t } from '../../src/db/index.ts';
+import { createTable, insert, migration, model, softDelete, t } from '../../src/db/index.ts';
 import { releaseLegalHold, setLegalHold } from '../../src/db/subjects/erasure-state.ts';
 import { uuidv7 } from '../../src/db/values/uuidv7.ts';
 import { isAuthenticated } from '../../src/permissions/index.ts';
@@ -26,12 +26,36 @@ import { LOOPBACK } from '../webhooks/outbox.ts';
 const papers = model('papers', { id: t.uuidv7().pk(), owner_id: t.text(64).readOnly().person(), title: t.text(80), ...softDelete() });
 const paperResource = resource(papers, { owner: 'owner_id', softDelete: true });
 class Papers extends CrudController(paperResource, { permission: isAuthenticated }) {}
+/** Books go with their shelf, and the database deletes marks with their book. */
+const shelves = model('shelves', { id: t.uuidv7().pk(), owner_id: t.text(64).readOnly().person(), ...softDelete() });
+const books = model('books', {
+  id: t.uuidv7().pk(),
+  shelf_id: t.ref(() => shelves),
+  owner_id: t.text(64).readOnly().person(),
+  ...softDelete(),
+});
+const marks = model('marks', { id: t.uuidv7().pk(), book_id: t.ref(() => books, { onDelete: 'cascade' }), owner_id: t.text(64).person() });
+const bookResource = resource(books, { owner: 'owner_id', softDelete: true });
+const shelfResource = resource(shelves, {
+  owner: 'owner_id',
+  relations: { books: many(() => books, 'shelf_id') },
+  softDelete: { cascade: ['books'] },
+});
+class Shelves extends CrudController(shelfResource, { permission: isAuthenticated }) {}
+class Books extends CrudController(bookResource, { permission: isAuthenticated }) {}
 const mail = job('mail', { input: z.object({}), run: () => Promise.resolve() });
 const shop = {
   name: 'shop',
-  models: [papers],
+  models: [papers, shelves, books, marks],
   jobs: [mail],
-  migrations: [migration('0001_initial', [createTable('papers', papers.columns)])],
+  migrations: [
+    migration('0001_initial', [
+      createTable('papers', papers.columns),
+      createTable('shelves', shelves.columns),
+      createTable('books', { ...books.columns, shelf_id: t.ref('shelves') }),
+      createTable('marks', { ...marks.columns, book_id: t.ref('books', { onDelete: 'cascade' }) }),
+    ]),
+  ],
 };
 const LATER = new Date(Date.now() + 3650 * 86_400_000);
 
@@ -49,7 +73,7 @@ describeDatabases('what removes old rows leaves those of people under a legal ho
         webhooks({ urlPolicy: LOOPBACK }),
         shop,
       ],
-      mount: { '/v1': { '/papers': Papers } },
+      mount: { '/v1': { '/papers': Papers, '/shelves': Shelves, '/books': Books } },
     });
   });
   afterAll(() => kit?.close());
@@ -96,7 +120,7 @@ describeDatabases('what removes old rows leaves those of people under a legal ho
       await deleteUsageBefore(db, LATER);
       await pruneWebhooks(db, LATER, 1000);
       const policy = softDeletedModels(kit.app).get('papers');
-      if (policy !== undefined) await purgeDeleted(db, policy, LATER, await heldOf(kit.app, papers));
+      if (policy !== undefined) await purgeDeleted(db, policy, LATER, heldOf(kit.app, policy.using));
       const sink = kit.app.registry.audit;
       if (sink !== null && sink !== undefined) await pruneAudit(db, sink, { before: LATER });
     };
@@ -112,5 +136,34 @@ describeDatabases('what removes old rows leaves those of people under a legal ho
     await pruneAll();
     expect(await ofTables()).toEqual(all.map(([from]) => [from, 0]));
     expect(await entriesOf(ada.id)).toBe(0);
+  });
+
+  test('a purge keeps what rows of others under a hold would go with, by cascades of resources and of the database', async () => {
+    const { db } = kit.app;
+    const deleted = { deleted_at: new Date(0), deletion_id: uuidv7(db.clock) };
+    const tree = async (book: string, mark: string) => {
+      const shelf = await insert(db, shelves, { owner_id: 'bob', ...deleted } as never);
+      const { id } = await insert(db, books, { shelf_id: shelf.id, owner_id: book, ...deleted } as never);
+      await insert(db, marks, { book_id: id, owner_id: mark } as never);
+    };
+    // A book of eve, a mark of eve, and nothing of eve.
+    await tree('eve', 'bob');
+    await tree('bob', 'eve');
+    await tree('bob', 'bob');
+    const rows = async () =>
+      Promise.all([shelves, books, marks].map(async ({ name }) => (await db.query(`select id from ${name}`)).length));
+    const purge = async (name: string) => {
+      const policy = softDeletedModels(kit.app).get(name);
+      return policy === undefined ? undefined : purgeDeleted(db, policy, LATER, heldOf(kit.app, policy.using));
+    };
+    const eve = { kind: 'person', id: 'eve' } as const;
+    await db.transaction((tx) => setLegalHold(tx, eve, { reason: 'case 9', by: null }));
+    await purge('shelves');
+    expect(await rows()).toEqual([2, 2, 2]);
+    await purge('books');
+    expect(await rows()).toEqual([2, 2, 2]);
+    await db.transaction((tx) => releaseLegalHold(tx, eve));
+    expect(await purge('shelves')).toEqual({ removed: 2, related: 2, kept: 0 });
+    expect(await rows()).toEqual([0, 0, 0]);
   });
 });

@@ -94,6 +94,7 @@ async function erase(context: CliContext, user: string, after: string): Promise<
   const texts = {
     finished: `${context.paint('green', 'erased')} ${subject.id}: ${rows} rows in this run. The counts of all: npx kit person status`,
     held: `A legal hold keeps the rows of ${subject.id}. npx kit person release ${subject.id} ends it.`,
+    kept: `A legal hold of another person or tenant keeps rows that are also of ${subject.id}: npx kit person status. The others are erased.`,
     waiting: `${subject.id} is erased after ${due.toISOString()}. npx kit person cancel ${subject.id} takes it back.`,
     stopped: 'Stopped. The next npx kit person erase goes on with it.',
   } as const;

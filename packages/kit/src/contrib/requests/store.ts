@@ -1,4 +1,4 @@
-import { erasedPeople } from '../../app/data/erased-people.ts';
+import { erasedSubjects } from '../../app/data/erased-subjects.ts';
 import { exceptHeld, heldSubjects } from '../../app/data/legal-holds.ts';
 import { CONFLICT_RETRIES } from '../../db/engine/conflict-retries.ts';
 import type { Db } from '../../db/engine/db.ts';
@@ -68,20 +68,33 @@ function valuesOf<R>(db: Db, fields: readonly Field<R>[], rows: readonly R[]): r
 }
 
 /**
- * Both or neither: a batch that is written again after an error is not counted twice. Of people who were erased while it waited, it leaves what the erasure
- * left of the rows before: no row, and counts of nobody.
+ * Both or neither: a batch that is written again after an error is not counted twice. Of people and tenants who were erased while it waited, it leaves what the
+ * erasure left of the rows before: no row, of a person counts of nobody, and of a tenant none.
  */
 export async function writeRequests(db: Db, finished: readonly FinishedRequest[], counts: readonly CountedRequests[]): Promise<void> {
-  const owners = new Set([...finished, ...counts].map(({ owner }) => owner).filter((owner) => owner !== ''));
-  const erased = await erasedPeople(db, [...owners]);
-  const rows = finished.filter(({ owner }) => !erased.has(owner));
-  const kept = counts.map((count) => (erased.has(count.owner) ? { ...count, owner: '' } : count));
+  const all = [...finished, ...counts];
+  const ids = { person: named(all.map(({ owner }) => owner)), tenant: named(all.map(({ tenant }) => tenant)) };
   await db.transaction(async (tx) => {
+    // The lock that the rows take anyway, before the question: whoever is not erased yet is erased after this transaction.
+    if (tx.dialect === 'postgres') await tx.query('lock table request_log, request_usage in row exclusive mode');
+    const isErased = await erasedSubjects(tx, ids);
+    const rows = finished.filter(({ owner, tenant, finishedAt: at }) => !isErased('person', owner, at) && !isErased('tenant', tenant, at));
+    const kept = counts
+      .filter(({ tenant, since }) => !isErased('tenant', tenant, since))
+      .map((count) => (isErased('person', count.owner, count.since) ? nobodys(count) : count));
     if (rows.length > 0) await tx.query(INSERT_LOG[tx.dialect], valuesOf(tx, LOG, rows));
     // In the order of their keys, so that two processes wait for one another instead of failing.
     const ordered = kept.toSorted((a, b) => (a.id < b.id ? -1 : 1));
     if (ordered.length > 0) await tx.query(ADD_USAGE[tx.dialect], valuesOf(tx, USAGE, ordered));
   }, CONFLICT_RETRIES);
+}
+
+function nobodys(count: CountedRequests): CountedRequests {
+  return { ...count, owner: '' };
+}
+
+function named(ids: readonly string[]): string[] {
+  return [...new Set(ids)].filter((id) => id !== '');
 }
 
 /** Rows that one statement removes. */

@@ -13,6 +13,8 @@ export interface CountedRequests {
   readonly owner: string;
   readonly tenant: string;
   readonly keyId: string;
+  /** When the first of them ended. */
+  readonly since: Date;
   requests: number;
   failures: number;
 }
@@ -29,7 +31,7 @@ export class Tally {
 
   /** False: there is no room for one more count. */
   add(request: FinishedRequest, day: string): boolean {
-    const { method, route, version, deprecated, via, owner, tenant, keyId, failed } = request;
+    const { method, route, version, deprecated, via, owner, tenant, keyId, failed, finishedAt: since } = request;
     const slot = slotOf({ day, method, route: route ?? '', version: version ?? '', deprecated, via, owner, tenant, keyId: keyId ?? '' });
     const counted = this.#counts.get(slot);
     if (counted !== undefined) {
@@ -49,6 +51,7 @@ export class Tally {
       owner,
       tenant,
       keyId: keyId ?? '',
+      since,
       requests: 1,
       failures: failed ? 1 : 0,
     });
@@ -77,7 +80,7 @@ export class Tally {
   }
 }
 
-type Place = Omit<CountedRequests, 'id' | 'requests' | 'failures'>;
+type Place = Omit<CountedRequests, 'id' | 'since' | 'requests' | 'failures'>;
 
 /** As JSON: ids are anybody's texts, and no two places have one slot. */
 function slotOf({ day, method, route, version, deprecated, via, owner, tenant, keyId }: Place): string {

@@ -7,6 +7,7 @@ import { type Erasure, findErasure, type StepDone } from '../../db/subjects/eras
 import { type ErasureOutcome, runErasure } from '../../db/subjects/run-erasure.ts';
 import type { Subject } from '../../db/subjects/subject.ts';
 import { removeRecordsOf } from '../../http/idempotency/records-of-subject.ts';
+import { heldTables } from './held-tables.ts';
 import { declaredScopes, subjectPlans } from './subject-plans.ts';
 import { tellErased } from './tell-erased.ts';
 
@@ -29,7 +30,9 @@ export async function eraseSubject(app: App, id: string, options: EraseOptions =
   return runErasure(id, {
     ...options,
     database: app.db,
-    planned: plans.flatMap(({ using, plan }) => (app.databases[using] === undefined ? [] : [{ database: app.databases[using], plan }])),
+    planned: plans.flatMap(({ using, plan }) =>
+      app.databases[using] === undefined ? [] : [{ database: app.databases[using], plan, tables: heldTables(app, using) }],
+    ),
     beforeErase: beforeErase(app, subject, erasure),
     afterErase: tellErased(app),
     beforeFinish: async () => {

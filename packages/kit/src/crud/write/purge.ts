@@ -2,7 +2,7 @@ import { CONFLICT_RETRIES } from '../../db/engine/conflict-retries.ts';
 import type { App } from '../../app/declare/module.ts';
 import type { DeclaredParts } from '../../http/compile/declared-parts.ts';
 import type { Database, Db } from '../../db/engine/db.ts';
-import { exceptHeldSql, type Whose } from '../../db/subjects/held-rows.ts';
+import { exceptHeldSql, heldSql, type HeldTables } from '../../db/subjects/held-rows.ts';
 import type { Subject } from '../../db/subjects/subject.ts';
 import { constraintViolation } from '../../db/engine/constraint-violation.ts';
 import { quoteName } from '../../db/declare/names.ts';
@@ -17,7 +17,7 @@ export interface PurgeReport {
   readonly removed: number;
   /** Rows that went with them. */
   readonly related: number;
-  /** Deleted long enough ago, but other rows still refer to them. */
+  /** Deleted long enough ago, but other rows still refer to them, or a legal hold keeps a row that would go with them. */
   readonly kept: number;
 }
 
@@ -30,16 +30,19 @@ export function softDeletedModels(app: Pick<App, keyof DeclaredParts>): Readonly
   return new Map(policies.map((policy) => [policy.model.name, policy]));
 }
 
-/** Legal holds, and whose the rows of the table are. */
+/** Legal holds, which may be set meanwhile, and whose the rows of the database are. */
 export interface Held {
-  readonly holds: readonly Subject[];
-  readonly whose: Whose;
+  holds(): Promise<readonly Subject[]>;
+  readonly tables: HeldTables;
 }
 
-const NOBODY: Held = { holds: [], whose: {} };
+const NOBODY: Held = { holds: () => Promise.resolve([]), tables: { models: [], whose: () => ({}) } };
+
+/** A row that would go along is under a legal hold. */
+class RowIsHeld extends Error {}
 
 /** Permanently deletes rows that were soft-deleted before a timestamp, with the deleted rows of their cascade. Rows under a legal hold stay. */
-export async function purgeDeleted(db: Database, policy: Policy, before: Date, { holds, whose }: Held = NOBODY): Promise<PurgeReport> {
+export async function purgeDeleted(db: Database, policy: Policy, before: Date, held: Held = NOBODY): Promise<PurgeReport> {
   const report = { removed: 0, related: 0, kept: 0 };
   const { statements, key } = policy;
   const deletedAt = statements.column((policy.softDelete as SoftDelete).deletedAt);
@@ -47,33 +50,38 @@ export async function purgeDeleted(db: Database, policy: Policy, before: Date, {
   for (let last: unknown; ;) {
     const parameters: unknown[] = [deletedAt.encode(before)];
     const after = last === undefined ? '' : ` and ${name} > $${parameters.push(key.encode(last))}`;
-    const kept = exceptHeldSql(holds, whose, 'r', parameters);
+    const kept = exceptHeldSql(await held.holds(), held.tables, policy.model, 'r', parameters);
     const text = `select ${name} as key from ${statements.table} r where ${quoteName(deletedAt.name)} < $1${after}${kept} order by ${name} limit ${BATCH}`;
     const keys = (await db.query<{ key: unknown }>(text, parameters)).map((row) => row.key);
     if (keys.length === 0) return report;
     last = keys.at(-1);
-    await purgeKeys(db, policy, keys, before, report);
+    await purgeKeys(db, policy, keys, { before, held, report });
   }
 }
 
-async function purgeKeys(
-  db: Database,
-  policy: Policy,
-  keys: readonly unknown[],
-  before: Date,
-  report: { removed: number; related: number; kept: number },
-): Promise<void> {
+interface Purge {
+  readonly before: Date;
+  readonly held: Held;
+  readonly report: { removed: number; related: number; kept: number };
+}
+
+async function purgeKeys(db: Database, policy: Policy, keys: readonly unknown[], purge: Purge): Promise<void> {
+  const { before, held, report } = purge;
   try {
+    const holds = await held.holds();
     const done = await db.transaction(async (tx) => {
       const still = await lockDeleted(tx, policy, keys, before);
-      return { removed: still.length, related: still.length === 0 ? 0 : await removeRows(tx, policy, still) };
+      return {
+        removed: still.length,
+        related: still.length === 0 ? 0 : await removeRows(tx, policy, still, { holds, tables: held.tables }),
+      };
     }, CONFLICT_RETRIES);
     report.related += done.related;
     report.removed += done.removed;
   } catch (error) {
-    if (constraintViolation(error) === undefined) throw error;
+    if (!(error instanceof RowIsHeld) && constraintViolation(error) === undefined) throw error;
     if (keys.length === 1) report.kept += 1;
-    else for (const key of keys) await purgeKeys(db, policy, [key], before, report);
+    else for (const key of keys) await purgeKeys(db, policy, [key], purge);
   }
 }
 
@@ -90,9 +98,10 @@ async function lockDeleted(tx: Db, { statements, key, softDelete }: Policy, keys
 type KeysByPolicy = Map<Policy, Map<string, unknown>>;
 
 /** Rows with their cascade, children first. Returns how many rows there were besides those of `keys`. */
-async function removeRows(tx: Db, policy: Policy, keys: readonly unknown[]): Promise<number> {
+async function removeRows(tx: Db, policy: Policy, keys: readonly unknown[], held: HoldsNow): Promise<number> {
   const found: KeysByPolicy = new Map();
   await collect(tx, policy, keys, found);
+  for (const [each, rows] of found) await refuseHeld(tx, each, [...rows.values()], held);
   let related = -keys.length;
   for (const each of childrenFirst(policy)) {
     const rows = [...(found.get(each)?.values() ?? [])];
@@ -100,6 +109,26 @@ async function removeRows(tx: Db, policy: Policy, keys: readonly unknown[]): Pro
     related += rows.length;
   }
   return related;
+}
+
+interface HoldsNow {
+  readonly holds: readonly Subject[];
+  readonly tables: HeldTables;
+}
+
+/** Throws where a legal hold keeps one of the rows, or one that the database would delete with them. */
+async function refuseHeld(
+  tx: Db,
+  { statements, key, model }: Policy,
+  keys: readonly unknown[],
+  { holds, tables }: HoldsNow,
+): Promise<void> {
+  const parameters: unknown[] = [];
+  const held = heldSql(holds, tables, model, 'r', parameters);
+  if (held === undefined || keys.length === 0) return;
+  const those = inList(tx, `r.${quoteName(key.name)}`, key, keys, parameters);
+  const found = await tx.query(`select 1 as found from ${statements.table} r where ${those} and ${held} limit 1`, parameters);
+  if (found.length > 0) throw new RowIsHeld();
 }
 
 /** Adds the keys of deleted rows below these ones. Each row is visited once: references within a table can form a tree or a circle. */

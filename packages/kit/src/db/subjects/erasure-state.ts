@@ -16,15 +16,17 @@ export async function openErasure(db: Db, { kind, id }: Subject): Promise<Erasur
   return findBy(db, erasures, { kind, subject_id: id, ...OPEN });
 }
 
-/** Those of the ids whose erasure is in this state. */
-export async function erasedAmong(
-  db: Db,
-  kind: Subject['kind'],
-  state: 'running' | 'finished',
-  ids: readonly string[],
-): Promise<ReadonlySet<string>> {
-  const found = await list(db, erasures, { where: { kind, state, subject_id: { in: ids } } });
-  return new Set(found.map((erasure) => erasure.subject_id));
+/** When each of the ids was erased last; null: it is being erased. A legal hold stops an erasure that has begun. */
+export async function endsOfErasures(db: Db, kind: Subject['kind'], ids: readonly string[]): Promise<ReadonlyMap<string, Date | null>> {
+  if (ids.length === 0) return new Map();
+  const found = await list(db, erasures, { where: { kind, subject_id: { in: ids }, state: { in: ['running', 'finished'] } } });
+  const running = found.filter(({ state }) => state === 'running').map(({ subject_id: id }) => id);
+  const holds = running.length === 0 ? [] : await list(db, legalHolds, { where: { kind, subject_id: { in: running } } });
+  const held = new Set(holds.map(({ subject_id: id }) => id));
+  const ends = new Map<string, Date | null>();
+  for (const { subject_id: id, finished_at: at } of found.toSorted((a, b) => (a.id < b.id ? -1 : 1)))
+    if (at !== null || !held.has(id)) ends.set(id, at);
+  return ends;
 }
 
 /** The newest erasures first. */

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { describeDatabases } from '../../testing/databases.ts';
 import { fakeClock } from '../../testing/fake-clock.ts';
 import { t } from '../declare/column.ts';
-import { model } from '../declare/model.ts';
+import { type Model, model } from '../declare/model.ts';
 import type { Database } from '../engine/db.ts';
 import { changes as changesMigration } from '../migrations/core/migrations/0004_changes.ts';
 import { erasures as erasuresMigration } from '../migrations/core/migrations/0005_erasures.ts';
@@ -12,6 +12,7 @@ import { openDatabase } from '../open/open-database.ts';
 import { insertMany, list } from '../rows/repository.ts';
 import { tableStatements } from '../sql/ddl.ts';
 import { setLegalHold } from './erasure-state.ts';
+import { whoseIn } from './held-rows.ts';
 import { countOverdue, cutoffOf, type RetainedTable, retainBatch, retentionStates } from './retention.ts';
 import { subjectPlan } from './subject-plan.ts';
 
@@ -57,8 +58,9 @@ describeDatabases(
   (database) => {
     const clock = fakeClock('2030-06-15T12:00:00.000Z');
     const tableOf = (db: Database, each: typeof visits | typeof bills): RetainedTable => {
-      const person = subjectPlan('person', [visits, bills]).tables.find((table) => table.model === each);
-      return { database: db, model: each, retention: each.retention as never, whose: person === undefined ? {} : { person } };
+      const people = subjectPlan('person', [visits, bills]).tables;
+      const tables = { models: [visits, bills], whose: (of: Model) => whoseIn(of, people, []) };
+      return { database: db, model: each, retention: each.retention as never, tables };
     };
     const fill = async (): Promise<Database> => {
       const db = await database.open({ clock });

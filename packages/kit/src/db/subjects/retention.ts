@@ -9,7 +9,7 @@ import { statementsOf } from '../sql/model-statements.ts';
 import { type ErasureListeners, eraseRows, lockRows } from './erase-rows.ts';
 import { listLegalHolds } from './erasure-state.ts';
 import { retentionRuns } from './models.ts';
-import { exceptHeldSql, type Whose } from './held-rows.ts';
+import { exceptHeldSql, type HeldTables } from './held-rows.ts';
 import type { Subject } from './subject.ts';
 
 /** A table with a retention, and whose its rows are. */
@@ -17,8 +17,8 @@ export interface RetainedTable {
   readonly database: Database;
   readonly model: Model;
   readonly retention: RetentionOptions;
-  /** By kind: a legal hold keeps their rows. */
-  readonly whose: Whose;
+  /** A legal hold keeps rows, and those that they would go with. */
+  readonly tables: HeldTables;
 }
 
 export type RetentionState = Row<typeof retentionRuns>;
@@ -103,7 +103,7 @@ async function eraseOverdue(
   table: RetainedTable,
   { beforeErase, afterErase, batch = BATCH, database }: RetentionRun,
 ): Promise<number> {
-  const holds = await holdsOn(tx, table);
+  const holds = await holdsOn(tx);
   const { model, retention } = table;
   const erase = async (own: Db): Promise<number> => {
     const where = (values: unknown[]) => overdueSql(table, own.clock.now(), holds, values);
@@ -119,18 +119,17 @@ async function eraseOverdue(
 /** How many rows the next runs would delete or anonymise. */
 export async function countOverdue(table: RetainedTable, database: Database): Promise<number> {
   const values: unknown[] = [];
-  const condition = overdueSql(table, table.database.clock.now(), await holdsOn(database, table), values);
+  const condition = overdueSql(table, table.database.clock.now(), await holdsOn(database), values);
   const text = `select count(*) as rows from ${statementsOf(table.model).table} r where ${condition}`;
   const [found] = await table.database.query<{ rows: number | bigint }>(text, values);
   return Number(found?.rows ?? 0);
 }
 
-async function holdsOn(db: Db, { whose }: RetainedTable): Promise<Subject[]> {
-  if (whose.person === undefined && whose.tenant === undefined) return [];
+async function holdsOn(db: Db): Promise<Subject[]> {
   return (await listLegalHolds(db)).map(({ kind, subject_id: id }) => ({ kind, id }));
 }
 
-function overdueSql({ model, retention, whose }: RetainedTable, now: Date, holds: readonly Subject[], values: unknown[]): string {
+function overdueSql({ model, retention, tables }: RetainedTable, now: Date, holds: readonly Subject[], values: unknown[]): string {
   const by = statementsOf(model).column(retention.by);
   const cutoff = cutoffOf(retention, now);
   const limit = by.definition.kind === 'date' ? cutoff.toISOString().slice(0, 10) : cutoff;
@@ -141,7 +140,7 @@ function overdueSql({ model, retention, whose }: RetainedTable, now: Date, holds
         .map((name) => stillThere(model, name, values))
         .join(' or ')})`,
     );
-  return terms.join(' and ') + exceptHeldSql(holds, whose, 'r', values);
+  return terms.join(' and ') + exceptHeldSql(holds, tables, model, 'r', values);
 }
 
 /** Columns that name the person and are replaced with the personal ones. */

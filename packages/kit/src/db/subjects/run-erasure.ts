@@ -2,8 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { CONFLICT_RETRIES } from '../engine/conflict-retries.ts';
 import type { Database, Db } from '../engine/db.ts';
 import { find, update } from '../rows/repository.ts';
+import { statementsOf } from '../sql/model-statements.ts';
+import { awaitWriters } from './await-writers.ts';
 import { type ErasureListeners, eraseRows, jsonKey, lockRows } from './erase-rows.ts';
-import { counted, type Erasure, legalHoldOf, NO_FAILURE, type StepDone } from './erasure-state.ts';
+import { counted, type Erasure, legalHoldOf, listLegalHolds, NO_FAILURE, noteFailure, type StepDone } from './erasure-state.ts';
+import { exceptHeldSql, heldSql, type HeldTables } from './held-rows.ts';
 import { erasures } from './models.ts';
 import type { Subject, SubjectPath, SubjectTable } from './subject.ts';
 import type { SubjectPlan } from './subject-plan.ts';
@@ -13,6 +16,8 @@ import { pathSql } from './subject-where.ts';
 export interface PlannedDatabase {
   readonly database: Database;
   readonly plan: SubjectPlan;
+  /** Whose the rows are else: a legal hold of another person or tenant keeps theirs. */
+  readonly tables?: HeldTables;
 }
 
 export interface ErasureRun extends ErasureListeners {
@@ -32,18 +37,22 @@ export interface ErasureRun extends ErasureListeners {
 /**
  * finished  no row is left
  * held      a legal hold keeps the rows
+ * kept      a legal hold of another person or tenant keeps some of the rows; the others are erased
  * waiting   its time has not come, or it was cancelled
  * stopped   by the signal
  */
-export type ErasureOutcome = 'finished' | 'held' | 'waiting' | 'stopped';
+export type ErasureOutcome = 'finished' | 'held' | 'kept' | 'waiting' | 'stopped';
 
 const BATCH = 500;
 /** Between two batches as long as the batch took, at most. */
 const REST_MS_MAX = 1000;
 
+const NO_TABLES: HeldTables = { models: [], whose: () => ({}) };
+
 interface Step {
   readonly id: string;
   readonly database: Database;
+  readonly tables: HeldTables;
   readonly table: SubjectTable;
   readonly path: SubjectPath;
 }
@@ -56,11 +65,14 @@ export async function runErasure(id: string, run: ErasureRun): Promise<ErasureOu
   const { database, signal, onProgress = () => {} } = run;
   const steps = stepsOf(run.planned);
   const passing = steps.filter(({ table }) => !table.isRoot);
+  const begun = signal?.aborted === true ? 'stopped' : await begin(id, run);
+  if (begun !== 'running') return begun;
   for (;;) {
     if (signal?.aborted === true) return 'stopped';
     const startedAt = performance.now();
     const outcome = await database.transaction((tx) => nextBatch(tx, id, passing, run), CONFLICT_RETRIES);
     if (outcome === 'passed') {
+      if (await database.transaction((tx) => noteKept(tx, id, steps), CONFLICT_RETRIES)) return 'kept';
       await run.beforeFinish?.();
       const ended = await database.transaction((tx) => finish(tx, id, steps, run), CONFLICT_RETRIES);
       await emptyFreePages(run.planned);
@@ -75,12 +87,43 @@ export async function runErasure(id: string, run: ErasureRun): Promise<ErasureOu
   }
 }
 
+/**
+ * From here on everybody can see that the erasure runs. Transactions that began before and were not told may write rows of the subject: they are waited for, and a
+ * whole pass comes after them.
+ */
+async function begin(id: string, { database, planned }: ErasureRun): Promise<ErasureOutcome | 'running'> {
+  const outcome = await database.transaction(async (tx) => {
+    const erasure = await lockErasure(tx, id);
+    if (typeof erasure === 'string') return erasure;
+    await update(tx, erasures, id, {
+      state: 'running',
+      started_at: erasure.started_at ?? tx.clock.now(),
+      pass_rows: erasure.pass_rows > 0n || erasure.step === null ? erasure.pass_rows : 1n,
+    });
+    return 'running';
+  }, CONFLICT_RETRIES);
+  if (outcome === 'running')
+    for (const { database: each, plan } of planned)
+      await awaitWriters(
+        each,
+        plan.tables.map(({ model }) => model.name),
+      );
+  return outcome;
+}
+
 function stepsOf(planned: readonly PlannedDatabase[]): Step[] {
-  return planned.flatMap(({ database, plan }) =>
+  return planned.flatMap(({ database, plan, tables = NO_TABLES }) =>
     plan.tables.flatMap((table) =>
       table.paths
         .filter(({ erase }) => erase !== 'keep')
-        .map((path) => ({ id: `${table.model.name}.${path.column}`, database, table, path })),
+        .map((path) => ({
+          id: `${table.model.name}.${path.column}`,
+          database,
+          // A row that stays takes none along.
+          tables: path.erase === 'delete' ? tables : { ...tables, models: [] },
+          table,
+          path,
+        })),
     ),
   );
 }
@@ -88,7 +131,6 @@ function stepsOf(planned: readonly PlannedDatabase[]): Step[] {
 async function nextBatch(tx: Db, id: string, passing: readonly Step[], run: ErasureRun): Promise<StepDone | ErasureOutcome | 'passed'> {
   const erasure = await lockErasure(tx, id);
   if (typeof erasure === 'string') return erasure;
-  const now = tx.clock.now();
   // A step that a newer version does not have any more: the pass begins again.
   const index = Math.max(
     0,
@@ -99,7 +141,7 @@ async function nextBatch(tx: Db, id: string, passing: readonly Step[], run: Eras
   const done = await eraseBatch(tx, step, erasure, run);
   const next = done.position === null ? passing[index + 1] : step;
   const passRows = erasure.pass_rows + BigInt(done.rows);
-  const progress = { ...NO_FAILURE, state: 'running' as const, started_at: erasure.started_at ?? now, counts: counted(erasure, done) };
+  const progress = { ...NO_FAILURE, counts: counted(erasure, done) };
   if (next !== undefined) await update(tx, erasures, id, { ...progress, step: next.id, position: done.position, pass_rows: passRows });
   else if (passRows > 0n) await update(tx, erasures, id, { ...progress, step: null, position: null, pass_rows: 0n });
   else return 'passed';
@@ -124,9 +166,13 @@ async function eraseBatch(
   const { model } = step.table;
   const { erase: erasing } = step.path;
   const after = erasure.step === step.id && erasure.position !== null ? (JSON.parse(erasure.position) as unknown[]) : null;
+  const holds = await holdsOfOthers(tx, erasure);
   const erase = async (own: Db): Promise<StepDone> => {
     await overwriteDeleted(own);
-    const where = (values: unknown[]) => pathSql(model, step.path, erasure.subject_id, 'r', values);
+    const where = (values: unknown[]) => {
+      const theirs = pathSql(model, step.path, erasure.subject_id, 'r', values);
+      return theirs === undefined ? undefined : theirs + exceptHeldSql(holds, step.tables, model, 'r', values);
+    };
     const rows = await lockRows(own, { model, where, after, limit: batch });
     const columns = step.path.through === null ? [step.path.column] : [];
     await eraseRows(own, model, rows, { erasing, columns, beforeErase, afterErase, hasChangeLog: step.database === database });
@@ -135,6 +181,30 @@ async function eraseBatch(
     return { table: model.name, erasing, rows: rows.length, step: step.id, position };
   };
   return step.database === database ? erase(tx) : step.database.transaction(erase);
+}
+
+async function holdsOfOthers(tx: Db, { kind, subject_id: id }: Erasure): Promise<Subject[]> {
+  const holds = await listLegalHolds(tx);
+  return holds.map((hold) => ({ kind: hold.kind, id: hold.subject_id })).filter((hold) => hold.kind !== kind || hold.id !== id);
+}
+
+/** Whether rows stay because they are also those of somebody who is held. The erasure is tried again later, as after an error. */
+async function noteKept(tx: Db, id: string, steps: readonly Step[]): Promise<boolean> {
+  const erasure = await lockErasure(tx, id);
+  if (typeof erasure === 'string') return false;
+  const holds = await holdsOfOthers(tx, erasure);
+  const kept = new Set<string>();
+  for (const { database, tables, table, path } of steps) {
+    const values: unknown[] = [];
+    const theirs = pathSql(table.model, path, erasure.subject_id, 'r', values);
+    const held = theirs === undefined ? undefined : heldSql(holds, tables, table.model, 'r', values);
+    if (held === undefined) continue;
+    const text = `select 1 as found from ${statementsOf(table.model).table} r where ${theirs} and ${held} limit 1`;
+    if ((await (database === tx.database ? tx : database).query(text, values)).length > 0) kept.add(table.model.name);
+  }
+  if (kept.size > 0)
+    await noteFailure(tx, id, new Error(`A legal hold of another person or tenant keeps rows of ${[...kept].toSorted().join(', ')}.`));
+  return kept.size > 0;
 }
 
 /** The rows of the person or tenant itself, the last ones. */
@@ -151,7 +221,6 @@ async function finish(tx: Db, id: string, steps: readonly Step[], run: ErasureRu
     step: null,
     position: null,
     counts,
-    started_at: erasure.started_at ?? tx.clock.now(),
     finished_at: tx.clock.now(),
   });
   return 'finished';

@@ -1,11 +1,13 @@
 import { CONFLICT_RETRIES } from '../../../db/engine/conflict-retries.ts';
 import type { AuditEntry } from '../../../auth/request/audit-sink.ts';
 import type { User } from '../../../auth/people/principal.ts';
+import { isRowHeld } from '../../../crud/subjects/held-tables.ts';
 import type { Db } from '../../../db/engine/db.ts';
 import { uuidv7 } from '../../../db/values/uuidv7.ts';
 import { FaultCollector } from '../../../errors/fault-collector.ts';
 import { accountsOf, accountsState } from './accounts.ts';
 import { accountErrors } from '../errors.ts';
+import { users } from '../models.ts';
 import { emailFault, normalizeEmail, normalizeLogin, normalizeUsername, usernameFault } from './login-name.ts';
 import { passwordFault } from './password-policy.ts';
 import { hashPassword, type PasswordCost } from './password.ts';
@@ -147,13 +149,14 @@ export async function changeStaff(
 /**
  * Deletes a user with its sessions, memberships, API keys and grants, in one transaction. Rows that refer to the user follow their foreign
  * key: `onDelete: 'cascade'` deletes them, `'set null'` keeps them without the user, and any other refuses the deletion with 409
- * `user_in_use`. `deactivateUser` shuts a user out and keeps everything.
+ * `user_in_use`, as does a legal hold. `deactivateUser` shuts a user out and keeps everything.
  */
 export async function deleteUser(db: Db, id: string, management: UserManagement = accountsOf(db).management(null)): Promise<UserRow> {
   checkManagement('deleteUser()', management);
   return db.transaction(async (tx) => {
     const user = isUuid(id) ? await lockUserToDelete(tx, id) : null;
     if (user === null) throw accountErrors.user_not_found();
+    if (await isRowHeld(tx, users, user.id)) throw userHeld(user);
     const kept = await rowsThatKeep(tx, user.id);
     if (kept.length > 0) throw userInUse(user, kept);
     const ended = await deleteSessionsOf(tx, user.id);
@@ -175,6 +178,13 @@ function userInUse({ username }: UserRow, places: readonly string[]): Error {
   return accountErrors.user_in_use({
     detail: `${where} refer to ${username}: delete them or give them to another user first, or deactivate the user instead.`,
     extensions: { references: places },
+  });
+}
+
+function userHeld({ username }: UserRow): Error {
+  return accountErrors.user_in_use({
+    detail: `A legal hold keeps the rows of ${username}, or rows that would be deleted with the user: deactivate the user instead.`,
+    extensions: { references: [] },
   });
 }
 
