@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { AdminApp, siteFolder } from '../../test/admin/admin-app.ts';
-import { apiKeys, createApiKey } from '../contrib/apikeys/index.ts';
+import { ApiKeyController, apiKeys, createApiKey } from '../contrib/apikeys/index.ts';
 import { QuotaController, RequestController, requests, UsageController } from '../contrib/requests/index.ts';
 import { requestLogs } from '../contrib/requests/log.ts';
 import { addMember, createTenant, removeMember, resumeTenant, suspendTenant, TenantController, tenants } from '../contrib/tenants/index.ts';
@@ -30,7 +30,13 @@ describeDatabases('links in an app with tenants', (database) => {
       {
         clock,
         mount: {
-          '/v1': { '/requests': RequestController, '/usage': UsageController, '/quotas': QuotaController, '/tenants': TenantController },
+          '/v1': {
+            '/api-keys': ApiKeyController,
+            '/requests': RequestController,
+            '/usage': UsageController,
+            '/quotas': QuotaController,
+            '/tenants': TenantController,
+          },
         },
       },
     ).ready();
@@ -69,6 +75,35 @@ describeDatabases('links in an app with tenants', (database) => {
     expect((await app.call('GET', `/portal/api/resources/requests/${inSouth[0].id}`, north)).status).toBe(404);
     expect((await seen({ ...none, 'x-tenant': 'north' })).body.code).toBe('not_a_member');
     expect((await seen(none)).body.items).toEqual([]);
+  });
+
+  test('it reaches the keys of its tenant alone, and none that works elsewhere: their secrets would lead out of it', async () => {
+    const { apiKey: everywhere } = await createApiKey(app.app.db, {
+      user: userId,
+      tenant: '*',
+      name: 'everywhere',
+      scopes: ['requests:read'],
+    });
+    const north = await enter('north');
+    const keys = async (headers: Record<string, string>) =>
+      (await app.call('GET', '/portal/api/resources/api-keys', headers)).body.items as { id: string; title: string }[];
+    expect((await keys(north)).map(({ title }) => title)).toEqual(['north']);
+    expect(await keys(await enter(null))).toEqual([]);
+    const others = [...(await keys(await enter('south'))).map(({ id }) => id), everywhere.id];
+    expect(others).toHaveLength(2);
+    const at = (path: string) => `/portal/api/resources/api-keys/${path}`;
+    for (const id of others) {
+      expect((await app.call('GET', at(id), north)).status).toBe(404);
+      expect((await app.call('PATCH', at(id), north, { name: 'taken' })).status).toBe(404);
+      expect((await app.call('DELETE', at(id), north)).status).toBe(404);
+      const rotated = await app.call('POST', at('actions/rotate'), north, { ids: [id], fields: {} });
+      expect([rotated.status, rotated.text]).toEqual([404, expect.not.stringContaining('"secret"')]);
+    }
+    const made = await app.call('POST', '/portal/api/resources/api-keys', north, { name: 'made', scopes: ['requests:read'] });
+    expect(made.status).toBe(201);
+    const seenBy = { 'x-api-key': made.body.secret.value as string };
+    expect((await app.call('GET', '/v1/requests', { ...seenBy, 'x-tenant': 'south' })).body.code).toBe('tenant_conflict');
+    expect((await app.call('GET', '/v1/requests', seenBy)).status).toBe(200);
   });
 
   test('a link is made for members only', async () => {

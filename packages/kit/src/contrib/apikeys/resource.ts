@@ -1,4 +1,4 @@
-import type { User } from '../../auth/people/principal.ts';
+import type { Principal, User } from '../../auth/people/principal.ts';
 import { sameId } from '../../auth/people/same-id.ts';
 import { resource } from '../../crud/checks/declare-resource.ts';
 import type { CrudCaller } from '../../crud/declare/crud-caller.ts';
@@ -70,6 +70,12 @@ function keysOfServiceUsers(tenant: string | null): Where<(typeof apiKeys)['colu
   return whereSql(text, [tenant]);
 }
 
+/** A credential for one tenant reaches the keys of that tenant alone: the secret of another key would lead out of it. */
+function withinBounds(principal: Principal | null): Where<(typeof apiKeys)['columns']> | boolean {
+  const bound = principal?.boundTenant ?? null;
+  return bound === null || { tenant_id: bound };
+}
+
 /** Keys that have this state now. */
 export function keysInState(state: string, now: Date): Where {
   return keyStates.isOneOf([state], now);
@@ -81,6 +87,7 @@ export const apiKeyResource = resource(apiKeys, {
   name: 'api_key',
   missing: apiKeyErrors.api_key_not_found,
   owner: 'owner_id',
+  rows: ({ principal }) => withinBounds(principal),
   audiences: { [STAFF]: { rows: true }, [TENANT]: { rows: ({ tenant }: Pick<CrudCaller, 'tenant'>) => keysOfServiceUsers(tenant) } },
   input: ['name', 'scopes', 'rate_limit', 'quota', 'expires_at'],
   hidden: ['digest', 'previous_digest'],
